@@ -1,0 +1,92 @@
+# `make` alone lists what there is. Needs Python 3.11 or newer, and the network once.
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_READY := $(VENV)/run.stamp
+DEV_READY := $(VENV)/dev.stamp
+BENCH_READY := $(VENV)/bench.stamp
+ARGS ?=
+
+# Looked up only when an environment has to be made: the first of these that is new enough.
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python $(NEW_ENOUGH) 2>/dev/null && { echo $$python; exit; }; done; echo python3)
+
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command "make lock"
+
+# An environment whose Python has gone, or whose creation was interrupted, is made again.
+$(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY))
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format lint types imports bench bench-long lock clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(RUN_READY) ## start the service (honours PORT, DATABASE_URL and the rest of .env.example)
+	@$(BIN)/python gunicorn.conf.py
+	@case "$$DATABASE_URL" in postgres*) $(BIN)/flask --app app deeds migrate;; esac
+	@test -n "$$WEB_CONCURRENCY" || unset WEB_CONCURRENCY; exec $(BIN)/gunicorn "app:create_app()"
+
+test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(DEV_READY) ## run everything that a change must pass
+	@$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory lint types imports test
+
+format: $(DEV_READY) ## format the code
+	@$(BIN)/ruff format .
+
+lint: $(DEV_READY) ## look for faults in the code
+	@$(BIN)/ruff check .
+
+types: $(DEV_READY) ## check the types
+	@$(BIN)/mypy
+
+imports: $(DEV_READY) ## check that imports run one way
+	@$(BIN)/lint-imports
+
+bench: $(BENCH_READY) ## measure the service, about three minutes: make bench ARGS="--only reads"
+	@$(BIN)/python -m bench $(ARGS)
+
+bench-long: $(BENCH_READY) ## the same with the growth curves, about half an hour
+	@$(BIN)/python -m bench --long $(ARGS)
+
+lock: $(DEV_READY) ## compile requirements*.in, taking newer releases: make lock ARGS=--upgrade
+	@$(COMPILE) $(ARGS) --output-file requirements.txt requirements.in
+	@$(COMPILE) $(ARGS) --output-file requirements-dev.txt requirements-dev.in
+	@$(COMPILE) $(ARGS) --output-file requirements-bench.txt requirements-bench.in
+
+clean: ## remove the environment and what tools leave behind (never instance/, the database)
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is written last, so an installation that was interrupted is taken up again.
+$(RUN_READY): requirements.txt
+	@$(call make_environment,requirements.txt)
+	@touch $@
+
+# The development environment holds the other one wholly.
+$(DEV_READY): requirements.txt requirements-dev.txt
+	@$(call make_environment,requirements-dev.txt)
+	@touch $(RUN_READY) $@
+
+# This one holds both others.
+$(BENCH_READY): requirements.txt requirements-dev.txt requirements-bench.txt
+	@$(call make_environment,requirements-bench.txt)
+	@touch $(RUN_READY) $(DEV_READY) $@
+
+define make_environment
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+		python="$(PYTHON)"; \
+		"$$python" $(NEW_ENOUGH) 2>/dev/null || { \
+			echo "Python 3.11 or newer is needed, $$python is not: make PYTHON=..." >&2; exit 1; }; \
+		echo "Making $(VENV) with $$("$$python" --version)"; \
+		"$$python" -m venv --clear $(VENV) || exit 1; \
+	fi; \
+	echo "Installing $(1) into $(VENV)"; \
+	$(PIP_INSTALL) --requirement $(1)
+endef

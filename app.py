@@ -1,0 +1,160 @@
+"""Builds the application: settings in, WSGI application out. May import everything."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import Engine
+
+from deeds import limits
+from deeds.blueprints.check import check_blueprint
+from deeds.blueprints.docs import docs_blueprint
+from deeds.blueprints.headers import register_headers
+from deeds.blueprints.info import info_blueprint
+from deeds.blueprints.item import item_blueprint
+from deeds.blueprints.mint import mint_blueprint
+from deeds.blueprints.openapi import openapi_blueprint
+from deeds.blueprints.problems import register_problems
+from deeds.blueprints.problems_page import problems_page_blueprint
+from deeds.blueprints.swap import swap_blueprint
+from deeds.cli import deeds_commands, is_loaded_for_commands
+from deeds.cpus import usable_cpus_count
+from deeds.errors import RetryLaterError, StartError
+from deeds.hash_lane import HashLane
+from deeds.hashing import STRONG_COST, Hasher, pepper_fingerprint
+from deeds.locator import Locator
+from deeds.records import SchemeSpec, SecretClass
+from deeds.replay import Replayer
+from deeds.scheme_book import SchemeBook
+from deeds.service import DeedService
+from deeds.settings import Settings, read_settings
+from deeds.version import INTERFACE_VERSION, VERSION
+from storage.engine import make_engine, parse_database_url
+from storage.repository import Repository
+from storage.schema import open_schema
+
+DEFAULT_DATABASE_URL = f"sqlite:///{Path(__file__).parent / 'instance' / 'deeds.sqlite3'}"
+
+# Requests that may wait for slow hashes at once: three quarters of the 32 threads that
+# gunicorn.conf.py gives a process, so that a quarter is always there for strong secrets and reads.
+HASH_REQUESTS_MAX = 24
+
+# Evaluations that may wait: two swaps of 256 inputs and 256 outputs.
+HASH_TASKS_MAX = 1024
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """Return the service, with its database opened, created or upgraded as needed.
+
+    A process that outlives its app ends the app's threads and connections with
+    `app.extensions["deeds"].close()`.
+
+    Args:
+        settings: taken from the environment unless given.
+
+    Raises:
+        StartError: a setting or the database is not as it must be; ends the process in one line.
+    """
+    settings = settings or read_settings(os.environ, DEFAULT_DATABASE_URL)
+    engine = make_engine(parse_database_url(settings.database_url))
+    app = Flask("deeds", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
+    # A doubled slash is a path of its own: no redirect, whose body would be HTML.
+    app.url_map.merge_slashes = False
+    app.cli.add_command(deeds_commands(engine))
+    with ExitStack() as closing:
+        closing.callback(engine.dispose)
+        if not is_loaded_for_commands():
+            open_schema(engine)
+            _register(app, settings, engine, closing)
+        app.extensions["deeds"] = closing.pop_all()
+    return app
+
+
+def prepare() -> None:
+    """Open, create or upgrade the database and check the settings; keep nothing open.
+
+    Run once before worker processes start, so that what is wrong is said once.
+
+    Raises:
+        StartError: a setting or the database is not as it must be.
+    """
+    settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
+    engine = make_engine(parse_database_url(settings.database_url))
+    open_schema(engine)
+    repository = Repository(engine)
+    _make_schemes(settings, repository)
+    repository.close()
+
+
+def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
+    repository = Repository(engine)
+    closing.callback(repository.close)
+    schemes = _make_schemes(settings, repository)
+    lane = HashLane(
+        width=usable_cpus_count(), requests_max=HASH_REQUESTS_MAX, tasks_max=HASH_TASKS_MAX
+    )
+    closing.callback(lane.close)
+    service = _make_service(settings, repository, schemes, lane)
+    register_problems(app)
+    register_headers(app)
+    array_length_max = settings.array_length_max
+    app.register_blueprint(mint_blueprint(service, array_length_max=array_length_max))
+    app.register_blueprint(swap_blueprint(service, array_length_max=array_length_max))
+    app.register_blueprint(check_blueprint(service, array_length_max=array_length_max))
+    app.register_blueprint(item_blueprint(service))
+    info = _info(settings, schemes)
+    app.register_blueprint(info_blueprint(info))
+    app.register_blueprint(openapi_blueprint(info))
+    app.register_blueprint(docs_blueprint())
+    app.register_blueprint(problems_page_blueprint())
+
+
+def _make_service(
+    settings: Settings, repository: Repository, schemes: SchemeBook, lane: HashLane
+) -> DeedService:
+    hasher = Hasher(_peppers(settings), lane)
+    locator = Locator(repository, schemes, hasher)
+    return DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
+
+
+def _make_schemes(settings: Settings, repository: Repository) -> SchemeBook:
+    fingerprint = pepper_fingerprint(settings.pepper) if settings.pepper else ""
+    current = {
+        SecretClass.ORDINARY: SchemeSpec(SecretClass.ORDINARY, settings.ordinary_cost, fingerprint),
+        SecretClass.STRONG: SchemeSpec(SecretClass.STRONG, STRONG_COST, fingerprint),
+    }
+    try:
+        return SchemeBook(repository, current, _peppers(settings))
+    except RetryLaterError as error:
+        raise StartError(f"DATABASE_URL: {error.detail}") from None
+
+
+def _peppers(settings: Settings) -> dict[str, bytes]:
+    current = (settings.pepper,) if settings.pepper else ()
+    return {pepper_fingerprint(pepper): pepper for pepper in (*current, *settings.peppers_old)}
+
+
+def _info(settings: Settings, schemes: SchemeBook) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "interface_version": INTERFACE_VERSION,
+        "limits": {
+            "amount_max": limits.AMOUNT_MAX,
+            "secret_length_max": limits.SECRET_LENGTH_MAX,
+            "array_length_max": settings.array_length_max,
+            "body_bytes_max": settings.body_bytes_max,
+        },
+        "hash_policies": [
+            {
+                "name": secret_class.value,
+                "algorithm": "argon2id",
+                "parameters": str(schemes.current(secret_class).spec.cost),
+                "peppered": bool(schemes.current(secret_class).spec.pepper_fingerprint),
+            }
+            for secret_class in SecretClass
+        ],
+        "idempotency": True,
+    }

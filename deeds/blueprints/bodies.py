@@ -1,0 +1,64 @@
+"""Reads a request body: bounded bytes, then strict JSON."""
+
+import json
+from typing import Any, NoReturn
+
+from flask import Request
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+
+from deeds.errors import (
+    BodyTooLargeError,
+    BodyUnreadableError,
+    InvalidJsonError,
+    WrongMediaTypeError,
+)
+
+
+def read_json(request: Request) -> Any:
+    """Return the JSON value of the body.
+
+    Raises:
+        BodyTooLargeError: more bytes than the app's MAX_CONTENT_LENGTH; none of the rest is read.
+        BodyUnreadableError: the body broke off or its framing is wrong.
+        WrongMediaTypeError: not application/json.
+        InvalidJsonError: not JSON text in UTF-8 (RFC 8259), NaN and the like, a key named twice,
+            a number too long to be one, or nesting too deep to be a request.
+    """
+    body = _read_bytes(request)
+    if request.mimetype != "application/json":
+        raise WrongMediaTypeError
+    try:
+        return _DECODER.decode(body.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise InvalidJsonError("the body is not UTF-8") from None
+    except RecursionError:
+        raise InvalidJsonError("the body is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise InvalidJsonError(f"the body is not JSON from character {error.pos} on") from None
+    except ValueError:
+        # int() refuses texts of more than 4300 digits.
+        raise InvalidJsonError("the body holds a number that is too long") from None
+
+
+def _read_bytes(request: Request) -> bytes:
+    try:
+        return request.get_data(cache=False)
+    except RequestEntityTooLarge:
+        limit = request.max_content_length
+        raise BodyTooLargeError(f"the body must have at most {limit} bytes") from None
+    except (HTTPException, OSError, ValueError):
+        raise BodyUnreadableError from None
+
+
+def _refuse_constant(_name: str) -> NoReturn:
+    raise InvalidJsonError("NaN and Infinity are not JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise InvalidJsonError("an object names a key twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)

@@ -1,0 +1,76 @@
+"""Answers every error as application/problem+json (RFC 9457)."""
+
+import logging
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from flask import Flask, Response
+from werkzeug.exceptions import HTTPException
+
+from deeds.blueprints.answers import json_answer
+from deeds.blueprints.problem_table import PROBLEMS, Problem
+from deeds.errors import DeedError, RetryLaterError
+from schemas.problem import ProblemSchema
+
+MEDIA_TYPE = "application/problem+json"
+
+_schema = ProblemSchema()
+_log = logging.getLogger("deeds")
+
+# What Flask and Werkzeug refuse by themselves; all else of theirs is a bad request.
+_HTTP_CODES = {
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "body_too_large",
+}
+
+
+def register_problems(app: Flask) -> None:
+    """Make the app answer all errors as problems."""
+    app.register_error_handler(DeedError, _answer_deed_error)
+    app.register_error_handler(HTTPException, _answer_http_error)
+    app.register_error_handler(Exception, _answer_defect)
+
+
+def problem_answer(
+    problem: Problem,
+    detail: str,
+    *,
+    index: int | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return the answer to a problem; `index` is the element at fault, where there is one."""
+    body = {
+        "type": problem.type,
+        "title": problem.title,
+        "status": int(problem.status),
+        "detail": detail,
+        "code": problem.code,
+    }
+    if index is not None:
+        body["index"] = index
+    return json_answer(_schema.dump(body), problem.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _answer_deed_error(error: DeedError) -> Response:
+    headers = {}
+    if isinstance(error, RetryLaterError):
+        headers["Retry-After"] = str(error.retry_after_s)
+    return problem_answer(PROBLEMS[error.code], error.detail, index=error.index, headers=headers)
+
+
+def _answer_http_error(error: HTTPException) -> Response:
+    code = _HTTP_CODES.get(HTTPStatus(error.code or HTTPStatus.BAD_REQUEST), "bad_request")
+    # Allow, above all; never the content type of Werkzeug's own HTML.
+    headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+    return problem_answer(PROBLEMS[code], PROBLEMS[code].meaning, headers=headers)
+
+
+def _answer_defect(error: Exception) -> Response:
+    # Where it arose and of what type, but not its message: that may quote a secret.
+    places = [
+        f"{place.filename}:{place.lineno}" for place in traceback.extract_tb(error.__traceback__)
+    ]
+    _log.error("defect %s at %s", type(error).__name__, " < ".join(reversed(places)))
+    return problem_answer(PROBLEMS["internal"], "this is a defect of the service")

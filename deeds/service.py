@@ -1,0 +1,122 @@
+"""The four things this service does: mint, swap, check and read an item. Must import no library.
+
+Each goes the same way: rules that need no ledger, reads, hashing with no transaction open, and at
+most one short transaction.
+"""
+
+import secrets
+
+from deeds.errors import (
+    IdempotencyKeyTakenError,
+    ItemNotFoundError,
+    ItemSchemesChangedError,
+    OverloadedError,
+    UnknownItemError,
+)
+from deeds.hashing import SALT_BYTES
+from deeds.item_id import is_item_id, make_item_id
+from deeds.ledger import Ledger
+from deeds.locator import Locator
+from deeds.records import ItemGuard, MintRecord, RecordedOutput
+from deeds.replay import KeyHashes, Replayer
+from deeds.rules import check_mint, check_swap
+from deeds.swap_hashing import hash_swap
+from deeds.values import (
+    CheckRequest,
+    Item,
+    Minted,
+    MintRequest,
+    OutputState,
+    RawOutput,
+    Swapped,
+    SwapRequest,
+)
+
+# An item gets a scheme only after a change of settings, so a second try is already rare.
+TRIES_MAX = 3
+
+
+class DeedService:
+    """Joins the rules, the hashing and the ledger. Holds no state; any thread may call it."""
+
+    def __init__(self, ledger: Ledger, locator: Locator, replayer: Replayer) -> None:
+        """Take the ledger, what finds outputs in it, and what answers repeated requests."""
+        self._ledger = ledger
+        self._locator = locator
+        self._replayer = replayer
+
+    def mint(self, request: MintRequest, idempotency_key: str | None = None) -> Minted:
+        """Create an item with the outputs of the request.
+
+        Raises:
+            DeedError: the request breaks a rule, or the service cannot take it now. Nothing moved.
+        """
+        check_mint(request)
+        hashes = self._replayer.hash_key(idempotency_key)
+        if operation := self._replayer.find(hashes):
+            return self._replayer.replay_mint(operation, request)
+        item_id, salt = make_item_id(), secrets.token_bytes(SALT_BYTES)
+        raws = tuple(RawOutput(new.amount, item_id, new.secret) for new in request.outputs)
+        outputs = self._locator.hash([self._locator.new_trial(raw, salt) for raw in raws])
+        item = Item(item_id, sum(raw.amount for raw in raws), request.metadata)
+        try:
+            self._ledger.record_mint(MintRecord(item, salt, tuple(outputs), _first(hashes)))
+        except IdempotencyKeyTakenError:
+            return self._replayer.replay_mint(self._replayer.get(hashes), request)
+        return Minted(item_id, raws)
+
+    def swap(self, request: SwapRequest, idempotency_key: str | None = None) -> Swapped:
+        """Replace the secrets of the inputs by those of the outputs, all or nothing.
+
+        Raises:
+            DeedError: the request breaks a rule, an input cannot be spent, a secret was used
+                before, or the service cannot take it now. Nothing moved.
+        """
+        check_swap(request)
+        hashes = self._replayer.hash_key(idempotency_key)
+        if operation := self._replayer.find(hashes):
+            return self._replayer.replay_swap(operation, request)
+        for _ in range(TRIES_MAX):
+            record = hash_swap(self._locator, request, self._guards(request), _first(hashes))
+            try:
+                self._ledger.record_swap(record)
+            except IdempotencyKeyTakenError:
+                return self._replayer.replay_swap(self._replayer.get(hashes), request)
+            except ItemSchemesChangedError:
+                continue
+            return Swapped()
+        raise OverloadedError("the hash schemes of an item change faster than it can be read")
+
+    def check(self, request: CheckRequest) -> list[OutputState]:
+        """Return the state of each raw output, in order. Changes nothing."""
+        guards = self._locator.read_guards(request.outputs)
+        return [_state(recorded) for recorded in self._locator.find(request.outputs, guards)]
+
+    def item(self, item_id: str) -> Item:
+        """Return the item.
+
+        Raises:
+            ItemNotFoundError: there is none with this id.
+        """
+        item = self._ledger.read_item(item_id) if is_item_id(item_id) else None
+        if item is None:
+            raise ItemNotFoundError
+        return item
+
+    def _guards(self, request: SwapRequest) -> dict[str, ItemGuard]:
+        # The swap balances, so its outputs name no item that its inputs do not.
+        guards = self._locator.read_guards(request.inputs)
+        for index, raw in enumerate(request.inputs):
+            if raw.item_id not in guards:
+                raise UnknownItemError(index=index)
+        return guards
+
+
+def _first(hashes: KeyHashes) -> bytes | None:
+    return hashes[0] if hashes else None
+
+
+def _state(recorded: RecordedOutput | None) -> OutputState:
+    if recorded is None:
+        return OutputState.UNKNOWN
+    return OutputState.UNSPENT if recorded.spent_by is None else OutputState.SPENT

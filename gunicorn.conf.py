@@ -1,0 +1,102 @@
+"""How gunicorn runs the service. `gunicorn "app:create_app()"` in this directory finds it.
+
+Run as a script it only checks PORT and WEB_CONCURRENCY: gunicorn itself reads the second before
+this file, and dies with a traceback when it is odd. `make run` does so first.
+"""
+
+import os
+import sys
+from typing import Any
+
+from deeds.cpus import usable_cpus_count
+
+
+def _whole_number(name: str, low: int, high: int, default: int) -> int:
+    """Return the setting `name`, or stop with one line that names it."""
+    text = os.environ.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and low <= int(text[:9]) <= high):
+        raise SystemExit(f"deeds cannot start: {name} must be a whole number, {low} to {high}")
+    return int(text)
+
+
+# A platform that sets PORT routes to the machine's address. Without PORT this is somebody's own
+# machine, and nothing but that machine should reach it.
+_port = _whole_number("PORT", 0, 65_535, 8000)
+bind = f"0.0.0.0:{_port}" if os.environ.get("PORT") else f"127.0.0.1:{_port}"
+
+# Processes, because Python runs one thread of each at a time: on 2 CPUs two processes of 8 threads
+# served 3.5 times what one of 16 did. At least two, so that one can be replaced while one serves.
+workers = _whole_number("WEB_CONCURRENCY", 1, 1024, max(2, usable_cpus_count()))
+
+# Argon2id runs without holding the GIL, so threads that wait for it cost little. How many hash at
+# once is bounded in deeds/hash_lane.py, not here.
+worker_class = "deeds.gthread_worker.worker.ThreadWorker"
+threads = 32
+
+# Open connections a process holds. Idle ones wait without a thread. One file each, so it stays
+# well below the usual limit of 1024 open files with the database's beside it.
+worker_connections = 512
+
+# Longer than the 60 s after which AWS's and most other proxies drop an idle connection: they must
+# be the ones to close it, or they send a request into a connection that we are just closing.
+keepalive = 65
+
+# A worker whose main thread has not moved for this long is replaced. Slow requests do not count.
+timeout = 30
+graceful_timeout = 30
+
+# The longest path of ours has 41 characters; headers leave room for what proxies add.
+limit_request_line = 4094
+limit_request_fields = 100
+limit_request_field_size = 8190
+
+# One parser and one protocol, whatever else is installed: the tests know these.
+http_parser = "python"
+http_protocols = "h1"
+
+# Headers of proxies are not read: nothing here depends on who the client is. gunicorn's own reading
+# of them lets a client that sends SCRIPT_NAME draw a 500.
+forwarded_allow_ips = ""
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
+header_map = "drop"
+
+# A file that a worker touches to show it lives must not wait for a disk.
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+
+# Each worker opens its own database connections: none may be carried across a fork.
+preload_app = False
+control_socket_disable = True
+
+# The service logs its requests itself, without what could be a secret. Never set "debug" here:
+# gunicorn then logs the bytes of requests that broke off.
+accesslog = None
+errorlog = "-"
+loglevel = "info"
+
+
+def on_starting(server: Any) -> None:
+    """Check the settings and prepare the database once, before any worker starts.
+
+    A wrong setting ends the master with one line here. Found by the workers, it would end them
+    one after the other, each with a traceback.
+    """
+    from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
+
+    prepare()
+
+
+def when_ready(server: Any) -> None:
+    """Say where the service is and give a line to try it with."""
+    address = server.LISTENERS[0].getsockname()
+    if not isinstance(address, tuple):
+        return  # A unix socket: only a proxy can reach it.
+    host = "127.0.0.1" if address[0] == "0.0.0.0" else address[0]  # noqa: S104
+    url = f"http://{host}:{address[1]}"
+    print(
+        f"\nThe deed service listens at {url}  (Ctrl-C stops it). Mint a first deed:\n\n"
+        f"curl -s {url}/v1/mint -H 'Content-Type: application/json'"
+        """ -d '{"outputs":["+5.my-secret"]}'\n""",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -1,0 +1,1 @@
+"""Alembic's migrations, from the first schema on."""

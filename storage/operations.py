@@ -1,0 +1,190 @@
+"""Mint and swap inside their transaction. Judges by row counts, never by a read before a write.
+
+No hashing and no input or output but the database happens here.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.sql.dml import ReturningInsert
+
+from deeds.errors import (
+    IdempotencyKeyTakenError,
+    ItemSchemesChangedError,
+    SpentInputError,
+    UnknownInputError,
+    UsedSecretError,
+)
+from deeds.records import (
+    MintRecord,
+    OperationKind,
+    Output,
+    OutputKey,
+    RecordedOutput,
+    SwapRecord,
+)
+from storage import statements
+from storage.tables import items
+
+_MS_PER_S = 1000
+
+
+class Writer:
+    """Writes one operation on the connection of its transaction."""
+
+    def __init__(self, connection: Connection, inserts: statements.Inserts) -> None:
+        """Take the connection, in a write transaction, and the inserts of its dialect."""
+        self._connection = connection
+        self._inserts = inserts
+
+    def mint(self, record: MintRecord) -> int:
+        """Write an item and its outputs; return the operation's id."""
+        operation_id = self._add_operation(
+            self._inserts.operation,
+            {
+                "kind": OperationKind.MINT,
+                "idempotency_key_hash": record.idempotency_key_hash,
+                "inputs_count": 0,
+                "outputs_count": len(record.outputs),
+            },
+        )
+        self._connection.execute(
+            items.insert(),
+            {
+                "id": record.item.id,
+                "total": record.item.total,
+                "metadata": record.item.metadata,
+                "salt": record.salt,
+                "created_by": operation_id,
+            },
+        )
+        self._add_schemes({(record.item.id, output.scheme_id) for output in record.outputs})
+        used = self._add_outputs(operation_id, record.outputs)
+        if used is not None:
+            raise UsedSecretError(index=used)
+        return operation_id
+
+    def swap(self, record: SwapRecord) -> int:
+        """Spend the inputs and write the outputs; return the operation's id."""
+        operation_id = self._add_operation(
+            self._inserts.widening_swap if record.schemes_added else self._inserts.swap,
+            {
+                "kind": OperationKind.SWAP,
+                "idempotency_key_hash": record.idempotency_key_hash,
+                "inputs_count": len(record.inputs),
+                "outputs_count": len(record.outputs),
+            },
+        )
+        # Outputs first: who has spent an input waits for nobody who has not, so that on PostgreSQL
+        # no two swaps can wait for each other.
+        used = self._add_outputs(operation_id, record.outputs)
+        if used is None:
+            used = self._first_known(record.outputs_forbidden)
+        if used is not None:
+            # Who cannot spend the inputs is not told which secrets the item knows.
+            self._refuse_inputs(operation_id, record)
+            raise UsedSecretError(index=used)
+        self._spend(operation_id, record)
+        if record.schemes_added:
+            self._add_schemes(record.schemes_added)
+        return operation_id
+
+    def _add_operation(self, insert: ReturningInsert[Any], values: dict[str, Any]) -> int:
+        row = self._connection.execute(
+            insert, values | {"created_at_ms": int(time.time() * _MS_PER_S)}
+        ).one_or_none()
+        if row is None:
+            raise IdempotencyKeyTakenError
+        return int(row.id)
+
+    def _spend(self, operation_id: int, record: SwapRecord) -> None:
+        # In the order of their keys: two swaps that cross lock the same rows in the same order.
+        rows = [
+            {
+                "at_item_id": each.key.item_id,
+                "at_digest": each.key.digest,
+                "at_amount": each.amount,
+                "at_schemes_count": record.schemes_counts[each.key.item_id],
+                "by_operation": operation_id,
+            }
+            for each in sorted(record.inputs, key=lambda each: each.key)
+        ]
+        if self._connection.execute(statements.SPEND_OUTPUT, rows).rowcount != len(rows):
+            self._refuse_inputs(operation_id, record)
+            raise UnknownInputError("an input was created while this swap was under way; try again")
+
+    def _refuse_changed(self, schemes_counts: Mapping[str, int]) -> None:
+        rows = self._connection.execute(
+            statements.READ_SCHEMES_COUNTS, {"item_ids": list(schemes_counts)}
+        )
+        if {row.item_id: row.schemes_count for row in rows} != schemes_counts:
+            raise ItemSchemesChangedError
+
+    def _refuse_inputs(self, operation_id: int, record: SwapRecord) -> None:
+        """Raise the error of the first input that cannot be spent, if there is one."""
+        self._refuse_changed(record.schemes_counts)
+        found = read_outputs(self._connection, [each.key for each in record.inputs])
+        for index, each in enumerate(record.inputs):
+            recorded = found.get(each.key)
+            if recorded is None or recorded.output.amount != each.amount:
+                raise UnknownInputError(index=index)
+            if recorded.spent_by not in {None, operation_id}:
+                raise SpentInputError(index=index)
+
+    def _first_known(self, forbidden: Sequence[Sequence[OutputKey]]) -> int | None:
+        """Return the place of the first output of whose forbidden keys one exists, or None."""
+        keys = {key for each in forbidden for key in each}
+        found = read_outputs(self._connection, keys) if keys else {}
+        return next(
+            (index for index, each in enumerate(forbidden) if not found.keys().isdisjoint(each)),
+            None,
+        )
+
+    def _add_schemes(self, pairs: Iterable[tuple[str, int]]) -> None:
+        rows = [{"item_id": item_id, "scheme_id": scheme_id} for item_id, scheme_id in pairs]
+        self._connection.execute(
+            self._inserts.item_scheme, sorted(rows, key=lambda row: tuple(row.values()))
+        )
+
+    def _add_outputs(self, operation_id: int, outputs: Sequence[Output]) -> int | None:
+        """Write the outputs; return the place of the first whose key was there already, or None."""
+        rows = [
+            {
+                "item_id": each.key.item_id,
+                "digest": each.key.digest,
+                "scheme_id": each.scheme_id,
+                "amount": each.amount,
+                "created_by": operation_id,
+            }
+            for each in sorted(outputs, key=lambda each: each.key)
+        ]
+        if self._connection.execute(self._inserts.output, rows).rowcount == len(rows):
+            return None
+        found = read_outputs(self._connection, [each.key for each in outputs])
+        # Where all are of this operation, two outputs have one key: the rules let no such one pass.
+        return next(
+            (
+                index
+                for index, each in enumerate(outputs)
+                if found[each.key].created_by != operation_id
+            ),
+            0,
+        )
+
+
+def read_outputs(
+    connection: Connection, keys: Iterable[OutputKey]
+) -> dict[OutputKey, RecordedOutput]:
+    """Return those of the outputs that exist, spent or not."""
+    digests: dict[str, list[bytes]] = {}
+    for key in keys:
+        digests.setdefault(key.item_id, []).append(key.digest)
+    found = {}
+    for item_id, of_item in digests.items():
+        values = {"of_item_id": item_id, "digests": of_item}
+        for row in connection.execute(statements.READ_OUTPUTS, values):
+            output = Output(OutputKey(item_id, row.digest), row.scheme_id, row.amount)
+            found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)
+    return found

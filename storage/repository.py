@@ -1,0 +1,146 @@
+"""The repository: every question to the ledger and every change of it, one transaction a method."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Engine, Row
+
+from deeds.records import (
+    Argon2Cost,
+    HashScheme,
+    ItemGuard,
+    MintRecord,
+    Operation,
+    OperationKind,
+    OutputKey,
+    RecordedOutput,
+    SchemeSpec,
+    SchemeUse,
+    SecretClass,
+    SwapRecord,
+)
+from deeds.rules import check_balance
+from deeds.values import Item
+from storage import statements
+from storage.operations import Writer, read_outputs
+from storage.transactions import Transactions
+
+_KEY_SALT_BYTES = 16
+
+
+class Repository:
+    """A ledger (`deeds.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take an engine of `storage.engine` whose database has the code's revision."""
+        self._transactions = Transactions(engine)
+        self._inserts = statements.Inserts(engine.dialect.name)
+
+    def close(self) -> None:
+        """Close every connection. The repository must not be used again."""
+        self._transactions.close()
+
+    def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
+        """Record the schemes that are not recorded yet."""
+        rows = [
+            {
+                "secret_class": spec.secret_class,
+                "memory_cost_kib": spec.cost.memory_cost_kib,
+                "time_cost": spec.cost.time_cost,
+                "parallelism": spec.cost.parallelism,
+                "pepper_fingerprint": spec.pepper_fingerprint,
+                "key_salt": secrets.token_bytes(_KEY_SALT_BYTES),
+            }
+            for spec in specs
+        ]
+        self._transactions.write(
+            lambda connection: [connection.execute(self._inserts.scheme, row) for row in rows]
+        )
+
+    def read_schemes(self) -> tuple[HashScheme, ...]:
+        """Return every scheme ever recorded, oldest first."""
+        return self._transactions.read(
+            lambda connection: tuple(
+                _scheme(row) for row in connection.execute(statements.READ_SCHEMES)
+            )
+        )
+
+    def read_scheme_use(self, scheme_id: int) -> SchemeUse:
+        """Return what was hashed under the scheme. May read every output."""
+        row = self._transactions.read(
+            lambda connection: connection.execute(
+                statements.READ_SCHEME_USE, {"scheme_id": scheme_id}
+            ).one()
+        )
+        if row.is_guarding:
+            return SchemeUse.UNSPENT
+        return SchemeUse.SPENT if row.is_used else SchemeUse.NOTHING
+
+    def read_item(self, item_id: str) -> Item | None:
+        """Return the item, or None if there is none."""
+        row = self._transactions.read(
+            lambda connection: connection.execute(
+                statements.READ_ITEM, {"item_id": item_id}
+            ).one_or_none()
+        )
+        return None if row is None else Item(row.id, row.total, row.metadata)
+
+    def read_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
+        """Return the guards of those of the items that exist."""
+        rows = self._transactions.read(
+            lambda connection: connection.execute(
+                statements.READ_GUARDS, {"item_ids": list(item_ids)}
+            ).all()
+        )
+        scheme_ids: dict[str, set[int]] = {}
+        for row in rows:
+            scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
+        return {row.id: ItemGuard(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
+
+    def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
+        """Return those of the outputs that exist, spent or not."""
+        return self._transactions.read(lambda connection: read_outputs(connection, keys))
+
+    def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
+        """Return the operation recorded under one of the idempotency key hashes."""
+        row = self._transactions.read(
+            lambda connection: connection.execute(
+                statements.READ_OPERATION, {"key_hashes": list(key_hashes)}
+            ).first()
+        )
+        if row is None:
+            return None
+        kind = OperationKind(row.kind)
+        return Operation(row.id, kind, row.inputs_count, row.outputs_count, row.item_id)
+
+    def record_mint(self, record: MintRecord) -> int:
+        """Create an item and its outputs; return the operation's id.
+
+        Raises:
+            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
+        """
+        return self._transactions.write(
+            lambda connection: Writer(connection, self._inserts).mint(record)
+        )
+
+    def record_swap(self, record: SwapRecord) -> int:
+        """Spend the inputs and create the outputs, all or nothing; return the operation's id.
+
+        Raises:
+            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
+            ItemSchemesChangedError: an item has other schemes than the record was hashed for.
+            UnknownInputError: an input is not in the ledger with this digest and amount.
+            SpentInputError: an input was spent before.
+            UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
+            UnbalancedError: the amounts do not balance.
+        """
+        check_balance(record.inputs, record.outputs)
+        return self._transactions.write(
+            lambda connection: Writer(connection, self._inserts).swap(record)
+        )
+
+
+def _scheme(row: Row[tuple[object, ...]]) -> HashScheme:
+    cost = Argon2Cost(row.memory_cost_kib, row.time_cost, row.parallelism)
+    spec = SchemeSpec(SecretClass(row.secret_class), cost, row.pepper_fingerprint)
+    return HashScheme(row.id, spec, row.key_salt)

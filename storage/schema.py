@@ -1,0 +1,133 @@
+"""Brings a database to the code's revision, or says that it is not.
+
+The revision is read without Alembic, whose import would cost every start a fifth of a second.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from deeds.errors import LedgerUnavailableError, StartError
+from storage.engine import WRITES, create_sqlite_file, make_turnstile
+
+Result = TypeVar("Result")
+
+# The newest of `migrations.versions`; a test says so.
+HEAD_REVISION = "0001"
+
+# Key of the advisory lock that lets one process at a time migrate a PostgreSQL database: "deeds".
+_MIGRATION_LOCK = 0x6465656473
+
+
+def open_schema(engine: Engine) -> None:
+    """Make sure that the database has the code's revision; create or upgrade an SQLite file.
+
+    Any number of processes may do this at once.
+
+    Raises:
+        StartError: the database cannot be opened, or has another revision.
+    """
+    if engine.dialect.name == "sqlite":
+        migrate(engine)
+        return
+    revision = _explained(engine, _read_revision)
+    if revision != HEAD_REVISION:
+        raise _wrong_revision(revision)
+
+
+def migrate(engine: Engine) -> tuple[str | None, str]:
+    """Upgrade the database to the code's revision; return the revision it had and the one it has.
+
+    Raises:
+        StartError: the database cannot be opened, or is ahead of the code.
+    """
+    if engine.dialect.name == "sqlite":
+        create_sqlite_file(engine.url)
+    with _one_process(engine):
+        before = _explained(engine, _read_revision)
+        if before == HEAD_REVISION:
+            return before, HEAD_REVISION
+        if before is not None and before > HEAD_REVISION:
+            raise _wrong_revision(before)
+        _explained(engine.execution_options(**{WRITES: True}), _upgrade)
+    return before, HEAD_REVISION
+
+
+def _upgrade(connection: Connection) -> None:
+    # Only where there is something to upgrade: see above.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    with connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, "head")
+        except CommandError as error:
+            raise StartError(f"the database cannot be upgraded: {_one_line(error)}") from None
+
+
+def _read_revision(connection: Connection) -> str | None:
+    """Return the database's revision, or None where it has no ledger yet."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return None if revision is None else str(revision)
+
+
+@contextmanager
+def _one_process(engine: Engine) -> Iterator[None]:
+    """Let one process at a time create or upgrade an SQLite file.
+
+    SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
+    """
+    if engine.dialect.name != "sqlite":
+        yield
+        return
+    try:
+        turnstile = make_turnstile(engine.url)
+    except OSError as error:
+        raise StartError(
+            f"DATABASE_URL: cannot lock the file beside it: {error.strerror}"
+        ) from None
+    try:
+        with turnstile.turn():
+            yield
+    except LedgerUnavailableError:
+        raise StartError("DATABASE_URL: another process keeps the database locked") from None
+    finally:
+        turnstile.close()
+
+
+def _explained(engine: Engine, work: Callable[[Connection], Result]) -> Result:
+    try:
+        with engine.connect() as connection:
+            return work(connection)
+    except (DBAPIError, TypeError, ValueError) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise StartError(
+            f"DATABASE_URL: the database cannot be opened: {_one_line(cause)}"
+        ) from None
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())
+
+
+def _wrong_revision(revision: str | None) -> StartError:
+    if revision is not None and revision > HEAD_REVISION:
+        advice = "run newer code"
+    else:
+        advice = "run: flask --app app deeds migrate"
+    found = revision or "none"
+    return StartError(
+        f"the database is at revision {found} and the code at {HEAD_REVISION}; {advice}"
+    )

@@ -1,0 +1,112 @@
+"""Runs work in one transaction, and says in the ledger's own errors what went wrong.
+
+A connection never leaves this module but as the argument of the work. Work may run more than once,
+so it must do nothing but database statements.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from deeds.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
+from storage.engine import WRITES, make_turnstile
+from storage.failures import is_disconnect, is_retryable, is_unavailable
+from storage.group_writer import GroupWriter
+from storage.turnstile import Turnstile
+
+Result = TypeVar("Result")
+Work = Callable[[Connection], Result]
+
+# Serialization failures and deadlocks pass when they are tried again; this many tries and the
+# database is busier than anyone should wait for.
+TRIES_MAX = 10
+
+
+class Transactions:
+    """Reads and writes on one engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take the engine; on SQLite, which has one writer at a time, let writers share commits."""
+        self._engine = engine
+        self._writer = engine.execution_options(**{WRITES: True})
+        # A read needs no transaction: rows are never deleted and spending is final. It would only
+        # add round trips. On SQLite there is none to begin with.
+        self._reader = engine
+        self._turnstile: Turnstile | None = None
+        self._group: GroupWriter | None = None
+        if engine.dialect.name == "sqlite":
+            self._turnstile = make_turnstile(engine.url)
+            self._group = GroupWriter(self._writer, self._turnstile.turn)
+        else:
+            self._reader = engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    def read(self, work: Work[Result]) -> Result:
+        """Return what the work reads.
+
+        Raises:
+            LedgerUnavailableError: the database does not answer.
+        """
+        return _retrying(lambda: self._read_once(work))
+
+    def write(self, work: Work[Result]) -> Result:
+        """Run the work in one transaction, commit it and return its result.
+
+        An exception of the work rolls all of it back.
+
+        Raises:
+            LedgerUnavailableError: the database does not answer; nothing was changed.
+            LedgerInDoubtError: it broke off while committing.
+        """
+        if self._group is not None:
+            group = self._group
+            return _retrying(lambda: group.write(work))
+        return _retrying(lambda: self._write_alone(work))
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+        if self._turnstile is not None:
+            self._turnstile.close()
+
+    def _read_once(self, work: Work[Result]) -> Result:
+        with self._reader.connect() as connection:
+            return work(connection)
+
+    def _write_alone(self, work: Work[Result]) -> Result:
+        with self._writer.connect() as connection:
+            transaction = connection.begin()
+            try:
+                result = work(connection)
+            except BaseException:
+                transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except DBAPIError as error:
+                if is_retryable(error):
+                    raise
+                connection.invalidate()
+                raise LedgerInDoubtError from None
+            return result
+
+
+def _retrying(attempt: Callable[[], Result]) -> Result:
+    tries_count = 0
+    while True:
+        tries_count += 1
+        try:
+            return attempt()
+        except PoolTimeoutError:
+            raise OverloadedError("too many requests are waiting for the database") from None
+        except DBAPIError as error:
+            # A connection that died while it was idle is replaced once; if the next one fails too,
+            # the database is away.
+            tries_max = 2 if is_disconnect(error) else TRIES_MAX
+            if (is_disconnect(error) or is_retryable(error)) and tries_count < tries_max:
+                continue
+            if is_retryable(error) or is_unavailable(error):
+                raise LedgerUnavailableError from None
+            raise

@@ -1,0 +1,168 @@
+"""Fixtures that many tests share."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argon2.low_level import hash_secret_raw
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import create_app
+from deeds.records import Argon2Cost
+from deeds.settings import Settings
+from storage.engine import make_engine, parse_database_url
+from storage.schema import open_schema
+from tests.ledger_view import LedgerView, delete_all_rows
+from tests.postgres import PostgresCluster, running_cluster
+from tests.serving import Service, running_service
+
+ARGON2_COST_ARGUMENTS = ("memory_cost", "time_cost", "parallelism")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresCluster]:
+    """A PostgreSQL: the one that TEST_DATABASE_URL names, or one of our own."""
+    if admin_url := os.environ.get("TEST_DATABASE_URL"):
+        cluster = PostgresCluster(admin_url)
+        yield cluster
+        cluster.drop_template()
+        return
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresCluster) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database."""
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def fresh_postgres_url(postgres: PostgresCluster) -> Iterator[Callable[[], str]]:
+    """A function that makes a PostgreSQL database with the service's tables and returns its URL."""
+    with ExitStack() as stack:
+
+        def make() -> str:
+            url = postgres.create_migrated_database()
+            stack.callback(postgres.drop_database, url)
+            return url
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def reused_postgres_url(postgres: PostgresCluster) -> Iterator[str]:
+    """The URL of a PostgreSQL database that one test after the other empties and uses."""
+    url = postgres.create_migrated_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def emptied_postgres_url(reused_postgres_url: str) -> str:
+    """The URL of a PostgreSQL database with the service's tables and nothing in them.
+
+    For tests that leave the tables themselves alone: to make a database and to drop it costs some
+    hundred times what most tests cost.
+    """
+    delete_all_rows(reused_postgres_url)
+    return reused_postgres_url
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file with the service's tables and nothing in them."""
+    path = tmp_path_factory.mktemp("template") / "deeds.sqlite3"
+    engine = make_engine(parse_database_url(f"sqlite:///{path}"))
+    open_schema(engine)
+    engine.dispose()
+    return path
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+    """The URL of an SQLite database with the service's tables and nothing in them."""
+    # Copied: to make the tables costs five times the rest of a short test.
+    return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'deeds.sqlite3')}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a database that the service can start on: the test runs once on each kind."""
+    kind = {"sqlite": "sqlite_url", "postgresql": "emptied_postgres_url"}[request.param]
+    url: str = request.getfixturevalue(kind)
+    return url
+
+
+@pytest.fixture
+def settings(database_url: str) -> Settings:
+    """Settings on that database, with Argon2 at its cheapest."""
+    return Settings(database_url=database_url, ordinary_cost=Argon2Cost(8, 1, 1))
+
+
+@pytest.fixture
+def open_app() -> Iterator[Callable[[Settings], Flask]]:
+    """A function that opens the service with its settings: several may share a database."""
+    with ExitStack() as closing:
+
+        def open_one(settings: Settings) -> Flask:
+            app = create_app(settings)
+            closing.callback(app.extensions["deeds"].close)
+            return app
+
+        yield open_one
+
+
+@pytest.fixture
+def app(settings: Settings, open_app: Callable[[Settings], Flask]) -> Flask:
+    """The service."""
+    return open_app(settings)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    """A client of the service."""
+    return app.test_client()
+
+
+@pytest.fixture
+def hash_costs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The cost of each Argon2 evaluation, in the order in which they begin."""
+    costs = []
+
+    def counted(*args: Any, **kwargs: Any) -> bytes:
+        costs.append(str(Argon2Cost(*(kwargs[name] for name in ARGON2_COST_ARGUMENTS))))
+        return hash_secret_raw(*args, **kwargs)
+
+    monkeypatch.setattr("deeds.hashing.hash_secret_raw", counted)
+    return costs
+
+
+@pytest.fixture
+def ledger(database_url: str) -> Iterator[LedgerView]:
+    """A look into the database. After the test its books must balance."""
+    engine = make_engine(parse_database_url(database_url))
+    view = LedgerView(engine)
+    try:
+        yield view
+        view.assert_sound()
+    finally:
+        engine.dispose()
+
+
+@pytest.fixture
+def gunicorn_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """A function that starts the whole service: `gunicorn_service(DATABASE_URL=…)`."""
+    with ExitStack() as stack:
+
+        def start(**settings: str) -> Service:
+            return stack.enter_context(running_service(tmp_path, **settings))
+
+        yield start

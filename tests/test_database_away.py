@@ -1,0 +1,74 @@
+"""PostgreSQL goes away and comes back: 503 meanwhile, and no restart of the service."""
+
+import pytest
+
+from deeds.records import Argon2Cost
+from deeds.settings import Settings
+from tests.hooks import Counter, hooked
+from tests.requests import mint, post, refusal
+from tests.stoppable_postgres import stoppable_postgres
+
+# What a request may try: the connection that it had, and a new one.
+CONNECTS_MAX = 2
+
+
+@pytest.fixture(scope="module")
+def server():
+    with stoppable_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def client(server, open_app):
+    url = server.cluster.create_migrated_database()
+    return open_app(Settings(url, ordinary_cost=Argon2Cost(8, 1, 1))).test_client()
+
+
+def requests(client, item, new):
+    """Return a request of each kind, by name; `new` makes the secrets of one call differ."""
+    return {
+        "mint": lambda: post(client, "/v1/mint", {"outputs": ["+5.a"]}),
+        "keyed mint": lambda: post(client, "/v1/mint", {"outputs": ["+5.a"]}, f"key {new}"),
+        "swap": lambda: post(
+            client,
+            "/v1/swap",
+            {"inputs": [f"+5.{item}.{new - 1}"], "outputs": [f"+5.{item}.{new}"]},
+        ),
+        "check": lambda: post(client, "/v1/check", {"outputs": [f"+5.{item}.0"]}),
+        "item": lambda: client.get(f"/v1/item/{item}"),
+    }
+
+
+def test_every_request_is_answered_503_while_the_database_is_away(server, client):
+    item = mint(client, "+5.0")
+    server.stop()
+    connects = Counter()
+    with hooked("do_connect", connects):
+        answers = {name: send() for name, send in requests(client, item, 1).items()}
+    server.start()
+
+    for name, answer in answers.items():
+        assert refusal(answer) == (503, "ledger_unavailable", None), name
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert answer.headers["Cache-Control"] == "no-store"
+    assert connects.count <= CONNECTS_MAX * len(answers)
+
+
+def test_the_service_goes_on_once_the_database_is_back(server, client):
+    item = mint(client, "+5.0")
+    server.stop()
+    away = [send().status_code for send in requests(client, item, 1).values()]
+    server.start()
+
+    back = [send().status_code for send in requests(client, item, 1).values()]
+
+    assert away == [503] * len(away)
+    assert back == [200] * len(back)
+
+
+def test_a_restart_of_the_database_between_two_requests_is_not_noticed(server, client):
+    item = mint(client, "+5.0")
+
+    for name, send in requests(client, item, 1).items():
+        server.restart()
+        assert send().status_code == 200, name

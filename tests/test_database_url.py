@@ -1,0 +1,80 @@
+"""DATABASE_URL: which databases are taken, and what is said of the others."""
+
+import pytest
+
+from deeds.errors import StartError
+from storage.engine import make_engine, parse_database_url
+
+PASSWORD = "mark-7c1f9e"
+
+TAKEN = {
+    "sqlite file": ("sqlite:////data/deeds.db", "sqlite+pysqlite", "/data/deeds.db"),
+    "sqlite file below": ("sqlite:///deeds.db", "sqlite+pysqlite", "deeds.db"),
+    "sqlite with its driver": ("sqlite+pysqlite:///deeds.db", "sqlite+pysqlite", "deeds.db"),
+    "postgresql": ("postgresql://u@h/deeds", "postgresql+psycopg", "deeds"),
+    "postgres, as some hosts write it": ("postgres://u@h/deeds", "postgresql+psycopg", "deeds"),
+    "with another driver": ("postgresql+psycopg2://u@h/deeds", "postgresql+psycopg", "deeds"),
+    "postgres with a driver": ("postgres+psycopg://u@h/deeds", "postgresql+psycopg", "deeds"),
+    "over TLS": ("postgresql://u@h/deeds?sslmode=require", "postgresql+psycopg", "deeds"),
+    "over a socket": ("postgresql:///deeds?host=/run/pg", "postgresql+psycopg", "deeds"),
+}
+
+IN_MEMORY = {
+    "no path": "sqlite://",
+    "empty path": "sqlite:///",
+    "named memory": "sqlite:///:memory:",
+    "memory by URI": "sqlite:///file::memory:?uri=true",
+    "memory by mode": "sqlite:///file:deeds?mode=memory&cache=shared&uri=true",
+}
+
+REFUSED = {
+    "no URL": PASSWORD,
+    "space": " ",
+    "a path": f"/data/{PASSWORD}.db",
+    "mysql": f"mysql://deeds:{PASSWORD}@localhost/deeds",
+    "oracle": f"oracle://deeds:{PASSWORD}@localhost/deeds",
+    "http": f"http://deeds:{PASSWORD}@localhost/deeds",
+    "scheme in upper case": f"POSTGRESQL://deeds:{PASSWORD}@localhost/deeds",
+    "port that is none": f"postgresql://deeds:{PASSWORD}@localhost:port/deeds",
+    "port left empty": f"postgresql://deeds:{PASSWORD}@localhost:/deeds",
+    "host forgotten": f"postgresql://deeds:{PASSWORD}/deeds",
+    "plugin": f"postgresql://deeds:{PASSWORD}@localhost/deeds?plugin=nosuch",
+}
+
+
+@pytest.mark.parametrize(("text", "driver", "database"), TAKEN.values(), ids=TAKEN.keys())
+def test_files_of_sqlite_and_databases_of_postgresql_are_taken(text, driver, database):
+    url = parse_database_url(text)
+
+    assert (url.drivername, url.database) == (driver, database)
+
+
+@pytest.mark.parametrize("text", IN_MEMORY.values(), ids=IN_MEMORY.keys())
+def test_a_database_in_memory_is_refused(text):
+    with pytest.raises(StartError, match=r"^deeds cannot start: DATABASE_URL "):
+        parse_database_url(text)
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_used_is_refused_without_the_password(text):
+    with pytest.raises(StartError) as refused:
+        make_engine(parse_database_url(text)).dispose()
+
+    assert str(refused.value).startswith("deeds cannot start: DATABASE_URL ")
+    assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["sqlite:///deeds.db", "postgresql://u@h/deeds"])
+def test_an_engine_keeps_bound_values_out_of_its_errors(text):
+    engine = make_engine(parse_database_url(text))
+
+    assert engine.hide_parameters
+    engine.dispose()
+
+
+def test_several_hosts_are_taken_as_sqlalchemy_writes_them():
+    url = parse_database_url("postgresql://u@/deeds?host=h1:5432&host=h2:5432")
+
+    engine = make_engine(url)
+    assert engine.dialect.create_connect_args(url)[1]["host"] == "h1,h2"
+    engine.dispose()

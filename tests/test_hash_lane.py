@@ -1,0 +1,209 @@
+"""The lane of slow hashes: its width, its turns, its bounds."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from deeds.errors import OverloadedError
+from deeds.hash_lane import HashLane
+from tests.waiting import wait_until
+
+# A test that waits this long for a thread has failed.
+WAIT_S = 20
+
+
+@pytest.fixture
+def threads():
+    """A pool for requests, apart from the lane's own."""
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        yield pool
+
+
+@pytest.fixture
+def open_lane():
+    """A function that makes a lane; each is closed after the test."""
+    lanes = []
+
+    def make(*, width=1, requests_max=100, tasks_max=1000):
+        lanes.append(HashLane(width=width, requests_max=requests_max, tasks_max=tasks_max))
+        return lanes[-1]
+
+    yield make
+    for lane in lanes:
+        lane.close()
+
+
+class Gate:
+    """A task that says when it was begun and waits until it may end."""
+
+    def __init__(self):
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
+
+    def __call__(self):
+        self.begun.set()
+        assert self.may_end.wait(WAIT_S)
+        return b"gate"
+
+
+def hold(lane, threads, *more_tasks):
+    """Let a request of a gate and more tasks hold the lane; return the gate and the request."""
+    gate = Gate()
+    held = threads.submit(lane.run, [gate, *more_tasks])
+    assert gate.begun.wait(WAIT_S)
+    return gate, held
+
+
+def queued_count(lane):
+    return lane._pool._work_queue.qsize()
+
+
+def test_results_come_in_order_however_the_tasks_end(open_lane):
+    second_has_ended = threading.Event()
+
+    def first():
+        assert second_has_ended.wait(WAIT_S)
+        return b"first"
+
+    def second():
+        second_has_ended.set()
+        return b"second"
+
+    results = open_lane(width=2).run([first, second, lambda: b"third"])
+
+    assert results == [b"first", b"second", b"third"]
+
+
+def test_no_tasks_have_no_results(open_lane):
+    assert open_lane().run([]) == []
+
+
+def test_as_many_tasks_run_at_once_as_the_lane_is_wide_and_no_more(open_lane, threads):
+    lane = open_lane(width=3)
+    together = threading.Barrier(3)
+    running, counts, lock = set(), [], threading.Lock()
+
+    def task(name):
+        with lock:
+            running.add(name)
+            counts.append(len(running))
+        # Passes only where three tasks run at once.
+        together.wait(WAIT_S)
+        # Twice, so that a fourth task has every chance to be counted beside three.
+        together.wait(WAIT_S)
+        with lock:
+            running.remove(name)
+        return name
+
+    names = [[f"{request} {index}".encode() for index in range(6)] for request in range(3)]
+    requests = [threads.submit(lane.run, [partial(task, name) for name in each]) for each in names]
+
+    assert [request.result(WAIT_S) for request in requests] == names
+    assert max(counts) == 3
+
+
+def test_a_small_request_behind_a_large_one_has_every_second_turn(open_lane, threads):
+    lane = open_lane(width=1)
+    order = []
+
+    def task(name):
+        order.append(name)
+        return name.encode()
+
+    gate, large = hold(lane, threads, *(partial(task, f"large {index}") for index in range(1, 6)))
+    small = threads.submit(lane.run, [partial(task, f"small {index}") for index in range(2)])
+    wait_until(lambda: queued_count(lane) == 1)
+    gate.may_end.set()
+
+    assert small.result(WAIT_S) == [b"small 0", b"small 1"]
+    assert large.result(WAIT_S)[-1] == b"large 5"
+    assert order == ["small 0", "large 1", "small 1", "large 2", "large 3", "large 4", "large 5"]
+
+
+def test_a_lane_with_all_its_requests_refuses_one_more_before_any_of_its_work(open_lane, threads):
+    lane = open_lane(requests_max=1)
+    gate, held = hold(lane, threads)
+    begun = []
+
+    with pytest.raises(OverloadedError) as refused:
+        lane.run([lambda: begun.append("task") or b""])
+    gate.may_end.set()
+
+    assert held.result(WAIT_S) == [b"gate"]
+    assert refused.value.retry_after_s >= 1
+    assert begun == []
+
+
+def test_a_lane_takes_a_request_that_just_fits_and_refuses_a_larger_one(open_lane, threads):
+    lane = open_lane(tasks_max=4)
+    gate, held = hold(lane, threads, lambda: b"b")
+
+    with pytest.raises(OverloadedError):
+        lane.run([lambda: b""] * 3)
+    fitting = threads.submit(lane.run, [lambda: b"c", lambda: b"d"])
+    wait_until(lambda: queued_count(lane) == 1)
+    gate.may_end.set()
+
+    assert fitting.result(WAIT_S) == [b"c", b"d"]
+    assert held.result(WAIT_S) == [b"gate", b"b"]
+
+
+def test_an_idle_lane_takes_a_request_of_any_size(open_lane):
+    lane = open_lane(requests_max=1, tasks_max=2)
+
+    for _ in range(2):
+        assert lane.run([lambda: b"a"] * 10) == [b"a"] * 10
+
+
+def test_retry_after_grows_with_what_is_waiting(open_lane, threads):
+    lane = open_lane(requests_max=1)
+    lane._task_mean_s = 0.5
+    gate, held = hold(lane, threads, *[lambda: b""] * 19)
+
+    with pytest.raises(OverloadedError) as refused:
+        lane.run([lambda: b""])
+    gate.may_end.set()
+    held.result(WAIT_S)
+
+    assert refused.value.retry_after_s == 10
+
+
+@pytest.mark.parametrize("failure", [ValueError("no"), MemoryError(), SystemExit(3)])
+def test_a_failing_task_raises_in_its_own_request_alone_and_frees_the_lane(
+    open_lane, threads, failure
+):
+    lane = open_lane(width=1, requests_max=2, tasks_max=4)
+
+    def fail():
+        raise failure
+
+    gate, other = hold(lane, threads, lambda: b"b")
+    failing = threads.submit(lane.run, [fail, lambda: b"c"])
+    wait_until(lambda: queued_count(lane) == 1)
+    gate.may_end.set()
+
+    with pytest.raises(type(failure)) as raised:
+        failing.result(WAIT_S)
+    assert raised.value is failure
+    assert other.result(WAIT_S) == [b"gate", b"b"]
+    # Only where both have left it does the lane take another two.
+    gate, again = hold(lane, threads)
+    second = threads.submit(lane.run, [lambda: b"d"])
+    wait_until(lambda: second.done() or queued_count(lane) == 1)
+    gate.may_end.set()
+    assert (again.result(WAIT_S), second.result(WAIT_S)) == ([b"gate"], [b"d"])
+
+
+def test_closing_finishes_what_was_admitted_and_ends_the_threads(open_lane, threads):
+    lane = open_lane(width=1)
+    gate, held = hold(lane, threads, lambda: b"b", lambda: b"c")
+
+    closing = threads.submit(lane.close)
+    wait_until(lambda: lane._pool._shutdown)
+    gate.may_end.set()
+    closing.result(WAIT_S)
+
+    assert held.result(WAIT_S) == [b"gate", b"b", b"c"]
+    assert [each for each in threading.enumerate() if each.name.startswith("hash")] == []

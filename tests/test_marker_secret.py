@@ -1,0 +1,142 @@
+"""No secret appears in an error, header, log, repr or database: a marker is sent everywhere."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from deeds.errors import RawOutputError
+from deeds.hashing import HashJob
+from deeds.locator import Trial
+from deeds.raw_output import parse_mint_output, parse_raw_output
+from deeds.records import Argon2Cost, HashScheme, SchemeSpec, SecretClass
+from deeds.settings import Settings
+from deeds.values import CheckRequest, Minted, MintRequest, NewOutput, RawOutput, SwapRequest
+from tests import marker
+from tests.marker import MARK, NOWHERE, assert_no_trace
+from tests.requests import mint, post, swap
+
+SENDERS = [
+    marker.send_good_requests,
+    marker.send_refused_swaps,
+    marker.send_malformed_requests,
+    marker.send_to_odd_places,
+]
+
+
+@pytest.fixture(autouse=True)
+def _log_everything(caplog):
+    """Set before the application opens: SQLAlchemy looks at the level of its logger only then."""
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "sqlalchemy")
+
+
+def logged(caplog):
+    """Return all that was logged, with the arguments that no format shows."""
+    return "\n".join([caplog.text, *(repr(vars(record)) for record in caplog.records)]).encode()
+
+
+def stored(ledger):
+    """Return every byte of an SQLite ledger's files, and every row of any ledger."""
+    path = Path(ledger.engine.url.database)
+    on_sqlite = ledger.engine.dialect.name == "sqlite"
+    files = path.parent.glob(f"{path.name}*") if on_sqlite else []
+    values = [value for rows in ledger.rows().values() for row in rows for value in row]
+    texts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
+    return b"\n".join([*(each.read_bytes() for each in files), *texts])
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_no_answer_holds_a_secret(client, send):
+    for answer in send(client):
+        assert_no_trace(answer.data)
+        assert_no_trace(str(answer.headers).encode())
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_no_log_holds_a_secret(client, caplog, capfd, send):
+    mint(client, "+1.a")
+
+    send(client)
+
+    assert "INSERT INTO outputs" in caplog.text
+    assert_no_trace(logged(caplog))
+    assert_no_trace("".join(capfd.readouterr()).encode())
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_no_database_holds_a_secret(client, ledger, send):
+    item_id = mint(client, "+1.a")
+
+    send(client)
+
+    assert item_id.encode() in stored(ledger)
+    assert_no_trace(stored(ledger))
+
+
+def test_the_answer_to_a_mint_holds_the_secret_in_its_body_alone(client):
+    answer = post(client, "/v1/mint", {"outputs": [f"+5.{MARK}"]})
+
+    assert MARK.encode() in answer.data
+    assert_no_trace(str(answer.headers).encode())
+
+
+@pytest.mark.parametrize("method", ["read_guards", "read_operation", "record_swap"])
+def test_a_defect_that_quotes_a_secret_is_logged_without_it(client, monkeypatch, caplog, method):
+    def fail(*_args):
+        raise RuntimeError(f"cannot spend +5.{NOWHERE}.{MARK}") from KeyError(MARK)
+
+    item_id = mint(client, f"+5.{MARK}")
+    monkeypatch.setattr(f"storage.repository.Repository.{method}", fail)
+
+    answer = swap(client, [f"+5.{item_id}.{MARK}"], [f"+5.{item_id}.a"], MARK)
+
+    assert (answer.status_code, answer.get_json()["code"]) == (500, "internal")
+    assert_no_trace(answer.data)
+    assert "defect RuntimeError at" in caplog.text
+    assert_no_trace(logged(caplog))
+
+
+SCHEME = HashScheme(
+    1, SchemeSpec(SecretClass.ORDINARY, Argon2Cost(8, 1, 1), pepper_fingerprint=""), b"s" * 16
+)
+RAW = RawOutput(5, NOWHERE, MARK)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        RAW,
+        NewOutput(5, MARK),
+        MintRequest((NewOutput(5, MARK),), None),
+        SwapRequest((RAW,), (RAW,)),
+        CheckRequest((RAW,)),
+        Minted(NOWHERE, (RAW,)),
+        HashJob(MARK, MARK.encode(), SCHEME),
+        Trial(RAW, MARK.encode(), SCHEME),
+        Settings(f"postgresql://deeds:{MARK}@db/deeds", pepper=MARK.encode()),
+        Settings("sqlite:///deeds", peppers_old=(MARK.encode(),)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_no_repr_holds_a_secret(value):
+    assert_no_trace(repr(value).encode())
+    assert_no_trace(f"{[value]}".encode())
+
+
+@pytest.mark.parametrize("parse", [parse_raw_output, parse_mint_output])
+@pytest.mark.parametrize(
+    "text", [MARK, f"+{MARK}.a", f"+0.{NOWHERE}.{MARK}", f"+5.{NOWHERE}.{MARK}x", f"5.{MARK}"]
+)
+def test_no_error_of_the_grammar_holds_a_secret(parse, text):
+    with pytest.raises(RawOutputError) as caught:
+        parse(text)
+
+    assert_no_trace(f"{caught.value!r} {caught.value.__context__!r}".encode())
+
+
+def test_the_marks_are_found_where_they_are():
+    """A search that finds nothing anywhere would prove nothing."""
+    for trace in marker.traces(MARK):
+        with pytest.raises(AssertionError):
+            assert_no_trace(b"x" + trace + b"x")
