@@ -115,12 +115,16 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class MintRecord:
-    """All that one mint writes. `idempotency_key_hash` has 32 bytes."""
+    """All that one mint writes.
+
+    `idempotency_key_hashes` are empty without a key. The first one, of 32 bytes, is recorded; the
+    others are those under which a process with other settings may record the same key.
+    """
 
     item: Item
     salt: bytes = field(repr=False)
     outputs: tuple[Output, ...]
-    idempotency_key_hash: bytes | None = field(repr=False)
+    idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ class SwapRecord:
     `outputs_forbidden[i]` holds the keys that output `i` would have under older schemes: where one
     of them exists, the secret was used in this item before. `schemes_counts` holds for each item
     how many schemes its outputs had when it was hashed for; `schemes_added` the pairs of item and
-    scheme id that the outputs bring.
+    scheme id that the outputs bring. `idempotency_key_hashes` are as those of a mint.
     """
 
     inputs: tuple[Output, ...]
@@ -138,4 +142,4 @@ class SwapRecord:
     outputs_forbidden: tuple[tuple[OutputKey, ...], ...]
     schemes_counts: Mapping[str, int]
     schemes_added: frozenset[tuple[str, int]]
-    idempotency_key_hash: bytes | None = field(repr=False)
+    idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)

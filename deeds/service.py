@@ -18,7 +18,7 @@ from deeds.item_id import is_item_id, make_item_id
 from deeds.ledger import Ledger
 from deeds.locator import Locator
 from deeds.records import ItemGuard, MintRecord, RecordedOutput
-from deeds.replay import KeyHashes, Replayer
+from deeds.replay import Replayer
 from deeds.rules import check_mint, check_swap
 from deeds.swap_hashing import hash_swap
 from deeds.values import (
@@ -60,7 +60,7 @@ class DeedService:
         outputs = self._locator.hash([self._locator.new_trial(raw, salt) for raw in raws])
         item = Item(item_id, sum(raw.amount for raw in raws), request.metadata)
         try:
-            self._ledger.record_mint(MintRecord(item, salt, tuple(outputs), _first(hashes)))
+            self._ledger.record_mint(MintRecord(item, salt, tuple(outputs), hashes))
         except IdempotencyKeyTakenError:
             return self._replayer.replay_mint(self._replayer.get(hashes), request)
         return Minted(item_id, raws)
@@ -77,7 +77,7 @@ class DeedService:
         if operation := self._replayer.find(hashes):
             return self._replayer.replay_swap(operation, request)
         for _ in range(TRIES_MAX):
-            record = hash_swap(self._locator, request, self._guards(request), _first(hashes))
+            record = hash_swap(self._locator, request, self._guards(request), hashes)
             try:
                 self._ledger.record_swap(record)
             except IdempotencyKeyTakenError:
@@ -110,10 +110,6 @@ class DeedService:
             if raw.item_id not in guards:
                 raise UnknownItemError(index=index)
         return guards
-
-
-def _first(hashes: KeyHashes) -> bytes | None:
-    return hashes[0] if hashes else None
 
 
 def _state(recorded: RecordedOutput | None) -> OutputState:

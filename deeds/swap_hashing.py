@@ -13,7 +13,7 @@ def hash_swap(
     locator: Locator,
     request: SwapRequest,
     guards: Mapping[str, ItemGuard],
-    idempotency_key_hash: bytes | None,
+    idempotency_key_hashes: tuple[bytes, ...],
 ) -> SwapRecord:
     """Return what the swap writes. `guards` holds every item of the request.
 
@@ -49,7 +49,7 @@ def hash_swap(
             for output in outputs
             if output.scheme_id not in guards[output.item_id].scheme_ids
         ),
-        idempotency_key_hash=idempotency_key_hash,
+        idempotency_key_hashes=idempotency_key_hashes,
     )
 
 

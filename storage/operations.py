@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from deeds.errors import (
@@ -30,6 +30,9 @@ from storage.tables import items
 
 _MS_PER_S = 1000
 
+# Advisory locks of PostgreSQL have 64-bit names.
+_LOCK_BYTES = 8
+
 
 class Writer:
     """Writes one operation on the connection of its transaction."""
@@ -43,9 +46,9 @@ class Writer:
         """Write an item and its outputs; return the operation's id."""
         operation_id = self._add_operation(
             self._inserts.operation,
+            record.idempotency_key_hashes,
             {
                 "kind": OperationKind.MINT,
-                "idempotency_key_hash": record.idempotency_key_hash,
                 "inputs_count": 0,
                 "outputs_count": len(record.outputs),
             },
@@ -70,9 +73,9 @@ class Writer:
         """Spend the inputs and write the outputs; return the operation's id."""
         operation_id = self._add_operation(
             self._inserts.widening_swap if record.schemes_added else self._inserts.swap,
+            record.idempotency_key_hashes,
             {
                 "kind": OperationKind.SWAP,
-                "idempotency_key_hash": record.idempotency_key_hash,
                 "inputs_count": len(record.inputs),
                 "outputs_count": len(record.outputs),
             },
@@ -91,13 +94,30 @@ class Writer:
             self._add_schemes(record.schemes_added)
         return operation_id
 
-    def _add_operation(self, insert: ReturningInsert[Any], values: dict[str, Any]) -> int:
+    def _add_operation(
+        self, insert: ReturningInsert[Any], key_hashes: tuple[bytes, ...], values: dict[str, Any]
+    ) -> int:
+        key_hash, *others = key_hashes or (None,)
+        if others:
+            self._refuse_taken(key_hashes, others)
         row = self._connection.execute(
-            insert, values | {"created_at_ms": int(time.time() * _MS_PER_S)}
+            insert,
+            values
+            | {"idempotency_key_hash": key_hash, "created_at_ms": int(time.time() * _MS_PER_S)},
         ).one_or_none()
         if row is None:
             raise IdempotencyKeyTakenError
         return int(row.id)
+
+    def _refuse_taken(self, key_hashes: Sequence[bytes], others: Sequence[bytes]) -> None:
+        """Refuse a key that a process with other settings has recorded under another hash."""
+        if self._connection.dialect.name == "postgresql":
+            # The same lock for every process, whichever of the hashes is its own.
+            lock = int.from_bytes(min(key_hashes)[:_LOCK_BYTES], signed=True)
+            self._connection.execute(select(func.pg_advisory_xact_lock(lock)))
+        taken = self._connection.execute(statements.READ_OPERATION, {"key_hashes": list(others)})
+        if taken.first() is not None:
+            raise IdempotencyKeyTakenError
 
     def _spend(self, operation_id: int, record: SwapRecord) -> None:
         # In the order of their keys: two swaps that cross lock the same rows in the same order.
