@@ -77,10 +77,8 @@ class GroupWriter:
                 group = self._take_group()
                 _commit(connection, group)
         except Exception as error:  # noqa: BLE001 - raised again in `write`
-            # Nothing was kept, so what a work was told of the others is worth nothing either.
             group = group or self._take_group()
-            for ticket in group:
-                ticket.error = error
+            _fail(group, error)
         finally:
             self._pass_on()
             for ticket in group:
@@ -100,6 +98,15 @@ class GroupWriter:
                 self._waiting[0].gate.set()
             else:
                 self._is_led = False
+
+
+def _fail(group: list[_Ticket], error: Exception) -> None:
+    if any(ticket.error is None for ticket in group):
+        # The group is committed: it was the connection that failed to close.
+        return
+    # Nothing was kept, so what a work was told of the others is worth nothing either.
+    for ticket in group:
+        ticket.error = error
 
 
 def _commit(connection: Connection, group: list[_Ticket]) -> None:

@@ -12,7 +12,8 @@ from flask import Flask
 
 # What an answer says: status, code and index of the element at fault.
 Said = tuple[int, str | None, int | None]
-Send = Callable[[str, Any], tuple[int, Any]]
+# Takes path, body and, if there is one, an Idempotency-Key; returns status and JSON.
+Send = Callable[..., tuple[int, Any]]
 
 WAIT_SECONDS_MAX = 60
 
@@ -22,8 +23,8 @@ def client_of_app(app: Flask) -> Iterator[Send]:
     """Yield a function that sends a body to the app and returns status and JSON."""
     client = app.test_client()
 
-    def send(path: str, body: Any) -> tuple[int, Any]:
-        answer = client.post(path, json=body)
+    def send(path: str, body: Any, key: str | None = None) -> tuple[int, Any]:
+        answer = client.post(path, json=body, headers=_headers(key))
         return answer.status_code, answer.get_json()
 
     yield send
@@ -35,9 +36,8 @@ def client_of_port(port: int) -> Iterator[Send]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)
     connection.connect()
 
-    def send(path: str, body: Any) -> tuple[int, Any]:
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", path, json.dumps(body), headers)
+    def send(path: str, body: Any, key: str | None = None) -> tuple[int, Any]:
+        connection.request("POST", path, json.dumps(body), _headers(key))
         answer = connection.getresponse()
         return answer.status, json.load(answer)
 
@@ -47,6 +47,11 @@ def client_of_port(port: int) -> Iterator[Send]:
         connection.close()
 
 
+def _headers(key: str | None) -> dict[str, str]:
+    headers = {"Content-Type": "application/json"}
+    return headers if key is None else headers | {"Idempotency-Key": key}
+
+
 class Racers:
     """As many clients as are wanted, each in a thread of its own."""
 
@@ -54,10 +59,10 @@ class Racers:
         """Take a function that opens a client as a context manager."""
         self._open_client = open_client
 
-    def send(self, path: str, body: Any) -> tuple[int, Any]:
+    def send(self, path: str, body: Any, key: str | None = None) -> tuple[int, Any]:
         """Send one body by a client alone."""
         with self._open_client() as send:
-            status, answer = send(path, body)
+            status, answer = send(path, body, key)
             return status, answer
 
     def swap_at_once(self, swaps: Sequence[tuple[list[str], list[str]]]) -> list[Said]:

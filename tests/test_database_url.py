@@ -1,8 +1,11 @@
 """DATABASE_URL: which databases are taken, and what is said of the others."""
 
 import pytest
+from sqlalchemy import make_url
 
 from deeds.errors import StartError
+from deeds.settings import Settings
+from deeds.strong_secret import make_strong_secret
 from storage.engine import make_engine, parse_database_url
 
 PASSWORD = "mark-7c1f9e"
@@ -38,6 +41,8 @@ REFUSED = {
     "port that is none": f"postgresql://deeds:{PASSWORD}@localhost:port/deeds",
     "port left empty": f"postgresql://deeds:{PASSWORD}@localhost:/deeds",
     "host forgotten": f"postgresql://deeds:{PASSWORD}/deeds",
+    "option of the driver": f"sqlite:////data/{PASSWORD}.db?check_same_thread=true",
+    "odd option of the driver": f"sqlite:////data/{PASSWORD}.db?timeout=long",
     "plugin": f"postgresql://deeds:{PASSWORD}@localhost/deeds?plugin=nosuch",
 }
 
@@ -78,3 +83,12 @@ def test_several_hosts_are_taken_as_sqlalchemy_writes_them():
     engine = make_engine(url)
     assert engine.dialect.create_connect_args(url)[1]["host"] == "h1,h2"
     engine.dispose()
+
+
+def test_the_url_cannot_change_how_text_is_sent(emptied_postgres_url, open_app):
+    """libpq takes an encoding from the URL that could not say every name."""
+    url = make_url(emptied_postgres_url).update_query_dict({"client_encoding": "latin1"})
+    app = open_app(Settings(url.render_as_string(hide_password=False)))
+    body = {"outputs": [f"+5.{make_strong_secret()}"], "metadata": {"name": "\U0001f3e1"}}
+
+    assert app.test_client().post("/v1/mint", json=body).status_code == 200

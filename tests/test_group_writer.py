@@ -26,6 +26,7 @@ class Turn:
         self.open = threading.Event()
         self.wanted = threading.Event()
         self.failure = None
+        self.failure_at_end = None
 
     @contextmanager
     def take(self):
@@ -35,6 +36,8 @@ class Turn:
             failure, self.failure = self.failure, None
             raise failure
         yield
+        if self.failure_at_end is not None:
+            raise self.failure_at_end
 
 
 @pytest.fixture
@@ -154,6 +157,15 @@ def test_a_turn_that_fails_is_told_to_all_who_wait_and_to_nobody_after(
 
     assert said == [failure, failure]
     assert writer.write(note("c")) == 1
+
+
+def test_what_fails_after_the_commit_takes_nothing_back(writer, turn, threads, engine):
+    turn.failure_at_end = OSError("cannot unlock")
+
+    said = gather(writer, turn, threads, note("a"), fail_after(note("b"), KeyError()), note("c"))
+
+    assert [said[0], type(said[1]), said[2]] == [1, KeyError, 2]
+    assert notes(engine) == ["a", "c"]
 
 
 def test_a_commit_that_fails_is_in_doubt_for_what_was_kept_and_undone_for_the_rest(
