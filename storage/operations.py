@@ -22,10 +22,10 @@ from deeds.records import (
     OperationKind,
     Output,
     OutputKey,
-    RecordedOutput,
     SwapRecord,
 )
 from storage import statements
+from storage.outputs import read_outputs, rows_to_add, rows_to_spend
 from storage.tables import items
 
 _MS_PER_S = 1000
@@ -120,17 +120,7 @@ class Writer:
             raise IdempotencyKeyTakenError
 
     def _spend(self, operation_id: int, record: SwapRecord) -> None:
-        # In the order of their keys: two swaps that cross lock the same rows in the same order.
-        rows = [
-            {
-                "at_item_id": each.key.item_id,
-                "at_digest": each.key.digest,
-                "at_amount": each.amount,
-                "at_schemes_count": record.schemes_counts[each.key.item_id],
-                "by_operation": operation_id,
-            }
-            for each in sorted(record.inputs, key=lambda each: each.key)
-        ]
+        rows = rows_to_spend(operation_id, record)
         if self._connection.execute(statements.SPEND_OUTPUT, rows).rowcount != len(rows):
             self._refuse_inputs(operation_id, record)
             raise UnknownInputError("an input was created while this swap was under way; try again")
@@ -170,16 +160,7 @@ class Writer:
 
     def _add_outputs(self, operation_id: int, outputs: Sequence[Output]) -> int | None:
         """Write the outputs; return the place of the first whose key was there already, or None."""
-        rows = [
-            {
-                "item_id": each.key.item_id,
-                "digest": each.key.digest,
-                "scheme_id": each.scheme_id,
-                "amount": each.amount,
-                "created_by": operation_id,
-            }
-            for each in sorted(outputs, key=lambda each: each.key)
-        ]
+        rows = rows_to_add(operation_id, outputs)
         if self._connection.execute(self._inserts.output, rows).rowcount == len(rows):
             return None
         found = read_outputs(self._connection, [each.key for each in outputs])
@@ -192,19 +173,3 @@ class Writer:
             ),
             0,
         )
-
-
-def read_outputs(
-    connection: Connection, keys: Iterable[OutputKey]
-) -> dict[OutputKey, RecordedOutput]:
-    """Return those of the outputs that exist, spent or not."""
-    digests: dict[str, list[bytes]] = {}
-    for key in keys:
-        digests.setdefault(key.item_id, []).append(key.digest)
-    found = {}
-    for item_id, of_item in digests.items():
-        values = {"of_item_id": item_id, "digests": of_item}
-        for row in connection.execute(statements.READ_OUTPUTS, values):
-            output = Output(OutputKey(item_id, row.digest), row.scheme_id, row.amount)
-            found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)
-    return found

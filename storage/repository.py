@@ -22,7 +22,8 @@ from deeds.records import (
 from deeds.rules import check_balance
 from deeds.values import Item
 from storage import statements
-from storage.operations import Writer, read_outputs
+from storage.operations import Writer
+from storage.outputs import read_outputs
 from storage.transactions import Transactions
 
 _KEY_SALT_BYTES = 16

@@ -44,7 +44,7 @@ class Holder:
             self.swaps_count += 1
 
     def send_until_answered(self, body, key):
-        """Send the same swap with the same key, as a client does that does not know how it ended."""
+        """Send the same swap with the same key until it is known how it ended."""
         while True:
             try:
                 return self.racers.send("/v1/swap", body, key)
