@@ -58,6 +58,8 @@ def parse_database_url(text: str) -> URL:
         raise StartError("DATABASE_URL must name an SQLite file or a PostgreSQL database")
     if not url.database or url.database == ":memory:":
         raise StartError("DATABASE_URL names a database in memory, which would lose every deed")
+    if url.query:
+        raise StartError("DATABASE_URL takes no options for an SQLite file")
     if url.database.startswith("file:"):
         raise StartError("DATABASE_URL must name the SQLite file by its path, not by a file: URI")
     return url.set(drivername="sqlite+pysqlite")
@@ -81,6 +83,8 @@ def make_engine(url: URL) -> Engine:
         connect_args={
             "connect_timeout": POSTGRESQL_CONNECT_TIMEOUT_S,
             "tcp_user_timeout": POSTGRESQL_TCP_TIMEOUT_MS,
+            # Whatever the URL says: another one could not send every text.
+            "client_encoding": "utf8",
         },
     )
     # Before SQLAlchemy's own first look at the server, which an odd encoding makes fail.
@@ -153,7 +157,9 @@ def _configure_postgresql(connection: psycopg.Connection, _record: Any) -> None:
 def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     # No implicit BEGIN by the driver: `_begin_sqlite` says when and how.
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
+    [mode] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StartError("DATABASE_URL: the file system of the SQLite file does not support WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
 
