@@ -4,7 +4,7 @@ import json
 from typing import Any, NoReturn
 
 from flask import Request
-from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException
 
 from deeds.errors import (
     BodyTooLargeError,
@@ -18,7 +18,8 @@ def read_json(request: Request) -> Any:
     """Return the JSON value of the body.
 
     Raises:
-        BodyTooLargeError: more bytes than the app's MAX_CONTENT_LENGTH; none of the rest is read.
+        BodyTooLargeError: as many bytes as the app's MAX_CONTENT_LENGTH or more; the rest is not
+            read.
         BodyUnreadableError: the body broke off or its framing is wrong.
         WrongMediaTypeError: not application/json.
         InvalidJsonError: not JSON text in UTF-8 (RFC 8259), NaN and the like, a key named twice,
@@ -41,13 +42,19 @@ def read_json(request: Request) -> Any:
 
 
 def _read_bytes(request: Request) -> bytes:
+    # A chunked body tells no length, and Werkzeug cuts it off at its limit in silence. So its limit
+    # is one byte more than ours.
+    limit = (request.max_content_length or 0) - 1
+    too_large = BodyTooLargeError(f"the body must have at most {limit} bytes")
+    if (request.content_length or 0) > limit:
+        raise too_large
     try:
-        return request.get_data(cache=False)
-    except RequestEntityTooLarge:
-        limit = request.max_content_length
-        raise BodyTooLargeError(f"the body must have at most {limit} bytes") from None
+        body = request.get_data(cache=False)
     except (HTTPException, OSError, ValueError):
         raise BodyUnreadableError from None
+    if len(body) > limit:
+        raise too_large
+    return body
 
 
 def _refuse_constant(_name: str) -> NoReturn:
