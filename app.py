@@ -60,8 +60,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     settings = settings or read_settings(os.environ, DEFAULT_DATABASE_URL)
     engine = make_engine(parse_database_url(settings.database_url))
     app = Flask("deeds", static_folder=None)
-    # One byte more than is taken: see deeds/blueprints/bodies.py.
-    app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max + 1
+    app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
     # A doubled slash is a path of its own: no redirect, whose body would be HTML.
     app.url_map.merge_slashes = False
     app.cli.add_command(deeds_commands(engine))

@@ -1,7 +1,8 @@
 """Hashes secrets into outputs and finds outputs by their secrets. Must import no library.
 
 As long as an item has one scheme of a secret's class, that is one evaluation and one probe per
-secret. Where it has several, the current one is tried first, older ones only for what is missing.
+secret. Where it has several, the current one is tried first, and the older ones for what is then
+still missing or spent.
 """
 
 from collections.abc import Mapping, Sequence

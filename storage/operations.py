@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 from sqlalchemy.sql.dml import ReturningInsert
 
 from deeds.errors import (
@@ -114,7 +114,7 @@ class Writer:
         if self._connection.dialect.name == "postgresql":
             # The same lock for every process, whichever of the hashes is its own.
             lock = int.from_bytes(min(key_hashes)[:_LOCK_BYTES], signed=True)
-            self._connection.execute(select(func.pg_advisory_xact_lock(lock)))
+            self._connection.execute(statements.LOCK_KEY, {"lock": lock})
         taken = self._connection.execute(statements.READ_OPERATION, {"key_hashes": list(others)})
         if taken.first() is not None:
             raise IdempotencyKeyTakenError

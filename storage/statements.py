@@ -72,6 +72,9 @@ SPEND_OUTPUT = (
 )
 
 
+# On PostgreSQL: makes those wait for each other who may record one key under different hashes.
+LOCK_KEY = select(func.pg_advisory_xact_lock(bindparam("lock")))
+
 # On PostgreSQL a swap that brings an item its first output under a scheme runs while no other swap
 # does: the others were hashed without that scheme. This happens after a change of settings only.
 _SCHEMES_LOCK = 0x736368656D6573

