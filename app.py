@@ -30,6 +30,7 @@ from deeds.replay import Replayer
 from deeds.scheme_book import SchemeBook
 from deeds.service import DeedService
 from deeds.settings import Settings, read_settings
+from deeds.shared_cpus import SharedCpus
 from deeds.version import INTERFACE_VERSION, VERSION
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
@@ -93,8 +94,12 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     repository = Repository(engine)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
+    width = usable_cpus_count()
     lane = HashLane(
-        width=usable_cpus_count(), requests_max=HASH_REQUESTS_MAX, tasks_max=HASH_TASKS_MAX
+        width=width,
+        requests_max=HASH_REQUESTS_MAX,
+        tasks_max=HASH_TASKS_MAX,
+        cpus=SharedCpus.of_this_user(width),
     )
     closing.callback(lane.close)
     service = _make_service(settings, repository, schemes, lane)

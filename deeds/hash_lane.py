@@ -5,12 +5,14 @@ Uses threads, because argon2-cffi releases the GIL while it hashes. Must import 
 
 import math
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from dataclasses import dataclass
 from time import monotonic
 
 from deeds.errors import OverloadedError
+from deeds.shared_cpus import UNCLAIMED, SharedCpus
 
 Task = Callable[[], bytes]
 
@@ -19,38 +21,44 @@ _NEWEST_WEIGHT = 0.1
 
 
 class _Batch:
-    """The tasks of one request and what has come of them."""
+    """The tasks of one request and what has come of them. Its lane's lock guards `begun_count`."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
         self._lock = threading.Lock()
-        self._taken_count = 0
         self._done_count = 0
         self._all_done = threading.Event()
+        self.begun_count = 0
         self.results: list[bytes] = [b""] * len(tasks)
         self.failure: BaseException | None = None
 
-    def run_next(self) -> bool:
-        """Run the next task; return whether another one is left to take."""
-        with self._lock:
-            index = self._taken_count
-            self._taken_count += 1
-        if index < len(self._tasks):
-            try:
-                self.results[index] = self._tasks[index]()
-            except BaseException as failure:  # noqa: BLE001 - raised again in `run`
-                self.failure = failure
-            self._count_done()
-        return index + 1 < len(self._tasks)
+    @property
+    def has_more(self) -> bool:
+        return self.begun_count < len(self._tasks)
 
-    def wait(self) -> None:
-        self._all_done.wait()
+    def run(self, index: int) -> None:
+        try:
+            self.results[index] = self._tasks[index]()
+        except BaseException as failure:  # noqa: BLE001 - raised again in `HashLane.run`
+            self.failure = failure
 
-    def _count_done(self) -> None:
+    def count_done(self) -> None:
         with self._lock:
             self._done_count += 1
             if self._done_count == len(self._tasks):
                 self._all_done.set()
+
+    def wait(self) -> None:
+        self._all_done.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One task that a thread may run now, and the CPU that was claimed for it."""
+
+    batch: _Batch
+    index: int
+    claim: int
 
 
 class HashLane:
@@ -61,16 +69,25 @@ class HashLane:
     swap by a few evaluations and not by all of its own.
     """
 
-    def __init__(self, *, width: int, requests_max: int, tasks_max: int) -> None:
-        """Take the number of threads and the bounds on what is admitted at once; all at least 1."""
+    def __init__(
+        self, *, width: int, requests_max: int, tasks_max: int, cpus: SharedCpus | None = None
+    ) -> None:
+        """Take the number of threads and the bounds on what is admitted at once; all at least 1.
+
+        With `cpus`, fewer threads run, but one, while other processes use those.
+        """
         self._width = width
         self._requests_max = requests_max
         self._tasks_max = tasks_max
+        self._cpus = cpus
         self._pool = ThreadPoolExecutor(max_workers=width, thread_name_prefix="hash")
         self._lock = threading.Lock()
+        self._waiting: deque[_Batch] = deque()
+        self._running_count = 0
         self._requests_count = 0
         self._tasks_count = 0
         self._task_mean_s = 0.0
+        self._is_closed = False
 
     def run(self, tasks: Sequence[Task]) -> list[bytes]:
         """Run the tasks and return their results in order.
@@ -80,53 +97,75 @@ class HashLane:
         """
         if not tasks:
             return []
-        self._admit(len(tasks))
-        try:
-            batch = _Batch([partial(self._evaluate, task) for task in tasks])
-            for _ in range(min(self._width, len(tasks))):
-                self._pool.submit(self._step, batch)
-            batch.wait()
-        finally:
-            self._release(len(tasks))
+        batch = _Batch(tasks)
+        with self._lock:
+            self._admit(len(tasks))
+            self._waiting.append(batch)
+            self._start_threads()
+        batch.wait()
+        with self._lock:
+            self._requests_count -= 1
+            self._tasks_count -= len(tasks)
         if batch.failure is not None:
             raise batch.failure
         return batch.results
 
     def close(self) -> None:
         """Finish what was admitted and end the threads."""
+        with self._lock:
+            self._is_closed = True
         self._pool.shutdown()
-
-    def _evaluate(self, task: Task) -> bytes:
-        started_s = monotonic()
-        result = task()
-        self._task_mean_s += _NEWEST_WEIGHT * (monotonic() - started_s - self._task_mean_s)
-        return result
-
-    def _step(self, batch: _Batch) -> None:
-        more = batch.run_next()
-        while more:
-            try:
-                # To the end of the queue: the other requests have their turn first.
-                self._pool.submit(self._step, batch)
-            except RuntimeError:
-                # The pool is closing: finish here what was admitted.
-                more = batch.run_next()
-            else:
-                return
+        if self._cpus is not None:
+            self._cpus.close()
 
     def _admit(self, count: int) -> None:
-        with self._lock:
-            tasks_count = self._tasks_count + count
-            full = self._requests_count >= self._requests_max or tasks_count > self._tasks_max
-            if self._requests_count and full:
-                wait_s = self._tasks_count * self._task_mean_s / self._width
-                raise OverloadedError(
-                    "too many secrets are waiting to be hashed", retry_after_s=math.ceil(wait_s)
-                )
-            self._requests_count += 1
-            self._tasks_count = tasks_count
+        tasks_count = self._tasks_count + count
+        full = self._requests_count >= self._requests_max or tasks_count > self._tasks_max
+        if self._is_closed or (self._requests_count and full):
+            wait_s = self._tasks_count * self._task_mean_s / self._width
+            raise OverloadedError(
+                "too many secrets are waiting to be hashed", retry_after_s=math.ceil(wait_s)
+            )
+        self._requests_count += 1
+        self._tasks_count = tasks_count
 
-    def _release(self, count: int) -> None:
+    def _start_threads(self) -> None:
+        # Once closed, the threads that run finish what waits.
+        while not self._is_closed and (turn := self._take_turn()):
+            self._pool.submit(self._run_turns, turn)
+
+    def _run_turns(self, turn: _Turn | None) -> None:
+        while turn is not None:
+            started_s = monotonic()
+            turn.batch.run(turn.index)
+            self._task_mean_s += _NEWEST_WEIGHT * (monotonic() - started_s - self._task_mean_s)
+            turn = self._next_turn(turn)
+
+    def _next_turn(self, done: _Turn) -> _Turn | None:
         with self._lock:
-            self._requests_count -= 1
-            self._tasks_count -= count
+            self._running_count -= 1
+            if self._cpus is not None:
+                self._cpus.release(done.claim)
+            turn = self._take_turn()
+            self._start_threads()
+        # After the lock, so that the next evaluations are under way before anyone is answered.
+        done.batch.count_done()
+        return turn
+
+    def _take_turn(self) -> _Turn | None:
+        """Return the next task of the request that waits longest, if it may run now."""
+        if not self._waiting or self._running_count == self._width:
+            return None
+        claim: int | None = UNCLAIMED
+        if self._cpus is not None:
+            claim = self._cpus.claim(needed=self._running_count == 0)
+        if claim is None:
+            return None
+        batch = self._waiting.popleft()
+        turn = _Turn(batch, batch.begun_count, claim)
+        batch.begun_count += 1
+        if batch.has_more:
+            # To the end of the queue: the other requests have their turn first.
+            self._waiting.append(batch)
+        self._running_count += 1
+        return turn

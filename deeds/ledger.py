@@ -43,6 +43,12 @@ class Ledger(SchemeLedger, Protocol):
     def read_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
         """Return the guards of those of the items that exist."""
 
+    def recall_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
+        """Return the same, perhaps as it was before another process added a scheme to an item.
+
+        For a swap, which then ends with `ItemSchemesChangedError`.
+        """
+
     def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
 

@@ -37,8 +37,12 @@ class Locator:
 
     def read_guards(self, raws: Sequence[RawOutput]) -> dict[str, ItemGuard]:
         """Return the guards of those items of the raw outputs that exist."""
-        ids = {raw.item_id for raw in raws if is_item_id(raw.item_id)}
+        ids = _item_ids(raws)
         return self._ledger.read_guards(ids) if ids else {}
+
+    def recall_guards(self, raws: Sequence[RawOutput]) -> dict[str, ItemGuard]:
+        """Return the same, perhaps as it was before an item got another scheme."""
+        return self._ledger.recall_guards(_item_ids(raws))
 
     def trials(self, raw: RawOutput, guard: ItemGuard) -> tuple[Trial, ...]:
         """Return the trials that can find an output, likeliest first.
@@ -98,6 +102,10 @@ class Locator:
                 if not _is_unspent(found[index])
             }
         return found
+
+
+def _item_ids(raws: Sequence[RawOutput]) -> set[str]:
+    return {raw.item_id for raw in raws if is_item_id(raw.item_id)}
 
 
 def _is_unspent(recorded: RecordedOutput | None) -> bool:

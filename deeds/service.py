@@ -11,13 +11,14 @@ from deeds.errors import (
     ItemNotFoundError,
     ItemSchemesChangedError,
     OverloadedError,
+    UnknownInputError,
     UnknownItemError,
 )
 from deeds.hashing import SALT_BYTES
 from deeds.item_id import is_item_id, make_item_id
 from deeds.ledger import Ledger
 from deeds.locator import Locator
-from deeds.records import ItemGuard, MintRecord, RecordedOutput
+from deeds.records import MintRecord, RecordedOutput, SwapRecord
 from deeds.replay import Replayer
 from deeds.rules import check_mint, check_swap
 from deeds.swap_hashing import hash_swap
@@ -76,10 +77,9 @@ class DeedService:
         hashes = self._replayer.hash_key(idempotency_key)
         if operation := self._replayer.find(hashes):
             return self._replayer.replay_swap(operation, request)
-        for _ in range(TRIES_MAX):
-            record = hash_swap(self._locator, request, self._guards(request), hashes)
+        for tries_count in range(TRIES_MAX):
             try:
-                self._ledger.record_swap(record)
+                self._ledger.record_swap(self._hash(request, hashes, is_retry=tries_count > 0))
             except IdempotencyKeyTakenError:
                 return self._replayer.replay_swap(self._replayer.get(hashes), request)
             except ItemSchemesChangedError:
@@ -103,13 +103,26 @@ class DeedService:
             raise ItemNotFoundError
         return item
 
-    def _guards(self, request: SwapRequest) -> dict[str, ItemGuard]:
+    def _hash(
+        self, request: SwapRequest, key_hashes: tuple[bytes, ...], *, is_retry: bool
+    ) -> SwapRecord:
+        """Return what the swap writes.
+
+        Raises:
+            ItemSchemesChangedError: what is remembered of an item is out of date.
+        """
+        read = self._locator.read_guards if is_retry else self._locator.recall_guards
+        guards = read(request.inputs)
         # The swap balances, so its outputs name no item that its inputs do not.
-        guards = self._locator.read_guards(request.inputs)
         for index, raw in enumerate(request.inputs):
             if raw.item_id not in guards:
                 raise UnknownItemError(index=index)
-        return guards
+        try:
+            return hash_swap(self._locator, request, guards, key_hashes)
+        except UnknownInputError:
+            if guards == self._locator.read_guards(request.inputs):
+                raise
+            raise ItemSchemesChangedError from None
 
 
 def _state(recorded: RecordedOutput | None) -> OutputState:

@@ -24,9 +24,17 @@ from deeds.values import Item
 from storage import statements
 from storage.operations import Writer
 from storage.outputs import read_outputs
+from storage.recent import Recent
 from storage.transactions import Transactions
 
 _KEY_SALT_BYTES = 16
+
+# Guards kept in memory, about 500 bytes each: 5 MB.
+GUARDS_KEPT_MAX = 10_000
+
+# Items kept in memory. With metadata of at most so many characters each, of up to 4 bytes: 16 MB.
+ITEMS_KEPT_MAX = 1_000
+METADATA_KEPT_LENGTH_MAX = 4_000
 
 
 class Repository:
@@ -36,6 +44,8 @@ class Repository:
         """Take an engine of `storage.engine` whose database has the code's revision."""
         self._transactions = Transactions(engine)
         self._inserts = statements.Inserts(engine.dialect.name)
+        self._guards: Recent[ItemGuard] = Recent(GUARDS_KEPT_MAX)
+        self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)
 
     def close(self) -> None:
         """Close every connection. The repository must not be used again."""
@@ -79,12 +89,8 @@ class Repository:
 
     def read_item(self, item_id: str) -> Item | None:
         """Return the item, or None if there is none."""
-        row = self._transactions.read(
-            lambda connection: connection.execute(
-                statements.READ_ITEM, {"item_id": item_id}
-            ).one_or_none()
-        )
-        return None if row is None else Item(row.id, row.total, row.metadata)
+        # Nothing of an item ever changes.
+        return self._items.get(item_id) or self._read_item(item_id)
 
     def read_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
         """Return the guards of those of the items that exist."""
@@ -96,7 +102,17 @@ class Repository:
         scheme_ids: dict[str, set[int]] = {}
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
-        return {row.id: ItemGuard(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
+        guards = {row.id: ItemGuard(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
+        for item_id, guard in guards.items():
+            self._guards.put(item_id, guard)
+        return guards
+
+    def recall_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
+        """Return the guards of those of the items that exist, as they are now or were before."""
+        recalled = {item_id: self._guards.get(item_id) for item_id in item_ids}
+        guards = {item_id: guard for item_id, guard in recalled.items() if guard is not None}
+        missing = recalled.keys() - guards.keys()
+        return guards | self.read_guards(missing) if missing else guards
 
     def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
@@ -139,6 +155,19 @@ class Repository:
         return self._transactions.write(
             lambda connection: Writer(connection, self._inserts).swap(record)
         )
+
+    def _read_item(self, item_id: str) -> Item | None:
+        row = self._transactions.read(
+            lambda connection: connection.execute(
+                statements.READ_ITEM, {"item_id": item_id}
+            ).one_or_none()
+        )
+        if row is None:
+            return None
+        item = Item(row.id, row.total, row.metadata)
+        if len(item.metadata or "") <= METADATA_KEPT_LENGTH_MAX:
+            self._items.put(item_id, item)
+        return item
 
 
 def _scheme(row: Row[tuple[object, ...]]) -> HashScheme:

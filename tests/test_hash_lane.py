@@ -8,6 +8,8 @@ import pytest
 
 from deeds.errors import OverloadedError
 from deeds.hash_lane import HashLane
+from deeds.shared_cpus import SharedCpus
+from tests.claiming import claimant
 from tests.waiting import wait_until
 
 # A test that waits this long for a thread has failed.
@@ -26,8 +28,10 @@ def open_lane():
     """A function that makes a lane; each is closed after the test."""
     lanes = []
 
-    def make(*, width=1, requests_max=100, tasks_max=1000):
-        lanes.append(HashLane(width=width, requests_max=requests_max, tasks_max=tasks_max))
+    def make(*, width=1, requests_max=100, tasks_max=1000, cpus=None):
+        lanes.append(
+            HashLane(width=width, requests_max=requests_max, tasks_max=tasks_max, cpus=cpus)
+        )
         return lanes[-1]
 
     yield make
@@ -56,8 +60,8 @@ def hold(lane, threads, *more_tasks):
     return gate, held
 
 
-def queued_count(lane):
-    return lane._pool._work_queue.qsize()
+def requests_count(lane):
+    return lane._requests_count
 
 
 def test_results_come_in_order_however_the_tasks_end(open_lane):
@@ -104,6 +108,36 @@ def test_as_many_tasks_run_at_once_as_the_lane_is_wide_and_no_more(open_lane, th
     assert max(counts) == 3
 
 
+def test_while_another_process_uses_the_cpus_one_task_runs_at_a_time(open_lane, threads, tmp_path):
+    path = tmp_path / "cpus"
+    with claimant(path, 2) as other:
+        claims = [other.claim(needed=True), other.claim(needed=False)]
+        lane = open_lane(width=2, cpus=SharedCpus(path, 2))
+        gate, held = hold(lane, threads)
+        second_gate = Gate()
+        second = threads.submit(lane.run, [second_gate])
+        wait_until(lambda: requests_count(lane) == 2)
+        assert lane._running_count == 1
+        second_gate.may_end.set()
+        gate.may_end.set()
+        assert (held.result(WAIT_S), second.result(WAIT_S)) == ([b"gate"], [b"gate"])
+
+        for claim in claims:
+            other.release(claim)
+        gate, held = hold(lane, threads)
+        assert threads.submit(lane.run, [lambda: b"beside"]).result(WAIT_S) == [b"beside"]
+        gate.may_end.set()
+        assert held.result(WAIT_S) == [b"gate"]
+
+
+def test_a_closed_lane_refuses(open_lane):
+    lane = open_lane()
+    lane.close()
+
+    with pytest.raises(OverloadedError):
+        lane.run([lambda: b""])
+
+
 def test_a_small_request_behind_a_large_one_has_every_second_turn(open_lane, threads):
     lane = open_lane(width=1)
     order = []
@@ -114,12 +148,12 @@ def test_a_small_request_behind_a_large_one_has_every_second_turn(open_lane, thr
 
     gate, large = hold(lane, threads, *(partial(task, f"large {index}") for index in range(1, 6)))
     small = threads.submit(lane.run, [partial(task, f"small {index}") for index in range(2)])
-    wait_until(lambda: queued_count(lane) == 1)
+    wait_until(lambda: requests_count(lane) == 2)
     gate.may_end.set()
 
     assert small.result(WAIT_S) == [b"small 0", b"small 1"]
     assert large.result(WAIT_S)[-1] == b"large 5"
-    assert order == ["small 0", "large 1", "small 1", "large 2", "large 3", "large 4", "large 5"]
+    assert order == ["large 1", "small 0", "large 2", "small 1", "large 3", "large 4", "large 5"]
 
 
 def test_a_lane_with_all_its_requests_refuses_one_more_before_any_of_its_work(open_lane, threads):
@@ -143,7 +177,7 @@ def test_a_lane_takes_a_request_that_just_fits_and_refuses_a_larger_one(open_lan
     with pytest.raises(OverloadedError):
         lane.run([lambda: b""] * 3)
     fitting = threads.submit(lane.run, [lambda: b"c", lambda: b"d"])
-    wait_until(lambda: queued_count(lane) == 1)
+    wait_until(lambda: requests_count(lane) == 2)
     gate.may_end.set()
 
     assert fitting.result(WAIT_S) == [b"c", b"d"]
@@ -181,7 +215,7 @@ def test_a_failing_task_raises_in_its_own_request_alone_and_frees_the_lane(
 
     gate, other = hold(lane, threads, lambda: b"b")
     failing = threads.submit(lane.run, [fail, lambda: b"c"])
-    wait_until(lambda: queued_count(lane) == 1)
+    wait_until(lambda: requests_count(lane) == 2)
     gate.may_end.set()
 
     with pytest.raises(type(failure)) as raised:
@@ -191,7 +225,7 @@ def test_a_failing_task_raises_in_its_own_request_alone_and_frees_the_lane(
     # Only where both have left it does the lane take another two.
     gate, again = hold(lane, threads)
     second = threads.submit(lane.run, [lambda: b"d"])
-    wait_until(lambda: second.done() or queued_count(lane) == 1)
+    wait_until(lambda: second.done() or requests_count(lane) == 2)
     gate.may_end.set()
     assert (again.result(WAIT_S), second.result(WAIT_S)) == ([b"gate"], [b"d"])
 
