@@ -1,8 +1,9 @@
 """Lets writers that wait for SQLite's one write lock share a transaction and its fsync.
 
-Whoever finds nobody writing leads: it takes all works that wait, runs each in a savepoint of its
-own, and commits once; only then is any of them answered. While one group is being committed, the
-next one gathers. First come, first served.
+Whoever finds nobody writing leads: it takes all works that wait, runs them one after the other and
+commits once; only then is any of them answered. If one fails, all are undone and run once more,
+each in a savepoint of its own. While one group is being committed, the next one gathers. First
+come, first served.
 """
 
 import sqlite3
@@ -111,7 +112,11 @@ def _fail(group: list[_Ticket], error: Exception) -> None:
 
 def _commit(connection: Connection, group: list[_Ticket]) -> None:
     transaction = connection.begin()
-    kept = [ticket for ticket in group if _run(connection, ticket)]
+    kept = group
+    if not _run_together(connection, group):
+        transaction.rollback()
+        transaction = connection.begin()
+        kept = [ticket for ticket in group if _run(connection, ticket)]
     if not kept:
         transaction.rollback()
         return
@@ -125,6 +130,21 @@ def _commit(connection: Connection, group: list[_Ticket]) -> None:
     else:
         for ticket in kept:
             ticket.error = None
+
+
+def _run_together(connection: Connection, group: list[_Ticket]) -> bool:
+    """Run all works; tell whether none failed. A work that is alone raises what it raises.
+
+    A savepoint for each from the start would make good works pay for bad ones.
+    """
+    try:
+        for ticket in group:
+            ticket.result = ticket.work(connection)
+    except Exception:
+        if len(group) == 1:
+            raise
+        return False
+    return True
 
 
 def _run(connection: Connection, ticket: _Ticket) -> bool:

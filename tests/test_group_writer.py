@@ -112,6 +112,31 @@ def test_works_that_wait_together_share_one_commit_and_keep_their_order(
     assert commits.count == 1
 
 
+def counted(work):
+    """Return the work and the list to which each run of it adds."""
+    runs = []
+
+    def count(connection):
+        runs.append(work)
+        return work(connection)
+
+    return count, runs
+
+
+def test_a_work_beside_one_that_fails_runs_twice_and_every_other_once(writer, turn, threads):
+    good, good_runs = counted(note("a"))
+    bad, bad_runs = counted(fail_after(note("b"), SpentInputError(index=0)))
+    gather(writer, turn, threads, good, bad)
+    assert (len(good_runs), len(bad_runs)) == (2, 2)
+
+    alone, alone_runs = counted(fail_after(note("c"), SpentInputError(index=0)))
+    with pytest.raises(SpentInputError):
+        writer.write(alone)
+    lucky, lucky_runs = counted(note("c"))
+    assert writer.write(lucky) == 2
+    assert (len(alone_runs), len(lucky_runs)) == (1, 1)
+
+
 def test_a_work_that_fails_is_undone_alone(writer, turn, threads, engine):
     error = SpentInputError(index=3)
 
