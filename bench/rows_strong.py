@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from bench.measurement import Measurement
 from bench.minting import mint_items
 from bench.payload import Deed, SecretKind, SwapChain
+from bench.postgres_written import Written
 from bench.row import Row, middle, ratios, refused_count
 from bench.run import CLIENTS_COUNT, Plan, Run, Section
 from bench.server import (
@@ -36,9 +37,11 @@ def _measure(run: Run) -> list[Row]:
             stack.enter_context(bare_server(run.directory)),
             stack.enter_context(service(run.directory, postgres_url, "postgresql")),
         ]
+        before = Written.so_far(postgres_url)
         for _ in range(run.plan.rounds):
             for server in servers:
                 measured[server.name].append(_measure_one(run, server))
+        run.facts["postgresql_of_a_swap"] = Written.so_far(postgres_url).per_operation(before)
     return [
         _cpu_row(measured),
         _bare_row(measured),
