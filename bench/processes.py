@@ -32,8 +32,15 @@ def children_rss_mb(pid: int) -> list[float]:
 
 
 def _tree_cpu_s(root: Process) -> float:
-    total_s = 0.0
-    for process in (root, *root.children(recursive=True)):
-        times = process.cpu_times()
-        total_s += times.user + times.system + times.children_user + times.children_system
-    return total_s
+    while True:
+        try:
+            return sum(map(_own_cpu_s, (root, *root.children(recursive=True))))
+        except psutil.NoSuchProcess:
+            # One ended meanwhile, as PostgreSQL's come and go. Its parent counts it now: once more.
+            if not root.is_running():
+                raise
+
+
+def _own_cpu_s(process: Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system + times.children_user + times.children_system)
