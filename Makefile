@@ -37,7 +37,7 @@ run: $(RUN_READY) $(NATIVE_TRIED) ## start the service (honours PORT, DATABASE_U
 	@test -n "$$WEB_CONCURRENCY" || unset WEB_CONCURRENCY; exec $(BIN)/gunicorn "app:create_app()"
 
 native: $(RUN_READY) $(NATIVE_READY) ## build Argon2 for this CPU; run does it by itself where it can
-	@echo "Argon2 is built for this CPU"
+	@echo "Argon2 is built for this CPU: flask --app app deeds calibrate shows what that gives"
 
 test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
 	@$(BIN)/python -m pytest $(ARGS)

@@ -102,6 +102,11 @@ class Environment:
         target = str(self.builds / "native-this.tried")
         return self.make(target, "CPU_SUM=this", *arguments)
 
+    def calibrate(self, *arguments: str, **settings: str) -> "subprocess.CompletedProcess[str]":
+        """Run `flask --app app deeds calibrate`, which measures each figure by a hash or two."""
+        command = [str(self.python), "-m", "flask", "--app", "app", "deeds", "calibrate"]
+        return run([*command, "--stretch-milliseconds", "10", *arguments], **settings)
+
     @contextmanager
     def make_run(self, *arguments: str) -> Iterator[Service]:
         """Run `make run` until the block ends."""
