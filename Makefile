@@ -58,7 +58,7 @@ types: $(DEV_READY) ## check the types
 imports: $(DEV_READY) ## check that imports run one way
 	@$(BIN)/lint-imports
 
-bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about three minutes: make bench ARGS="--only reads"
+bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
 	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench $(ARGS)
 
