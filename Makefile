@@ -19,16 +19,25 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
 $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY))
 
+include native.mk
+
+# Targets share one environment.
+.NOTPARALLEL:
+
 .DEFAULT_GOAL := help
-.PHONY: help run test check format lint types imports bench bench-long lock clean
+.PHONY: help run native test check format lint types imports bench bench-long lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(RUN_READY) ## start the service (honours PORT, DATABASE_URL and the rest of .env.example)
+run: $(RUN_READY) $(NATIVE_TRIED) ## start the service (honours PORT, DATABASE_URL and the rest of .env.example)
+	@cat $(NATIVE_TRIED)
 	@$(BIN)/python gunicorn.conf.py
 	@case "$$DATABASE_URL" in postgres*) $(BIN)/flask --app app deeds migrate;; esac
 	@test -n "$$WEB_CONCURRENCY" || unset WEB_CONCURRENCY; exec $(BIN)/gunicorn "app:create_app()"
+
+native: $(RUN_READY) $(NATIVE_READY) ## build Argon2 for this CPU; run does it by itself where it can
+	@echo "Argon2 is built for this CPU: flask --app app deeds calibrate shows what that gives"
 
 test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
 	@$(BIN)/python -m pytest $(ARGS)
@@ -49,16 +58,19 @@ types: $(DEV_READY) ## check the types
 imports: $(DEV_READY) ## check that imports run one way
 	@$(BIN)/lint-imports
 
-bench: $(BENCH_READY) ## measure the service, about three minutes: make bench ARGS="--only reads"
+bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
+	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-long: $(BENCH_READY) ## the same with the growth curves, about half an hour
+bench-long: $(BENCH_READY) $(NATIVE_TRIED) ## the same with the growth curves, about half an hour
+	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench --long $(ARGS)
 
 lock: $(DEV_READY) ## compile requirements*.in, taking newer releases: make lock ARGS=--upgrade
 	@$(COMPILE) $(ARGS) --output-file requirements.txt requirements.in
 	@$(COMPILE) $(ARGS) --output-file requirements-dev.txt requirements-dev.in
 	@$(COMPILE) $(ARGS) --output-file requirements-bench.txt requirements-bench.in
+	@$(COMPILE) $(ARGS) --output-file requirements-native.txt requirements-native.in
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

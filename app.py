@@ -9,6 +9,7 @@ from flask import Flask
 from sqlalchemy import Engine
 
 from deeds import limits
+from deeds.argon2_build import check_build_in_use
 from deeds.blueprints.check import check_blueprint
 from deeds.blueprints.docs import docs_blueprint
 from deeds.blueprints.headers import register_headers
@@ -75,13 +76,14 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def prepare() -> None:
-    """Open, create or upgrade the database and check the settings; keep nothing open.
+    """Open, create or upgrade the database, check settings and hashing; keep nothing open.
 
     Run once before worker processes start, so that what is wrong is said once.
 
     Raises:
-        StartError: a setting or the database is not as it must be.
+        StartError: a setting, the database or the build of Argon2 is not as it must be.
     """
+    check_build_in_use()
     settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
     engine = make_engine(parse_database_url(settings.database_url))
     open_schema(engine)

@@ -6,11 +6,12 @@ import sqlite3
 import statistics
 import subprocess
 import time
-from importlib.metadata import Distribution, version
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from deeds.argon2_build import build_in_use
 from deeds.cpus import usable_cpus_count
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -26,20 +27,11 @@ def describe_machine(directory: Path) -> dict[str, Any]:
         "kernel": platform.platform(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "argon2_build": argon2_build(),
+        "argon2_build": str(build_in_use()),
         "packages": {name: version(name) for name in _PACKAGES},
         "fsync_ms": _fsync_ms(directory),
         "revision": _revision(),
     }
-
-
-def argon2_build() -> str:
-    """Return whether argon2-cffi-bindings came as PyPI's wheel or was built on this machine."""
-    wheel = Distribution.from_name("argon2-cffi-bindings").read_text("WHEEL") or ""
-    tags = [line.removeprefix("Tag: ") for line in wheel.splitlines() if line.startswith("Tag: ")]
-    # Only wheels that were made for many machines name a baseline of them.
-    portable = any(part in tag for tag in tags for part in ("manylinux", "musllinux", "macosx"))
-    return f"{'wheel' if portable else 'built here'} ({', '.join(tags)})"
 
 
 def _cpu_model() -> str:

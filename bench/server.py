@@ -1,7 +1,7 @@
 """Starts what is measured: the service on SQLite or PostgreSQL, and the bare Flask application."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +26,14 @@ class Server:
 
 
 @contextmanager
-def service(directory: Path, database_url: str, name: str) -> Iterator[Server]:
-    """Run the service on the database; `directory` takes its log."""
+def service(
+    directory: Path, database_url: str, name: str, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """Run the service on the database with these settings; `directory` takes its log."""
     is_postgres = database_url.startswith("postgres")
     postgres_pid = _postgres_pid(database_url) if is_postgres else None
-    with running_service(_own(directory, name), DATABASE_URL=database_url) as running:
+    environment = {"DATABASE_URL": database_url, **(settings or {})}
+    with running_service(_own(directory, name), **environment) as running:
         yield Server(name, running.port, running.process.pid, postgres_pid)
 
 

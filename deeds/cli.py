@@ -4,6 +4,7 @@ import click
 from flask.cli import AppGroup, FlaskGroup
 from sqlalchemy import Engine
 
+from deeds.calibrate_command import calibrate
 from deeds.strong_secret import make_strong_secret
 from storage.schema import migrate
 
@@ -14,6 +15,7 @@ SECRETS_COUNT_MAX = 10_000
 def deeds_commands(engine: Engine) -> AppGroup:
     """Return the command group on the engine of the settings."""
     group = AppGroup("deeds", help="Look after the ledger.")
+    group.add_command(calibrate)
 
     @group.command("migrate")
     def run_migrate() -> None:

@@ -81,7 +81,7 @@ def running_service(
     # Its own log for each start: the port is read from it.
     log = directory / f"service-{len(list(directory.glob('service-*.log')))}.log"
     with start_gunicorn(log, settings, application) as process:
-        yield Service(_wait_until_it_answers(process, log), process, log)
+        yield Service(wait_until_it_answers(process, log), process, log)
 
 
 @contextmanager
@@ -89,13 +89,21 @@ def start_gunicorn(
     log: Path, settings: dict[str, str], application: str = SERVICE
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start gunicorn, without waiting for it, and surely end all its processes after the block."""
-    command = [sys.executable, "-m", "gunicorn", application]
+    with start_command([sys.executable, "-m", "gunicorn", application], log, settings) as process:
+        yield process
+
+
+@contextmanager
+def start_command(
+    command: list[str], log: Path, settings: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start what becomes gunicorn; the same otherwise."""
     with (
         log.open("ab") as output,
         subprocess.Popen(
             command,
             cwd=REPOSITORY,
-            env=_environment(settings),
+            env=clean_environment(settings),
             stdout=output,
             stderr=output,
             start_new_session=True,
@@ -107,18 +115,21 @@ def start_gunicorn(
             _stop(process)
 
 
-def _environment(settings: dict[str, str]) -> dict[str, str]:
+def clean_environment(settings: dict[str, str]) -> dict[str, str]:
     """Return our environment without any setting of the service, plus `settings`."""
-    ours = ("DEEDS_", "DATABASE_URL", "PORT", "WEB_CONCURRENCY", "GUNICORN_")
+    # MAKE… and MFLAGS are those of the `make test` that runs us.
+    ours = ("DEEDS_", "DATABASE_URL", "PORT", "WEB_CONCURRENCY", "GUNICORN_", "MAKE", "MFLAGS")
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     # Port 0 lets the kernel choose a free one, so two runs can never want the same.
     defaults = {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0", "PYTHONUNBUFFERED": "1"}
     return inherited | defaults | settings
 
 
-def _wait_until_it_answers(process: subprocess.Popen[bytes], log: Path) -> int:
+def wait_until_it_answers(
+    process: subprocess.Popen[bytes], log: Path, seconds_max: float = START_SECONDS_MAX
+) -> int:
     """Return the port once a worker answers on it; show the log if none ever does."""
-    deadline = time.monotonic() + START_SECONDS_MAX
+    deadline = time.monotonic() + seconds_max
     while time.monotonic() < deadline and process.poll() is None:
         ready = READY_URL.search(log.read_text(errors="replace"))
         if ready and _answers(int(ready[1])):

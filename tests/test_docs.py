@@ -43,6 +43,7 @@ def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
     """Otherwise a setting could be read that the two tests above do not know of."""
     assert files_that_touch_the_environment() == {
         "app.py",  # Hands it to deeds/settings.py.
+        "deeds/hash_rate.py",  # Hands it to a process that it starts.
         "deeds/settings.py",
         "gunicorn.conf.py",
     }
