@@ -112,7 +112,7 @@ def _draw(
     axes.set_title(title)
     axes.set_ylabel(y)
     axes.grid(visible=True, alpha=0.3)
-    axes.legend()
+    axes.legend(loc="best", framealpha=0.6)
     figure.savefig(path, dpi=_DOTS_PER_INCH, bbox_inches="tight")
     return path
 

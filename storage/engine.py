@@ -26,10 +26,9 @@ POSTGRESQL_TCP_TIMEOUT_MS = 10_000
 # A row that is locked for longer than this is held by somebody's forgotten session.
 POSTGRESQL_LOCK_TIMEOUT_MS = 5_000
 
-# Connections a process keeps, and how many more it opens under load. Two processes stay within the
-# 20 connections of a small hosted PostgreSQL.
-POOL_SIZE = 5
-POOL_OVERFLOW_MAX = 5
+# Connections a process opens at the most, and keeps: opening one costs PostgreSQL more than a swap.
+# Two processes stay within the 20 connections of a small hosted PostgreSQL.
+POOL_SIZE = 10
 POOL_TIMEOUT_S = 5
 
 # On SQLite every thread may have its own connection: it is a file handle.
@@ -78,7 +77,9 @@ def make_engine(url: URL) -> Engine:
         hide_parameters=True,
         isolation_level="READ COMMITTED",
         pool_size=POOL_SIZE,
-        max_overflow=POOL_OVERFLOW_MAX,
+        max_overflow=0,
+        # The one used last is the warmest, and those that a quiet time leaves over are left alone.
+        pool_use_lifo=True,
         pool_timeout=POOL_TIMEOUT_S,
         connect_args={
             "connect_timeout": POSTGRESQL_CONNECT_TIMEOUT_S,
