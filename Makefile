@@ -62,7 +62,7 @@ bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes
 	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-long: $(BENCH_READY) $(NATIVE_TRIED) ## the same with the growth curves, about half an hour
+bench-long: $(BENCH_READY) $(NATIVE_TRIED) ## the same with the growth curves, about twenty minutes
 	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench --long $(ARGS)
 
