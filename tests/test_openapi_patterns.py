@@ -4,6 +4,7 @@ import pytest
 
 from deeds.errors import RawOutputError
 from deeds.item_id import is_item_id, make_item_id
+from deeds.limits import AMOUNT_MAX
 from deeds.raw_output import parse_mint_output, parse_raw_output
 from tests.openapi import faults, read_document
 
@@ -21,6 +22,17 @@ def document(client):
     return read_document(client)
 
 
+def amounts_near_the_bounds():
+    """Return amounts that differ from the largest in one digit, and powers of ten about it."""
+    digits = str(AMOUNT_MAX)
+    changed = {
+        int(digits[:index] + digit + digits[index + 1 :])
+        for index in range(len(digits))
+        for digit in "0123456789"
+    }
+    return sorted(changed | {10**exponent for exponent in range(18)})
+
+
 def parses(parse, text):
     try:
         parse(text)
@@ -34,6 +46,8 @@ def parses(parse, text):
     [
         f"+5.{ITEM_ID}.secret",
         f"+9007199254740991.{ITEM_ID}.secret",
+        f"+9007199254740992.{ITEM_ID}.secret",
+        f"+9999999999999999.{ITEM_ID}.secret",
         f"+5.{ITEM_ID}..a.+b",
         f"+5.{ITEM_ID}.{32 * 'ß'}",
         f"+5.{ITEM_ID}.line\nbreak",
@@ -86,6 +100,19 @@ def test_the_pattern_of_mint_outputs_agrees_with_the_parser(document, text):
     schema = outputs["oneOf"][0]["items"]
 
     assert (faults(document, schema, text) == []) is parses(parse_mint_output, text)
+
+
+def test_the_patterns_bound_amounts_as_the_parser_does(document):
+    schemas = document["components"]["schemas"]
+    raw_output = schemas["CheckRequest"]["properties"]["outputs"]["items"]
+    mint_output = schemas["MintRequest"]["properties"]["outputs"]["oneOf"][0]["items"]
+
+    amounts = amounts_near_the_bounds()
+
+    allowed = [amount for amount in amounts if 1 <= amount <= AMOUNT_MAX]
+    for schema, rest in ((raw_output, f".{ITEM_ID}.a"), (mint_output, ".a")):
+        fit = [each for each in amounts if not faults(document, schema, f"+{each}{rest}")]
+        assert fit == allowed
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 from apispec.ext.marshmallow import MarshmallowPlugin
 from marshmallow import fields
 
-from deeds.limits import AMOUNT_DIGITS_MAX, AMOUNT_MAX, SECRET_LENGTH_MAX
+from deeds.limits import AMOUNT_MAX, SECRET_LENGTH_MAX
 from schemas.fields import (
     AmountField,
     BoundedList,
@@ -23,9 +23,21 @@ Schema = dict[str, Any]
 
 ITEM_ID_PATTERN = "^deed_[0-9a-hjkmnp-tv-z]{26}$"
 
-# In a request any id may follow the prefix: one that no item can have is just unknown. A pattern
-# cannot say that the amount is at most AMOUNT_MAX; the description does.
-_AMOUNT = rf"^\+[1-9][0-9]{{0,{AMOUNT_DIGITS_MAX - 1}}}\."
+
+def _whole_numbers(most: int) -> str:
+    """Return a pattern of the whole numbers from 1 to `most`, as the amounts of raw outputs."""
+    digits = str(most)
+    forms = [f"[1-9][0-9]{{0,{len(digits) - 2}}}"]  # Those with fewer digits,
+    for index, digit in enumerate(digits):  # those that are less from this digit on,
+        lowest = 1 if index == 0 else 0
+        if int(digit) > lowest:
+            rest = f"[0-9]{{{len(digits) - index - 1}}}"
+            forms.append(f"{digits[:index]}[{lowest}-{int(digit) - 1}]{rest}")
+    return "|".join([*forms, digits])  # and the greatest.
+
+
+# In a request any id may follow the prefix: one that no item can have is just unknown.
+_AMOUNT = rf"^\+(?:{_whole_numbers(AMOUNT_MAX)})\."
 _SECRET = rf"[\s\S]{{1,{SECRET_LENGTH_MAX}}}$"
 _RAW_OUTPUT = {
     "type": "string",

@@ -1,0 +1,96 @@
+"""Schemathesis holds the running service against its own OpenAPI document, with all its checks.
+
+It sends the examples, the edges of every schema, requests that it makes up, good and bad, and
+follows the links from mint to swap, check and item. What it is told is in tests/fuzz_checks.py.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.fuzz_checks import TALLY
+from tests.serving import REPOSITORY
+
+# Requests that are made up for each operation, and walks along the links. Some 700 requests in all.
+EXAMPLES = 40
+
+# What must have been met, or nothing was tried: operation, status and code. No swap succeeds but by
+# the link from a mint, and no item is found but by one.
+MET = {
+    "mint 200",
+    "mint 400 invalid_request",
+    "mint 400 invalid_json",
+    "mint 400 wrong_media_type",
+    "mint 400 invalid_idempotency_key",
+    "mint 405 method_not_allowed",
+    "mint 422 idempotency_key_reused",
+    "swap 200",
+    "swap 400 invalid_request",
+    "swap 400 unbalanced",
+    "check 200",
+    "check 400 invalid_request",
+    "readItem 200",
+    "readItem 404 item_not_found",
+    "readItem 405 method_not_allowed",
+    "readInfo 200",
+}
+
+
+@pytest.fixture
+def database_url(sqlite_url):
+    """One kind of database will do here."""
+    return sqlite_url
+
+
+@pytest.fixture
+def budget(request):
+    """The options that bound a run: by number, or by the seconds of `make soak`."""
+    seconds = request.config.getoption("--soak-seconds", default=0)
+    return ["--max-time", str(seconds)] if seconds else ["--max-examples", str(EXAMPLES)]
+
+
+def run_schemathesis(service, directory, budget):
+    """Run it; return its report and how often each operation was answered what."""
+    tally, report = directory / "tally.json", directory / "report.json"
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
+        # tests/fuzz_checks.py has a sharper one.
+        *("--exclude-checks", "positive_data_acceptance"),
+        *("--phases", "examples,coverage,fuzzing,stateful"),
+        *("--continue-on-failure", "--no-color", "--warnings", "off"),
+        *("--generation-database", "none"),
+        *("--report", "json", "--report-json-path", str(report)),
+        *budget,
+    ]
+    ours = {
+        "PYTHONPATH": str(REPOSITORY),
+        "SCHEMATHESIS_HOOKS": "tests.fuzz_checks",
+        TALLY: str(tally),
+    }
+    ran = subprocess.run(
+        command, cwd=directory, env=os.environ | ours, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return json.loads(report.read_text()), json.loads(tally.read_text())
+
+
+def test_the_running_service_is_what_its_document_says(
+    gunicorn_service, database_url, ledger, tmp_path, budget
+):
+    service = gunicorn_service(
+        DATABASE_URL=database_url,
+        DEEDS_ARGON2="m=8,t=1,p=1",
+        DEEDS_RATE_LIMITS="failures=off",  # Most of what is made up fails, on purpose.
+        WEB_CONCURRENCY="1",
+    )
+
+    report, tally = run_schemathesis(service, tmp_path, budget)
+
+    assert report["stop_reason"] in {"completed", "max_time"}
+    assert {phase["status"] for phase in report["phases"].values()} == {"success"}
+    assert MET - tally.keys() == set()
+    assert service.get_status("/v1/info") == 200
+    assert "defect" not in service.log_text()
