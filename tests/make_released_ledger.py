@@ -1,6 +1,7 @@
 """Writes the ledger of the newest revision into tests/schemas/, once, when it is released.
 
-`python -m tests.make_released_ledger` asks the service, on each database, and dumps what is there.
+`python -m tests.make_released_ledger PG_DUMP`, with the path of that program, asks the service on
+each database and dumps what is there.
 """
 
 import json
