@@ -36,6 +36,7 @@ from deeds.version import INTERFACE_VERSION, VERSION
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
 from storage.schema import open_schema
+from storage.soundness import check_file
 
 DEFAULT_DATABASE_URL = f"sqlite:///{Path(__file__).parent / 'instance' / 'deeds.sqlite3'}"
 
@@ -87,6 +88,7 @@ def prepare() -> None:
     settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
     engine = make_engine(parse_database_url(settings.database_url))
     open_schema(engine)
+    check_file(engine)
     repository = Repository(engine)
     _make_schemes(settings, repository)
     repository.close()

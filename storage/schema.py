@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.errors import LedgerUnavailableError, StartError
 from storage.engine import WRITES, create_sqlite_file, make_turnstile
+from storage.soundness import check_file
 
 Result = TypeVar("Result")
 
@@ -43,7 +44,7 @@ def migrate(engine: Engine) -> tuple[str | None, str]:
     """Upgrade the database to the code's revision; return the revision it had and the one it has.
 
     Raises:
-        StartError: the database cannot be opened, or is ahead of the code.
+        StartError: the database cannot be opened, is damaged, or is ahead of the code.
     """
     if engine.dialect.name == "sqlite":
         create_sqlite_file(engine.url)
@@ -53,6 +54,8 @@ def migrate(engine: Engine) -> tuple[str | None, str]:
             return before, HEAD_REVISION
         if before is not None and before > HEAD_REVISION:
             raise _wrong_revision(before)
+        if before is not None:
+            check_file(engine)
         _explained(engine.execution_options(**{WRITES: True}), _upgrade)
     return before, HEAD_REVISION
 
