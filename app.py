@@ -1,5 +1,6 @@
 """Builds the application: settings in, WSGI application out. May import everything."""
 
+import logging
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,11 +23,12 @@ from deeds.blueprints.problems_page import problems_page_blueprint
 from deeds.blueprints.swap import swap_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.cpus import usable_cpus_count
+from deeds.current_schemes import current_schemes, peppers_at_hand
 from deeds.errors import RetryLaterError, StartError
 from deeds.hash_lane import HashLane
-from deeds.hashing import STRONG_COST, Hasher, pepper_fingerprint
+from deeds.hashing import Hasher
 from deeds.locator import Locator
-from deeds.records import SchemeSpec, SecretClass
+from deeds.records import SecretClass
 from deeds.replay import Replayer
 from deeds.scheme_book import SchemeBook
 from deeds.service import DeedService
@@ -34,9 +36,13 @@ from deeds.settings import Settings, read_settings
 from deeds.shared_cpus import SharedCpus
 from deeds.version import INTERFACE_VERSION, VERSION
 from storage.engine import make_engine, parse_database_url
+from storage.mark_keeper import MarkKeeper
 from storage.repository import Repository
+from storage.rollback import mark_file_of, open_mark
 from storage.schema import open_schema
 from storage.soundness import check_file
+
+_log = logging.getLogger("deeds")
 
 DEFAULT_DATABASE_URL = f"sqlite:///{Path(__file__).parent / 'instance' / 'deeds.sqlite3'}"
 
@@ -66,7 +72,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
     # A doubled slash is a path of its own: no redirect, whose body would be HTML.
     app.url_map.merge_slashes = False
-    app.cli.add_command(deeds_commands(engine))
+    app.cli.add_command(deeds_commands(engine, settings))
     with ExitStack() as closing:
         closing.callback(engine.dispose)
         if not is_loaded_for_commands():
@@ -89,13 +95,23 @@ def prepare() -> None:
     engine = make_engine(parse_database_url(settings.database_url))
     open_schema(engine)
     check_file(engine)
+    if mark := mark_file_of(engine, settings.mark_file):
+        open_mark(engine, mark)
+    else:
+        _log.warning(
+            "DEEDS_MARK_FILE is not set: nobody would notice that the ledger was replaced by an"
+            " older copy"
+        )
     repository = Repository(engine)
     _make_schemes(settings, repository)
     repository.close()
 
 
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
-    repository = Repository(engine)
+    mark = mark_file_of(engine, settings.mark_file)
+    if mark is not None:
+        open_mark(engine, mark)
+    repository = Repository(engine, MarkKeeper(mark) if mark is not None else None)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
     width = usable_cpus_count()
@@ -124,26 +140,16 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
 def _make_service(
     settings: Settings, repository: Repository, schemes: SchemeBook, lane: HashLane
 ) -> DeedService:
-    hasher = Hasher(_peppers(settings), lane)
+    hasher = Hasher(peppers_at_hand(settings), lane)
     locator = Locator(repository, schemes, hasher)
     return DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
 
 
 def _make_schemes(settings: Settings, repository: Repository) -> SchemeBook:
-    fingerprint = pepper_fingerprint(settings.pepper) if settings.pepper else ""
-    current = {
-        SecretClass.ORDINARY: SchemeSpec(SecretClass.ORDINARY, settings.ordinary_cost, fingerprint),
-        SecretClass.STRONG: SchemeSpec(SecretClass.STRONG, STRONG_COST, fingerprint),
-    }
     try:
-        return SchemeBook(repository, current, _peppers(settings))
+        return SchemeBook(repository, current_schemes(settings), peppers_at_hand(settings))
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error.detail}") from None
-
-
-def _peppers(settings: Settings) -> dict[str, bytes]:
-    current = (settings.pepper,) if settings.pepper else ()
-    return {pepper_fingerprint(pepper): pepper for pepper in (*current, *settings.peppers_old)}
 
 
 def _info(settings: Settings, schemes: SchemeBook) -> dict[str, Any]:

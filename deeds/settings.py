@@ -40,6 +40,7 @@ class Settings:
     peppers_old: tuple[bytes, ...] = field(default=(), repr=False)
     array_length_max: int = ARRAY_LENGTH_MAX
     body_bytes_max: int = BODY_BYTES_MAX
+    mark_file: str | None = None
 
 
 def read_settings(environ: Mapping[str, str], default_database_url: str) -> Settings:
@@ -59,6 +60,7 @@ def read_settings(environ: Mapping[str, str], default_database_url: str) -> Sett
         body_bytes_max=_read_count(
             environ, "DEEDS_MAX_BODY_BYTES", BODY_BYTES_MAX, _BODY_BYTES_LIMIT
         ),
+        mark_file=environ.get("DEEDS_MARK_FILE") or None,
     )
 
 

@@ -130,6 +130,11 @@ def lock_path(url: URL) -> Path:
     return Path(f"{url.database}-lock")
 
 
+def mark_path(url: URL) -> Path:
+    """Return the file beside an SQLite ledger that holds its high-water mark."""
+    return Path(f"{url.database}-mark")
+
+
 def make_turnstile(url: URL) -> Turnstile:
     """Return the turnstile of an SQLite ledger's writers.
 

@@ -25,6 +25,7 @@ from deeds.records import (
     SwapRecord,
 )
 from storage import statements
+from storage.mark_file import Mark
 from storage.outputs import read_outputs, rows_to_add, rows_to_spend
 from storage.tables import items
 
@@ -42,9 +43,9 @@ class Writer:
         self._connection = connection
         self._inserts = inserts
 
-    def mint(self, record: MintRecord) -> int:
-        """Write an item and its outputs; return the operation's id."""
-        operation_id = self._add_operation(
+    def mint(self, record: MintRecord) -> Mark:
+        """Write an item and its outputs; return the operation."""
+        mark = self._add_operation(
             self._inserts.operation,
             record.idempotency_key_hashes,
             {
@@ -53,6 +54,7 @@ class Writer:
                 "outputs_count": len(record.outputs),
             },
         )
+        operation_id = mark.operation_id
         self._connection.execute(
             items.insert(),
             {
@@ -67,11 +69,11 @@ class Writer:
         used = self._add_outputs(operation_id, record.outputs)
         if used is not None:
             raise UsedSecretError(index=used)
-        return operation_id
+        return mark
 
-    def swap(self, record: SwapRecord) -> int:
-        """Spend the inputs and write the outputs; return the operation's id."""
-        operation_id = self._add_operation(
+    def swap(self, record: SwapRecord) -> Mark:
+        """Spend the inputs and write the outputs; return the operation."""
+        mark = self._add_operation(
             self._inserts.widening_swap if record.schemes_added else self._inserts.swap,
             record.idempotency_key_hashes,
             {
@@ -80,6 +82,7 @@ class Writer:
                 "outputs_count": len(record.outputs),
             },
         )
+        operation_id = mark.operation_id
         # Outputs first: who has spent an input waits for nobody who has not, so that on PostgreSQL
         # no two swaps can wait for each other.
         used = self._add_outputs(operation_id, record.outputs)
@@ -92,22 +95,21 @@ class Writer:
         self._spend(operation_id, record)
         if record.schemes_added:
             self._add_schemes(record.schemes_added)
-        return operation_id
+        return mark
 
     def _add_operation(
         self, insert: ReturningInsert[Any], key_hashes: tuple[bytes, ...], values: dict[str, Any]
-    ) -> int:
+    ) -> Mark:
         key_hash, *others = key_hashes or (None,)
         if others:
             self._refuse_taken(key_hashes, others)
+        created_at_ms = int(time.time() * _MS_PER_S)
         row = self._connection.execute(
-            insert,
-            values
-            | {"idempotency_key_hash": key_hash, "created_at_ms": int(time.time() * _MS_PER_S)},
+            insert, values | {"idempotency_key_hash": key_hash, "created_at_ms": created_at_ms}
         ).one_or_none()
         if row is None:
             raise IdempotencyKeyTakenError
-        return int(row.id)
+        return Mark(row.id, created_at_ms)
 
     def _refuse_taken(self, key_hashes: Sequence[bytes], others: Sequence[bytes]) -> None:
         """Refuse a key that a process with other settings has recorded under another hash."""

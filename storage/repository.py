@@ -22,6 +22,8 @@ from deeds.records import (
 from deeds.rules import check_balance
 from deeds.values import Item
 from storage import statements
+from storage.mark_file import Mark
+from storage.mark_keeper import MarkKeeper
 from storage.operations import Writer
 from storage.outputs import read_outputs
 from storage.recent import Recent
@@ -40,8 +42,12 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 class Repository:
     """A ledger (`deeds.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take an engine of `storage.engine` whose database has the code's revision."""
+    def __init__(self, engine: Engine, mark: MarkKeeper | None = None) -> None:
+        """Take an engine of `storage.engine` whose database has the code's revision, and its mark.
+
+        The mark, if one is kept, is closed with the repository.
+        """
+        self._mark = mark
         self._transactions = Transactions(engine)
         self._inserts = statements.Inserts(engine.dialect.name)
         self._guards: Recent[ItemGuard] = Recent(GUARDS_KEPT_MAX)
@@ -49,6 +55,8 @@ class Repository:
 
     def close(self) -> None:
         """Close every connection. The repository must not be used again."""
+        if self._mark is not None:
+            self._mark.close()
         self._transactions.close()
 
     def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
@@ -136,8 +144,10 @@ class Repository:
         Raises:
             IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
         """
-        return self._transactions.write(
-            lambda connection: Writer(connection, self._inserts).mint(record)
+        return self._noted(
+            self._transactions.write(
+                lambda connection: Writer(connection, self._inserts).mint(record)
+            )
         )
 
     def record_swap(self, record: SwapRecord) -> int:
@@ -152,9 +162,16 @@ class Repository:
             UnbalancedError: the amounts do not balance.
         """
         check_balance(record.inputs, record.outputs)
-        return self._transactions.write(
-            lambda connection: Writer(connection, self._inserts).swap(record)
+        return self._noted(
+            self._transactions.write(
+                lambda connection: Writer(connection, self._inserts).swap(record)
+            )
         )
+
+    def _noted(self, committed: Mark) -> int:
+        if self._mark is not None:
+            self._mark.note(committed)
+        return committed.operation_id
 
     def _read_item(self, item_id: str) -> Item | None:
         row = self._transactions.read(

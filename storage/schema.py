@@ -35,6 +35,17 @@ def open_schema(engine: Engine) -> None:
     if engine.dialect.name == "sqlite":
         migrate(engine)
         return
+    check_schema(engine)
+
+
+def check_schema(engine: Engine) -> None:
+    """Make sure that there is a ledger of the code's revision. Creates and changes nothing.
+
+    Raises:
+        StartError: there is none, it cannot be opened, or it has another revision.
+    """
+    if engine.dialect.name == "sqlite" and not Path(engine.url.database or "").is_file():
+        raise StartError(f"DATABASE_URL: there is no ledger at {engine.url.database}")
     revision = _explained(engine, _read_revision)
     if revision != HEAD_REVISION:
         raise _wrong_revision(revision)

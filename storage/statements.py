@@ -46,6 +46,14 @@ READ_OPERATION = (
     .where(operations.c.idempotency_key_hash.in_(bindparam("key_hashes", expanding=True)))
 )
 
+READ_NEWEST_OPERATION = (
+    select(operations.c.id, operations.c.created_at_ms).order_by(operations.c.id.desc()).limit(1)
+)
+
+READ_OPERATION_TIME = select(operations.c.id, operations.c.created_at_ms).where(
+    operations.c.id == bindparam("operation_id")
+)
+
 READ_SCHEMES_COUNTS = (
     select(item_schemes.c.item_id, func.count().label("schemes_count"))
     .where(item_schemes.c.item_id.in_(bindparam("item_ids", expanding=True)))

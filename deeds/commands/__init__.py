@@ -1,0 +1,1 @@
+"""The commands of `flask --app app deeds` that look after a ledger, one module each."""

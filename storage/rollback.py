@@ -1,0 +1,111 @@
+"""Compares a ledger with its mark, and says what it means when the ledger is behind it."""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from deeds.errors import StartError
+from storage import statements
+from storage.engine import mark_path
+from storage.mark_file import NO_OPERATION, Mark, MarkDamagedError, MarkFile
+
+_log = logging.getLogger("deeds")
+
+HOW_TO_ACCEPT = "flask --app app deeds accept-rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A ledger that is not the one that the mark was made for, or only an earlier state of it."""
+
+    newest: Mark
+    # None where the file is damaged.
+    mark: Mark | None
+
+    def __str__(self) -> str:
+        """Return what is found and what it means, in one sentence."""
+        if self.mark is None:
+            return "the mark file is damaged, so nobody can tell whether this ledger is an old copy"
+        if self.lost_count:
+            return (
+                f"the ledger ends at operation {self.newest.operation_id}, but operation "
+                f"{self.mark.operation_id} was made: this is an older copy, up to "
+                f"{self.lost_count} operations are lost and secrets spent in them are live again"
+            )
+        return (
+            f"operation {self.mark.operation_id} of the ledger is not the one that was made: this "
+            "is another ledger, or an older copy that went its own way, in which secrets spent "
+            "before may be live again"
+        )
+
+    @property
+    def lost_count(self) -> int:
+        """Return how many operations are lost at most; ids are skipped on PostgreSQL."""
+        return max(0, self.mark.operation_id - self.newest.operation_id) if self.mark else 0
+
+
+def mark_file_of(engine: Engine, path: str | None) -> MarkFile | None:
+    """Return the mark file at the path of the settings, or an SQLite ledger's own, or None."""
+    if path is not None:
+        return MarkFile(Path(path))
+    return MarkFile(mark_path(engine.url)) if engine.dialect.name == "sqlite" else None
+
+
+def find_rollback(engine: Engine, file: MarkFile) -> Rollback | None:
+    """Return what is wrong with the ledger by its mark, or None. Changes nothing.
+
+    Raises:
+        OSError: the mark cannot be read.
+        DBAPIError: the database does not answer.
+    """
+    # First the mark: the ledger may grow meanwhile, and never is behind what the mark was then.
+    try:
+        mark = file.read() or NO_OPERATION
+    except MarkDamagedError:
+        return Rollback(read_newest(engine), None)
+    newest = read_newest(engine)
+    if mark in {NO_OPERATION, newest}:
+        return None
+    with engine.connect() as connection:
+        is_same = _read(connection, mark.operation_id) == mark
+    return None if is_same else Rollback(newest, mark)
+
+
+def open_mark(engine: Engine, file: MarkFile) -> None:
+    """Make sure that the ledger is not behind its mark, and that the mark is not behind the ledger.
+
+    Raises:
+        StartError: it is behind, or the file cannot be used.
+    """
+    try:
+        if rollback := find_rollback(engine, file):
+            raise StartError(f"{rollback}; put the right one there, or run: {HOW_TO_ACCEPT}")
+        newest = read_newest(engine)
+        if newest != NO_OPERATION and not file.path.exists():
+            _log.warning(
+                "there was no mark at %s: from now on it is noticed when the ledger is replaced by"
+                " an older copy",
+                file.path,
+            )
+        file.raise_to(newest)
+    except OSError as error:
+        raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
+    except DBAPIError as error:
+        cause = " ".join(str(error.orig).split())
+        raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause}") from None
+
+
+def read_newest(engine: Engine) -> Mark:
+    """Return the operation with the highest id, or `NO_OPERATION`."""
+    with engine.connect() as connection:
+        row = connection.execute(statements.READ_NEWEST_OPERATION).one_or_none()
+    return NO_OPERATION if row is None else Mark(row.id, row.created_at_ms)
+
+
+def _read(connection: Connection, operation_id: int) -> Mark | None:
+    found = connection.execute(statements.READ_OPERATION_TIME, {"operation_id": operation_id})
+    row = found.one_or_none()
+    return None if row is None else Mark(row.id, row.created_at_ms)

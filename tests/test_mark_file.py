@@ -1,0 +1,194 @@
+"""The file of the mark: it only grows, and says when it cannot be trusted."""
+
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+
+from storage.mark_file import Mark, MarkDamagedError, MarkFile
+from storage.mark_keeper import MarkKeeper
+from tests.serving import REPOSITORY
+from tests.waiting import wait_until
+
+PROCESSES_COUNT = 4
+MARKS_COUNT = 400
+
+# Raises the mark to every number that leaves a certain rest, in an order of its own.
+RAISE = """
+import random, sys
+from pathlib import Path
+from storage.mark_file import Mark, MarkFile
+file, rest, step, count = MarkFile(Path(sys.argv[1])), *map(int, sys.argv[2:])
+numbers = [each for each in range(1, count + 1) if each % step == rest]
+random.Random(rest).shuffle(numbers)
+before = 0
+for number in numbers:
+    file.raise_to(Mark(number, number))
+    now = file.read().operation_id
+    assert now >= before and now >= number, (before, number, now)
+    before = now
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    return MarkFile(tmp_path / "mark")
+
+
+@pytest.fixture
+def raised(file):
+    """A file that was raised twice, so that its records differ."""
+    file.raise_to(Mark(6, 60))
+    file.raise_to(Mark(7, 70))
+    return file
+
+
+def damage(file, record, data=b"\0" * 20):
+    with file.path.open("r+b") as opened:
+        opened.seek(record * 4096)
+        opened.write(data)
+
+
+def test_there_is_no_mark_before_the_first(file):
+    assert file.read() is None
+
+
+def test_a_mark_is_read_as_it_was_written(file):
+    file.raise_to(Mark(5, 1_700_000_000_000))
+
+    assert file.read() == Mark(5, 1_700_000_000_000)
+
+
+def test_raising_never_lowers(raised):
+    raised.raise_to(Mark(3, 90))
+
+    assert raised.read() == Mark(7, 70)
+
+
+def test_only_an_explicit_call_lowers(raised):
+    raised.lower_to(Mark(3, 30))
+
+    assert raised.read() == Mark(3, 30)
+
+
+def test_the_file_is_for_its_owner_alone_and_nothing_else_is_left(file):
+    file.raise_to(Mark(1, 1))
+
+    assert [path.name for path in file.path.parent.iterdir()] == ["mark"]
+    assert file.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("torn", "left"), [(0, Mark(6, 60)), (1, Mark(7, 70))])
+def test_a_torn_record_leaves_the_other_one_and_is_told(raised, torn, left, caplog):
+    damage(raised, torn)
+
+    assert raised.read() == left
+    [record] = caplog.records
+    assert (record.levelno, "is torn" in record.getMessage()) == (logging.WARNING, True)
+
+
+def test_a_torn_record_is_written_anew_with_the_next_mark(raised, caplog):
+    damage(raised, 0)
+    raised.raise_to(Mark(8, 80))
+    damage(raised, 1)
+
+    assert raised.read() == Mark(8, 80)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 8192, b"deeds-mark-1 7 70\n", b"x" * 100_000, os.urandom(8192)]
+)
+def test_a_file_without_a_whole_record_is_never_taken_for_a_mark(file, content):
+    file.path.write_bytes(content)
+
+    with pytest.raises(MarkDamagedError):
+        file.read()
+    with pytest.raises(MarkDamagedError):
+        file.raise_to(Mark(9, 90))
+    assert file.path.read_bytes() == content
+
+
+def test_one_changed_digit_is_seen(raised):
+    raised.path.write_bytes(raised.path.read_bytes().replace(b" 7 70 ", b" 9 70 "))
+
+    assert raised.read() == Mark(6, 60)
+
+
+def test_a_damaged_file_can_be_replaced_on_purpose(file):
+    file.path.write_bytes(b"x" * 100_000)
+
+    file.lower_to(Mark(4, 40))
+
+    assert file.read() == Mark(4, 40)
+    assert file.path.stat().st_size == 8192
+
+
+def test_processes_that_write_at_once_only_raise_it(file):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RAISE, str(file.path)]
+            + [str(each) for each in (rest, PROCESSES_COUNT, MARKS_COUNT)],
+            cwd=REPOSITORY,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rest in range(PROCESSES_COUNT)
+    ]
+
+    errors = [process.communicate(timeout=60)[1] for process in processes]
+
+    assert errors == [""] * PROCESSES_COUNT
+    assert file.read() == Mark(MARKS_COUNT, MARKS_COUNT)
+
+
+def test_the_keeper_writes_without_being_asked_again(file):
+    keeper = MarkKeeper(file)
+
+    keeper.note(Mark(2, 20))
+    wait_until(lambda: file.read() == Mark(2, 20))
+
+    keeper.close()
+
+
+def test_the_keeper_writes_the_highest_of_many_at_its_end(file):
+    keeper = MarkKeeper(file)
+
+    for number in (*range(1, 100), 50):
+        keeper.note(Mark(number, number))
+    keeper.close()
+
+    assert file.read() == Mark(99, 99)
+
+
+def test_the_keeper_writes_at_most_once_a_second(file, monkeypatch):
+    written = []
+    monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 3600.0)
+    monkeypatch.setattr(file.__class__, "raise_to", lambda _, mark: written.append(mark))
+    keeper = MarkKeeper(file)
+
+    keeper.note(Mark(1, 1))
+    wait_until(lambda: written)
+    for number in range(2, 100):
+        keeper.note(Mark(number, number))
+    before_its_end = list(written)
+    keeper.close()
+
+    assert before_its_end == [Mark(1, 1)]
+    assert written == [Mark(1, 1), Mark(99, 99)]
+
+
+def test_a_file_that_cannot_be_written_is_told_once_and_tried_again(file, monkeypatch, caplog):
+    monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 0.001)
+    file.path.mkdir()
+    keeper = MarkKeeper(file)
+
+    keeper.note(Mark(1, 1))
+    wait_until(lambda: caplog.records)
+    file.path.rmdir()
+    wait_until(lambda: file.read() == Mark(1, 1))
+    keeper.close()
+
+    [record] = caplog.records
+    assert record.getMessage().startswith(f"the mark cannot be written to {file.path}")
