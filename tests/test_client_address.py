@@ -4,6 +4,7 @@ import http.client
 import json
 
 import pytest
+from flask import Request
 
 from deeds.blueprints.client_address import client_of
 from tests.serving import Service
@@ -56,7 +57,7 @@ def test_a_request_counts_for_its_client(name):
     if header is not None:
         environ["HTTP_X_FORWARDED_FOR"] = header
 
-    assert client_of(environ, trusted_proxies) == client
+    assert client_of(Request(environ), trusted_proxies) == client
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_request_counts_for_its_client(name):
 def test_a_request_without_proxies_counts_for_who_opened_the_connection(
     peer, client, trusted_proxies
 ):
-    assert client_of({"REMOTE_ADDR": peer}, trusted_proxies) == client
+    assert client_of(Request({"REMOTE_ADDR": peer}), trusted_proxies) == client
 
 
 def status_of_a_wrong_secret(service: Service, *headers: tuple[str, str]) -> int:

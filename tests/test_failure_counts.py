@@ -5,9 +5,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
-from fakeredis import TcpFakeServer
 
 from app import prepare
 from deeds.blueprints.bounded_counts import BoundedCounts
@@ -17,6 +17,7 @@ from deeds.errors import StartError
 from deeds.rate_limits import RateLimit, RateLimits
 from deeds.records import Argon2Cost
 from deeds.settings import Settings
+from tests.redis_server import running_redis
 from tests.requests import check, mint, post, refusal
 
 MINUTE_S = 60.0
@@ -125,17 +126,12 @@ def test_refused_clients_are_forgotten_before_they_are_too_many(monkeypatch, sql
 
 
 @pytest.fixture
-def redis_url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of a server that speaks Redis, which may take its time."""
+def redis_url(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """The URL of a Redis, which may take its time."""
     for name in STORAGE_OPTIONS:
         monkeypatch.setitem(STORAGE_OPTIONS, name, 30)
-    server = TcpFakeServer(("127.0.0.1", 0), server_type="redis")
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"redis://127.0.0.1:{server.server_address[1]}/0"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with running_redis(tmp_path) as url:
+        yield url
 
 
 @pytest.fixture

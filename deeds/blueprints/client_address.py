@@ -5,10 +5,10 @@ nothing. An address only counts; nothing is ever allowed because of it.
 """
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
-from typing import Any
+
+from flask import Request
 
 # Requests that come over a unix socket have no address: they are counted as one client.
 NO_ADDRESS = "-"
@@ -25,8 +25,8 @@ _ADDRESSES_KEPT_MAX = 1024
 _LENGTH_MAX = 100
 
 
-def client_of(environ: Mapping[str, Any], trusted_proxies: int) -> str:
-    """Return the client of a WSGI request that came through so many proxies of ours.
+def client_of(request: Request, trusted_proxies: int) -> str:
+    """Return the client of a request that came through so many proxies of ours.
 
     Each of those proxies adds the address that it was called from at the end of X-Forwarded-For,
     so the client's is that many places from the end. All before it was written by the client
@@ -34,11 +34,11 @@ def client_of(environ: Mapping[str, Any], trusted_proxies: int) -> str:
     through our proxies: then it counts for whoever opened the connection.
     """
     if trusted_proxies:
-        entries = environ.get("HTTP_X_FORWARDED_FOR", "").rsplit(",", trusted_proxies)
+        entries = request.headers.get("X-Forwarded-For", "").rsplit(",", trusted_proxies)
         # With a client's own entries before them, rsplit leaves those in one piece at the start.
         if len(entries) >= trusted_proxies and (named := _counted_as(entries[-trusted_proxies])):
             return named
-    peer = environ.get("REMOTE_ADDR", "")
+    peer = request.remote_addr or ""
     # By far the most common case needs no parsing: the kernel wrote it.
     return (_counted_as(peer) if ":" in peer else peer) or NO_ADDRESS
 

@@ -58,7 +58,7 @@ class FailureLimit:
         """Count failed secrets of the current request."""
         if self._counts is None or not failed_secrets_count:
             return
-        client = client_of(request.environ, self._trusted_proxies)
+        client = client_of(request, self._trusted_proxies)
         wait_s = self._counts.add(client, failed_secrets_count)
         if wait_s:
             self._remember(client, monotonic() + wait_s)
@@ -69,7 +69,7 @@ class FailureLimit:
     def _refuse(self) -> None:
         if not self._refused_until_s:
             return
-        client = client_of(request.environ, self._trusted_proxies)
+        client = client_of(request, self._trusted_proxies)
         wait_s = self._refused_until_s.get(client, 0.0) - monotonic()
         if wait_s > 0:
             raise TooManyFailuresError(retry_after_s=math.ceil(wait_s))

@@ -25,7 +25,7 @@ def register_route_limits(
     if not limits:
         return
     limiter = Limiter(
-        lambda: client_of(request.environ, trusted_proxies),
+        lambda: client_of(request, trusted_proxies),
         app=app,
         key_prefix="deeds",
         strategy="fixed-window",
