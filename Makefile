@@ -68,6 +68,7 @@ bench-long: $(BENCH_READY) $(NATIVE_TRIED) ## the same with the growth curves, a
 
 lock: $(DEV_READY) ## compile requirements*.in, taking newer releases: make lock ARGS=--upgrade
 	@$(COMPILE) $(ARGS) --output-file requirements.txt requirements.in
+	@$(COMPILE) $(ARGS) --output-file requirements-redis.txt requirements-redis.in
 	@$(COMPILE) $(ARGS) --output-file requirements-dev.txt requirements-dev.in
 	@$(COMPILE) $(ARGS) --output-file requirements-bench.txt requirements-bench.in
 	@$(COMPILE) $(ARGS) --output-file requirements-native.txt requirements-native.in

@@ -13,6 +13,8 @@ from deeds import limits
 from deeds.argon2_build import check_build_in_use
 from deeds.blueprints.check import check_blueprint
 from deeds.blueprints.docs import docs_blueprint
+from deeds.blueprints.failure_counts import FailureCounts
+from deeds.blueprints.failure_limit import FailureLimit
 from deeds.blueprints.headers import register_headers
 from deeds.blueprints.info import info_blueprint
 from deeds.blueprints.item import item_blueprint
@@ -20,6 +22,8 @@ from deeds.blueprints.mint import mint_blueprint
 from deeds.blueprints.openapi import openapi_blueprint
 from deeds.blueprints.problems import register_problems
 from deeds.blueprints.problems_page import problems_page_blueprint
+from deeds.blueprints.route_limits import register_route_limits
+from deeds.blueprints.shared_counts import open_shared_counts
 from deeds.blueprints.swap import swap_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.cpus import usable_cpus_count
@@ -92,6 +96,7 @@ def prepare() -> None:
     """
     check_build_in_use()
     settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
+    open_shared_counts(settings.rate_limits_storage)
     engine = make_engine(parse_database_url(settings.database_url))
     open_schema(engine)
     check_file(engine)
@@ -126,15 +131,31 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     register_problems(app)
     register_headers(app)
     array_length_max = settings.array_length_max
-    app.register_blueprint(mint_blueprint(service, array_length_max=array_length_max))
-    app.register_blueprint(swap_blueprint(service, array_length_max=array_length_max))
-    app.register_blueprint(check_blueprint(service, array_length_max=array_length_max))
+    failures = _failure_limit(settings, closing)
+    app.register_blueprint(mint_blueprint(service, failures, array_length_max=array_length_max))
+    app.register_blueprint(swap_blueprint(service, failures, array_length_max=array_length_max))
+    app.register_blueprint(check_blueprint(service, failures, array_length_max=array_length_max))
     app.register_blueprint(item_blueprint(service))
     info = _info(settings, schemes)
     app.register_blueprint(info_blueprint(info))
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
     app.register_blueprint(problems_page_blueprint())
+    register_route_limits(
+        app,
+        settings.rate_limits.routes,
+        storage_url=settings.rate_limits_storage,
+        trusted_proxies=settings.trusted_proxies,
+    )
+
+
+def _failure_limit(settings: Settings, closing: ExitStack) -> FailureLimit:
+    limit = settings.rate_limits.failures
+    shared = open_shared_counts(settings.rate_limits_storage)
+    if shared is not None:
+        closing.callback(shared.storage.close)
+    counts = None if limit is None else FailureCounts(limit, shared)
+    return FailureLimit(counts, settings.trusted_proxies)
 
 
 def _make_service(

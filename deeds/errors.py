@@ -20,10 +20,20 @@ class DeedError(Exception):
     code: ClassVar[str]
     detail: str
 
-    def __init__(self, detail: str | None = None, *, index: int | None = None) -> None:
-        """Take a sentence for the client, unless the class has one, and the element's position."""
+    def __init__(
+        self,
+        detail: str | None = None,
+        *,
+        index: int | None = None,
+        failed_secrets_count: int = 0,
+    ) -> None:
+        """Take a sentence for the client, unless the class has one, and the element's position.
+
+        `failed_secrets_count` tells how many secrets of the request turned out to be none.
+        """
         self.detail = detail or self.detail
         self.index = index
+        self.failed_secrets_count = failed_secrets_count
         super().__init__(self.detail)
 
 
@@ -146,6 +156,13 @@ class OverloadedError(RetryLaterError):
     """More work is waiting than the service takes on."""
 
     code = "overloaded"
+
+
+class TooManyFailuresError(RetryLaterError):
+    """A client has presented too many secrets that are none."""
+
+    code = "too_many_failures"
+    detail = "too many secrets from this address were wrong; nothing was looked at"
 
 
 class LedgerUnavailableError(RetryLaterError):

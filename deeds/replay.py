@@ -63,8 +63,9 @@ class Replayer:
         if item is None or item.metadata != request.metadata:
             raise IdempotencyKeyReusedError
         raws = tuple(RawOutput(new.amount, item.id, new.secret) for new in request.outputs)
-        if not _all_created_by(operation, self._find(raws)):
-            raise IdempotencyKeyReusedError
+        found = self._find(raws)
+        if not _all_created_by(operation, found):
+            raise IdempotencyKeyReusedError(failed_secrets_count=found.count(None))
         return Minted(item.id, raws, replayed=True)
 
     def replay_swap(self, operation: Operation, request: SwapRequest) -> Swapped:
@@ -78,7 +79,7 @@ class Replayer:
         found = self._find(request.inputs + request.outputs)
         inputs, outputs = found[: len(request.inputs)], found[len(request.inputs) :]
         if not (_all_spent_by(operation, inputs) and _all_created_by(operation, outputs)):
-            raise IdempotencyKeyReusedError
+            raise IdempotencyKeyReusedError(failed_secrets_count=found.count(None))
         return Swapped(replayed=True)
 
     def _find(self, raws: Sequence[RawOutput]) -> list[RecordedOutput | None]:

@@ -114,9 +114,9 @@ class DeedService:
         read = self._locator.read_guards if is_retry else self._locator.recall_guards
         guards = read(request.inputs)
         # The swap balances, so its outputs name no item that its inputs do not.
-        for index, raw in enumerate(request.inputs):
-            if raw.item_id not in guards:
-                raise UnknownItemError(index=index)
+        unknown = [index for index, raw in enumerate(request.inputs) if raw.item_id not in guards]
+        if unknown:
+            raise UnknownItemError(index=unknown[0], failed_secrets_count=len(unknown))
         try:
             return hash_swap(self._locator, request, guards, key_hashes)
         except UnknownInputError:

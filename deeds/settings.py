@@ -11,6 +11,7 @@ from pathlib import Path
 from deeds.errors import StartError
 from deeds.hashing import ORDINARY_COST
 from deeds.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
+from deeds.rate_limits import RateLimits, parse_rate_limits
 from deeds.records import Argon2Cost
 
 _COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
@@ -29,6 +30,11 @@ PEPPER_LENGTH_MIN = 32
 _ARRAY_LENGTH_LIMIT = 16_000
 _BODY_BYTES_LIMIT = 1_073_741_824
 
+# A request that passed more proxies than this went in a circle.
+_TRUSTED_PROXIES_LIMIT = 16
+
+_SHARED_COUNTS = re.compile(r"(?:rediss?|redis\+unix)://\S+")
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -41,6 +47,9 @@ class Settings:
     array_length_max: int = ARRAY_LENGTH_MAX
     body_bytes_max: int = BODY_BYTES_MAX
     mark_file: str | None = None
+    trusted_proxies: int = 0
+    rate_limits: RateLimits = field(default_factory=RateLimits)
+    rate_limits_storage: str | None = field(default=None, repr=False)
 
 
 def read_settings(environ: Mapping[str, str], default_database_url: str) -> Settings:
@@ -61,17 +70,40 @@ def read_settings(environ: Mapping[str, str], default_database_url: str) -> Sett
             environ, "DEEDS_MAX_BODY_BYTES", BODY_BYTES_MAX, _BODY_BYTES_LIMIT
         ),
         mark_file=environ.get("DEEDS_MARK_FILE") or None,
+        trusted_proxies=_read_count(
+            environ, "DEEDS_TRUSTED_PROXIES", 0, _TRUSTED_PROXIES_LIMIT, smallest=0
+        ),
+        rate_limits=_read_rate_limits(environ),
+        rate_limits_storage=_read_rate_limits_storage(environ),
     )
 
 
-def _read_count(environ: Mapping[str, str], name: str, default: int, largest: int) -> int:
+def _read_count(
+    environ: Mapping[str, str], name: str, default: int, largest: int, *, smallest: int = 1
+) -> int:
     text = environ.get(name) or str(default)
     # The length first: int() of a very long text costs the square of it.
     if not text.isascii() or not text.isdigit() or len(text) > len(str(largest)):
-        raise StartError(f"{name} must be a whole number from 1 to {largest}")
-    if not 1 <= int(text) <= largest:
-        raise StartError(f"{name} must be a whole number from 1 to {largest}")
+        raise StartError(f"{name} must be a whole number from {smallest} to {largest}")
+    if not smallest <= int(text) <= largest:
+        raise StartError(f"{name} must be a whole number from {smallest} to {largest}")
     return int(text)
+
+
+def _read_rate_limits(environ: Mapping[str, str]) -> RateLimits:
+    text = environ.get("DEEDS_RATE_LIMITS")
+    try:
+        return parse_rate_limits(text) if text else RateLimits()
+    except ValueError as error:
+        raise StartError(f"DEEDS_RATE_LIMITS: {error}") from None
+
+
+def _read_rate_limits_storage(environ: Mapping[str, str]) -> str | None:
+    url = environ.get("DEEDS_RATE_LIMITS_STORAGE") or None
+    if url is not None and not _SHARED_COUNTS.fullmatch(url):
+        # It may hold a password, so it is not repeated.
+        raise StartError("DEEDS_RATE_LIMITS_STORAGE must look like redis://host:6379/0")
+    return url
 
 
 def _read_cost(environ: Mapping[str, str]) -> Argon2Cost:

@@ -25,9 +25,9 @@ def hash_swap(
         OverloadedError: too much is waiting to be hashed.
     """
     sources = [locator.trials(raw, guards[raw.item_id]) for raw in request.inputs]
-    for index, trials in enumerate(sources):
-        if not trials:
-            raise UnknownInputError(index=index)
+    hopeless = [index for index, trials in enumerate(sources) if not trials]
+    if hopeless:
+        raise UnknownInputError(index=hopeless[0], failed_secrets_count=len(hopeless))
     new = [locator.new_trial(raw, guards[raw.item_id].salt) for raw in request.outputs]
     older = [locator.older_trials(raw, guards[raw.item_id]) for raw in request.outputs]
     certain = all(len(trials) == 1 for trials in sources)
@@ -56,9 +56,8 @@ def hash_swap(
 def _find_inputs(
     locator: Locator, request: SwapRequest, guards: Mapping[str, ItemGuard]
 ) -> tuple[Output, ...]:
-    inputs = []
-    for index, recorded in enumerate(locator.find(request.inputs, guards)):
-        if recorded is None:
-            raise UnknownInputError(index=index)
-        inputs.append(recorded.output)
-    return tuple(inputs)
+    found = locator.find(request.inputs, guards)
+    inputs = tuple(recorded.output for recorded in found if recorded is not None)
+    if len(inputs) < len(found):
+        raise UnknownInputError(index=found.index(None), failed_secrets_count=found.count(None))
+    return inputs

@@ -138,12 +138,16 @@ class Writer:
         """Raise the error of the first input that cannot be spent, if there is one."""
         self._refuse_changed(record.schemes_counts)
         found = read_outputs(self._connection, [each.key for each in record.inputs])
+        unknown = {
+            index
+            for index, each in enumerate(record.inputs)
+            if each.key not in found or found[each.key].output.amount != each.amount
+        }
         for index, each in enumerate(record.inputs):
-            recorded = found.get(each.key)
-            if recorded is None or recorded.output.amount != each.amount:
-                raise UnknownInputError(index=index)
-            if recorded.spent_by not in {None, operation_id}:
-                raise SpentInputError(index=index)
+            if index in unknown:
+                raise UnknownInputError(index=index, failed_secrets_count=len(unknown))
+            if found[each.key].spent_by not in {None, operation_id}:
+                raise SpentInputError(index=index, failed_secrets_count=len(unknown))
 
     def _first_known(self, forbidden: Sequence[Sequence[OutputKey]]) -> int | None:
         """Return the place of the first output of whose forbidden keys one exists, or None."""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from deeds.errors import StartError
 from deeds.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
+from deeds.rate_limits import RateLimit, RateLimits
 from deeds.records import Argon2Cost
 from deeds.settings import Settings, read_settings
 
@@ -85,6 +86,9 @@ def test_nothing_has_to_be_set(value):
         "DEEDS_PEPPERS_OLD_FILE",
         "DEEDS_MAX_ARRAY",
         "DEEDS_MAX_BODY_BYTES",
+        "DEEDS_TRUSTED_PROXIES",
+        "DEEDS_RATE_LIMITS",
+        "DEEDS_RATE_LIMITS_STORAGE",
     ]
 
     settings = read(**({} if value is None else dict.fromkeys(names, value)))
@@ -96,6 +100,9 @@ def test_nothing_has_to_be_set(value):
         peppers_old=(),
         array_length_max=ARRAY_LENGTH_MAX,
         body_bytes_max=BODY_BYTES_MAX,
+        trusted_proxies=0,
+        rate_limits=RateLimits(failures=RateLimit(100, "minute"), routes={}),
+        rate_limits_storage=None,
     )
 
 
@@ -107,6 +114,9 @@ def test_everything_can_be_set():
         DEEDS_PEPPERS_OLD=f"{OLD_PEPPER}, {OLD_PEPPER}2",
         DEEDS_MAX_ARRAY="1",
         DEEDS_MAX_BODY_BYTES="1073741824",
+        DEEDS_TRUSTED_PROXIES="16",
+        DEEDS_RATE_LIMITS="mint=10/hour;failures=off",
+        DEEDS_RATE_LIMITS_STORAGE="rediss://:password@localhost:6379/0",
     )
 
     assert settings == Settings(
@@ -116,6 +126,9 @@ def test_everything_can_be_set():
         peppers_old=(OLD_PEPPER.encode(), f"{OLD_PEPPER}2".encode()),
         array_length_max=1,
         body_bytes_max=1_073_741_824,
+        trusted_proxies=16,
+        rate_limits=RateLimits(failures=None, routes={"mint": RateLimit(10, "hour")}),
+        rate_limits_storage="rediss://:password@localhost:6379/0",
     )
 
 
@@ -123,6 +136,25 @@ def test_everything_can_be_set():
 @pytest.mark.parametrize("value", ODD_COUNTS.values(), ids=ODD_COUNTS.keys())
 def test_an_odd_count_stops_the_start_by_its_name(name, value):
     assert refusal(**{name: value}).startswith(f"deeds cannot start: {name} must be ")
+
+
+@pytest.mark.parametrize("value", [value for value in ODD_COUNTS.values() if value != "0"] + ["17"])
+def test_an_odd_number_of_proxies_stops_the_start_by_its_name(value):
+    assert refusal(DEEDS_TRUSTED_PROXIES=value) == (
+        "deeds cannot start: DEEDS_TRUSTED_PROXIES must be a whole number from 0 to 16"
+    )
+
+
+@pytest.mark.parametrize("value", ["many", "mint=0/minute", "info=1/minute", "mint=1/week", ";"])
+def test_odd_rate_limits_stop_the_start_by_their_name(value):
+    assert refusal(DEEDS_RATE_LIMITS=value).startswith("deeds cannot start: DEEDS_RATE_LIMITS: ")
+
+
+@pytest.mark.parametrize("value", [MARK, f"http://{MARK}", "redis://", f"redis://{MARK} x", "\n"])
+def test_an_odd_storage_of_rate_limits_stops_the_start_and_is_not_quoted(value):
+    assert refusal(DEEDS_RATE_LIMITS_STORAGE=value) == (
+        "deeds cannot start: DEEDS_RATE_LIMITS_STORAGE must look like redis://host:6379/0"
+    )
 
 
 @pytest.mark.parametrize("value", ODD_COSTS.values(), ids=ODD_COSTS.keys())
@@ -217,6 +249,12 @@ def test_a_file_that_cannot_be_read_stops_the_start(name, kind, tmp_path):
 
 
 def test_the_repr_of_the_settings_hides_peppers_and_password():
-    shown = repr(read(DATABASE_URL=f"postgresql://deeds:{MARK}@localhost/", DEEDS_PEPPER=PEPPER))
+    shown = repr(
+        read(
+            DATABASE_URL=f"postgresql://deeds:{MARK}@localhost/",
+            DEEDS_PEPPER=PEPPER,
+            DEEDS_RATE_LIMITS_STORAGE=f"redis://:{MARK}@localhost/",
+        )
+    )
 
     assert MARK not in shown

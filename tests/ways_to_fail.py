@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from werkzeug.test import TestResponse
 
 from deeds.gthread_worker.refusals import problem_for, response_bytes
+from deeds.rate_limits import parse_rate_limits
 from deeds.settings import Settings
 from tests.requests import mint, post, swap
 
@@ -91,6 +92,16 @@ def lack_a_pepper(ground):
     return ground.post("/v1/check", {"outputs": raws[1]})
 
 
+def exceed(limits, path, body):
+    def ask_twice(ground):
+        limited = replace(ground.settings, rate_limits=parse_rate_limits(limits))
+        client = ground.open_app(limited).test_client()
+        post(client, path, body)
+        return post(client, path, body)
+
+    return ask_twice
+
+
 def meet_a_defect(ground):
     def fail(*_args):
         raise ZeroDivisionError("<b>secret</b>")
@@ -163,6 +174,16 @@ WAYS = {
     "wrong method": ("method_not_allowed", None, lambda g: g.client.delete("/v1/mint")),
     "2 MiB": ("body_too_large", None, lambda g: g.send("/v1/mint", b" " * 2**21)),
     "key of another request": ("idempotency_key_reused", None, reuse_a_key),
+    "guesses": (
+        "too_many_failures",
+        None,
+        exceed("failures=1/day", "/v1/check", {"outputs": ["+1.deed_0.<b>"]}),
+    ),
+    "haste": (
+        "too_many_requests",
+        None,
+        exceed("mint=1/day", "/v1/mint", {"outputs": ["+1.<b>"]}),
+    ),
     "no memory": ("overloaded", None, hash_without_memory),
     "no database": ("ledger_unavailable", None, lose_the_database),
     "commit broken off": ("ledger_in_doubt", None, lose_the_database_while_committing),

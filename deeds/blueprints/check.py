@@ -4,20 +4,26 @@ from flask import Blueprint, Response, request
 
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
+from deeds.blueprints.failure_limit import FailureLimit
 from deeds.service import DeedService
+from deeds.values import OutputState
 from schemas.check import CheckRequestSchema, CheckResponseSchema
 from schemas.loading import load
 
 
-def check_blueprint(service: DeedService, *, array_length_max: int) -> Blueprint:
+def check_blueprint(
+    service: DeedService, failures: FailureLimit, *, array_length_max: int
+) -> Blueprint:
     """Return the blueprint; `array_length_max` bounds the request's outputs."""
     blueprint = Blueprint("check", __name__)
     request_schema = CheckRequestSchema(array_length_max=array_length_max)
     response_schema = CheckResponseSchema()
 
     @blueprint.post("/v1/check")
+    @failures.guard
     def check() -> Response:
         states = service.check(load(request_schema, read_json(request)))
+        failures.count(states.count(OutputState.UNKNOWN))
         return json_answer(response_schema.dump({"states": states}))
 
     return blueprint

@@ -4,19 +4,23 @@ from flask import Blueprint, Response, request
 
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
+from deeds.blueprints.failure_limit import FailureLimit
 from deeds.blueprints.idempotency_key import read_idempotency_key, replay_headers
 from deeds.service import DeedService
 from schemas.loading import load
 from schemas.mint import MintRequestSchema, MintResponseSchema
 
 
-def mint_blueprint(service: DeedService, *, array_length_max: int) -> Blueprint:
+def mint_blueprint(
+    service: DeedService, failures: FailureLimit, *, array_length_max: int
+) -> Blueprint:
     """Return the blueprint; `array_length_max` bounds the request's outputs."""
     blueprint = Blueprint("mint", __name__)
     request_schema = MintRequestSchema(array_length_max=array_length_max)
     response_schema = MintResponseSchema()
 
     @blueprint.post("/v1/mint")
+    @failures.guard
     def mint() -> Response:
         wanted = load(request_schema, read_json(request))
         minted = service.mint(wanted, read_idempotency_key(request))

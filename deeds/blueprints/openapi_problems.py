@@ -20,8 +20,10 @@ OF_BODIES = (
 )
 
 # What reading the ledger may come to, and hashing secrets to look them up in it.
-OF_READS = ("overloaded", "ledger_unavailable")
-OF_SECRETS = (*OF_READS, "scheme_unavailable")
+OF_READS = ("overloaded", "ledger_unavailable", "too_many_requests")
+OF_SECRETS = (*OF_READS, "scheme_unavailable", "too_many_failures")
+
+_RETRIED = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 def problem_responses(*codes: str) -> Parts:
@@ -36,7 +38,7 @@ def problem_responses(*codes: str) -> Parts:
 
 def _response(problems: list[Problem]) -> Parts:
     headers = {"Cache-Control": NO_STORE_HEADER}
-    if problems[0].status == HTTPStatus.SERVICE_UNAVAILABLE:
+    if problems[0].status in _RETRIED:
         headers["Retry-After"] = RETRY_AFTER_HEADER
     return {
         "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in problems),

@@ -155,6 +155,20 @@ _ROWS = (
     ),
     # What passes by itself, and what should not be.
     Problem(
+        "too_many_failures",
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "Too many wrong secrets",
+        "Too many secrets from this address were unknown, so nothing was looked at. Try again "
+        "after the seconds that Retry-After names.",
+    ),
+    Problem(
+        "too_many_requests",
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "Too many requests",
+        "This address asks this path more often than the operator allows; nothing was done. Try "
+        "again after the seconds that Retry-After names.",
+    ),
+    Problem(
         "overloaded",
         HTTPStatus.SERVICE_UNAVAILABLE,
         "Too busy",

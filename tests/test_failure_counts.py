@@ -1,0 +1,232 @@
+"""The counts of failed secrets: bounded, shared where there is a Redis, and never in the way."""
+
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from app import prepare
+from deeds.blueprints.bounded_counts import BoundedCounts
+from deeds.blueprints.failure_counts import FailureCounts
+from deeds.blueprints.shared_counts import STORAGE_OPTIONS, open_shared_counts
+from deeds.errors import StartError
+from deeds.rate_limits import RateLimit, RateLimits
+from deeds.records import Argon2Cost
+from deeds.settings import Settings
+from tests.redis_server import running_redis
+from tests.requests import check, mint, post, refusal
+
+MINUTE_S = 60.0
+MARK = "mark-7c1f9e"
+
+
+class Clock:
+    """Stands still until it is set."""
+
+    def __init__(self):
+        self.now_s = 1_000_000.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_a_count_ends_when_its_time_is_over(clock):
+    counts = BoundedCounts(clock=clock)
+
+    grown = [counts.incr("a", MINUTE_S, 5), counts.incr("a", MINUTE_S, 2)]
+    ends_at = counts.get_expiry("a")
+    clock.now_s = ends_at - 0.001
+    before = counts.get("a")
+    clock.now_s = ends_at
+    after = counts.get("a")
+
+    assert grown == [5, 7]
+    assert ends_at == 1_000_060.0
+    assert (before, after) == (7, 0)
+    assert counts.incr("a", MINUTE_S) == 1
+    assert counts.get_expiry("a") == 1_000_120.0
+
+
+def test_there_are_never_more_counts_than_are_allowed(clock):
+    counts = BoundedCounts(counts_max=3, clock=clock)
+
+    for key in ["a", "b", "c", "a", "d"]:
+        counts.incr(key, MINUTE_S)
+
+    assert len(counts) == 3
+    assert {key: counts.get(key) for key in "abcd"} == {"a": 2, "b": 0, "c": 1, "d": 1}
+
+
+def test_counts_can_be_forgotten(clock):
+    counts = BoundedCounts(clock=clock)
+    for key in "abc":
+        counts.incr(key, MINUTE_S)
+
+    counts.clear("a")
+
+    assert [counts.get(key) for key in "abc"] == [0, 1, 1]
+    assert counts.reset() == 2
+    assert len(counts) == 0
+
+
+def test_no_failure_is_lost_when_many_threads_count(clock):
+    counts = BoundedCounts(clock=clock)
+    start = threading.Barrier(8)
+
+    def count():
+        start.wait(30)
+        for _ in range(500):
+            counts.incr("a", MINUTE_S)
+
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(count) for _ in range(8)]:
+            done.result()
+
+    assert counts.get("a") == 4000
+
+
+@pytest.mark.parametrize(("count", "at_least_s", "at_most_s"), [(99, 0, 0), (100, 1, 60)])
+def test_a_client_waits_from_its_limit_on(count, at_least_s, at_most_s):
+    counts = FailureCounts(RateLimit(100, "minute"))
+
+    assert at_least_s <= counts.add("a", count) <= at_most_s
+
+
+def test_what_got_past_the_limit_at_once_is_paid_back():
+    """24 requests of 256 secrets may be judged together: in the next hour there are no more."""
+    counts = FailureCounts(RateLimit(100, "minute"))
+
+    waits_s = [counts.add("a", 256) for _ in range(24)]
+
+    assert all(0 < wait_s <= 60 for wait_s in waits_s[:23])
+    assert 3590 < waits_s[23] <= 3600
+    assert counts.add("b", 1) == 0
+
+
+def test_refused_clients_are_forgotten_before_they_are_too_many(monkeypatch, sqlite_url, open_app):
+    monkeypatch.setattr("deeds.blueprints.failure_limit.CLIENTS_MAX", 2)
+    limits = RateLimits(failures=RateLimit(1, "day"))
+    client = open_app(Settings(sqlite_url, rate_limits=limits)).test_client()
+
+    statuses = []
+    for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.1", "192.0.2.3"]:
+        client.environ_base["REMOTE_ADDR"] = address
+        statuses.append(post(client, "/v1/check", {"outputs": ["+1.deed_0.a"]}).status_code)
+
+    assert statuses == [200, 200, 200, 200, 429]
+
+
+@pytest.fixture
+def redis_url(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    """The URL of a Redis, which may take its time."""
+    for name in STORAGE_OPTIONS:
+        monkeypatch.setitem(STORAGE_OPTIONS, name, 30)
+    with running_redis(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port that nobody listens on."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def settings_with(sqlite_url, storage_url, **limits):
+    return Settings(
+        sqlite_url,
+        ordinary_cost=Argon2Cost(8, 1, 1),
+        rate_limits=RateLimits(**limits),
+        rate_limits_storage=storage_url,
+    )
+
+
+def test_processes_that_share_a_storage_count_together(sqlite_url, open_app, redis_url):
+    settings = settings_with(sqlite_url, redis_url, failures=RateLimit(3, "day"))
+    one, other = (open_app(settings).test_client() for _ in range(2))
+    item = mint(one, "+5.a")
+
+    assert check(one, f"+5.{item}.x", f"+5.{item}.y") == ["unknown", "unknown"]
+    assert check(other, f"+5.{item}.z") == ["unknown"]
+
+    assert refusal(post(other, "/v1/check", {"outputs": [f"+5.{item}.a"]}))[0] == 429
+    # The first learns of it when something fails there again.
+    assert check(one, f"+5.{item}.z") == ["unknown"]
+    assert refusal(post(one, "/v1/check", {"outputs": [f"+5.{item}.a"]}))[0] == 429
+
+
+def test_processes_that_share_a_storage_limit_routes_together(sqlite_url, open_app, redis_url):
+    settings = settings_with(sqlite_url, redis_url, routes={"mint": RateLimit(1, "day")})
+    one, other = (open_app(settings).test_client() for _ in range(2))
+    mint(one, "+5.a")
+
+    answer = post(other, "/v1/mint", {"outputs": ["+5.a"]})
+
+    assert refusal(answer) == (429, "too_many_requests", None)
+
+
+def test_while_the_shared_storage_is_away_each_process_counts_alone(
+    sqlite_url, open_app, closed_port, caplog
+):
+    settings = settings_with(
+        sqlite_url,
+        f"redis://:{MARK}@127.0.0.1:{closed_port}/0",
+        failures=RateLimit(2, "day"),
+        routes={"mint": RateLimit(2, "day")},
+    )
+    client = open_app(settings).test_client()
+    item = mint(client, "+5.a")
+
+    for _ in range(2):
+        assert check(client, f"+5.{item}.x") == ["unknown"]
+
+    assert refusal(post(client, "/v1/check", {"outputs": [f"+5.{item}.a"]}))[0] == 429
+    assert MARK not in caplog.text
+    assert "DEEDS_RATE_LIMITS_STORAGE does not answer" in caplog.text
+
+
+def test_good_requests_never_ask_the_storage(sqlite_url, open_app, redis_url, monkeypatch):
+    settings = settings_with(sqlite_url, redis_url, failures=RateLimit(3, "day"))
+    client = open_app(settings).test_client()
+    item = mint(client, "+5.a")
+    asked = []
+    monkeypatch.setattr(FailureCounts, "add", lambda *arguments: asked.append(arguments))
+
+    assert check(client, f"+5.{item}.a") == ["unspent"]
+
+    assert asked == []
+
+
+def test_a_missing_client_library_stops_the_start_with_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "redis", None)
+
+    with pytest.raises(StartError) as stopped:
+        open_shared_counts("redis://127.0.0.1/0")
+
+    assert str(stopped.value) == (
+        "deeds cannot start: DEEDS_RATE_LIMITS_STORAGE needs the package redis: "
+        "pip install --requirement requirements-redis.txt"
+    )
+
+
+@pytest.mark.parametrize("url", [f"redis://:{MARK}@host:port/0", f"redis://{MARK}:[/0"])
+def test_an_odd_url_stops_the_start_and_is_not_quoted(monkeypatch, sqlite_url, url):
+    monkeypatch.setenv("DATABASE_URL", sqlite_url)
+    monkeypatch.setenv("DEEDS_RATE_LIMITS_STORAGE", url)
+
+    with pytest.raises(StartError) as stopped:
+        prepare()
+
+    assert str(stopped.value) == (
+        "deeds cannot start: DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis"
+    )
