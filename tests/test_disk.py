@@ -13,6 +13,7 @@ import pytest
 
 from deeds.errors import StartError
 from deeds.strong_secret import make_strong_secret
+from storage import soundness
 from storage.engine import make_engine, parse_database_url
 from storage.soundness import check_file
 from tests.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY
@@ -267,6 +268,16 @@ def test_garbage_in_any_page_is_found(damaged_path):
 
 
 def test_a_whole_file_passes(damaged_path):
+    engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
+
+    check_file(engine)
+
+    engine.dispose()
+
+
+def test_a_file_that_would_take_too_long_is_left_to_the_audit(damaged_path, monkeypatch):
+    garbage_in_the_middle(damaged_path)
+    monkeypatch.setattr(soundness, "CHECKED_BYTES_MAX", damaged_path.stat().st_size - 1)
     engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
 
     check_file(engine)
