@@ -29,6 +29,9 @@ class Entry:
     def inputs(self) -> list[str]:
         return self.body.get("inputs", [])
 
+    def units(self) -> int:
+        return sum(map(amount_of, self.outputs))
+
 
 class JournalClient:
     """Mints and swaps until told to stop, one request after the other, each with a key."""

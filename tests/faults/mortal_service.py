@@ -23,13 +23,20 @@ class MortalService:
     """Starts, dies, and starts again; each time on a port that the kernel chooses."""
 
     def __init__(
-        self, directory: Path, database_url: str, application: str = SERVICE, workers: int = 2
+        self,
+        directory: Path,
+        database_url: str,
+        application: str = SERVICE,
+        *,
+        workers: int = 2,
+        **settings: str,
     ) -> None:
         """Take where its logs go, its database, and how many processes it has."""
         self._directory = directory
         self._database_url = database_url
         self._application = application
-        self._settings = {"DATABASE_URL": database_url, "WEB_CONCURRENCY": str(workers)}
+        processes = {"DATABASE_URL": database_url, "WEB_CONCURRENCY": str(workers)}
+        self._settings = settings | processes
         self._starts_count = 0
         self._running = ExitStack()
         self._log = directory / "none"
@@ -78,7 +85,9 @@ class MortalService:
         return code
 
     def close(self) -> None:
-        """End it."""
+        """End it, if it still runs."""
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
         self._running.close()
 
 
