@@ -25,6 +25,18 @@ from tests.serving import Service, running_service
 ARGON2_COST_ARGUMENTS = ("memory_cost", "time_cost", "parallelism")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the time that `make soak` has."""
+    parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
+
+
+@pytest.fixture
+def soak_seconds(request: pytest.FixtureRequest) -> float:
+    """How long a test marked `soak` may repeat itself: 0 is its short form."""
+    soaks_count = sum("soak" in item.keywords for item in request.session.items)
+    return float(request.config.getoption("--soak-seconds")) / max(1, soaks_count)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresCluster]:
     """A PostgreSQL: the one that TEST_DATABASE_URL names, or one of our own."""

@@ -1,0 +1,105 @@
+"""A gunicorn in a process group of its own that is killed and started again on its database."""
+
+import os
+import signal
+import subprocess
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+from sqlalchemy import text
+
+from storage.engine import make_engine, parse_database_url
+from tests.serving import SERVICE, start_gunicorn, wait_until_it_answers
+from tests.waiting import WAIT_SECONDS_MAX, wait_until
+
+OTHER_SESSIONS = text(
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+class MortalService:
+    """Starts, dies, and starts again; each time on a port that the kernel chooses."""
+
+    def __init__(
+        self,
+        directory: Path,
+        database_url: str,
+        application: str = SERVICE,
+        *,
+        workers: int = 2,
+        **settings: str,
+    ) -> None:
+        """Take where its logs go, its database, and how many processes it has."""
+        self._directory = directory
+        self._database_url = database_url
+        self._application = application
+        processes = {"DATABASE_URL": database_url, "WEB_CONCURRENCY": str(workers)}
+        self._settings = settings | processes
+        self._starts_count = 0
+        self._running = ExitStack()
+        self._log = directory / "none"
+        self._port = 0
+        self._is_up = threading.Event()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def begin_start(self) -> None:
+        """Start it, without waiting for it."""
+        self._log = self._directory / f"{id(self)}-{self._starts_count}.log"
+        self._starts_count += 1
+        gunicorn = start_gunicorn(self._log, self._settings, self._application)
+        self.process = self._running.enter_context(gunicorn)
+
+    def wait_until_up(self) -> None:
+        """Wait until it answers; nothing else is done for it."""
+        assert self.process is not None
+        self._port = wait_until_it_answers(self.process, self._log)
+        self._is_up.set()
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.begin_start()
+        self.wait_until_up()
+
+    def find_port(self) -> int:
+        """Return the port, once the service is up."""
+        assert self._is_up.wait(WAIT_SECONDS_MAX), "the service did not come back"
+        return self._port
+
+    def kill(self) -> None:
+        """Kill the whole group at once, and wait until the database has noticed."""
+        assert self.process is not None
+        self._is_up.clear()
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self._running.close()
+        wait_until_nobody_is_connected(self._database_url)
+
+    def stop(self) -> int:
+        """Stop it as an operator does, under whatever load there is; return its exit code."""
+        assert self.process is not None
+        self._is_up.clear()
+        os.kill(self.process.pid, signal.SIGTERM)
+        code = self.process.wait(WAIT_SECONDS_MAX)
+        self._running.close()
+        return code
+
+    def close(self) -> None:
+        """End it, if it still runs."""
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self._running.close()
+
+
+def wait_until_nobody_is_connected(database_url: str) -> None:
+    """Wait until PostgreSQL has ended the sessions of dead clients.
+
+    A commit that was on its way when the client died is carried out: until then nobody can say
+    how a swap ended.
+    """
+    if database_url.startswith("sqlite"):
+        return
+    engine = make_engine(parse_database_url(database_url))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        wait_until(lambda: connection.execute(OTHER_SESSIONS).scalar_one() == 0)
+    engine.dispose()

@@ -1,0 +1,85 @@
+"""The service dies just before a commit, or between it and the answer; the client asks again."""
+
+import threading
+
+import pytest
+
+from deeds.strong_secret import make_strong_secret
+from tests.faults.failpoints import AFTER_COMMIT, BEFORE_COMMIT
+from tests.faults.load import ledger_view
+from tests.faults.mortal_service import MortalService
+from tests.faults.sender import CUT_OFF, Sender
+
+APPLICATION = "tests.faults.failpoints:create_failing_app()"
+
+# Whether the request was carried out by then.
+MOMENTS = {BEFORE_COMMIT: False, AFTER_COMMIT: True}
+
+
+@pytest.fixture
+def failpoint(tmp_path):
+    return tmp_path / "failpoint"
+
+
+@pytest.fixture
+def service(tmp_path, database_url, failpoint):
+    service = MortalService(
+        tmp_path, database_url, APPLICATION, workers=1, FAILPOINT_FILE=str(failpoint)
+    )
+    service.start()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def sender(service):
+    sender = Sender(service.find_port, threading.Event())
+    yield sender
+    sender.close()
+
+
+def die_while_sending(sender, failpoint, moment, request):
+    """Send a request that the process does not survive; gunicorn starts another one."""
+    failpoint.write_text(moment)
+    with pytest.raises(CUT_OFF):
+        sender.send(*request)
+    assert not failpoint.exists()
+
+
+def operations(database_url):
+    with ledger_view(database_url) as ledger:
+        ledger.assert_sound()
+        return ledger.operations()
+
+
+def test_a_swap_cut_off_at_its_commit_is_one_swap_after_the_retry(sender, failpoint, database_url):
+    for moment, is_done in MOMENTS.items():
+        a, b, c = (make_strong_secret() for _ in range(3))
+        item = sender.send("/v1/mint", {"outputs": [f"+5.{a}"]}).answer["itemId"]
+        inputs, outputs = [f"+5.{item}.{a}"], [f"+2.{item}.{b}", f"+3.{item}.{c}"]
+        request = ("/v1/swap", {"inputs": inputs, "outputs": outputs}, f"{moment} of a swap")
+
+        die_while_sending(sender, failpoint, moment, request)
+        found = sender.check([*inputs, *outputs])
+        first, second = sender.send(*request), sender.send(*request)
+
+        assert found == (
+            ["spent", "unspent", "unspent"] if is_done else ["unspent", "unknown", "unknown"]
+        )
+        assert first.answer == second.answer == {"success": True}
+        assert (first.is_replay, second.is_replay) == (is_done, True)
+        assert sender.check([*inputs, *outputs]) == ["spent", "unspent", "unspent"]
+    assert operations(database_url) == [("mint", 0, 1), ("swap", 1, 2)] * len(MOMENTS)
+
+
+def test_a_mint_cut_off_at_its_commit_is_one_item_after_the_retry(sender, failpoint, database_url):
+    for moment, is_done in MOMENTS.items():
+        request = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, f"{moment} of a mint")
+
+        die_while_sending(sender, failpoint, moment, request)
+        first, second = sender.send(*request), sender.send(*request)
+
+        assert first.answer == second.answer
+        assert (first.is_replay, second.is_replay) == (is_done, True)
+        assert sender.check(first.answer["rawOutputs"]) == ["unspent"]
+    assert operations(database_url) == [("mint", 0, 1)] * len(MOMENTS)
