@@ -6,6 +6,7 @@ from sqlalchemy import Engine
 
 from deeds.calibrate_command import calibrate
 from deeds.commands.accept_rollback import accept_rollback_command
+from deeds.commands.audit import audit_command
 from deeds.settings import Settings
 from deeds.strong_secret import make_strong_secret
 from storage.schema import migrate
@@ -18,6 +19,7 @@ def deeds_commands(engine: Engine, settings: Settings) -> AppGroup:
     """Return the command group on the engine of the settings."""
     group = AppGroup("deeds", help="Look after the ledger.")
     group.add_command(calibrate)
+    group.add_command(audit_command(engine))
     group.add_command(accept_rollback_command(engine, settings.mark_file))
 
     @group.command("migrate")

@@ -22,7 +22,13 @@ def run_python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
 
 def run_migrate(**settings: str) -> subprocess.CompletedProcess[str]:
     """Run `flask --app app deeds migrate` as an operator does."""
-    return _run(sys.executable, "-m", "flask", "--app", "app", "deeds", "migrate", **settings)
+    return run_deeds("migrate", **settings)
+
+
+def run_deeds(*arguments: str, said: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run `flask --app app deeds …` as an operator does who then types what is `said`."""
+    command = [sys.executable, "-m", "flask", "--app", "app", "deeds", *arguments]
+    return _run(*command, said=said, **settings)
 
 
 def stopped_start(**settings: str) -> str:
@@ -43,11 +49,12 @@ def _stop_line(ran: subprocess.CompletedProcess[str]) -> str:
     return lines[0].removeprefix(start)
 
 
-def _run(*command: str, **settings: str) -> subprocess.CompletedProcess[str]:
+def _run(*command: str, said: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         cwd=REPOSITORY,
         env=environment(**settings),
+        input=said,
         capture_output=True,
         text=True,
         timeout=120,

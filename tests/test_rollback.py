@@ -1,7 +1,5 @@
 """An older copy of the ledger, in which spent secrets are live again, is not served by accident."""
 
-import subprocess
-import sys
 from itertools import pairwise
 
 import pytest
@@ -12,8 +10,7 @@ from deeds.settings import Settings
 from storage.mark_file import MarkFile
 from tests.copying import copy_ledger, ledger_url  # noqa: F401  (fixtures)
 from tests.requests import check, mint, swap
-from tests.serving import REPOSITORY
-from tests.starting import environment
+from tests.starting import run_deeds
 
 ADVICE = "; put the right one there, or run: flask --app app deeds accept-rollback"
 
@@ -63,16 +60,8 @@ def rolled_back(serve, ledger_url, copy_ledger):  # noqa: F811
 
 
 def run_accept(url, mark_path, *arguments, said=""):
-    return subprocess.run(
-        [sys.executable, "-m", "flask", "--app", "app", "deeds", "accept-rollback", *arguments],
-        cwd=REPOSITORY,
-        env=environment(DATABASE_URL=url, DEEDS_MARK_FILE=str(mark_path)),
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    settings = {"DATABASE_URL": url, "DEEDS_MARK_FILE": str(mark_path)}
+    return run_deeds("accept-rollback", *arguments, said=said, **settings)
 
 
 def test_an_older_copy_is_not_served(rolled_back, serve):

@@ -1,0 +1,78 @@
+"""`flask --app app deeds audit`, as an operator runs it."""
+
+import pytest
+from sqlalchemy import text
+
+from storage.engine import WRITES, make_engine, parse_database_url
+from tests.requests import mint, swap
+from tests.starting import run_deeds, run_python
+
+
+@pytest.fixture
+def item(client):
+    item = mint(client, "+5.a", "+3.b")
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+    return item
+
+
+def execute(url, statement):
+    engine = make_engine(parse_database_url(url))
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+def test_a_sound_ledger_is_told_with_its_counts(item, database_url, ledger):
+    ran = run_deeds("audit", DATABASE_URL=database_url)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split() for line in ran.stdout.splitlines()] == [
+        ["items", "1"],
+        ["mints", "1"],
+        ["swaps", "1"],
+        ["live", "outputs", "2"],
+        ["spent", "outputs", "1"],
+        ["Every", "invariant", "holds."],
+    ]
+
+
+def test_a_broken_one_ends_with_exit_code_1_and_the_places(item, database_url):
+    execute(database_url, "UPDATE items SET total = 9")
+
+    ran = run_deeds("audit", DATABASE_URL=database_url)
+
+    first, *places = ran.stderr.splitlines()
+    assert ran.returncode == 1
+    assert first == "Error: the ledger is broken. Not so, at:"
+    assert places[0] == f"  the live outputs of an item sum to its total: {item}"
+    assert "holds" not in ran.stdout
+
+
+def test_no_ledger_is_no_sound_ledger_and_none_is_made(tmp_path):
+    path = tmp_path / "deeds.db"
+
+    ran = run_deeds("audit", DATABASE_URL=f"sqlite:///{path}")
+
+    assert ran.returncode == 1
+    assert ran.stderr == f"deeds cannot start: DATABASE_URL: there is no ledger at {path}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_ends_in_one_line(sqlite_url, tmp_path):
+    path = tmp_path / "deeds.sqlite3"
+    run_python(
+        "import app; app.create_app().test_client().post("
+        "'/v1/mint', json={'outputs': [f'+1.{n}' for n in range(256)]})",
+        DATABASE_URL=sqlite_url,
+        DEEDS_ARGON2="m=8,t=1,p=1",
+    )
+    data = bytearray(path.read_bytes())
+    for page in range(4096 * 8, len(data) - 100, 4096):
+        data[page : page + 100] = b"\xff" * 100
+    path.write_bytes(data)
+
+    ran = run_deeds("audit", DATABASE_URL=sqlite_url)
+
+    assert ran.returncode == 1
+    assert "malformed" in ran.stderr or "the database itself is not damaged" in ran.stderr
+    assert "Traceback" not in ran.stderr
