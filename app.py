@@ -13,19 +13,24 @@ from deeds.argon2_build import check_build_in_use
 from deeds.blueprints.check import check_blueprint
 from deeds.blueprints.docs import docs_blueprint
 from deeds.blueprints.headers import register_headers
+from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.info import info_blueprint
 from deeds.blueprints.item import item_blueprint
+from deeds.blueprints.metrics import keep_to_monitors, metrics_blueprint
 from deeds.blueprints.mint import mint_blueprint
 from deeds.blueprints.openapi import openapi_blueprint
+from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import register_problems
 from deeds.blueprints.problems_page import problems_page_blueprint
 from deeds.blueprints.swap import swap_blueprint
+from deeds.blueprints.watch import register_watch
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.cpus import usable_cpus_count
 from deeds.errors import RetryLaterError, StartError
 from deeds.hash_lane import HashLane
 from deeds.hashing import STRONG_COST, Hasher, pepper_fingerprint
 from deeds.locator import Locator
+from deeds.measures import Measures, NoMeasures
 from deeds.records import SchemeSpec, SecretClass
 from deeds.replay import Replayer
 from deeds.scheme_book import SchemeBook
@@ -33,9 +38,12 @@ from deeds.service import DeedService
 from deeds.settings import Settings, read_settings
 from deeds.shared_cpus import SharedCpus
 from deeds.version import INTERFACE_VERSION, VERSION
+from deeds.watching.log import configure_log
 from storage.engine import make_engine, parse_database_url
+from storage.readiness import check_database
 from storage.repository import Repository
 from storage.schema import open_schema
+from storage.transactions import RETRY_REASONS
 
 DEFAULT_DATABASE_URL = f"sqlite:///{Path(__file__).parent / 'instance' / 'deeds.sqlite3'}"
 
@@ -93,7 +101,8 @@ def prepare() -> None:
 
 
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
-    repository = Repository(engine)
+    measures = _make_measures(app, settings)
+    repository = Repository(engine, measures.count_retry)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
     width = usable_cpus_count()
@@ -102,9 +111,10 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         requests_max=HASH_REQUESTS_MAX,
         tasks_max=HASH_TASKS_MAX,
         cpus=SharedCpus.of_this_user(width),
+        measures=measures,
     )
     closing.callback(lane.close)
-    service = _make_service(settings, repository, schemes, lane)
+    service = _make_service(settings, repository, schemes, lane, measures)
     register_problems(app)
     register_headers(app)
     array_length_max = settings.array_length_max
@@ -117,12 +127,42 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
     app.register_blueprint(problems_page_blueprint())
+    app.register_blueprint(health_blueprint(lambda: _check_ready(engine, lane)))
+
+
+def _make_measures(app: Flask, settings: Settings) -> Measures:
+    """Return what counts, after the app was made to log and count its requests."""
+    configure_log(settings.log)
+    if not settings.metrics.is_on:
+        register_watch(app, NoMeasures())
+        return NoMeasures()
+    # Not before it is needed, and not in the process that starts the workers.
+    from deeds.watching.metrics import CONTENT_TYPE, Metrics  # noqa: PLC0415
+
+    metrics = Metrics(codes=PROBLEMS, retry_reasons=RETRY_REASONS, requests_max=HASH_REQUESTS_MAX)
+    register_watch(app, metrics)
+    # gunicorn.conf.py lets the worker count here what it refuses by itself.
+    app.extensions["deeds.measures"] = metrics
+    port = settings.metrics.port
+    if port is not None:
+        keep_to_monitors(app, port)
+    app.register_blueprint(metrics_blueprint(metrics.text, CONTENT_TYPE, port))
+    return metrics
+
+
+def _check_ready(engine: Engine, lane: HashLane) -> None:
+    lane.check_room()
+    check_database(engine)
 
 
 def _make_service(
-    settings: Settings, repository: Repository, schemes: SchemeBook, lane: HashLane
+    settings: Settings,
+    repository: Repository,
+    schemes: SchemeBook,
+    lane: HashLane,
+    measures: Measures,
 ) -> DeedService:
-    hasher = Hasher(_peppers(settings), lane)
+    hasher = Hasher(_peppers(settings), lane, measures)
     locator = Locator(repository, schemes, hasher)
     return DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
 

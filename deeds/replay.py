@@ -65,7 +65,7 @@ class Replayer:
         raws = tuple(RawOutput(new.amount, item.id, new.secret) for new in request.outputs)
         if not _all_created_by(operation, self._find(raws)):
             raise IdempotencyKeyReusedError
-        return Minted(item.id, raws, replayed=True)
+        return Minted(item.id, raws, operation.id, replayed=True)
 
     def replay_swap(self, operation: Operation, request: SwapRequest) -> Swapped:
         """Return the first answer to this swap.
@@ -79,7 +79,7 @@ class Replayer:
         inputs, outputs = found[: len(request.inputs)], found[len(request.inputs) :]
         if not (_all_spent_by(operation, inputs) and _all_created_by(operation, outputs)):
             raise IdempotencyKeyReusedError
-        return Swapped(replayed=True)
+        return Swapped(operation.id, replayed=True)
 
     def _find(self, raws: Sequence[RawOutput]) -> list[RecordedOutput | None]:
         return self._locator.find(raws, self._locator.read_guards(raws))

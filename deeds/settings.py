@@ -11,6 +11,8 @@ from pathlib import Path
 from deeds.errors import StartError
 from deeds.hashing import ORDINARY_COST
 from deeds.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
+from deeds.log_style import LogStyle, read_log_style
+from deeds.metrics_place import MetricsPlace, read_metrics_place
 from deeds.records import Argon2Cost
 
 _COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
@@ -40,6 +42,8 @@ class Settings:
     peppers_old: tuple[bytes, ...] = field(default=(), repr=False)
     array_length_max: int = ARRAY_LENGTH_MAX
     body_bytes_max: int = BODY_BYTES_MAX
+    log: LogStyle = field(default_factory=LogStyle)
+    metrics: MetricsPlace = field(default_factory=MetricsPlace)
 
 
 def read_settings(environ: Mapping[str, str], default_database_url: str) -> Settings:
@@ -59,6 +63,8 @@ def read_settings(environ: Mapping[str, str], default_database_url: str) -> Sett
         body_bytes_max=_read_count(
             environ, "DEEDS_MAX_BODY_BYTES", BODY_BYTES_MAX, _BODY_BYTES_LIMIT
         ),
+        log=read_log_style(environ),
+        metrics=read_metrics_place(environ),
     )
 
 

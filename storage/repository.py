@@ -25,7 +25,7 @@ from storage import statements
 from storage.operations import Writer
 from storage.outputs import read_outputs
 from storage.recent import Recent
-from storage.transactions import Transactions
+from storage.transactions import OnRetry, Transactions, ignore_retry
 
 _KEY_SALT_BYTES = 16
 
@@ -40,9 +40,12 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 class Repository:
     """A ledger (`deeds.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take an engine of `storage.engine` whose database has the code's revision."""
-        self._transactions = Transactions(engine)
+    def __init__(self, engine: Engine, on_retry: OnRetry = ignore_retry) -> None:
+        """Take an engine of `storage.engine` whose database has the code's revision.
+
+        `on_retry` is called with one of `storage.transactions.RETRY_REASONS`.
+        """
+        self._transactions = Transactions(engine, on_retry)
         self._inserts = statements.Inserts(engine.dialect.name)
         self._guards: Recent[ItemGuard] = Recent(GUARDS_KEPT_MAX)
         self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)

@@ -5,6 +5,7 @@ from flask import Blueprint, Response, request
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
 from deeds.blueprints.idempotency_key import read_idempotency_key, replay_headers
+from deeds.blueprints.request_notes import note_operation
 from deeds.service import DeedService
 from schemas.loading import load
 from schemas.mint import MintRequestSchema, MintResponseSchema
@@ -20,6 +21,7 @@ def mint_blueprint(service: DeedService, *, array_length_max: int) -> Blueprint:
     def mint() -> Response:
         wanted = load(request_schema, read_json(request))
         minted = service.mint(wanted, read_idempotency_key(request))
+        note_operation(minted.operation_id, is_replayed=minted.replayed)
         return json_answer(
             response_schema.dump(minted), headers=replay_headers(replayed=minted.replayed)
         )

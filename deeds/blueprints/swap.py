@@ -5,6 +5,7 @@ from flask import Blueprint, Response, request
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
 from deeds.blueprints.idempotency_key import read_idempotency_key, replay_headers
+from deeds.blueprints.request_notes import note_operation
 from deeds.service import DeedService
 from schemas.loading import load
 from schemas.swap import SwapRequestSchema, SwapResponseSchema
@@ -20,6 +21,7 @@ def swap_blueprint(service: DeedService, *, array_length_max: int) -> Blueprint:
     def swap() -> Response:
         wanted = load(request_schema, read_json(request))
         swapped = service.swap(wanted, read_idempotency_key(request))
+        note_operation(swapped.operation_id, is_replayed=swapped.replayed)
         return json_answer(
             response_schema.dump({}), headers=replay_headers(replayed=swapped.replayed)
         )
