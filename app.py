@@ -16,15 +16,19 @@ from deeds.blueprints.docs import docs_blueprint
 from deeds.blueprints.failure_counts import FailureCounts
 from deeds.blueprints.failure_limit import FailureLimit
 from deeds.blueprints.headers import register_headers
+from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.info import info_blueprint
 from deeds.blueprints.item import item_blueprint
+from deeds.blueprints.metrics import keep_to_monitors, metrics_blueprint
 from deeds.blueprints.mint import mint_blueprint
 from deeds.blueprints.openapi import openapi_blueprint
+from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import register_problems
 from deeds.blueprints.problems_page import problems_page_blueprint
 from deeds.blueprints.route_limits import register_route_limits
 from deeds.blueprints.shared_counts import open_shared_counts
 from deeds.blueprints.swap import swap_blueprint
+from deeds.blueprints.watch import register_watch
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.cpus import usable_cpus_count
 from deeds.current_schemes import current_schemes, peppers_at_hand
@@ -32,6 +36,7 @@ from deeds.errors import RetryLaterError, StartError
 from deeds.hash_lane import HashLane
 from deeds.hashing import Hasher
 from deeds.locator import Locator
+from deeds.measures import Measures, NoMeasures
 from deeds.records import SecretClass
 from deeds.replay import Replayer
 from deeds.scheme_book import SchemeBook
@@ -39,12 +44,15 @@ from deeds.service import DeedService
 from deeds.settings import Settings, read_settings
 from deeds.shared_cpus import SharedCpus
 from deeds.version import INTERFACE_VERSION, VERSION
+from deeds.watching.log import configure_log
 from storage.engine import make_engine, parse_database_url
 from storage.mark_keeper import MarkKeeper
+from storage.readiness import check_database
 from storage.repository import Repository
 from storage.rollback import mark_file_of, open_mark
 from storage.schema import open_schema
 from storage.soundness import check_file
+from storage.transactions import RETRY_REASONS
 
 _log = logging.getLogger("deeds")
 
@@ -116,7 +124,9 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     mark = mark_file_of(engine, settings.mark_file)
     if mark is not None:
         open_mark(engine, mark)
-    repository = Repository(engine, MarkKeeper(mark) if mark is not None else None)
+    measures = _make_measures(app, settings)
+    keeper = MarkKeeper(mark) if mark is not None else None
+    repository = Repository(engine, keeper, measures.count_retry)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
     width = usable_cpus_count()
@@ -125,9 +135,10 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         requests_max=HASH_REQUESTS_MAX,
         tasks_max=HASH_TASKS_MAX,
         cpus=SharedCpus.of_this_user(width),
+        measures=measures,
     )
     closing.callback(lane.close)
-    service = _make_service(settings, repository, schemes, lane)
+    service = _make_service(settings, repository, schemes, lane, measures)
     register_problems(app)
     register_headers(app)
     array_length_max = settings.array_length_max
@@ -147,6 +158,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         storage_url=settings.rate_limits_storage,
         trusted_proxies=settings.trusted_proxies,
     )
+    app.register_blueprint(health_blueprint(lambda: _check_ready(engine, lane)))
 
 
 def _failure_limit(settings: Settings, closing: ExitStack) -> FailureLimit:
@@ -158,10 +170,39 @@ def _failure_limit(settings: Settings, closing: ExitStack) -> FailureLimit:
     return FailureLimit(counts, settings.trusted_proxies)
 
 
+def _make_measures(app: Flask, settings: Settings) -> Measures:
+    """Return what counts, after the app was made to log and count its requests."""
+    configure_log(settings.log)
+    if not settings.metrics.is_on:
+        register_watch(app, NoMeasures())
+        return NoMeasures()
+    # Not before it is needed, and not in the process that starts the workers.
+    from deeds.watching.metrics import CONTENT_TYPE, Metrics  # noqa: PLC0415
+
+    metrics = Metrics(codes=PROBLEMS, retry_reasons=RETRY_REASONS, requests_max=HASH_REQUESTS_MAX)
+    register_watch(app, metrics)
+    # gunicorn.conf.py lets the worker count here what it refuses by itself.
+    app.extensions["deeds.measures"] = metrics
+    port = settings.metrics.port
+    if port is not None:
+        keep_to_monitors(app, port)
+    app.register_blueprint(metrics_blueprint(metrics.text, CONTENT_TYPE, port))
+    return metrics
+
+
+def _check_ready(engine: Engine, lane: HashLane) -> None:
+    lane.check_room()
+    check_database(engine)
+
+
 def _make_service(
-    settings: Settings, repository: Repository, schemes: SchemeBook, lane: HashLane
+    settings: Settings,
+    repository: Repository,
+    schemes: SchemeBook,
+    lane: HashLane,
+    measures: Measures,
 ) -> DeedService:
-    hasher = Hasher(peppers_at_hand(settings), lane)
+    hasher = Hasher(peppers_at_hand(settings), lane, measures)
     locator = Locator(repository, schemes, hasher)
     return DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
 

@@ -6,9 +6,13 @@ this file, and dies with a traceback when it is odd. `make run` does so first.
 
 import os
 import sys
+import tempfile
 from typing import Any
 
 from deeds.cpus import usable_cpus_count
+from deeds.log_style import read_log_style
+from deeds.metrics_place import read_metrics_place
+from deeds.watching.metrics_files import MetricsFiles, count_in
 
 
 def _whole_number(name: str, low: int, high: int, default: int) -> int:
@@ -22,7 +26,14 @@ def _whole_number(name: str, low: int, high: int, default: int) -> int:
 # A platform that sets PORT routes to the machine's address. Without PORT this is somebody's own
 # machine, and nothing but that machine should reach it.
 _port = _whole_number("PORT", 0, 65_535, 8000)
-bind = f"0.0.0.0:{_port}" if os.environ.get("PORT") else f"127.0.0.1:{_port}"
+bind: str | list[str] = f"0.0.0.0:{_port}" if os.environ.get("PORT") else f"127.0.0.1:{_port}"
+
+# Where metrics have an address of their own, the same processes listen there too.
+_metrics = read_metrics_place(os.environ)
+if _metrics.address is not None:
+    if _metrics.port == _port:
+        raise SystemExit("deeds cannot start: DEEDS_METRICS must not have the port of the service")
+    bind = [bind, _metrics.address]
 
 # Processes, because Python runs one thread of each at a time: on 2 CPUs two processes of 8 threads
 # served 3.5 times what one of 16 did. At least two, so that one can be replaced while one serves.
@@ -62,17 +73,20 @@ secure_scheme_headers: dict[str, str] = {}
 header_map = "drop"
 
 # A file that a worker touches to show it lives must not wait for a disk.
-worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+_in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+worker_tmp_dir = _in_memory
 
 # Each worker opens its own database connections: none may be carried across a fork.
 preload_app = False
 control_socket_disable = True
 
-# The service logs its requests itself, without what could be a secret. Never set "debug" here:
-# gunicorn then logs the bytes of requests that broke off.
+# The service logs its requests itself, without what could be a secret.
 accesslog = None
 errorlog = "-"
-loglevel = "info"
+# At "debug" gunicorn logs the bytes of requests that broke off.
+_level = read_log_style(os.environ).level
+loglevel = "info" if _level == "debug" else _level
+logger_class = "deeds.gthread_worker.server_log.ServerLog"
 
 
 def on_starting(server: Any) -> None:
@@ -84,6 +98,45 @@ def on_starting(server: Any) -> None:
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
     prepare()
+    if _metrics.is_on:
+        server.metrics_files = MetricsFiles.create(_in_memory or tempfile.gettempdir())
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    """Give a worker its place among the files of metrics."""
+    files = getattr(server, "metrics_files", None)
+    worker.metrics_place = None
+    if files is not None:
+        try:
+            worker.metrics_place = files.take_place()
+        except OSError as error:
+            server.log.warning("a worker's metrics are not counted: %s", error.strerror)
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Let the worker count there, before it loads the application."""
+    if worker.metrics_place is not None:
+        count_in(server.metrics_files.directory, worker.metrics_place)
+
+
+def post_worker_init(worker: Any) -> None:
+    """Count what the worker refuses before the application sees it."""
+    measures = getattr(worker.wsgi, "extensions", {}).get("deeds.measures")
+    if measures is not None:
+        worker.on_refused = measures.count_refusal
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """Keep what a worker that has ended has counted, for the one that takes its place."""
+    if worker.metrics_place is not None:
+        server.metrics_files.free_place(worker.metrics_place)
+
+
+def on_exit(server: Any) -> None:
+    """Remove the files of metrics."""
+    files = getattr(server, "metrics_files", None)
+    if files is not None:
+        files.remove()
 
 
 def when_ready(server: Any) -> None:
@@ -93,6 +146,9 @@ def when_ready(server: Any) -> None:
         return  # A unix socket: only a proxy can reach it.
     host = "127.0.0.1" if address[0] == "0.0.0.0" else address[0]  # noqa: S104
     url = f"http://{host}:{address[1]}"
+    if not server.log.is_for_eyes:
+        server.log.info("the deed service listens at %s", url)
+        return
     print(
         f"\nThe deed service listens at {url}  (Ctrl-C stops it). Mint a first deed:\n\n"
         f"curl -s {url}/v1/mint -H 'Content-Type: application/json'"

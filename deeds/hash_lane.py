@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from deeds.errors import OverloadedError
+from deeds.measures import Measures, NoMeasures
 from deeds.shared_cpus import UNCLAIMED, SharedCpus
 
 Task = Callable[[], bytes]
@@ -70,16 +71,24 @@ class HashLane:
     """
 
     def __init__(
-        self, *, width: int, requests_max: int, tasks_max: int, cpus: SharedCpus | None = None
+        self,
+        *,
+        width: int,
+        requests_max: int,
+        tasks_max: int,
+        cpus: SharedCpus | None = None,
+        measures: Measures | None = None,
     ) -> None:
         """Take the number of threads and the bounds on what is admitted at once; all at least 1.
 
-        With `cpus`, fewer threads run, but one, while other processes use those.
+        With `cpus`, fewer threads run, but one, while other processes use those. `measures` is told
+        what is admitted.
         """
         self._width = width
         self._requests_max = requests_max
         self._tasks_max = tasks_max
         self._cpus = cpus
+        self._measures = measures or NoMeasures()
         self._pool = ThreadPoolExecutor(max_workers=width, thread_name_prefix="hash")
         self._lock = threading.Lock()
         self._waiting: deque[_Batch] = deque()
@@ -104,11 +113,20 @@ class HashLane:
             self._start_threads()
         batch.wait()
         with self._lock:
-            self._requests_count -= 1
-            self._tasks_count -= len(tasks)
+            self._count(-1, -len(tasks))
         if batch.failure is not None:
             raise batch.failure
         return batch.results
+
+    def check_room(self) -> None:
+        """Return if a request with one task would be taken.
+
+        Raises:
+            OverloadedError: it would be refused.
+        """
+        with self._lock:
+            if self._is_closed or self._is_full_for(1):
+                raise self._refusal()
 
     def close(self) -> None:
         """Finish what was admitted and end the threads."""
@@ -119,15 +137,27 @@ class HashLane:
             self._cpus.close()
 
     def _admit(self, count: int) -> None:
-        tasks_count = self._tasks_count + count
-        full = self._requests_count >= self._requests_max or tasks_count > self._tasks_max
-        if self._is_closed or (self._requests_count and full):
-            wait_s = self._tasks_count * self._task_mean_s / self._width
-            raise OverloadedError(
-                "too many secrets are waiting to be hashed", retry_after_s=math.ceil(wait_s)
-            )
-        self._requests_count += 1
-        self._tasks_count = tasks_count
+        if self._is_closed or self._is_full_for(count):
+            raise self._refusal()
+        self._count(1, count)
+
+    def _refusal(self) -> OverloadedError:
+        wait_s = self._tasks_count * self._task_mean_s / self._width
+        return OverloadedError(
+            "too many secrets are waiting to be hashed", retry_after_s=math.ceil(wait_s)
+        )
+
+    def _is_full_for(self, count: int) -> bool:
+        full = (
+            self._requests_count >= self._requests_max
+            or self._tasks_count + count > self._tasks_max
+        )
+        return self._requests_count > 0 and full
+
+    def _count(self, requests_count: int, tasks_count: int) -> None:
+        self._requests_count += requests_count
+        self._tasks_count += tasks_count
+        self._measures.set_queue(self._requests_count, self._tasks_count)
 
     def _start_threads(self) -> None:
         # Once closed, the threads that run finish what waits.

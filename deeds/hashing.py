@@ -12,12 +12,14 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import perf_counter
 
 from argon2.exceptions import HashingError
 from argon2.low_level import ARGON2_VERSION, Type, hash_secret_raw
 
 from deeds.errors import OverloadedError
 from deeds.hash_lane import HashLane
+from deeds.measures import Measures, NoMeasures
 from deeds.records import Argon2Cost, HashScheme, SecretClass
 
 SALT_BYTES = 16
@@ -49,10 +51,13 @@ class Hasher:
     guesses can stand before them.
     """
 
-    def __init__(self, peppers: Mapping[str, bytes], lane: HashLane) -> None:
-        """Take the peppers by fingerprint and the lane of ordinary secrets."""
+    def __init__(
+        self, peppers: Mapping[str, bytes], lane: HashLane, measures: Measures | None = None
+    ) -> None:
+        """Take the peppers by fingerprint, the lane of ordinary secrets, and who counts."""
         self._peppers = peppers
         self._lane = lane
+        self._measures = measures or NoMeasures()
 
     def digests(self, jobs: Sequence[HashJob]) -> list[bytes]:
         """Return the digest of each job, in order.
@@ -61,13 +66,25 @@ class Hasher:
             OverloadedError: the lane of ordinary secrets is full; nothing was hashed.
         """
         ordinary = [job for job in jobs if job.scheme.spec.secret_class is SecretClass.ORDINARY]
-        slow = iter(self._lane.run([partial(self._digest, job) for job in ordinary]))
-        return [
+        slow = iter(self._lane.run([partial(self._digest_slowly, job) for job in ordinary]))
+        strong_count = len(jobs) - len(ordinary)
+        if not strong_count:
+            return list(slow)
+        started_s = perf_counter()
+        digests = [
             next(slow)
             if job.scheme.spec.secret_class is SecretClass.ORDINARY
             else self._digest(job)
             for job in jobs
         ]
+        self._measures.count_hashes(SecretClass.STRONG, strong_count, perf_counter() - started_s)
+        return digests
+
+    def _digest_slowly(self, job: HashJob) -> bytes:
+        started_s = perf_counter()
+        digest = self._digest(job)
+        self._measures.count_hashes(SecretClass.ORDINARY, 1, perf_counter() - started_s)
+        return digest
 
     def _digest(self, job: HashJob) -> bytes:
         spec = job.scheme.spec

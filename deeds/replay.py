@@ -66,7 +66,7 @@ class Replayer:
         found = self._find(raws)
         if not _all_created_by(operation, found):
             raise IdempotencyKeyReusedError(failed_secrets_count=found.count(None))
-        return Minted(item.id, raws, replayed=True)
+        return Minted(item.id, raws, operation.id, replayed=True)
 
     def replay_swap(self, operation: Operation, request: SwapRequest) -> Swapped:
         """Return the first answer to this swap.
@@ -80,7 +80,7 @@ class Replayer:
         inputs, outputs = found[: len(request.inputs)], found[len(request.inputs) :]
         if not (_all_spent_by(operation, inputs) and _all_created_by(operation, outputs)):
             raise IdempotencyKeyReusedError(failed_secrets_count=found.count(None))
-        return Swapped(replayed=True)
+        return Swapped(operation.id, replayed=True)
 
     def _find(self, raws: Sequence[RawOutput]) -> list[RecordedOutput | None]:
         return self._locator.find(raws, self._locator.read_guards(raws))

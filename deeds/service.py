@@ -61,10 +61,10 @@ class DeedService:
         outputs = self._locator.hash([self._locator.new_trial(raw, salt) for raw in raws])
         item = Item(item_id, sum(raw.amount for raw in raws), request.metadata)
         try:
-            self._ledger.record_mint(MintRecord(item, salt, tuple(outputs), hashes))
+            operation_id = self._ledger.record_mint(MintRecord(item, salt, tuple(outputs), hashes))
         except IdempotencyKeyTakenError:
             return self._replayer.replay_mint(self._replayer.get(hashes), request)
-        return Minted(item_id, raws)
+        return Minted(item_id, raws, operation_id)
 
     def swap(self, request: SwapRequest, idempotency_key: str | None = None) -> Swapped:
         """Replace the secrets of the inputs by those of the outputs, all or nothing.
@@ -79,12 +79,12 @@ class DeedService:
             return self._replayer.replay_swap(operation, request)
         for tries_count in range(TRIES_MAX):
             try:
-                self._ledger.record_swap(self._hash(request, hashes, is_retry=tries_count > 0))
+                record = self._hash(request, hashes, is_retry=tries_count > 0)
+                return Swapped(self._ledger.record_swap(record))
             except IdempotencyKeyTakenError:
                 return self._replayer.replay_swap(self._replayer.get(hashes), request)
             except ItemSchemesChangedError:
                 continue
-            return Swapped()
         raise OverloadedError("the hash schemes of an item change faster than it can be read")
 
     def check(self, request: CheckRequest) -> list[OutputState]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from deeds.errors import StartError
 from deeds.hashing import ORDINARY_COST
 from deeds.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
+from deeds.log_style import LogStyle, read_log_style
+from deeds.metrics_place import MetricsPlace, read_metrics_place
 from deeds.rate_limits import RateLimits, parse_rate_limits
 from deeds.records import Argon2Cost
 
@@ -50,6 +52,8 @@ class Settings:
     trusted_proxies: int = 0
     rate_limits: RateLimits = field(default_factory=RateLimits)
     rate_limits_storage: str | None = field(default=None, repr=False)
+    log: LogStyle = field(default_factory=LogStyle)
+    metrics: MetricsPlace = field(default_factory=MetricsPlace)
 
 
 def read_settings(environ: Mapping[str, str], default_database_url: str) -> Settings:
@@ -75,6 +79,8 @@ def read_settings(environ: Mapping[str, str], default_database_url: str) -> Sett
         ),
         rate_limits=_read_rate_limits(environ),
         rate_limits_storage=_read_rate_limits_storage(environ),
+        log=read_log_style(environ),
+        metrics=read_metrics_place(environ),
     )
 
 

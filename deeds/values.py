@@ -66,6 +66,7 @@ class Minted:
 
     item_id: str
     outputs: tuple[RawOutput, ...]
+    operation_id: int
     replayed: bool = False
 
 
@@ -73,6 +74,7 @@ class Minted:
 class Swapped:
     """What a swap answers."""
 
+    operation_id: int
     replayed: bool = False
 
 

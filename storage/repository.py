@@ -27,7 +27,7 @@ from storage.mark_keeper import MarkKeeper
 from storage.operations import Writer
 from storage.outputs import read_outputs
 from storage.recent import Recent
-from storage.transactions import Transactions
+from storage.transactions import OnRetry, Transactions, ignore_retry
 
 _KEY_SALT_BYTES = 16
 
@@ -42,13 +42,16 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 class Repository:
     """A ledger (`deeds.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
 
-    def __init__(self, engine: Engine, mark: MarkKeeper | None = None) -> None:
+    def __init__(
+        self, engine: Engine, mark: MarkKeeper | None = None, on_retry: OnRetry = ignore_retry
+    ) -> None:
         """Take an engine of `storage.engine` whose database has the code's revision, and its mark.
 
-        The mark, if one is kept, is closed with the repository.
+        The mark, if one is kept, is closed with the repository. `on_retry` is called with one of
+        `storage.transactions.RETRY_REASONS`.
         """
         self._mark = mark
-        self._transactions = Transactions(engine)
+        self._transactions = Transactions(engine, on_retry)
         self._inserts = statements.Inserts(engine.dialect.name)
         self._guards: Recent[ItemGuard] = Recent(GUARDS_KEPT_MAX)
         self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)

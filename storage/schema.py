@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from deeds.errors import LedgerUnavailableError, StartError
 from storage.engine import WRITES, create_sqlite_file, make_turnstile
 from storage.soundness import check_file
+from storage.statements import READ_REVISION
 
 Result = TypeVar("Result")
 
@@ -93,7 +94,7 @@ def _read_revision(connection: Connection) -> str | None:
     """Return the database's revision, or None where it has no ledger yet."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    revision = connection.execute(READ_REVISION).scalar()
     return None if revision is None else str(revision)
 
 

@@ -3,7 +3,7 @@
 Values are bound by name; a name that is also a column's gets a prefix (`at_`, `by_`).
 """
 
-from sqlalchemy import Table, bindparam, exists, func, select, update
+from sqlalchemy import Table, bindparam, exists, func, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import Insert
 
@@ -79,6 +79,8 @@ SPEND_OUTPUT = (
     .values(spent_by=bindparam("by_operation"))
 )
 
+
+READ_REVISION = text("SELECT version_num FROM alembic_version")
 
 # On PostgreSQL: makes those wait for each other who may record one key under different hashes.
 LOCK_KEY = select(func.pg_advisory_xact_lock(bindparam("lock")))

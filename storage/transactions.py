@@ -24,13 +24,25 @@ Work = Callable[[Connection], Result]
 # database is busier than anyone should wait for.
 TRIES_MAX = 10
 
+# Told by its reason each time that a transaction is tried again.
+OnRetry = Callable[[str], None]
+RETRY_REASONS = ("conflict", "disconnect")
+
+
+def ignore_retry(_reason: str) -> None:
+    """Do nothing."""
+
 
 class Transactions:
     """Reads and writes on one engine."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take the engine; on SQLite, which has one writer at a time, let writers share commits."""
+    def __init__(self, engine: Engine, on_retry: OnRetry) -> None:
+        """Take the engine and who is told of retries.
+
+        On SQLite, which has one writer at a time, writers share commits.
+        """
         self._engine = engine
+        self._on_retry = on_retry
         self._writer = engine.execution_options(**{WRITES: True})
         # A read needs no transaction: rows are never deleted and spending is final. It would only
         # add round trips. On SQLite there is none to begin with.
@@ -49,7 +61,7 @@ class Transactions:
         Raises:
             LedgerUnavailableError: the database does not answer.
         """
-        return _retrying(lambda: self._read_once(work))
+        return self._retrying(lambda: self._read_once(work))
 
     def write(self, work: Work[Result]) -> Result:
         """Run the work in one transaction, commit it and return its result.
@@ -62,8 +74,8 @@ class Transactions:
         """
         if self._group is not None:
             group = self._group
-            return _retrying(lambda: group.write(work))
-        return _retrying(lambda: self._write_alone(work))
+            return self._retrying(lambda: group.write(work))
+        return self._retrying(lambda: self._write_alone(work))
 
     def close(self) -> None:
         """Close every connection."""
@@ -92,21 +104,21 @@ class Transactions:
                 raise LedgerInDoubtError from None
             return result
 
-
-def _retrying(attempt: Callable[[], Result]) -> Result:
-    tries_count = 0
-    while True:
-        tries_count += 1
-        try:
-            return attempt()
-        except PoolTimeoutError:
-            raise OverloadedError("too many requests are waiting for the database") from None
-        except DBAPIError as error:
-            # A connection that died while it was idle is replaced once; if the next one fails too,
-            # the database is away.
-            tries_max = 2 if is_disconnect(error) else TRIES_MAX
-            if (is_disconnect(error) or is_retryable(error)) and tries_count < tries_max:
-                continue
-            if is_retryable(error) or is_unavailable(error):
-                raise LedgerUnavailableError from None
-            raise
+    def _retrying(self, attempt: Callable[[], Result]) -> Result:
+        tries_count = 0
+        while True:
+            tries_count += 1
+            try:
+                return attempt()
+            except PoolTimeoutError:
+                raise OverloadedError("too many requests are waiting for the database") from None
+            except DBAPIError as error:
+                # A connection that died while it was idle is replaced once; if the next one fails
+                # too, the database is away.
+                tries_max = 2 if is_disconnect(error) else TRIES_MAX
+                if (is_disconnect(error) or is_retryable(error)) and tries_count < tries_max:
+                    self._on_retry("disconnect" if is_disconnect(error) else "conflict")
+                    continue
+                if is_retryable(error) or is_unavailable(error):
+                    raise LedgerUnavailableError from None
+                raise

@@ -43,8 +43,14 @@ def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
     """Otherwise a setting could be read that the two tests above do not know of."""
     assert files_that_touch_the_environment() == {
         "app.py",  # Hands it to deeds/settings.py.
+        "deeds/blueprints/metrics.py",  # That of a WSGI request.
+        "deeds/gthread_worker/server_log.py",  # Hands it to deeds/log_style.py.
         "deeds/hash_rate.py",  # Hands it to a process that it starts.
+        "deeds/log_style.py",
+        "deeds/metrics_place.py",
         "deeds/settings.py",
+        "deeds/watching/metrics.py",  # What the next one has set, for prometheus-client.
+        "deeds/watching/metrics_files.py",
         "gunicorn.conf.py",
     }
 

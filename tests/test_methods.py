@@ -48,7 +48,7 @@ def test_any_page_may_ask_what_it_may_send(client, path):
     methods = answer.headers["Access-Control-Allow-Methods"].split(",")
     assert {method.strip() for method in methods} == PATHS[path]
     names = answer.headers["Access-Control-Allow-Headers"].lower().split(",")
-    assert {name.strip() for name in names} == {"content-type", "idempotency-key"}
+    assert {name.strip() for name in names} == {"content-type", "idempotency-key", "x-request-id"}
     assert answer.headers["Access-Control-Max-Age"] == "86400"
 
 
@@ -60,7 +60,9 @@ def test_any_page_may_read_every_answer_good_or_bad(client, path, method):
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert "Access-Control-Allow-Credentials" not in answer.headers
     exposed = answer.headers["Access-Control-Expose-Headers"].split(",")
-    assert {"ETag", "Idempotency-Replayed", "Retry-After"} <= {name.strip() for name in exposed}
+    assert {"ETag", "Idempotency-Replayed", "Retry-After", "X-Request-ID"} <= {
+        name.strip() for name in exposed
+    }
 
 
 def test_good_answers_may_be_read_too(client):
@@ -87,9 +89,9 @@ def test_browsers_neither_guess_types_nor_tell_where_they_come_from(client, path
 
 
 def test_head_of_info_has_its_headers_and_no_body(client):
-    got = client.get("/v1/info")
+    got = client.get("/v1/info", headers={"X-Request-ID": "1"})
 
-    answer = client.head("/v1/info")
+    answer = client.head("/v1/info", headers={"X-Request-ID": "1"})
 
     assert (answer.status_code, answer.data) == (200, b"")
     assert dict(answer.headers) == dict(got.headers)

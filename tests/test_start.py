@@ -18,12 +18,12 @@ def stopped_start(directory: Path, **settings: str) -> tuple[int, str]:
     with start_gunicorn(log, settings) as process:
         code = process.wait(timeout=30)
     lines = log.read_text().splitlines()
-    return code, "\n".join(line for line in lines if "[INFO]" not in line)
+    return code, "\n".join(line for line in lines if '"level":"info"' not in line)
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"PORT": "0", "GUNICORN_CMD_ARGS": ""}],
+    [{"DEEDS_LOG": "console"}, {"DEEDS_LOG": "console", "PORT": "0", "GUNICORN_CMD_ARGS": ""}],
     ids=["on this machine alone", "where PORT is set"],
 )
 def test_the_line_it_prints_mints_a_deed(tmp_path: Path, settings: dict[str, str]) -> None:

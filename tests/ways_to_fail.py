@@ -112,7 +112,7 @@ def meet_a_defect(ground):
 
 def refuse_in_the_worker(error):
     def answer(_ground):
-        head, _, body = response_bytes(problem_for(error)).partition(b"\r\n\r\n")
+        head, _, body = response_bytes(problem_for(error), "id-1").partition(b"\r\n\r\n")
         status_line, _, fields = head.partition(b"\r\n")
         return Answer(int(status_line.split()[1]), dict(message_from_bytes(fields)), body)
 

@@ -5,10 +5,10 @@ from flask import Flask, Response, request
 # Any page may call the interface: it uses no cookies, and a secret is in the body or nowhere.
 _CORS = {
     "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After",
+    "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
 }
 _PREFLIGHT = {
-    "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key",
+    "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key, X-Request-ID",
     "Access-Control-Max-Age": "86400",
 }
 

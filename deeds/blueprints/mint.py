@@ -6,6 +6,7 @@ from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
 from deeds.blueprints.failure_limit import FailureLimit
 from deeds.blueprints.idempotency_key import read_idempotency_key, replay_headers
+from deeds.blueprints.request_notes import note_operation
 from deeds.service import DeedService
 from schemas.loading import load
 from schemas.mint import MintRequestSchema, MintResponseSchema
@@ -24,6 +25,7 @@ def mint_blueprint(
     def mint() -> Response:
         wanted = load(request_schema, read_json(request))
         minted = service.mint(wanted, read_idempotency_key(request))
+        note_operation(minted.operation_id, is_replayed=minted.replayed)
         return json_answer(
             response_schema.dump(minted), headers=replay_headers(replayed=minted.replayed)
         )

@@ -1,22 +1,22 @@
 """Answers every error as application/problem+json (RFC 9457)."""
 
-import logging
-import traceback
 from collections.abc import Mapping
 from http import HTTPStatus
 
+import structlog
 from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.problem_table import PROBLEMS, Problem
+from deeds.blueprints.request_notes import notes
 from deeds.errors import DeedError, RetryLaterError
+from deeds.watching.log import places
 from schemas.problem import ProblemSchema
 
 MEDIA_TYPE = "application/problem+json"
 
 _schema = ProblemSchema()
-_log = logging.getLogger("deeds")
 
 # What Flask and Werkzeug refuse by themselves; all else of theirs is a bad request.
 _HTTP_CODES = {
@@ -41,6 +41,7 @@ def problem_answer(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return the answer to a problem; `index` is the element at fault, where there is one."""
+    notes().problem_code = problem.code
     body = {
         "type": problem.type,
         "title": problem.title,
@@ -69,8 +70,10 @@ def _answer_http_error(error: HTTPException) -> Response:
 
 def _answer_defect(error: Exception) -> Response:
     # Where it arose and of what type, but not its message: that may quote a secret.
-    places = [
-        f"{place.filename}:{place.lineno}" for place in traceback.extract_tb(error.__traceback__)
-    ]
-    _log.error("defect %s at %s", type(error).__name__, " < ".join(reversed(places)))
+    structlog.get_logger().error(
+        "defect",
+        request_id=notes().request_id,
+        error=type(error).__name__,
+        places=places(error.__traceback__),
+    )
     return problem_answer(PROBLEMS["internal"], "this is a defect of the service")

@@ -6,6 +6,7 @@ from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
 from deeds.blueprints.failure_limit import FailureLimit
 from deeds.blueprints.idempotency_key import read_idempotency_key, replay_headers
+from deeds.blueprints.request_notes import note_operation
 from deeds.service import DeedService
 from schemas.loading import load
 from schemas.swap import SwapRequestSchema, SwapResponseSchema
@@ -24,6 +25,7 @@ def swap_blueprint(
     def swap() -> Response:
         wanted = load(request_schema, read_json(request))
         swapped = service.swap(wanted, read_idempotency_key(request))
+        note_operation(swapped.operation_id, is_replayed=swapped.replayed)
         return json_answer(
             response_schema.dump({}), headers=replay_headers(replayed=swapped.replayed)
         )

@@ -31,7 +31,7 @@ def problem_for(error: BaseException) -> Problem:
     return next(PROBLEMS[code] for error_class, code in _CODES if isinstance(error, error_class))
 
 
-def response_bytes(problem: Problem) -> bytes:
+def response_bytes(problem: Problem, request_id: str) -> bytes:
     """Return a whole response, head and body, after which the connection ends."""
     fields = {
         "type": problem.type,
@@ -46,6 +46,7 @@ def response_bytes(problem: Problem) -> bytes:
         f"Date: {formatdate(usegmt=True)}\r\n"
         "Connection: close\r\n"
         "Cache-Control: no-store\r\n"
+        f"X-Request-ID: {request_id}\r\n"
         "Content-Type: application/problem+json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )

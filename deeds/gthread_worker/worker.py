@@ -4,6 +4,7 @@ import math
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -11,11 +12,13 @@ from http import HTTPStatus
 from types import FrameType
 from typing import Any
 
+import structlog
 from gunicorn.workers import gthread
 
 from deeds.gthread_worker.closing import ClosingConnections
 from deeds.gthread_worker.refusals import problem_for, response_bytes
 from deeds.gthread_worker.whole_body import WholeBodyReader
+from deeds.request_id import make_request_id
 
 # Reading the rest of a body that the application did not want, so that the connection can be kept.
 DRAIN_SECONDS_MAX = 2.0
@@ -30,6 +33,9 @@ class ThreadWorker(gthread.ThreadWorker):
     # From the first byte of a request to its last: 1 MiB at half a Mbit/s takes 17 s. Shorter than
     # graceful_timeout, so that a slow client cannot make a stop abrupt.
     receive_seconds_max = 20.0
+
+    # Told the code of every problem that is answered here and not by the application.
+    on_refused: Callable[[str], None] = staticmethod(lambda _code: None)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Take what gunicorn gives to every worker."""
@@ -87,13 +93,16 @@ class ThreadWorker(gthread.ThreadWorker):
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
         """Answer and log with constant texts: no byte of the request, nothing of the exception."""
         problem = problem_for(exc)
+        request_id = make_request_id()
+        log = structlog.get_logger().bind(request_id=request_id, problem=problem.code)
         if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            self.log.info("refused before the application: %s", problem.code)
+            log.info("refused")
         else:
-            self.log.error("the application raised %s", type(exc).__name__)
+            log.error("broken", error=type(exc).__name__)
+        self.on_refused(problem.code)
         with suppress(OSError):
             client.setblocking(False)  # A client that does not read must not hold the thread.
-            client.send(response_bytes(problem))
+            client.send(response_bytes(problem, request_id))
 
     def finish_request(self, conn: gthread.TConn, fs: Future[bool]) -> None:
         """Keep or close a connection, in the main thread, without ever waiting for the client."""

@@ -1,0 +1,38 @@
+"""GET /metrics, for Prometheus: beside everything else, or alone on an address of its own."""
+
+from collections.abc import Callable
+
+from flask import Blueprint, Flask, Response, abort, request
+
+from deeds.blueprints.answers import NO_STORE
+from deeds.blueprints.watch import QUIET
+
+
+def metrics_blueprint(text: Callable[[], bytes], content_type: str, port: int | None) -> Blueprint:
+    """Return the blueprint; `text` makes the metrics, `port` is their own where they have one."""
+    blueprint = Blueprint("metrics", __name__)
+
+    @blueprint.get("/metrics")
+    def metrics() -> Response:
+        if port is not None and _port_of_connection() != port:
+            abort(404)
+        return Response(text(), content_type=content_type, headers={"Cache-Control": NO_STORE})
+
+    return blueprint
+
+
+def keep_to_monitors(app: Flask, port: int) -> None:
+    """Serve on this port what is for monitors, and nothing else."""
+
+    def refuse() -> None:
+        if request.server is not None and request.server[1] == port and request.path not in QUIET:
+            abort(404)
+
+    app.before_request(refuse)
+
+
+def _port_of_connection() -> int | None:
+    # Of the socket itself: on a Unix socket gunicorn takes SERVER_PORT from what the client says.
+    connection = request.environ.get("gunicorn.socket")
+    address = connection.getsockname() if connection is not None else None
+    return int(address[1]) if isinstance(address, tuple) else None
