@@ -6,6 +6,7 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 BENCH_READY := $(VENV)/bench.stamp
 ARGS ?=
+SECONDS ?= 600
 
 # Looked up only when an environment has to be made: the first of these that is new enough.
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
@@ -25,7 +26,7 @@ include native.mk
 .NOTPARALLEL:
 
 .DEFAULT_GOAL := help
-.PHONY: help run native test check format lint types imports bench bench-long lock clean
+.PHONY: help run native test soak check format lint types imports bench bench-long lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +42,9 @@ native: $(RUN_READY) $(NATIVE_READY) ## build Argon2 for this CPU; run does it b
 
 test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
 	@$(BIN)/python -m pytest $(ARGS)
+
+soak: $(DEV_READY) ## repeat the tests of faults for a while: make soak SECONDS=600
+	@$(BIN)/python -m pytest -m soak --soak-seconds $(SECONDS) $(ARGS)
 
 check: $(DEV_READY) ## run everything that a change must pass
 	@$(BIN)/ruff format --check .

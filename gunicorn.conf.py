@@ -139,6 +139,13 @@ def on_exit(server: Any) -> None:
         files.remove()
 
 
+def pre_fork(server: Any, worker: Any) -> None:
+    """Lose no signal to a worker that is just beginning."""
+    from deeds.gthread_worker import early_signals  # noqa: PLC0415  (as above)
+
+    early_signals.hold()
+
+
 def when_ready(server: Any) -> None:
     """Say where the service is and give a line to try it with."""
     address = server.LISTENERS[0].getsockname()

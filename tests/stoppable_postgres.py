@@ -1,10 +1,14 @@
 """A PostgreSQL server of its own, which a test may stop and start."""
 
+import os
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from tests.postgres import PostgresCluster, running_server
+from tests.waiting import wait_until
 
 
 class StoppablePostgres:
@@ -19,6 +23,14 @@ class StoppablePostgres:
         """Cut off all connections and stop, as for a restart."""
         self._server.stop()
 
+    def kill(self) -> None:
+        """Kill all its processes at once, as a power cut would."""
+        processes = [self._server.get_pid(), *_children(self._server.get_pid())]
+        for pid in processes:
+            with suppress(ProcessLookupError):  # One of its children that just ended.
+                os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not any(map(_is_alive, processes)))
+
     def start(self) -> None:
         """Start again at the same address and wait until it answers."""
         self._server.ensure_postgres_running()
@@ -27,6 +39,14 @@ class StoppablePostgres:
         """Stop and start, so that connections that were open are dead."""
         self.stop()
         self.start()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
 
 
 @contextmanager

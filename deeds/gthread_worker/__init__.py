@@ -1,7 +1,8 @@
 """The gunicorn worker of this service: gthread, made safe to meet strangers.
 
 gunicorn.conf.py names it. The only place that knows gunicorn. It replaces what gthread of gunicorn
-27 does in seven places, each proven by tests/test_http_garbage.py or tests/test_slow_clients.py:
+27 does in eight places, each proven by tests/test_http_garbage.py, tests/test_slow_clients.py or,
+for the last, tests/faults/test_early_stop.py:
 
 - what is not HTTP gets HTML that repeats the bytes, and the log repeats them too (`refusals`);
 - a malformed rest of a body, found after the answer was sent, draws a second answer;
@@ -10,5 +11,7 @@ gunicorn.conf.py names it. The only place that knows gunicorn. It replaces what 
 - a client that sends a request slowly, or half of it, holds a thread for as long as it likes;
 - a fresh connection that says nothing holds a thread for 5 s;
 - closing waits up to 2 s for the client, in the one thread that accepts connections (`closing`);
-- Ctrl-C takes a lock that the interrupted code may hold, and then nothing moves for 30 s.
+- Ctrl-C takes a lock that the interrupted code may hold, and then nothing moves for 30 s;
+- a signal that reaches a worker just after its fork is lost, and a stop lasts 30 s
+  (`early_signals`).
 """

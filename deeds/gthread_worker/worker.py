@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 from gunicorn.workers import gthread
 
+from deeds.gthread_worker import early_signals
 from deeds.gthread_worker.closing import ClosingConnections
 from deeds.gthread_worker.refusals import problem_for, response_bytes
 from deeds.gthread_worker.whole_body import WholeBodyReader
@@ -42,6 +43,11 @@ class ThreadWorker(gthread.ThreadWorker):
         super().__init__(*args, **kwargs)
         self._receive_deadlines: dict[gthread.TConn, float] = {}
         self._linger_seconds = LINGER_SECONDS_MAX  # 0 once clients are no longer waited for.
+
+    def init_signals(self) -> None:
+        """Set the handlers, and meet a signal that came before."""
+        super().init_signals()
+        early_signals.release()
 
     def run(self) -> None:
         """Wait on all connections until told to stop."""

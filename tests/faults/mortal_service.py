@@ -33,7 +33,7 @@ class MortalService:
     ) -> None:
         """Take where its logs go, its database, and how many processes it has."""
         self._directory = directory
-        self._database_url = database_url
+        self.database_url = database_url
         self._application = application
         processes = {"DATABASE_URL": database_url, "WEB_CONCURRENCY": str(workers)}
         self._settings = settings | processes
@@ -73,7 +73,7 @@ class MortalService:
         self._is_up.clear()
         os.killpg(self.process.pid, signal.SIGKILL)
         self._running.close()
-        wait_until_nobody_is_connected(self._database_url)
+        wait_until_nobody_is_connected(self.database_url)
 
     def stop(self) -> int:
         """Stop it as an operator does, under whatever load there is; return its exit code."""

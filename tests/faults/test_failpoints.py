@@ -1,6 +1,7 @@
 """The service dies just before a commit, or between it and the answer; the client asks again."""
 
 import threading
+from uuid import uuid4
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_a_swap_cut_off_at_its_commit_is_one_swap_after_the_retry(sender, failpo
         a, b, c = (make_strong_secret() for _ in range(3))
         item = sender.send("/v1/mint", {"outputs": [f"+5.{a}"]}).answer["itemId"]
         inputs, outputs = [f"+5.{item}.{a}"], [f"+2.{item}.{b}", f"+3.{item}.{c}"]
-        request = ("/v1/swap", {"inputs": inputs, "outputs": outputs}, f"{moment} of a swap")
+        request = ("/v1/swap", {"inputs": inputs, "outputs": outputs}, str(uuid4()))
 
         die_while_sending(sender, failpoint, moment, request)
         found = sender.check([*inputs, *outputs])
@@ -74,7 +75,7 @@ def test_a_swap_cut_off_at_its_commit_is_one_swap_after_the_retry(sender, failpo
 
 def test_a_mint_cut_off_at_its_commit_is_one_item_after_the_retry(sender, failpoint, database_url):
     for moment, is_done in MOMENTS.items():
-        request = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, f"{moment} of a mint")
+        request = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, str(uuid4()))
 
         die_while_sending(sender, failpoint, moment, request)
         first, second = sender.send(*request), sender.send(*request)

@@ -10,7 +10,7 @@ from tests.faults.load import Load, assert_nothing_lost, ledger_view, line_of
 from tests.faults.mortal_service import MortalService
 
 KILLS_COUNT = 10
-ANSWERS_BETWEEN_KILLS_MAX = 150
+ANSWERS_BETWEEN_KILLS_MAX = 100
 # After the answers: somewhere in the next few requests.
 LATER_SECONDS_MAX = 0.01
 # One kill in five comes while the service starts.

@@ -8,7 +8,7 @@ from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.faults.lossy_proxy import lossy_proxy
 from tests.faults.mortal_service import MortalService
 
-REQUESTS_COUNT = 400
+REQUESTS_COUNT = 200
 
 
 @pytest.fixture
