@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from bench import (
     curve_clients,
+    rows_flood,
     rows_ledger,
     rows_memory,
     rows_ordinary,
@@ -34,6 +35,7 @@ _ROWS = (
     rows_strong.SECTION,
     rows_reads.SECTION,
     rows_ledger.SECTION,
+    rows_flood.SECTION,
     rows_memory.SECTION,
     rows_start.SECTION,
 )

@@ -10,7 +10,7 @@ from deeds.hashing import STRONG_COST
 from deeds.records import Argon2Cost
 from deeds.settings import Settings
 from deeds.strong_secret import make_strong_secret
-from tests.requests import check, mint, refusal, swap
+from tests.requests import check, mint, post, refusal, swap
 
 ORDINARY_COST = Argon2Cost(16, 1, 1)
 WAIT_S = 20
@@ -23,10 +23,12 @@ class SlowHashes:
         self.open = threading.Event()
         self.open.set()
         self.waiting = threading.Event()
+        self.begun_count = 0
         self._evaluate = evaluate
 
     def __call__(self, *args, **kwargs):
         if kwargs["memory_cost"] != STRONG_COST.memory_cost_kib:
+            self.begun_count += 1
             if not self.open.is_set():
                 self.waiting.set()
             assert self.open.wait(WAIT_S)
@@ -55,13 +57,19 @@ def test_a_full_lane_refuses_ordinary_secrets_and_serves_strong_ones(client, has
     with ThreadPoolExecutor(max_workers=1) as pool:
         slow = pool.submit(swap, client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.b"])
         assert hashes.waiting.wait(WAIT_S)
+        begun_count = hashes.begun_count
         refused = swap(client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.c"])
+        guessed = post(client, "/v1/check", {"outputs": [f"+5.{ordinary_item}.guess"]})
+        begun_by_refused_count = hashes.begun_count - begun_count
         served = swap(client, [f"+5.{strong_item}.{strong[0]}"], [f"+5.{strong_item}.{strong[1]}"])
         read = client.get(f"/v1/item/{ordinary_item}")
         hashes.open.set()
 
     assert refusal(refused) == (503, "overloaded", None)
     assert int(refused.headers["Retry-After"]) >= 1
+    assert refusal(guessed) == (503, "overloaded", None)
+    # The lane was held all the while: they were answered without waiting for it or hashing.
+    assert begun_by_refused_count <= 1
     assert (served.status_code, served.get_json()) == (200, {"success": True})
     assert read.status_code == 200
     assert slow.result().status_code == 200

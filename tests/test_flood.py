@@ -1,0 +1,71 @@
+"""A flood of wrong ordinary secrets against a real gunicorn: refused in time, and within memory."""
+
+import json
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from itertools import pairwise
+
+from bench.processes import children_rss_mb
+from deeds.cpus import usable_cpus_count
+from deeds.strong_secret import make_strong_secret
+from tests.racing import client_of_port
+
+# More than the lane takes (24) and fewer than the threads (32) of the one process.
+FLOOD_CLIENTS_COUNT = 28
+STRONG_SWAPS_COUNT = 50
+
+# One evaluation at the default cost in each thread that hashes, and what 28 requests may take.
+HASH_MB = 7.34
+REST_MB = 20.0
+
+
+def flood(port, item, start, is_over):
+    """Send wrong secrets until told to stop; return status and Retry-After of each answer."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    body = json.dumps({"outputs": [f"+1.{item}.wrong", f"+1.{item}.wrong too"]})
+    answers = []
+    try:
+        start.wait(60)
+        while not is_over.is_set():
+            connection.request("POST", "/v1/check", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            answers.append((answer.status, answer.headers["Retry-After"]))
+    finally:
+        connection.close()
+    return answers
+
+
+def test_a_flood_of_wrong_secrets_is_refused_within_memory_and_wallets_go_on(gunicorn_service):
+    service = gunicorn_service(WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS="failures=off")
+    secrets = [make_strong_secret() for _ in range(STRONG_SWAPS_COUNT + 1)]
+    start, is_over = threading.Barrier(FLOOD_CLIENTS_COUNT + 1), threading.Event()
+    with (
+        client_of_port(service.port) as send,
+        ThreadPoolExecutor(FLOOD_CLIENTS_COUNT) as pool,
+    ):
+        item = send("/v1/mint", {"outputs": ["+1.ordinary", f"+1.{secrets[0]}"]})[1]["itemId"]
+        before_mb = max(children_rss_mb(service.process.pid))
+        floods = [
+            pool.submit(flood, service.port, item, start, is_over)
+            for _ in range(FLOOD_CLIENTS_COUNT)
+        ]
+        start.wait(60)
+        try:
+            raws = [f"+1.{item}.{secret}" for secret in secrets]
+            statuses = [
+                send("/v1/swap", {"inputs": [spent], "outputs": [created]})[0]
+                for spent, created in pairwise(raws)
+            ]
+        finally:
+            is_over.set()
+        answers = [answer for each in floods for answer in each.result()]
+        after_mb = max(children_rss_mb(service.process.pid))
+
+    assert statuses == [200] * STRONG_SWAPS_COUNT
+    assert set(Counter(status for status, _ in answers)) == {200, 503}
+    assert {wait for status, wait in answers if status == 200} == {None}
+    assert all(int(wait) >= 1 for status, wait in answers if status == 503)
+    assert after_mb - before_mb <= usable_cpus_count() * HASH_MB + REST_MB
