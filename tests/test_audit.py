@@ -11,8 +11,9 @@ from deeds.records import Argon2Cost
 from deeds.settings import Settings
 from storage.audit import audit
 from storage.audit_report import AuditReport, Invariant
-from storage.counts import LedgerCounts
+from storage.counts import LedgerCounts, count_ledger
 from storage.engine import WRITES, make_engine, parse_database_url
+from storage.snapshot import snapshot
 from storage.tables import metadata
 from tests.copying import ledger_url  # noqa: F401  (a fixture)
 from tests.requests import mint, swap
@@ -218,6 +219,14 @@ def serve(open_app, ledger_url):  # noqa: F811
 
 
 @pytest.fixture
+def engine(database_url):
+    """An engine of somebody else on the database of the service."""
+    engine = make_engine(parse_database_url(database_url))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
 def books(serve, ledger_url):  # noqa: F811
     client = serve()
     a = mint(client, "+5.a", "+3.b")
@@ -341,3 +350,15 @@ def test_an_index_that_disagrees_with_its_table_is_found(books):
         connection.commit()
 
     assert set(books.audit().findings) == {Invariant.DATABASE}
+
+
+def test_a_snapshot_stays_as_it_is_while_others_write(client, engine):
+    item = mint(client, "+5.a")
+
+    with snapshot(engine) as connection:
+        before = count_ledger(connection)
+        status = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code
+        after = count_ledger(connection)
+
+    assert status == 200
+    assert after == before == LedgerCounts(1, 1, 0, 1, 0)

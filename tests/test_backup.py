@@ -15,11 +15,12 @@ from deeds.strong_secret import make_strong_secret
 from storage.audit import audit
 from storage.engine import WRITES, make_engine, parse_database_url
 from storage.mark_file import MarkFile
+from storage.presence import alone
 from tests.commanding import invoke
 from tests.racing import client_of_port
 from tests.requests import mint, swap
 from tests.serving import running_service, start_gunicorn
-from tests.starting import run_deeds
+from tests.starting import run_deeds, stopped_start
 from tests.waiting import wait_until
 
 CLIENTS_COUNT = 16
@@ -305,3 +306,10 @@ def test_a_polite_stop_leaves_the_mark_at_the_last_operation(sqlite_url, path, t
         assert service.process.wait(timeout=30) == 0
 
     assert MarkFile(Path(f"{path}-mark")).read().operation_id == 20
+
+
+def test_the_service_does_not_start_while_a_backup_is_put_back(sqlite_url, path):
+    with alone(Path(f"{path}-lock")):
+        assert stopped_start(DATABASE_URL=sqlite_url) == (
+            "DATABASE_URL: the ledger is being restored from a backup"
+        )
