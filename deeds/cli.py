@@ -7,6 +7,10 @@ from sqlalchemy import Engine
 from deeds.calibrate_command import calibrate
 from deeds.commands.accept_rollback import accept_rollback_command
 from deeds.commands.audit import audit_command
+from deeds.commands.backup import backup_command
+from deeds.commands.restore import restore_command
+from deeds.commands.schemes import schemes_command
+from deeds.commands.stats import stats_command
 from deeds.settings import Settings
 from deeds.strong_secret import make_strong_secret
 from storage.schema import migrate
@@ -20,6 +24,10 @@ def deeds_commands(engine: Engine, settings: Settings) -> AppGroup:
     group = AppGroup("deeds", help="Look after the ledger.")
     group.add_command(calibrate)
     group.add_command(audit_command(engine))
+    group.add_command(stats_command(engine))
+    group.add_command(schemes_command(engine, settings))
+    group.add_command(backup_command(engine))
+    group.add_command(restore_command(engine, settings.mark_file))
     group.add_command(accept_rollback_command(engine, settings.mark_file))
 
     @group.command("migrate")

@@ -10,6 +10,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from deeds.errors import StartError
+from storage.presence import InUseError
 from storage.turnstile import Turnstile
 
 # How long a writer of another process may hold the lock before we answer 503.
@@ -140,8 +141,12 @@ def make_turnstile(url: URL) -> Turnstile:
 
     Raises:
         OSError: its file cannot be opened.
+        StartError: the ledger is being replaced.
     """
-    return Turnstile(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
+    try:
+        return Turnstile(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
+    except InUseError:
+        raise StartError("DATABASE_URL: the ledger is being restored from a backup") from None
 
 
 def _configure_postgresql(connection: psycopg.Connection, _record: Any) -> None:

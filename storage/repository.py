@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sqlalchemy import Engine, Row
 
@@ -83,7 +84,7 @@ class Repository:
         """Return every scheme ever recorded, oldest first."""
         return self._transactions.read(
             lambda connection: tuple(
-                _scheme(row) for row in connection.execute(statements.READ_SCHEMES)
+                scheme_of(row) for row in connection.execute(statements.READ_SCHEMES)
             )
         )
 
@@ -190,7 +191,8 @@ class Repository:
         return item
 
 
-def _scheme(row: Row[tuple[object, ...]]) -> HashScheme:
+def scheme_of(row: Row[Any]) -> HashScheme:
+    """Return the scheme that a row of `hash_schemes` holds."""
     cost = Argon2Cost(row.memory_cost_kib, row.time_cost, row.parallelism)
     spec = SchemeSpec(SecretClass(row.secret_class), cost, row.pepper_fingerprint)
     return HashScheme(row.id, spec, row.key_salt)

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from deeds.errors import LedgerUnavailableError
+from storage.presence import InUseError, announce
 
 _TURNSTILE, _WRITER = 0, 1
 
@@ -31,9 +32,15 @@ class Turnstile:
 
         Raises:
             OSError: it cannot be opened.
+            InUseError: the ledger is being replaced.
         """
         self._timeout_s = timeout_s
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            announce(self._file)
+        except InUseError:
+            os.close(self._file)
+            raise
 
     @contextmanager
     def turn(self) -> Iterator[None]:

@@ -1,11 +1,16 @@
 """`flask --app app deeds audit`, as an operator runs it."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from sqlalchemy import text
 
+from deeds.settings import Settings
 from storage.engine import WRITES, make_engine, parse_database_url
+from tests.commanding import invoke
 from tests.requests import mint, swap
-from tests.starting import run_deeds, run_python
+from tests.starting import run_deeds
 
 
 @pytest.fixture
@@ -23,9 +28,9 @@ def execute(url, statement):
 
 
 def test_a_sound_ledger_is_told_with_its_counts(item, database_url, ledger):
-    ran = run_deeds("audit", DATABASE_URL=database_url)
+    ran = invoke(Settings(database_url), "audit")
 
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.exit_code, ran.stderr) == (0, "")
     assert [line.split() for line in ran.stdout.splitlines()] == [
         ["items", "1"],
         ["mints", "1"],
@@ -39,10 +44,10 @@ def test_a_sound_ledger_is_told_with_its_counts(item, database_url, ledger):
 def test_a_broken_one_ends_with_exit_code_1_and_the_places(item, database_url):
     execute(database_url, "UPDATE items SET total = 9")
 
-    ran = run_deeds("audit", DATABASE_URL=database_url)
+    ran = invoke(Settings(database_url), "audit")
 
     first, *places = ran.stderr.splitlines()
-    assert ran.returncode == 1
+    assert ran.exit_code == 1
     assert first == "Error: the ledger is broken. Not so, at:"
     assert places[0] == f"  the live outputs of an item sum to its total: {item}"
     assert "holds" not in ran.stdout
@@ -58,21 +63,20 @@ def test_no_ledger_is_no_sound_ledger_and_none_is_made(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_damaged_file_ends_in_one_line(sqlite_url, tmp_path):
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_damaged_file_ends_in_one_line(client, sqlite_url, tmp_path):
+    mint(client, *(f"+1.{number}" for number in range(256)))
+    client.application.extensions["deeds"].close()
     path = tmp_path / "deeds.sqlite3"
-    run_python(
-        "import app; app.create_app().test_client().post("
-        "'/v1/mint', json={'outputs': [f'+1.{n}' for n in range(256)]})",
-        DATABASE_URL=sqlite_url,
-        DEEDS_ARGON2="m=8,t=1,p=1",
-    )
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
     data = bytearray(path.read_bytes())
     for page in range(4096 * 8, len(data) - 100, 4096):
         data[page : page + 100] = b"\xff" * 100
     path.write_bytes(data)
 
-    ran = run_deeds("audit", DATABASE_URL=sqlite_url)
+    ran = invoke(Settings(sqlite_url), "audit")
 
-    assert ran.returncode == 1
+    assert ran.exit_code == 1
     assert "malformed" in ran.stderr or "the database itself is not damaged" in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -1,5 +1,6 @@
 """The file of the mark: it only grows, and says when it cannot be trusted."""
 
+import fcntl
 import logging
 import os
 import subprocess
@@ -61,10 +62,12 @@ def test_a_mark_is_read_as_it_was_written(file):
     assert file.read() == Mark(5, 1_700_000_000_000)
 
 
-def test_raising_never_lowers(raised):
+def test_raising_never_lowers_and_leaves_both_records(raised):
+    before = raised.path.read_bytes()
+
     raised.raise_to(Mark(3, 90))
 
-    assert raised.read() == Mark(7, 70)
+    assert (raised.read(), raised.path.read_bytes()) == (Mark(7, 70), before)
 
 
 def test_only_an_explicit_call_lowers(raised):
@@ -192,3 +195,18 @@ def test_a_file_that_cannot_be_written_is_told_once_and_tried_again(file, monkey
 
     [record] = caplog.records
     assert record.getMessage().startswith(f"the mark cannot be written to {file.path}")
+
+
+@pytest.mark.parametrize("write", [MarkFile.raise_to, MarkFile.lower_to])
+def test_nobody_writes_while_another_one_does(raised, monkeypatch, write):
+    monkeypatch.setattr("storage.mark_file._LOCK_TIMEOUT_S", 0.01)
+    before = raised.path.read_bytes()
+
+    with raised.path.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError):
+            write(raised, Mark(8, 80))
+
+    assert raised.path.read_bytes() == before
+    write(raised, Mark(8, 80))
+    assert raised.read() == Mark(8, 80)

@@ -8,9 +8,9 @@ from deeds.errors import StartError
 from deeds.records import Argon2Cost
 from deeds.settings import Settings
 from storage.mark_file import MarkFile
+from tests.commanding import invoke
 from tests.copying import copy_ledger, ledger_url  # noqa: F401  (fixtures)
 from tests.requests import check, mint, swap
-from tests.starting import run_deeds
 
 ADVICE = "; put the right one there, or run: flask --app app deeds accept-rollback"
 
@@ -60,8 +60,8 @@ def rolled_back(serve, ledger_url, copy_ledger):  # noqa: F811
 
 
 def run_accept(url, mark_path, *arguments, said=""):
-    settings = {"DATABASE_URL": url, "DEEDS_MARK_FILE": str(mark_path)}
-    return run_deeds("accept-rollback", *arguments, said=said, **settings)
+    settings = Settings(url, mark_file=str(mark_path))
+    return invoke(settings, "accept-rollback", *arguments, said=said)
 
 
 def test_an_older_copy_is_not_served(rolled_back, serve):
@@ -167,7 +167,7 @@ def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back
 
     ran = run_accept(older, mark_path, said="accept\n")
 
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.exit_code, ran.stderr) == (0, "")
     assert "up to 2 operations are lost and secrets spent in them are live again" in ran.stdout
     assert ran.stdout.endswith("accepted: the ledger goes on after operation 1\n")
     client = serve(older)
@@ -183,7 +183,7 @@ def test_anything_but_the_word_accepts_nothing(rolled_back, serve, mark_path, sa
 
     ran = run_accept(older, mark_path, said=said)
 
-    assert ran.returncode == 1
+    assert ran.exit_code == 1
     assert mark_path.read_bytes() == before
     refused(serve, older)
 
@@ -193,7 +193,7 @@ def test_a_damaged_mark_can_be_accepted_without_asking(rolled_back, serve, mark_
 
     ran = run_accept(rolled_back[2], mark_path, "--yes")
 
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.exit_code, ran.stderr) == (0, "")
     serve(rolled_back[2])
 
 
@@ -202,7 +202,7 @@ def test_there_is_nothing_to_accept_on_the_newest_ledger(rolled_back, mark_path)
 
     ran = run_accept(rolled_back[2], mark_path, "--yes")
 
-    assert (ran.returncode, ran.stdout) == (
+    assert (ran.exit_code, ran.stdout) == (
         0,
         "the ledger is not behind its mark: there is nothing to accept\n",
     )

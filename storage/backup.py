@@ -1,0 +1,164 @@
+"""Copies of a ledger on SQLite: taken while it is served, and put back while it is not."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import URL, Engine
+from sqlalchemy.exc import DBAPIError
+
+from deeds.errors import StartError
+from storage.engine import lock_path, make_engine
+from storage.mark_file import Mark, MarkDamagedError, MarkFile
+from storage.presence import alone, fold_log
+from storage.rollback import read_newest
+from storage.schema import check_schema, migrate
+
+# 4 MiB, then the next step.
+_PAGES_AT_ONCE = 1024
+
+# Called with the pages that are left and with how many there are in all.
+Progress = Callable[[int, int], None]
+
+# Looks at a copy before it is used; raises to refuse it.
+Inspect = Callable[[Engine], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What came of putting a copy back."""
+
+    newest: Mark
+    # Where the ledger that was replaced is now, if there was one.
+    replaced: Path | None
+
+
+def back_up(engine: Engine, path: Path, inspect: Inspect, progress: Progress) -> Mark:
+    """Copy the ledger to a file that is not there yet, and return its newest operation.
+
+    The copy is one state of the ledger. It appears under its name once it is whole, inspected and
+    on disk.
+
+    Raises:
+        FileExistsError: there is something at the path.
+        OSError, sqlite3.Error: it cannot be read or written.
+    """
+    if os.path.lexists(path):
+        raise FileExistsError
+    with _copied(Path(str(engine.url.database)), path, progress) as copy:
+        newest = _inspected(engine.url, copy, inspect)
+        _flush(copy)
+        if os.path.lexists(path):
+            raise FileExistsError
+        copy.rename(path)
+        _flush(path.parent)
+    return newest
+
+
+def restore(
+    engine: Engine, file: MarkFile, path: Path, inspect: Inspect, progress: Progress
+) -> Restored:
+    """Put a copy in the place of the ledger, which is kept under another name.
+
+    The mark is raised to what the ledger had reached, and never lowered.
+
+    Raises:
+        InUseError: somebody serves the ledger or has it open.
+        StartError: the copy holds no ledger, or a newer one than the code knows.
+        OSError, sqlite3.Error: a file cannot be read or written.
+    """
+    ledger = Path(str(engine.url.database))
+    ledger.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with alone(lock_path(engine.url)), _copied(path, ledger, progress) as copy:
+        newest = _inspected(engine.url, copy, inspect)
+        _flush(copy)
+        replaced = None
+        if ledger.exists():
+            fold_log(ledger)
+            _raise_mark(engine, file)
+            replaced = _set_aside(ledger)
+        copy.rename(ledger)
+        _flush(ledger.parent)
+    return Restored(newest, replaced)
+
+
+@contextmanager
+def _copied(source: Path, target: Path, progress: Progress) -> Iterator[Path]:
+    """Yield a copy beside the target, under a name of its own, and delete what is left of it."""
+    directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+    try:
+        copy = directory / target.name
+        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        _copy(source, copy, progress)
+        yield copy
+    finally:
+        shutil.rmtree(directory)
+
+
+def _copy(source: Path, copy: Path, progress: Progress) -> None:
+    address = f"{source.absolute().as_uri()}?mode=rw"
+    with (
+        closing(sqlite3.connect(address, uri=True, isolation_level=None)) as read,
+        closing(sqlite3.connect(copy, isolation_level=None)) as written,
+    ):
+        # One state of the ledger, held for as long as it takes: otherwise each commit of the
+        # service makes the copy begin anew.
+        read.execute("BEGIN")
+        read.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        read.backup(
+            written,
+            pages=_PAGES_AT_ONCE,
+            progress=lambda _status, left, count: progress(left, count),
+        )
+
+
+def _inspected(url: URL, copy: Path, inspect: Inspect) -> Mark:
+    """Bring the copy to the code's revision, look at it, and leave it in one file."""
+    engine = make_engine(url.set(database=str(copy)))
+    try:
+        before, _ = migrate(engine)
+        if before is None:
+            raise StartError("there is no ledger in it")
+        inspect(engine)
+        newest = read_newest(engine)
+    finally:
+        engine.dispose()
+    fold_log(copy)
+    return newest
+
+
+def _raise_mark(engine: Engine, file: MarkFile) -> None:
+    """Keep in the mark what the ledger had reached when it was last served.
+
+    Where the ledger or the mark is damaged, there is nothing to keep.
+    """
+    with suppress(StartError, DBAPIError, MarkDamagedError):
+        check_schema(engine)
+        file.raise_to(read_newest(engine))
+    engine.dispose()
+    fold_log(Path(str(engine.url.database)))
+
+
+def _set_aside(ledger: Path) -> Path:
+    """Give the ledger another name, its log first: a log must never meet another ledger's file."""
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+    replaced = Path(f"{ledger}-replaced-{now}")
+    for suffix in ("-wal", "-shm", ""):
+        with suppress(FileNotFoundError):
+            Path(f"{ledger}{suffix}").rename(f"{replaced}{suffix}")
+    return replaced
+
+
+def _flush(path: Path) -> None:
+    """Make sure that a file, or what a directory says, is on disk."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
