@@ -1,6 +1,5 @@
 """The lines of gunicorn and of libraries look like ours, and quote no exception."""
 
-import io
 import json
 import logging
 import os
@@ -17,50 +16,35 @@ from tests.watched import events
 JSON = LogStyle(form="json")
 
 
-@pytest.fixture
-def stream():
-    return io.StringIO()
+def written(name, level, message, *args, error=None):
+    """Return the line of a logger of this name."""
+    info = error and (type(error), error, error.__traceback__)
+    record = logging.LogRecord(name, level, __file__, 1, message, args, info)
+    return formatter(JSON).format(record)
 
 
-@pytest.fixture
-def make_logger(stream):
-    """A function that returns a logger of this name whose lines go to the stream."""
+def test_a_line_of_gunicorn_is_an_event_with_its_text_as_message():
+    line = written("gunicorn.error", logging.WARNING, "worker %s is %s", 5, "slow")
 
-    def make(name):
-        handler = logging.StreamHandler(stream)
-        handler.setFormatter(formatter(JSON))
-        logger = logging.Logger(name)
-        logger.addHandler(handler)
-        return logger
-
-    return make
+    assert events(line) == [{"event": "server", "level": "warning", "message": "worker 5 is slow"}]
 
 
-def test_a_line_of_gunicorn_is_an_event_with_its_text_as_message(make_logger, stream):
-    make_logger("gunicorn.error").warning("worker %s is %s", 5, "slow")
+def test_a_line_of_a_library_names_its_logger():
+    line = written("sqlalchemy.pool", logging.ERROR, "lost")
 
-    assert events(stream.getvalue()) == [
-        {"event": "server", "level": "warning", "message": "worker 5 is slow"}
-    ]
-
-
-def test_a_line_of_a_library_names_its_logger(make_logger, stream):
-    make_logger("sqlalchemy.pool").error("lost")
-
-    assert events(stream.getvalue()) == [
+    assert events(line) == [
         {"event": "library", "level": "error", "message": "lost", "logger": "sqlalchemy.pool"}
     ]
 
 
-def test_an_exception_is_told_by_its_class_and_places_alone(make_logger, stream):
-    try:
-        raise ValueError(f"cannot spend {MARK}")
-    except ValueError:
-        make_logger("gunicorn.error").exception("Exception in worker process")
+def test_an_exception_is_told_by_its_class_and_places_alone():
+    with pytest.raises(ValueError, match="deed") as caught:
+        int(f"deed {MARK}")
 
-    [line] = stream.getvalue().splitlines()
+    line = written("gunicorn.error", logging.ERROR, "Exception in worker", error=caught.value)
+
     said = json.loads(line)
-    assert (said["error"], said["message"]) == ("ValueError", "Exception in worker process")
+    assert (said["error"], said["message"]) == ("ValueError", "Exception in worker")
     assert "tests/test_server_log.py:" in said["places"]
     assert MARK not in line
 

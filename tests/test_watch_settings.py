@@ -55,8 +55,10 @@ def test_metrics_are_nowhere_unless_they_are_asked_for():
 
 @pytest.mark.parametrize(
     "value",
-    ["On", "1", "yes", "9464", ":9464", "host:", "host:0", "host:65536", "host:٣", "a b:1", "h:1/x"]
-    + ["unix:/tmp/x", "http://host:1", "1.2.3.4:5:6", "fd://3", "host:1\n"],
+    [
+        *["On", "1", "yes", "9464", ":9464", "host:", "host:0", "host:65536", "host:٣", "h:1/x"],
+        *["a b:1", "unix:/tmp/x", "http://host:1", "1.2.3.4:5:6", "fd://3", "host:1\n"],
+    ],
 )
 def test_odd_metrics_stop_the_start_by_their_name(value):
     line = refusal(read_metrics_place, DEEDS_METRICS=value)
