@@ -2,11 +2,13 @@
 
 import pytest
 
+from deeds.metrics_place import MetricsPlace
 from deeds.records import Argon2Cost
 from deeds.settings import Settings
 from tests.hooks import Counter, hooked
 from tests.requests import mint, post, refusal
 from tests.stoppable_postgres import stoppable_postgres
+from tests.watched import moved
 
 # What a request may try: the connection that it had, and a new one.
 CONNECTS_MAX = 2
@@ -72,3 +74,28 @@ def test_a_restart_of_the_database_between_two_requests_is_not_noticed(server, c
     for name, send in requests(client, item, 1).items():
         server.restart()
         assert send().status_code == 200, name
+
+
+def test_a_service_is_alive_but_not_ready_while_the_database_is_away(server, client):
+    server.stop()
+    away = client.get("/readyz")
+    alive = client.get("/healthz")
+    server.start()
+    back = client.get("/readyz")
+
+    assert refusal(away) == (503, "ledger_unavailable", None)
+    assert int(away.headers["Retry-After"]) >= 1
+    assert (alive.status_code, back.status_code) == (200, 200)
+
+
+def test_connections_that_are_replaced_are_counted(server, open_app):
+    url = server.cluster.create_migrated_database()
+    settings = Settings(url, Argon2Cost(8, 1, 1), metrics=MetricsPlace(is_on=True))
+    client = open_app(settings).test_client()
+    mint(client, "+5.0")
+    server.restart()
+    mint(client, "+5.0")
+
+    assert moved(client.get("/metrics").text, "deeds_database_retries") == {
+        "deeds_database_retries_total{reason=disconnect}": 1
+    }

@@ -7,7 +7,14 @@ up: `deeds.watching.metrics_files` has prepared that before this module is impor
 import os
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -32,6 +39,8 @@ class Metrics:
         What is counted from nothing has to be there before: Prometheus sees no increase in a
         series that begins with 1.
         """
+        # When a series began, a second series for each: nobody asks.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         own = self._registry = CollectorRegistry()
         self._requests = Histogram(
             "deeds_request_duration_seconds",

@@ -1,0 +1,40 @@
+"""Reads what operators see of the service: metrics as values and the log as events."""
+
+import json
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+# What differs from run to run.
+VARYING = {"time", "duration_ms"}
+
+
+def read_metrics(text: str) -> dict[str, float]:
+    """Return every series of a text for Prometheus, its name with its sorted labels, and value."""
+    return {
+        _series(sample.name, sample.labels): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def moved(text: str, start: str = "") -> dict[str, float]:
+    """Return the series whose names start so and that are not 0, without histograms' buckets."""
+    return {
+        name: value
+        for name, value in read_metrics(text).items()
+        if value and name.startswith(start) and "_bucket{" not in name
+    }
+
+
+def events(log: str) -> list[dict[str, Any]]:
+    """Return the events of a log in JSON, without what differs from run to run."""
+    return [
+        {name: value for name, value in json.loads(line).items() if name not in VARYING}
+        for line in log.splitlines()
+    ]
+
+
+def _series(name: str, labels: dict[str, str]) -> str:
+    inside = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
+    return f"{name}{{{inside}}}"
