@@ -1,0 +1,111 @@
+"""Strategies that make near misses: what is almost a good text, almost good data, almost a body."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+# One code point of each kind that matters somewhere: a surrogate has no UTF-8 form.
+SURROGATES = st.sampled_from("\ud800\udbff\udc00\udfff")
+ANY_CHARACTER = st.characters(exclude_categories=[]) | SURROGATES | st.sampled_from("+.deed_05 \n")
+ANY_TEXT = st.text(ANY_CHARACTER, max_size=40)
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-2, 2)
+    | st.sampled_from([2**53 - 1, 2**53, 10**16, -(2**63), 1.0, 1e300, 1e999, -1e999, 0.5])
+    | st.floats(allow_nan=False)
+    | ANY_TEXT
+)
+KEYS = st.sampled_from(
+    ["outputs", "inputs", "metadata", "amount", "secret", "name", "image", "itemId", "_schema"]
+)
+
+# Whatever a reader of JSON may hand on.
+ANY_JSON = st.recursive(
+    LEAVES,
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(KEYS | ANY_TEXT, below, max_size=4),
+    max_leaves=20,
+)
+
+# What turns a raw output into something else, or just does not.
+PIECES = ["", "+", ".", "..", "+5.", "deed_", "0", "1", "9" * 17, "a" * 32, "e1", "-", " ", "\n"]
+ODD_PIECES = ["\0", "\u0665", "\u00b2", "\uff0e", "\uff0b", "\u0301", "\u202e", "\ufeff", "\ud800"]
+
+
+@st.composite
+def near_texts(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
+    """A text with one to three places changed."""
+    text = draw(texts)
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(text)))
+        length = draw(st.integers(0, 3))
+        piece = draw(st.sampled_from(PIECES + ODD_PIECES) | ANY_CHARACTER)
+        text = text[:start] + piece + text[start + length :]
+    return text
+
+
+@st.composite
+def near_bytes(draw: st.DrawFn, bodies: Sequence[bytes]) -> bytes:
+    """A body with one to three places changed."""
+    body = draw(st.sampled_from(bodies))
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(body)))
+        length = draw(st.integers(0, 3))
+        piece = draw(st.binary(max_size=3) | st.sampled_from([b'"', b",", b"[", b"}", b"\\u0000"]))
+        body = body[:start] + piece + body[start + length :]
+    return body
+
+
+@st.composite
+def near_json(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Any:
+    """Data with one or two places changed."""
+    value = draw(values)
+    for _ in range(draw(st.integers(1, 2))):
+        value = _changed(draw, value)
+    return value
+
+
+def _changed(draw: st.DrawFn, value: Any) -> Any:
+    """Return the value, with a change somewhere in it; what was given stays as it is."""
+    if isinstance(value, dict):
+        return _changed_object(draw, value)
+    if isinstance(value, list):
+        return _changed_array(draw, value)
+    if isinstance(value, str) and draw(st.booleans()):
+        return draw(near_texts(st.just(value)))
+    return draw(ANY_JSON)
+
+
+def _changed_object(draw: st.DrawFn, value: dict[str, Any]) -> Any:
+    change = draw(st.sampled_from(["inside"] * 4 + ["less", "more", "renamed", "other"]))
+    if change == "more" or (change != "other" and not value):
+        return value | {draw(KEYS | ANY_TEXT): draw(ANY_JSON)}
+    if change == "other":
+        return draw(ANY_JSON)
+    key = draw(st.sampled_from(sorted(value)))
+    rest = {name: each for name, each in value.items() if name != key}
+    if change == "less":
+        return rest
+    if change == "renamed":
+        return rest | {draw(near_texts(st.just(key))): value[key]}
+    return rest | {key: _changed(draw, value[key])}
+
+
+def _changed_array(draw: st.DrawFn, value: list[Any]) -> Any:
+    change = draw(st.sampled_from(["inside"] * 4 + ["less", "more", "twice", "nested", "other"]))
+    if change == "more" or (change not in {"other", "nested"} and not value):
+        return [*value, draw(ANY_JSON)]
+    if change == "other":
+        return draw(ANY_JSON)
+    if change == "nested":
+        return [value]
+    index = draw(st.integers(0, len(value) - 1))
+    before, here, after = value[:index], value[index], value[index + 1 :]
+    if change == "less":
+        return before + after
+    if change == "twice":
+        return [*before, here, here, *after]
+    return [*before, _changed(draw, here), *after]
