@@ -103,7 +103,9 @@ def on_starting(server: Any) -> None:
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Give a worker its place among the files of metrics."""
+    """Give a worker its place among the files of metrics, and let it lose no signal as it begins."""
+    from deeds.gthread_worker import early_signals  # noqa: PLC0415  (as above)
+
     files = getattr(server, "metrics_files", None)
     worker.metrics_place = None
     if files is not None:
@@ -111,6 +113,7 @@ def pre_fork(server: Any, worker: Any) -> None:
             worker.metrics_place = files.take_place()
         except OSError as error:
             server.log.warning("a worker's metrics are not counted: %s", error.strerror)
+    early_signals.hold()
 
 
 def post_fork(server: Any, worker: Any) -> None:
@@ -137,13 +140,6 @@ def on_exit(server: Any) -> None:
     files = getattr(server, "metrics_files", None)
     if files is not None:
         files.remove()
-
-
-def pre_fork(server: Any, worker: Any) -> None:
-    """Lose no signal to a worker that is just beginning."""
-    from deeds.gthread_worker import early_signals  # noqa: PLC0415  (as above)
-
-    early_signals.hold()
 
 
 def when_ready(server: Any) -> None:
