@@ -103,7 +103,7 @@ def on_starting(server: Any) -> None:
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Give a worker its place among the files of metrics, and let it lose no signal as it begins."""
+    """Give a worker its place among the files of metrics, and let it lose no signal."""
     from deeds.gthread_worker import early_signals  # noqa: PLC0415  (as above)
 
     files = getattr(server, "metrics_files", None)
