@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 BENCH_READY := $(VENV)/bench.stamp
+AUDIT := $(VENV)/audit
+AUDIT_READY := $(VENV)/audit.stamp
+AUDITED := requirements.txt requirements-bench.txt requirements-native.txt requirements-audit.txt
 ARGS ?=
 SECONDS ?= 600
 
@@ -18,7 +21,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
-$(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY))
+$(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(AUDIT_READY))
 
 include native.mk
 
@@ -26,7 +29,8 @@ include native.mk
 .NOTPARALLEL:
 
 .DEFAULT_GOAL := help
-.PHONY: help run native test soak check format lint types imports bench bench-long lock clean
+.PHONY: help run native test soak check format lint types imports bench bench-long lock audit-deps \
+	clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +80,14 @@ lock: $(DEV_READY) ## compile requirements*.in, taking newer releases: make lock
 	@$(COMPILE) $(ARGS) --output-file requirements-dev.txt requirements-dev.in
 	@$(COMPILE) $(ARGS) --output-file requirements-bench.txt requirements-bench.in
 	@$(COMPILE) $(ARGS) --output-file requirements-native.txt requirements-native.in
+	@$(COMPILE) $(ARGS) --output-file requirements-audit.txt requirements-audit.in
+
+# Strict, because what PyPI does not know of would otherwise pass as sound. Without PyPI it fails.
+audit-deps: $(AUDIT_READY) ## look all locked releases up in PyPI's list of known faults
+	@PYTHONPATH=$(AUDIT) $(BIN)/python -m pip_audit --strict --disable-pip --require-hashes \
+		--progress-spinner off $(AUDITED:%=--requirement %) $(ARGS) || { \
+		echo "audit-deps: a release has a known fault, or PyPI could not tell (see above)" >&2; \
+		exit 1; }
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
@@ -95,6 +107,12 @@ $(DEV_READY): requirements.txt requirements-dev.txt
 $(BENCH_READY): requirements.txt requirements-dev.txt requirements-bench.txt
 	@$(call make_environment,requirements-bench.txt)
 	@touch $(RUN_READY) $(DEV_READY) $@
+
+# Apart from the others: what audits them must not change them.
+$(AUDIT_READY): requirements-audit.txt $(RUN_READY)
+	@rm -rf $(AUDIT)
+	@$(PIP_INSTALL) --target $(AUDIT) --requirement requirements-audit.txt
+	@touch $@
 
 define make_environment
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \

@@ -83,19 +83,19 @@ def test_the_readme_gives_the_reason_for_every_dependency() -> None:
 
 
 def test_every_target_of_make_is_documented() -> None:
-    targets = re.findall(r"^([a-z]+):.*## ", read_text("Makefile"), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):.*## ", read_text("Makefile"), re.MULTILINE)
     text = read_text("README.md") + read_text("docs/testing.md")
 
     assert [target for target in targets if f"make {target}" not in text] == []
 
 
 def test_no_document_names_a_target_that_make_has_not() -> None:
-    targets = set(re.findall(r"^([a-z]+):.*## ", read_text("Makefile"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):.*## ", read_text("Makefile"), re.MULTILINE))
 
     named = {
         target
         for path in documents()
-        for target in re.findall(r"(?:`|^ *)make ([a-z]+)", read_text(path), re.MULTILINE)
+        for target in re.findall(r"(?:`|^ *)make ([a-z-]+)", read_text(path), re.MULTILINE)
     }
 
     assert named - targets == set()

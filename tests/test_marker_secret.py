@@ -1,6 +1,9 @@
 """No secret appears in an error, header, log, repr or database: a marker is sent everywhere."""
 
+import dataclasses
+import importlib
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,10 @@ from deeds.values import CheckRequest, Minted, MintRequest, NewOutput, RawOutput
 from tests import marker
 from tests.marker import MARK, NOWHERE, assert_no_trace
 from tests.requests import mint, post, swap
+from tests.sources import module_paths
+
+# Names of fields that hold a secret, what is made of one, or the password of the database.
+HIDDEN = re.compile(r"secret$|digest|pepper$|peppers|key_hashes|database_url")
 
 SENDERS = [
     marker.send_good_requests,
@@ -128,6 +135,59 @@ RAW = RawOutput(5, NOWHERE, MARK)
 def test_no_repr_holds_a_secret(value):
     assert_no_trace(repr(value).encode())
     assert_no_trace(f"{[value]}".encode())
+
+
+def dataclasses_of_the_sources():
+    """Return every dataclass of the sources."""
+    modules = [path.removesuffix(".py").replace("/", ".") for path in module_paths()]
+    return {
+        value
+        for name in modules
+        if ".migrations." not in name  # Only Alembic can import those, and they hold none.
+        for value in vars(importlib.import_module(name)).values()
+        if isinstance(value, type) and dataclasses.is_dataclass(value)
+    }
+
+
+def test_no_value_shows_a_field_that_may_hold_a_secret():
+    """A new value object could forget what the list above knows of the present ones."""
+    fields = [
+        (each.__name__, field.name, field.repr)
+        for each in dataclasses_of_the_sources()
+        for field in dataclasses.fields(each)
+        if HIDDEN.search(field.name)
+    ]
+
+    assert len(fields) > 8
+    assert [field for field in fields if field[2]] == []
+
+
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_no_log_of_the_whole_service_holds_a_secret(gunicorn_service, level):
+    arguments = f"--bind 127.0.0.1:0 --log-level {level} --access-logfile -"
+    service = gunicorn_service(WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments)
+    head = b"POST /v1/mint HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " + MARK.encode() + b"\r\n"
+    body = f'{{"outputs":["+5.{MARK}"]}}'.encode()
+    length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n".encode()
+    close = b"Connection: close\r\n\r\n"
+
+    answers = [
+        service.send_bytes(request)
+        for request in (
+            head + length + close + body,
+            head + length + close + body + body,
+            head + length + close + body[:-5],
+            head + close + body,
+            head + b"Content-Length: " + MARK.encode() + b"\r\n" + close,
+            head + b"Transfer-Encoding: chunked\r\n" + close + MARK.encode() + b"\r\n",
+            head[:-2],
+            MARK.encode() + b"\r\n\r\n",
+        )
+    ]
+
+    assert answers[0].startswith(b"HTTP/1.1 200 ")
+    assert "POST /v1/mint" in service.log_text()
+    assert_no_trace(service.log_text().encode())
 
 
 @pytest.mark.parametrize("parse", [parse_raw_output, parse_mint_output])

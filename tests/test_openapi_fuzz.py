@@ -48,7 +48,7 @@ def database_url(sqlite_url):
 @pytest.fixture
 def budget(request):
     """The options that bound a run: by number, or by the seconds of `make soak`."""
-    seconds = request.config.getoption("--soak-seconds", default=0)
+    seconds = int(request.config.getoption("--soak-seconds", default=0))
     return ["--max-time", str(seconds)] if seconds else ["--max-examples", str(EXAMPLES)]
 
 

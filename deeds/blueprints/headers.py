@@ -1,6 +1,10 @@
-"""Headers of every answer: CORS for /v1, and what keeps a browser from guessing."""
+"""Headers of every answer: CORS for /v1, and what keeps a browser from harm."""
+
+from http import HTTPStatus
 
 from flask import Flask, Response, request
+
+from deeds.blueprints.safe_headers import SAFE_HEADERS
 
 # Any page may call the interface: it uses no cookies, and a secret is in the body or nowhere.
 _CORS = {
@@ -19,13 +23,15 @@ def register_headers(app: Flask) -> None:
 
 
 def _set_headers(answer: Response) -> Response:
-    answer.headers.setdefault("X-Content-Type-Options", "nosniff")
-    answer.headers.setdefault("Referrer-Policy", "no-referrer")
+    for name, value in SAFE_HEADERS.items():
+        answer.headers.setdefault(name, value)
+    # Flask's own answer: it has no body, so it has no type either.
+    tells_methods = request.method == "OPTIONS" and answer.status_code == HTTPStatus.OK
+    if tells_methods:
+        answer.headers.pop("Content-Type", None)
     if request.path.startswith("/v1/"):
         answer.headers.update(_CORS)
-        if request.method == "OPTIONS":
-            # Flask's own answer: it has no body, so it has no type either.
-            answer.headers.pop("Content-Type", None)
+        if tells_methods:
             answer.headers.update(_PREFLIGHT)
             answer.headers["Access-Control-Allow-Methods"] = answer.headers.get("Allow", "")
     return answer

@@ -2,7 +2,8 @@
 
 gunicorn parses HTTP before the application is called, so these answers cannot come from it, but
 they look like its own. All texts are constants: gunicorn's page repeats the offending bytes, and
-those may hold a secret. Must import only gunicorn's errors and the table of problems.
+those may hold a secret. Must import only gunicorn's errors, the table of problems and the headers
+of every answer.
 """
 
 import json
@@ -11,6 +12,7 @@ from email.utils import formatdate
 from gunicorn.http import errors as http_errors
 
 from deeds.blueprints.problem_table import PROBLEMS, Problem
+from deeds.blueprints.safe_headers import SAFE_HEADERS
 
 # The first class that fits counts. What the client caused is 4xx without exception: gunicorn
 # itself answers 501 to an unknown transfer coding and 500 to a path outside SCRIPT_NAME.
@@ -41,12 +43,14 @@ def response_bytes(problem: Problem, request_id: str) -> bytes:
         "code": problem.code,
     }
     body = json.dumps(fields, separators=(",", ":")).encode("ascii")
+    safe = "".join(f"{name}: {value}\r\n" for name, value in SAFE_HEADERS.items())
     head = (
         f"HTTP/1.1 {problem.status.value} {problem.status.phrase}\r\n"
         f"Date: {formatdate(usegmt=True)}\r\n"
         "Connection: close\r\n"
         "Cache-Control: no-store\r\n"
         f"X-Request-ID: {request_id}\r\n"
+        f"{safe}"
         "Content-Type: application/problem+json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"
     )
