@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 BENCH_READY := $(VENV)/bench.stamp
+MUTANTS_READY := $(VENV)/mutants.stamp
 ARGS ?=
 
 # Looked up only when an environment has to be made: the first of these that is new enough.
@@ -17,7 +18,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
-$(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY))
+$(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(MUTANTS_READY))
 
 include native.mk
 
@@ -25,7 +26,7 @@ include native.mk
 .NOTPARALLEL:
 
 .DEFAULT_GOAL := help
-.PHONY: help run native test check format lint types imports bench bench-long lock clean
+.PHONY: help run native test check format lint types imports operations mutants bench bench-long lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +59,12 @@ types: $(DEV_READY) ## check the types
 imports: $(DEV_READY) ## check that imports run one way
 	@$(BIN)/lint-imports
 
+operations: $(DEV_READY) ## check the unit and the proxy of docs/operations; needs nginx, openssl and systemd-analyze
+	@$(BIN)/python -m pytest tests/operations_systemd.py tests/operations_nginx.py $(ARGS)
+
+mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or more: make mutants ARGS=deeds.rules
+	@$(BIN)/python -u -m tests.mutants $(ARGS)
+
 bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
 	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench $(ARGS)
@@ -70,10 +77,11 @@ lock: $(DEV_READY) ## compile requirements*.in, taking newer releases: make lock
 	@$(COMPILE) $(ARGS) --output-file requirements.txt requirements.in
 	@$(COMPILE) $(ARGS) --output-file requirements-dev.txt requirements-dev.in
 	@$(COMPILE) $(ARGS) --output-file requirements-bench.txt requirements-bench.in
+	@$(COMPILE) $(ARGS) --output-file requirements-mutants.txt requirements-mutants.in
 	@$(COMPILE) $(ARGS) --output-file requirements-native.txt requirements-native.in
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) mutants .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written last, so an installation that was interrupted is taken up again.
@@ -89,6 +97,10 @@ $(DEV_READY): requirements.txt requirements-dev.txt
 # This one holds both others.
 $(BENCH_READY): requirements.txt requirements-dev.txt requirements-bench.txt
 	@$(call make_environment,requirements-bench.txt)
+	@touch $(RUN_READY) $(DEV_READY) $@
+
+$(MUTANTS_READY): requirements.txt requirements-dev.txt requirements-mutants.txt
+	@$(call make_environment,requirements-mutants.txt)
 	@touch $(RUN_READY) $(DEV_READY) $@
 
 define make_environment
