@@ -8,6 +8,7 @@ BENCH_READY := $(VENV)/bench.stamp
 AUDIT := $(VENV)/audit
 AUDIT_READY := $(VENV)/audit.stamp
 AUDITED := requirements.txt requirements-bench.txt requirements-native.txt requirements-audit.txt
+MUTANTS_READY := $(VENV)/mutants.stamp
 ARGS ?=
 SECONDS ?= 600
 
@@ -21,7 +22,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
-$(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(AUDIT_READY))
+$(shell test -x $(BIN)/python || \
+	rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(AUDIT_READY) $(MUTANTS_READY))
 
 include native.mk
 
@@ -29,8 +31,8 @@ include native.mk
 .NOTPARALLEL:
 
 .DEFAULT_GOAL := help
-.PHONY: help run native test soak check format lint types imports bench bench-long lock audit-deps \
-	clean
+.PHONY: help run native test soak check format lint types imports operations mutants bench bench-long \
+	lock audit-deps clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +68,12 @@ types: $(DEV_READY) ## check the types
 imports: $(DEV_READY) ## check that imports run one way
 	@$(BIN)/lint-imports
 
+operations: $(DEV_READY) ## check the unit and the proxy of docs/operations; needs nginx, openssl and systemd-analyze
+	@$(BIN)/python -m pytest tests/operations_systemd.py tests/operations_nginx.py $(ARGS)
+
+mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or more: make mutants ARGS=deeds.rules
+	@$(BIN)/python -u -m tests.mutants $(ARGS)
+
 bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
 	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench $(ARGS)
@@ -79,6 +87,7 @@ lock: $(DEV_READY) ## compile requirements*.in, taking newer releases: make lock
 	@$(COMPILE) $(ARGS) --output-file requirements-redis.txt requirements-redis.in
 	@$(COMPILE) $(ARGS) --output-file requirements-dev.txt requirements-dev.in
 	@$(COMPILE) $(ARGS) --output-file requirements-bench.txt requirements-bench.in
+	@$(COMPILE) $(ARGS) --output-file requirements-mutants.txt requirements-mutants.in
 	@$(COMPILE) $(ARGS) --output-file requirements-native.txt requirements-native.in
 	@$(COMPILE) $(ARGS) --output-file requirements-audit.txt requirements-audit.in
 
@@ -90,7 +99,7 @@ audit-deps: $(AUDIT_READY) ## look all locked releases up in PyPI's list of know
 		exit 1; }
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) mutants .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written last, so an installation that was interrupted is taken up again.
@@ -113,6 +122,10 @@ $(AUDIT_READY): requirements-audit.txt $(RUN_READY)
 	@rm -rf $(AUDIT)
 	@$(PIP_INSTALL) --target $(AUDIT) --requirement requirements-audit.txt
 	@touch $@
+
+$(MUTANTS_READY): requirements.txt requirements-dev.txt requirements-mutants.txt
+	@$(call make_environment,requirements-mutants.txt)
+	@touch $(RUN_READY) $(DEV_READY) $@
 
 define make_environment
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
