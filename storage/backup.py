@@ -80,8 +80,8 @@ def restore(
         _flush(copy)
         replaced = None
         if ledger.exists():
-            fold_log(ledger)
             _raise_mark(engine, file)
+            fold_log(ledger)
             replaced = _set_aside(ledger)
         copy.rename(ledger)
         _flush(ledger.parent)
@@ -142,7 +142,6 @@ def _raise_mark(engine: Engine, file: MarkFile) -> None:
         check_schema(engine)
         file.raise_to(read_newest(engine))
     engine.dispose()
-    fold_log(Path(str(engine.url.database)))
 
 
 def _set_aside(ledger: Path) -> Path:

@@ -1,4 +1,4 @@
-"""A process that holds the locks of a file and does nothing, as one that was stopped would."""
+"""A process that holds the locks of writers and does nothing, as one that was stopped would."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 _HOLD = """
 import fcntl, sys
 file = open(sys.argv[1], "a")
-fcntl.lockf(file, fcntl.LOCK_EX)
+fcntl.lockf(file, fcntl.LOCK_EX, 2, 0)
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -17,7 +17,7 @@ sys.stdin.read()
 
 @contextmanager
 def holding_locks(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Let another process hold a lock on all bytes of the file until the block ends."""
+    """Let another process hold both locks of writers until the block ends."""
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(path)],
         stdin=subprocess.PIPE,
