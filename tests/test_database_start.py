@@ -63,7 +63,11 @@ def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
         subprocess.Popen(
             [sys.executable, "-c", START_AND_MINT],
             cwd=REPOSITORY,
-            env=environment(DATABASE_URL=f"sqlite:///{sqlite_path}", DEEDS_ARGON2="m=8,t=1,p=1"),
+            env=environment(
+                DATABASE_URL=f"sqlite:///{sqlite_path}",
+                DEEDS_ARGON2="m=8,t=1,p=1",
+                DEEDS_LOG_LEVEL="error",
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

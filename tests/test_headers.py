@@ -1,5 +1,7 @@
 """The whole set of headers of every answer: each route with each method, and each way to fail."""
 
+import re
+
 import pytest
 
 from tests.requests import mint, swap
@@ -15,10 +17,10 @@ POLICY = "default-src 'none'; frame-ancestors 'none'"
 CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
 CORS = {
     "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After",
+    "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
 }
 PREFLIGHT = {
-    "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key",
+    "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key, X-Request-ID",
     "Access-Control-Max-Age": "86400",
 }
 KEPT = {
@@ -47,6 +49,7 @@ def assert_safe(headers):
     """Assert that the headers hold what every answer has; return the rest."""
     rest = dict(headers)
     assert {name: rest.pop(name, None) for name in SAFE} == SAFE
+    assert re.fullmatch("[0-9a-f]{32}|id-1", rest.pop("X-Request-ID"))
     policy = rest.pop("Content-Security-Policy")
     if rest.get("Content-Type") == "text/html; charset=utf-8":
         assert policy.startswith(CLOSED)

@@ -82,9 +82,10 @@ def test_a_range_is_answered_with_the_whole(client, item_id):
 
 
 def test_head_says_the_same_without_a_body(client, item_id):
-    got = client.get(f"/v1/item/{item_id}")
+    same_id = {"X-Request-ID": "id-1"}
+    got = client.get(f"/v1/item/{item_id}", headers=same_id)
 
-    answer = client.head(f"/v1/item/{item_id}")
+    answer = client.head(f"/v1/item/{item_id}", headers=same_id)
 
     assert (answer.status_code, answer.data) == (200, b"")
     assert dict(answer.headers) == dict(got.headers)
