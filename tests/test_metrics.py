@@ -7,10 +7,11 @@ import pytest
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.measures import NoMeasures
 from deeds.metrics_place import MetricsPlace
+from deeds.rate_limits import parse_rate_limits
 from deeds.records import SecretClass
 from deeds.strong_secret import make_strong_secret
 from tests.hashes_held import HeldHashes
-from tests.requests import check, mint, swap
+from tests.requests import check, mint, post, swap
 from tests.watched import moved, read_metrics
 from tests.ways_to_fail import WAYS, Ground, meet_a_defect
 
@@ -64,9 +65,30 @@ def test_every_code_is_there_before_it_was_ever_answered(client):
     assert refusals == {f"deeds_refusals_total{{code={code}}}": 0 for code in PROBLEMS}
 
 
+# These take an application of other settings, which counts by itself.
+LIMITED = {
+    "too_many_failures": ("failures=1/day", "/v1/check", {"outputs": ["+1.deed_0.a"]}),
+    "too_many_requests": ("mint=1/day", "/v1/mint", {"outputs": ["+1.a"]}),
+}
+
+
+@pytest.mark.parametrize("code", LIMITED)
+def test_a_client_over_its_limit_is_counted(settings, open_app, code):
+    limits, path, body = LIMITED[code]
+    client = open_app(replace(settings, rate_limits=parse_rate_limits(limits))).test_client()
+
+    for _ in range(2):
+        post(client, path, body)
+
+    counted = moved(metrics(client), "deeds_refusals_total")
+    assert counted == {f"deeds_refusals_total{{code={code}}}": 1}
+
+
 # What the worker refuses is counted where a real gunicorn runs: tests/test_metrics_processes.py.
 IN_THE_APPLICATION = {
-    name: (code, way) for name, (code, _, way) in WAYS.items() if not by_the_worker(way)
+    name: (code, way)
+    for name, (code, _, way) in WAYS.items()
+    if not by_the_worker(way) and code not in LIMITED
 }
 
 

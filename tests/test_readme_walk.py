@@ -98,11 +98,17 @@ def test_the_backup_holds_the_ledger_and_is_its_owners_alone(
     printed: list[str], directory: Path
 ) -> None:
     assert printed  # The walk was made, and the service still runs.
-    [block] = [block for block in readme_blocks("sh") if "backup" in block.text]
-    assert "instance/deeds.sqlite3" in block.text
+    [block] = [block for block in readme_blocks("sh") if "deeds backup" in block.text]
+    [line] = [line for line in block.text.splitlines() if "deeds backup" in line]
     backup = directory / "backup.sqlite3"
+    for written, meant in (
+        ("/elsewhere/deeds-monday.sqlite3", shlex.quote(str(backup))),
+        (".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask "),
+    ):
+        assert written in line
+        line = line.replace(written, meant)
 
-    run_bash(block.text.replace("instance/deeds.sqlite3", LEDGER_NAME), directory)
+    run_bash(f"export DATABASE_URL=sqlite:///{directory / LEDGER_NAME}\n{line}")
 
     assert backup.stat().st_mode & 0o777 == 0o600
     assert read_outputs(backup) == read_outputs(directory / LEDGER_NAME)
