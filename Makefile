@@ -49,7 +49,7 @@ native: $(RUN_READY) $(NATIVE_READY) ## build Argon2 for this CPU; run does it b
 test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
 	@$(BIN)/python -m pytest $(ARGS)
 
-soak: $(DEV_READY) ## repeat the tests of faults for a while: make soak SECONDS=600
+soak: $(DEV_READY) ## repeat the tests of faults and fuzzing for a while: make soak SECONDS=600
 	@$(BIN)/python -m pytest -m soak --soak-seconds $(SECONDS) $(ARGS)
 
 check: $(DEV_READY) ## run everything that a change must pass
@@ -71,7 +71,7 @@ imports: $(DEV_READY) ## check that imports run one way
 operations: $(DEV_READY) ## check the unit and the proxy of docs/operations; needs nginx, openssl and systemd-analyze
 	@$(BIN)/python -m pytest tests/operations_systemd.py tests/operations_nginx.py $(ARGS)
 
-mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or more: make mutants ARGS=deeds.rules
+mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or so: make mutants ARGS=deeds.rules
 	@$(BIN)/python -u -m tests.mutants $(ARGS)
 
 bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"

@@ -45,6 +45,10 @@ from deeds.settings import Settings, read_settings
 from deeds.shared_cpus import SharedCpus
 from deeds.version import INTERFACE_VERSION, VERSION
 from deeds.watching.log import configure_log
+from deeds.web.item_page import item_page_blueprint
+from deeds.web.pages import pages_blueprint
+from deeds.web.qr import qr_blueprint
+from deeds.web.static_files import read_static_files
 from storage.engine import make_engine, parse_database_url
 from storage.mark_keeper import MarkKeeper
 from storage.readiness import check_database
@@ -88,7 +92,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     with ExitStack() as closing:
         closing.callback(engine.dispose)
         if not is_loaded_for_commands():
-            open_schema(engine)
+            open_schema(engine, mark_file_of(engine, settings.mark_file))
             _register(app, settings, engine, closing)
         app.extensions["deeds"] = closing.pop_all()
     return app
@@ -106,14 +110,16 @@ def prepare() -> None:
     settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
     open_shared_counts(settings.rate_limits_storage)
     engine = make_engine(parse_database_url(settings.database_url))
-    open_schema(engine)
+    mark = mark_file_of(engine, settings.mark_file)
+    open_schema(engine, mark)
     check_file(engine)
-    if mark := mark_file_of(engine, settings.mark_file):
+    if mark is not None:
         open_mark(engine, mark)
     else:
         _log.warning(
             "DEEDS_MARK_FILE is not set: nobody would notice that the ledger was replaced by an"
-            " older copy"
+            " older copy",
+            extra={"event": "mark_off"},
         )
     repository = Repository(engine)
     _make_schemes(settings, repository)
@@ -152,6 +158,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
     app.register_blueprint(problems_page_blueprint())
+    _register_web(app, settings, service)
     register_route_limits(
         app,
         settings.rate_limits.routes,
@@ -159,6 +166,15 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         trusted_proxies=settings.trusted_proxies,
     )
     app.register_blueprint(health_blueprint(lambda: _check_ready(engine, lane)))
+
+
+def _register_web(app: Flask, settings: Settings, service: DeedService) -> None:
+    static = read_static_files()
+    app.register_blueprint(pages_blueprint(static, array_length_max=settings.array_length_max))
+    app.register_blueprint(
+        item_page_blueprint(service, static, trusted_proxies=settings.trusted_proxies)
+    )
+    app.register_blueprint(qr_blueprint())
 
 
 def _failure_limit(settings: Settings, closing: ExitStack) -> FailureLimit:

@@ -10,6 +10,7 @@ import tempfile
 from typing import Any
 
 from deeds.cpus import usable_cpus_count
+from deeds.gthread_worker import early_signals
 from deeds.log_style import read_log_style
 from deeds.metrics_place import read_metrics_place
 from deeds.watching.metrics_files import MetricsFiles, count_in
@@ -44,9 +45,13 @@ workers = _whole_number("WEB_CONCURRENCY", 1, 1024, max(2, usable_cpus_count()))
 worker_class = "deeds.gthread_worker.worker.ThreadWorker"
 threads = 32
 
-# Open connections a process holds. Idle ones wait without a thread. One file each, so it stays
+# Open connections a process holds. Who keeps it waiting does so without a thread, and where all are
+# taken, who has kept it waiting longest is closed to let another in. One file each, so it stays
 # well below the usual limit of 1024 open files with the database's beside it.
 worker_connections = 512
+
+# Files are sent like other answers: by nothing that waits for the client.
+sendfile = False
 
 # Longer than the 60 s after which AWS's and most other proxies drop an idle connection: they must
 # be the ones to close it, or they send a request into a connection that we are just closing.
@@ -56,7 +61,8 @@ keepalive = 65
 timeout = 30
 graceful_timeout = 30
 
-# The longest path of ours has 41 characters; headers leave room for what proxies add.
+# The longest path of ours has 41 characters; headers leave room for what proxies add. All of a head
+# together may have 32 KiB (deeds/gthread_worker/endings.py).
 limit_request_line = 4094
 limit_request_fields = 100
 limit_request_field_size = 8190
@@ -97,15 +103,16 @@ def on_starting(server: Any) -> None:
     """
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
-    prepare()
+    try:
+        prepare()
+    except SystemExit as stop:
+        server.log.end(stop)
     if _metrics.is_on:
         server.metrics_files = MetricsFiles.create(_in_memory or tempfile.gettempdir())
 
 
 def pre_fork(server: Any, worker: Any) -> None:
     """Give a worker its place among the files of metrics, and let it lose no signal."""
-    from deeds.gthread_worker import early_signals  # noqa: PLC0415  (as above)
-
     files = getattr(server, "metrics_files", None)
     worker.metrics_place = None
     if files is not None:
@@ -123,7 +130,10 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Count what the worker refuses before the application sees it."""
+    """Tell the worker the limit of bodies, and count what it refuses itself."""
+    limit = getattr(worker.wsgi, "config", {}).get("MAX_CONTENT_LENGTH")
+    if limit is not None:
+        worker.body_bytes_max = limit
     measures = getattr(worker.wsgi, "extensions", {}).get("deeds.measures")
     if measures is not None:
         worker.on_refused = measures.count_refusal

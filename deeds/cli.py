@@ -4,15 +4,16 @@ import click
 from flask.cli import AppGroup, FlaskGroup
 from sqlalchemy import Engine
 
-from deeds.calibrate_command import calibrate
 from deeds.commands.accept_rollback import accept_rollback_command
 from deeds.commands.audit import audit_command
 from deeds.commands.backup import backup_command
+from deeds.commands.calibrate import calibrate
 from deeds.commands.restore import restore_command
 from deeds.commands.schemes import schemes_command
 from deeds.commands.stats import stats_command
 from deeds.settings import Settings
 from deeds.strong_secret import make_strong_secret
+from storage.rollback import mark_file_of
 from storage.schema import migrate
 
 # Secrets printed by one call: more than anyone mints at once, and still a moment's work.
@@ -33,7 +34,7 @@ def deeds_commands(engine: Engine, settings: Settings) -> AppGroup:
     @group.command("migrate")
     def run_migrate() -> None:
         """Create the database's tables, or bring them to this version."""
-        before, after = migrate(engine)
+        before, after = migrate(engine, mark_file_of(engine, settings.mark_file))
         if before == after:
             click.echo(f"the database is at revision {after} already")
         else:

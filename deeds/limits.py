@@ -15,5 +15,9 @@ ARRAY_LENGTH_MAX = 256
 # Bytes of a request body unless DEEDS_MAX_BODY_BYTES says otherwise: 1 MiB (contract part 2).
 BODY_BYTES_MAX = 1_048_576
 
+# Code points of a text that is made into a QR code. A claim link has 120 of them, or up to 500
+# where its secret is in another script.
+QR_TEXT_LENGTH_MAX = 1024
+
 # Characters of an Idempotency-Key. A UUID has 36; longer than this no client has a use for.
 IDEMPOTENCY_KEY_LENGTH_MAX = 255

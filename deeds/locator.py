@@ -57,10 +57,12 @@ class Locator:
         """Return the trial under the scheme that a new output gets."""
         return Trial(raw, salt, self._schemes.current(secret_class(raw.secret)))
 
-    def older_trials(self, raw: RawOutput, guard: ItemGuard) -> tuple[Trial, ...]:
+    def older_trials(self, new: Trial, guard: ItemGuard) -> tuple[Trial, ...]:
         """Return the trials under which a new output's secret may be known already."""
-        new = self.new_trial(raw, guard.salt)
-        return tuple(trial for trial in self.trials(raw, guard) if trial.scheme != new.scheme)
+        schemes = self._schemes.candidates(new.scheme.spec.secret_class, guard.scheme_ids)
+        return tuple(
+            Trial(new.raw, guard.salt, scheme) for scheme in schemes if scheme != new.scheme
+        )
 
     def hash(self, trials: Sequence[Trial]) -> list[Output]:
         """Return the output that each trial makes, with one evaluation each.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 # What can be limited: secrets that fail, and requests to a route.
 FAILURES = "failures"
-ROUTES = ("mint", "swap", "check", "item")
+ROUTES = ("mint", "swap", "check", "item", "qr")
 NAMES = (FAILURES, *ROUTES)
 
 UNITS = ("second", "minute", "hour", "day")

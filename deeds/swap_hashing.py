@@ -29,7 +29,7 @@ def hash_swap(
     if hopeless:
         raise UnknownInputError(index=hopeless[0], failed_secrets_count=len(hopeless))
     new = [locator.new_trial(raw, guards[raw.item_id].salt) for raw in request.outputs]
-    older = [locator.older_trials(raw, guards[raw.item_id]) for raw in request.outputs]
+    older = [locator.older_trials(trial, guards[trial.raw.item_id]) for trial in new]
     certain = all(len(trials) == 1 for trials in sources)
     inputs = () if certain else _find_inputs(locator, request, guards)
     first = [trials[0] for trials in sources] if certain else []

@@ -61,6 +61,13 @@ class CheckRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class QrRequest:
+    """What a QR code is to say: mostly a claim link, which holds a secret."""
+
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Minted:
     """What a mint answers: the new item's outputs in request order."""
 

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.errors import StartError
 from storage.engine import lock_path, make_engine
+from storage.lost_file import has_content
 from storage.mark_file import Mark, MarkDamagedError, MarkFile
 from storage.presence import alone, fold_log
 from storage.rollback import read_newest
@@ -78,11 +79,11 @@ def restore(
     with alone(lock_path(engine.url)), _copied(path, ledger, progress) as copy:
         newest = _inspected(engine.url, copy, inspect)
         _flush(copy)
-        replaced = None
-        if ledger.exists():
+        if has_content(ledger):
             _raise_mark(engine, file)
             fold_log(ledger)
-            replaced = _set_aside(ledger)
+        replaced = _set_aside(ledger)
+        _give(copy, ledger.parent)
         copy.rename(ledger)
         _flush(ledger.parent)
     return Restored(newest, replaced)
@@ -144,14 +145,27 @@ def _raise_mark(engine: Engine, file: MarkFile) -> None:
     engine.dispose()
 
 
-def _set_aside(ledger: Path) -> Path:
-    """Give the ledger another name, its log first: a log must never meet another ledger's file."""
+def _give(copy: Path, directory: Path) -> None:
+    """Give the copy to whom the directory belongs: root restores, another user serves."""
+    owner = directory.stat()
+    if copy.stat().st_uid != owner.st_uid:
+        with suppress(PermissionError):
+            os.chown(copy, owner.st_uid, owner.st_gid)
+
+
+def _set_aside(ledger: Path) -> Path | None:
+    """Give what there is of a ledger another name, which is returned.
+
+    Its log first, even where nothing else is left of it: SQLite would write it into the copy.
+    """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     replaced = Path(f"{ledger}-replaced-{now}")
+    moved_count = 0
     for suffix in ("-wal", "-shm", ""):
         with suppress(FileNotFoundError):
             Path(f"{ledger}{suffix}").rename(f"{replaced}{suffix}")
-    return replaced
+            moved_count += 1
+    return replaced if moved_count else None
 
 
 def _flush(path: Path) -> None:

@@ -3,11 +3,11 @@
 import os
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from deeds.errors import StartError
 from storage.presence import InUseError
@@ -109,6 +109,19 @@ def _make_sqlite_engine(url: URL) -> Engine:
     return engine
 
 
+def create_directory(url: URL) -> None:
+    """Create the directory of an SQLite ledger, for its owner alone, unless it is there.
+
+    Raises:
+        StartError: it cannot be created.
+    """
+    path = Path(url.database or "")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"DATABASE_URL: cannot open {path}: {error.strerror}") from None
+
+
 def create_sqlite_file(url: URL) -> None:
     """Create an SQLite ledger's file, readable by its owner alone, unless it is there.
 
@@ -117,7 +130,6 @@ def create_sqlite_file(url: URL) -> None:
     """
     path = Path(url.database or "")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Never opens a file that is there: closing it would drop SQLite's own locks on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
@@ -175,8 +187,18 @@ def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
+_BEGIN = "BEGIN IMMEDIATE"
+
+
 def _begin_sqlite(connection: Connection) -> None:
     # A writer takes the lock at once: two readers that turn writers would refuse each other. A read
     # needs no transaction.
     if connection.get_execution_options().get(WRITES):
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        driver = cast(sqlite3.Connection, connection.connection.driver_connection)
+        try:
+            # Not through SQLAlchemy, where it would cost as much as one of the statements to come.
+            driver.execute(_BEGIN)
+        except sqlite3.Error as error:
+            raise DBAPIError.instance(
+                _BEGIN, None, error, sqlite3.Error, dialect=connection.dialect
+            ) from None

@@ -11,6 +11,10 @@ _RETRYABLE_SQLSTATES = frozenset({"40001", "40P01"})
 # became a standby: read_only_sql_transaction.
 _READ_ONLY_SQLSTATE = "25006"
 
+# SQLite writes the pages of a commit to its log one after the other, and the last one makes it
+# valid. Where a write was refused, the last one is not there: not even a crash brings it back.
+_REFUSED_WRITES = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
+
 
 def is_retryable(error: DBAPIError) -> bool:
     """Tell whether the same transaction may pass when it is tried again."""
@@ -28,6 +32,27 @@ def is_unavailable(error: DBAPIError) -> bool:
         return True
     # SQLite's "file is not a database" and "disk image is malformed" have no class of their own.
     return sqlstate(error) == _READ_ONLY_SQLSTATE or type(error.orig) is sqlite3.DatabaseError
+
+
+def is_surely_undone(error: DBAPIError, connection: sqlite3.Connection) -> bool:
+    """Tell whether a COMMIT on SQLite that failed so, and only just, has surely kept nothing.
+
+    After a failed fsync all of it may be in the log: it comes back when SQLite reads the log anew,
+    after a crash say. So that one is in doubt, as is whatever else may follow the last write.
+    """
+    # A transaction that is still open was refused before anything was written.
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return connection.in_transaction or code in _REFUSED_WRITES
+
+
+def cause_of(error: DBAPIError) -> str:
+    """Return the database's own words for an error, in one line, for an operator to read."""
+    return one_line(error.orig)
+
+
+def one_line(said: object) -> str:
+    """Return what somebody else's message says, without its line breaks."""
+    return " ".join(str(said).split())
 
 
 def sqlstate(error: DBAPIError) -> str | None:

@@ -68,7 +68,11 @@ class MarkFile:
             return None
         if None in records:
             # The power failed while it was written; the other record is a second older.
-            _log.warning("a record of %s is torn; the other one was used", self.path)
+            _log.warning(
+                "a record of %s is torn; the other one was used",
+                self.path,
+                extra={"event": "mark_torn"},
+            )
         return max(record for record in records if record is not None)
 
     def raise_to(self, mark: Mark) -> None:

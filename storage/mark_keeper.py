@@ -86,4 +86,5 @@ class MarkKeeper:
                 " ledger was replaced by an older copy",
                 self._file.path,
                 type(error).__name__,
+                extra={"event": "mark_unwritten"},
             )

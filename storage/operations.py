@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
-from sqlalchemy.sql.dml import ReturningInsert
 
 from deeds.errors import (
     IdempotencyKeyTakenError,
@@ -27,7 +26,7 @@ from deeds.records import (
 from storage import statements
 from storage.mark_file import Mark
 from storage.outputs import read_outputs, rows_to_add, rows_to_spend
-from storage.tables import items
+from storage.prepared import Prepared
 
 _MS_PER_S = 1000
 
@@ -38,15 +37,15 @@ _LOCK_BYTES = 8
 class Writer:
     """Writes one operation on the connection of its transaction."""
 
-    def __init__(self, connection: Connection, inserts: statements.Inserts) -> None:
-        """Take the connection, in a write transaction, and the inserts of its dialect."""
+    def __init__(self, connection: Connection, writes: statements.Writes) -> None:
+        """Take the connection, in a write transaction, and what is written with."""
         self._connection = connection
-        self._inserts = inserts
+        self._writes = writes
 
     def mint(self, record: MintRecord) -> Mark:
         """Write an item and its outputs; return the operation."""
         mark = self._add_operation(
-            self._inserts.operation,
+            self._writes.operation,
             record.idempotency_key_hashes,
             {
                 "kind": OperationKind.MINT,
@@ -55,8 +54,8 @@ class Writer:
             },
         )
         operation_id = mark.operation_id
-        self._connection.execute(
-            items.insert(),
+        self._writes.item.execute(
+            self._connection,
             {
                 "id": record.item.id,
                 "total": record.item.total,
@@ -74,7 +73,7 @@ class Writer:
     def swap(self, record: SwapRecord) -> Mark:
         """Spend the inputs and write the outputs; return the operation."""
         mark = self._add_operation(
-            self._inserts.widening_swap if record.schemes_added else self._inserts.swap,
+            self._writes.widening_swap if record.schemes_added else self._writes.swap,
             record.idempotency_key_hashes,
             {
                 "kind": OperationKind.SWAP,
@@ -98,14 +97,15 @@ class Writer:
         return mark
 
     def _add_operation(
-        self, insert: ReturningInsert[Any], key_hashes: tuple[bytes, ...], values: dict[str, Any]
+        self, insert: Prepared, key_hashes: tuple[bytes, ...], values: dict[str, Any]
     ) -> Mark:
         key_hash, *others = key_hashes or (None,)
         if others:
             self._refuse_taken(key_hashes, others)
         created_at_ms = int(time.time() * _MS_PER_S)
-        row = self._connection.execute(
-            insert, values | {"idempotency_key_hash": key_hash, "created_at_ms": created_at_ms}
+        row = insert.execute(
+            self._connection,
+            values | {"idempotency_key_hash": key_hash, "created_at_ms": created_at_ms},
         ).one_or_none()
         if row is None:
             raise IdempotencyKeyTakenError
@@ -123,7 +123,7 @@ class Writer:
 
     def _spend(self, operation_id: int, record: SwapRecord) -> None:
         rows = rows_to_spend(operation_id, record)
-        if self._connection.execute(statements.SPEND_OUTPUT, rows).rowcount != len(rows):
+        if self._writes.spend.execute_all(self._connection, rows) != len(rows):
             self._refuse_inputs(operation_id, record)
             raise UnknownInputError("an input was created while this swap was under way; try again")
 
@@ -151,8 +151,7 @@ class Writer:
 
     def _first_known(self, forbidden: Sequence[Sequence[OutputKey]]) -> int | None:
         """Return the place of the first output of whose forbidden keys one exists, or None."""
-        keys = {key for each in forbidden for key in each}
-        found = read_outputs(self._connection, keys) if keys else {}
+        found = read_outputs(self._connection, {key for each in forbidden for key in each})
         return next(
             (index for index, each in enumerate(forbidden) if not found.keys().isdisjoint(each)),
             None,
@@ -160,14 +159,14 @@ class Writer:
 
     def _add_schemes(self, pairs: Iterable[tuple[str, int]]) -> None:
         rows = [{"item_id": item_id, "scheme_id": scheme_id} for item_id, scheme_id in pairs]
-        self._connection.execute(
-            self._inserts.item_scheme, sorted(rows, key=lambda row: tuple(row.values()))
+        self._writes.item_scheme.execute_all(
+            self._connection, sorted(rows, key=lambda row: tuple(row.values()))
         )
 
     def _add_outputs(self, operation_id: int, outputs: Sequence[Output]) -> int | None:
         """Write the outputs; return the place of the first whose key was there already, or None."""
         rows = rows_to_add(operation_id, outputs)
-        if self._connection.execute(self._inserts.output, rows).rowcount == len(rows):
+        if self._writes.output.execute_all(self._connection, rows) == len(rows):
             return None
         found = read_outputs(self._connection, [each.key for each in outputs])
         # Where all are of this operation, two outputs have one key: the rules let no such one pass.

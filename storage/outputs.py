@@ -29,7 +29,7 @@ def read_outputs(
 
 
 def rows_to_spend(operation_id: int, record: SwapRecord) -> list[dict[str, Any]]:
-    """Return what SPEND_OUTPUT binds for each input of a swap."""
+    """Return what is bound to spend each input of a swap."""
     return [
         {
             "at_item_id": each.item_id,

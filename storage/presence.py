@@ -24,7 +24,8 @@ def announce(lock_file: int) -> None:
     Raises:
         InUseError: the ledger is being replaced.
     """
-    _lock(lock_file, fcntl.LOCK_SH)
+    if not try_lock(lock_file, fcntl.LOCK_SH, _PRESENT):
+        raise InUseError
 
 
 @contextmanager
@@ -36,7 +37,8 @@ def alone(lock_path: Path) -> Iterator[None]:
     """
     file = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _lock(file, fcntl.LOCK_EX)
+        if not try_lock(file, fcntl.LOCK_EX, _PRESENT):
+            raise InUseError
         yield
     finally:
         os.close(file)
@@ -61,8 +63,10 @@ def fold_log(path: Path) -> None:
             return
 
 
-def _lock(file: int, kind: int) -> None:
+def try_lock(file: int, kind: int, byte: int) -> bool:
+    """Take a record lock on a byte of a file; tell whether nobody else holds it."""
     try:
-        fcntl.lockf(file, kind | fcntl.LOCK_NB, 1, _PRESENT)
+        fcntl.lockf(file, kind | fcntl.LOCK_NB, 1, byte)
     except (BlockingIOError, PermissionError):  # POSIX allows either for "held".
-        raise InUseError from None
+        return False
+    return True

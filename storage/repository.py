@@ -53,7 +53,7 @@ class Repository:
         """
         self._mark = mark
         self._transactions = Transactions(engine, on_retry)
-        self._inserts = statements.Inserts(engine.dialect.name)
+        self._writes = statements.Writes(engine.dialect)
         self._guards: Recent[ItemGuard] = Recent(GUARDS_KEPT_MAX)
         self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)
 
@@ -77,7 +77,7 @@ class Repository:
             for spec in specs
         ]
         self._transactions.write(
-            lambda connection: [connection.execute(self._inserts.scheme, row) for row in rows]
+            lambda connection: self._writes.scheme.execute_all(connection, rows)
         )
 
     def read_schemes(self) -> tuple[HashScheme, ...]:
@@ -150,7 +150,7 @@ class Repository:
         """
         return self._noted(
             self._transactions.write(
-                lambda connection: Writer(connection, self._inserts).mint(record)
+                lambda connection: Writer(connection, self._writes).mint(record)
             )
         )
 
@@ -168,7 +168,7 @@ class Repository:
         check_balance(record.inputs, record.outputs)
         return self._noted(
             self._transactions.write(
-                lambda connection: Writer(connection, self._inserts).swap(record)
+                lambda connection: Writer(connection, self._writes).swap(record)
             )
         )
 

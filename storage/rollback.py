@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from deeds.errors import StartError
 from storage import statements
 from storage.engine import mark_path
+from storage.failures import cause_of
 from storage.mark_file import NO_OPERATION, Mark, MarkDamagedError, MarkFile
 
 _log = logging.getLogger("deeds")
@@ -29,6 +30,11 @@ class Rollback:
         """Return what is found and what it means, in one sentence."""
         if self.mark is None:
             return "the mark file is damaged, so nobody can tell whether this ledger is an old copy"
+        if self.newest == NO_OPERATION:
+            return (
+                f"the ledger is empty, but operation {self.mark.operation_id} was made: this is a "
+                "new ledger, in which nobody owns anything, and the one that was used is elsewhere"
+            )
         if self.lost_count:
             return (
                 f"the ledger ends at operation {self.newest.operation_id}, but operation "
@@ -61,17 +67,7 @@ def find_rollback(engine: Engine, file: MarkFile) -> Rollback | None:
         OSError: the mark cannot be read.
         DBAPIError: the database does not answer.
     """
-    # First the mark: the ledger may grow meanwhile, and never is behind what the mark was then.
-    try:
-        mark = file.read() or NO_OPERATION
-    except MarkDamagedError:
-        return Rollback(read_newest(engine), None)
-    newest = read_newest(engine)
-    if mark in {NO_OPERATION, newest}:
-        return None
-    with engine.connect() as connection:
-        is_same = _read(connection, mark.operation_id) == mark
-    return None if is_same else Rollback(newest, mark)
+    return _compare(engine, file)[1]
 
 
 def open_mark(engine: Engine, file: MarkFile) -> None:
@@ -81,21 +77,21 @@ def open_mark(engine: Engine, file: MarkFile) -> None:
         StartError: it is behind, or the file cannot be used.
     """
     try:
-        if rollback := find_rollback(engine, file):
+        newest, rollback = _compare(engine, file)
+        if rollback is not None:
             raise StartError(f"{rollback}; put the right one there, or run: {HOW_TO_ACCEPT}")
-        newest = read_newest(engine)
         if newest != NO_OPERATION and not file.path.exists():
             _log.warning(
                 "there was no mark at %s: from now on it is noticed when the ledger is replaced by"
                 " an older copy",
                 file.path,
+                extra={"event": "mark_new"},
             )
         file.raise_to(newest)
     except OSError as error:
         raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
     except DBAPIError as error:
-        cause = " ".join(str(error.orig).split())
-        raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause}") from None
+        raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause_of(error)}") from None
 
 
 def read_newest(engine: Engine) -> Mark:
@@ -103,6 +99,22 @@ def read_newest(engine: Engine) -> Mark:
     with engine.connect() as connection:
         row = connection.execute(statements.READ_NEWEST_OPERATION).one_or_none()
     return NO_OPERATION if row is None else Mark(row.id, row.created_at_ms)
+
+
+def _compare(engine: Engine, file: MarkFile) -> tuple[Mark, Rollback | None]:
+    """Return the newest operation, and what is wrong by the mark."""
+    # First the mark: the ledger may grow meanwhile, and never is behind what the mark was then.
+    try:
+        mark = file.read() or NO_OPERATION
+    except MarkDamagedError:
+        newest = read_newest(engine)
+        return newest, Rollback(newest, None)
+    newest = read_newest(engine)
+    if mark in {NO_OPERATION, newest}:
+        return newest, None
+    with engine.connect() as connection:
+        is_same = _read(connection, mark.operation_id) == mark
+    return newest, None if is_same else Rollback(newest, mark)
 
 
 def _read(connection: Connection, operation_id: int) -> Mark | None:

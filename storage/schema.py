@@ -12,7 +12,10 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from deeds.errors import LedgerUnavailableError, StartError
-from storage.engine import WRITES, create_sqlite_file, make_turnstile
+from storage.engine import WRITES, create_directory, create_sqlite_file, make_turnstile
+from storage.failures import one_line
+from storage.lost_file import check_not_lost, has_content
+from storage.mark_file import MarkFile
 from storage.soundness import check_file
 from storage.statements import READ_REVISION
 
@@ -25,16 +28,16 @@ HEAD_REVISION = "0001"
 _MIGRATION_LOCK = 0x6465656473
 
 
-def open_schema(engine: Engine) -> None:
+def open_schema(engine: Engine, mark: MarkFile | None = None) -> None:
     """Make sure that the database has the code's revision; create or upgrade an SQLite file.
 
     Any number of processes may do this at once.
 
     Raises:
-        StartError: the database cannot be opened, or has another revision.
+        StartError: the database cannot be opened, has another revision, or was lost.
     """
     if engine.dialect.name == "sqlite":
-        migrate(engine)
+        migrate(engine, mark)
         return
     check_schema(engine)
 
@@ -45,22 +48,31 @@ def check_schema(engine: Engine) -> None:
     Raises:
         StartError: there is none, it cannot be opened, or it has another revision.
     """
-    if engine.dialect.name == "sqlite" and not Path(engine.url.database or "").is_file():
-        raise StartError(f"DATABASE_URL: there is no ledger at {engine.url.database}")
+    if engine.dialect.name == "sqlite":
+        path = Path(engine.url.database or "")
+        if not (path.is_file() and has_content(path)):
+            raise StartError(f"DATABASE_URL: there is no ledger at {path}")
     revision = _explained(engine, _read_revision)
     if revision != HEAD_REVISION:
         raise _wrong_revision(revision)
 
 
-def migrate(engine: Engine) -> tuple[str | None, str]:
+def migrate(engine: Engine, mark: MarkFile | None = None) -> tuple[str | None, str]:
     """Upgrade the database to the code's revision; return the revision it had and the one it has.
 
+    Args:
+        engine: on a database, or on an SQLite file that is not there yet.
+        mark: what tells that an SQLite file which is not there was there before.
+
     Raises:
-        StartError: the database cannot be opened, is damaged, or is ahead of the code.
+        StartError: the database cannot be opened, is damaged, is ahead of the code, or was lost.
     """
     if engine.dialect.name == "sqlite":
-        create_sqlite_file(engine.url)
+        create_directory(engine.url)
     with _one_process(engine):
+        if engine.dialect.name == "sqlite":
+            check_not_lost(engine.url, mark)
+            create_sqlite_file(engine.url)
         before = _explained(engine, _read_revision)
         if before == HEAD_REVISION:
             return before, HEAD_REVISION
@@ -87,7 +99,7 @@ def _upgrade(connection: Connection) -> None:
         try:
             command.upgrade(config, "head")
         except CommandError as error:
-            raise StartError(f"the database cannot be upgraded: {_one_line(error)}") from None
+            raise StartError(f"the database cannot be upgraded: {one_line(error)}") from None
 
 
 def _read_revision(connection: Connection) -> str | None:
@@ -129,12 +141,8 @@ def _explained(engine: Engine, work: Callable[[Connection], Result]) -> Result:
     except (DBAPIError, TypeError, ValueError) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         raise StartError(
-            f"DATABASE_URL: the database cannot be opened: {_one_line(cause)}"
+            f"DATABASE_URL: the database cannot be opened: {one_line(cause)}"
         ) from None
-
-
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())
 
 
 def _wrong_revision(revision: str | None) -> StartError:

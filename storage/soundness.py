@@ -6,6 +6,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from deeds.errors import StartError
+from storage.failures import cause_of, one_line
 
 # A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for too long:
 # that one is for `deeds audit`.
@@ -29,9 +30,9 @@ def check_file(engine: Engine) -> None:
             # One finding is enough to stop for.
             found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
     except DBAPIError as error:
-        found = str(error.orig)
+        found = cause_of(error)
     if found != "ok":
         raise StartError(
-            f"DATABASE_URL: the SQLite file is damaged ({' '.join(found.split())}); "
+            f"DATABASE_URL: the SQLite file is damaged ({one_line(found)}); "
             "put a backup in its place"
         )

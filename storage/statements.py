@@ -3,10 +3,24 @@
 Values are bound by name; a name that is also a column's gets a prefix (`at_`, `by_`).
 """
 
-from sqlalchemy import Table, bindparam, exists, func, select, text, update
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import Insert
+from collections.abc import Collection, Sequence
+from typing import Any
 
+from sqlalchemy import (
+    ColumnElement,
+    Dialect,
+    Table,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from storage.prepared import Prepared
 from storage.tables import hash_schemes, item_schemes, items, operations, outputs
 
 READ_SCHEMES = select(hash_schemes).order_by(hash_schemes.c.id)
@@ -63,7 +77,7 @@ READ_SCHEMES_COUNTS = (
 # The arbiter of a double spend. The amount is compared here too, so what a swap says of its inputs
 # is what the ledger holds; and nothing is spent by an operation that began before it was created.
 # The count makes sure that the item has no scheme under which the outputs were not looked for.
-SPEND_OUTPUT = (
+_SPEND_OUTPUT = (
     update(outputs)
     .where(
         outputs.c.item_id == bindparam("at_item_id"),
@@ -79,7 +93,6 @@ SPEND_OUTPUT = (
     .values(spent_by=bindparam("by_operation"))
 )
 
-
 READ_REVISION = text("SELECT version_num FROM alembic_version")
 
 # On PostgreSQL: makes those wait for each other who may record one key under different hashes.
@@ -90,24 +103,36 @@ LOCK_KEY = select(func.pg_advisory_xact_lock(bindparam("lock")))
 _SCHEMES_LOCK = 0x736368656D6573
 
 
-class Inserts:
-    """The inserts that leave a row alone which is there already; each dialect has its construct."""
+class Writes:
+    """What mints and swaps write with. All but `item` leave a row alone which is there already."""
 
-    def __init__(self, dialect_name: str) -> None:
-        """Take the name of SQLAlchemy's dialect, sqlite or postgresql."""
-        self._dialect_name = dialect_name
-        self.scheme = self._unless_there(hash_schemes)
-        self.operation = self._unless_there(operations).returning(operations.c.id)
-        self.swap = self.widening_swap = self.operation
-        if dialect_name == "postgresql":
+    def __init__(self, dialect: Dialect) -> None:
+        """Take the dialect of the engine, SQLite's or PostgreSQL's."""
+        self._dialect = dialect
+        self.scheme = self._insert(hash_schemes, without={"id"})
+        self.item = Prepared(items.insert(), dialect, items.columns.keys())
+        self.item_scheme = self._insert(item_schemes)
+        self.output = self._insert(outputs, without={"spent_by"})
+        self.spend = Prepared(_SPEND_OUTPUT, dialect)
+        self.operation = self.swap = self.widening_swap = self._operation()
+        if dialect.name == "postgresql":
             # On SQLite writers take turns anyway.
-            self.swap = self.operation.returning(func.pg_advisory_xact_lock_shared(_SCHEMES_LOCK))
-            self.widening_swap = self.operation.returning(func.pg_advisory_xact_lock(_SCHEMES_LOCK))
-        self.item_scheme = self._unless_there(item_schemes)
-        # SQLAlchemy forgets how many rows an INSERT wrote unless it is told to keep the number.
-        self.output = self._unless_there(outputs).execution_options(preserve_rowcount=True)
+            self.swap = self._operation(f"pg_advisory_xact_lock_shared({_SCHEMES_LOCK})")
+            self.widening_swap = self._operation(f"pg_advisory_xact_lock({_SCHEMES_LOCK})")
 
-    def _unless_there(self, table: Table) -> Insert:
-        if self._dialect_name == "sqlite":
-            return sqlite.insert(table).on_conflict_do_nothing()
-        return postgresql.insert(table).on_conflict_do_nothing()
+    def _operation(self, *locks: str) -> Prepared:
+        returning = [operations.c.id, *map(literal_column, locks)]
+        return self._insert(operations, without={"id"}, returning=returning)
+
+    def _insert(
+        self,
+        table: Table,
+        *,
+        without: Collection[str] = (),
+        returning: Sequence[ColumnElement[Any]] = (),
+    ) -> Prepared:
+        dialect = sqlite if self._dialect.name == "sqlite" else postgresql
+        insert = dialect.insert(table).on_conflict_do_nothing()
+        columns = [column.name for column in table.columns if column.name not in without]
+        construct = insert.returning(*returning) if returning else insert
+        return Prepared(construct, self._dialect, columns)

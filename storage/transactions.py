@@ -79,6 +79,8 @@ class Transactions:
 
     def close(self) -> None:
         """Close every connection."""
+        if self._group is not None:
+            self._group.close()
         self._engine.dispose()
         if self._turnstile is not None:
             self._turnstile.close()

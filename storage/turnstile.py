@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from deeds.errors import LedgerUnavailableError
-from storage.presence import InUseError, announce
+from storage.presence import InUseError, announce, try_lock
 
 _TURNSTILE, _WRITER = 0, 1
 
@@ -65,15 +65,10 @@ class Turnstile:
         os.close(self._file)
 
     def _lock(self, byte: int, deadline_s: float) -> None:
-        while True:
-            try:
-                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-            except (BlockingIOError, PermissionError):  # POSIX allows either for "held".
-                if monotonic() > deadline_s:
-                    raise LedgerUnavailableError from None
-                sleep(_LOOK_EVERY_S)
-            else:
-                return
+        while not try_lock(self._file, fcntl.LOCK_EX, byte):
+            if monotonic() > deadline_s:
+                raise LedgerUnavailableError
+            sleep(_LOOK_EVERY_S)
 
     def _unlock(self, byte: int) -> None:
         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, byte)

@@ -20,7 +20,10 @@ from storage.schema import open_schema
 from tests.ledger_view import LedgerView, delete_all_rows
 from tests.making import BUILDS_FOR_ANOTHER_CPU, Compiler, Environment
 from tests.postgres import PostgresCluster, running_cluster
+from tests.reporting import pytest_terminal_summary  # noqa: F401
 from tests.serving import Service, running_service
+from tests.soak_time import pytest_runtest_call, soak_seconds_of  # noqa: F401
+from tests.stoppable_postgres import StoppablePostgres, running_stoppable_postgres
 
 ARGON2_COST_ARGUMENTS = ("memory_cost", "time_cost", "parallelism")
 
@@ -33,8 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def soak_seconds(request: pytest.FixtureRequest) -> float:
     """How long a test marked `soak` may repeat itself: 0 is its short form."""
-    soaks_count = sum("soak" in item.keywords for item in request.session.items)
-    return float(request.config.getoption("--soak-seconds")) / max(1, soaks_count)
+    return soak_seconds_of(request.node)
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +49,13 @@ def postgres() -> Iterator[PostgresCluster]:
         return
     with running_cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def stoppable_postgres() -> Iterator[StoppablePostgres]:
+    """A PostgreSQL that nobody else uses: the tests of one file may stop it and start it."""
+    with running_stoppable_postgres() as server:
+        yield server
 
 
 @pytest.fixture

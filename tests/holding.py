@@ -9,17 +9,36 @@ from pathlib import Path
 _HOLD = """
 import fcntl, sys
 file = open(sys.argv[1], "a")
-fcntl.lockf(file, fcntl.LOCK_EX, 2, 0)
+first, count = map(int, sys.argv[2:])
+fcntl.lockf(file, fcntl.LOCK_EX, count, first)
 print("held", flush=True)
 sys.stdin.read()
 """
 
 
+_PROBE = """
+import fcntl, sys
+file = open(sys.argv[1], "a")
+for byte in 0, 1, 2:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except OSError:
+        print(byte)
+"""
+
+
+def held_locks(path: Path) -> list[int]:
+    """Return which locks another process would have to wait for: 2 tells that somebody serves."""
+    command = [sys.executable, "-c", _PROBE, str(path)]
+    probe = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [int(line) for line in probe.stdout.splitlines()]
+
+
 @contextmanager
-def holding_locks(path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Let another process hold both locks of writers until the block ends."""
+def holding_locks(path: Path, *, first: int = 0, count: int = 2) -> Iterator[subprocess.Popen[str]]:
+    """Let another process hold locks of writers, both unless told, until the block ends."""
     with subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(path)],
+        [sys.executable, "-c", _HOLD, str(path), str(first), str(count)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -50,12 +50,12 @@ BAD_JSON = {
     "unknown key twice": b'{"outputs":["+1.a"],"\\ud800":1,"\\ud800":1}',
     "key twice in metadata": b'{"outputs":["+1.a"],"metadata":{"name":"a","name":"a"}}',
     "key twice in an output": b'{"outputs":[{"amount":1,"amount":1,"secret":"a"}]}',
-    "arrays": b"[" * 100_000,
-    "arrays that end": b"[" * 100_000 + b"]" * 100_000,
-    "objects": b'{"a":' * 100_000,
-    "objects and arrays": b'[{"outputs":' * 50_000,
-    "arrays in the outputs": b'{"outputs":' + b"[" * 100_000,
-    "arrays in the metadata": b'{"outputs":["+1.a"],"metadata":{"name":' + b"[" * 100_000,
+    "arrays": b"[" * 60_000,
+    "arrays that end": b"[" * 30_000 + b"]" * 30_000,
+    "objects": b'{"a":' * 12_000,
+    "objects and arrays": b'[{"outputs":' * 5_000,
+    "arrays in the outputs": b'{"outputs":' + b"[" * 60_000,
+    "arrays in the metadata": b'{"outputs":["+1.a"],"metadata":{"name":' + b"[" * 60_000,
     "XML": b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a>&b;</a>",
     "form": b"outputs=%2B1.a",
     "multipart": b'--x\r\nContent-Disposition: form-data; name="outputs"\r\n\r\n+1.a\r\n--x--\r\n',
@@ -99,4 +99,16 @@ BAD_SHAPES = {
     + b"]" * 500
     + b"}}",
     "nested in an unknown key": b'{"a":' * 500 + b"1" + b"}" * 500,
+}
+
+# So many values that nobody looks whether they are JSON.
+TOO_MANY = {
+    "empty objects": b"[" + b"{}," * 349_000 + b"{}]",
+    "empty arrays": b"[" + b"[]," * 349_000 + b"[]]",
+    "numbers": b"[" + b"1.5," * 250_000 + b"1.5]",
+    "texts": b'{"outputs":[' + b'"ab",' * 200_000 + b'"ab"]}',
+    "texts that nothing parts": b'""' * 500_000,
+    "keys": b"{" + b",".join(b'"k%d":1' % n for n in range(50_000)) + b"}",
+    "arrays that do not end": b"[" * 1_000_000,
+    "objects that do not end": b'{"a":' * 200_000,
 }

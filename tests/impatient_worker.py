@@ -2,10 +2,10 @@
 
 from deeds.gthread_worker.worker import ThreadWorker
 
-RECEIVE_SECONDS_MAX = 1.0
+CLIENT_SECONDS_MAX = 1.0
 
 
 class ImpatientWorker(ThreadWorker):
     """Cuts off a client that needs more than a second for its request."""
 
-    receive_seconds_max = RECEIVE_SECONDS_MAX
+    client_seconds_max = CLIENT_SECONDS_MAX

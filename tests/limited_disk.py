@@ -27,5 +27,5 @@ def create_app() -> Flask:
         for pragma in pragmas.read_text().split(";"):
             connection.connection.driver_connection.execute(pragma).fetchall()
 
-    event.listen(Engine, "engine_connect", execute)
+    event.listen(Engine, "begin", execute)
     return app.create_app()

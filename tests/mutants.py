@@ -1,137 +1,95 @@
 """Breaks the ledger in every small way and tells which breaks no test notices: `make mutants`.
 
-mutmut writes the mutants; each is judged here by a pytest of its own. mutmut's own runner calls
-pytest again in one process, where ours cannot find some tests: it then counts every mutant as
-killed. So nothing but a failed test (exit code 1) counts as killed here, and tests that fail
-without a mutant, or cannot be run, stop everything.
+mutmut writes the mutants; tests/mutant_judge.py judges each in a process of its own. mutmut's own
+runner calls pytest again in one process, where ours cannot find some tests: it then counts every
+mutant as killed. What SQLite's tests do not notice is judged again by those on PostgreSQL.
 """
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from time import monotonic
 
+from tests.mutant_sources import MUTANTS, change_of, make_mutants, module_of, mutant_names, title_of
+from tests.mutant_tests import FILES
 from tests.postgres import running_cluster
 from tests.serving import REPOSITORY
 
-MUTANTS = REPOSITORY / "mutants"
 EXPLAINED = REPOSITORY / "docs" / "mutants.md"
-PROCESSES_COUNT = 2
-RUN_SECONDS_MAX = 180
-FAST = "not postgresql and not processes"
-
-SWAPS = ["swap", "swap_refusals", "hash_schemes", "mint", "check", "peppers", "swap_counts"]
-WRITES = ["swap", "swap_refusals", "mint", "idempotency", "hash_schemes", "peppers", "ledger_model"]
-TESTS = {
-    "deeds.locator": SWAPS,
-    "deeds.raw_output": ["refusal_texts", "raw_output"],
-    "deeds.rules": ["refusal_texts", "rules", "swap_refusals"],
-    "deeds.strong_secret": ["strong_secret"],
-    "deeds.swap_hashing": SWAPS,
-    "storage.group_writer": ["group_writer", "sqlite_trouble", "broken_transactions"],
-    "storage.operations": WRITES,
-    "storage.outputs": [*WRITES, "postgres_conflicts"],
-    "storage.statements": [*WRITES, "scheme_book"],
-}
-
-# What SQLite's tests cannot tell is judged again by those on PostgreSQL.
-POSTGRES_TESTS = ["postgres_conflicts", "idempotency_races", "peppers", "hash_schemes", "swap"]
-ON_POSTGRES = {"storage.operations", "storage.outputs", "storage.statements"}
-
-SURVIVED, KILLED = 0, 1
+STAGES = ("sqlite", "postgresql")
 
 
-def main(only: str = "") -> int:
-    """Judge all mutants whose name begins with `only`; return 1 if one survives unexplained."""
+def main():
+    parser = argparse.ArgumentParser(prog="make mutants")
+    parser.add_argument("only", nargs="*", default=[""], help="what names of mutants begin with")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--each", type=float, default=float("inf"), help="seconds for a mutant")
+    parser.add_argument("--believe", action="store_true", help="what survived once, survives")
+    arguments = parser.parse_args()
+    deadline_s = monotonic() + arguments.seconds
     make_mutants()
-    names = [name for name in mutant_names() if name.startswith(only)]
-    modules = sorted({module_of(name) for name in names})
-    for module in modules:
-        assert judge("", module) == SURVIVED, f"the tests of {module} fail without a mutant"
-    alive = survivors(names, judge)
+    names = [name for name in mutant_names() if name.startswith(tuple(arguments.only))]
+    outcomes = dict.fromkeys(names, "not judged")
+    left = names
     with running_cluster() as cluster:
-        url = cluster.create_database()
-        on_postgres = partial(judge, database_url=url)
-        asked = [name for name in alive if module_of(name) in ON_POSTGRES]
-        for module in sorted({module_of(name) for name in asked}):
-            assert on_postgres("", module) == SURVIVED, f"{module} fails on PostgreSQL"
-        killed = set(asked) - set(survivors(asked, on_postgres))
-    return report(names, [name for name in alive if name not in killed])
+        for stage in STAGES:
+            if not left or monotonic() > deadline_s:
+                break
+            url = cluster.create_database()
+            failed = judge(
+                stage, left, [deadline_s - monotonic(), arguments.each, arguments.believe], url
+            )
+            outcomes |= {name: "killed" if test else "survived" for name, test in failed.items()}
+            left = [name for name, test in failed.items() if not test]
+            if stage != STAGES[-1]:
+                outcomes |= dict.fromkeys(left, "not judged")
+    return report(outcomes)
 
 
-def make_mutants() -> None:
-    """Let mutmut write the mutated copy of the sources, without judging them."""
-    code = (
-        "from mutmut import __main__ as m; m.set_mutant_under_test('mutant_generation'); "
-        "m.Path('mutants').mkdir(exist_ok=True); m.copy_src_dir(); m.copy_also_copy_files(); "
-        "m.setup_source_paths(); m.create_mutants(1)"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=True, capture_output=True)
+def judge(stage, names, limits, database_url):
+    """Return for each mutant which test fails with it, as far as there was time."""
+    print(f"{len(names)} to judge on {stage}", flush=True)
+    failed = {}
+    command = [sys.executable, "-m", "tests.mutant_judge", stage, *map(str, limits)]
+    with subprocess.Popen(
+        [*command, *(f"tests/test_{name}.py" for name in FILES)],
+        cwd=MUTANTS,
+        env=os.environ
+        | {"MUTANT_UNDER_TEST": "", "PYTHONDONTWRITEBYTECODE": "1"}
+        | {"TEST_DATABASE_URL": database_url},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdin.write("\n".join(names))
+        process.stdin.close()
+        for line in process.stdout:
+            name, test = json.loads(line)
+            failed[name] = test
+            if not test:
+                print("\n".join([f"survived: {title_of(name)}", *change_of(name)]), flush=True)
+    if process.returncode:
+        raise SystemExit("the tests cannot be run, or fail without a mutant")
+    return failed
 
 
-def mutant_names() -> list[str]:
-    metas = sorted(MUTANTS.rglob("*.py.meta"))
-    return [name for meta in metas for name in json.loads(meta.read_text())["exit_code_by_key"]]
-
-
-def module_of(name: str) -> str:
-    return name.rpartition(".")[0]
-
-
-def judge(name: str, module: str = "", *, database_url: str = "") -> int:
-    """Run the tests of the mutant's module with the mutant, or with none."""
-    files = POSTGRES_TESTS if database_url else TESTS[module or module_of(name)]
-    chosen = "postgresql or conflicts or races" if database_url else FAST
-    command = [sys.executable, "-m", "pytest", "-x", "-qq", "-p", "no:cacheprovider", "-k", chosen]
-    environment = os.environ | {"MUTANT_UNDER_TEST": name, "PYTHONDONTWRITEBYTECODE": "1"}
-    if database_url:
-        environment["TEST_DATABASE_URL"] = database_url
-    try:
-        ran = subprocess.run(
-            [*command, *(f"tests/test_{file}.py" for file in files)],
-            cwd=MUTANTS,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=RUN_SECONDS_MAX,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return KILLED
-    if ran.returncode not in (SURVIVED, KILLED):
-        raise SystemExit(f"the tests cannot be run with {name or module}:\n{ran.stdout[-2000:]}")
-    return ran.returncode
-
-
-def survivors(names, judge_one):
-    """Return those that no test notices; show how far it is."""
-    with ThreadPoolExecutor(PROCESSES_COUNT) as pool:
-        alive = []
-        for count, (name, code) in enumerate(
-            zip(names, pool.map(judge_one, names), strict=True), start=1
-        ):
-            if code == SURVIVED:
-                alive.append(name)
-                print(f"survived: {name}", flush=True)
-            if count % 10 == 0:
-                print(f"{count} of {len(names)}, {len(alive)} survived", flush=True)
-    return alive
-
-
-def report(names: list[str], alive: list[str]) -> int:
-    """Print the counts, and what is not explained in the document."""
-    explained = EXPLAINED.read_text(encoding="utf-8") if EXPLAINED.exists() else ""
-    total, left = Counter(map(module_of, names)), Counter(map(module_of, alive))
-    for module, count in sorted(total.items()):
-        print(f"{module}: {count} mutants, {count - left[module]} killed, {left[module]} survived")
-    unexplained = [name for name in alive if f"`{name}`" not in explained]
-    for name in unexplained:
-        print(f"not explained in {EXPLAINED.name}: {name}")
+def report(outcomes):
+    """Print the counts and what is not explained in the document; return 1 if there is any."""
+    explained = " ".join(EXPLAINED.read_text(encoding="utf-8").split())
+    counts = {module: Counter() for module in map(module_of, outcomes)}
+    unexplained = []
+    for name, outcome in outcomes.items():
+        counts[module_of(name)].update(["mutants", outcome])
+        if outcome != "killed" and f"`{title_of(name)}`" not in explained:
+            unexplained.append(f"{outcome}, not explained in {EXPLAINED.name}: `{title_of(name)}`")
+    for module, count in counts.items():
+        print(f"{module}: {', '.join(f'{number} {what}' for what, number in count.items())}")
+    print("\n".join(unexplained))
     return 1 if unexplained else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -43,10 +43,20 @@ class Service:
 
     def get_status(self, path: str) -> int:
         """Return the status that a GET of `path` is answered with, over a new connection."""
+        return self._get(path)[0]
+
+    def get_text(self, path: str) -> str:
+        """Return the body of a good answer to a GET of `path`, over a new connection."""
+        status, text = self._get(path)
+        assert status == 200, text
+        return text
+
+    def _get(self, path: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("GET", path)
-            return connection.getresponse().status
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
         finally:
             connection.close()
 

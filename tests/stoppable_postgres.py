@@ -50,7 +50,7 @@ def _is_alive(pid: int) -> bool:
 
 
 @contextmanager
-def stoppable_postgres() -> Iterator[StoppablePostgres]:
+def running_stoppable_postgres() -> Iterator[StoppablePostgres]:
     """Run a server until the block ends."""
     with running_server() as server:
         yield StoppablePostgres(server)

@@ -3,6 +3,8 @@
 import psycopg
 import pytest
 
+from deeds.errors import LedgerUnavailableError
+from storage.transactions import Transactions
 from tests.hooks import AtWrite, hooked, is_writer
 from tests.requests import check, mint, refusal, swap
 from tests.waiting import wait_until
@@ -58,6 +60,21 @@ def test_a_swap_cut_off_before_a_statement_is_made_once_all_the_same(
     assert cut.statements_count == number + 1 + STATEMENTS_COUNT
     assert answer.status_code == 200
     assert ledger.live(item) == [4, 4, 4]
+
+
+def test_a_connection_is_replaced_once_and_then_the_database_is_away(ledger, cut_off):
+    reasons = []
+    transactions = Transactions(ledger.engine, reasons.append)
+
+    def break_off(connection):
+        cut_off(connection)
+        connection.exec_driver_sql("SELECT 1")
+
+    for ask in (transactions.read, transactions.write):
+        with pytest.raises(LedgerUnavailableError):
+            ask(break_off)
+
+    assert reasons == ["disconnect"] * 2
 
 
 def test_a_commit_that_never_arrived_is_in_doubt_and_the_key_brings_certainty(

@@ -6,7 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import event, text
 
+import storage.engine
+from deeds.errors import OverloadedError
 from storage.engine import POOL_SIZE, make_engine, parse_database_url
+from storage.transactions import Transactions, ignore_retry
 
 WAIT_S = 20
 
@@ -46,6 +49,24 @@ def test_a_quiet_time_after_a_burst_uses_one_connection(engine):
 
     assert len(quiet) == 1
     assert quiet < burst
+
+
+def test_who_waits_too_long_for_a_connection_is_told_of_an_overload(postgres_url, monkeypatch):
+    monkeypatch.setattr(storage.engine, "POOL_SIZE", 1)
+    monkeypatch.setattr(storage.engine, "POOL_TIMEOUT_S", 0.05)
+    engine = make_engine(parse_database_url(postgres_url))
+    transactions = Transactions(engine, ignore_retry)
+    said = []
+
+    with engine.connect():
+        for ask in (transactions.read, transactions.write):
+            with pytest.raises(OverloadedError) as refused:
+                ask(backend_of)
+            said.append(refused.value.detail)
+
+    assert said == ["too many requests are waiting for the database"] * 2
+    assert transactions.read(backend_of) == transactions.write(backend_of)
+    transactions.close()
 
 
 def backend_of(connection):

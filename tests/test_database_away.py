@@ -7,22 +7,15 @@ from deeds.records import Argon2Cost
 from deeds.settings import Settings
 from tests.hooks import Counter, hooked
 from tests.requests import mint, post, refusal
-from tests.stoppable_postgres import stoppable_postgres
 from tests.watched import moved
 
 # What a request may try: the connection that it had, and a new one.
 CONNECTS_MAX = 2
 
 
-@pytest.fixture(scope="module")
-def server():
-    with stoppable_postgres() as server:
-        yield server
-
-
 @pytest.fixture
-def client(server, open_app):
-    url = server.cluster.create_migrated_database()
+def client(stoppable_postgres, open_app):
+    url = stoppable_postgres.cluster.create_migrated_database()
     return open_app(Settings(url, ordinary_cost=Argon2Cost(8, 1, 1))).test_client()
 
 
@@ -41,13 +34,13 @@ def requests(client, item, new):
     }
 
 
-def test_every_request_is_answered_503_while_the_database_is_away(server, client):
+def test_every_request_is_answered_503_while_the_database_is_away(stoppable_postgres, client):
     item = mint(client, "+5.0")
-    server.stop()
+    stoppable_postgres.stop()
     connects = Counter()
     with hooked("do_connect", connects):
         answers = {name: send() for name, send in requests(client, item, 1).items()}
-    server.start()
+    stoppable_postgres.start()
 
     for name, answer in answers.items():
         assert refusal(answer) == (503, "ledger_unavailable", None), name
@@ -56,11 +49,11 @@ def test_every_request_is_answered_503_while_the_database_is_away(server, client
     assert connects.count <= CONNECTS_MAX * len(answers)
 
 
-def test_the_service_goes_on_once_the_database_is_back(server, client):
+def test_the_service_goes_on_once_the_database_is_back(stoppable_postgres, client):
     item = mint(client, "+5.0")
-    server.stop()
+    stoppable_postgres.stop()
     away = [send().status_code for send in requests(client, item, 1).values()]
-    server.start()
+    stoppable_postgres.start()
 
     back = [send().status_code for send in requests(client, item, 1).values()]
 
@@ -68,19 +61,19 @@ def test_the_service_goes_on_once_the_database_is_back(server, client):
     assert back == [200] * len(back)
 
 
-def test_a_restart_of_the_database_between_two_requests_is_not_noticed(server, client):
+def test_a_restart_of_the_database_between_two_requests_is_not_noticed(stoppable_postgres, client):
     item = mint(client, "+5.0")
 
     for name, send in requests(client, item, 1).items():
-        server.restart()
+        stoppable_postgres.restart()
         assert send().status_code == 200, name
 
 
-def test_a_service_is_alive_but_not_ready_while_the_database_is_away(server, client):
-    server.stop()
+def test_a_service_is_alive_but_not_ready_while_the_database_is_away(stoppable_postgres, client):
+    stoppable_postgres.stop()
     away = client.get("/readyz")
     alive = client.get("/healthz")
-    server.start()
+    stoppable_postgres.start()
     back = client.get("/readyz")
 
     assert refusal(away) == (503, "ledger_unavailable", None)
@@ -88,12 +81,12 @@ def test_a_service_is_alive_but_not_ready_while_the_database_is_away(server, cli
     assert (alive.status_code, back.status_code) == (200, 200)
 
 
-def test_connections_that_are_replaced_are_counted(server, open_app):
-    url = server.cluster.create_migrated_database()
+def test_connections_that_are_replaced_are_counted(stoppable_postgres, open_app):
+    url = stoppable_postgres.cluster.create_migrated_database()
     settings = Settings(url, Argon2Cost(8, 1, 1), metrics=MetricsPlace(is_on=True))
     client = open_app(settings).test_client()
     mint(client, "+5.0")
-    server.restart()
+    stoppable_postgres.restart()
     mint(client, "+5.0")
 
     assert moved(client.get("/metrics").text, "deeds_database_retries") == {

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.mutating import ANY_CHARACTER, near_bytes
 from tests.requests import mint
 
+pytestmark = pytest.mark.soak(share=0.3)
+
 # One service serves all examples of a test.
 MANY = examples(
     max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -5,6 +5,7 @@ The contract's words are written down a second time here, in another way, and bo
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from deeds.limits import AMOUNT_MAX
 from deeds.raw_output import parse_mint_output, parse_raw_output
 from deeds.values import NewOutput, RawOutput
 from tests.mutating import ANY_TEXT, near_texts
+
+pytestmark = pytest.mark.soak(share=0.5)
 
 MANY = examples(max_examples=400, deadline=None)
 

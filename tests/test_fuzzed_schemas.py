@@ -24,6 +24,8 @@ from schemas.swap import SwapRequestSchema, SwapResponseSchema
 from tests.mutating import ANY_JSON, near_json
 from tests.sources import module_paths
 
+pytestmark = pytest.mark.soak(share=0.1)
+
 MANY = examples(max_examples=80, deadline=None)
 ARRAY_LENGTH_MAX = 4
 
@@ -205,5 +207,6 @@ def test_a_problem_tells_all_of_it(problem, index, detail):
     assert read_back(ProblemSchema(), body) == body
 
 
+@pytest.mark.soak(share=0)
 def test_the_answer_to_a_swap_is_always_the_same():
     assert read_back(SwapResponseSchema(), {}) == {"success": True}

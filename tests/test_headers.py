@@ -10,7 +10,7 @@ from tests.ways_to_fail import WAYS, Ground, whole
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
 
 # What fills the variable part of a route.
-VALUES = {"item_id": "deed_x", "name": "docs.css"}
+VALUES = {"<item_id>": "deed_x", "<name>": "docs.css", "<version>/<path:name>": "x/deeds.css"}
 
 SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 POLICY = "default-src 'none'; frame-ancestors 'none'"
@@ -22,6 +22,14 @@ CORS = {
 PREFLIGHT = {
     "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key, X-Request-ID",
     "Access-Control-Max-Age": "86400",
+}
+HTML = "text/html; charset=utf-8"
+COMPRESSED = ("text/html", "text/css", "text/javascript")
+
+# Of the pages in deeds/web.
+PAGE = {
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
 }
 KEPT = {
     "no-cache": {"ETag", "Date"},
@@ -41,8 +49,8 @@ def paths(app):
     """Return one path of each route, and some of none."""
     routes = {str(rule.rule) for rule in app.url_map.iter_rules()}
     for name, value in VALUES.items():
-        routes = {route.replace(f"<{name}>", value) for route in routes}
-    return sorted({*routes, "/", "/nothing", "/v1/nothing", "/docs/nothing", "/v1/item/"})
+        routes = {route.replace(name, value) for route in routes}
+    return sorted({*routes, "/nothing", "/v1/nothing", "/docs/nothing", "/v1/item/"})
 
 
 def assert_safe(headers):
@@ -51,7 +59,7 @@ def assert_safe(headers):
     assert {name: rest.pop(name, None) for name in SAFE} == SAFE
     assert re.fullmatch("[0-9a-f]{32}|id-1", rest.pop("X-Request-ID"))
     policy = rest.pop("Content-Security-Policy")
-    if rest.get("Content-Type") == "text/html; charset=utf-8":
+    if rest.get("Content-Type") == HTML:
         assert policy.startswith(CLOSED)
         assert "unsafe" not in policy
     else:
@@ -75,8 +83,13 @@ def assert_whole(answer, method, path):
     if answer.status_code == 405:
         expected |= {"Allow"}
     if answer.status_code >= 400:
-        assert rest["Content-Type"] == "application/problem+json"
+        is_page = path.startswith("/item/") and answer.status_code == 404
+        assert rest["Content-Type"] == (HTML if is_page else "application/problem+json")
         assert rest["Cache-Control"] == "no-store"
+    if rest.get("Content-Type") == HTML and path not in ("/docs", "/docs/", "/problems"):
+        assert {name: rest.pop(name, None) for name in PAGE} == PAGE
+    if rest.get("Content-Type", "").startswith(COMPRESSED):
+        assert rest.pop("Vary") == "Accept-Encoding"
     assert rest.keys() == expected, f"{method} {path}"
 
 

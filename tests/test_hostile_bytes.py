@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from tests.hostile import BAD_JSON, BAD_SHAPES, GOOD
+from tests.hostile import BAD_JSON, BAD_SHAPES, GOOD, TOO_MANY
 from tests.requests import mint
 
 PATHS = ["/v1/mint", "/v1/swap", "/v1/check"]
@@ -56,6 +56,16 @@ def test_json_that_is_no_request_is_refused(client, body):
 
         assert_refused(answer)
         assert answer.get_json()["code"] == "invalid_request"
+
+
+@pytest.mark.parametrize("body", TOO_MANY.values(), ids=TOO_MANY)
+def test_more_values_than_a_request_can_have_are_refused(client, body):
+    for path in PATHS:
+        answer = send(client, path, body)
+
+        assert_refused(answer)
+        assert answer.get_json()["code"] == "invalid_request"
+        assert answer.get_json()["detail"] == "the body: has more values than a request can have"
 
 
 @pytest.mark.parametrize(

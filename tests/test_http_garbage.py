@@ -57,6 +57,10 @@ REFUSED_BY_THE_PARSER = {
     "header first line folded": (400, b"GET / HTTP/1.1\r\n X: " + MARK + b"\r\n\r\n"),
     "header of 64 kB": (431, b"GET / HTTP/1.1\r\nX: " + MARK * 6000 + b"\r\n" + CLOSE + b"\r\n"),
     "headers endless": (431, b"GET / HTTP/1.1\r\n" + (b"X: " + MARK + b"\r\n") * 60_000),
+    "headers of 40 kB": (
+        431,
+        b"GET / HTTP/1.1\r\n" + (b"X: " + MARK * 500 + b"\r\n") * 7 + b"\r\n",
+    ),
     "200 headers": (431, b"GET / HTTP/1.1\r\n" + (b"X: " + MARK + b"\r\n") * 200 + b"\r\n"),
     "Host twice": (400, b"GET / HTTP/1.1\r\n" + HOST + b"Host: " + MARK + b"\r\n\r\n"),
     "Content-Type twice": (400, MINT + b"Content-Type: " + MARK + b"\r\n\r\n"),
@@ -209,6 +213,12 @@ def test_a_good_request_after_a_refused_one_is_not_answered(service: Service) ->
     answer = service.send_bytes(MARK + b"\r\n\r\n" + good)
 
     assert problem_of(answer)["status"] == 400
+
+
+def test_a_head_may_have_30_kb(service: Service) -> None:
+    head = b"GET /v1/info HTTP/1.1\r\n" + (b"X: " + b"a" * 6000 + b"\r\n") * 5 + CLOSE + b"\r\n"
+
+    assert service.send_bytes(head).startswith(b"HTTP/1.1 200 ")
 
 
 def test_one_empty_line_before_a_request_is_skipped(service: Service) -> None:

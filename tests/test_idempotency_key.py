@@ -23,6 +23,7 @@ KEYS = {
     "longest quoted": (f'"{"k" * 255}"', "k" * 255),
     "uuid": (UUID, UUID),
     "signs": ("!~", "!~"),
+    "letters at its ends": ("XabcX", "XabcX"),
 }
 
 REFUSED = {
@@ -39,6 +40,8 @@ REFUSED = {
     "line end": "a\nb",
     "NUL": "a\0b",
     "tab within": "a\tb",
+    "space of another kind": "\xa0abc",
+    "line end at the end": "abc\n",
 }
 
 RANDOM = {

@@ -5,10 +5,16 @@ from threading import Barrier
 
 import pytest
 
+import deeds.hashing
+from storage.engine import WRITES
+from storage.tables import item_schemes, items, operations, outputs
+from tests.evaluations import Evaluations
+from tests.hooks import hooked, is_writer
 from tests.requests import mint, post, refusal
 
 ROUNDS = 25
 CLIENTS_COUNT = 3
+KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 
 
 @pytest.fixture(params=["one process", "several processes"])
@@ -71,3 +77,37 @@ def test_other_requests_at_once_with_one_key_leave_one_winner(clients, ledger):
             CLIENTS_COUNT - 1
         )
     assert ledger.operations() == [("mint", 0, 1)] * ROUNDS
+
+
+def test_a_key_whose_record_is_gone_again_is_a_503(settings, open_app, ledger, monkeypatch):
+    """It was there when the mint was to be recorded, and then the ledger was put back."""
+    client, other = (open_app(settings).test_client() for _ in range(2))
+    evaluations = Evaluations(deeds.hashing.hash_secret_raw)
+    monkeypatch.setattr(deeds.hashing, "hash_secret_raw", evaluations)
+
+    def meanwhile():
+        evaluations.before = lambda: None
+        mint(other, "+5.a", key=KEY)
+
+    def put_back(connection):
+        if is_writer(connection):
+            undone.append(connection)
+
+    def before_look(_connection, _cursor, statement, *_):
+        if undone and "FROM operations" in statement:
+            undone.clear()
+            delete_all(ledger.engine)
+
+    undone = []
+    evaluations.before = meanwhile
+    with hooked("rollback", put_back), hooked("before_cursor_execute", before_look):
+        answer = post(client, "/v1/mint", {"outputs": ["+5.a"]}, KEY)
+
+    assert refusal(answer) == (503, "ledger_unavailable", None)
+    assert answer.get_json()["detail"] == "the ledger has lost the record of this Idempotency-Key"
+
+
+def delete_all(engine):
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        for table in (outputs, item_schemes, items, operations):
+            connection.execute(table.delete())

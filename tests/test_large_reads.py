@@ -26,7 +26,7 @@ def limit_variables(connection):
 @pytest.fixture
 def repository(database_url):
     repository = Repository(make_engine(parse_database_url(database_url)))
-    with hooked("engine_connect", limit_variables):
+    with hooked("begin", limit_variables):
         yield repository
     repository.close()
 

@@ -12,6 +12,7 @@ import pytest
 from tests.making import BUILD_SECONDS_MAX, Compiler, Environment
 from tests.serving import start_gunicorn
 from tests.waiting import wait_until
+from tests.watched import said_at_stop
 
 Make = Callable[[Environment], "subprocess.CompletedProcess[str]"]
 
@@ -141,7 +142,7 @@ def test_the_service_does_not_start_on_a_build_for_another_cpu(
         code = process.wait(timeout=30)
 
     assert code == 1
-    assert log.read_text().splitlines()[-1] == (
+    assert said_at_stop(log.read_text()) == (
         "deeds cannot start: argon2-cffi-bindings does not work on this CPU; "
         "`make native` builds it for this one"
     )

@@ -16,8 +16,8 @@ RSS_GROWTH_MB_MAX = 20.0
 CHUNK = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
 
 
-def with_length(size):
-    return HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % size + b"[" * size
+def with_length(body):
+    return HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def in_chunks(size):
@@ -29,12 +29,25 @@ def lying(size):
     return HEAD + b"Content-Length: 1000000000000\r\n\r\n" + b" " * size
 
 
-# Each is sent as often as makes a quarter of all. What is not larger than the limit is read whole.
+def as_often_as_fits(begin, value, end):
+    return begin + value * ((BODY_BYTES_MAX - len(begin) - len(end)) // len(value)) + end
+
+
+# Each is sent as often as makes its share of all. What is not larger than the limit is read whole.
 BODIES = {
-    "no JSON": (with_length(BODY_BYTES_MAX), 400),
-    "too large": (with_length(2 * BODY_BYTES_MAX), 413),
-    "too large in chunks": (in_chunks(2 * BODY_BYTES_MAX), 413),
-    "a length far above what is sent": (lying(BODY_BYTES_MAX), 413),
+    "of the wrong length": {
+        "no JSON": (with_length(b" " * BODY_BYTES_MAX), 400),
+        "too large": (with_length(b"[" * 2 * BODY_BYTES_MAX), 413),
+        "too large in chunks": (in_chunks(2 * BODY_BYTES_MAX), 413),
+        "a length far above what is sent": (lying(BODY_BYTES_MAX), 413),
+    },
+    # Parsed, these would take up to 25 times their bytes: 349,000 objects, 131,000 pairs.
+    "of many values": {
+        "empty objects": (with_length(as_often_as_fits(b"[{}", b",{}", b"]")), 400),
+        "pairs": (with_length(as_often_as_fits(b'{"a":[1', b',{"a":1}', b"]}")), 400),
+        "texts": (with_length(as_often_as_fits(b'{"outputs":["ab"', b',"ab"', b"]}")), 400),
+        "one text": (with_length(as_often_as_fits(b'{"inputs":"', b"a", b'"}')), 400),
+    },
 }
 
 
@@ -44,11 +57,12 @@ def service(tmp_path_factory):
         yield service
 
 
-def test_200_mb_of_refused_bodies_leave_no_memory_behind(service):
+@pytest.mark.parametrize("bodies", BODIES.values(), ids=BODIES)
+def test_200_mb_of_refused_bodies_leave_no_memory_behind(service, bodies):
     requests = [
         (data, status)
-        for data, status in BODIES.values()
-        for _ in range(SENT_MB * 10**6 // len(BODIES) // len(data) + 1)
+        for data, status in bodies.values()
+        for _ in range(SENT_MB * 10**6 // len(bodies) // len(data) + 1)
     ]
     assert sum(len(data) for data, _ in requests) >= SENT_MB * 10**6
 
@@ -56,7 +70,7 @@ def test_200_mb_of_refused_bodies_leave_no_memory_behind(service):
         return int(service.send_bytes(data, timeout_s=60).split(b" ")[1])
 
     # Each thread of the service keeps what its first large request took.
-    warm_up = [data for data, _ in BODIES.values()] * CLIENTS_COUNT
+    warm_up = [data for data, _ in bodies.values()] * CLIENTS_COUNT
     with ThreadPoolExecutor(CLIENTS_COUNT) as clients:
         list(clients.map(status_of, warm_up))
         before_mb = max(children_rss_mb(service.process.pid))

@@ -1,5 +1,6 @@
 """POST /v1/mint (contract 4.1)."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -190,6 +191,17 @@ def test_a_mint_has_1_to_256_outputs(client, ledger, count, status):
 
     assert answer.status_code == status
     assert ledger.operations() == ([("mint", 0, count)] if status == 200 else [])
+
+
+def test_the_most_outputs_may_be_written_at_any_length(client):
+    """Values are counted before they are parsed, in a body of more than 64 KiB."""
+    outputs = [{"amount": 1, "secret": f"secret-{number}"} for number in range(256)]
+    body = json.dumps({"outputs": outputs, "metadata": {"name": "N", "image": "ar:x"}}, indent=99)
+    assert len(body) > 65_536
+
+    answer = client.post("/v1/mint", data=body, content_type="application/json")
+
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(("count", "status"), [(2, 200), (3, 400)])

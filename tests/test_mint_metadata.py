@@ -1,5 +1,7 @@
 """The metadata of a mint and what the registry makes of it (contract 2.3, 2.4 and part 2)."""
 
+import json
+
 import pytest
 
 from tests.requests import post, refusal
@@ -13,6 +15,13 @@ def read_metadata(client, metadata):
     answer = post(client, "/v1/mint", {"outputs": ["+1.a"], "metadata": metadata})
     assert answer.status_code == 200, answer.text
     return client.get(f"/v1/item/{answer.get_json()['itemId']}").get_json()["metadata"]
+
+
+def test_a_text_may_hold_any_number_of_signs_that_part_values(client):
+    """Values are counted before they are parsed, those signs within strings are not."""
+    text = '\\"{},[],"' * 60_000
+
+    assert json.loads(read_metadata(client, {"name": text})) == {"name": text}
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,13 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections import Counter
 
 import pytest
 
 from tests.fuzz_checks import TALLY
+from tests.reporting import add_line
 from tests.serving import REPOSITORY
 
 # Requests that are made up for each operation, and walks along the links. Some 700 requests in all.
@@ -38,32 +41,64 @@ MET = {
     "readInfo 200",
 }
 
+# Some requests are refused and others are not, however fast they come.
+LIMITS = "failures=3/second;mint=60/minute;item=20/minute"
+LIMITED_EXAMPLES = 20
+REFUSED = {
+    "mint 429 too_many_requests",
+    "swap 429 too_many_failures",
+    "check 429 too_many_failures",
+    "readItem 429 too_many_requests",
+}
+
 
 @pytest.fixture
-def database_url(sqlite_url):
-    """One kind of database will do here."""
-    return sqlite_url
+def start(gunicorn_service, database_url):
+    """A function that starts a service with these limits."""
+
+    def start(limits):
+        return gunicorn_service(
+            DATABASE_URL=database_url,
+            DEEDS_ARGON2="m=8,t=1,p=1",
+            DEEDS_RATE_LIMITS=limits,
+            WEB_CONCURRENCY="1",
+        )
+
+    return start
 
 
 @pytest.fixture
-def budget(request):
-    """The options that bound a run: by number, or by the seconds of `make soak`."""
-    seconds = int(request.config.getoption("--soak-seconds", default=0))
-    return ["--max-time", str(seconds)] if seconds else ["--max-examples", str(EXAMPLES)]
+def fuzz(request, tmp_path, soak_seconds):
+    """A function that lets Schemathesis loose on a service, once or for as long as the soak has.
+
+    It returns how often each operation was answered what.
+    """
+
+    def fuzz(service, examples_count):
+        deadline = time.monotonic() + soak_seconds
+        tally = Counter()
+        while not tally or time.monotonic() < deadline:
+            tally += run_schemathesis(service, tmp_path, examples_count)
+        assert service.get_status("/v1/info") == 200
+        assert "defect" not in service.log_text()
+        add_line(request.node, f"{sum(tally.values())} requests, no failure")
+        return tally
+
+    return fuzz
 
 
-def run_schemathesis(service, directory, budget):
-    """Run it; return its report and how often each operation was answered what."""
+def run_schemathesis(service, directory, examples_count):
+    """Run all its phases once, which must find nothing; return how often what was answered."""
     tally, report = directory / "tally.json", directory / "report.json"
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
         # tests/fuzz_checks.py has a sharper one.
         *("--exclude-checks", "positive_data_acceptance"),
         *("--phases", "examples,coverage,fuzzing,stateful"),
+        *("--max-examples", str(examples_count)),
         *("--continue-on-failure", "--no-color", "--warnings", "off"),
         *("--generation-database", "none"),
         *("--report", "json", "--report-json-path", str(report)),
-        *budget,
     ]
     ours = {
         "PYTHONPATH": str(REPOSITORY),
@@ -74,23 +109,27 @@ def run_schemathesis(service, directory, budget):
         command, cwd=directory, env=os.environ | ours, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    return json.loads(report.read_text()), json.loads(tally.read_text())
+    found = json.loads(report.read_text())
+    assert found["stop_reason"] == "completed"
+    assert {phase["status"] for phase in found["phases"].values()} == {"success"}
+    return Counter(json.loads(tally.read_text()))
 
 
-def test_the_running_service_is_what_its_document_says(
-    gunicorn_service, database_url, ledger, tmp_path, budget
-):
-    service = gunicorn_service(
-        DATABASE_URL=database_url,
-        DEEDS_ARGON2="m=8,t=1,p=1",
-        DEEDS_RATE_LIMITS="failures=off",  # Most of what is made up fails, on purpose.
-        WEB_CONCURRENCY="1",
-    )
+@pytest.mark.soak(share=4)
+def test_the_running_service_is_what_its_document_says(start, fuzz, ledger):
+    service = start("failures=off")  # Most of what is made up fails, on purpose.
 
-    report, tally = run_schemathesis(service, tmp_path, budget)
+    tally = fuzz(service, EXAMPLES)
 
-    assert report["stop_reason"] in {"completed", "max_time"}
-    assert {phase["status"] for phase in report["phases"].values()} == {"success"}
     assert MET - tally.keys() == set()
-    assert service.get_status("/v1/info") == 200
-    assert "defect" not in service.log_text()
+    assert REFUSED & tally.keys() == set()
+
+
+@pytest.mark.soak(share=2)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_service_that_refuses_clients_is_what_its_document_says(start, fuzz, ledger):
+    service = start(LIMITS)
+
+    tally = fuzz(service, LIMITED_EXAMPLES)
+
+    assert REFUSED - tally.keys() == set()

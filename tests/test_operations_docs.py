@@ -12,7 +12,7 @@ from deeds.metrics_place import MetricsPlace
 from deeds.records import Argon2Cost
 from deeds.settings import Settings
 from tests.requests import mint
-from tests.sources import read_text
+from tests.sources import module_paths, read_text, section, table_rows
 from tests.watched import read_metrics
 
 DOCUMENT = "docs/operations/watching.md"
@@ -21,6 +21,8 @@ DASHBOARD = "docs/operations/dashboard.json"
 
 # A metric, and what a label must be: deeds_refusals_total{code=~"a|b"}.
 NAME = re.compile(r"\bdeeds_[a-z_]+\b")
+# An event of ours by structlog or by a logger, and the names of others' lines.
+EVENT = re.compile(r'''extra={"event": "(\w+)"|\blog\.\w+\(\s*"(\w+)"[,)]|"(server|library)"''')
 MATCHER = re.compile(r'(code|route|lane|kind|outcome|reason)=~?"([^"$]*)"')
 
 
@@ -83,6 +85,17 @@ def test_the_document_lists_every_metric_and_no_other(told):
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}
 
     assert set(NAME.findall(read_text(DOCUMENT))) == families
+
+
+def test_the_document_lists_every_event_of_the_log_and_no_other():
+    sources = "".join(read_text(path) for path in ["app.py", *module_paths()])
+    named = {name for names in EVENT.findall(sources) for name in names if name}
+
+    rows = table_rows(section(DOCUMENT, "The log"))
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+
+    assert len(named) > 10
+    assert listed == named
 
 
 def test_the_dashboard_has_each_panel_once_and_asks_the_source_that_is_chosen():

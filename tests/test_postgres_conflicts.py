@@ -6,10 +6,13 @@ import psycopg
 import pytest
 
 import storage.engine
-from storage.transactions import TRIES_MAX
+from deeds.errors import LedgerUnavailableError
+from storage.transactions import TRIES_MAX, Transactions
 from tests.hooks import hooked
+from tests.racing import client_of_port
 from tests.requests import check, mint, post, refusal, swap
 from tests.waiting import wait_until
+from tests.watched import moved
 
 UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
@@ -27,6 +30,9 @@ FAILING = """
     CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON operations
     {deferred} FOR EACH ROW WHEN (NEW.kind = 'swap') EXECUTE FUNCTION fail();
 """
+
+
+CONFLICT = "DO $$ BEGIN RAISE EXCEPTION 'made for a test' USING ERRCODE = '40001'; END $$"
 
 
 @pytest.fixture
@@ -66,26 +72,51 @@ def lock(other, row):
     other.execute("UPDATE outputs SET amount = amount WHERE item_id = %s AND digest = %s", row)
 
 
-def test_a_swap_that_a_deadlock_ends_is_tried_again(client, ledger, other, thread):
-    item = mint(client, "+5.a", "+7.b")
-    first, second = other.execute("SELECT item_id, digest FROM outputs ORDER BY 1, 2").fetchall()
-    # PostgreSQL ends whoever looks for a deadlock first: the service, not we.
-    other.execute("SET deadlock_timeout = '1min'")
-    states = SqlStates()
+@pytest.fixture
+def deadlock(other, thread):
+    """A function that sends a swap of the only two outputs into a deadlock; returns the answer."""
 
-    with hooked("handle_error", states):
+    def send_into_it(send, *arguments):
+        first, second = other.execute("SELECT item_id, digest FROM outputs ORDER BY 1, 2")
+        # PostgreSQL ends whoever looks for a deadlock first: the service, not we.
+        other.execute("SET deadlock_timeout = '1min'")
         other.execute("BEGIN")
         lock(other, second)
-        inputs, outputs = [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"]
-        swapping = thread.submit(swap, client, inputs, outputs)
+        swapping = thread.submit(send, *arguments)
         wait_until(lambda: somebody_waits_for_a_lock(other))
         lock(other, first)
         other.execute("ROLLBACK")
-        answer = swapping.result(WAIT_S)
+        return swapping.result(WAIT_S)
+
+    return send_into_it
+
+
+def test_a_swap_that_a_deadlock_ends_is_tried_again(client, ledger, deadlock):
+    item = mint(client, "+5.a", "+7.b")
+    states = SqlStates()
+
+    with hooked("handle_error", states):
+        answer = deadlock(swap, client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"])
 
     assert states.met == ["40P01"]
     assert answer.status_code == 200
     assert ledger.live(item) == [12]
+
+
+def test_a_real_service_counts_the_conflicts_that_it_tried_again(
+    gunicorn_service, database_url, deadlock
+):
+    service = gunicorn_service(DATABASE_URL=database_url, DEEDS_METRICS="on")
+    with client_of_port(service.port) as send:
+        item = send("/v1/mint", {"outputs": ["+5.a", "+7.b"]})[1]["itemId"]
+        spent, created = [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"]
+
+        answer = deadlock(send, "/v1/swap", {"inputs": spent, "outputs": created})
+
+    assert answer == (200, {"success": True})
+    assert moved(service.get_text("/metrics"), "deeds_database_retries") == {
+        "deeds_database_retries_total{reason=conflict}": 1
+    }
 
 
 @pytest.mark.parametrize(
@@ -115,6 +146,19 @@ def test_a_serialization_failure_is_tried_again_up_to_a_bound(
         assert ledger.rows() == before
     else:
         assert check(client, f"+5.{item}.a", f"+5.{item}.b") == ["spent", "unspent"]
+
+
+def test_each_try_after_the_first_is_told_with_its_reason(ledger):
+    def conflict(connection):
+        connection.exec_driver_sql(CONFLICT)
+
+    reasons = []
+    transactions = Transactions(ledger.engine, reasons.append)
+
+    with pytest.raises(LedgerUnavailableError):
+        transactions.write(conflict)
+
+    assert reasons == ["conflict"] * (TRIES_MAX - 1)
 
 
 def test_an_output_that_somebody_keeps_locked_is_a_503(

@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+import deeds.hashing
 from deeds.records import Argon2Cost
+from deeds.service import TRIES_MAX
 from deeds.strong_secret import make_strong_secret
 from storage import repository
+from tests.evaluations import Evaluations
+from tests.hooks import hooked
 from tests.requests import check, mint, post, refusal, swap
 from tests.statement_log import logged_statements
 
@@ -120,3 +124,48 @@ def test_the_first_strong_secret_of_an_item_is_found_by_every_process(settings, 
     answer = swap(first, [f"+5.{item_id}.{strong}"], [f"+5.{item_id}.c"])
 
     assert answer.status_code == 200
+
+
+def test_a_memory_that_is_out_of_date_costs_one_more_try(clients, item_id):
+    first, _ = clients
+
+    with logged_statements() as log:
+        answer = swap(first, [f"+4.{item_id}.older"], [f"+4.{item_id}.d"])
+
+    assert answer.status_code == 200
+    assert log.names.count("INSERT operations") == 2
+
+
+def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(
+    settings, open_app, ledger, monkeypatch
+):
+    evaluations = Evaluations(deeds.hashing.hash_secret_raw)
+    monkeypatch.setattr(deeds.hashing, "hash_secret_raw", evaluations)
+    client, *others = (
+        open_app(replace(settings, ordinary_cost=Argon2Cost(16 + number, 1, 1))).test_client()
+        for number in range(TRIES_MAX + 1)
+    )
+    item = mint(client, "+5.a", "+7.0")
+    moves = iter(enumerate(others))
+
+    def after_reading_schemes(_connection, _cursor, statement, *_):
+        if "FROM items" in statement and len(moved) == len(tries):
+            tries.append(statement)
+            evaluations.before = meanwhile
+
+    def meanwhile():
+        evaluations.before = lambda: None
+        number, other = next(moves)
+        moved.append(swap(other, [f"+7.{item}.{number}"], [f"+7.{item}.{number + 1}"]))
+
+    tries, moved = [], []
+    with hooked("after_cursor_execute", after_reading_schemes):
+        refused = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+
+    assert [answer.status_code for answer in moved] == [200] * TRIES_MAX
+    assert refusal(refused) == (503, "overloaded", None)
+    assert refused.get_json()["detail"] == (
+        "the hash schemes of an item change faster than it can be read"
+    )
+    assert ledger.live(item) == [5, 7]
+    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200

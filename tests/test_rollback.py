@@ -1,5 +1,6 @@
 """An older copy of the ledger, in which spent secrets are live again, is not served by accident."""
 
+import shutil
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from storage.mark_file import MarkFile
 from tests.commanding import invoke
 from tests.copying import copy_ledger, ledger_url  # noqa: F401  (fixtures)
 from tests.requests import check, mint, swap
+from tests.statement_log import logged_statements
 
 ADVICE = "; put the right one there, or run: flask --app app deeds accept-rollback"
 
@@ -84,11 +86,14 @@ def test_an_empty_ledger_in_place_of_a_used_one_is_not_served(
     rolled_back, serve, request, sqlite_template, tmp_path
 ):
     if rolled_back[2].startswith("sqlite"):
-        empty = f"sqlite:///{tmp_path / 'fresh.sqlite3'}"
+        empty = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'fresh.sqlite3')}"
     else:
         empty = request.getfixturevalue("fresh_postgres_url")()
 
-    assert refused(serve, empty).startswith("the ledger ends at operation 0, but operation 3 ")
+    assert refused(serve, empty) == (
+        "the ledger is empty, but operation 3 was made: this is a new ledger, in which nobody owns "
+        "anything, and the one that was used is elsewhere"
+    )
 
 
 def test_an_older_copy_that_went_on_elsewhere_is_not_served(rolled_back, serve, mark_path):
@@ -127,6 +132,13 @@ def test_a_ledger_without_a_mark_gets_one_and_that_is_told_once(
 
     assert [each.getMessage()[:22] for each in caplog.records] == ["there was no mark at /"]
     assert MarkFile(mark_path).read().operation_id == 3
+
+
+def test_a_start_looks_at_the_newest_operation_once(rolled_back, serve):
+    with logged_statements() as log:
+        serve(rolled_back[2])
+
+    assert log.names.count("SELECT operations") == 1
 
 
 def test_a_mark_that_fell_behind_is_raised_by_the_start(rolled_back, serve, mark_path):

@@ -77,12 +77,12 @@ def test_a_full_disk_is_a_503_and_leaves_nothing_behind(client, ledger, other):
     before = ledger.rows()
     [pages_count] = other.execute("PRAGMA page_count").fetchone()
 
-    with hooked("engine_connect", pragma(f"max_page_count = {pages_count}")):
+    with hooked("begin", pragma(f"max_page_count = {pages_count}")):
         refused = post(client, "/v1/mint", LARGE_MINT)
-        assert refusal(refused) in {UNAVAILABLE, (503, "ledger_in_doubt", None)}
+        assert refusal(refused) == UNAVAILABLE
         assert ledger.rows() == before
         assert check(client, f"+5.{item}.a") == ["unspent"]
-    with hooked("engine_connect", pragma("max_page_count = 1073741823")):
+    with hooked("begin", pragma("max_page_count = 1073741823")):
         assert post(client, "/v1/mint", LARGE_MINT).status_code == 200
         assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
 
@@ -91,7 +91,7 @@ def test_a_read_only_database_is_a_503_for_writers_and_nothing_for_readers(clien
     item = mint(client, "+5.a")
     before = ledger.rows()
 
-    with hooked("engine_connect", pragma("query_only = ON")):
+    with hooked("begin", pragma("query_only = ON")):
         minted = post(client, "/v1/mint", {"outputs": ["+5.a"]})
         swapped = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
         states = check(client, f"+5.{item}.a")
@@ -100,7 +100,7 @@ def test_a_read_only_database_is_a_503_for_writers_and_nothing_for_readers(clien
     assert refusal(minted) == refusal(swapped) == UNAVAILABLE
     assert (states, read.status_code) == (["unspent"], 200)
     assert ledger.rows() == before
-    with hooked("engine_connect", pragma("query_only = OFF")):
+    with hooked("begin", pragma("query_only = OFF")):
         assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
 
 
@@ -142,7 +142,7 @@ def test_a_commit_that_fails_leaves_no_transaction_open(client, ledger, other):
     other.execute("BEGIN IMMEDIATE")
     other.execute("ROLLBACK")
 
-    assert refused.status_code == 503
+    assert refusal(refused) == UNAVAILABLE
     assert ledger.rows() == before
     assert check(client, f"+5.{item}.a", f"+5.{item}.b") == ["unspent", "unknown"]
     assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.serving import REPOSITORY, running_service, start_gunicorn
+from tests.watched import said_at_stop
 
 
 def stopped_start(directory: Path, **settings: str) -> tuple[int, str]:
@@ -17,8 +18,7 @@ def stopped_start(directory: Path, **settings: str) -> tuple[int, str]:
     log = directory / "service.log"
     with start_gunicorn(log, settings) as process:
         code = process.wait(timeout=30)
-    lines = log.read_text().splitlines()
-    return code, "\n".join(line for line in lines if '"level":"info"' not in line)
+    return code, said_at_stop(log.read_text())
 
 
 @pytest.mark.parametrize(

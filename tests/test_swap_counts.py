@@ -29,6 +29,11 @@ ADD_OUTPUTS = """
     SELECT item_id, {random_digest}, scheme_id, 1, created_by FROM outputs, counted
     WHERE item_id = :item_id
 """
+# So that the books balance again; the mint of the item is the only operation.
+COUNT_OUTPUTS = [
+    "UPDATE items SET total = 1 + :count WHERE id = :item_id",
+    "UPDATE operations SET outputs_count = 1 + :count",
+]
 RANDOM_DIGESTS = {
     "sqlite": "randomblob(32)",
     "postgresql": "sha256(CAST(CAST(random() AS text) || number AS bytea))",
@@ -49,7 +54,8 @@ def full_item(client, ledger):
     values = {"item_id": item_id, "count": OUTPUTS_COUNT}
     with ledger.engine.execution_options(**{WRITES: True}).begin() as connection:
         connection.execute(text(ADD_OUTPUTS.format(random_digest=digest)), values)
-        connection.execute(text("UPDATE items SET total = 1 + :count WHERE id = :item_id"), values)
+        for statement in COUNT_OUTPUTS:
+            connection.execute(text(statement), values)
         if ledger.engine.dialect.name == "postgresql":
             # Else its plans depend on whether autovacuum came by before, while or after.
             connection.execute(text("ANALYZE"))
@@ -139,6 +145,18 @@ def test_a_random_key_costs_one_statement_more(client):
     assert (swapping.names, swapping.commits_count) == (["SELECT operations", *SWAP], 1)
 
 
+def test_a_replay_is_known_before_anything_is_written(client):
+    item_id = mint(client, "+5.a", key=KEY)
+    swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"], OTHER_KEY)
+
+    with logged_statements() as log:
+        again = mint(client, "+5.a", key=KEY)
+        swapped = swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"], OTHER_KEY)
+
+    assert (again, swapped.headers["Idempotency-Replayed"]) == (item_id, "true")
+    assert {name.partition(" ")[0] for name in log.names} == {"SELECT"}
+
+
 def test_a_key_of_words_costs_two(client):
     """Another process may have recorded it under a scheme that this one has not seen yet."""
     with logged_statements() as minting:
@@ -157,6 +175,17 @@ def test_a_check_reads_twice_and_an_item_once_and_neither_writes(client):
 
     assert (checking.names, checking.commits_count) == (["SELECT items", "SELECT outputs"], 0)
     assert (reading.names, reading.commits_count) == (["SELECT items"], 0)
+
+
+def test_what_has_not_the_form_of_an_item_id_is_not_looked_for(client):
+    with logged_statements() as log:
+        read = client.get("/v1/item/deed_x")
+        states = check(client, "+1.deed_x.a")
+        swapped = swap(client, ["+1.deed_x.a"], ["+1.deed_x.b"])
+
+    assert (read.status_code, states) == (404, ["unknown"])
+    assert refusal(swapped) == (400, "unknown_item", 0)
+    assert log.names == []
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,14 @@ def events(log: str) -> list[dict[str, Any]]:
     ]
 
 
+def said_at_stop(log: str) -> str:
+    """Return what a start said that failed, and gunicorn did not say."""
+    lines = [line for line in log.splitlines() if '"event":"server"' not in line]
+    return "\n".join(
+        json.loads(line)["message"] if '"event":"cannot_start"' in line else line for line in lines
+    )
+
+
 def _series(name: str, labels: dict[str, str]) -> str:
     inside = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
     return f"{name}{{{inside}}}"

@@ -71,7 +71,8 @@ def lose_the_database(ground):
 
 
 def lose_the_database_while_committing(ground):
-    def break_off(*_args):
+    def break_off(connection):
+        connection.connection.driver_connection.execute("COMMIT")
         raise OperationalError("COMMIT", {}, Exception("server closed the connection"))
 
     return with_listener("commit", break_off, ground)

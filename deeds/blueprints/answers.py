@@ -9,6 +9,9 @@ from flask import Response
 
 NO_STORE = "no-store"
 
+# Made once: json.dumps would make one for every answer.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 def json_answer(
     body: Any,
@@ -18,8 +21,7 @@ def json_answer(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return an answer with the body as compact JSON text."""
-    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    answer = Response(text.encode("utf-8"), status, content_type=media_type)
+    answer = Response(_encode(body).encode("utf-8"), status, content_type=media_type)
     answer.headers["Cache-Control"] = NO_STORE
     answer.headers.update(headers or {})
     return answer

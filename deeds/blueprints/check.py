@@ -22,7 +22,9 @@ def check_blueprint(
     @blueprint.post("/v1/check")
     @failures.guard
     def check() -> Response:
-        states = service.check(load(request_schema, read_json(request)))
+        states = service.check(
+            load(request_schema, read_json(request, array_length_max=array_length_max))
+        )
         failures.count(states.count(OutputState.UNKNOWN))
         return json_answer(response_schema.dump({"states": states}))
 

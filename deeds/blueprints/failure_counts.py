@@ -42,7 +42,10 @@ class FailureCounts:
             return self._add(self._shared, client, count)
         except StorageError:
             self._shared_from_s = monotonic() + SHARED_PAUSE_S
-            _log.warning("DEEDS_RATE_LIMITS_STORAGE does not answer: each process counts alone")
+            _log.warning(
+                "DEEDS_RATE_LIMITS_STORAGE does not answer: each process counts alone",
+                extra={"event": "counts_apart"},
+            )
             return self._add(self._own, client, count)
 
     def _add(self, storage: Storage, client: str, count: int) -> float:

@@ -62,9 +62,17 @@ class FailureLimit:
         wait_s = self._counts.add(client, failed_secrets_count)
         if wait_s:
             self._remember(client, monotonic() + wait_s)
-            _log.warning("too many failed secrets from %s: refused for %.0f s", client, wait_s)
+            _log.warning(
+                "too many failed secrets from %s: refused for %.0f s",
+                client,
+                wait_s,
+                extra={"event": "client_refused"},
+            )
             if not self._trusted_proxies and "X-Forwarded-For" in request.headers:
-                _log.warning("is that a proxy? Then DEEDS_TRUSTED_PROXIES has to say so")
+                _log.warning(
+                    "is that a proxy? Then DEEDS_TRUSTED_PROXIES has to say so",
+                    extra={"event": "proxy_unknown"},
+                )
 
     def _refuse(self) -> None:
         if not self._refused_until_s:

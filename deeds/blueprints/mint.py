@@ -23,7 +23,7 @@ def mint_blueprint(
     @blueprint.post("/v1/mint")
     @failures.guard
     def mint() -> Response:
-        wanted = load(request_schema, read_json(request))
+        wanted = load(request_schema, read_json(request, array_length_max=array_length_max))
         minted = service.mint(wanted, read_idempotency_key(request))
         note_operation(minted.operation_id, is_replayed=minted.replayed)
         return json_answer(

@@ -14,6 +14,9 @@ from deeds.blueprints.problems import problem_answer
 from deeds.blueprints.shared_counts import STORAGE_OPTIONS
 from deeds.rate_limits import RateLimit
 
+# What else asks the same of the service: both count together.
+_COUNTED_TOO = {"item": ("item_page",)}
+
 
 def register_route_limits(
     app: Flask, limits: dict[str, RateLimit], *, storage_url: str | None, trusted_proxies: int
@@ -37,8 +40,11 @@ def register_route_limits(
     )
     for name, limit in limits.items():
         # A browser asks with OPTIONS before each request of a page; that is no request of its own.
-        limited = limiter.limit(str(limit), exempt_when=lambda: request.method == "OPTIONS")
-        limited(cast(Blueprint, app.blueprints[name]))
+        limited = limiter.shared_limit(
+            str(limit), scope=name, exempt_when=lambda: request.method == "OPTIONS"
+        )
+        for blueprint in (name, *_COUNTED_TOO.get(name, ())):
+            limited(cast(Blueprint, app.blueprints[blueprint]))
 
     def answer(_error: RateLimitExceeded) -> Response:
         breached = limiter.current_limit

@@ -23,7 +23,7 @@ def swap_blueprint(
     @blueprint.post("/v1/swap")
     @failures.guard
     def swap() -> Response:
-        wanted = load(request_schema, read_json(request))
+        wanted = load(request_schema, read_json(request, array_length_max=array_length_max))
         swapped = service.swap(wanted, read_idempotency_key(request))
         note_operation(swapped.operation_id, is_replayed=swapped.replayed)
         return json_answer(

@@ -21,6 +21,7 @@ _KINDS = {
     "/v1/swap": "swap",
     "/v1/check": "check",
     "/v1/item/<item_id>": "item",
+    "/item/<item_id>": "item",
 }
 
 # A client may make methods up, with a secret in them.

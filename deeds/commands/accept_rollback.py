@@ -9,8 +9,8 @@ from storage.schema import check_schema
 _WORD = "accept"
 
 _MEANING = """\
-To accept that means: whoever spent one of those secrets, or was paid with one, may lose or gain
-units, because the ledger has forgotten it. Do it only if the newest ledger is lost for good."""
+To accept that means: whoever spent a secret since, or was paid with one, may lose or gain units,
+because the ledger has forgotten it. Do it only if the newest ledger is lost for good."""
 
 
 def accept_rollback_command(engine: Engine, mark_path: str | None) -> click.Command:

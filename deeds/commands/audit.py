@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError
 from storage.audit import audit
 from storage.audit_report import AuditReport
 from storage.counts import LedgerCounts
+from storage.failures import cause_of
 from storage.schema import check_schema
 
 
@@ -47,8 +48,7 @@ def audit_with_progress(engine: Engine) -> AuditReport:
 
             return audit(engine, show)
     except DBAPIError as error:
-        cause = " ".join(str(error.orig).split())
-        raise click.ClickException(f"the ledger cannot be read: {cause}") from None
+        raise click.ClickException(f"the ledger cannot be read: {cause_of(error)}") from None
 
 
 def counts_text(counts: LedgerCounts) -> str:

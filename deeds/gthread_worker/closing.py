@@ -8,13 +8,11 @@ its main thread; this never waits. Must import only gunicorn.
 
 import selectors
 import socket
-import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from gunicorn.workers.gthread import TConn
+from deeds.gthread_worker.connection import Connection
 
 DISCARD_BYTES = 65_536
 
@@ -22,29 +20,46 @@ DISCARD_BYTES = 65_536
 class ClosingConnections:
     """Used from the main thread of a worker alone."""
 
-    def __init__(self, poller: selectors.BaseSelector, when_closed: Callable[[], None]) -> None:
+    def __init__(
+        self, poller: selectors.BaseSelector, when_closed: Callable[[Connection], None]
+    ) -> None:
         """Take what waits for sockets, and what to call for each connection that is gone."""
         self._poller = poller
         self._when_closed = when_closed
-        self._waiting: deque[TConn] = deque()
+        self._waiting: dict[Connection, None] = {}  # In the order of their coming.
 
-    def add(self, conn: TConn, linger_seconds: float) -> None:
+    def add(self, conn: Connection, linger_seconds: float) -> None:
         """Close our direction now, and the rest once the client closes or the time is over."""
-        conn.timeout = time.monotonic() + linger_seconds
-        self._waiting.append(conn)
+        conn.wait(linger_seconds)
+        self._waiting[conn] = None
         try:
-            conn.sock.setblocking(False)
             conn.sock.shutdown(socket.SHUT_WR)
             self._poller.register(conn.sock, selectors.EVENT_READ, partial(self._discard, conn))
         except (OSError, ValueError):  # The connection is gone already.
-            self._close(conn)
+            self._end(conn)
 
-    def close_expired(self, now: float) -> None:
+    def end_expired(self, now: float) -> None:
         """Close those whose time is over at `now`, of the monotonic clock."""
-        while self._waiting and (self._waiting[0].timeout or 0.0) <= now:
-            self._close(self._waiting[0])
+        while (conn := self.oldest()) is not None and conn.timeout <= now:
+            self._end(conn)
 
-    def _discard(self, conn: TConn, sock: socket.socket) -> None:
+    def oldest(self) -> Connection | None:
+        """Return the connection that has been here longest."""
+        return next(iter(self._waiting), None)
+
+    def forget(self, conn: Connection) -> None:
+        """Watch a connection no more."""
+        with suppress(KeyError, ValueError):  # Never registered.
+            self._poller.unregister(conn.sock)
+        del self._waiting[conn]
+
+    def _end(self, conn: Connection) -> None:
+        self.forget(conn)
+        self._when_closed(conn)
+
+    def _discard(self, conn: Connection, sock: socket.socket) -> None:
+        if conn not in self._waiting:
+            return
         try:
             has_ended = not sock.recv(DISCARD_BYTES)
         except BlockingIOError:
@@ -52,11 +67,4 @@ class ClosingConnections:
         except OSError:
             has_ended = True
         if has_ended:
-            self._close(conn)
-
-    def _close(self, conn: TConn) -> None:
-        with suppress(KeyError, ValueError):  # Never registered.
-            self._poller.unregister(conn.sock)
-        self._waiting.remove(conn)
-        conn.close()
-        self._when_closed()
+            self._end(conn)

@@ -5,6 +5,9 @@ gunicorn.conf.py names it. Must import only gunicorn, `deeds.log_style` and `dee
 
 import logging
 import os
+import sys
+import threading
+from typing import Any, NoReturn
 
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
@@ -24,6 +27,31 @@ class ServerLog(Logger):
         for handler in self.error_log.handlers:
             handler.setFormatter(formatter(style))
         of_libraries = logging.StreamHandler()
-        of_libraries.setLevel(logging.WARNING)
+        of_libraries.setLevel(max(logging.WARNING, logging.getLevelName(style.level.upper())))
         of_libraries.setFormatter(formatter(style))
         logging.basicConfig(handlers=[of_libraries], force=True)
+        # Python writes these to stderr by itself, with messages that may quote a secret.
+        logging.captureWarnings(capture=True)
+        sys.excepthook = _say_defect
+        threading.excepthook = _say_failure
+        sys.unraisablehook = _say_failure
+
+    def end(self, stop: SystemExit) -> NoReturn:
+        """End the process as it was to end, and say why as the log says everything."""
+        if self.is_for_eyes or not isinstance(stop.code, str):
+            raise stop
+        self.error(stop.code, extra={"event": "cannot_start"})
+        raise SystemExit(1) from None
+
+
+def _say_defect(*error: Any) -> None:
+    """Take what Python tells of an exception that nobody catches: class, exception, traceback."""
+    if issubclass(error[0], Exception):
+        logging.getLogger("deeds").error(
+            "an exception that nobody caught", exc_info=error, extra={"event": "defect"}
+        )
+
+
+def _say_failure(failure: Any) -> None:
+    """Take the same as one object: of a thread, or of a finalizer."""
+    _say_defect(failure.exc_type, failure.exc_value, failure.exc_traceback)

@@ -91,13 +91,18 @@ def _first_processors(style: LogStyle) -> list[Processor]:
 
 
 def _name_event(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Make the text of a line that is not ours its `message`: no two of those are alike."""
+    """Make the text of a line its `message`: no two of those are alike.
+
+    Our own lines bring the name of their event with them, as an extra of the record.
+    """
     record: logging.LogRecord = event["_record"]
-    is_of_server = record.name.startswith("gunicorn")
     event["message"] = event["event"]
-    event["event"] = "server" if is_of_server else "library"
-    if not is_of_server:
-        event["logger"] = record.name
+    if named := getattr(record, "event", None):
+        event["event"] = named
+    elif record.name.startswith("gunicorn"):
+        event["event"] = "server"
+    else:
+        event["event"], event["logger"] = "library", record.name
     exception = event.pop("exc_info", None)
     if isinstance(exception, tuple) and exception[0] is not None:
         event["error"] = exception[0].__name__

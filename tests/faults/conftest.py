@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.reporting import LINES
+from tests.reporting import add_line
 
 
 @pytest.fixture
@@ -19,20 +19,4 @@ def seed() -> int:
 @pytest.fixture
 def report(request: pytest.FixtureRequest, seed: int) -> Callable[[str], None]:
     """A function that takes the line to print after all tests."""
-
-    def add(line: str) -> None:
-        request.config.stash.setdefault(LINES, []).append(
-            f"{request.node.name}: {line}, seed {seed}"
-        )
-
-    return add
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Print the lines."""
-    if lines := config.stash.get(LINES, []):
-        terminalreporter.section("faults")
-        for line in lines:
-            terminalreporter.write_line(line)
+    return lambda line: add_line(request.node, f"{line}, seed {seed}")

@@ -17,7 +17,7 @@ CLIENTS_COUNT = 16
 
 def line_of(counts: Counter[str]) -> str:
     """Return what is printed at the end of a test."""
-    names = ["kills", "acknowledged", "unanswered", "found done", "lost", "doubled"]
+    names = ["kills", "acknowledged", "unanswered", "found done", "lost", "doubled", "audits clean"]
     return ", ".join(f"{name} {counts[name]}" for name in names)
 
 
@@ -93,11 +93,12 @@ class Load:
 def assert_nothing_lost(
     load: Load, find_port: Callable[[], int], database_url: str, *, operations_before: int = 0
 ) -> Counter[str]:
-    """Return the counts of a run: none lost, none doubled, and the books balance."""
+    """Return the counts of a run: none lost, none doubled, and the ledger audits clean."""
     with ledger_view(database_url) as ledger:
         operations_count = len(ledger.operations()) - operations_before
         ledger.assert_sound()
     counts = load.tally(find_port, operations_count)
+    counts["audits clean"] = 1
     assert (counts["lost"], counts["doubled"]) == (0, 0), counts
     assert operations_count == counts["acknowledged"]
     return counts

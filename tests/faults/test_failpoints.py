@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from deeds.strong_secret import make_strong_secret
-from tests.faults.failpoints import AFTER_COMMIT, BEFORE_COMMIT
+from tests.at_commit import AFTER_COMMIT, BEFORE_COMMIT
 from tests.faults.load import ledger_view
 from tests.faults.mortal_service import MortalService
 from tests.faults.sender import CUT_OFF, Sender

@@ -24,7 +24,7 @@ def operations_count(database_url):
         return len(ledger.operations())
 
 
-@pytest.mark.soak
+@pytest.mark.soak(share=2)
 def test_a_stop_under_load_answers_all_that_the_ledger_has_recorded(
     service, database_url, seed, report, soak_seconds
 ):

@@ -10,9 +10,9 @@ import pytest
 
 from deeds.strong_secret import make_strong_secret
 from tests.faults.load import ledger_view
+from tests.faults.migrations_at_once import migrate_at_once
 from tests.faults.mortal_service import MortalService
 from tests.faults.sender import Sender
-from tests.starting import run_migrate
 
 CLIENTS_COUNT = 16
 ROUNDS_COUNT = 4
@@ -106,13 +106,10 @@ def test_one_key_sent_to_both_at_once_is_one_operation(senders, emptied_postgres
 
 
 def test_migrations_at_once_make_one_ledger_that_both_serve(postgres_url, open_services):
-    with ThreadPoolExecutor(MIGRATIONS_COUNT) as pool:
-        ran = list(
-            pool.map(lambda _: run_migrate(DATABASE_URL=postgres_url), range(MIGRATIONS_COUNT))
-        )
+    ran = migrate_at_once(postgres_url, MIGRATIONS_COUNT)
     services = open_services(postgres_url)
 
-    assert [(each.returncode, each.stderr) for each in ran] == [(0, "")] * MIGRATIONS_COUNT
+    assert ran == [(0, "")] * MIGRATIONS_COUNT
     stop = threading.Event()
     here, there = (Sender(service.find_port, stop) for service in services)
     raws = here.send("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}).answer["rawOutputs"]

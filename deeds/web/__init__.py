@@ -1,0 +1,1 @@
+"""The page for people: mint, show, hand over and claim a deed in a browser."""

@@ -1,0 +1,54 @@
+// Opens dialogs: the browser's own <dialog>, which keeps the focus within and gives it back, and
+// closes on Escape.
+
+import { freshId, make, makeButton } from "./dom.js";
+import { headingOf } from "./focus.js";
+
+/**
+ * Open a dialog.
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {(Node | string)[]} parts.content
+ * @param {Node[]} [parts.actions] buttons beside the one that closes
+ * @param {string} [parts.closeText]
+ * @param {HTMLElement} parts.opener has the focus afterwards
+ * @returns {{element: HTMLDialogElement, close: () => void, closed: Promise<void>}}
+ */
+export function openDialog({ title, content, actions = [], closeText = "Close", opener }) {
+  const titleId = freshId("dialog");
+  const headingBefore = headingOf(opener);
+  const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
+  const close = () => element.close();
+  const element = make(
+    "dialog",
+    { class: "sheet", "aria-labelledby": titleId },
+    make(
+      "div",
+      { class: "sheet-inner stack" },
+      heading,
+      ...content,
+      make("p", { class: "actions" }, ...actions, makeButton(closeText, close)),
+    ),
+    // What is said while a dialog is open has to be said within it: all else is out of reach then.
+    make("div", { class: "notices", role: "status", "aria-live": "polite", "data-notices": true }),
+  );
+  const closed = new Promise((resolve) => {
+    element.addEventListener("close", () => {
+      element.remove();
+      giveBack(opener, headingBefore);
+      resolve();
+    });
+  });
+  document.body.append(element);
+  element.showModal();
+  if (!element.querySelector("[autofocus]")) heading.focus();
+  return { element, close, closed };
+}
+
+/** Give the focus back; to the heading before it where the button is gone by then. */
+function giveBack(opener, heading) {
+  // The browser has done so, or the person has gone on: what is typed must not land elsewhere.
+  if (document.activeElement !== document.body) return;
+  const isThere = opener.isConnected && opener.checkVisibility();
+  (isThere ? opener : heading).focus();
+}

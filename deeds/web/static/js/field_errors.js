@@ -1,0 +1,26 @@
+// Says beside a field what is wrong with it. In the HTML the field names the place of its error in
+// aria-describedby, so that a screen reader speaks both together.
+
+/**
+ * Show what is wrong with a field, or take that away with an empty text.
+ * @param {HTMLInputElement | HTMLTextAreaElement} field
+ * @param {HTMLElement} place
+ * @param {string} text
+ */
+export function showError(field, place, text) {
+  place.textContent = text;
+  place.hidden = !text;
+  if (text) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+/**
+ * Move to the first field that something is wrong with.
+ * @param {ParentNode} form
+ * @returns {boolean} whether there is one
+ */
+export function focusFirstError(form) {
+  const field = form.querySelector("[aria-invalid=true]");
+  field?.focus();
+  return field !== null;
+}

@@ -1,0 +1,58 @@
+// Opens this browser's wallet for a page, and goes on with what is begun in it.
+
+import { makeApi } from "./api.js";
+import { keepFinishing } from "./keep_finishing.js";
+import { showMissing, whatIsMissing } from "./missing.js";
+import { textFor } from "./problem_texts.js";
+import { openStore } from "./store.js";
+import { makeStrongSecret } from "./strong_secret.js";
+import { makeWallet } from "./wallet.js";
+
+/**
+ * Return the wallet with its store and the service, or null after saying why there is none.
+ *
+ * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once.
+ * @param {(outcomes: import("./wallet.js").Outcome[]) => void} onOutcomes called after each try
+ * @returns {Promise<{wallet: object, store: object, api: object, wake: () => void} | null>}
+ */
+export async function openWallet(onOutcomes) {
+  const missing = whatIsMissing();
+  if (missing.length) {
+    showMissing([...missing, "Deeds can be looked at here, but not minted, claimed or kept."]);
+    return null;
+  }
+  try {
+    const onClosed = () => showMissing(["This page is out of date. Reload it to go on."]);
+    const store = await openStore(undefined, { onClosed });
+    const api = makeApi((...request) => fetch(...request));
+    const wallet = makeWallet({ store, api, makeSecret: makeStrongSecret });
+    const onError = (error) => showMissing([textFor(error)]);
+    const wake = keepFinishing({ wallet, onOutcomes, onError });
+    window.addEventListener("online", wake);
+    return { wallet, store, api, wake };
+  } catch (error) {
+    showMissing([textFor(error)]);
+    return null;
+  }
+}
+
+/**
+ * Return an operation once it has ended, by this tab or another.
+ * @param {object} store
+ * @param {string} key
+ * @returns {Promise<import("./records.js").OperationRecord>}
+ */
+export function whenEnded(store, key) {
+  return new Promise((resolve, reject) => {
+    const look = () =>
+      store
+        .read(({ operations }) => operations.get(key))
+        .then((operation) => {
+          if (operation.state === "begun") return;
+          stop();
+          resolve(operation);
+        }, reject);
+    const stop = store.onChange(look);
+    look();
+  });
+}

@@ -1,0 +1,49 @@
+// What a person reads of an operation of the wallet. Pure.
+
+import { unitsText } from "./card.js";
+import { textFor } from "./problem_texts.js";
+
+const NAME_LENGTH_MAX = 60;
+
+/** Done, and while it is under way. */
+const VERBS = {
+  mint: ["Minted", "Minting"],
+  claim: ["Claimed", "Claiming"],
+  send: ["Made a link of", "Making a link of"],
+  split: ["Split", "Splitting"],
+  merge: ["Merged", "Merging"],
+  takeBack: ["Took back", "Taking back"],
+};
+
+/**
+ * Return for example "Minted 5 units of “A ticket”".
+ * @param {import("./records.js").OperationRecord} operation
+ * @param {string} name what the deed is called
+ */
+export function operationText({ kind, amount, state, itemId }, name) {
+  const [done, underWay] = VERBS[kind];
+  const of = itemId ? ` of ${quoted(name)}` : "";
+  return `${state === "done" ? done : underWay} ${unitsText(amount)}${of}`;
+}
+
+/** Return why a refused operation was refused. */
+export function refusalText({ code }) {
+  return textFor({ name: "ProblemError", code });
+}
+
+/** Return the name in quotation marks, cut off where it is long. */
+export function quoted(name) {
+  const letters = [...name.replace(/\s+/g, " ").trim()];
+  const short = letters.length > NAME_LENGTH_MAX;
+  return `“${short ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…` : letters.join("")}”`;
+}
+
+/**
+ * Return when something was, as the language of the browser writes it; nothing for no time.
+ * @param {number} milliseconds whatever a file that was imported says
+ */
+export function timeText(milliseconds) {
+  const date = new Date(milliseconds);
+  if (Number.isNaN(date.getTime())) return "";
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}

@@ -1,0 +1,147 @@
+// How operations end. Pure: changes a draft only.
+//
+// Two tabs may settle one operation, and a request may be carried out long after it was given up.
+// So that both are told the truth, "done" may follow "refused", and nothing follows "done".
+
+import { keyOf } from "./records.js";
+
+const NONE = new Set();
+
+// What becomes of these depends on the operation that makes them.
+const AWAITED = ["offered", "coming", "void"];
+
+// These mean that the request as it is can never be carried out. After anything else, an answer
+// that is no problem of the service's among it, it may be, and is sent again.
+const REFUSALS = new Set([
+  "wrong_media_type",
+  "invalid_json",
+  "invalid_request",
+  "invalid_idempotency_key",
+  "total_too_large",
+  "unbalanced",
+  "duplicate_input",
+  "duplicate_secret",
+  "unknown_item",
+  "unknown_input",
+  "spent_input",
+  "used_secret",
+  "body_too_large",
+  "idempotency_key_reused",
+]);
+
+/** Tell whether a problem's code ends an operation. */
+export function isRefusal(code) {
+  return REFUSALS.has(code);
+}
+
+/**
+ * The service has carried the operation out.
+ * @param {import("./records.js").Draft} draft
+ * @param {string} key of the operation
+ * @param {{itemId?: string, spent?: Set<string>, now: number}} found the item of a mint, and which of
+ *   its outputs are spent since
+ */
+export function settleDone(draft, key, { itemId, spent = NONE, now }) {
+  const operation = draft.operation(key);
+  if (operation.state === "done") return operation;
+  const taken = { state: "spent", operation: key, changedAt: now };
+  for (const input of operation.inputs) {
+    draft.changeOutput(input, { ...taken, before: undefined, spentElsewhere: undefined });
+  }
+  const made =
+    operation.kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
+  for (const output of made) bringToEnd(draft, output, spent.has(output.key), now);
+  const { code: _code, ...rest } = operation;
+  return put(draft, {
+    ...rest,
+    state: "done",
+    itemId: operation.itemId ?? itemId,
+    outputs: made,
+    endedAt: now,
+  });
+}
+
+/**
+ * The service has not carried the operation out, and said that it never will.
+ * @param {Map<string, string>} states what it knows of the inputs
+ */
+export function settleRefused(draft, key, { code, states, now }) {
+  const operation = draft.operation(key);
+  if (operation.state !== "begun") return operation;
+  for (const input of operation.inputs) {
+    const { state, operation: owner, before } = draft.output(input);
+    // Another operation may have it by now, if a wallet was imported.
+    if (state === "leaving" && owner === key) release(draft, input, before, states.get(input), now);
+  }
+  for (const output of operation.outputs) {
+    if (draft.output(output.key).state === "coming") {
+      draft.changeOutput(output.key, { state: "void", changedAt: now });
+    }
+  }
+  return put(draft, { ...operation, state: "refused", code, endedAt: now });
+}
+
+/** The service was asked for outputs that are at rest here. */
+export function settleChecked(draft, states, now) {
+  for (const [key, found] of states) {
+    const { state, unknown = false } = draft.output(key);
+    if (state !== "held" && state !== "given") continue;
+    if (found === "spent") {
+      draft.changeOutput(key, {
+        state: "spent",
+        spentElsewhere: true,
+        unknown: false,
+        changedAt: now,
+      });
+    } else if (unknown !== (found === "unknown")) {
+      draft.changeOutput(key, { unknown: found === "unknown", changedAt: now });
+    }
+  }
+}
+
+/**
+ * Return the refused operations that may have been carried out after all: an input of theirs is
+ * spent, and nobody here knows by whom.
+ */
+export function suspects(operations, spent) {
+  return operations.filter(
+    ({ state, inputs }) => state === "refused" && inputs.some((input) => spent.has(input)),
+  );
+}
+
+function release(draft, key, before, found, now) {
+  const isSpent = found === "spent";
+  draft.changeOutput(key, {
+    state: isSpent ? "spent" : before,
+    before: undefined,
+    spentElsewhere: isSpent,
+    unknown: found === "unknown",
+    changedAt: now,
+  });
+}
+
+/** Bring an output of a done operation to its state, unless it has gone on from there. */
+function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
+  const { state, before } = draft.output(key);
+  // Somebody has begun to claim it as a link, and knew no better.
+  if (state === "leaving" && AWAITED.includes(before)) draft.changeOutput(key, { before: wanted });
+  if (!AWAITED.includes(state)) return;
+  const fields = isSpent ? { state: "spent", spentElsewhere: true } : { state: wanted };
+  draft.changeOutput(key, { ...fields, unknown: undefined, changedAt: now });
+}
+
+function addMinted(draft, operation, itemId, now) {
+  return operation.body.outputs.map(({ amount, secret }) => {
+    const key = keyOf({ itemId, secret });
+    const own = { operation: operation.key, createdAt: now, changedAt: now };
+    // A link may have named it before, with another amount.
+    if (draft.output(key)) draft.changeOutput(key, { amount });
+    else draft.addOutput({ key, itemId, amount, secret, state: "coming", ...own });
+    return { key, state: "held" };
+  });
+}
+
+function put(draft, operation) {
+  draft.putOperation(operation);
+  return operation;
+}

@@ -1,0 +1,82 @@
+"""Clients that hold on to a service: they send slowly, without end, too much, or do not read."""
+
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+
+GET = b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\n"
+POST = b"POST /v1/mint HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+CHUNK = b"1\r\n \r\n"
+
+# Enough answers to fill what the kernel keeps for a client that does not read.
+UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000
+RECEIVE_BUFFER_BYTES = 4096
+TRICKLE_SECONDS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Abuse:
+    """What such a client sends first, what it sends again and again, and what it is answered."""
+
+    first: bytes
+    more: bytes = b""
+    answer: bytes = b""
+
+
+ABUSES = {
+    "nothing": Abuse(b""),
+    "a slow head": Abuse(GET + b"X: ", more=b"x"),
+    "a slow body": Abuse(POST + b'Content-Length: 50000\r\n\r\n{"out', more=b" "),
+    "a length above what is sent": Abuse(POST + b'Content-Length: 1000000\r\n\r\n{"out'),
+    "a length far above it": Abuse(
+        POST + b"Content-Length: 1000000000000\r\n\r\n", answer=b"HTTP/1.1 413 "
+    ),
+    "endless chunks": Abuse(
+        POST + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 1000, more=CHUNK
+    ),
+    "one endless chunk": Abuse(POST + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n", more=b" "),
+    "a header of 64 kB": Abuse(GET + b"X: " + b"a" * 65_536, answer=b"HTTP/1.1 431 "),
+    "headers of 64 kB": Abuse(GET + (b"X: " + b"a" * 1000 + b"\r\n") * 65, answer=b"HTTP/1.1 431 "),
+    "pipelined garbage": Abuse(b"garbage\r\n\r\n" * 1000, answer=b"HTTP/1.1 400 "),
+    "pipelined requests, answers unread": Abuse(UNREAD, answer=b"HTTP/1.1 200 "),
+}
+
+
+@contextmanager
+def abusing(port: int, abuses: Sequence[Abuse], count: int) -> Iterator[list[socket.socket]]:
+    """Open `count` connections for each abuse, and go on with it until the block ends."""
+    stop = threading.Event()
+    with ExitStack() as stack:
+        trickling = []
+        clients = []
+        for abuse in abuses:
+            for _ in range(count):
+                client = stack.enter_context(connect_to_read_little(port))
+                client.sendall(abuse.first)
+                clients.append(client)
+                trickling.append((client, abuse.more))
+        thread = threading.Thread(target=_trickle, args=(trickling, stop))
+        thread.start()
+        try:
+            yield clients
+        finally:
+            stop.set()
+            thread.join()
+
+
+def connect_to_read_little(port: int) -> socket.socket:
+    """Return a connection for whose answers there is hardly room at this end."""
+    client = socket.socket()
+    client.settimeout(10)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    client.connect(("127.0.0.1", port))
+    return client
+
+
+def _trickle(trickling: list[tuple[socket.socket, bytes]], stop: threading.Event) -> None:
+    while not stop.wait(TRICKLE_SECONDS):
+        for client, more in trickling:
+            with suppress(OSError):  # The service may end it at any time.
+                client.sendall(more)

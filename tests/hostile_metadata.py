@@ -1,0 +1,64 @@
+"""What a stranger may put into the metadata of an item to do harm on a page that shows it."""
+
+import base64
+
+HARMFUL_SVG = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="top.harmed=1">'
+    b"<script>top.harmed=1</script></svg>"
+)
+
+# Each would run, load or break out somewhere if it were not escaped as that place needs it.
+TEXTS = {
+    "script": "<script>window.harmed = 1</script>",
+    "end of title": "</title><script>window.harmed = 1</script>",
+    "end of heading": "</h1></article></main><script>window.harmed = 1</script>",
+    "image": "<img src=x onerror=window.harmed=1>",
+    "svg": "<svg/onload=window.harmed=1>",
+    "end of attribute": '"><script>window.harmed = 1</script>',
+    "attribute": '" onload="window.harmed=1" autofocus onfocus="window.harmed=1" x="',
+    "single quotes": "' onerror='window.harmed=1' x='",
+    "backticks": "`onmouseover=window.harmed=1`",
+    "frame": "<iframe srcdoc='<script>parent.harmed=1</script>'></iframe>",
+    "base": '<base href="https://example.net/"><meta http-equiv="refresh" content="0;url=//x">',
+    "style": "</style><style>*{background:url(https://example.net/x)}</style>",
+    "comment": "<!--<script>--><script>window.harmed = 1//--></script>",
+    "template": "{{ config }} {% raw %} {{ 7 * 7 }} ${7*7} #{7*7}",
+    "entities": "&lt;script&gt; &#60;script&#62; &amp;quot;",
+    "noscript": "<noscript><p title='</noscript><img src=x onerror=window.harmed=1>'>",
+    "math": "<math><mtext><table><mglyph><style><img src=x onerror=window.harmed=1>",
+    "utf-7": "+ADw-script+AD4-window.harmed=1+ADw-/script+AD4-",
+    "control characters": "a\x00b\x01c\x0bd\x1be\x7ff\u2028g\u2029h",
+    "written backwards": "safe \u202e<tpircs>\u2066 \u2069 \ufeff",
+    "piled up": "Z" + "\u0336\u0489\u20dd" * 300,
+    "one long word": "W" * 5_000,
+    "many lines": "\n" * 2_000 + "end",
+}
+
+# Which no mint takes; a ledger of another maker could hold them all the same.
+IMAGES = {
+    "javascript": "javascript:window.harmed=1",
+    "javascript in capitals": "JaVaScRiPt:window.harmed=1",
+    "javascript after a blank": " javascript:window.harmed=1",
+    "javascript with a line end": "java\nscript:window.harmed=1",
+    "vbscript": "vbscript:msgbox(1)",
+    "data that is HTML": "data:text/html,<script>window.harmed=1</script>",
+    "data of no type": "data:,x",
+    "file": "file:///etc/passwd",
+    "blob": "blob:https://example.net/1",
+    "relative": "/v1/info",
+    "without a scheme": "//example.net/x.png",
+    "with a blank": "https://example.net/x.png onerror=window.harmed=1",
+    "ftp": "ftp://example.net/x.png",
+    "about": "about:blank",
+    "view-source": "view-source:https://example.net/",
+    "ipfs": "ipfs://bafybei/x.png",
+    "ar": "ar://abc",
+}
+
+# Which a mint takes: they are in the place of an address, and must stay in it.
+ACCEPTED_IMAGES = {
+    "quotes": "https://127.0.0.1:9/'onerror='window.harmed=1",
+    "ampersands": "https://127.0.0.1:9/?a=1&quot;&lt=2&amp;b",
+    "svg with a script": "data:image/svg+xml;base64," + base64.b64encode(HARMFUL_SVG).decode(),
+    "html in the name of an image": "data:image/svg+xml,%3Cscript%3Etop.harmed=1%3C/script%3E",
+}

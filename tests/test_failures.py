@@ -1,0 +1,48 @@
+"""What a database error means: to be tried again, the database's trouble, or a mistake of ours."""
+
+import sqlite3
+
+import psycopg.errors
+import pytest
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
+
+from storage.failures import cause_of, is_disconnect, is_retryable, is_unavailable, sqlstate
+
+TRY_AGAIN, TROUBLE, MISTAKE = (True, True), (False, True), (False, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "original", "meaning"),
+    [
+        (OperationalError, psycopg.errors.SerializationFailure(), TRY_AGAIN),
+        (OperationalError, psycopg.errors.DeadlockDetected(), TRY_AGAIN),
+        (OperationalError, psycopg.errors.LockNotAvailable(), TROUBLE),
+        (OperationalError, sqlite3.OperationalError(), TROUBLE),
+        (DBAPIError, psycopg.errors.ReadOnlySqlTransaction(), TROUBLE),
+        (DBAPIError, sqlite3.DatabaseError(), TROUBLE),
+        (IntegrityError, psycopg.errors.UniqueViolation(), MISTAKE),
+        (IntegrityError, sqlite3.IntegrityError(), MISTAKE),
+        (ProgrammingError, sqlite3.ProgrammingError(), MISTAKE),
+    ],
+    ids=repr,
+)
+def test_an_error_is_tried_again_or_told_as_trouble_or_is_a_mistake(kind, original, meaning):
+    error = kind("SELECT 1", {}, original)
+
+    assert (is_retryable(error), is_unavailable(error)) == meaning
+    assert not is_disconnect(error)
+
+
+def test_a_connection_that_was_lost_is_known():
+    error = OperationalError(
+        "SELECT 1", {}, psycopg.OperationalError(), connection_invalidated=True
+    )
+
+    assert is_disconnect(error)
+    assert sqlstate(error) is None
+
+
+def test_the_words_of_a_database_are_told_in_one_line():
+    error = OperationalError("SELECT 1", {}, sqlite3.OperationalError("disk I/O\n\t error "))
+
+    assert cause_of(error) == "disk I/O error"

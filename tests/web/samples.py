@@ -1,0 +1,56 @@
+"""Deeds to look at, and the pages there are."""
+
+import base64
+import json
+import urllib.request
+from typing import Any
+
+PICTURE = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="420" viewBox="0 0 640 420">'
+    b'<rect width="640" height="420" fill="#8fbcd8"/>'
+    b'<circle cx="500" cy="95" r="46" fill="#ffe6a3"/>'
+    b'<path d="M0 330q160-70 320-20t320-30v140H0z" fill="#5f9e6e"/>'
+    b'<path d="M190 190l130-90 130 90v150H190z" fill="#a5673f"/>'
+    b'<path d="M165 208l155-118 155 118-16 20L320 124 181 228z" fill="#6d3f24"/>'
+    b'<rect x="285" y="240" width="70" height="100" fill="#5a3320"/>'
+    b'<rect x="215" y="230" width="46" height="42" fill="#dceaf2"/>'
+    b'<rect x="380" y="230" width="46" height="42" fill="#dceaf2"/></svg>'
+)
+PICTURE_URI = f"data:image/svg+xml;base64,{base64.b64encode(PICTURE).decode()}"
+
+SHED = {
+    "name": "A share in the garden shed",
+    "description": "One of a hundred. Whoever holds ten has a key to the door "
+    "and may keep a bicycle in it over the winter.",
+    "image": PICTURE_URI,
+}
+
+
+def post(url: str, body: Any) -> Any:
+    """Send JSON and return the JSON that is answered."""
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def mint_deed(origin: str, metadata: dict[str, str] | None, *outputs: str) -> str:
+    """Mint an item at a running service and return its id."""
+    body = {"outputs": list(outputs) or ["+100.a"], "metadata": metadata}
+    return str(post(f"{origin}/v1/mint", body)["itemId"])
+
+
+PAGES = ("mint", "claim", "claim-found", "wallet", "item", "item-without-picture", "item-unknown")
+
+
+def sample_pages(origin: str) -> dict[str, str]:
+    """Return the path of each of the PAGES, after minting the deeds that they show."""
+    return {
+        "mint": "/",
+        "claim": "/claim",
+        "claim-found": f"/claim#+5.{mint_deed(origin, SHED, '+5.a', '+95.b')}.a",
+        "wallet": "/wallet",
+        "item": f"/item/{mint_deed(origin, SHED)}",
+        "item-without-picture": f"/item/{mint_deed(origin, {'name': 'A ticket'})}",
+        "item-unknown": "/item/deed_nobody",
+    }
