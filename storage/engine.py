@@ -28,8 +28,9 @@ POSTGRESQL_TCP_TIMEOUT_MS = 10_000
 POSTGRESQL_LOCK_TIMEOUT_MS = 5_000
 
 # Connections a process opens at the most, and keeps: opening one costs PostgreSQL more than a swap.
-# Two processes stay within the 20 connections of a small hosted PostgreSQL.
-POOL_SIZE = 10
+# With more of them more swaps are under way at once, not more in a second: they wait for the
+# processor instead. With a database that is a millisecond away four still keep a process busy.
+POOL_SIZE = 4
 POOL_TIMEOUT_S = 5
 
 # On SQLite every thread may have its own connection: it is a file handle.
