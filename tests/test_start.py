@@ -21,6 +21,13 @@ def stopped_start(directory: Path, **settings: str) -> tuple[int, str]:
     return code, said_at_stop(log.read_text())
 
 
+def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path: Path) -> None:
+    with running_service(tmp_path, application="tests.garbage_app:create_app()") as service:
+        looked_at, left_alone = map(int, service.get_text("/garbage").split())
+
+    assert looked_at < left_alone / 10
+
+
 @pytest.mark.parametrize(
     "settings",
     [{"DEEDS_LOG": "console"}, {"DEEDS_LOG": "console", "PORT": "0", "GUNICORN_CMD_ARGS": ""}],
