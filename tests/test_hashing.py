@@ -2,10 +2,11 @@
 
 import hashlib
 import hmac
+from time import perf_counter
 
 import pytest
 from argon2.exceptions import HashingError
-from argon2.low_level import ARGON2_VERSION, Type, core, ffi, lib
+from argon2.low_level import ARGON2_VERSION, Type, core, ffi, hash_secret_raw, lib
 
 import deeds.hashing
 from deeds.errors import OverloadedError
@@ -18,6 +19,7 @@ from deeds.hashing import (
     argon2id_digest,
     pepper_fingerprint,
 )
+from deeds.measures import NoMeasures
 from deeds.records import Argon2Cost, HashScheme, SchemeSpec, SecretClass
 
 SALT = bytes(range(16))
@@ -137,6 +139,54 @@ def test_a_hasher_returns_digests_in_the_order_of_the_jobs():
     ]
 
 
+class CountedHashes(NoMeasures):
+    """Keeps what a hasher tells of its evaluations."""
+
+    def __init__(self):
+        self.told = []
+
+    def count_hashes(self, lane, count, seconds):
+        self.told.append((lane, count))
+        self.seconds = seconds
+
+
+@pytest.mark.parametrize("ordinary_count", [0, 3])
+@pytest.mark.parametrize("strong_count", [0, 2])
+def test_a_hasher_hashes_each_secret_once_and_tells_so(monkeypatch, ordinary_count, strong_count):
+    evaluated = []
+
+    def counted(password, *args, **kwargs):
+        evaluated.append(password)
+        return hash_secret_raw(password, *args, **kwargs)
+
+    monkeypatch.setattr(deeds.hashing, "hash_secret_raw", counted)
+    lane = HashLane(width=2, requests_max=1, tasks_max=10)
+    measures = CountedHashes()
+    classes = [SecretClass.ORDINARY] * ordinary_count + [SecretClass.STRONG] * strong_count
+    jobs = [HashJob(str(index), SALT, a_scheme(each)) for index, each in enumerate(classes)]
+
+    Hasher({}, lane, measures).digests(jobs)
+    lane.close()
+
+    assert sorted(evaluated) == [job.secret.encode() for job in jobs]
+    assert sorted(measures.told) == [(SecretClass.ORDINARY, 1)] * ordinary_count + [
+        (SecretClass.STRONG, strong_count)
+    ] * bool(strong_count)
+
+
+@pytest.mark.parametrize("secret_class", SecretClass)
+def test_a_hasher_tells_how_long_it_hashed(secret_class):
+    lane = HashLane(width=1, requests_max=1, tasks_max=1)
+    measures = CountedHashes()
+    job = HashJob("secret", SALT, a_scheme(secret_class))
+
+    started_s = perf_counter()
+    Hasher({}, lane, measures).digests([job])
+    lane.close()
+
+    assert 0 < measures.seconds <= perf_counter() - started_s
+
+
 def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
     def refuse(*args, **kwargs):
         raise HashingError("Memory allocation error")
@@ -146,6 +196,7 @@ def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
     with pytest.raises(OverloadedError) as refused:
         argon2id_digest("secret", SALT, STRONG_COST, None)
 
+    assert str(refused.value) == "there is no memory to hash with at the moment"
     assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__
 
