@@ -1,12 +1,20 @@
 """What a database error means: to be tried again, the database's trouble, or a mistake of ours."""
 
 import sqlite3
+from contextlib import closing
 
 import psycopg.errors
 import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
-from storage.failures import cause_of, is_disconnect, is_retryable, is_unavailable, sqlstate
+from storage.failures import (
+    cause_of,
+    is_disconnect,
+    is_retryable,
+    is_surely_undone,
+    is_unavailable,
+    sqlstate,
+)
 
 TRY_AGAIN, TROUBLE, MISTAKE = (True, True), (False, True), (False, False)
 
@@ -46,3 +54,25 @@ def test_the_words_of_a_database_are_told_in_one_line():
     error = OperationalError("SELECT 1", {}, sqlite3.OperationalError("disk I/O\n\t error "))
 
     assert cause_of(error) == "disk I/O error"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_undone"),
+    [
+        ("SQLITE_FULL", True),
+        ("SQLITE_IOERR_WRITE", True),
+        ("SQLITE_IOERR_FSYNC", False),
+        ("SQLITE_IOERR", False),
+        (None, False),
+    ],
+)
+def test_a_commit_is_surely_undone_where_a_write_or_all_of_it_was_refused(name, is_undone):
+    original = sqlite3.OperationalError()
+    if name is not None:
+        original.sqlite_errorcode = getattr(sqlite3, name)
+    error = OperationalError("COMMIT", {}, original)
+
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        assert is_surely_undone(error, connection) == is_undone
+        connection.execute("BEGIN")
+        assert is_surely_undone(error, connection)
