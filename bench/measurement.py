@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -57,12 +58,18 @@ def measure(
     *,
     seconds: float,
     warm_up_seconds: float = 0.0,
+    beside: AbstractContextManager[None] | None = None,
 ) -> Measurement:
-    """Put the load on the server for so many seconds and return what it took."""
+    """Put the load on the server for so many seconds and return what it took.
+
+    What is `beside` it is entered once all requests are made, and left when they are answered.
+    """
     load.prepare(server.port, requests, warm_up_seconds=warm_up_seconds)
-    before = _Used.so_far(server)
-    done = load.run(seconds)
-    return _measurement(server, len(requests), done, _Used.so_far(server).minus(before))
+    with beside or nullcontext():
+        before = _Used.so_far(server)
+        done = load.run(seconds)
+        used = _Used.so_far(server).minus(before)
+    return _measurement(server, len(requests), done, used)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """A flood of wrong ordinary secrets: how it is refused, and what wallets notice of it."""
 
 import math
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from bench.flood import Flooded, flood
 from bench.measurement import Measurement
@@ -51,15 +53,20 @@ def _measure(run: Run) -> list[Row]:
         wrong = [f"+1.{item_id}.{make_secret(SecretKind.ORDINARY)}" for _ in range(WRONG_COUNT)]
         request = post("/v1/check", {"outputs": wrong})
         rss_mb = [max(children_rss_mb(server.master_pid))]
-        for _ in range(run.plan.rounds):
-            unloaded.append(_swap(run, server))
+
+        @contextmanager
+        def flooded() -> Iterator[None]:
             per_second = OVERLOAD * capacity / WRONG_COUNT
             with flood(
                 server.port, request, per_second=per_second, connections_count=CONNECTIONS_COUNT
             ) as found:
-                loaded.append(_swap(run, server))
+                yield
                 rss_mb.append(max(children_rss_mb(server.master_pid)))
-            floods += found
+            floods.extend(found)
+
+        for _ in range(run.plan.rounds):
+            unloaded.append(_swap(run, server))
+            loaded.append(_swap(run, server, beside=flooded()))
     run.facts["flood"] = {
         "hashes_per_s_alone": capacity,
         "wrong_secrets_per_s": [WRONG_COUNT * each.rate for each in floods],
@@ -81,9 +88,11 @@ def _measure(run: Run) -> list[Row]:
     ]
 
 
-def _swap(run: Run, server: Server) -> Measurement:
+def _swap(
+    run: Run, server: Server, beside: AbstractContextManager[None] | None = None
+) -> Measurement:
     deeds = mint_items(server.port, CLIENTS_COUNT, SecretKind.STRONG)
-    return run.measure(server, run.swaps(deeds, SecretKind.STRONG))
+    return run.measure(server, run.swaps(deeds, SecretKind.STRONG), beside=beside)
 
 
 def _share_row(unloaded: list[Measurement], loaded: list[Measurement]) -> Row:

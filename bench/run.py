@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,15 +48,21 @@ class Run:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def measure(
-        self, server: Server, requests: Sequence[Requests], *, seconds: float | None = None
+        self,
+        server: Server,
+        requests: Sequence[Requests],
+        *,
+        seconds: float | None = None,
+        beside: AbstractContextManager[None] | None = None,
     ) -> Measurement:
-        """Measure one stretch, with the plan's warm-up before it."""
+        """Measure one stretch, with the plan's warm-up before it and this `beside` it."""
         measurement = measure(
             self.load,
             server,
             requests,
             seconds=seconds or self.plan.seconds,
             warm_up_seconds=self.plan.warm_up_seconds,
+            beside=beside,
         )
         # A client that has nothing left to send makes the others look faster.
         assert measurement.ran_out_count == 0, "this server needs more requests than were made"
