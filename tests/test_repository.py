@@ -1,8 +1,10 @@
 """What the repository writes and reads back, whole; and in which order it writes."""
 
 import time
+from contextlib import closing
 from dataclasses import replace
 
+import psycopg
 import pytest
 
 from deeds.records import (
@@ -171,3 +173,18 @@ def test_rows_are_written_in_the_order_of_their_keys_whatever_that_of_the_reques
 
 def digests(outputs):
     return [each.key.digest for each in sorted(outputs, key=lambda each: each.key)]
+
+
+def test_a_connection_that_was_lost_is_replaced_and_told(emptied_postgres_url):
+    reasons = []
+    engine = make_engine(parse_database_url(emptied_postgres_url))
+    with closing(Repository(engine, on_retry=reasons.append)) as repository:
+        repository.read_schemes()
+        with engine.connect() as connection:
+            backend = connection.connection.driver_connection.info.backend_pid
+        with psycopg.connect(emptied_postgres_url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
+
+        assert repository.read_item(ITEM_ID) is None
+
+    assert reasons == ["disconnect"]

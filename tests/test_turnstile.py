@@ -2,11 +2,13 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from deeds.errors import LedgerUnavailableError
 from storage.engine import lock_path, make_engine, parse_database_url
+from storage.presence import InUseError
 from storage.transactions import Transactions, ignore_retry
 from storage.turnstile import Turnstile
 from tests.holding import held_locks, holding_locks
@@ -84,6 +86,19 @@ def test_a_work_that_fails_in_its_turn_ends_it(open_turnstile, path):
         raise KeyError
 
     assert held_locks(path) == [PRESENT]
+
+
+def test_while_the_ledger_is_replaced_nobody_enters_and_no_file_stays_open(path):
+    before = open_files_count()
+
+    with holding_locks(path, first=PRESENT, count=1), pytest.raises(InUseError):
+        Turnstile(path, timeout_s=WAIT_SECONDS_MAX)
+
+    assert open_files_count() == before
+
+
+def open_files_count():
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def test_the_file_is_for_its_owner_alone(open_turnstile, path):
