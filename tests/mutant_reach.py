@@ -36,7 +36,9 @@ class Reach:
 
     def __init__(self, stage, files):
         self._file = MUTANTS / f"reach-{stage}.json"
-        self._digests = {file: digest([(MUTANTS / file).read_bytes()]) for file in files}
+        # What is reached in a module is noted only where the module was mutated.
+        modules = "\n".join(sorted(map(str, MUTANTS.rglob("*.py.meta")))).encode()
+        self._digests = {file: digest([(MUTANTS / file).read_bytes(), modules]) for file in files}
         kept = json.loads(self._file.read_text()) if self._file.exists() else {}
         self._kept = {test: each for test, each in kept.items() if self._is_new(test, each)}
 
