@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
 import { keepFinishing } from "../../deeds/web/static/js/keep_finishing.js";
-import { amountsByState, walletHolding, walletOn } from "./wallet_parts.js";
+import { amountsByState, walletHolding, walletMeeting, walletOn } from "./wallet_parts.js";
 
 /** Run `keepFinishing` with a clock that the test turns. */
 function keeping(wallet) {
@@ -32,11 +32,7 @@ function keeping(wallet) {
 async function lostSend(...fates) {
   const ground = await walletHolding(5);
   const { service, store } = ground;
-  await walletOn(
-    service,
-    store,
-    service.api(() => "lost"),
-  ).send(ground.itemId, 2);
+  await walletMeeting({ service, store }, () => "lost").send(ground.itemId, 2);
   const api = service.api(() => fates.shift() ?? "answered");
   return { ...ground, wallet: walletOn(service, store, api) };
 }

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { readRecords } from "../../deeds/web/static/js/wallet_records.js";
 import { memoryStore } from "./memory_store.js";
-import { amountsByState, madeBy, walletHolding, walletOn } from "./wallet_parts.js";
+import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./wallet_parts.js";
 
 /** Return a wallet on a store of its own that has taken in these records. */
 async function walletOf(service, records) {
@@ -63,11 +63,7 @@ test("a wallet that was used in two places comes together", async () => {
 
 test("an operation that is done in one wallet is done in the other", async () => {
   const ground = await walletHolding(5);
-  const lost = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api(() => "lost"),
-  );
+  const lost = walletMeeting(ground, () => "lost");
   await lost.send(ground.itemId, 2);
   const begun = await ground.wallet.exportRecords();
   const copy = await walletOf(ground.service, begun);
@@ -81,11 +77,7 @@ test("an operation that is done in one wallet is done in the other", async () =>
 
 test("a done operation without its outputs' ends brings them to it", async () => {
   const ground = await walletHolding(5);
-  const lost = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api(() => "lost"),
-  );
+  const lost = walletMeeting(ground, () => "lost");
   await lost.send(ground.itemId, 2);
   const begun = await ground.wallet.exportRecords();
   await ground.wallet.finishBegun();
@@ -99,11 +91,7 @@ test("a done operation without its outputs' ends brings them to it", async () =>
 test("a swap that was refused is not begun again by an old copy", async () => {
   const ground = await walletHolding(5);
   const fates = ["lost", "refused"];
-  const unlucky = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api((verb) => (verb === "swap" ? fates.shift() : "answered")),
-  );
+  const unlucky = walletMeeting(ground, (verb) => (verb === "swap" ? fates.shift() : "answered"));
   await unlucky.send(ground.itemId, 2);
   const old = await ground.wallet.exportRecords();
   await unlucky.finishBegun();
@@ -118,11 +106,7 @@ test("a swap that was refused is not begun again by an old copy", async () => {
 
 test("a mint that was refused in one wallet only is asked for again", async () => {
   const ground = await walletHolding(5);
-  const lost = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api(() => "lost"),
-  );
+  const lost = walletMeeting(ground, () => "lost");
   const { operation } = await lost.mint({ outputs: [{ amount: 7 }] });
   const refused = { ...operation, state: "refused", code: "invalid_request" };
 
@@ -134,11 +118,7 @@ test("a mint that was refused in one wallet only is asked for again", async () =
 
 test("a mint's outputs may be there before its answer", async () => {
   const ground = await walletHolding(5);
-  const lost = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api(() => "answer lost"),
-  );
+  const lost = walletMeeting(ground, () => "answer lost");
   await lost.mint({ outputs: [{ amount: 7 }] });
   const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
   await copy.wallet.finishBegun();
@@ -158,11 +138,7 @@ test("one output in two operations of two wallets is spent by one of them", asyn
     const ground = await walletHolding(5);
     const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
     for (const { store } of [ground, copy]) {
-      const lost = walletOn(
-        ground.service,
-        store,
-        ground.service.api(() => "lost"),
-      );
+      const lost = walletMeeting({ ...ground, store }, () => "lost");
       await lost.send(ground.itemId, 2);
     }
 
@@ -187,20 +163,12 @@ test("an operation refused in one wallet leaves alone what another has begun wit
   const ground = await walletHolding(5);
   const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
   for (const { store } of [ground, copy]) {
-    const lost = walletOn(
-      ground.service,
-      store,
-      ground.service.api(() => "lost"),
-    );
+    const lost = walletMeeting({ ...ground, store }, () => "lost");
     await lost.send(ground.itemId, 2);
   }
   await ground.wallet.importRecords(await copy.wallet.exportRecords());
   const [, mine, theirs] = [...ground.store.kept.operations.keys()];
-  const refusing = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api((verb) => (verb === "swap" ? "refused" : "answered")),
-  );
+  const refusing = walletMeeting(ground, (verb) => (verb === "swap" ? "refused" : "answered"));
 
   await refusing.finish(theirs);
 
@@ -214,11 +182,7 @@ test("a link that was handed out in one wallet is handed out in both, if its tak
     const ground = await walletHolding(5);
     const [held] = (await ground.wallet.exportRecords()).outputs;
     const given = { ...held, state: "given" };
-    const lost = walletOn(
-      ground.service,
-      ground.store,
-      ground.service.api(() => "lost"),
-    );
+    const lost = walletMeeting(ground, () => "lost");
     await lost.send(ground.itemId, 2);
     const leaving = await ground.wallet.exportRecords();
     const other = { outputs: [given], operations: [], items: [] };
@@ -234,11 +198,7 @@ test("a link that was handed out in one wallet is handed out in both, if its tak
 
 test("an output under way whose operation is missing goes back", async () => {
   const ground = await walletHolding(5);
-  const lost = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api(() => "lost"),
-  );
+  const lost = walletMeeting(ground, () => "lost");
   await lost.send(ground.itemId, 2);
   const { outputs } = await ground.wallet.exportRecords();
 
@@ -303,11 +263,7 @@ test("what was void here, and is claimed, goes back to void when two wallets mee
     operations: [],
     items: [],
   });
-  const lost = walletOn(
-    ground.service,
-    store,
-    ground.service.api(() => "lost"),
-  );
+  const lost = walletMeeting({ ...ground, store }, () => "lost");
   await lost.claim(held);
 
   await wallet.importRecords({

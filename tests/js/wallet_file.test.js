@@ -12,7 +12,7 @@ import {
 import { readRecords } from "../../deeds/web/static/js/wallet_records.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
-import { madeBy, walletHolding, walletOn } from "./wallet_parts.js";
+import { madeBy, walletHolding, walletMeeting, walletOn } from "./wallet_parts.js";
 
 const PASSPHRASE = "Käse & Brot 😀";
 let records;
@@ -25,11 +25,7 @@ async function richRecords() {
   await wallet.merge(itemId);
   service.take(given, "somebody's");
   await wallet.takeBack(given.key);
-  const offline = walletOn(
-    service,
-    store,
-    service.api(() => "lost"),
-  );
+  const offline = walletMeeting({ service, store }, () => "lost");
   await offline.send(itemId, 7);
   await offline.mint({ outputs: [{ amount: 1, secret: "ü. +" }], metadata: { name: "ü" } });
   await offline.claim({ amount: 3, itemId, secret: "a link's" });
@@ -50,11 +46,7 @@ test("a wallet goes into a file and comes back whole", async () => {
 
 test("a wallet from a file finishes what was begun", async () => {
   const service = fakeService();
-  const minting = walletOn(
-    service,
-    memoryStore(),
-    service.api(() => "answer lost"),
-  );
+  const minting = walletMeeting({ service, store: memoryStore() }, () => "answer lost");
   await minting.mint({ outputs: [{ amount: 5 }] });
   const text = await exportWallet(await minting.exportRecords(), PASSPHRASE);
 

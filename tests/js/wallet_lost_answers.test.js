@@ -6,14 +6,12 @@ import { test } from "node:test";
 import { NoAnswerError, ProblemError } from "../../deeds/web/static/js/api.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
-import { amountsByState, madeBy, walletHolding, walletOn } from "./wallet_parts.js";
+import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./wallet_parts.js";
 
 /** Return a wallet whose requests of each verb have these fates, one after the other. */
 function walletWith({ service, store }, ...fates) {
-  return walletOn(
-    service,
-    store,
-    service.api((verb) => (verb === "swap" ? fates.shift() : "answered")),
+  return walletMeeting({ service, store }, (verb) =>
+    verb === "swap" ? fates.shift() : "answered",
   );
 }
 
@@ -77,11 +75,7 @@ for (const [place, states] of [
 
 test("a refusal is not believed until the service has been asked", async () => {
   const ground = await walletHolding(5);
-  const silent = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api((verb) => (verb === "swap" ? "refused" : "lost")),
-  );
+  const silent = walletMeeting(ground, (verb) => (verb === "swap" ? "refused" : "lost"));
 
   const { operation, problem } = await silent.send(ground.itemId, 2);
 
@@ -123,10 +117,8 @@ test("what was carried out after its refusal is found by the next refusal", asyn
 test("what was carried out after its refusal is forgotten by no answer that is lost", async () => {
   const { wallet, store, service } = await carriedOutLate();
   let checksCount = 0;
-  const silent = walletOn(
-    service,
-    store,
-    service.api(() => ((checksCount += 1) === 2 ? "lost" : "answered")),
+  const silent = walletMeeting({ service, store }, () =>
+    (checksCount += 1) === 2 ? "lost" : "answered",
   );
 
   await assert.rejects(silent.checkStates(), NoAnswerError);
@@ -181,11 +173,7 @@ for (const fates of [["refused"], ["lost", "refused"]]) {
   test(`a mint's outputs that a link has named before are held in the end: ${fates}`, async () => {
     const service = fakeService();
     const store = memoryStore();
-    const lost = walletOn(
-      service,
-      store,
-      service.api(() => "answer lost"),
-    );
+    const lost = walletMeeting({ service, store }, () => "answer lost");
     await lost.mint({ outputs: [{ amount: 5, secret: "a" }] });
     const unlucky = walletWith({ service, store }, ...fates);
     await unlucky.claim({ itemId: "deed_1", amount: 7, secret: "a" });

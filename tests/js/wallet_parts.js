@@ -23,6 +23,11 @@ export function walletOn(service, store = memoryStore(), api = service.api()) {
   return makeWallet({ store, api, now, makeSecret });
 }
 
+/** Return a wallet on this service and store whose requests meet the fate that it tells of each. */
+export function walletMeeting({ service, store }, fate) {
+  return walletOn(service, store, service.api(fate));
+}
+
 /** Return a service, a store and its wallet that holds one item in these amounts. */
 export async function walletHolding(...amounts) {
   const service = fakeService();

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { operationText, quoted, timeText } from "../../deeds/web/static/js/operation_texts.js";
 import { shownOf } from "../../deeds/web/static/js/wallet_shown.js";
-import { madeBy, walletHolding, walletOn } from "./wallet_parts.js";
+import { madeBy, walletHolding, walletMeeting } from "./wallet_parts.js";
 
 const amounts = (outputs) => outputs.map(({ amount }) => amount);
 
@@ -70,11 +70,7 @@ test("where nothing is left comes last, and the rest stays where it was", async 
 
 test("what is on its way is not over", async () => {
   const { service, store, itemId } = await walletHolding(5);
-  await walletOn(
-    service,
-    store,
-    service.api(() => "lost"),
-  ).send(itemId, 5);
+  await walletMeeting({ service, store }, () => "lost").send(itemId, 5);
 
   const { holdings, begun } = await store.read(shownOf);
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { WalletError } from "../../deeds/web/static/js/records.js";
 import { memoryStore } from "./memory_store.js";
 import { inEveryOrder, Turns } from "./turns.js";
-import { amountsByState, madeBy, walletHolding, walletOn } from "./wallet_parts.js";
+import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./wallet_parts.js";
 
 /** Return a wallet that does one thing after another when it is its turn. */
 function tab(turns, who, { service, store }, fate) {
@@ -140,11 +140,7 @@ test("two tabs that finish one operation settle it alike", async () => {
   for (const isTaken of [false, true]) {
     await inEveryOrder(async (choose) => {
       const ground = await holding({ amounts: [5], given: 5 });
-      const lost = walletOn(
-        ground.service,
-        ground.store,
-        ground.service.api(() => "lost"),
-      );
+      const lost = walletMeeting(ground, () => "lost");
       await lost.takeBack(ground.given.key);
       if (isTaken) ground.service.take(ground.given, "somebody's");
       const turns = new Turns();
@@ -168,11 +164,7 @@ test("two tabs that finish one operation settle it alike", async () => {
 test("a tab that is refused without a reason does not undo what the other has done", async () => {
   await inEveryOrder(async (choose) => {
     const ground = await holding({ amounts: [5] });
-    await walletOn(
-      ground.service,
-      ground.store,
-      ground.service.api(() => "lost"),
-    ).send(ground.itemId, 2);
+    await walletMeeting(ground, () => "lost").send(ground.itemId, 2);
     const turns = new Turns();
     const refused = tab(turns, "b", ground, (verb) => (verb === "swap" ? "refused" : "answered"));
 

@@ -5,17 +5,13 @@ import { test } from "node:test";
 
 import { AMOUNT_MAX } from "../../deeds/web/static/js/amounts.js";
 import { holdingsOf } from "../../deeds/web/static/js/wallet_view.js";
-import { walletHolding, walletOn } from "./wallet_parts.js";
+import { walletHolding, walletMeeting, walletOn } from "./wallet_parts.js";
 
 test("what is held, given and coming is shown by item, the latest first", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5, 6);
   const other = await wallet.mint({ outputs: [{ amount: 9 }] });
   await wallet.send(itemId, 2);
-  await walletOn(
-    service,
-    store,
-    service.api(() => "lost"),
-  ).send(itemId, 1);
+  await walletMeeting({ service, store }, () => "lost").send(itemId, 1);
 
   const holdings = await wallet.holdings();
 
