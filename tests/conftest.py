@@ -3,10 +3,12 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from argon2.low_level import hash_secret_raw
 from flask import Flask
@@ -113,6 +115,20 @@ def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
     """The URL of an SQLite database with the service's tables and nothing in them."""
     # Copied: to make the tables costs five times the rest of a short test.
     return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'deeds.sqlite3')}"
+
+
+@pytest.fixture
+def other(database_url: str) -> Iterator[psycopg.Connection]:
+    """A connection of somebody else to a PostgreSQL database."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def thread() -> Iterator[ThreadPoolExecutor]:
+    """A thread to send a request in while another one is under way."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        yield pool
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,9 +1,7 @@
 """Swaps that meet inside their transactions on PostgreSQL: who waits for whom, and how it ends."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
@@ -23,19 +21,6 @@ MINT_INSERTS_ITEM = 3
 @pytest.fixture
 def database_url(emptied_postgres_url):
     return emptied_postgres_url
-
-
-@pytest.fixture
-def other(database_url):
-    """A connection of somebody else."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
-def thread():
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        yield pool
 
 
 @pytest.fixture

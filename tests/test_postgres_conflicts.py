@@ -1,8 +1,5 @@
 """Deadlocks, serialization failures and locks of others on PostgreSQL: retried, or 503."""
 
-from concurrent.futures import ThreadPoolExecutor
-
-import psycopg
 import pytest
 
 import storage.engine
@@ -39,19 +36,6 @@ CONFLICT = "DO $$ BEGIN RAISE EXCEPTION 'made for a test' USING ERRCODE = '40001
 def database_url(fresh_postgres_url):
     """A database that the test may change the tables of."""
     return fresh_postgres_url()
-
-
-@pytest.fixture
-def other(database_url):
-    """A connection of somebody else."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
-def thread():
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        yield pool
 
 
 class SqlStates:
