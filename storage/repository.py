@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Engine, Row
+from sqlalchemy import Connection, Engine, Row
 
 from deeds.records import (
     Argon2Cost,
@@ -76,9 +76,14 @@ class Repository:
             }
             for spec in specs
         ]
-        self._transactions.write(
-            lambda connection: self._writes.scheme.execute_all(connection, rows)
-        )
+
+        def record(connection: Connection) -> None:
+            # One by one: many go through psycopg's pipeline, which logs a line of its own if one is
+            # refused.
+            for row in rows:
+                self._writes.scheme.execute(connection, row)
+
+        self._transactions.write(record)
 
     def read_schemes(self) -> tuple[HashScheme, ...]:
         """Return every scheme ever recorded, oldest first."""
