@@ -28,11 +28,10 @@ def check_file(engine: Engine) -> None:
     try:
         with engine.connect() as connection:
             # One finding is enough to stop for.
-            found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+            found = one_line(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
     except DBAPIError as error:
         found = cause_of(error)
     if found != "ok":
         raise StartError(
-            f"DATABASE_URL: the SQLite file is damaged ({one_line(found)}); "
-            "put a backup in its place"
+            f"DATABASE_URL: the SQLite file is damaged ({found}); put a backup in its place"
         )
