@@ -38,6 +38,10 @@ class StaticFiles:
 
     version: str
     by_name: dict[str, StaticFile]
+    # By the name of the first one: the files stay, and every page asks.
+    _modules: dict[str, tuple[str, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def url(self, name: str) -> str:
         """Return the address of a file that there is."""
@@ -50,6 +54,11 @@ class StaticFiles:
 
         A page names them all at once, so that a browser need not read one to ask for the next.
         """
+        if name not in self._modules:
+            self._modules[name] = self._find_modules(name)
+        return self._modules[name]
+
+    def _find_modules(self, name: str) -> tuple[str, ...]:
         found = [name] if name in self.by_name else []
         for each in found:
             text = self.by_name[each].content.decode("utf-8")
