@@ -7,7 +7,6 @@ from flask import Blueprint, Response, abort
 
 from deeds.blueprints.item import FOREVER
 from deeds.blueprints.pages import file_answer
-from deeds.limits import AMOUNT_MAX, SECRET_LENGTH_MAX
 from deeds.web.static_files import StaticFiles
 from deeds.web.web_page import web_page
 
@@ -15,23 +14,18 @@ from deeds.web.web_page import web_page
 def pages_blueprint(static: StaticFiles, *, array_length_max: int) -> Blueprint:
     """Return the blueprint; `array_length_max` is how many outputs a mint may have."""
     blueprint = Blueprint("pages", __name__, template_folder="templates")
-    limits = {
-        "amount_max": AMOUNT_MAX,
-        "outputs_max": array_length_max,
-        "secret_length_max": SECRET_LENGTH_MAX,
-    }
 
     @blueprint.get("/")
     def read_mint_page() -> Response:
-        return web_page("mint.html", static, **limits)
+        return web_page("mint.html", static, outputs_max=array_length_max)
 
     @blueprint.get("/claim")
     def read_claim_page() -> Response:
-        return web_page("claim.html", static, **limits)
+        return web_page("claim.html", static)
 
     @blueprint.get("/wallet")
     def read_wallet_page() -> Response:
-        return web_page("wallet.html", static, **limits)
+        return web_page("wallet.html", static)
 
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:

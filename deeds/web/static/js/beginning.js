@@ -46,7 +46,7 @@ export function beginSend(draft, { key, itemId, amount, secret, changeSecret, no
   const held = heldOf(draft, itemId);
   checkNoneIsAway(draft, held, itemId, amount);
   const inputs = chooseOutputs(held, amount);
-  const change = inputs.reduce((sum, input) => sum + input.amount, 0) - amount;
+  const change = unitsOf(inputs) - amount;
   const made = [{ amount, secret, state: "given" }];
   if (change) made.push({ amount: change, secret: changeSecret, state: "held" });
   return beginSwap(draft, { kind: "send", key, inputs, made, amount, now });
@@ -71,7 +71,7 @@ export function beginMerge(draft, { key, itemId, outputKeys, secret, now }) {
   );
   const inputs = smallestFirst.slice(0, INPUTS_COUNT_MAX);
   if (inputs.length < 2) throw new WalletError("nothing_to_merge", "There is nothing to merge.");
-  const amount = inputs.reduce((sum, input) => sum + input.amount, 0);
+  const amount = unitsOf(inputs);
   return beginSwap(draft, {
     kind: "merge",
     key,
@@ -128,11 +128,10 @@ function beginSwap(draft, { kind, key, inputs, made, amount, now }) {
 
 /** The last look before anything is written: a swap that does not balance must not exist. */
 function checkSwap(inputs, outputs, itemId) {
-  const sum = (records) => records.reduce((total, record) => total + record.amount, 0);
   const isWhole = [...inputs, ...outputs].every(
     (each) => each.itemId === itemId && each.amount >= 1,
   );
-  if (!isWhole || sum(inputs) !== sum(outputs)) throw new Error("a swap that does not balance");
+  if (!isWhole || unitsOf(inputs) !== unitsOf(outputs)) throw new Error("a swap that does not balance");
   if (outputs.length > INPUTS_COUNT_MAX) {
     throw new WalletError("too_many", `At most ${INPUTS_COUNT_MAX} parts at once.`);
   }
@@ -140,11 +139,14 @@ function checkSwap(inputs, outputs, itemId) {
 
 /** Too little is here, but enough would be if another operation had ended: say that. */
 function checkNoneIsAway(draft, held, itemId, amount) {
-  const sum = (records) => records.reduce((total, record) => total + record.amount, 0);
   const away = draft
     .outputs()
     .filter((each) => each.itemId === itemId && each.state === "leaving" && each.before === "held");
-  if (sum(held) < amount && sum([...held, ...away]) >= amount) throw busy();
+  if (unitsOf(held) < amount && unitsOf([...held, ...away]) >= amount) throw busy();
+}
+
+function unitsOf(records) {
+  return records.reduce((sum, { amount }) => sum + amount, 0);
 }
 
 function heldOf(draft, itemId) {

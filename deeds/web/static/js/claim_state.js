@@ -1,6 +1,7 @@
 // What the Claim page says of an output that somebody was sent, from what the wallet knows of it
 // and what the service says. Pure.
 
+import { refusalText } from "./operation_texts.js";
 import { textFor } from "./problem_texts.js";
 
 /**
@@ -41,7 +42,7 @@ export function claimState({ record, operation, found, problem, isAsked = true }
   if (kind === "asking" && problem) return say(kind, textFor(problem));
   if (canTake && record?.state === "given") return { ...say(kind, GIVEN_TEXT), canTake };
   if (canTake && operation?.state === "refused") {
-    return { ...say(kind, textFor({ name: "ProblemError", code: operation.code })), canTake };
+    return { ...say(kind, refusalText(operation)), canTake };
   }
   return { ...say(kind, TEXTS[kind]), canTake };
 }

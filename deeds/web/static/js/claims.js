@@ -5,6 +5,7 @@ import { claimState, isKept, isOver } from "./claim_state.js";
 import { delayMs } from "./keep_finishing.js";
 import { makeLooking } from "./looking.js";
 import { whenEnded } from "./open_wallet.js";
+import { refusalText } from "./operation_texts.js";
 import { textFor } from "./problem_texts.js";
 import { keyOf } from "./records.js";
 import { askToKeep } from "./store.js";
@@ -89,8 +90,8 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   }
 
   /** Say why, and ask what the output is now. */
-  async function tellRefused({ code }, output) {
-    view.tell(textFor({ name: "ProblemError", code }));
+  async function tellRefused(operation, output) {
+    view.tell(refusalText(operation));
     await looking.look(list.all(), [output]);
   }
 

@@ -12,7 +12,7 @@ import { headingOf } from "./focus.js";
  * @param {Node[]} [parts.actions] buttons beside the one that closes
  * @param {string} [parts.closeText]
  * @param {HTMLElement} parts.opener has the focus afterwards
- * @returns {{element: HTMLDialogElement, close: () => void, closed: Promise<void>}}
+ * @returns {{close: () => void}}
  */
 export function openDialog({ title, content, actions = [], closeText = "Close", opener }) {
   const titleId = freshId("dialog");
@@ -32,17 +32,14 @@ export function openDialog({ title, content, actions = [], closeText = "Close", 
     // What is said while a dialog is open has to be said within it: all else is out of reach then.
     make("div", { class: "notices", role: "status", "aria-live": "polite", "data-notices": true }),
   );
-  const closed = new Promise((resolve) => {
-    element.addEventListener("close", () => {
-      element.remove();
-      giveBack(opener, headingBefore);
-      resolve();
-    });
+  element.addEventListener("close", () => {
+    element.remove();
+    giveBack(opener, headingBefore);
   });
   document.body.append(element);
   element.showModal();
   if (!element.querySelector("[autofocus]")) heading.focus();
-  return { element, close, closed };
+  return { close };
 }
 
 /** Give the focus back; to the heading before it where the button is gone by then. */

@@ -2,6 +2,7 @@
 
 import { unitsText } from "./card.js";
 import { say } from "./notices.js";
+import { refusalText } from "./operation_texts.js";
 import { textFor } from "./problem_texts.js";
 
 const DONE = {
@@ -41,7 +42,7 @@ export function outcomesText(outcomes, wasWaiting) {
 function endText({ kind, state, amount, code }) {
   if (state === "done") return `${unitsText(amount)} ${DONE[kind]}`;
   if (state !== "refused") return "";
-  const reason = textFor({ name: "ProblemError", code });
+  const reason = refusalText({ code });
   // In the middle of a sentence, so without its own end.
   return `${unitsText(amount)} refused (${reason.replace(/\.$/, "")})`;
 }

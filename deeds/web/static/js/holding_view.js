@@ -113,8 +113,7 @@ async function send(view, itemId, { wallet, api, run, nameOf }) {
   }
   field.value = "";
   view.querySelector("[data-part=links]").open = true;
-  const made = (await wallet.exportRecords()).outputs;
-  const given = made.find(({ key }) => key === operation.outputs[0].key);
+  const [given] = await wallet.outputsOf(operation);
   const title = `${unitsText(amount)} to hand over`;
   showLink(given, { title, name: quoted(nameOf(itemId)), isNew: true, opener: field, qr: api.qr });
 }

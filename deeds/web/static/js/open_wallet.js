@@ -56,3 +56,17 @@ export function whenEnded(store, key) {
     look();
   });
 }
+
+/**
+ * Return the operation of an outcome once it has ended; say meanwhile that it is sent again.
+ * @param {{store: object, wake: () => void}} opened
+ * @param {import("./wallet.js").Outcome} outcome
+ * @param {(text: string) => void} onWait
+ * @returns {Promise<import("./records.js").OperationRecord>}
+ */
+export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
+  if (operation.state !== "begun") return operation;
+  onWait(`${textFor(problem)} It is being sent again.`);
+  wake();
+  return whenEnded(store, operation.key);
+}

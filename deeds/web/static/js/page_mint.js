@@ -6,7 +6,7 @@ import { focusFirstError } from "./field_errors.js";
 import { imageField } from "./image_field.js";
 import { mintResult } from "./mint_result.js";
 import { say } from "./notices.js";
-import { openWallet, whenEnded } from "./open_wallet.js";
+import { openWallet, untilEnded } from "./open_wallet.js";
 import { outputRows } from "./output_rows.js";
 import { formatAmount } from "./amounts.js";
 import { textFor } from "./problem_texts.js";
@@ -80,13 +80,11 @@ function tellOfEarlier(outcomes) {
   }
 }
 
-async function mint({ wallet, store, wake }, wanted) {
-  const { operation, problem } = await wallet.mint(wanted);
-  if (operation.state !== "begun") return operation;
-  minting = operation.key;
-  tell(`${textFor(problem)} It is being sent again.`);
-  wake();
-  return whenEnded(store, operation.key);
+async function mint(opened, wanted) {
+  const outcome = await opened.wallet.mint(wanted);
+  // Before it is sent again: what comes of that is told here.
+  if (outcome.operation.state === "begun") minting = outcome.operation.key;
+  return untilEnded(opened, outcome, tell);
 }
 
 /** Mint what the form says, and show what came of it. */

@@ -66,10 +66,6 @@ export class Draft {
     return this.slices.operations.get(key);
   }
 
-  operations() {
-    return [...this.slices.operations.values()];
-  }
-
   outputs() {
     return [...this.slices.outputs.values()];
   }

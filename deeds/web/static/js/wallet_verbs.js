@@ -1,7 +1,7 @@
 // The wallet's verbs as the page uses them: each until it has ended, and what stands in its way in
 // words.
 
-import { whenEnded } from "./open_wallet.js";
+import { untilEnded } from "./open_wallet.js";
 import { refusalText } from "./operation_texts.js";
 import { textFor } from "./problem_texts.js";
 
@@ -16,20 +16,13 @@ import { textFor } from "./problem_texts.js";
  * @returns {(verb: () => Promise<import("./wallet.js").Outcome>, onWait: (text: string) => void) =>
  *   Promise<Ended>}
  */
-export function verbRunner({ store, wake }) {
+export function verbRunner(opened) {
   return async (verb, onWait) => {
     try {
-      const operation = await untilEnded(await verb(), onWait);
+      const operation = await untilEnded(opened, await verb(), onWait);
       return { operation, problem: operation.state === "refused" ? refusalText(operation) : "" };
     } catch (error) {
       return { operation: null, problem: textFor(error) };
     }
   };
-
-  async function untilEnded({ operation, problem }, onWait) {
-    if (operation.state !== "begun") return operation;
-    onWait(`${textFor(problem)} It is being sent again.`);
-    wake();
-    return whenEnded(store, operation.key);
-  }
 }
