@@ -10,6 +10,8 @@ AUDIT_READY := $(VENV)/audit.stamp
 AUDITED := requirements.txt requirements-bench.txt requirements-native.txt requirements-audit.txt
 MUTANTS_READY := $(VENV)/mutants.stamp
 ARGS ?=
+# What `make check` adds to them.
+CHECK_ARGS :=
 SECONDS ?= 600
 
 # Looked up only when an environment has to be made: the first of these that is new enough.
@@ -47,14 +49,14 @@ native: $(RUN_READY) $(NATIVE_READY) ## build Argon2 for this CPU; run does it b
 	@echo "Argon2 is built for this CPU: flask --app app deeds calibrate shows what that gives"
 
 test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(CHECK_ARGS) $(ARGS)
 
 soak: $(DEV_READY) ## repeat the tests of faults and fuzzing for a while: make soak SECONDS=600
 	@$(BIN)/python -m pytest -m soak --soak-seconds $(SECONDS) $(ARGS)
 
 check: $(DEV_READY) ## run everything that a change must pass
 	@$(BIN)/ruff format --check .
-	@$(MAKE) --no-print-directory lint types imports test
+	@$(MAKE) --no-print-directory lint types imports test CHECK_ARGS=--all
 
 format: $(DEV_READY) ## format the code
 	@$(BIN)/ruff format .
@@ -68,8 +70,8 @@ types: $(DEV_READY) ## check the types
 imports: $(DEV_READY) ## check that imports run one way
 	@$(BIN)/lint-imports
 
-operations: $(DEV_READY) ## check the unit and the proxy of docs/operations; needs nginx, openssl and systemd-analyze
-	@$(BIN)/python -m pytest tests/operations_systemd.py tests/operations_nginx.py $(ARGS)
+operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say; needs nginx, pgbouncer, openssl, systemd-analyze
+	@$(BIN)/python -m pytest --all tests/operations_*.py $(ARGS)
 
 mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or so: make mutants ARGS=deeds.rules
 	@$(BIN)/python -u -m tests.mutants $(ARGS)

@@ -50,8 +50,7 @@ from deeds.web.pages import pages_blueprint
 from deeds.web.qr import qr_blueprint
 from deeds.web.static_files import read_static_files
 from storage.engine import make_engine, parse_database_url
-from storage.mark_keeper import MarkKeeper
-from storage.readiness import check_database
+from storage.mark_file import NO_OPERATION
 from storage.repository import Repository
 from storage.rollback import mark_file_of, open_mark
 from storage.schema import open_schema
@@ -66,8 +65,8 @@ DEFAULT_DATABASE_URL = f"sqlite:///{Path(__file__).parent / 'instance' / 'deeds.
 # gunicorn.conf.py gives a process, so that a quarter is always there for strong secrets and reads.
 HASH_REQUESTS_MAX = 24
 
-# Evaluations that may wait: two swaps of 256 inputs and 256 outputs.
-HASH_TASKS_MAX = 1024
+# Evaluations of one client that may wait: 256 in each of a quarter of those requests.
+HASH_TASKS_MAX = 1536
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -127,12 +126,10 @@ def prepare() -> None:
 
 
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
-    mark = mark_file_of(engine, settings.mark_file)
-    if mark is not None:
-        open_mark(engine, mark)
+    file = mark_file_of(engine, settings.mark_file)
+    mark = NO_OPERATION if file is None else open_mark(engine, file)
     measures = _make_measures(app, settings)
-    keeper = MarkKeeper(mark) if mark is not None else None
-    repository = Repository(engine, keeper, measures.count_retry)
+    repository = Repository(engine, measures.count_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
     width = usable_cpus_count()
@@ -165,7 +162,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         storage_url=settings.rate_limits_storage,
         trusted_proxies=settings.trusted_proxies,
     )
-    app.register_blueprint(health_blueprint(lambda: _check_ready(engine, lane)))
+    app.register_blueprint(health_blueprint(lambda: _check_ready(repository, lane)))
 
 
 def _register_web(app: Flask, settings: Settings, service: DeedService) -> None:
@@ -206,9 +203,9 @@ def _make_measures(app: Flask, settings: Settings) -> Measures:
     return metrics
 
 
-def _check_ready(engine: Engine, lane: HashLane) -> None:
+def _check_ready(repository: Repository, lane: HashLane) -> None:
     lane.check_room()
-    check_database(engine)
+    repository.check_ready()
 
 
 def _make_service(

@@ -8,9 +8,14 @@ import gc
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from gunicorn.errors import HaltServer
+
 from deeds.cpus import usable_cpus_count
+from deeds.errors import StartError
 from deeds.gthread_worker import early_signals
 from deeds.log_style import read_log_style
 from deeds.metrics_place import read_metrics_place
@@ -104,12 +109,32 @@ def on_starting(server: Any) -> None:
     """
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
+    server.stop = _stop_of(server.stop)
+
     try:
         prepare()
-    except SystemExit as stop:
-        server.log.end(stop)
+    except StartError as stop:
+        server.log.say(stop)
+        raise SystemExit(1) from None
     if _metrics.is_on:
         server.metrics_files = MetricsFiles.create(_in_memory or tempfile.gettempdir())
+
+
+def _stop_of(stop: Callable[..., None]) -> Callable[..., None]:
+    """Return gunicorn's stop, gone on with where a worker fails to start meanwhile.
+
+    The stop itself would raise HaltServer for that. The master would end with 1 and no line that
+    says why, before `on_exit` and before the workers that are left.
+    """
+
+    def stop_all(*graceful: bool) -> None:
+        is_stopped = False
+        while not is_stopped:
+            with suppress(HaltServer):
+                stop(*graceful)
+                is_stopped = True
+
+    return stop_all
 
 
 def pre_fork(server: Any, worker: Any) -> None:

@@ -13,10 +13,12 @@ from tqdm import tqdm
 
 from bench import (
     curve_clients,
+    rows_fairness,
     rows_flood,
     rows_ledger,
     rows_memory,
     rows_ordinary,
+    rows_pooler,
     rows_reads,
     rows_start,
     rows_strong,
@@ -33,9 +35,11 @@ RESULTS = Path(__file__).parent / "results"
 _ROWS = (
     rows_ordinary.SECTION,
     rows_strong.SECTION,
+    rows_pooler.SECTION,
     rows_reads.SECTION,
     rows_ledger.SECTION,
     rows_flood.SECTION,
+    rows_fairness.SECTION,
     rows_memory.SECTION,
     rows_start.SECTION,
 )

@@ -51,6 +51,7 @@ class SwapChain:
     deed: Deed
     kind: SecretKind
     count: int
+    client: str | None = None
 
     def build(self) -> list[bytes]:
         """Return the swaps."""
@@ -58,7 +59,7 @@ class SwapChain:
         deeds += [Deed(self.deed.item_id, make_secret(self.kind)) for _ in range(self.count)]
         outputs = [deed.raw_output for deed in deeds]
         return [
-            post("/v1/swap", {"inputs": [spent], "outputs": [created]})
+            post("/v1/swap", {"inputs": [spent], "outputs": [created]}, self.client)
             for spent, created in pairwise(outputs)
         ]
 
@@ -103,12 +104,13 @@ def make_secret(kind: SecretKind) -> str:
     return secrets.token_urlsafe(_ORDINARY_SECRET_BYTES)
 
 
-def post(path: str, body: Any) -> bytes:
-    """Return a POST of the body as compact JSON."""
+def post(path: str, body: Any, client: str | None = None) -> bytes:
+    """Return a POST of the body as compact JSON; `client` is named as a proxy names it."""
     content = json.dumps(body, separators=(",", ":")).encode()
+    forwarded = "" if client is None else f"X-Forwarded-For: {client}\r\n"
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n{forwarded}\r\n"
     )
     return head.encode() + content
 

@@ -77,4 +77,6 @@ def _own(directory: Path, name: str) -> Path:
 def _postgres_pid(database_url: str) -> int:
     """Return the main process of PostgreSQL: the parent of the one that serves our session."""
     with psycopg.connect(database_url) as connection:
-        return int(Process(connection.info.backend_pid).ppid())
+        # Asked for, not told at the handshake: there may be a pooler in between.
+        [[backend]] = connection.execute("SELECT pg_backend_pid()").fetchall()
+        return int(Process(backend).ppid())

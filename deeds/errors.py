@@ -159,10 +159,10 @@ class OverloadedError(RetryLaterError):
 
 
 class TooManyFailuresError(RetryLaterError):
-    """A client has presented too many secrets that are none."""
+    """A client has presented too many secrets that are none, or that may be none."""
 
     code = "too_many_failures"
-    detail = "too many secrets from this address were wrong; nothing was looked at"
+    detail = "too many secrets from this address were wrong, or are just being looked at"
 
 
 class LedgerUnavailableError(RetryLaterError):
@@ -182,10 +182,18 @@ class LedgerInDoubtError(RetryLaterError):
     )
 
 
+class LedgerRolledBackError(RetryLaterError):
+    """The ledger lacks operations that were committed; nothing is written until it is accepted."""
+
+    code = "ledger_rolled_back"
+    detail = "the ledger lacks operations that were made; nothing is written before it is looked at"
+
+
 class SchemeUnavailableError(RetryLaterError):
     """An output is guarded by a pepper that this process was not given."""
 
     code = "scheme_unavailable"
+    detail = "an output is guarded by a pepper that this process was not given"
 
 
 class IdempotencyKeyTakenError(Exception):

@@ -7,10 +7,11 @@ import math
 import os
 import sys
 import threading
-from collections import deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 
@@ -19,6 +20,15 @@ from deeds.measures import Measures, NoMeasures
 from deeds.shared_cpus import UNCLAIMED, SharedCpus
 
 Task = Callable[[], bytes]
+
+# The client of the request that this thread serves. Nothing between the blueprint that sets it and
+# the hasher that reads it has a use for it, so it is not passed through all of that.
+current_client: ContextVar[str] = ContextVar("current_client", default="-")
+
+# The part of all places that one client may take while others wait, and while nobody does: whoever
+# comes first leaves places for those who come later.
+_SHARE = 0.25
+_SHARE_ALONE = 0.75
 
 # Weight of the newest evaluation in the running mean that Retry-After is told from.
 _NEWEST_WEIGHT = 0.1
@@ -72,11 +82,14 @@ class _Turn:
 
 
 class HashLane:
-    """Runs tasks on `width` threads for at most `requests_max` requests and `tasks_max` tasks.
+    """Runs tasks on `width` threads for `requests_max` requests, and `tasks_max` tasks a client.
 
     A request is taken as a whole or refused before any of its work. An idle lane takes a request of
-    any size. Requests share the threads task by task in turn, so that a large mint delays a small
-    swap by a few evaluations and not by all of its own.
+    any size. Clients share the threads task by task in turn, and so do the requests of each client:
+    a large mint delays a small swap by a few evaluations and not by all of its own.
+
+    While others wait, a client gets a quarter of the places, but always one. However many tasks it
+    has, they delay nobody else.
     """
 
     def __init__(
@@ -102,41 +115,46 @@ class HashLane:
             max_workers=width, thread_name_prefix="hash", initializer=_step_back
         )
         self._lock = threading.Lock()
-        self._waiting: deque[_Batch] = deque()
+        # The requests of each client that have tasks left; whose turn is next comes first.
+        self._waiting: OrderedDict[str, deque[_Batch]] = OrderedDict()
         self._running_count = 0
         self._requests_count = 0
         self._tasks_count = 0
+        self._requests_of: Counter[str] = Counter()
+        self._tasks_of: Counter[str] = Counter()
         self._task_mean_s = 0.0
         self._is_closed = False
 
-    def run(self, tasks: Sequence[Task]) -> list[bytes]:
-        """Run the tasks and return their results in order.
+    def run(self, tasks: Sequence[Task], client: str = "-") -> list[bytes]:
+        """Run the tasks of a client's request and return their results in order.
 
         Raises:
-            OverloadedError: the lane is full; none of the tasks was run.
+            OverloadedError: the lane is full for this client; none of the tasks was run.
         """
         if not tasks:
             return []
         batch = _Batch(tasks)
         with self._lock:
-            self._admit(len(tasks))
-            self._waiting.append(batch)
+            if self._is_closed or self._is_full_for(client, len(tasks)):
+                raise self._refusal()
+            self._count(client, 1, len(tasks))
+            self._waiting.setdefault(client, deque()).append(batch)
             self._start_threads()
         batch.wait()
         with self._lock:
-            self._count(-1, -len(tasks))
+            self._count(client, -1, -len(tasks))
         if batch.failure is not None:
             raise batch.failure
         return batch.results
 
     def check_room(self) -> None:
-        """Return if a request with one task would be taken.
+        """Return if a request of a client that has no other would be taken.
 
         Raises:
             OverloadedError: it would be refused.
         """
         with self._lock:
-            if self._is_closed or self._is_full_for(1):
+            if self._is_closed or self._is_full_for("", 1):
                 raise self._refusal()
 
     def close(self) -> None:
@@ -147,27 +165,30 @@ class HashLane:
         if self._cpus is not None:
             self._cpus.close()
 
-    def _admit(self, count: int) -> None:
-        if self._is_closed or self._is_full_for(count):
-            raise self._refusal()
-        self._count(1, count)
-
     def _refusal(self) -> OverloadedError:
         wait_s = self._tasks_count * self._task_mean_s / self._width
         return OverloadedError(
             "too many secrets are waiting to be hashed", retry_after_s=math.ceil(wait_s)
         )
 
-    def _is_full_for(self, count: int) -> bool:
-        full = (
-            self._requests_count >= self._requests_max
-            or self._tasks_count + count > self._tasks_max
+    def _is_full_for(self, client: str, count: int) -> bool:
+        if not self._requests_count:
+            return False
+        own_count = self._requests_of[client]
+        is_alone = own_count == self._requests_count
+        own_max = self._requests_max * (_SHARE_ALONE if is_alone else _SHARE)
+        return self._requests_count >= self._requests_max or (
+            own_count > 0
+            and (own_count >= own_max or self._tasks_of[client] + count > self._tasks_max)
         )
-        return self._requests_count > 0 and full
 
-    def _count(self, requests_count: int, tasks_count: int) -> None:
+    def _count(self, client: str, requests_count: int, tasks_count: int) -> None:
         self._requests_count += requests_count
         self._tasks_count += tasks_count
+        self._requests_of[client] += requests_count
+        self._tasks_of[client] += tasks_count
+        if not self._requests_of[client]:
+            del self._requests_of[client], self._tasks_of[client]
         self._measures.set_queue(self._requests_count, self._tasks_count)
 
     def _start_threads(self) -> None:
@@ -194,7 +215,7 @@ class HashLane:
         return turn
 
     def _take_turn(self) -> _Turn | None:
-        """Return the next task of the request that waits longest, if it may run now."""
+        """Return the next task of the client that waits longest, if it may run now."""
         if not self._waiting or self._running_count == self._width:
             return None
         claim: int | None = UNCLAIMED
@@ -202,12 +223,15 @@ class HashLane:
             claim = self._cpus.claim(needed=self._running_count == 0)
         if claim is None:
             return None
-        batch = self._waiting.popleft()
+        client, batches = self._waiting.popitem(last=False)
+        batch = batches.popleft()
         turn = _Turn(batch, batch.begun_count, claim)
         batch.begun_count += 1
+        # To the end of both queues: other requests, and other clients, have their turn first.
         if batch.has_more:
-            # To the end of the queue: the other requests have their turn first.
-            self._waiting.append(batch)
+            batches.append(batch)
+        if batches:
+            self._waiting[client] = batches
         self._running_count += 1
         return turn
 

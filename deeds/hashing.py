@@ -18,7 +18,7 @@ from argon2.exceptions import HashingError
 from argon2.low_level import ARGON2_VERSION, Type, hash_secret_raw
 
 from deeds.errors import OverloadedError
-from deeds.hash_lane import HashLane
+from deeds.hash_lane import HashLane, current_client
 from deeds.measures import Measures, NoMeasures
 from deeds.records import Argon2Cost, HashScheme, SecretClass
 
@@ -66,7 +66,8 @@ class Hasher:
             OverloadedError: the lane of ordinary secrets is full; nothing was hashed.
         """
         ordinary = [job for job in jobs if job.scheme.spec.secret_class is SecretClass.ORDINARY]
-        slow = iter(self._lane.run([partial(self._digest_slowly, job) for job in ordinary]))
+        tasks = [partial(self._digest_slowly, job) for job in ordinary]
+        slow = iter(self._lane.run(tasks, current_client.get()))
         strong_count = len(jobs) - len(ordinary)
         if not strong_count:
             return list(slow)

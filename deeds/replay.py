@@ -61,11 +61,11 @@ class Replayer:
         """
         item = self._ledger.read_item(operation.item_id) if operation.item_id else None
         if item is None or item.metadata != request.metadata:
-            raise IdempotencyKeyReusedError
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = tuple(RawOutput(new.amount, item.id, new.secret) for new in request.outputs)
         found = self._find(raws)
         if not _all_created_by(operation, found):
-            raise IdempotencyKeyReusedError(failed_secrets_count=found.count(None))
+            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
         return Minted(item.id, raws, operation.id, replayed=True)
 
     def replay_swap(self, operation: Operation, request: SwapRequest) -> Swapped:
@@ -75,11 +75,11 @@ class Replayer:
             IdempotencyKeyReusedError: the operation answered another request.
         """
         if operation.kind is not OperationKind.SWAP:
-            raise IdempotencyKeyReusedError
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
         found = self._find(request.inputs + request.outputs)
         inputs, outputs = found[: len(request.inputs)], found[len(request.inputs) :]
         if not (_all_spent_by(operation, inputs) and _all_created_by(operation, outputs)):
-            raise IdempotencyKeyReusedError(failed_secrets_count=found.count(None))
+            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
         return Swapped(operation.id, replayed=True)
 
     def _find(self, raws: Sequence[RawOutput]) -> list[RecordedOutput | None]:

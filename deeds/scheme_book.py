@@ -5,11 +5,14 @@ scheme of their secret's class; older outputs are found under the scheme they we
 change of settings strands a deed.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 
 from deeds.errors import SchemeUnavailableError, StartError
 from deeds.ledger import SchemeLedger
 from deeds.records import HashScheme, SchemeSpec, SchemeUse, SecretClass
+
+_log = logging.getLogger("deeds")
 
 
 class SchemeBook:
@@ -28,6 +31,7 @@ class SchemeBook:
         """
         self._ledger = ledger
         self._fingerprints = frozenset(pepper_fingerprints) | {""}
+        self._logged: set[str] = set()
         self._schemes: dict[int, HashScheme] = {}
         self._missing: frozenset[int] = frozenset()
         self._read()
@@ -71,11 +75,20 @@ class SchemeBook:
         missing = wanted & self._missing
         # Retired ones are passed over; but an item under these alone has units, so one is in use.
         for scheme_id in missing if missing == wanted else missing - self._retired:
-            fingerprint = self._schemes[scheme_id].spec.pepper_fingerprint
-            raise SchemeUnavailableError(
-                f"this process was not given the pepper {fingerprint} that guards an output"
-            )
+            self._log_missing(self._schemes[scheme_id].spec.pepper_fingerprint)
+            raise SchemeUnavailableError
         return self._in_order(wanted - missing, secret_class)
+
+    def _log_missing(self, fingerprint: str) -> None:
+        """Name the pepper to the operator, once in the life of the process."""
+        if fingerprint not in self._logged:
+            self._logged.add(fingerprint)
+            _log.warning(
+                "this process was not given the pepper %s that guards outputs; name it in"
+                " DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)",
+                fingerprint,
+                extra={"event": "pepper_missing"},
+            )
 
     def _read(self) -> None:
         schemes = {scheme.id: scheme for scheme in self._ledger.read_schemes()}

@@ -13,6 +13,7 @@ from deeds.errors import (
     OverloadedError,
     UnknownInputError,
     UnknownItemError,
+    UsedSecretError,
 )
 from deeds.hashing import SALT_BYTES
 from deeds.item_id import is_item_id, make_item_id
@@ -21,6 +22,7 @@ from deeds.locator import Locator
 from deeds.records import MintRecord, RecordedOutput, SwapRecord
 from deeds.replay import Replayer
 from deeds.rules import check_mint, check_swap
+from deeds.strong_secret import is_strong_secret
 from deeds.swap_hashing import hash_swap
 from deeds.values import (
     CheckRequest,
@@ -85,6 +87,11 @@ class DeedService:
                 return self._replayer.replay_swap(self._replayer.get(hashes), request)
             except ItemSchemesChangedError:
                 continue
+            except UsedSecretError as error:
+                # Who holds units learns of a secret of somebody else that way: a guess like others.
+                is_guess = not is_strong_secret(request.outputs[error.index or 0].secret)
+                error.failed_secrets_count = int(is_guess)
+                raise
         raise OverloadedError("the hash schemes of an item change faster than it can be read")
 
     def check(self, request: CheckRequest) -> list[OutputState]:

@@ -15,10 +15,12 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.errors import StartError
 from storage.engine import lock_path, make_engine
+from storage.last_operations import MissingOperationError
 from storage.lost_file import has_content
 from storage.mark_file import Mark, MarkDamagedError, MarkFile
+from storage.ownership import leave_to_owner, make_directory
 from storage.presence import alone, fold_log
-from storage.rollback import read_newest
+from storage.rollback import raise_mark, read_newest
 from storage.schema import check_schema, migrate
 
 # 4 MiB, then the next step.
@@ -75,7 +77,7 @@ def restore(
         OSError, sqlite3.Error: a file cannot be read or written.
     """
     ledger = Path(str(engine.url.database))
-    ledger.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(ledger.parent)
     with alone(lock_path(engine.url)), _copied(path, ledger, progress) as copy:
         newest = _inspected(engine.url, copy, inspect)
         _flush(copy)
@@ -137,20 +139,22 @@ def _inspected(url: URL, copy: Path, inspect: Inspect) -> Mark:
 def _raise_mark(engine: Engine, file: MarkFile) -> None:
     """Keep in the mark what the ledger had reached when it was last served.
 
-    Where the ledger or the mark is damaged, there is nothing to keep.
+    Where the ledger or the mark is damaged, or the ledger is behind the mark, there is nothing to
+    keep.
     """
-    with suppress(StartError, DBAPIError, MarkDamagedError):
+    with suppress(StartError, DBAPIError, MarkDamagedError, MissingOperationError):
         check_schema(engine)
-        file.raise_to(read_newest(engine))
+        raise_mark(engine, file, read_newest(engine))
     engine.dispose()
 
 
 def _give(copy: Path, directory: Path) -> None:
     """Give the copy to whom the directory belongs: root restores, another user serves."""
-    owner = directory.stat()
-    if copy.stat().st_uid != owner.st_uid:
-        with suppress(PermissionError):
-            os.chown(copy, owner.st_uid, owner.st_gid)
+    file = os.open(copy, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        leave_to_owner(file, directory)
+    finally:
+        os.close(file)
 
 
 def _set_aside(ledger: Path) -> Path | None:

@@ -1,15 +1,19 @@
 """Makes the SQLAlchemy engine of a ledger from DATABASE_URL."""
 
 import os
+import re
 import sqlite3
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
 import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from deeds.errors import StartError
+from storage.ownership import make_directory, open_for_owner
 from storage.presence import InUseError
 from storage.turnstile import Turnstile
 
@@ -19,25 +23,44 @@ SQLITE_BUSY_TIMEOUT_MS = 5_000
 # The oldest SQLite with RETURNING and upsert as the statements use them.
 SQLITE_VERSION_MIN = (3, 35, 0)
 
-POSTGRESQL_CONNECT_TIMEOUT_S = 5
-
-# How long sent bytes may stay unacknowledged before the server counts as away.
-POSTGRESQL_TCP_TIMEOUT_MS = 10_000
+# What libpq is told unless DATABASE_URL says otherwise. A server that does not acknowledge what was
+# sent, or does not answer three probes of an idle connection, counts as away: after 10 and 25 s.
+POSTGRESQL_CONNECT_ARGS: dict[str, Any] = {
+    "connect_timeout": 2,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 
 # A row that is locked for longer than this is held by somebody's forgotten session.
 POSTGRESQL_LOCK_TIMEOUT_MS = 5_000
+
+# Our statements take milliseconds; one that takes this long waits for something that is not coming.
+POSTGRESQL_STATEMENT_TIMEOUT_MS = 30_000
+
+# A process that stops in the middle of a transaction keeps its rows from others for this long.
+POSTGRESQL_IDLE_TIMEOUT_MS = 30_000
 
 # Connections a process opens at the most, and keeps: opening one costs PostgreSQL more than a swap.
 # With more of them more swaps are under way at once, not more in a second: they wait for the
 # processor instead. With a database that is a millisecond away four still keep a process busy.
 POOL_SIZE = 4
-POOL_TIMEOUT_S = 5
+POOL_TIMEOUT_S = 2
 
 # On SQLite every thread may have its own connection: it is a file handle.
 SQLITE_POOL_SIZE = 64
 
 # Execution option of a connection whose transaction will write.
 WRITES = "ledger_writes"
+
+
+# User and password as SQLAlchemy reads them, so the password ends at the first "@"; then the hosts.
+_POSTGRESQL_URL = re.compile(
+    r"(postgres(?:ql)?(?:\+\w+)?://(?:[^:/]*(?P<password>:[^@]*)?@)?)(?P<hosts>[^/?]*)(?P<rest>.*)",
+    re.DOTALL,
+)
+_HOST = re.compile(r"(?:\[(?P<ipv6>[^\[\]]+)\]|(?P<name>[^:\[\]]*))(?::(?P<port>[0-9]*))?")
 
 
 def parse_database_url(text: str) -> URL:
@@ -47,7 +70,7 @@ def parse_database_url(text: str) -> URL:
         StartError: not a URL, another database than SQLite or PostgreSQL, or one held in memory.
     """
     try:
-        url = make_url(text)
+        url = _read_url(text)
     except (ArgumentError, ValueError):
         raise StartError("DATABASE_URL is not a database URL") from None
     if "plugin" in url.query:
@@ -66,6 +89,34 @@ def parse_database_url(text: str) -> URL:
     return url.set(drivername="sqlite+pysqlite")
 
 
+def _read_url(text: str) -> URL:
+    """Return the URL, with several hosts (`h1:p1,h2:p2`) as SQLAlchemy takes them: as options.
+
+    Raises:
+        ArgumentError, ValueError: not a URL.
+        StartError: an "@" of the password is not escaped, or hosts are named twice.
+    """
+    found = _POSTGRESQL_URL.fullmatch(text)
+    if found and found["password"] and "@" in found["hosts"] + found["rest"]:
+        # What follows the first would be looked up as a host, and shown in errors.
+        raise StartError("DATABASE_URL has an '@' that is not escaped: write it as %40")
+    if found is None or "," not in found["hosts"]:
+        return make_url(text)
+    url = make_url(found[1] + found["rest"])
+    if {"host", "port"} & url.query.keys():
+        raise StartError("DATABASE_URL names its hosts twice")
+    hosts = [_HOST.fullmatch(host) for host in found["hosts"].split(",")]
+    parts = [host for host in hosts if host]
+    if len(parts) < len(hosts):
+        raise ValueError
+    return url.update_query_dict(
+        {
+            "host": ",".join(unquote(host["ipv6"] or host["name"]) for host in parts),
+            "port": ",".join(host["port"] or "" for host in parts),
+        }
+    )
+
+
 def make_engine(url: URL) -> Engine:
     """Return an engine with the safety settings of the ledger. Connects to nothing yet.
 
@@ -74,24 +125,29 @@ def make_engine(url: URL) -> Engine:
     """
     if url.get_backend_name() == "sqlite":
         return _make_sqlite_engine(url)
+    threshold, url = _take_prepare_threshold(url)
+    defaults = {
+        name: value for name, value in POSTGRESQL_CONNECT_ARGS.items() if name not in url.query
+    }
     engine = create_engine(
         url,
         hide_parameters=True,
-        isolation_level="READ COMMITTED",
+        # A read needs no transaction: rows are never deleted and spending is final. Those that
+        # write are begun by `_begin_postgresql`.
+        isolation_level="AUTOCOMMIT",
         pool_size=POOL_SIZE,
         max_overflow=0,
         # The one used last is the warmest, and those that a quiet time leaves over are left alone.
         pool_use_lifo=True,
         pool_timeout=POOL_TIMEOUT_S,
-        connect_args={
-            "connect_timeout": POSTGRESQL_CONNECT_TIMEOUT_S,
-            "tcp_user_timeout": POSTGRESQL_TCP_TIMEOUT_MS,
-            # Whatever the URL says: another one could not send every text.
-            "client_encoding": "utf8",
-        },
+        # Whatever the URL says of the encoding: another one could not send every text.
+        connect_args=defaults | threshold | {"client_encoding": "utf8"},
     )
     # Before SQLAlchemy's own first look at the server, which an odd encoding makes fail.
-    event.listen(engine, "connect", _configure_postgresql, insert=True)
+    event.listen(engine, "connect", _check_encoding, insert=True)
+    adapt = partial(_adapt_to_pooler, is_threshold_given=bool(threshold))
+    event.listen(engine, "connect", adapt)
+    event.listen(engine, "begin", _begin_postgresql)
     return engine
 
 
@@ -118,7 +174,7 @@ def create_directory(url: URL) -> None:
     """
     path = Path(url.database or "")
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(path.parent)
     except OSError as error:
         raise StartError(f"DATABASE_URL: cannot open {path}: {error.strerror}") from None
 
@@ -132,7 +188,7 @@ def create_sqlite_file(url: URL) -> None:
     path = Path(url.database or "")
     try:
         # Never opens a file that is there: closing it would drop SQLite's own locks on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return
     except OSError as error:
@@ -162,20 +218,60 @@ def make_turnstile(url: URL) -> Turnstile:
         raise StartError("DATABASE_URL: the ledger is being restored from a backup") from None
 
 
-def _configure_postgresql(connection: psycopg.Connection, _record: Any) -> None:
+def _take_prepare_threshold(url: URL) -> tuple[dict[str, int | None], URL]:
+    """Return psycopg's `prepare_threshold` as the URL sets it, if it does, and the URL without it.
+
+    Raises:
+        StartError: it is neither a number nor `None`.
+    """
+    text = url.query.get("prepare_threshold")
+    if text is None:
+        return {}, url
+    if not (isinstance(text, str) and (text == "None" or (text.isascii() and text.isdigit()))):
+        raise StartError("DATABASE_URL must give prepare_threshold as a whole number or None")
+    threshold = None if text == "None" else int(text)
+    return {"prepare_threshold": threshold}, url.difference_update_query(["prepare_threshold"])
+
+
+def _check_encoding(connection: psycopg.Connection, _record: Any) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         # Metadata may be any Unicode text.
         raise StartError(f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8")
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config('lock_timeout', %s, false)", [str(POSTGRESQL_LOCK_TIMEOUT_MS)]
+
+
+def _adapt_to_pooler(
+    connection: psycopg.Connection, _record: Any, *, is_threshold_given: bool
+) -> None:
+    """Keep nothing in a session behind a pooler: the next transaction may get another one.
+
+    A pooler makes up the process id that it tells at the start of a session.
+    """
+    row = connection.execute("SELECT pg_backend_pid()").fetchone()
+    if row == (connection.info.backend_pid,):
+        # Bounds reads, unless the database or its role does.
+        connection.execute(
+            f"SELECT set_config('statement_timeout', '{POSTGRESQL_STATEMENT_TIMEOUT_MS}', false)"
+            " WHERE current_setting('statement_timeout') = '0'"
         )
-        # An answer is given after the commit is on disk, whatever the server's default.
-        cursor.execute(
-            "SELECT set_config('synchronous_commit', 'on', false) "
-            "WHERE current_setting('synchronous_commit') = 'off'"
-        )
+    elif not is_threshold_given:
+        connection.prepare_threshold = None
+
+
+def _begin_postgresql(connection: Connection) -> None:
+    if connection.get_execution_options().get(WRITES):
+        # One message of several statements: no round trip more than BEGIN alone. Within the
+        # transaction, because a pooler may give each one another session.
+        connection.exec_driver_sql(_BEGIN_POSTGRESQL)
+
+
+# An answer is given after the commit is on disk, whatever the server's default.
+_BEGIN_POSTGRESQL = f"""BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL lock_timeout = {POSTGRESQL_LOCK_TIMEOUT_MS};
+SET LOCAL statement_timeout = {POSTGRESQL_STATEMENT_TIMEOUT_MS};
+SET LOCAL idle_in_transaction_session_timeout = {POSTGRESQL_IDLE_TIMEOUT_MS};
+SELECT set_config('synchronous_commit', 'on', true)
+WHERE current_setting('synchronous_commit') = 'off'"""
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:

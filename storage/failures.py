@@ -1,8 +1,19 @@
-"""Tells what a database error means for the request that met it."""
+"""Tells what a database error means for the request that met it, and logs its cause."""
 
+import logging
 import sqlite3
+from time import monotonic
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
+
+_log = logging.getLogger("deeds")
+
+# A database that is away fails every request; its cause is logged this often.
+_LOG_EVERY_S = 1.0
+_MESSAGE_LENGTH_MAX = 300
+
+# When a kind of error, its class and code, was logged last. There are few kinds.
+_logged_at_s: dict[tuple[str, str | None], float] = {}
 
 # PostgreSQL, appendix A: serialization_failure and deadlock_detected.
 _RETRYABLE_SQLSTATES = frozenset({"40001", "40P01"})
@@ -28,6 +39,9 @@ def is_disconnect(error: DBAPIError) -> bool:
 
 def is_unavailable(error: DBAPIError) -> bool:
     """Tell whether the database is away, full, locked, read-only or damaged: not our mistake."""
+    if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
+        # SQLite's code for a statement that is wrong, "no such column" above all.
+        return False
     if isinstance(error, OperationalError | InterfaceError | InternalError):
         return True
     # SQLite's "file is not a database" and "disk image is malformed" have no class of their own.
@@ -45,6 +59,25 @@ def is_surely_undone(error: DBAPIError, connection: sqlite3.Connection) -> bool:
     return connection.in_transaction or code in _REFUSED_WRITES
 
 
+def log_cause(error: DBAPIError) -> None:
+    """Write one line about an error to the log: each kind of it at most once a second.
+
+    It holds the class, the code and the message's first line: what PostgreSQL says beyond that, in
+    DETAIL above all, quotes values.
+    """
+    kind = (type(error.orig).__name__, sqlstate(error) or _sqlite_errorname(error))
+    now_s = monotonic()
+    if now_s - _logged_at_s.get(kind, -_LOG_EVERY_S) < _LOG_EVERY_S:
+        return
+    _logged_at_s[kind] = now_s
+    # Without a message of the server's it is libpq that speaks, of a connection it cannot make.
+    said = getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig
+    _log.warning(
+        one_line(said)[:_MESSAGE_LENGTH_MAX],
+        extra={"event": "database", "fields": {"error": kind[0], "database_code": kind[1]}},
+    )
+
+
 def cause_of(error: DBAPIError) -> str:
     """Return the database's own words for an error, in one line, for an operator to read."""
     return one_line(error.orig)
@@ -59,3 +92,8 @@ def sqlstate(error: DBAPIError) -> str | None:
     """Return PostgreSQL's error code, or None on SQLite."""
     code = getattr(error.orig, "sqlstate", None)
     return code if isinstance(code, str) else None
+
+
+def _sqlite_errorname(error: DBAPIError) -> str | None:
+    """Return the name of SQLite's error code, or None on PostgreSQL."""
+    return getattr(error.orig, "sqlite_errorname", None)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from deeds.errors import LedgerInDoubtError, LedgerUnavailableError
-from storage.failures import is_surely_undone
+from storage.failures import is_surely_undone, log_cause
 
 Result = TypeVar("Result")
 
@@ -151,6 +151,7 @@ def _commit(connection: Connection, group: list[_Ticket]) -> None:
     try:
         transaction.commit()
     except DBAPIError as error:
+        log_cause(error)
         in_doubt = [] if is_surely_undone(error, driver) else kept
         # The transaction may still be open: close the connection and not lend it again.
         connection.invalidate()

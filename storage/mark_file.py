@@ -13,11 +13,13 @@ import hashlib
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
+
+from storage.ownership import leave_to_owner, open_for_owner
 
 _log = logging.getLogger("deeds")
 
@@ -45,6 +47,10 @@ class Mark:
 
 
 NO_OPERATION = Mark(0, 0)
+
+
+def ignore_mark(_mark: Mark) -> None:
+    """Do nothing."""
 
 
 class MarkFile:
@@ -75,8 +81,10 @@ class MarkFile:
             )
         return max(record for record in records if record is not None)
 
-    def raise_to(self, mark: Mark) -> None:
-        """Make sure that the mark is at least this one.
+    def raise_to(self, mark: Mark, check: Callable[[Mark], None] = ignore_mark) -> Mark:
+        """Make sure that the mark is at least this one, and return what it is then.
+
+        `check` is called with the mark as it was, under the lock; what it raises leaves the mark.
 
         Raises:
             MarkDamagedError: no record is whole; the file is left as it is.
@@ -85,11 +93,14 @@ class MarkFile:
         try:
             with self._opened(fcntl.LOCK_EX) as file:
                 records = _read_records(file)
-                if mark > max(record for record in records if record is not None):
+                before = max(record for record in records if record is not None)
+                check(before)
+                if mark > before:
                     oldest = min(range(_BLOCKS_COUNT), key=lambda at: records[at] or NO_OPERATION)
                     os.pwrite(file, _record_text(mark), oldest * _BLOCK_BYTES)
+                return max(mark, before)
         except FileNotFoundError:
-            self._create(mark)
+            return self._create(mark, check)
 
     def lower_to(self, mark: Mark) -> None:
         """Make this the mark, whatever it was before.
@@ -109,27 +120,29 @@ class MarkFile:
     def _opened(self, lock: int) -> Iterator[int]:
         # Opened each time: an operator may have put another file there.
         mode = os.O_RDONLY if lock == fcntl.LOCK_SH else os.O_RDWR
-        file = os.open(self.path, mode | os.O_CLOEXEC)
+        file = open_for_owner(self.path, mode)
         try:
             _lock(file, lock)
             yield file
         finally:
             os.close(file)
 
-    def _create(self, mark: Mark) -> None:
+    def _create(self, mark: Mark, check: Callable[[Mark], None] = ignore_mark) -> Mark:
         """Put a whole file there at once, so that an empty one is never ours."""
         file, name = tempfile.mkstemp(prefix=f"{self.path.name}.", dir=self.path.parent)
         try:
             with os.fdopen(file, "wb") as opened:
+                leave_to_owner(file, self.path.parent)
                 opened.write(_file_text(mark))
                 opened.flush()
                 os.fsync(file)
             os.link(name, self.path)
         except FileExistsError:
             # Another process was faster.
-            self.raise_to(mark)
+            return self.raise_to(mark, check)
         finally:
             Path(name).unlink()
+        return mark
 
 
 def _lock(file: int, lock: int) -> None:

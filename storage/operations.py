@@ -4,7 +4,7 @@ No hashing and no input or output but the database happens here.
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -24,9 +24,9 @@ from deeds.records import (
     SwapRecord,
 )
 from storage import statements
+from storage.last_operations import check_there
 from storage.mark_file import Mark
 from storage.outputs import read_outputs, rows_to_add, rows_to_spend
-from storage.prepared import Prepared
 
 _MS_PER_S = 1000
 
@@ -37,10 +37,16 @@ _LOCK_BYTES = 8
 class Writer:
     """Writes one operation on the connection of its transaction."""
 
-    def __init__(self, connection: Connection, writes: statements.Writes) -> None:
-        """Take the connection, in a write transaction, and what is written with."""
+    def __init__(
+        self, connection: Connection, writes: statements.Writes, predecessors: Sequence[Mark]
+    ) -> None:
+        """Take the connection, in a write transaction, and what is written with.
+
+        Nothing is written unless the predecessors are in the ledger.
+        """
         self._connection = connection
         self._writes = writes
+        self._predecessors = predecessors
 
     def mint(self, record: MintRecord) -> Mark:
         """Write an item and its outputs; return the operation."""
@@ -82,6 +88,7 @@ class Writer:
             },
         )
         operation_id = mark.operation_id
+        self._lock_items({key.item_id for each in record.outputs_forbidden for key in each})
         # Outputs first: who has spent an input waits for nobody who has not, so that on PostgreSQL
         # no two swaps can wait for each other.
         used = self._add_outputs(operation_id, record.outputs)
@@ -97,7 +104,10 @@ class Writer:
         return mark
 
     def _add_operation(
-        self, insert: Prepared, key_hashes: tuple[bytes, ...], values: dict[str, Any]
+        self,
+        insert: statements.OperationInsert,
+        key_hashes: tuple[bytes, ...],
+        values: dict[str, Any],
     ) -> Mark:
         key_hash, *others = key_hashes or (None,)
         if others:
@@ -106,8 +116,10 @@ class Writer:
         row = insert.execute(
             self._connection,
             values | {"idempotency_key_hash": key_hash, "created_at_ms": created_at_ms},
+            self._predecessors,
         ).one_or_none()
         if row is None:
+            check_there(self._connection, self._predecessors)
             raise IdempotencyKeyTakenError
         return Mark(row.id, created_at_ms)
 
@@ -120,6 +132,14 @@ class Writer:
         taken = self._connection.execute(statements.READ_OPERATION, {"key_hashes": list(others)})
         if taken.first() is not None:
             raise IdempotencyKeyTakenError
+
+    def _lock_items(self, item_ids: Collection[str]) -> None:
+        """Wait for swaps that look for keys of these items which this one writes, and the reverse.
+
+        Under READ COMMITTED neither would see what the other one has not committed yet.
+        """
+        if item_ids and self._connection.dialect.name == "postgresql":
+            self._connection.execute(statements.LOCK_ITEMS, {"item_ids": list(item_ids)})
 
     def _spend(self, operation_id: int, record: SwapRecord) -> None:
         rows = rows_to_spend(operation_id, record)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from storage.ownership import open_for_owner
+
 _PRESENT = 2
 
 
@@ -35,7 +37,7 @@ def alone(lock_path: Path) -> Iterator[None]:
     Raises:
         InUseError: somebody serves.
     """
-    file = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file = open_for_owner(lock_path, os.O_RDWR | os.O_CREAT)
     try:
         if not try_lock(file, fcntl.LOCK_EX, _PRESENT):
             raise InUseError

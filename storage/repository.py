@@ -1,11 +1,13 @@
 """The repository: every question to the ledger and every change of it, one transaction a method."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
+from sqlalchemy.exc import DBAPIError
 
+from deeds.errors import LedgerRolledBackError, LedgerUnavailableError
 from deeds.records import (
     Argon2Cost,
     HashScheme,
@@ -23,11 +25,13 @@ from deeds.records import (
 from deeds.rules import check_balance
 from deeds.values import Item
 from storage import statements
-from storage.mark_file import Mark
+from storage.last_operations import LastOperations, MissingOperationError
+from storage.mark_file import NO_OPERATION, Mark, MarkFile
 from storage.mark_keeper import MarkKeeper
 from storage.operations import Writer
 from storage.outputs import read_outputs
 from storage.recent import Recent
+from storage.schema import may_serve
 from storage.transactions import OnRetry, Transactions, ignore_retry
 
 _KEY_SALT_BYTES = 16
@@ -44,15 +48,24 @@ class Repository:
     """A ledger (`deeds.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
 
     def __init__(
-        self, engine: Engine, mark: MarkKeeper | None = None, on_retry: OnRetry = ignore_retry
+        self,
+        engine: Engine,
+        on_retry: OnRetry = ignore_retry,
+        *,
+        mark_file: MarkFile | None = None,
+        mark: Mark = NO_OPERATION,
     ) -> None:
-        """Take an engine of `storage.engine` whose database has the code's revision, and its mark.
+        """Take an engine of `storage.engine` whose database this code may serve.
 
-        The mark, if one is kept, is closed with the repository. `on_retry` is called with one of
-        `storage.transactions.RETRY_REASONS`.
+        `on_retry` is called with one of `storage.transactions.RETRY_REASONS`. Where a mark is kept,
+        it comes with its file, as `storage.rollback.open_mark` returned it.
         """
-        self._mark = mark
         self._transactions = Transactions(engine, on_retry)
+        # On SQLite one transaction after the other gets the next ids.
+        self._last = LastOperations(mark, are_ids_in_order=engine.dialect.name == "sqlite")
+        self._mark = None
+        if mark_file is not None:
+            self._mark = MarkKeeper(mark_file, self._last, self._transactions.read)
         self._writes = statements.Writes(engine.dialect)
         self._guards: Recent[ItemGuard] = Recent(GUARDS_KEPT_MAX)
         self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)
@@ -62,6 +75,34 @@ class Repository:
         if self._mark is not None:
             self._mark.close()
         self._transactions.close()
+
+    def check_ready(self) -> None:
+        """Return if the ledger can be read and written, and this code may serve its revision.
+
+        Where the last write was refused by the database, one that changes nothing is tried.
+
+        Raises:
+            LedgerUnavailableError: it cannot.
+            LedgerRolledBackError: it was found without what was committed.
+            OverloadedError: too many requests are waiting for it.
+        """
+        self._last.check_not_lost()
+        try:
+            row = self._transactions.read(
+                lambda connection: connection.execute(
+                    statements.READ_READINESS[connection.dialect.name]
+                ).one_or_none()
+            )
+            if row is None or not may_serve(row.version_num):
+                raise LedgerUnavailableError("the database has another revision than the code")
+            if row.is_read_only:
+                raise LedgerUnavailableError("the database is read-only")
+            if self._transactions.was_refused:
+                self._transactions.write(
+                    lambda connection: connection.execute(statements.WRITE_NOTHING)
+                )
+        except DBAPIError:
+            raise LedgerUnavailableError from None
 
     def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
         """Record the schemes that are not recorded yet."""
@@ -95,7 +136,7 @@ class Repository:
 
     def read_scheme_use(self, scheme_id: int) -> SchemeUse:
         """Return what was hashed under the scheme. May read every output."""
-        row = self._transactions.read(
+        row = self._transactions.read_all(
             lambda connection: connection.execute(
                 statements.READ_SCHEME_USE, {"scheme_id": scheme_id}
             ).one()
@@ -152,18 +193,16 @@ class Repository:
 
         Raises:
             IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
+            LedgerRolledBackError: an operation that this process committed is not there any more.
         """
-        return self._noted(
-            self._transactions.write(
-                lambda connection: Writer(connection, self._writes).mint(record)
-            )
-        )
+        return self._write(lambda writer: writer.mint(record))
 
     def record_swap(self, record: SwapRecord) -> int:
         """Spend the inputs and create the outputs, all or nothing; return the operation's id.
 
         Raises:
             IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
+            LedgerRolledBackError: an operation that this process committed is not there any more.
             ItemSchemesChangedError: an item has other schemes than the record was hashed for.
             UnknownInputError: an input is not in the ledger with this digest and amount.
             SpentInputError: an input was spent before.
@@ -171,16 +210,29 @@ class Repository:
             UnbalancedError: the amounts do not balance.
         """
         check_balance(record.inputs, record.outputs)
-        return self._noted(
-            self._transactions.write(
-                lambda connection: Writer(connection, self._writes).swap(record)
-            )
-        )
+        return self._write(lambda writer: writer.swap(record))
 
-    def _noted(self, committed: Mark) -> int:
-        if self._mark is not None:
-            self._mark.note(committed)
+    def _write(self, work: Callable[[Writer], Mark]) -> int:
+        """Write an operation on the condition that those this process committed last are there."""
+        self._last.check_not_lost()
+
+        def run(connection: Connection) -> tuple[Mark, Sequence[Mark]]:
+            predecessors = self._last.marks
+            return work(Writer(connection, self._writes, predecessors)), predecessors
+
+        try:
+            committed, predecessors = self._transactions.write(run)
+        except MissingOperationError as missing:
+            self._last.report_lost(missing.mark)
+            self._wake_keeper()
+            raise LedgerRolledBackError from None
+        self._last.note(committed, predecessors)
+        self._wake_keeper()
         return committed.operation_id
+
+    def _wake_keeper(self) -> None:
+        if self._mark is not None:
+            self._mark.wake()
 
     def _read_item(self, item_id: str) -> Item | None:
         row = self._transactions.read(

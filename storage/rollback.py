@@ -4,18 +4,17 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import StartError
+from deeds.errors import LedgerUnavailableError, StartError
 from storage import statements
 from storage.engine import mark_path
 from storage.failures import cause_of
+from storage.last_operations import HOW_TO_ACCEPT, MissingOperationError, check_there
 from storage.mark_file import NO_OPERATION, Mark, MarkDamagedError, MarkFile
 
 _log = logging.getLogger("deeds")
-
-HOW_TO_ACCEPT = "flask --app app deeds accept-rollback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +65,24 @@ def find_rollback(engine: Engine, file: MarkFile) -> Rollback | None:
     Raises:
         OSError: the mark cannot be read.
         DBAPIError: the database does not answer.
+        StartError: the ledger is behind, but the server is a standby, which may lag.
     """
     return _compare(engine, file)[1]
 
 
-def open_mark(engine: Engine, file: MarkFile) -> None:
+def open_mark(engine: Engine, file: MarkFile) -> Mark:
     """Make sure that the ledger is not behind its mark, and that the mark is not behind the ledger.
+
+    Returns the mark.
 
     Raises:
         StartError: it is behind, or the file cannot be used.
     """
     try:
+        # The mark may be raised by another process while it is compared.
         newest, rollback = _compare(engine, file)
         if rollback is not None:
-            raise StartError(f"{rollback}; put the right one there, or run: {HOW_TO_ACCEPT}")
+            raise _refusal(rollback)
         if newest != NO_OPERATION and not file.path.exists():
             _log.warning(
                 "there was no mark at %s: from now on it is noticed when the ledger is replaced by"
@@ -87,11 +90,27 @@ def open_mark(engine: Engine, file: MarkFile) -> None:
                 file.path,
                 extra={"event": "mark_new"},
             )
-        file.raise_to(newest)
+        return raise_mark(engine, file, newest)
+    except MissingOperationError as missing:
+        raise _refusal(Rollback(newest, missing.mark)) from None
+    except LedgerUnavailableError as error:
+        raise StartError(f"DATABASE_URL: {error.detail}") from None
     except OSError as error:
         raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
     except DBAPIError as error:
         raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause_of(error)}") from None
+
+
+def raise_mark(engine: Engine, file: MarkFile, newest: Mark) -> Mark:
+    """Raise the mark to the newest operation, which was just read, and return what it is then.
+
+    Raises:
+        MissingOperationError: the operation that it names is not in the ledger; it is left alone.
+        LedgerUnavailableError: the same, but the server is a standby, which may lag.
+        MarkDamagedError, OSError: it cannot be read or written.
+    """
+    with engine.connect() as connection:
+        return file.raise_to(newest, lambda mark: check_there(connection, {mark} - {newest}))
 
 
 def read_newest(engine: Engine) -> Mark:
@@ -112,12 +131,15 @@ def _compare(engine: Engine, file: MarkFile) -> tuple[Mark, Rollback | None]:
     newest = read_newest(engine)
     if mark in {NO_OPERATION, newest}:
         return newest, None
-    with engine.connect() as connection:
-        is_same = _read(connection, mark.operation_id) == mark
-    return newest, None if is_same else Rollback(newest, mark)
+    try:
+        with engine.connect() as connection:
+            check_there(connection, [mark])
+    except MissingOperationError:
+        return newest, Rollback(newest, mark)
+    except LedgerUnavailableError as error:
+        raise StartError(f"DATABASE_URL: {error.detail}") from None
+    return newest, None
 
 
-def _read(connection: Connection, operation_id: int) -> Mark | None:
-    found = connection.execute(statements.READ_OPERATION_TIME, {"operation_id": operation_id})
-    row = found.one_or_none()
-    return None if row is None else Mark(row.id, row.created_at_ms)
+def _refusal(rollback: Rollback) -> StartError:
+    return StartError(f"{rollback}; put the right one there, or run: {HOW_TO_ACCEPT}")

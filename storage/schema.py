@@ -3,6 +3,7 @@
 The revision is read without Alembic, whose import would cost every start a fifth of a second.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,17 +25,21 @@ Result = TypeVar("Result")
 # The newest of `migrations.versions`; a test says so.
 HEAD_REVISION = "0001"
 
+# A revision, and in its id the oldest code that may serve it: older code knows nothing else of it.
+_REVISION = re.compile(r"[0-9]{4}_from_([0-9]{4})")
+
 # Key of the advisory lock that lets one process at a time migrate a PostgreSQL database: "deeds".
 _MIGRATION_LOCK = 0x6465656473
 
 
 def open_schema(engine: Engine, mark: MarkFile | None = None) -> None:
-    """Make sure that the database has the code's revision; create or upgrade an SQLite file.
+    """Make sure that the code may serve the database; create or upgrade an SQLite file.
 
     Any number of processes may do this at once.
 
     Raises:
-        StartError: the database cannot be opened, has another revision, or was lost.
+        StartError: the database cannot be opened, has a revision that this code may not serve, or
+            was lost.
     """
     if engine.dialect.name == "sqlite":
         migrate(engine, mark)
@@ -43,22 +48,35 @@ def open_schema(engine: Engine, mark: MarkFile | None = None) -> None:
 
 
 def check_schema(engine: Engine) -> None:
-    """Make sure that there is a ledger of the code's revision. Creates and changes nothing.
+    """Make sure that there is a ledger that the code may serve. Creates and changes nothing.
 
     Raises:
-        StartError: there is none, it cannot be opened, or it has another revision.
+        StartError: there is none, it cannot be opened, or its revision does not permit this code.
     """
     if engine.dialect.name == "sqlite":
         path = Path(engine.url.database or "")
         if not (path.is_file() and has_content(path)):
             raise StartError(f"DATABASE_URL: there is no ledger at {path}")
     revision = _explained(engine, _read_revision)
-    if revision != HEAD_REVISION:
+    if not may_serve(revision):
         raise _wrong_revision(revision)
+
+
+def may_serve(revision: str | None) -> bool:
+    """Return whether this code may serve a database at a revision.
+
+    It may at its own, and at a later one that permits it: `0003_from_0002` permits code of 0002.
+    """
+    if revision == HEAD_REVISION:
+        return True
+    later = _REVISION.fullmatch(revision or "")
+    return later is not None and later[1] <= HEAD_REVISION[:4] < later[0][:4]
 
 
 def migrate(engine: Engine, mark: MarkFile | None = None) -> tuple[str | None, str]:
     """Upgrade the database to the code's revision; return the revision it had and the one it has.
+
+    A database at a later revision that permits this code is left as it is.
 
     Args:
         engine: on a database, or on an SQLite file that is not there yet.
@@ -74,8 +92,8 @@ def migrate(engine: Engine, mark: MarkFile | None = None) -> tuple[str | None, s
             check_not_lost(engine.url, mark)
             create_sqlite_file(engine.url)
         before = _explained(engine, _read_revision)
-        if before == HEAD_REVISION:
-            return before, HEAD_REVISION
+        if before is not None and may_serve(before):
+            return before, before
         if before is not None and before > HEAD_REVISION:
             raise _wrong_revision(before)
         if before is not None:
@@ -94,6 +112,7 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with connection.begin():
         if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
             connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
         config.attributes["connection"] = connection
         try:

@@ -18,4 +18,6 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
         return
     reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     with reader.connect() as connection:
+        # It may read for hours.
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         yield connection

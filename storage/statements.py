@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
+    Connection,
+    CursorResult,
     Dialect,
     Table,
     bindparam,
@@ -16,11 +17,13 @@ from sqlalchemy import (
     literal_column,
     select,
     text,
+    true,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from storage.prepared import Prepared
+from storage.mark_file import Mark
+from storage.prepared import Prepared, Values
 from storage.tables import hash_schemes, item_schemes, items, operations, outputs
 
 READ_SCHEMES = select(hash_schemes).order_by(hash_schemes.c.id)
@@ -64,8 +67,8 @@ READ_NEWEST_OPERATION = (
     select(operations.c.id, operations.c.created_at_ms).order_by(operations.c.id.desc()).limit(1)
 )
 
-READ_OPERATION_TIME = select(operations.c.id, operations.c.created_at_ms).where(
-    operations.c.id == bindparam("operation_id")
+READ_OPERATION_TIMES = select(operations.c.id, operations.c.created_at_ms).where(
+    operations.c.id.in_(bindparam("operation_ids", expanding=True))
 )
 
 READ_SCHEMES_COUNTS = (
@@ -95,6 +98,27 @@ _SPEND_OUTPUT = (
 
 READ_REVISION = text("SELECT version_num FROM alembic_version")
 
+# By dialect. A PostgreSQL that is in recovery is read-only too.
+READ_READINESS = {
+    "sqlite": text("SELECT version_num, FALSE AS is_read_only FROM alembic_version"),
+    "postgresql": text(
+        "SELECT version_num, current_setting('transaction_read_only') = 'on' AS is_read_only "
+        "FROM alembic_version"
+    ),
+}
+
+# Writes a page and changes nothing.
+WRITE_NOTHING = text("UPDATE alembic_version SET version_num = version_num")
+
+# On PostgreSQL: makes those wait for each other who may bring an item one secret under different
+# schemes. Rows that refer to an item can be written meanwhile.
+LOCK_ITEMS = (
+    select(items.c.id)
+    .where(items.c.id.in_(bindparam("item_ids", expanding=True)))
+    .order_by(items.c.id)
+    .with_for_update(key_share=True)
+)
+
 # On PostgreSQL: makes those wait for each other who may record one key under different hashes.
 LOCK_KEY = select(func.pg_advisory_xact_lock(bindparam("lock")))
 
@@ -114,25 +138,60 @@ class Writes:
         self.item_scheme = self._insert(item_schemes)
         self.output = self._insert(outputs, without={"spent_by"})
         self.spend = Prepared(_SPEND_OUTPUT, dialect)
-        self.operation = self.swap = self.widening_swap = self._operation()
+        self.operation = self.swap = self.widening_swap = OperationInsert(dialect)
         if dialect.name == "postgresql":
             # On SQLite writers take turns anyway.
-            self.swap = self._operation(f"pg_advisory_xact_lock_shared({_SCHEMES_LOCK})")
-            self.widening_swap = self._operation(f"pg_advisory_xact_lock({_SCHEMES_LOCK})")
+            shared = f"pg_advisory_xact_lock_shared({_SCHEMES_LOCK})"
+            self.swap = OperationInsert(dialect, shared)
+            exclusive = f"pg_advisory_xact_lock({_SCHEMES_LOCK})"
+            self.widening_swap = OperationInsert(dialect, exclusive)
 
-    def _operation(self, *locks: str) -> Prepared:
-        returning = [operations.c.id, *map(literal_column, locks)]
-        return self._insert(operations, without={"id"}, returning=returning)
-
-    def _insert(
-        self,
-        table: Table,
-        *,
-        without: Collection[str] = (),
-        returning: Sequence[ColumnElement[Any]] = (),
-    ) -> Prepared:
-        dialect = sqlite if self._dialect.name == "sqlite" else postgresql
-        insert = dialect.insert(table).on_conflict_do_nothing()
+    def _insert(self, table: Table, *, without: Collection[str] = ()) -> Prepared:
+        insert = _insert_of(self._dialect)(table).on_conflict_do_nothing()
         columns = [column.name for column in table.columns if column.name not in without]
-        construct = insert.returning(*returning) if returning else insert
-        return Prepared(construct, self._dialect, columns)
+        return Prepared(insert, self._dialect, columns)
+
+
+class OperationInsert:
+    """Inserts an operation if its key is not taken and all its predecessors are in the ledger."""
+
+    def __init__(self, dialect: Dialect, *locks: str) -> None:
+        """Take the dialect and the locks that the transaction gets with the row."""
+        self._dialect = dialect
+        self._returning = [operations.c.id, *map(literal_column, locks)]
+        # By the number of predecessors: most often one, as many as overlapped at the most.
+        self._prepared = {count: self._prepare(count) for count in range(2)}
+
+    def execute(
+        self, connection: Connection, values: Values, predecessors: Sequence[Mark]
+    ) -> CursorResult[Any]:
+        """Execute it; no row comes back where the condition does not hold."""
+        bound = dict(values)
+        for at, mark in enumerate(predecessors):
+            bound[f"before_id_{at}"] = mark.operation_id
+            bound[f"before_ms_{at}"] = mark.created_at_ms
+        count = len(predecessors)
+        if count not in self._prepared:
+            self._prepared[count] = self._prepare(count)
+        return self._prepared[count].execute(connection, bound)
+
+    def _prepare(self, count: int) -> Prepared:
+        columns = [column for column in operations.columns if column.name != "id"]
+        values = select(*(bindparam(column.name, type_=column.type) for column in columns))
+        conditions = (
+            exists().where(
+                operations.c.id == bindparam(f"before_id_{at}"),
+                operations.c.created_at_ms == bindparam(f"before_ms_{at}"),
+            )
+            for at in range(count)
+        )
+        # Without a WHERE SQLite would take ON CONFLICT for a part of the SELECT.
+        insert = _insert_of(self._dialect)(operations).from_select(
+            [column.name for column in columns], values.where(true(), *conditions)
+        )
+        construct = insert.on_conflict_do_nothing().returning(*self._returning)
+        return Prepared(construct, self._dialect)
+
+
+def _insert_of(dialect: Dialect) -> Any:
+    return sqlite.insert if dialect.name == "sqlite" else postgresql.insert

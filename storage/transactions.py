@@ -13,8 +13,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from deeds.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
 from storage.engine import WRITES, make_turnstile
-from storage.failures import is_disconnect, is_retryable, is_unavailable
+from storage.failures import is_disconnect, is_retryable, is_unavailable, log_cause
 from storage.group_writer import GroupWriter
+from storage.snapshot import snapshot
 from storage.turnstile import Turnstile
 
 Result = TypeVar("Result")
@@ -43,17 +44,14 @@ class Transactions:
         """
         self._engine = engine
         self._on_retry = on_retry
+        # Whether the last write failed because of the database: a full disk, say.
+        self.was_refused = False
         self._writer = engine.execution_options(**{WRITES: True})
-        # A read needs no transaction: rows are never deleted and spending is final. It would only
-        # add round trips. On SQLite there is none to begin with.
-        self._reader = engine
         self._turnstile: Turnstile | None = None
         self._group: GroupWriter | None = None
         if engine.dialect.name == "sqlite":
             self._turnstile = make_turnstile(engine.url)
             self._group = GroupWriter(self._writer, self._turnstile.turn)
-        else:
-            self._reader = engine.execution_options(isolation_level="AUTOCOMMIT")
 
     def read(self, work: Work[Result]) -> Result:
         """Return what the work reads.
@@ -62,6 +60,14 @@ class Transactions:
             LedgerUnavailableError: the database does not answer.
         """
         return self._retrying(lambda: self._read_once(work))
+
+    def read_all(self, work: Work[Result]) -> Result:
+        """Return what the work reads of the whole ledger, however long it takes.
+
+        Raises:
+            LedgerUnavailableError: the database does not answer.
+        """
+        return self._retrying(lambda: self._read_all_once(work))
 
     def write(self, work: Work[Result]) -> Result:
         """Run the work in one transaction, commit it and return its result.
@@ -72,10 +78,14 @@ class Transactions:
             LedgerUnavailableError: the database does not answer; nothing was changed.
             LedgerInDoubtError: it broke off while committing.
         """
-        if self._group is not None:
-            group = self._group
-            return self._retrying(lambda: group.write(work))
-        return self._retrying(lambda: self._write_alone(work))
+        write = self._group.write if self._group is not None else self._write_alone
+        try:
+            result = self._retrying(lambda: write(work))
+        except (LedgerUnavailableError, LedgerInDoubtError):
+            self.was_refused = True
+            raise
+        self.was_refused = False
+        return result
 
     def close(self) -> None:
         """Close every connection."""
@@ -86,7 +96,11 @@ class Transactions:
             self._turnstile.close()
 
     def _read_once(self, work: Work[Result]) -> Result:
-        with self._reader.connect() as connection:
+        with self._engine.connect() as connection:
+            return work(connection)
+
+    def _read_all_once(self, work: Work[Result]) -> Result:
+        with snapshot(self._engine) as connection:
             return work(connection)
 
     def _write_alone(self, work: Work[Result]) -> Result:
@@ -103,6 +117,7 @@ class Transactions:
                 if is_retryable(error):
                     raise
                 connection.invalidate()
+                log_cause(error)
                 raise LedgerInDoubtError from None
             return result
 
@@ -121,6 +136,7 @@ class Transactions:
                 if (is_disconnect(error) or is_retryable(error)) and tries_count < tries_max:
                     self._on_retry("disconnect" if is_disconnect(error) else "conflict")
                     continue
+                log_cause(error)
                 if is_retryable(error) or is_unavailable(error):
                     raise LedgerUnavailableError from None
                 raise

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from deeds.errors import LedgerUnavailableError
+from storage.ownership import open_for_owner
 from storage.presence import InUseError, announce, try_lock
 
 _TURNSTILE, _WRITER = 0, 1
@@ -35,7 +36,7 @@ class Turnstile:
             InUseError: the ledger is being replaced.
         """
         self._timeout_s = timeout_s
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = open_for_owner(path, os.O_RDWR | os.O_CREAT)
         try:
             announce(self._file)
         except InUseError:

@@ -1,13 +1,16 @@
 """The service, in which something breaks that nobody catches. gunicorn imports this."""
 
 import os
+import signal
 import threading
 import warnings
+from pathlib import Path
 
 from flask import Flask
 
 from app import create_app
 from tests.marker import MARK
+from tests.waiting import wait_until
 
 BREAKING = "tests.breaking_app:create_breaking_app()"
 
@@ -18,6 +21,8 @@ def create_breaking_app() -> Flask:
         "a thread": break_in_a_thread,
         "a finalizer": break_in_a_finalizer,
         "the start": break_here,
+        "the start, during the stop": break_during_the_stop,
+        "a later start": break_where_triggered,
         "a warning": warn,
     }[os.environ["BREAKS"]]()
     return create_app()
@@ -25,6 +30,25 @@ def create_breaking_app() -> Flask:
 
 def break_here() -> None:
     raise ValueError(MARK)
+
+
+def break_during_the_stop() -> None:
+    """Break in one worker, and in the other once the master stops for that reason."""
+    meeting = Path(os.environ["MEETING"])
+    try:
+        meeting.mkdir()
+    except FileExistsError:
+        wait_until((meeting / "waits").exists)
+    else:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        (meeting / "waits").touch()
+        signal.sigwait({signal.SIGTERM})
+    break_here()
+
+
+def break_where_triggered() -> None:
+    if Path(os.environ["TRIGGER"]).exists():
+        break_here()
 
 
 def break_in_a_thread() -> None:

@@ -21,6 +21,12 @@ from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
 from tests.ledger_view import LedgerView, delete_all_rows
 from tests.making import BUILDS_FOR_ANOTHER_CPU, Compiler, Environment
+from tests.needs import (
+    pytest_make_collect_report,  # noqa: F401
+    pytest_runtest_makereport,  # noqa: F401
+    require,
+)
+from tests.pgbouncer import behind
 from tests.postgres import PostgresCluster, running_cluster
 from tests.reporting import pytest_terminal_summary  # noqa: F401
 from tests.serving import Service, running_service
@@ -31,8 +37,9 @@ ARGON2_COST_ARGUMENTS = ("memory_cost", "time_cost", "parallelism")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the time that `make soak` has."""
+    """Add the time that `make soak` has, and what `make check` asks for."""
     parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
+    parser.addoption("--all", action="store_true", help="a test that is skipped has failed")
 
 
 @pytest.fixture
@@ -136,7 +143,8 @@ def database_url(request: pytest.FixtureRequest) -> str:
     """The URL of a database that the service can start on: the test runs once on each kind."""
     kind = {"sqlite": "sqlite_url", "postgresql": "emptied_postgres_url"}[request.param]
     url: str = request.getfixturevalue(kind)
-    return url
+    pooler = os.environ.get("TEST_POOLER")
+    return behind(url, pooler) if pooler and request.param == "postgresql" else url
 
 
 @pytest.fixture
@@ -206,6 +214,7 @@ def native_environment(
     wheel_environment: Environment, tmp_path_factory: pytest.TempPathFactory
 ) -> Environment:
     """An environment in which `make run` found a compiler: only to be looked at, or copied."""
+    require("a C compiler with Python's headers")
     environment = wheel_environment.copy(tmp_path_factory.mktemp("native") / "venv")
     with environment.make_run() as service:
         assert service.get_status("/v1/info") == 200

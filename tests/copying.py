@@ -24,7 +24,10 @@ def ledger_url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def copy_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """A function that copies the database at a URL, which nobody uses, and returns the copy's."""
+    """A function that copies the database at a URL and returns the copy's.
+
+    Who is connected to it is cut off, as PostgreSQL demands.
+    """
     with ExitStack() as stack:
 
         def copy(url: str) -> str:
@@ -33,11 +36,32 @@ def copy_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Call
                 copy_sqlite(Path(make_url(url).database or ""), path)
                 return f"sqlite:///{path}"
             postgres: PostgresCluster = request.getfixturevalue("postgres")
-            copied = postgres.create_database(make_url(url).database or "")
+            copied = postgres.copy_database(url)
             stack.callback(postgres.drop_database, copied)
             return copied
 
         yield copy
+
+
+@pytest.fixture
+def keep_copy(
+    request: pytest.FixtureRequest, ledger_url: str, copy_ledger: Callable[[str], str]
+) -> Callable[[], Callable[[], None]]:
+    """A function that copies the ledger and returns one that puts the copy in its place."""
+
+    def keep() -> Callable[[], None]:
+        copy = copy_ledger(ledger_url)
+
+        def put_back() -> None:
+            if ledger_url.startswith("sqlite"):
+                paths = (Path(make_url(url).database or "") for url in (copy, ledger_url))
+                copy_sqlite(*paths)
+            else:
+                request.getfixturevalue("postgres").replace_database(ledger_url, copy)
+
+        return put_back
+
+    return keep
 
 
 def copy_sqlite(path: Path, copy: Path) -> None:

@@ -33,9 +33,9 @@ class AtWrite:
         self.function = function
         self.statements_count = 0
 
-    def __call__(self, connection: Connection, *_: Any) -> None:
-        """Take what SQLAlchemy tells of a statement."""
-        if is_writer(connection):
+    def __call__(self, connection: Connection, _cursor: Any, text: str, *_: Any) -> None:
+        """Take what SQLAlchemy tells of a statement; a BEGIN is none."""
+        if is_writer(connection) and not text.startswith("BEGIN"):
             self.statements_count += 1
             if self.statements_count == self.number + 1:
                 self.function(connection)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.needs import require
 from tests.serving import (
     REPOSITORY,
     Service,
@@ -160,6 +161,7 @@ class Compiler:
 
     def __init__(self, directory: Path, script: str = "") -> None:
         """Write it."""
+        require("a C compiler with Python's headers")
         self.path = directory / "cc"
         self._calls = directory / "calls"
         self._calls.touch()

@@ -41,6 +41,12 @@ def upgrade_to(engine: Engine, revision: str) -> None:
         command.upgrade(config, revision)
 
 
+def set_revision(engine: Engine, revision: str) -> None:
+    """Make a database say that it is at a revision."""
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = :it"), {"it": revision})
+
+
 def words(engine: Engine) -> list[tuple[str, ...]]:
     """Return what the database tells of its tables and constraints, spaces evened out."""
     with engine.connect() as connection:

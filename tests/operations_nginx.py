@@ -1,4 +1,4 @@
-"""The README's walk and the limits through docs/operations/nginx.conf: `make operations`.
+"""The README's walk and the limits through deploy/nginx.conf: `make operations`.
 
 Not among the tests of `make test`, which must need no more than Python: this needs nginx.
 """
@@ -6,39 +6,20 @@ Not among the tests of `make test`, which must need no more than Python: this ne
 import json
 import os
 import re
-import shlex
 import socket
 import subprocess
-import sys
+from collections import Counter
+from contextlib import closing
+from itertools import count
+from threading import Thread
 
 import pytest
 
-from tests.readme import make_comparable, readme_blocks
-from tests.serving import REPOSITORY, running_service
-from tests.waiting import wait_until
+from tests.proxies import assert_walk_of_the_readme, free_port, run, running_nginx
+from tests.serving import running_service
 
-CONFIGURATION = REPOSITORY / "docs" / "operations" / "nginx.conf"
-WALK = readme_blocks("bash")
 ITEM = re.compile(r"deed_[0-9a-z]{26}")
-
-
-def free_port():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return unused.getsockname()[1]
-
-
-def answers(port):
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
-def run(*command, **environment):
-    ran = subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+HSTS = "max-age=31536000"
 
 
 @pytest.fixture
@@ -48,39 +29,16 @@ def service(tmp_path):
 
 
 @pytest.fixture
-def proxy(tmp_path, service):
-    """The address of nginx before the service, with the example's own settings."""
-    http, https = free_port(), free_port()
-    certificate = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    new = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", tmp_path / "key.pem"]
-    run("openssl", "req", *new, *certificate, "-out", tmp_path / "cert.pem")
-    text = CONFIGURATION.read_text()
-    for written, meant in {
-        "127.0.0.1:8000 max_fails": f"127.0.0.1:{service.port} max_fails",
-        "listen 80;": f"listen 127.0.0.1:{http};",
-        "listen 443 ": f"listen 127.0.0.1:{https} ",
-        "/etc/letsencrypt/live/deeds.example.org/fullchain.pem": str(tmp_path / "cert.pem"),
-        "/etc/letsencrypt/live/deeds.example.org/privkey.pem": str(tmp_path / "key.pem"),
-        "/var/cache/nginx/deeds": str(tmp_path / "cache"),
-        "/var/log/nginx/": f"{tmp_path}/",
-    }.items():
-        assert written in text
-        text = text.replace(written, meant)
-    whole = tmp_path / "nginx.conf"
-    temporary = "".join(
-        f"{kind}_temp_path {tmp_path}/{kind};"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    user = "user root;" if os.geteuid() == 0 else ""
-    whole.write_text(f"{user} pid {tmp_path}/pid; events {{}} http {{ {temporary}\n{text}\n}}")
-    command = ["nginx", "-p", tmp_path, "-c", whole, "-e", tmp_path / "start.log"]
-    run(*command, "-t")
-    with subprocess.Popen([*command, "-g", "daemon off;"]) as process:
-        try:
-            wait_until(lambda: answers(https))
-            yield f"https://127.0.0.1:{https}"
-        finally:
-            process.terminate()
+def nginx(tmp_path, service):
+    """nginx before the service, with the example's own settings."""
+    with running_nginx(tmp_path, [service.port]) as nginx:
+        yield nginx
+
+
+@pytest.fixture
+def proxy(nginx):
+    """Its address."""
+    return nginx.url
 
 
 @pytest.fixture
@@ -92,26 +50,7 @@ def curl(tmp_path):
 
 
 def test_the_walk_of_the_readme_answers_the_same_through_nginx(proxy, tmp_path):
-    script = "\n".join(block.text + r"printf '\0'" for block in WALK)
-    script = script.replace("http://127.0.0.1:8000", proxy)
-    script = script.replace(".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask ")
-    script = script.replace("curl -s", "curl --http1.1 -s")
-    ran = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail"],
-        input=script,
-        cwd=REPOSITORY,
-        env=os.environ | {"CURL_CA_BUNDLE": str(tmp_path / "cert.pem"), "FLASK_SKIP_DOTENV": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    shown, real = make_comparable(), make_comparable()
-
-    assert [
-        real(block.answer.language, text)
-        for block, text in zip(WALK, ran.stdout.split("\0")[:-1], strict=True)
-    ] == [shown(block.answer.language, block.answer.text) for block in WALK]
+    assert_walk_of_the_readme(proxy, tmp_path / "cert.pem")
 
 
 def mint(curl, proxy, secret):
@@ -156,6 +95,33 @@ def test_a_body_above_the_limit_is_refused_in_the_services_own_shape(proxy, curl
     assert (json.loads(problem)["code"], status) == ("body_too_large", "413")
 
 
+@pytest.mark.parametrize(
+    "key", [(), ("-H", "Idempotency-Key: a"), ("-H", "Transfer-Encoding: chunked")]
+)
+def test_a_mint_may_have_a_quarter_of_a_megabyte(proxy, curl, tmp_path, key):
+    json_type = ("-H", "Content-Type: application/json")
+    body = tmp_path / "body"
+    body.write_bytes(b" " * 300_000)
+
+    said = {
+        path: curl(f"{proxy}/v1/{path}", *json_type, *key, "--data-binary", f"@{body}")
+        for path in ("mint", "swap")
+    }
+
+    assert json.loads(said["mint"])["code"] == "body_too_large"
+    assert json.loads(said["swap"])["code"] == "invalid_json"
+
+
+@pytest.mark.parametrize("key", [(), ("-H", "Idempotency-Key: a")])
+def test_an_address_that_mints_too_often_is_told_so_and_may_still_swap(proxy, curl, key):
+    said = curl(*[f"{proxy}/v1/mint"] * 30, *key, "-d", "")
+    swapped = curl(f"{proxy}/v1/swap", *key, "-d", "")
+
+    assert said.count('"code":"too_many_requests"') > 0
+    assert said.count('"code":"wrong_media_type"') >= 20
+    assert json.loads(swapped)["code"] == "wrong_media_type"
+
+
 def test_an_address_that_asks_too_often_is_told_when_to_come_back(proxy, curl):
     urls = [f"{proxy}/v1/info"] * 300
 
@@ -163,3 +129,121 @@ def test_an_address_that_asks_too_often_is_told_when_to_come_back(proxy, curl):
 
     assert said.count('"code":"too_many_requests"') > 0
     assert said.lower().count("retry-after: 1") == said.count('"code":"too_many_requests"')
+
+
+def statuses(nginx, clients, requests_count=100):
+    """Ask as often as told, each time as the next of these addresses, and count the answers."""
+    counted = Counter()
+    with closing(nginx.connect()) as connection:
+        for client, _ in zip(clients, range(requests_count), strict=False):
+            connection.request("GET", "/v1/info", headers={"X-Test-Client": client})
+            answer = connection.getresponse()
+            answer.read()
+            counted[answer.status] += 1
+    return counted
+
+
+def test_the_addresses_of_one_ipv6_network_share_a_limit_and_networks_do_not(nginx):
+    one_network = statuses(nginx, (f"2001:db8:1:2:{n:x}::{n:x}" for n in count(1)))
+    networks = statuses(nginx, (f"2001:db8:3:{n:x}::1" for n in count(1)))
+    addresses = statuses(nginx, (f"192.0.2.{n}" for n in count(1)))
+
+    assert one_network[429] > 0
+    assert networks == addresses == {200: 100}
+
+
+def test_every_answer_over_tls_tells_browsers_to_stay_there(nginx, service):
+    served = [nginx.ask("GET", path)[:2] for path in ("/v1/info", "/v1/item/none", "/metrics")]
+    service.process.terminate()
+    service.process.wait(timeout=30)
+    away = nginx.ask("GET", "/v1/info")[:2]
+
+    assert [
+        (status, headers["Strict-Transport-Security"]) for status, headers in [*served, away]
+    ] == [(200, HSTS), (404, HSTS), (404, HSTS), (503, HSTS)]
+
+
+def exchange(port, request):
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+        client.sendall(request)
+        return client.recv(65536)
+
+
+def test_another_name_gets_no_answer(nginx, proxy, tmp_path):
+    other = b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"
+    tls = ["openssl", "s_client", "-connect", f"localhost:{nginx.https}", "-servername", "other"]
+
+    greeted = subprocess.run(tls, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    asked = subprocess.run(
+        ["curl", "--http1.1", "-sS", "-H", "Host: other.example", f"{proxy}/v1/info"],
+        env=os.environ | {"CURL_CA_BUNDLE": str(tmp_path / "cert.pem")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert exchange(nginx.http, other) == b""
+    assert (greeted.returncode, b"unrecognized name" in greeted.stderr) == (1, True)
+    assert (asked.returncode, asked.stdout) == (52, "")  # curl's "empty reply from server"
+
+
+class DyingServer:
+    """Takes requests and closes without an answer, as a service that is killed would."""
+
+    def __init__(self):
+        self.seen = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        Thread(target=self._take, daemon=True).start()
+
+    def _take(self):
+        while True:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                return
+            with client:
+                self.seen.append(client.recv(65536))
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.fixture
+def dying():
+    servers = [DyingServer(), DyingServer()]
+    yield servers
+    for server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "deliveries_count"),
+    [({}, 1), ({"Idempotency-Key": ""}, 1), ({"Idempotency-Key": "a-key-of-mine-0001"}, 2)],
+    ids=["no key", "empty key", "key"],
+)
+def test_what_a_server_has_received_goes_to_the_next_with_a_key_alone(
+    dying, tmp_path, headers, deliveries_count
+):
+    with running_nginx(tmp_path, [server.port for server in dying]) as nginx:
+        status, _, body = nginx.ask("POST", "/v1/swap", b'{"inputs": []}', headers)
+
+    assert (status, json.loads(body)["code"]) == (503, "ledger_in_doubt")
+    seen = [request for server in dying for request in server.seen]
+    assert len(seen) == deliveries_count
+    assert all(request.endswith(b'{"inputs": []}') for request in seen)
+
+
+def test_what_no_server_has_received_goes_to_the_next_without_a_key(service, tmp_path):
+    with running_nginx(tmp_path, [free_port(), service.port]) as nginx:
+        answers = [
+            nginx.ask(
+                "POST",
+                "/v1/mint",
+                json.dumps({"outputs": [f"+5.{secret}"]}).encode(),
+                {"Content-Type": "application/json"},
+            )
+            for secret in "abcd"
+        ]
+
+    assert [status for status, _, _ in answers] == [200] * 4

@@ -1,4 +1,4 @@
-"""systemd's own view of docs/operations/deeds.service: `make operations`. Needs systemd-analyze."""
+"""systemd's own view of deploy/deeds.service: `make operations`. Needs systemd-analyze."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from tests.serving import REPOSITORY
 
-UNIT = REPOSITORY / "docs" / "operations" / "deeds.service"
+UNIT = REPOSITORY / "deploy" / "deeds.service"
 
 # Of 10, where 0 is the safest: what systemd calls OK ends at 4.9.
 EXPOSURE_MAX = 1.2

@@ -1,9 +1,10 @@
-"""The worker of the service with a deadline that no test lives to see. gunicorn imports this."""
+"""The worker of the service with deadlines that no test lives to see. gunicorn imports this."""
 
 from deeds.gthread_worker.worker import ThreadWorker
 
 
 class PatientWorker(ThreadWorker):
-    """Waits an hour for each client, so that no deadline can help anybody."""
+    """Waits an hour for each client, and after a failed start, so that no deadline can help."""
 
     client_seconds_max = 3600.0
+    retry_seconds = 3600.0

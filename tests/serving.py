@@ -80,7 +80,11 @@ class Service:
 
 @contextmanager
 def running_service(
-    directory: Path, *, application: str = SERVICE, **settings: str
+    directory: Path,
+    *,
+    application: str = SERVICE,
+    sources: str | Path = REPOSITORY,
+    **settings: str,
 ) -> Iterator[Service]:
     """Run gunicorn with `settings` as its environment, on a free port, until the block ends.
 
@@ -90,29 +94,33 @@ def running_service(
     settings.setdefault("DATABASE_URL", f"sqlite:///{directory / 'deeds.db'}")
     # Its own log for each start: the port is read from it.
     log = directory / f"service-{len(list(directory.glob('service-*.log')))}.log"
-    with start_gunicorn(log, settings, application) as process:
+    with start_gunicorn(log, settings, application, sources) as process:
         yield Service(wait_until_it_answers(process, log), process, log)
 
 
 @contextmanager
 def start_gunicorn(
-    log: Path, settings: dict[str, str], application: str = SERVICE
+    log: Path,
+    settings: dict[str, str],
+    application: str = SERVICE,
+    sources: str | Path = REPOSITORY,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start gunicorn, without waiting for it, and surely end all its processes after the block."""
-    with start_command([sys.executable, "-m", "gunicorn", application], log, settings) as process:
+    command = [sys.executable, "-m", "gunicorn", application]
+    with start_command(command, log, settings, sources) as process:
         yield process
 
 
 @contextmanager
 def start_command(
-    command: list[str], log: Path, settings: dict[str, str]
+    command: list[str], log: Path, settings: dict[str, str], cwd: str | Path = REPOSITORY
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start what becomes gunicorn; the same otherwise."""
     with (
         log.open("ab") as output,
         subprocess.Popen(
             command,
-            cwd=REPOSITORY,
+            cwd=cwd,
             env=clean_environment(settings),
             stdout=output,
             stderr=output,

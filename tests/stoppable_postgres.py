@@ -31,6 +31,21 @@ class StoppablePostgres:
                 os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not any(map(_is_alive, processes)))
 
+    def freeze(self) -> None:
+        """Stop all its processes where they are, as a machine that hangs does."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let them go on."""
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number: signal.Signals) -> None:
+        # The main process first: then it starts no others meanwhile.
+        os.kill(self._server.get_pid(), number)
+        for pid in _children(self._server.get_pid()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
     def start(self) -> None:
         """Start again at the same address and wait until it answers."""
         self._server.ensure_postgres_running()

@@ -211,17 +211,6 @@ def test_an_older_backup_has_to_be_accepted(older, sqlite_url, path, copy, tmp_p
         assert service.get_status(f"/v1/item/{older}") == 200
 
 
-def test_what_root_restores_belongs_to_who_serves_it(older, sqlite_url, path, copy):
-    if os.geteuid() == 0:
-        os.chown(path.parent, 65534, 65534)
-
-    assert run("restore", copy, sqlite_url).exit_code == 0
-
-    owner = path.parent.stat()
-    assert (path.stat().st_uid, path.stat().st_gid) == (owner.st_uid, owner.st_gid)
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
 def test_what_was_replaced_can_be_put_back(older, sqlite_url, path, copy, open_app, settings):
     run("restore", copy, sqlite_url)
     [replaced] = path.parent.glob("deeds.sqlite3-replaced-*")

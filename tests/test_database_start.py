@@ -19,6 +19,7 @@ from deeds.settings import Settings
 from storage.engine import parse_database_url
 from tests.serving import REPOSITORY
 from tests.starting import (
+    CREATE_APP,
     environment,
     run_migrate,
     run_python,
@@ -176,7 +177,7 @@ def test_a_postgresql_that_cannot_hold_all_text_is_refused(narrow_postgres_url):
     assert "UTF" in line
 
 
-def test_a_read_only_postgresql_stops_the_start_in_one_line(postgres_url):
+def test_a_read_only_postgresql_stops_the_start_with_its_cause(postgres_url):
     run_migrate(DATABASE_URL=postgres_url)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         name = Identifier(connection.info.dbname)
@@ -184,7 +185,15 @@ def test_a_read_only_postgresql_stops_the_start_in_one_line(postgres_url):
             SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name)
         )
 
-    assert stopped_start(DATABASE_URL=postgres_url).startswith("DATABASE_URL")
+    ran = run_python(CREATE_APP, DATABASE_URL=postgres_url)
+
+    assert (ran.returncode, ran.stderr.splitlines()) == (
+        1,
+        [
+            "cannot execute INSERT in a read-only transaction",
+            "deeds cannot start: DATABASE_URL: the database does not answer",
+        ],
+    )
 
 
 def damaged(path):

@@ -1,5 +1,8 @@
 """DATABASE_URL: which databases are taken, and what is said of the others."""
 
+from unittest.mock import ANY
+from urllib.parse import quote
+
 import pytest
 from sqlalchemy import make_url
 
@@ -44,6 +47,24 @@ REFUSED = {
     "option of the driver": f"sqlite:////data/{PASSWORD}.db?check_same_thread=true",
     "odd option of the driver": f"sqlite:////data/{PASSWORD}.db?timeout=long",
     "plugin": f"postgresql://deeds:{PASSWORD}@localhost/deeds?plugin=nosuch",
+    "an @ in the password": f"postgresql://deeds:half@{PASSWORD}@localhost/deeds",
+    "an @ at its end": f"postgresql://deeds:{PASSWORD}@@localhost/deeds",
+    "an @ and a slash": f"postgresql://deeds:half@{PASSWORD}/x@localhost/deeds",
+    "an @ and a question mark": f"postgresql://deeds:half@{PASSWORD}?x@localhost/deeds",
+    "an @ and a line break": f"postgresql://deeds:half@{PASSWORD}\nx@localhost/deeds",
+    "an @ and a socket": f"postgres://deeds:half@{PASSWORD}@/deeds?host=/run/pg",
+    "an @ and several hosts": f"postgresql://deeds:half@{PASSWORD}@h1:1,h2:2/deeds",
+    "one of several ports is none": f"postgresql://deeds:{PASSWORD}@h1:1,h2:port/deeds",
+    "IPv6 without brackets": f"postgresql://deeds:{PASSWORD}@::1,::2/deeds",
+    "several hosts and options": f"postgresql://deeds:{PASSWORD}@h1,h2/deeds?port=5432",
+}
+
+SEVERAL_HOSTS = {
+    "ports": ("h1:5432,h2:5433", "h1,h2", "5432,5433"),
+    "no ports": ("h1,h2,h3", "h1,h2,h3", ",,"),
+    "one port": ("h1,h2:5433", "h1,h2", ",5433"),
+    "IPv6": ("[::1]:5432,[fe80::2],h3:1", "::1,fe80::2,h3", "5432,,1"),
+    "sockets": ("%2Frun%2Fa,%2Frun%2Fb:5433", "/run/a,/run/b", ",5433"),
 }
 
 
@@ -83,6 +104,43 @@ def test_several_hosts_are_taken_as_sqlalchemy_writes_them():
     engine = make_engine(url)
     assert engine.dialect.create_connect_args(url)[1]["host"] == "h1,h2"
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names", "ports"), SEVERAL_HOSTS.values(), ids=SEVERAL_HOSTS.keys()
+)
+def test_several_hosts_are_taken_as_libpq_writes_them(hosts, names, ports):
+    url = parse_database_url(
+        f"postgresql://deeds:a%40%2C%2F@{hosts}/deeds?target_session_attrs=read-write"
+    )
+
+    engine = make_engine(url)
+    assert engine.dialect.create_connect_args(url)[1] == {
+        "context": ANY,
+        "user": "deeds",
+        "password": "a@,/",
+        "host": names,
+        "port": ports,
+        "dbname": "deeds",
+        "target_session_attrs": "read-write",
+    }
+    engine.dispose()
+
+
+def test_a_service_starts_on_the_host_that_answers(emptied_postgres_url, open_app, tmp_path):
+    url = make_url(emptied_postgres_url)
+    hosts = ",".join(quote(host, safe="") for host in (str(tmp_path), url.query["host"]))
+    app = open_app(
+        Settings(f"postgresql://{url.username}@{hosts}/{url.database}?target_session_attrs=any")
+    )
+
+    assert app.test_client().get("/readyz").status_code == 200
+
+
+def test_a_name_and_an_address_of_their_own_may_hold_an_at_sign():
+    """Where there is no password nothing of one can be shown."""
+    assert parse_database_url("postgresql://u@x:p@h/deeds").username == "u@x"
+    assert parse_database_url("postgresql://u@h/d@b").database == "d@b"
 
 
 def test_the_url_cannot_change_how_text_is_sent(emptied_postgres_url, open_app):

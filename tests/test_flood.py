@@ -4,6 +4,7 @@ import json
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.client import HTTPConnection
 from itertools import pairwise
 
@@ -11,14 +12,19 @@ from bench.processes import children_rss_mb
 from deeds.cpus import usable_cpus_count
 from deeds.strong_secret import make_strong_secret
 from tests.racing import client_of_port
+from tests.waiting import wait_until
 
-# More than the lane takes (24) and fewer than the threads (32) of the one process.
+# What others have in flight at once, and how often each of them swaps.
+OTHERS_COUNT = 5
+SWAPS_COUNT = 10
+
+# More than the lane takes of one client (18) and fewer than the threads (32) of the one process.
 FLOOD_CLIENTS_COUNT = 28
 STRONG_SWAPS_COUNT = 50
 
 # One evaluation at the default cost in each thread that hashes, and what 28 requests may take.
 HASH_MB = 7.34
-REST_MB = 20.0
+REST_MB = 30.0
 
 
 def flood(port, item, start, is_over):
@@ -36,6 +42,69 @@ def flood(port, item, start, is_over):
     finally:
         connection.close()
     return answers
+
+
+def from_address(port, address):
+    """Return what sends a request as a proxy passes it on from this address."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def send(path, body):
+        headers = {"Content-Type": "application/json", "X-Forwarded-For": address}
+        connection.request("POST", path, json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    return closing(connection), send
+
+
+def mint_much(port, statuses, is_over):
+    """Mint 256 ordinary secrets at a time until told to stop; add the statuses to a list."""
+    connection, send = from_address(port, "198.51.100.1")
+    body = {"outputs": [f"+1.secret {n}" for n in range(256)]}
+    with connection:
+        while not is_over.is_set():
+            statuses.append(send("/v1/mint", body)[0])
+
+
+def swap_often(port, address, start):
+    """Mint an ordinary secret, swap it again and again, and return the statuses."""
+    connection, send = from_address(port, address)
+    with connection:
+        start.wait(60)
+        status, minted = send("/v1/mint", {"outputs": ["+1.0"]})
+        assert status == 200, minted
+        raws = [f"+1.{minted['itemId']}.{n}" for n in range(SWAPS_COUNT + 1)]
+        return [
+            send("/v1/swap", {"inputs": [spent], "outputs": [created]})[0]
+            for spent, created in pairwise(raws)
+        ]
+
+
+def test_one_client_that_mints_much_turns_away_no_swap_of_others(gunicorn_service):
+    service = gunicorn_service(
+        WEB_CONCURRENCY="1", DEEDS_TRUSTED_PROXIES="1", DEEDS_ARGON2="m=1024,t=1,p=1"
+    )
+    start, is_over = threading.Event(), threading.Event()
+    minted = []
+    with ThreadPoolExecutor(20) as pool:
+        attack = [pool.submit(mint_much, service.port, minted, is_over) for _ in range(10)]
+        others = [
+            pool.submit(swap_often, service.port, f"192.0.2.{n}", start)
+            for n in range(OTHERS_COUNT)
+        ]
+        try:
+            # The attacker has come first, and taken all that one client may have.
+            wait_until(lambda: 503 in minted)
+            start.set()
+            statuses = [each.result() for each in others]
+        finally:
+            start.set()
+            is_over.set()
+        for each in attack:
+            each.result()
+
+    assert statuses == [[200] * SWAPS_COUNT] * OTHERS_COUNT
+    assert set(minted) == {200, 503}
 
 
 def test_a_flood_of_wrong_secrets_is_refused_within_memory_and_wallets_go_on(gunicorn_service):

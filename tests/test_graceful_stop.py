@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+from http.client import HTTPResponse
 
 from tests.serving import running_service
 
@@ -54,3 +55,25 @@ def test_a_stop_finishes_the_requests_that_were_begun(tmp_path):
     assert [answer[:15] for answer in answers] == [b"HTTP/1.1 200 OK"] * REQUESTS_COUNT
     with running_service(tmp_path) as service:
         assert [service.get_status(f"/v1/item/{item}") for item in items] == [200] * REQUESTS_COUNT
+
+
+def kept(port):
+    """Return a connection that has had an answer and is kept open by both sides."""
+    client = socket.create_connection(("127.0.0.1", port), timeout=SECONDS_MAX)
+    client.sendall(b"GET /v1/info HTTP/1.1\r\nHost: deeds\r\n\r\n")
+    answer = HTTPResponse(client)
+    answer.begin()
+    assert (answer.status, len(answer.read()) > 0, answer.will_close) == (200, True, False)
+    return client
+
+
+def test_a_stop_closes_kept_connections_without_a_reset(tmp_path):
+    with running_service(tmp_path, WEB_CONCURRENCY="2") as service:
+        clients = [kept(service.port) for _ in range(REQUESTS_COUNT)]
+        os.kill(service.process.pid, signal.SIGTERM)
+        # Raises ConnectionResetError where the end is not an orderly one.
+        ends = [client.recv(1) for client in clients]
+        for client in clients:
+            client.close()
+
+    assert ends == [b""] * REQUESTS_COUNT

@@ -1,11 +1,18 @@
 """Secrets that fail are counted for each client, and who fails too often is refused."""
 
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+import deeds.hashing
 from deeds.rate_limits import RateLimit, RateLimits
 from deeds.records import Argon2Cost
 from deeds.settings import Settings
 from deeds.strong_secret import make_strong_secret
+from tests.evaluations import Evaluations
+from tests.racing import client_of_port
 from tests.requests import check, mint, post, refusal, swap
 from tests.statement_log import logged_statements
 from tests.waiting import wait_until
@@ -66,6 +73,20 @@ def repeat_with_a_guess(client, item):
     return post(client, "/v1/mint", {"outputs": ["+1.guess", "+1.yours"]}, KEY)
 
 
+def repeat_with_a_key_that_is_taken(client, item):
+    """Ask whether somebody used a key, with nothing that is wrong by itself."""
+    del item
+    mint(client, "+1.mine", key=KEY)
+    return post(client, "/v1/mint", {"outputs": ["+1.mine"], "metadata": {"name": "x"}}, KEY)
+
+
+def swap_to(*outputs):
+    """Swap 4 units that the client knows, for these."""
+    return lambda client, item: swap(
+        client, [f"+4.{item}.a"], [output.format(item) for output in outputs]
+    )
+
+
 def repeat_a_swap_with_guesses(client, item):
     assert swap(client, [f"+4.{item}.a"], [f"+4.{item}.d"], KEY).status_code == 200
     return swap(client, [f"+4.{item}.guess"], [f"+4.{item}.guess too"], KEY)
@@ -84,6 +105,10 @@ REQUESTS = {
     "a check of all kinds": (check_of("+4.{}.s", "+4.{}.a", "+4.{}.x", "+4.deed_0.a"), 200, 2),
     "a mint repeated with a guess": (repeat_with_a_guess, 422, 1),
     "a swap repeated with guesses": (repeat_a_swap_with_guesses, 422, 2),
+    "a key that is taken": (repeat_with_a_key_that_is_taken, 422, 1),
+    "a new secret that was used": (swap_to("+4.{}.b"), 400, 1),
+    "two of them": (swap_to("+1.{}.new", "+1.{}.b", "+2.{}.s"), 400, 1),
+    "a strong new secret that was used": (swap_to("+4.{}." + STRONG[0]), 400, 0),
     "a good swap": (swap_of("+4.{}.a"), 200, 0),
     "a spent secret": (swap_of("+4.{}.s"), 400, 0),
     "a check of what is known": (check_of("+4.{}.a", "+4.{}.s"), 200, 0),
@@ -130,20 +155,152 @@ def test_secrets_that_no_output_of_the_item_is_like_count(open_client):
     assert refusal(swap(client, [f"+4.{strong_item}.x"], [f"+4.{strong_item}.y"]))[0] == 429
 
 
-@pytest.mark.parametrize("path", ["/v1/mint", "/v1/swap", "/v1/check"])
-def test_a_client_over_its_limit_is_refused_before_anything_is_done(
-    open_client, item, hash_costs, path
+# What may be a guess, with and without an Idempotency-Key.
+GUESSES = {
+    "check": lambda client, item: post(
+        client, "/v1/check", {"outputs": [f"+4.{item}.a", f"+4.{item}.{STRONG[0]}"]}
+    ),
+    "swap": lambda client, item: swap(client, [f"+4.{item}.a"], [f"+4.{item}.{STRONG[1]}"]),
+    "swap to an ordinary secret": lambda client, item: swap(
+        client, [f"+4.{item}.{STRONG[0]}"], [f"+4.{item}.d"]
+    ),
+    "swap under a key that may be guessed": lambda client, item: swap(
+        client, [f"+4.{item}.{STRONG[0]}"], [f"+4.{item}.{STRONG[1]}"], "order-17"
+    ),
+    "mint under a key that may be guessed": lambda client, _: post(
+        client, "/v1/mint", {"outputs": [f"+1.{STRONG[1]}"]}, "order-17"
+    ),
+    "mint of an ordinary secret under a random key": lambda client, _: post(
+        client, "/v1/mint", {"outputs": ["+1.a"]}, KEY
+    ),
+}
+
+# What holds no guess: nothing that it tells depends on a secret that could be guessed.
+NO_GUESSES = {
+    "check": lambda client, item: post(
+        client, "/v1/check", {"outputs": [f"+4.{item}.{STRONG[0]}", f"+4.{item}.{STRONG[1]}"]}
+    ),
+    "swap": lambda client, item: swap(
+        client, [f"+4.{item}.{STRONG[0]}"], [f"+4.{item}.{STRONG[1]}"]
+    ),
+    "swap under a random key": lambda client, item: swap(
+        client, [f"+4.{item}.{STRONG[0]}"], [f"+4.{item}.{STRONG[1]}"], KEY
+    ),
+    "mint": lambda client, _: post(client, "/v1/mint", {"outputs": [f"+1.{STRONG[1]}"]}, KEY),
+    "mint of an ordinary secret": lambda client, _: post(client, "/v1/mint", {"outputs": ["+1.a"]}),
+}
+
+
+@pytest.mark.parametrize("name", GUESSES)
+def test_a_client_over_its_limit_is_refused_guesses_before_anything_is_done(
+    open_client, item, hash_costs, name
 ):
     client = open_client(1)
     check(client, f"+4.{item}.wrong")
     hash_costs.clear()
 
     with logged_statements() as statements:
-        answer = post(client, path, {"outputs": [f"+4.{item}.a"]})
+        answer = GUESSES[name](client, item)
 
     assert refusal(answer) == (429, "too_many_failures", None)
     assert 1 <= int(answer.headers["Retry-After"]) <= 24 * 60 * 60
     assert (hash_costs, statements.names) == ([], [])
+
+
+@pytest.mark.parametrize("name", NO_GUESSES)
+def test_a_client_over_its_limit_is_served_what_holds_no_guess(open_client, item, name):
+    client = open_client(1)
+    check(client, f"+4.{item}.wrong")
+
+    assert NO_GUESSES[name](client, item).status_code == 200
+    assert GUESSES["check"](client, item).status_code == 429
+
+
+def test_strong_secrets_that_fail_do_not_shut_out_strong_secrets(open_client, item):
+    client = open_client(2)
+
+    assert check(client, *(f"+1.{item}.{each}" for each in STRONG[1:])) == ["unknown"] * 199
+    assert check(client, f"+4.{item}.{STRONG[0]}") == ["unspent"]
+    assert GUESSES["check"](client, item).status_code == 429
+
+
+def test_a_request_of_more_secrets_than_the_limit_is_served(open_client, item):
+    client = open_client(1)
+    secrets = [f"+1.{{}}.{n}" for n in range(200)]
+    own = mint(client, *(raw.format("") for raw in secrets))
+
+    for _ in range(2):
+        assert check(client, *(raw.format(own) for raw in secrets)) == ["unspent"] * 200
+
+
+def test_secrets_that_are_being_looked_at_count_until_they_are_known(open_client, monkeypatch):
+    """Its own good requests hold a client up for no longer than they last."""
+    evaluations = Evaluations(deeds.hashing.hash_secret_raw)
+    monkeypatch.setattr(deeds.hashing, "hash_secret_raw", evaluations)
+    client = open_client(2)
+    mine = mint(client, "+1.a", "+1.b", "+1.c")
+    refused = []
+
+    def ask_beside():
+        evaluations.before = lambda: None
+        refused.append(post(client, "/v1/check", {"outputs": [f"+1.{mine}.c"]}))
+
+    evaluations.before = ask_beside
+    assert check(client, f"+1.{mine}.a", f"+1.{mine}.b") == ["unspent"] * 2
+
+    assert refusal(refused[0]) == (429, "too_many_failures", None)
+    assert refused[0].headers["Retry-After"] == "1"
+    assert check(client, f"+1.{mine}.c") == ["unspent"]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_service, processes):
+    """40 connections ask at once, with 5 guesses a request: each process answers 20 guesses."""
+    service = gunicorn_service(WEB_CONCURRENCY=str(processes), DEEDS_RATE_LIMITS="failures=20/day")
+    start = threading.Barrier(40)
+    with client_of_port(service.port) as send:
+        item = send("/v1/mint", {"outputs": ["+1.a"]})[1]["itemId"]
+    body = {"outputs": [f"+1.{item}.wrong{n}" for n in range(5)]}
+
+    def guess(_):
+        with client_of_port(service.port) as send:
+            start.wait(60)
+            return [send("/v1/check", body)[0] for _ in range(5)]
+
+    with ThreadPoolExecutor(40) as pool:
+        statuses = Counter(status for each in pool.map(guess, range(40)) for status in each)
+
+    assert set(statuses) == {200, 429}
+    assert 20 <= statuses[200] * 5 <= processes * 20
+
+
+# A clock that is wrong by as many seconds as a file says.
+WRONG_CLOCK = """
+import time
+right = time.time
+def wrong():
+    with open({clock!r}) as clock:
+        return right() + float(clock.read() or 0)
+time.time = wrong
+"""
+
+
+@pytest.mark.parametrize("name", ["failures", "check"])
+def test_a_clock_set_back_does_not_lengthen_a_lock_out(gunicorn_service, tmp_path, name):
+    clock = tmp_path / "clock"
+    clock.write_text("0")
+    # Python runs this before all else.
+    (tmp_path / "sitecustomize.py").write_text(WRONG_CLOCK.format(clock=str(clock)))
+    service = gunicorn_service(
+        PYTHONPATH=str(tmp_path), WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS=f"{name}=1/second"
+    )
+    with client_of_port(service.port) as send:
+        guess = {"outputs": ["+1.deed_0.wrong"]}
+        wait_until(lambda: [send("/v1/check", guess)[0] for _ in range(2)] == [200, 429])
+
+        clock.write_text("-3600")
+
+        wait_until(lambda: send("/v1/check", guess)[0] == 200)
 
 
 def test_a_client_over_its_limit_is_refused_good_secrets_too_and_others_are_not(open_client, item):

@@ -156,6 +156,87 @@ def test_a_small_request_behind_a_large_one_has_every_second_turn(open_lane, thr
     assert order == ["large 1", "small 0", "large 2", "small 1", "large 3", "large 4", "large 5"]
 
 
+def test_clients_have_every_second_turn_however_many_requests_one_of_them_has(open_lane, threads):
+    lane = open_lane(width=1)
+    order = []
+
+    def task(name):
+        order.append(name)
+        return name.encode()
+
+    gate, held = hold(lane, threads)
+    names = [("many", "a"), ("many", "b"), ("many", "c"), ("one", "d")]
+    requests = []
+    for count, (client, name) in enumerate(names, start=2):
+        tasks = [partial(task, f"{name}{index}") for index in range(2)]
+        requests.append(threads.submit(lane.run, tasks, client))
+        wait_until(lambda count=count: requests_count(lane) == count)
+    gate.may_end.set()
+
+    assert [request.result(WAIT_S) for request in requests] == [
+        [f"{name}{index}".encode() for index in range(2)] for _, name in names
+    ]
+    assert order == ["a0", "d0", "b0", "d1", "c0", "a1", "b1", "c1"]
+    assert held.result(WAIT_S) == [b"gate"]
+
+
+def test_a_client_that_is_alone_leaves_places_to_those_who_come_later(open_lane, threads):
+    lane = open_lane(width=1, requests_max=8, tasks_max=100)
+    gate = Gate()
+    first = [threads.submit(lane.run, [gate], "first") for _ in range(6)]
+    wait_until(lambda: requests_count(lane) == 6)
+
+    with pytest.raises(OverloadedError):
+        lane.run([lambda: b""], "first")
+    lane.check_room()
+    later = [threads.submit(lane.run, [lambda: b"later"], client) for client in ("second", "third")]
+    wait_until(lambda: requests_count(lane) == 8)
+    with pytest.raises(OverloadedError):
+        lane.check_room()
+    gate.may_end.set()
+
+    assert [each.result(WAIT_S) for each in (*first, *later)] == [[b"gate"]] * 6 + [[b"later"]] * 2
+
+
+def test_while_others_wait_a_client_gets_a_quarter_of_the_places(open_lane, threads):
+    lane = open_lane(width=1, requests_max=8, tasks_max=100)
+    gate, held = hold(lane, threads)
+    admitted = [threads.submit(lane.run, [gate], "many") for _ in range(2)]
+    wait_until(lambda: requests_count(lane) == 3)
+
+    with pytest.raises(OverloadedError):
+        lane.run([lambda: b""], "many")
+    other = threads.submit(lane.run, [lambda: b"other"], "other")
+    wait_until(lambda: requests_count(lane) == 4)
+    gate.may_end.set()
+
+    assert [each.result(WAIT_S) for each in (held, *admitted, other)] == [[b"gate"]] * 3 + [
+        [b"other"]
+    ]
+    # Nobody else waits any more.
+    gate = Gate()
+    again = [threads.submit(lane.run, [gate], "many") for _ in range(6)]
+    wait_until(lambda: requests_count(lane) == 6)
+    gate.may_end.set()
+    assert [each.result(WAIT_S) for each in again] == [[b"gate"]] * 6
+
+
+def test_the_tasks_of_one_client_are_bounded_and_leave_places_to_others(open_lane, threads):
+    lane = open_lane(width=1, requests_max=100, tasks_max=40)
+    gate, held = hold(lane, threads, *[lambda: b""] * 29)
+
+    with pytest.raises(OverloadedError):
+        lane.run([lambda: b""] * 11)
+    second = threads.submit(lane.run, [lambda: b""] * 10)
+    other = threads.submit(lane.run, [lambda: b""] * 41, "other")
+    wait_until(lambda: requests_count(lane) == 3)
+    with pytest.raises(OverloadedError):
+        lane.run([lambda: b""], "other")
+    gate.may_end.set()
+
+    assert [len(each.result(WAIT_S)) for each in (held, second, other)] == [30, 10, 41]
+
+
 def test_a_lane_with_all_its_requests_refuses_one_more_before_any_of_its_work(open_lane, threads):
     lane = open_lane(requests_max=1)
     gate, held = hold(lane, threads)

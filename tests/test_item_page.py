@@ -7,7 +7,7 @@ import pytest
 
 from deeds.rate_limits import parse_rate_limits
 from deeds.values import Item
-from deeds.web.deed_card import DeedCard, deed_card
+from deeds.web.deed_card import TEXT_LENGTH_MAX, DeedCard, deed_card
 from tests.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 from tests.html import read_html
 from tests.requests import mint, post
@@ -178,6 +178,62 @@ def test_titles_and_summaries_are_one_short_line():
 
     assert card.title == f"{('a b' * 100)[:99]}…"
     assert card.summary == f"{('c d' * 200)[:199].rstrip()}…"
+
+
+LONGEST = {
+    "name": {"name": "a b " * 262_000},
+    "description": {"description": "a b " * 262_000},
+    "escapes": {"description": "<" * 1_048_000},
+    "web": {"image": f"https://example.net/{'&' * 1_048_000}"},
+    "store": {"image": f"ipfs://{'a' * 1_048_000}"},
+    "picture of escapes": {"image": f"data:image/svg+xml,{'&' * 1_048_000}"},
+}
+
+
+@pytest.mark.parametrize("metadata", LONGEST.values(), ids=LONGEST)
+def test_a_page_of_the_longest_metadata_is_short_and_says_where_there_is_more(client, metadata):
+    item_id = mint_with(client, metadata)
+
+    page = client.get(f"/item/{item_id}")
+
+    [more, _same] = read_html(page.text).all("a", href=f"/v1/item/{item_id}")
+    assert more.text == f"/v1/item/{item_id}"
+    assert len(page.data) < 65_536
+
+
+def test_no_more_of_a_long_text_is_looked_at_than_is_shown():
+    card = card_of(json.dumps({"name": "a " * 500_000, "description": "b " * 500_000}))
+
+    assert card.name == "a " * (TEXT_LENGTH_MAX // 2)
+    assert card.description == "b " * (TEXT_LENGTH_MAX // 2)
+    assert card.is_cut
+
+
+def test_texts_of_a_page_are_worked_out_once(client, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        "deeds.web.deed_card._one_line", lambda text, length: calls.append(length) or text
+    )
+
+    read(client, mint_with(client, SHED))
+
+    assert sorted(calls) == [100, 200]
+
+
+def test_a_picture_as_large_as_a_body_is_in_the_page_once(client):
+    image = f"data:image/png;base64,{'A' * 1_048_000}"
+
+    page = client.get(f"/item/{mint_with(client, {'name': 'a', 'image': image})}")
+
+    assert read_html(page.text).one("img", data_card="image").attributes["src"] == image
+    assert len(page.data) < len(image) + 65_536
+    assert "This is not all" not in page.text
+
+
+def test_a_text_as_long_as_is_shown_is_whole():
+    metadata = {"name": "a" * TEXT_LENGTH_MAX, "image": f"ar:{'b' * (TEXT_LENGTH_MAX - 3)}"}
+
+    assert card_of(json.dumps(metadata)) == DeedCard(ID, 5, **metadata)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """The page's own code: its unit tests run in node, and its texts are those of the service."""
 
 import json
-import shutil
 import subprocess
 
 import pytest
 
 from deeds.blueprints.problem_table import PROBLEMS
+from tests.needs import require
 from tests.serving import REPOSITORY
 
 MODULES = REPOSITORY / "deeds" / "web" / "static" / "js"
@@ -14,12 +14,10 @@ TIMEOUT_S = 600
 
 
 def run_node(*arguments: str) -> str:
-    """Return what node prints; fail with it where node fails or is not there."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.fail("needs node 20 or newer on PATH: apt-get install nodejs")
+    """Return what node prints; fail with it where node fails."""
+    require("node 20 or newer")
     done = subprocess.run(
-        [node, *arguments],
+        ["node", *arguments],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

@@ -1,10 +1,13 @@
 """Random sequences of requests: the ledger holds what a plain model of it holds, after each one."""
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import count, pairwise
 from uuid import uuid4
 
-from hypothesis import HealthCheck, Phase, settings
+import hypothesis
+import pytest
+from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -14,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from deeds.rate_limits import RateLimits
 from deeds.strong_secret import make_strong_secret
 from tests.ledger_model import Model
 from tests.requests import check, post, refusal, swap
@@ -23,7 +27,7 @@ AMOUNTS = st.integers(1, 12)
 SECRET_FORMS = st.sampled_from(["{}", "{}.é", ".{}", "+{}.deed_x.", "{} ", "strong"])
 # Without a key, with one beyond guessing, with one that is hashed like a secret.
 KEY_FORMS = st.sampled_from([None, "{}", "order {}"])
-PATIENCE = settings(
+PATIENCE = hypothesis.settings(
     max_examples=20,
     stateful_step_count=25,
     deadline=None,
@@ -220,6 +224,12 @@ class LedgerMachine(RuleBasedStateMachine):
             part = outputs[start : start + 256]
             states = check(self.client, *(each.raw() for each in part))
             assert states == ["spent" if each.is_spent else "unspent" for each in part]
+
+
+@pytest.fixture
+def settings(settings):
+    """Without a limit of failures: half of what the machine sends is refused."""
+    return replace(settings, rate_limits=RateLimits(failures=None))
 
 
 def test_the_ledger_holds_what_the_model_holds(client, ledger):

@@ -8,8 +8,12 @@ import sys
 
 import pytest
 
+from storage.engine import WRITES, make_engine, parse_database_url
+from storage.last_operations import LastOperations
 from storage.mark_file import Mark, MarkDamagedError, MarkFile
 from storage.mark_keeper import MarkKeeper
+from storage.tables import operations
+from storage.transactions import Transactions, ignore_retry
 from tests.serving import REPOSITORY
 from tests.waiting import wait_until
 
@@ -146,52 +150,80 @@ def test_processes_that_write_at_once_only_raise_it(file):
     assert file.read() == Mark(MARKS_COUNT, MARKS_COUNT)
 
 
-def test_the_keeper_writes_without_being_asked_again(file):
-    keeper = MarkKeeper(file)
+class Process:
+    """A process that keeps the mark of a ledger; its operations are rows without outputs."""
 
-    keeper.note(Mark(2, 20))
+    def __init__(self, file, engine):
+        self._writer = engine.execution_options(**{WRITES: True})
+        self._transactions = Transactions(engine, ignore_retry)
+        self._last = LastOperations(are_ids_in_order=True)
+        self.keeper = MarkKeeper(file, self._last, self._transactions.read)
+
+    def commit(self, number):
+        values = {"id": number, "kind": "mint", "inputs_count": 0, "outputs_count": 1}
+        with self._writer.begin() as connection:
+            connection.execute(operations.insert(), values | {"created_at_ms": number * 10})
+        self._last.note(Mark(number, number * 10), ())
+        self.keeper.wake()
+
+    def close(self):
+        self.keeper.close()
+        self._transactions.close()
+
+
+@pytest.fixture
+def process(file, sqlite_url):
+    return Process(file, make_engine(parse_database_url(sqlite_url)))
+
+
+def test_the_keeper_writes_without_being_asked_again(file, process):
+    process.commit(2)
     wait_until(lambda: file.read() == Mark(2, 20))
 
-    keeper.close()
+    process.close()
 
 
-def test_the_keeper_writes_the_highest_of_many_at_its_end(file):
-    keeper = MarkKeeper(file)
+def test_the_keeper_writes_the_highest_of_many_at_its_end(file, process):
+    for number in (*range(1, 100), 200, 150):
+        process.commit(number)
+    process.close()
 
-    for number in (*range(1, 100), 50):
-        keeper.note(Mark(number, number))
-    keeper.close()
-
-    assert file.read() == Mark(99, 99)
+    assert file.read() == Mark(200, 2000)
 
 
-def test_the_keeper_writes_at_most_once_a_second(file, monkeypatch):
+def test_the_keeper_writes_at_most_once_a_second(file, process, monkeypatch):
     written = []
+    raise_to = MarkFile.raise_to
+
+    def note(file, mark, *rest):
+        written.append(mark)
+        return raise_to(file, mark, *rest)
+
     monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 3600.0)
-    monkeypatch.setattr(file.__class__, "raise_to", lambda _, mark: written.append(mark))
-    keeper = MarkKeeper(file)
+    monkeypatch.setattr(MarkFile, "raise_to", note)
 
-    keeper.note(Mark(1, 1))
+    process.commit(1)
     wait_until(lambda: written)
-    for number in range(2, 100):
-        keeper.note(Mark(number, number))
+    for number in range(2, 50):
+        process.commit(number)
     before_its_end = list(written)
-    keeper.close()
+    process.close()
 
-    assert before_its_end == [Mark(1, 1)]
-    assert written == [Mark(1, 1), Mark(99, 99)]
+    assert before_its_end == [Mark(1, 10)]
+    assert written == [Mark(1, 10), Mark(49, 490)]
 
 
-def test_a_file_that_cannot_be_written_is_told_once_and_tried_again(file, monkeypatch, caplog):
+def test_a_file_that_cannot_be_written_is_told_once_and_tried_again(
+    file, process, monkeypatch, caplog
+):
     monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 0.001)
     file.path.mkdir()
-    keeper = MarkKeeper(file)
 
-    keeper.note(Mark(1, 1))
+    process.commit(1)
     wait_until(lambda: caplog.records)
     file.path.rmdir()
-    wait_until(lambda: file.read() == Mark(1, 1))
-    keeper.close()
+    wait_until(lambda: file.read() == Mark(1, 10))
+    process.close()
 
     [record] = caplog.records
     assert record.getMessage().startswith(f"the mark cannot be written to {file.path}")

@@ -1,18 +1,21 @@
 """The schema: what migrations make is what the statements expect, on both databases."""
 
+import re
 import tempfile
 from contextlib import ExitStack
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import text
 
 from deeds.errors import StartError
-from storage.engine import WRITES, make_engine, parse_database_url
-from storage.schema import HEAD_REVISION, migrate, open_schema
+from storage.engine import make_engine, parse_database_url
+from storage.schema import HEAD_REVISION, may_serve, migrate, open_schema
 from storage.tables import metadata
-from tests.migrating import script, upgrade_to, words
+from tests.migrating import script, set_revision, upgrade_to, words
+
+# Alembic keeps 32 characters of it.
+REVISION = re.compile(r"[0-9]{4}(_from_[0-9]{4})?")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -38,11 +41,6 @@ def open_empty(request, tmp_path):
 def empty_engine(open_empty):
     """An engine on a database that holds nothing."""
     return open_empty()
-
-
-def set_revision(engine, revision):
-    with engine.execution_options(**{WRITES: True}).begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = :it"), {"it": revision})
 
 
 def test_the_code_knows_the_newest_revision():
@@ -150,3 +148,54 @@ def test_a_revision_that_nobody_knows_stops_the_migration_in_one_line(empty_engi
 
     assert "0000" in str(stopped.value)
     assert "\n" not in str(stopped.value)
+
+
+@pytest.mark.parametrize(
+    ("revision", "may"),
+    [
+        ("0004", True),
+        ("0005", False),
+        ("0003", False),
+        (None, False),
+        ("0005_from_0004", True),
+        ("0007_from_0003", True),
+        ("0007_from_0005", False),
+        ("0003_from_0001", False),
+        ("0005_from_", False),
+        ("0005_from_0004 ", False),
+    ],
+)
+def test_code_serves_its_own_revision_and_a_later_one_that_permits_it(monkeypatch, revision, may):
+    monkeypatch.setattr("storage.schema.HEAD_REVISION", "0004")
+
+    assert may_serve(revision) is may
+
+
+def test_a_revision_with_a_permission_of_its_own_is_served_where_it_is_the_newest(monkeypatch):
+    monkeypatch.setattr("storage.schema.HEAD_REVISION", "0004_from_0002")
+
+    assert [may_serve(each) for each in ("0004_from_0002", "0005_from_0004", "0004")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
+    migrate(empty_engine)
+    later = f"9999_from_{HEAD_REVISION[:4]}"
+    set_revision(empty_engine, later)
+
+    assert migrate(empty_engine) == (later, later)
+    open_schema(empty_engine)
+
+
+def test_no_revision_permits_code_that_an_earlier_one_shut_out():
+    """Whoever may serve a revision must know all that came before it, or not need to."""
+    _, directory = script()
+    revisions = [each.revision for each in directory.walk_revisions()][::-1]
+
+    oldest = [each.partition("_from_")[2] or each for each in revisions]
+
+    assert [each for each in revisions if not REVISION.fullmatch(each)] == []
+    assert oldest == sorted(oldest)

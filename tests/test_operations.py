@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from deeds.limits import BODY_BYTES_MAX
+from deeds.rate_limits import RateLimit, RateLimits, parse_rate_limits
 from tests.serving import REPOSITORY, clean_environment, start_command, wait_until_it_answers
 from tests.sources import read_text
 
@@ -34,12 +35,12 @@ def procfile():
 
 
 def unit_settings(name):
-    found = re.findall(rf"^{name}=(.*)$", read_text("docs/operations/deeds.service"), re.MULTILINE)
+    found = re.findall(rf"^{name}=(.*)$", read_text("deploy/deeds.service"), re.MULTILINE)
     return found[0] if len(found) == 1 else found
 
 
 def nginx_setting(name):
-    return re.findall(rf"^ +{name} (.+);$", read_text("docs/operations/nginx.conf"), re.MULTILINE)
+    return re.findall(rf"^ +{name} (.+);$", read_text("deploy/nginx.conf"), re.MULTILINE)
 
 
 def test_the_procfile_releases_and_then_serves(procfile, postgres_url, tmp_path):
@@ -78,9 +79,22 @@ def test_the_unit_keeps_the_ledger_and_the_pepper_where_it_may():
     assert unit_settings("LoadCredential").startswith("pepper:/")
 
 
+def test_mints_are_limited_wherever_the_service_is_deployed():
+    """Anybody may mint, and what a mint writes is never deleted."""
+    unit = dict(each.split("=", 1) for each in unit_settings("Environment"))
+    compose = re.findall(r"DEEDS_RATE_LIMITS: (.*)", read_text("deploy/compose.yaml"))
+    nginx = re.findall(r"zone=deeds_mints:\S+ rate=([0-9]+)r/m;", read_text("deploy/nginx.conf"))
+
+    assert [parse_rate_limits(each) for each in (unit["DEEDS_RATE_LIMITS"], *compose)] == [
+        RateLimits(routes={"mint": RateLimit(int(rate), "minute")}) for rate in nginx * 2
+    ]
+
+
 def test_nginx_lets_bodies_pass_that_the_service_takes_and_writes_none_to_a_file():
-    assert nginx_setting("client_max_body_size") == nginx_setting("client_body_buffer_size")
-    assert nginx_setting("client_max_body_size") == [f"{BODY_BYTES_MAX // 1024**2}m"]
+    of_all, *of_mints = nginx_setting("client_max_body_size")
+    assert [of_all] == nginx_setting("client_body_buffer_size")
+    assert of_all == f"{BODY_BYTES_MAX // 1024**2}m"
+    assert of_mints == ["256k", "256k"]
     assert nginx_setting("proxy_max_temp_file_size") == ["0"]
 
 

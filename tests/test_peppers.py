@@ -118,7 +118,7 @@ def test_a_pepper_that_went_may_come_back(open_client, secrets, ledger):
 
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_a_process_without_the_new_pepper_answers_503_and_not_400(
-    open_client, secrets, ledger, order
+    open_client, secrets, ledger, order, caplog
 ):
     """Started before the other one, or after it but before the first output with its pepper."""
     a, b, c, _ = secrets
@@ -135,8 +135,10 @@ def test_a_process_without_the_new_pepper_answers_503_and_not_400(
 
     assert refusal(swapped) == refusal(checked) == (503, "scheme_unavailable", None)
     assert int(swapped.headers["Retry-After"]) >= 1
-    assert pepper_fingerprint(FIRST) in swapped.get_json()["detail"]
-    assert "mark-7c1f9e" not in swapped.text + checked.text
+    assert pepper_fingerprint(FIRST) not in swapped.text + checked.text
+    assert "mark-7c1f9e" not in swapped.text + checked.text + caplog.text
+    [said] = [each for each in caplog.records if getattr(each, "event", "") == "pepper_missing"]
+    assert (said.levelname, pepper_fingerprint(FIRST) in said.message) == ("WARNING", True)
     assert ledger.rows() == before
     assert swap(given, [f"+5.{item}.{b}"], [f"+5.{item}.{c}"]).status_code == 200
 

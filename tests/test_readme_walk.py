@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from deeds.strong_secret import is_strong_secret
+from tests.needs import require
 from tests.readme import make_comparable, readme_blocks
 from tests.serving import REPOSITORY, Service, running_service
 
@@ -24,6 +25,7 @@ MARK = "\0"
 
 def run_bash(script: str, directory: Path = REPOSITORY) -> str:
     """Run a script, which must say nothing on stderr, and return what it printed."""
+    require("bash and curl")
     ran = subprocess.run(
         ["bash", "-eu", "-o", "pipefail"],
         input=script,

@@ -149,7 +149,7 @@ def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(
     moves = iter(enumerate(others))
 
     def after_reading_schemes(_connection, _cursor, statement, *_):
-        if "FROM items" in statement and len(moved) == len(tries):
+        if "FROM items JOIN" in statement and len(moved) == len(tries):
             tries.append(statement)
             evaluations.before = meanwhile
 

@@ -8,9 +8,10 @@ import pytest
 from deeds.errors import StartError
 from deeds.records import Argon2Cost
 from deeds.settings import Settings
-from storage.mark_file import MarkFile
+from storage.mark_file import Mark, MarkFile
 from tests.commanding import invoke
 from tests.copying import copy_ledger, ledger_url  # noqa: F401  (fixtures)
+from tests.hooks import hooked
 from tests.requests import check, mint, swap
 from tests.statement_log import logged_statements
 
@@ -112,6 +113,30 @@ def test_an_older_copy_that_went_on_elsewhere_is_not_served(rolled_back, serve, 
     )
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+def test_a_restore_does_not_raise_the_mark_over_what_is_lost(
+    rolled_back,
+    serve,
+    mark_path,
+    copy_ledger,  # noqa: F811
+):
+    older, item, _ = rolled_back
+    kept = mark_path.read_bytes()
+    mark_path.unlink()
+    client = serve(older)
+    for before, after in pairwise("axyz"):
+        swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"])
+    stop(client)
+    mark_path.write_bytes(kept)
+    copy = copy_ledger(older)
+
+    settings = Settings(older, mark_file=str(mark_path))
+    ran = invoke(settings, "restore", copy.removeprefix("sqlite:///"))
+
+    assert (ran.exit_code, mark_path.read_bytes()) == (0, kept)
+    refused(serve, older)
+
+
 @pytest.mark.parametrize("content", [b"", b"deeds-mark-1 1 1 no", b"\0" * 8192])
 def test_a_damaged_mark_stops_the_start(rolled_back, serve, mark_path, content):
     mark_path.write_bytes(content)
@@ -152,6 +177,21 @@ def test_a_mark_that_fell_behind_is_raised_by_the_start(rolled_back, serve, mark
     stop(serve(newest))
 
     assert MarkFile(mark_path).read() == kept
+
+
+def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(
+    rolled_back, serve, mark_path
+):
+    lost = Mark(99, 1)
+
+    def raise_it(_connection, _cursor, statement, *_):
+        if "ORDER BY operations.id DESC" in statement:
+            MarkFile(mark_path).raise_to(lost)
+
+    with hooked("before_cursor_execute", raise_it):
+        assert "but operation 99 was made" in refused(serve, rolled_back[2])
+
+    assert MarkFile(mark_path).read() == lost
 
 
 def test_a_mark_that_cannot_be_kept_stops_the_start(open_app, ledger_url, tmp_path):  # noqa: F811

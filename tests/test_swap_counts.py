@@ -84,17 +84,17 @@ def test_no_statement_reads_its_way_through_100000_outputs(client, ledger, full_
         check(client, *(f"+1.{full_item}.{number}" for number in range(8)))
 
     assert {each.name for each in log.sent} >= {"SELECT outputs", "UPDATE outputs"}
-    plans = [plan_of(ledger.engine, each) for each in log.sent if each.name.endswith(" outputs")]
+    with ledger.engine.connect() as connection:
+        plans = [plan_of(connection, each) for each in log.sent if each.name.endswith(" outputs")]
     assert [line for plan in plans for line in excesses(plan)] == []
 
 
-def plan_of(engine, statement):
+def plan_of(connection, statement):
     """Return how the database would execute the statement for its first row, line by line."""
     first = statement.parameters
     first = first[0] if isinstance(first, list) else first
-    explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[engine.dialect.name]
-    with engine.connect() as connection:
-        return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement.text}", first)]
+    explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[connection.dialect.name]
+    return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement.text}", first)]
 
 
 def excesses(plan):
@@ -299,3 +299,20 @@ def test_one_ordinary_secret_makes_ordinary_guesses_cost_what_they_should(client
     costs = hashes_of(hash_costs, lambda: check(client, f"+3.{item_id}.guess"))
 
     assert costs == [ORDINARY]
+
+
+def test_the_operation_before_is_looked_up_by_its_id(client, ledger):
+    mint(client, "+1.a")
+    with logged_statements() as log:
+        mint(client, "+1.a")
+
+    [insert] = [each for each in log.sent if each.name == "INSERT operations"]
+    assert "EXISTS" in insert.text
+    with ledger.engine.connect() as connection:
+        if ledger.engine.dialect.name == "postgresql":
+            # A table of one page is read whole otherwise.
+            connection.execute(text("SET enable_seqscan = off"))
+        plan = "\n".join(plan_of(connection, insert))
+    assert "SEARCH operations USING INTEGER PRIMARY KEY" in plan or "pk_operations" in plan
+    assert "SCAN operations" not in plan
+    assert "Seq Scan" not in plan

@@ -36,8 +36,9 @@ def events(log: str) -> list[dict[str, Any]]:
 
 
 def said_at_stop(log: str) -> str:
-    """Return what a start said that failed, and gunicorn did not say."""
-    lines = [line for line in log.splitlines() if '"event":"server"' not in line]
+    """Return what a start said that failed, beside gunicorn's lines and the database's."""
+    others = ('"event":"server"', '"event":"database"')
+    lines = [line for line in log.splitlines() if not any(each in line for each in others)]
     return "\n".join(
         json.loads(line)["message"] if '"event":"cannot_start"' in line else line for line in lines
     )

@@ -16,6 +16,8 @@ from werkzeug.test import TestResponse
 from deeds.gthread_worker.refusals import problem_for, response_bytes
 from deeds.rate_limits import parse_rate_limits
 from deeds.settings import Settings
+from storage.engine import WRITES, make_engine, parse_database_url
+from storage.tables import operations
 from tests.requests import mint, post, swap
 
 
@@ -84,6 +86,16 @@ def with_listener(name, listener, ground):
         return ground.post("/v1/mint", {"outputs": ["+1.a"]})
     finally:
         event.remove(Engine, name, listener)
+
+
+def lose_the_last_operation(ground):
+    engine = make_engine(parse_database_url(ground.settings.database_url))
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        # As where another operation got its id, after an older copy was put there.
+        times = operations.update().values(created_at_ms=operations.c.created_at_ms + 1)
+        connection.execute(times)
+    engine.dispose()
+    return ground.post("/v1/mint", {"outputs": ["+1.a"]})
 
 
 def lack_a_pepper(ground):
@@ -188,6 +200,7 @@ WAYS = {
     "no memory": ("overloaded", None, hash_without_memory),
     "no database": ("ledger_unavailable", None, lose_the_database),
     "commit broken off": ("ledger_in_doubt", None, lose_the_database_while_committing),
+    "older copy": ("ledger_rolled_back", None, lose_the_last_operation),
     "no pepper": ("scheme_unavailable", None, lack_a_pepper),
     "defect": ("internal", None, meet_a_defect),
     "no HTTP": ("bad_request", None, refuse_in_the_worker(http_errors.InvalidRequestLine("<b>"))),

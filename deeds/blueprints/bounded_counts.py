@@ -28,9 +28,12 @@ class BoundedCounts(Storage):
         *,
         wrap_exceptions: bool = False,
         counts_max: int = COUNTS_MAX,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take how many counts there may be, and what tells the time in seconds."""
+        """Take how many counts there may be, and what tells how time goes by, in seconds.
+
+        Not the time of day: a clock that is set back must not make a count last longer.
+        """
         super().__init__(wrap_exceptions=wrap_exceptions)
         self._counts_max = counts_max
         self._clock = clock
@@ -48,12 +51,16 @@ class BoundedCounts(Storage):
         return ValueError
 
     def incr(self, key: str, expiry: float, amount: int = 1) -> int:
-        """Add to a count, which ends `expiry` seconds after it began; return what it is then."""
+        """Add to a count, which ends `expiry` seconds after it began; return what it is then.
+
+        A negative amount takes from it; a count of nothing is not kept.
+        """
         with self._lock:
             now = self._clock()
             count, end = self._counts.pop(key, (0, now))
             count, end = (count + amount, end) if now < end else (amount, now + expiry)
-            self._counts[key] = count, end
+            if count > 0:
+                self._counts[key] = count, end
             if len(self._counts) > self._counts_max:
                 self._counts.popitem(last=False)
         return count
@@ -64,8 +71,9 @@ class BoundedCounts(Storage):
         return count if self._clock() < end else 0
 
     def get_expiry(self, key: str) -> float:
-        """Return when a count ends, in seconds of the clock."""
-        return self._counts.get(key, (0, self._clock()))[1]
+        """Return when a count ends, as a time of day: `limits` asks for that."""
+        now = self._clock()
+        return time.time() + self._counts.get(key, (0, now))[1] - now
 
     def check(self) -> bool:
         """Tell whether the storage works."""

@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
-from deeds.blueprints.failure_limit import FailureLimit
+from deeds.blueprints.failure_limit import FailureLimit, count_guesses
 from deeds.service import DeedService
 from deeds.values import OutputState
 from schemas.check import CheckRequestSchema, CheckResponseSchema
@@ -20,12 +20,11 @@ def check_blueprint(
     response_schema = CheckResponseSchema()
 
     @blueprint.post("/v1/check")
-    @failures.guard
     def check() -> Response:
-        states = service.check(
-            load(request_schema, read_json(request, array_length_max=array_length_max))
-        )
-        failures.count(states.count(OutputState.UNKNOWN))
+        wanted = load(request_schema, read_json(request, array_length_max=array_length_max))
+        with failures.judging(count_guesses(wanted.outputs)) as judgement:
+            states = service.check(wanted)
+            judgement.failed_secrets_count = states.count(OutputState.UNKNOWN)
         return json_answer(response_schema.dump({"states": states}))
 
     return blueprint

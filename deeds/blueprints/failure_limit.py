@@ -1,90 +1,96 @@
-"""Refuses clients that present too many secrets that are none, before anything is hashed for them.
+"""Refuses guesses of clients that present too many secrets that are none, before any hashing.
 
 What fails is what the service says it does not know: `unknown_input`, `unknown_item`, the state
-`unknown`, and an Idempotency-Key sent again with other secrets. Each secret of a request counts.
-A spent secret does not: whoever names it knew it.
+`unknown`; what it gives away without units being shown: `used_secret` of an ordinary secret; and an
+Idempotency-Key sent again with another request. Each secret of a request counts. A spent secret
+does not: whoever names it knew it.
+
+A request that holds no guess is always served, so that nobody is locked out of what strong secrets
+own by others who share the address, or by a page that makes a browser ask.
 """
 
 import logging
-import math
-from collections import OrderedDict
-from collections.abc import Callable
-from functools import wraps
-from threading import Lock
-from time import monotonic
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from flask import Response, request
+from flask import request
 
 from deeds.blueprints.client_address import client_of
-from deeds.blueprints.failure_counts import FailureCounts
-from deeds.errors import DeedError, TooManyFailuresError
-
-View = Callable[[], Response]
-
-# Refused clients that are remembered, about 200 bytes each: 5 MB.
-CLIENTS_MAX = 25_000
+from deeds.blueprints.failure_counts import FailureCounts, Held
+from deeds.errors import DeedError
+from deeds.hash_lane import current_client
+from deeds.idempotency import is_random_key
+from deeds.strong_secret import is_strong_secret
+from deeds.values import NewOutput, RawOutput
 
 _log = logging.getLogger("deeds")
 
 
+@dataclass(slots=True)
+class Judgement:
+    """How many secrets of a request turned out to be none."""
+
+    failed_secrets_count: int = 0
+
+
 class FailureLimit:
-    """The limit of failed secrets. A good request costs one look into a dictionary."""
+    """The limit of failed secrets. A request without guesses costs it nothing but an address."""
 
     def __init__(self, counts: FailureCounts | None, trusted_proxies: int) -> None:
         """Take where failures are counted, or None for no limit, and the proxies before us."""
         self._counts = counts
         self._trusted_proxies = trusted_proxies
-        self._lock = Lock()
-        # When each client that is over its limit may come again, on the monotonic clock.
-        self._refused_until_s: OrderedDict[str, float] = OrderedDict()
 
-    def guard(self, view: View) -> View:
-        """Return the view with clients refused that are over the limit, and its errors counted."""
-        if self._counts is None:
-            return view
+    @contextmanager
+    def judging(self, guesses_count: int) -> Iterator[Judgement]:
+        """Let the current request be served, and count what fails meanwhile.
 
-        @wraps(view)
-        def guarded() -> Response:
-            self._refuse()
-            try:
-                return view()
-            except DeedError as error:
-                self.count(error.failed_secrets_count)
-                raise
+        `guesses_count` secrets of it count as failed until the block ends.
 
-        return guarded
-
-    def count(self, failed_secrets_count: int) -> None:
-        """Count failed secrets of the current request."""
-        if self._counts is None or not failed_secrets_count:
-            return
+        Raises:
+            TooManyFailuresError: it holds guesses, and its client is over the limit.
+        """
         client = client_of(request, self._trusted_proxies)
-        wait_s = self._counts.add(client, failed_secrets_count)
-        if wait_s:
-            self._remember(client, monotonic() + wait_s)
-            _log.warning(
-                "too many failed secrets from %s: refused for %.0f s",
-                client,
-                wait_s,
-                extra={"event": "client_refused"},
+        current_client.set(client)
+        judgement = Judgement()
+        held = self._counts.hold(client, guesses_count) if self._counts else Held(client, 0)
+        try:
+            yield judgement
+        except DeedError as error:
+            judgement.failed_secrets_count = error.failed_secrets_count
+            raise
+        finally:
+            wait_s = (
+                self._counts.release(held, judgement.failed_secrets_count) if self._counts else 0
             )
-            if not self._trusted_proxies and "X-Forwarded-For" in request.headers:
-                _log.warning(
-                    "is that a proxy? Then DEEDS_TRUSTED_PROXIES has to say so",
-                    extra={"event": "proxy_unknown"},
-                )
+            if wait_s:
+                self._log_refused(client, wait_s)
 
-    def _refuse(self) -> None:
-        if not self._refused_until_s:
-            return
-        client = client_of(request, self._trusted_proxies)
-        wait_s = self._refused_until_s.get(client, 0.0) - monotonic()
-        if wait_s > 0:
-            raise TooManyFailuresError(retry_after_s=math.ceil(wait_s))
+    def _log_refused(self, client: str, wait_s: float) -> None:
+        _log.warning(
+            "too many failed secrets from %s: refused for %.0f s",
+            client,
+            wait_s,
+            extra={"event": "client_refused"},
+        )
+        if not self._trusted_proxies and "X-Forwarded-For" in request.headers:
+            _log.warning(
+                "is that a proxy? Then DEEDS_TRUSTED_PROXIES has to say so",
+                extra={"event": "proxy_unknown"},
+            )
 
-    def _remember(self, client: str, until_s: float) -> None:
-        with self._lock:
-            self._refused_until_s.pop(client, None)
-            self._refused_until_s[client] = until_s
-            if len(self._refused_until_s) > CLIENTS_MAX:
-                self._refused_until_s.popitem(last=False)
+
+def count_guesses(
+    looked_up: Sequence[RawOutput] = (),
+    new: Sequence[RawOutput | NewOutput] = (),
+    idempotency_key: str | None = None,
+) -> int:
+    """Return how many of a request's secrets and key may be guesses at those of others.
+
+    Strong secrets and random keys are none. Of the secrets that are looked up each counts; of new
+    ones all together count once, because an answer tells of one at most.
+    """
+    is_new_guess = not all(is_strong_secret(output.secret) for output in new)
+    is_key_guess = idempotency_key is not None and not is_random_key(idempotency_key)
+    return sum(not is_strong_secret(raw.secret) for raw in looked_up) + is_new_guess + is_key_guess

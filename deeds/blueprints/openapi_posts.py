@@ -16,7 +16,12 @@ from schemas.mint import MintRequestSchema, MintResponseSchema
 from schemas.swap import SwapRequestSchema, SwapResponseSchema
 
 # What changing the ledger may come to, and doing so under an Idempotency-Key.
-_OF_CHANGES = ("invalid_idempotency_key", "idempotency_key_reused", "ledger_in_doubt")
+_OF_CHANGES = (
+    "invalid_idempotency_key",
+    "idempotency_key_reused",
+    "ledger_in_doubt",
+    "ledger_rolled_back",
+)
 
 
 def mint(request: MintRequestSchema) -> Parts:

@@ -158,8 +158,8 @@ _ROWS = (
         "too_many_failures",
         HTTPStatus.TOO_MANY_REQUESTS,
         "Too many wrong secrets",
-        "Too many secrets from this address were unknown, so nothing was looked at. Try again "
-        "after the seconds that Retry-After names.",
+        "Too many secrets from this address were unknown, or are just being looked at; nothing "
+        "was done. Try again after the seconds that Retry-After names.",
     ),
     Problem(
         "too_many_requests",
@@ -186,6 +186,13 @@ _ROWS = (
         "Outcome unknown",
         "The database broke off while committing: the operation is wholly there or wholly not. "
         "Send it again with the same Idempotency-Key, or ask POST /v1/check.",
+    ),
+    Problem(
+        "ledger_rolled_back",
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "Ledger rolled back",
+        "The database was replaced by an older state of it. Nothing was done, and nothing is "
+        "written until the operator has put it right.",
     ),
     Problem(
         "scheme_unavailable",

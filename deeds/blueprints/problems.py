@@ -70,10 +70,10 @@ def _answer_http_error(error: HTTPException) -> Response:
 
 def _answer_defect(error: Exception) -> Response:
     # Where it arose and of what type, but not its message: that may quote a secret.
-    structlog.get_logger().error(
-        "defect",
-        request_id=notes().request_id,
-        error=type(error).__name__,
-        places=places(error.__traceback__),
-    )
+    fields = {"error": type(error).__name__, "places": places(error.__traceback__)}
+    cause = getattr(error, "orig", None)
+    for name in ("sqlstate", "sqlite_errorname"):
+        if code := getattr(cause, name, None):
+            fields["database_code"] = code
+    structlog.get_logger().error("defect", request_id=notes().request_id, **fields)
     return problem_answer(PROBLEMS["internal"], "this is a defect of the service")

@@ -4,7 +4,7 @@ from flask import Blueprint, Response, request
 
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
-from deeds.blueprints.failure_limit import FailureLimit
+from deeds.blueprints.failure_limit import FailureLimit, count_guesses
 from deeds.blueprints.idempotency_key import read_idempotency_key, replay_headers
 from deeds.blueprints.request_notes import note_operation
 from deeds.service import DeedService
@@ -21,10 +21,11 @@ def swap_blueprint(
     response_schema = SwapResponseSchema()
 
     @blueprint.post("/v1/swap")
-    @failures.guard
     def swap() -> Response:
         wanted = load(request_schema, read_json(request, array_length_max=array_length_max))
-        swapped = service.swap(wanted, read_idempotency_key(request))
+        key = read_idempotency_key(request)
+        with failures.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
+            swapped = service.swap(wanted, key)
         note_operation(swapped.operation_id, is_replayed=swapped.replayed)
         return json_answer(
             response_schema.dump({}), headers=replay_headers(replayed=swapped.replayed)

@@ -1,17 +1,19 @@
 """gunicorn's own log lines, and those of libraries, in the style of the service's.
 
-gunicorn.conf.py names it. Must import only gunicorn, `deeds.log_style` and `deeds.watching.log`.
+gunicorn.conf.py names it. Must import only gunicorn, `deeds.errors`, `deeds.log_style` and
+`deeds.watching.log`.
 """
 
 import logging
 import os
 import sys
 import threading
-from typing import Any, NoReturn
+from typing import Any
 
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
+from deeds.errors import StartError
 from deeds.log_style import read_log_style
 from deeds.watching.log import formatter, is_for_eyes
 
@@ -36,12 +38,12 @@ class ServerLog(Logger):
         threading.excepthook = _say_failure
         sys.unraisablehook = _say_failure
 
-    def end(self, stop: SystemExit) -> NoReturn:
-        """End the process as it was to end, and say why as the log says everything."""
-        if self.is_for_eyes or not isinstance(stop.code, str):
-            raise stop
-        self.error(stop.code, extra={"event": "cannot_start"})
-        raise SystemExit(1) from None
+    def say(self, stop: StartError) -> None:
+        """Say why a process cannot start, as the log says everything."""
+        if self.is_for_eyes:
+            sys.stderr.write(f"{stop.code}\n")
+        else:
+            self.error(str(stop.code), extra={"event": "cannot_start"})
 
 
 def _say_defect(*error: Any) -> None:

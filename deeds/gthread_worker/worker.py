@@ -16,6 +16,7 @@ import structlog
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers import gthread
 
+from deeds.errors import StartError
 from deeds.gthread_worker import early_signals
 from deeds.gthread_worker.closing import ClosingConnections
 from deeds.gthread_worker.connection import Connection
@@ -29,9 +30,13 @@ from deeds.request_id import make_request_id
 # What a client gets to read our last answer and close, or, when we stop, to send a first byte.
 LINGER_SECONDS_MAX = 2.0
 
-# How a worker ends that served and met a defect of its own: the master starts another one. After
-# one that never served, it ends too.
+# How a worker ends that served and met a defect of its own: the master starts another one. A defect
+# that one of the first workers meets before it serves ends the master too.
 DEFECT = 1
+
+# How long a worker that cannot start waits before it ends: the master starts another one at once.
+RETRY_SECONDS = 5.0
+_LOOK_EVERY_S = 0.1
 
 
 class ThreadWorker(gthread.ThreadWorker):
@@ -44,6 +49,8 @@ class ThreadWorker(gthread.ThreadWorker):
 
     # Larger bodies are not waited for: the application refuses them.
     body_bytes_max = BODY_BYTES_MAX
+
+    retry_seconds = RETRY_SECONDS
 
     log: ServerLog
 
@@ -59,11 +66,23 @@ class ThreadWorker(gthread.ThreadWorker):
         """Load the application and serve. gunicorn would print what an exception says."""
         try:
             super().init_process()
-        except SystemExit as stop:
-            self.log.end(stop)
+        except StartError as stop:
+            self.log.say(stop)
         except Exception:
             self.log.exception("Exception in worker process")
-            sys.exit(DEFECT if self.booted else Arbiter.WORKER_BOOT_ERROR)
+            if self.booted:
+                sys.exit(DEFECT)
+            if self.age <= self.cfg.workers:
+                sys.exit(Arbiter.WORKER_BOOT_ERROR)
+        if not self.booted:
+            self._wait_before_retry()
+
+    def _wait_before_retry(self) -> None:
+        """Hold the place of this worker for a while, unless the service is being stopped."""
+        deadline = time.monotonic() + self.retry_seconds
+        while self.alive and self.is_parent_alive() and time.monotonic() < deadline:
+            self.notify()
+            time.sleep(_LOOK_EVERY_S)
 
     def init_signals(self) -> None:
         """Set the handlers, and meet a signal that came before."""

@@ -103,6 +103,7 @@ def _name_event(_logger: Any, _method: str, event: EventDict) -> EventDict:
         event["event"] = "server"
     else:
         event["event"], event["logger"] = "library", record.name
+    event.update(getattr(record, "fields", {}))
     exception = event.pop("exc_info", None)
     if isinstance(exception, tuple) and exception[0] is not None:
         event["error"] = exception[0].__name__

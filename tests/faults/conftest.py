@@ -1,11 +1,12 @@
 """What the tests of faults share: a seed, and the counts that they print at the end."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.reporting import add_line
+from tests.stoppable_postgres import StoppablePostgres
 
 
 @pytest.fixture
@@ -20,3 +21,11 @@ def seed() -> int:
 def report(request: pytest.FixtureRequest, seed: int) -> Callable[[str], None]:
     """A function that takes the line to print after all tests."""
     return lambda line: add_line(request.node, f"{line}, seed {seed}")
+
+
+@pytest.fixture
+def stoppable_url(stoppable_postgres: StoppablePostgres) -> Iterator[str]:
+    """The URL of a database with the service's tables, on the PostgreSQL that a test may stop."""
+    url = stoppable_postgres.cluster.create_migrated_database()
+    yield url
+    stoppable_postgres.cluster.drop_database(url)

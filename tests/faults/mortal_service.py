@@ -69,6 +69,10 @@ class MortalService:
         assert self._is_up.wait(WAIT_SECONDS_MAX), "the service did not come back"
         return self._port
 
+    def log_text(self) -> str:
+        """Return what it has written since it was started last."""
+        return self._log.read_text(encoding="utf-8", errors="replace")
+
     def kill(self) -> None:
         """Kill the whole group at once, and wait until the database has noticed."""
         assert self.process is not None

@@ -17,15 +17,8 @@ LATER_SECONDS_MAX = 0.01
 
 
 @pytest.fixture
-def database_url(stoppable_postgres):
-    url = stoppable_postgres.cluster.create_migrated_database()
-    yield url
-    stoppable_postgres.cluster.drop_database(url)
-
-
-@pytest.fixture
-def services(tmp_path, database_url):
-    services = [MortalService(tmp_path, database_url) for _ in range(2)]
+def services(tmp_path, stoppable_url):
+    services = [MortalService(tmp_path, stoppable_url) for _ in range(2)]
     for service in services:
         service.begin_start()
     for service in services:
@@ -37,7 +30,7 @@ def services(tmp_path, database_url):
 
 @pytest.mark.soak(share=6)
 def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
-    stoppable_postgres, services, database_url, seed, report, soak_seconds
+    stoppable_postgres, services, stoppable_url, seed, report, soak_seconds
 ):
     def end_and_start(load, rng):
         for end in ENDS.values():
@@ -49,6 +42,6 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
         return Counter(dict.fromkeys(ENDS, 1))
 
     ports = [service.find_port for service in services]
-    counts = soak(ports, database_url, end_and_start, seed=seed, seconds=soak_seconds)
+    counts = soak(ports, stoppable_url, end_and_start, seed=seed, seconds=soak_seconds)
 
     report(f"stops {counts['stops']}, {line_of(counts)}")

@@ -35,6 +35,7 @@ export const PROBLEM_TEXTS = Object.freeze({
   overloaded: `The service is busy. ${TRY_AGAIN}`,
   ledger_unavailable: `The service cannot reach its records. ${TRY_AGAIN}`,
   ledger_in_doubt: "The service does not know yet whether it was done. It will be asked again.",
+  ledger_rolled_back: "The service has lost records and waits for its operator. Nothing was changed.",
   scheme_unavailable: `A part of the service is being set up. ${TRY_AGAIN}`,
   internal: "The service made a mistake. Nothing that you hold is lost.",
 });

@@ -1,0 +1,25 @@
+# The service alone: `docker build --tag deeds .`, or with all that it needs deploy/compose.yaml. It names
+# what it copies, so that no .dockerignore has to keep out .env and instance/.
+FROM python:3.13-slim-bookworm
+
+WORKDIR /srv/deeds
+COPY requirements.txt ./
+RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements.txt
+RUN useradd --system --uid 10001 --no-create-home deeds \
+    && install --directory --owner deeds --group deeds --mode 700 /var/lib/deeds
+COPY app.py gunicorn.conf.py ./
+COPY deeds deeds
+COPY schemas schemas
+COPY storage storage
+
+# The ledger, if it is SQLite, with its mark beside it; for PostgreSQL the mark: DEEDS_MARK_FILE.
+ENV DATABASE_URL=sqlite:////var/lib/deeds/deeds.sqlite3 PORT=8000 PYTHONUNBUFFERED=1
+VOLUME /var/lib/deeds
+EXPOSE 8000
+USER deeds
+
+# Alive, not ready: a database that is away is not mended by another start of this.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", "import http.client, os; client = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']), timeout=4); client.request('GET', '/healthz'); raise SystemExit(client.getresponse().status != 200)"]
+
+# SIGTERM, which `docker stop` sends, lets it finish what it began, for up to 30 s: give it --time 40.
+CMD ["gunicorn", "app:create_app()"]

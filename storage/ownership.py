@@ -1,0 +1,47 @@
+"""Leaves what root makes beside a ledger to the owner of the directory, whose service opens it.
+
+SQLite does the same with the files it makes itself. By descriptor and through no link: the owner of
+the directory may put there what he likes, and must not get another file of root's by it.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+
+def open_for_owner(path: Path, flags: int) -> int:
+    """Open a file beside a ledger, creating it if the flags say so, and return its descriptor.
+
+    Raises:
+        OSError: it cannot be opened, or is a link.
+    """
+    file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    leave_to_owner(file, path.parent)
+    return file
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory and those above it, for their owner alone, unless they are there.
+
+    Raises:
+        OSError: it cannot be created, or is no directory.
+    """
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+    os.close(open_for_owner(path, os.O_RDONLY | os.O_DIRECTORY))
+
+
+def leave_to_owner(file: int, directory: Path) -> None:
+    """Give an open file of root's to the owner of its directory, if root runs this."""
+    if os.geteuid() != 0:
+        return
+    owner, found = directory.stat(), os.fstat(file)
+    # With a second name it may be any file of root's that was linked here. A directory has none.
+    is_alone = found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)
+    if owner.st_uid != 0 and found.st_uid == 0 and is_alone:
+        # Root in a container may not be allowed to.
+        with suppress(PermissionError):
+            os.fchown(file, owner.st_uid, owner.st_gid)

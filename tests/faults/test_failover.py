@@ -1,0 +1,216 @@
+"""A standby of PostgreSQL takes over under load: one that lagged is found out, one that did not
+serves on."""
+
+import http.client
+import json
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+
+import pytest
+
+from deeds.errors import LedgerRolledBackError, LedgerUnavailableError, StartError
+from deeds.records import Argon2Cost, SchemeSpec, SecretClass
+from deeds.settings import Settings
+from deeds.strong_secret import make_strong_secret
+from storage.engine import make_engine, parse_database_url
+from storage.mark_file import MarkFile
+from storage.repository import Repository
+from storage.rollback import open_mark
+from tests.commanding import invoke
+from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, ledger_view, line_of
+from tests.faults.mortal_service import MortalService
+from tests.ledger_records import ITEM_ID, OTHER_ID, mint_record, output
+from tests.replicated_postgres import running_replicated_postgres
+from tests.waiting import wait_until
+
+WORKERS_COUNT = 2
+DONE = (200, None)
+ROLLED_BACK = (503, "ledger_rolled_back")
+LOST_COUNT_MIN = 50
+ANSWERS_COUNT = 150
+# From the promotion to the next acknowledged swap.
+SECONDS_MAX = 2.0
+ERROR = '"event":"ledger_rolled_back"'
+
+
+@pytest.fixture
+def replicated():
+    with running_replicated_postgres() as postgres:
+        yield postgres
+
+
+@pytest.fixture
+def mark(tmp_path):
+    return MarkFile(tmp_path / "mark")
+
+
+@pytest.fixture
+def service(tmp_path, replicated, mark):
+    url = f"{replicated.url}&target_session_attrs=read-write"
+    service = MortalService(tmp_path, url, workers=WORKERS_COUNT, DEEDS_MARK_FILE=str(mark.path))
+    yield service
+    service.close()
+
+
+class Clients:
+    """Clients that mint a unit and swap it, again and again, each time on a new connection."""
+
+    def __init__(self, service):
+        self._service = service
+        self._stop = threading.Event()
+        self.said = Counter()
+
+    def ask(self, method, path, body=None):
+        """Return status, code and body of the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._service.find_port(), timeout=30)
+        with closing(connection):
+            headers = {"Content-Type": "application/json"} if body else {}
+            connection.request(method, path, json.dumps(body) if body else None, headers)
+            answer = connection.getresponse()
+            read = json.loads(answer.read())
+        return (answer.status, read.get("code")), read
+
+    @contextmanager
+    def running(self):
+        with ThreadPoolExecutor(CLIENTS_COUNT) as pool:
+            running = [pool.submit(self._run) for _ in range(CLIENTS_COUNT)]
+            try:
+                yield
+            finally:
+                self._stop.set()
+        for each in running:
+            each.result()
+
+    def _run(self):
+        while not self._stop.is_set():
+            body = {"outputs": [f"+1.{make_strong_secret()}"]}
+            said, minted = self.ask("POST", "/v1/mint", body)
+            self.said[said] += 1
+            if said == DONE:
+                new = f"+1.{minted['itemId']}.{make_strong_secret()}"
+                body = {"inputs": minted["rawOutputs"], "outputs": [new]}
+                self.said[self.ask("POST", "/v1/swap", body)[0]] += 1
+
+    def wait_for(self, said, count):
+        goal = self.said[said] + count
+        wait_until(lambda: self.said[said] >= goal)
+
+
+def operation_ids(url):
+    with ledger_view(url) as ledger:
+        ledger.assert_sound()
+        return {row[0] for row in ledger.rows()["operations"]}
+
+
+@pytest.fixture
+def failed_over(replicated, service):
+    """Clients of a service whose standby has taken over without the last operations."""
+    replicated.start_standby()
+    service.start()
+    clients = Clients(service)
+    with clients.running():
+        clients.wait_for(DONE, ANSWERS_COUNT)
+        replicated.stop_standby()
+        clients.wait_for(DONE, LOST_COUNT_MIN)
+        replicated.primary.kill()
+        replicated.start_lonely_standby()
+        clients.wait_for((503, "ledger_unavailable"), CLIENTS_COUNT)
+        assert clients.said[ROLLED_BACK] == 0
+        acknowledged_count = clients.said[DONE]
+        replicated.promote()
+        wait_until(lambda: service.log_text().count(ERROR) == WORKERS_COUNT)
+        clients.wait_for(ROLLED_BACK, 5 * CLIENTS_COUNT)
+        assert clients.said[DONE] == acknowledged_count
+    return clients
+
+
+def test_after_a_failover_that_lost_operations_every_process_refuses_to_write(
+    replicated, service, mark, failed_over, report
+):
+    left = operation_ids(replicated.standby_url)
+    # Where what was lost last had not reached the file yet.
+    wait_until(lambda: mark.read().operation_id not in left)
+    marks = {mark.read().operation_id}
+
+    ready = {failed_over.ask("GET", "/readyz")[0] for _ in range(5 * WORKERS_COUNT)}
+    service.stop()
+
+    assert ready == {ROLLED_BACK}
+    assert service.log_text().count(ERROR) == WORKERS_COUNT
+    assert operation_ids(replicated.standby_url) == left
+    marks.add(mark.read().operation_id)
+    replicated.primary.start()
+    made = operation_ids(replicated.primary_url)
+    assert marks <= made - left
+    report(
+        f"{failed_over.said[DONE]} acknowledged, {len(made)} operations made, "
+        f"{len(made - left)} lost, {failed_over.said[ROLLED_BACK]} refused"
+    )
+
+
+def test_after_a_failover_nothing_starts_before_the_loss_is_accepted(service, mark, failed_over):
+    service.stop()
+    lost = mark.read().operation_id
+
+    service.begin_start()
+    assert service.process.wait(30) != 0
+    assert f"but operation {lost} was made: this is an older copy" in service.log_text()
+    settings = Settings(service.database_url, mark_file=str(mark.path))
+    assert invoke(settings, "accept-rollback", "--yes").exit_code == 0
+    service.start()
+
+    assert failed_over.ask("GET", "/readyz")[0] == DONE
+    assert failed_over.ask("POST", "/v1/mint", {"outputs": ["+1.a"]})[0] == DONE
+    assert service.stop() == 0
+
+
+def test_a_failover_to_a_synchronous_standby_loses_nothing_and_is_soon_over(
+    replicated, service, seed, report
+):
+    replicated.start_standby(is_synchronous=True)
+    service.start()
+    load = Load([service.find_port], seed)
+    with load.running():
+        load.wait_for_answers(ANSWERS_COUNT)
+        replicated.primary.kill()
+        replicated.promote()
+        promoted_at = time.monotonic()
+        load.wait_for_answers(1)
+        seconds = time.monotonic() - promoted_at
+        load.wait_for_answers(ANSWERS_COUNT)
+
+    counts = assert_nothing_lost(load, service.find_port, replicated.standby_url)
+    counts["kills"] = 1
+    assert seconds < SECONDS_MAX
+    assert ERROR not in service.log_text()
+    report(f"served again after {seconds:.2f} s, {line_of(counts)}")
+
+
+def test_a_standby_that_lags_is_away_until_it_has_taken_over(replicated, mark):
+    engine = make_engine(parse_database_url(replicated.url))
+    replicated.start_standby()
+    with closing(Repository(engine, mark_file=mark)) as repository:
+        repository.register_schemes([SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")])
+        scheme = repository.read_schemes()[0]
+        replicated.stop_standby()
+        repository.record_mint(mint_record(output(scheme.id, 5)))
+        wait_until(lambda: mark.read() is not None)
+        replicated.primary.kill()
+        replicated.start_lonely_standby()
+
+        with pytest.raises(LedgerUnavailableError):
+            repository.record_mint(mint_record(output(scheme.id, 5, OTHER_ID)))
+        with pytest.raises(StartError, match="standby"):
+            open_mark(engine, mark)
+        with pytest.raises(LedgerUnavailableError, match="read-only"):
+            repository.check_ready()
+        assert repository.read_item(ITEM_ID) is None
+        replicated.promote()
+
+        with pytest.raises(LedgerRolledBackError):
+            repository.record_mint(mint_record(output(scheme.id, 5, OTHER_ID)))
+        with pytest.raises(StartError, match="is empty"):
+            open_mark(engine, mark)
