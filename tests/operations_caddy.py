@@ -12,13 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxies import Proxy, assert_walk_of_the_readme, free_port, run
+from tests.proxies import (
+    Proxy,
+    assert_hsts_in_every_answer,
+    assert_walk_of_the_readme,
+    free_port,
+    run,
+)
 from tests.serving import REPOSITORY, running_service
 from tests.waiting import wait_until
 
 CADDY = Path(sys.executable).parent / "caddy"
 CONFIGURATION = REPOSITORY / "deploy" / "Caddyfile"
-HSTS = "max-age=31536000"
 JSON = {"Content-Type": "application/json"}
 
 
@@ -103,14 +108,7 @@ def test_no_log_and_no_file_of_caddy_holds_a_secret(caddy, service, tmp_path):
 
 
 def test_every_answer_tells_browsers_to_stay_on_tls(caddy, service):
-    served = [caddy.ask("GET", path)[:2] for path in ("/v1/info", "/v1/item/none", "/metrics")]
-    service.process.terminate()
-    service.process.wait(timeout=30)
-    away = caddy.ask("GET", "/v1/info")[:2]
-
-    assert [
-        (status, headers["Strict-Transport-Security"]) for status, headers in [*served, away]
-    ] == [(200, HSTS), (404, HSTS), (404, HSTS), (502, HSTS)]
+    assert_hsts_in_every_answer(caddy, service, away_status=502)
 
 
 def test_a_body_above_the_limit_is_refused(caddy):

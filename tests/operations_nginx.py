@@ -15,11 +15,16 @@ from threading import Thread
 
 import pytest
 
-from tests.proxies import assert_walk_of_the_readme, free_port, run, running_nginx
+from tests.proxies import (
+    assert_hsts_in_every_answer,
+    assert_walk_of_the_readme,
+    free_port,
+    run,
+    running_nginx,
+)
 from tests.serving import running_service
 
 ITEM = re.compile(r"deed_[0-9a-z]{26}")
-HSTS = "max-age=31536000"
 
 
 @pytest.fixture
@@ -153,14 +158,7 @@ def test_the_addresses_of_one_ipv6_network_share_a_limit_and_networks_do_not(ngi
 
 
 def test_every_answer_over_tls_tells_browsers_to_stay_there(nginx, service):
-    served = [nginx.ask("GET", path)[:2] for path in ("/v1/info", "/v1/item/none", "/metrics")]
-    service.process.terminate()
-    service.process.wait(timeout=30)
-    away = nginx.ask("GET", "/v1/info")[:2]
-
-    assert [
-        (status, headers["Strict-Transport-Security"]) for status, headers in [*served, away]
-    ] == [(200, HSTS), (404, HSTS), (404, HSTS), (503, HSTS)]
+    assert_hsts_in_every_answer(nginx, service, away_status=503)
 
 
 def exchange(port, request):

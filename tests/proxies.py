@@ -14,13 +14,16 @@ from email.message import Message
 from pathlib import Path
 
 from tests.readme import make_comparable, readme_blocks
-from tests.serving import REPOSITORY
+from tests.serving import REPOSITORY, Service
 from tests.waiting import wait_until
 
 NGINX = REPOSITORY / "deploy" / "nginx.conf"
 
 # The line of a machine, in use or not.
 SERVER = "    server 127.0.0.1:8000 max_fails=0;\n"
+
+# What browsers are told with every answer.
+HSTS = "max-age=31536000"
 
 # Lets a test be any client: nginx takes the address from a header.
 _CLIENT_BY_HEADER = "set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;"
@@ -99,6 +102,18 @@ def make_certificate(directory: Path) -> ssl.SSLContext:
     files = ["-keyout", directory / "key.pem", "-out", directory / "cert.pem"]
     run("openssl", "req", *new, *files, *certificate)
     return ssl.create_default_context(cafile=str(directory / "cert.pem"))
+
+
+def assert_hsts_in_every_answer(proxy: Proxy, service: Service, away_status: int) -> None:
+    """Ask for what is there and what is not, and again once the service is away."""
+    served = [proxy.ask("GET", path)[:2] for path in ("/v1/info", "/v1/item/none", "/metrics")]
+    service.process.terminate()
+    service.process.wait(timeout=30)
+    away = proxy.ask("GET", "/v1/info")[:2]
+
+    assert [
+        (status, headers["Strict-Transport-Security"]) for status, headers in [*served, away]
+    ] == [(200, HSTS), (404, HSTS), (404, HSTS), (away_status, HSTS)]
 
 
 def assert_walk_of_the_readme(url: str, trusted: Path) -> None:
