@@ -47,8 +47,11 @@ def break_during_the_stop() -> None:
 
 
 def break_where_triggered() -> None:
-    if Path(os.environ["TRIGGER"]).exists():
+    """Break if the trigger is there; else leave a file that says this process goes on."""
+    trigger = Path(os.environ["TRIGGER"])
+    if trigger.exists():
         break_here()
+    trigger.with_name(f"unbroken-{os.getpid()}").touch()
 
 
 def break_in_a_thread() -> None:
