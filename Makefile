@@ -71,10 +71,10 @@ imports: $(DEV_READY) ## check that imports run one way
 	@$(BIN)/lint-imports
 
 operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say; needs nginx, pgbouncer, openssl, systemd-analyze
-	@$(BIN)/python -m pytest --all tests/operations_*.py $(ARGS)
+	@$(BIN)/python -m pytest --all tests/operations/deploy_*.py $(ARGS)
 
-mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or so: make mutants ARGS=deeds.rules
-	@$(BIN)/python -u -m tests.mutants $(ARGS)
+mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or so
+	@$(BIN)/mutmut run $(ARGS)
 
 bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
 	@cat $(NATIVE_TRIED)

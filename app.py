@@ -9,7 +9,6 @@ from typing import Any
 from flask import Flask
 from sqlalchemy import Engine
 
-from deeds import limits
 from deeds.argon2_build import check_build_in_use
 from deeds.blueprints.check import check_blueprint
 from deeds.blueprints.docs import docs_blueprint
@@ -30,25 +29,26 @@ from deeds.blueprints.shared_counts import open_shared_counts
 from deeds.blueprints.swap import swap_blueprint
 from deeds.blueprints.watch import register_watch
 from deeds.cli import deeds_commands, is_loaded_for_commands
-from deeds.cpus import usable_cpus_count
 from deeds.current_schemes import current_schemes, peppers_at_hand
-from deeds.errors import RetryLaterError, StartError
-from deeds.hash_lane import HashLane
-from deeds.hashing import Hasher
-from deeds.locator import Locator
-from deeds.measures import Measures, NoMeasures
-from deeds.records import SecretClass
-from deeds.replay import Replayer
-from deeds.scheme_book import SchemeBook
-from deeds.service import DeedService
+from deeds.domain import limits
+from deeds.domain.errors import RetryLaterError, StartError
+from deeds.domain.hash_lane import HashLane
+from deeds.domain.hashing import Hasher
+from deeds.domain.locator import Locator
+from deeds.domain.measures import Measures, NoMeasures
+from deeds.domain.records import SecretClass
+from deeds.domain.replay import Replayer
+from deeds.domain.scheme_book import SchemeBook
+from deeds.domain.service import DeedService
+from deeds.domain.shared_cpus import SharedCpus
+from deeds.page.item_page import item_page_blueprint
+from deeds.page.pages import pages_blueprint
+from deeds.page.qr import qr_blueprint
+from deeds.page.static_files import read_static_files
+from deeds.server.cpus import usable_cpus_count
+from deeds.server.log import configure_log
 from deeds.settings import Settings, read_settings
-from deeds.shared_cpus import SharedCpus
 from deeds.version import INTERFACE_VERSION, VERSION
-from deeds.watching.log import configure_log
-from deeds.web.item_page import item_page_blueprint
-from deeds.web.pages import pages_blueprint
-from deeds.web.qr import qr_blueprint
-from deeds.web.static_files import read_static_files
 from storage.engine import make_engine, parse_database_url
 from storage.mark_file import NO_OPERATION
 from storage.repository import Repository
@@ -190,12 +190,12 @@ def _make_measures(app: Flask, settings: Settings) -> Measures:
         register_watch(app, NoMeasures())
         return NoMeasures()
     # Not before it is needed, and not in the process that starts the workers.
-    from deeds.watching.metrics import CONTENT_TYPE, Metrics  # noqa: PLC0415
+    from deeds.server.metrics import CONTENT_TYPE, Metrics  # noqa: PLC0415
 
     metrics = Metrics(codes=PROBLEMS, retry_reasons=RETRY_REASONS, requests_max=HASH_REQUESTS_MAX)
     register_watch(app, metrics)
     # gunicorn.conf.py lets the worker count here what it refuses by itself.
-    app.extensions["deeds.measures"] = metrics
+    app.extensions["deeds.domain.measures"] = metrics
     port = settings.metrics.port
     if port is not None:
         keep_to_monitors(app, port)

@@ -14,12 +14,12 @@ from typing import Any
 
 from gunicorn.errors import HaltServer
 
-from deeds.cpus import usable_cpus_count
-from deeds.errors import StartError
-from deeds.gthread_worker import early_signals
+from deeds.domain.errors import StartError
 from deeds.log_style import read_log_style
 from deeds.metrics_place import read_metrics_place
-from deeds.watching.metrics_files import MetricsFiles, count_in
+from deeds.server.cpus import usable_cpus_count
+from deeds.server.gthread_worker import early_signals
+from deeds.server.metrics_files import MetricsFiles, count_in
 
 
 def _whole_number(name: str, low: int, high: int, default: int) -> int:
@@ -47,8 +47,8 @@ if _metrics.address is not None:
 workers = _whole_number("WEB_CONCURRENCY", 1, 1024, max(2, usable_cpus_count()))
 
 # Argon2id runs without holding the GIL, so threads that wait for it cost little. How many hash at
-# once is bounded in deeds/hash_lane.py, not here.
-worker_class = "deeds.gthread_worker.worker.ThreadWorker"
+# once is bounded in deeds/domain/hash_lane.py, not here.
+worker_class = "deeds.server.gthread_worker.worker.ThreadWorker"
 threads = 32
 
 # Open connections a process holds. Who keeps it waiting does so without a thread, and where all are
@@ -68,7 +68,7 @@ timeout = 30
 graceful_timeout = 30
 
 # The longest path of ours has 41 characters; headers leave room for what proxies add. All of a head
-# together may have 32 KiB (deeds/gthread_worker/endings.py).
+# together may have 32 KiB (deeds/server/gthread_worker/endings.py).
 limit_request_line = 4094
 limit_request_fields = 100
 limit_request_field_size = 8190
@@ -98,7 +98,7 @@ errorlog = "-"
 # At "debug" gunicorn logs the bytes of requests that broke off.
 _level = read_log_style(os.environ).level
 loglevel = "info" if _level == "debug" else _level
-logger_class = "deeds.gthread_worker.server_log.ServerLog"
+logger_class = "deeds.server.gthread_worker.server_log.ServerLog"
 
 
 def on_starting(server: Any) -> None:
@@ -166,7 +166,7 @@ def post_worker_init(worker: Any) -> None:
     limit = getattr(worker.wsgi, "config", {}).get("MAX_CONTENT_LENGTH")
     if limit is not None:
         worker.body_bytes_max = limit
-    measures = getattr(worker.wsgi, "extensions", {}).get("deeds.measures")
+    measures = getattr(worker.wsgi, "extensions", {}).get("deeds.domain.measures")
     if measures is not None:
         worker.on_refused = measures.count_refusal
 

@@ -7,7 +7,7 @@ from bench.payload import SecretKind
 from bench.row import Row, middle, refused_count
 from bench.run import Plan, Run, Section
 from bench.server import Server, fresh_postgres_url, fresh_sqlite_url, service
-from tests.postgres import running_cluster
+from tests.support.postgres import running_cluster
 
 CLIENTS_COUNTS = (1, 2, 4, 8, 16, 32)
 

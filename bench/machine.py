@@ -12,7 +12,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from deeds.argon2_build import build_in_use
-from deeds.cpus import usable_cpus_count
+from deeds.server.cpus import usable_cpus_count
 
 _CPUINFO = Path("/proc/cpuinfo")
 _FSYNCS_COUNT = 50

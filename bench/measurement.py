@@ -10,7 +10,7 @@ from bench.load import Load, LoadGenerator
 from bench.payload import Requests
 from bench.processes import machine_cpu_s, tree_cpu_s
 from bench.server import Server
-from deeds.cpus import usable_cpus_count
+from deeds.server.cpus import usable_cpus_count
 
 _MS_PER_S = 1000
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import cycle, islice, pairwise
 from typing import Any, Protocol
 
-from deeds.strong_secret import make_strong_secret
+from deeds.domain.strong_secret import make_strong_secret
 
 # 12 random bytes are 16 characters of URL-safe base64.
 _ORDINARY_SECRET_BYTES = 12

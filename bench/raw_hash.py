@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from deeds.argon2_build import Argon2Build
-from deeds.cpus import usable_cpus_count
+from deeds.domain.records import Argon2Cost
 from deeds.hash_rate import measure_build
-from deeds.records import Argon2Cost
+from deeds.server.cpus import usable_cpus_count
 
 _PARAMETERS = re.compile(r"m=(\d+),t=(\d+),p=(\d+)")
 

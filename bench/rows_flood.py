@@ -14,7 +14,7 @@ from bench.row import Row, middle, ratios, refused_count
 from bench.run import CLIENTS_COUNT, Plan, Run, Section
 from bench.server import Server, fresh_sqlite_url, service
 from deeds.argon2_build import build_in_use
-from deeds.hashing import ORDINARY_COST
+from deeds.domain.hashing import ORDINARY_COST
 
 # Wrong secrets a second that are sent, as a multiple of those that this machine can hash.
 OVERLOAD = 10

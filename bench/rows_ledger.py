@@ -8,7 +8,7 @@ from bench.ledger_growth import GrowingLedger, Pair, compare
 from bench.row import Row, middle, ratios, refused_count
 from bench.run import Plan, Run, Section
 from bench.server import fresh_postgres_url, fresh_sqlite_url, service
-from tests.postgres import running_cluster
+from tests.support.postgres import running_cluster
 
 COST_RATIO_MAX = 1.3
 

@@ -12,8 +12,8 @@ from bench.payload import SecretKind
 from bench.row import Row, middle, ratios, refused_count
 from bench.run import CLIENTS_COUNT, Plan, Run, Section
 from bench.server import fresh_postgres_url, service
-from tests.pgbouncer import behind, running_pgbouncer
-from tests.postgres import running_cluster
+from tests.support.pgbouncer import behind, running_pgbouncer
+from tests.support.postgres import running_cluster
 
 
 def _steps_count(plan: Plan) -> int:

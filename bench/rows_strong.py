@@ -16,7 +16,7 @@ from bench.server import (
     postgres_facts,
     service,
 )
-from tests.postgres import running_cluster
+from tests.support.postgres import running_cluster
 
 Measured = dict[str, list[Measurement]]
 

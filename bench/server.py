@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 from psutil import Process
 
-from tests.postgres import PostgresCluster
-from tests.serving import running_service
+from tests.support.postgres import PostgresCluster
+from tests.support.serving import running_service
 
 BARE = "bench.bare_app:create_app()"
 

@@ -18,11 +18,11 @@ from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 import app
 from deeds.blueprints.request_notes import begin_notes
-from deeds.measures import Measures
+from deeds.domain.measures import Measures
+from deeds.domain.strong_secret import make_strong_secret
 from deeds.metrics_place import MetricsPlace
+from deeds.server.metrics_files import MetricsFiles, count_in
 from deeds.settings import Settings
-from deeds.strong_secret import make_strong_secret
-from deeds.watching.metrics_files import MetricsFiles, count_in
 
 SWAPS_COUNT = 2000
 WARM_UP_COUNT = 200

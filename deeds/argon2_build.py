@@ -17,7 +17,7 @@ from pathlib import Path
 
 from argon2.low_level import Type, hash_secret_raw
 
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 
 _DISTRIBUTION = "argon2-cffi-bindings"
 _SOURCES = Path(__file__).parent.parent

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 
+from deeds.domain.hashing import ORDINARY_COST
+from deeds.domain.records import Argon2Cost
 from deeds.hash_rate import HashRate
-from deeds.hashing import ORDINARY_COST
-from deeds.records import Argon2Cost
 
 # OWASP Password Storage Cheat Sheet, Argon2id: its minimum, in settings that guard equally well.
 OWASP_COSTS = (

@@ -11,8 +11,8 @@ from deeds.commands.calibrate import calibrate
 from deeds.commands.restore import restore_command
 from deeds.commands.schemes import schemes_command
 from deeds.commands.stats import stats_command
+from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
-from deeds.strong_secret import make_strong_secret
 from storage.rollback import mark_file_of
 from storage.schema import migrate
 

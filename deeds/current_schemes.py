@@ -1,7 +1,7 @@
 """What the settings say of hashing: the scheme that new outputs get, and the peppers at hand."""
 
-from deeds.hashing import STRONG_COST, pepper_fingerprint
-from deeds.records import SchemeSpec, SecretClass
+from deeds.domain.hashing import STRONG_COST, pepper_fingerprint
+from deeds.domain.records import SchemeSpec, SecretClass
 from deeds.settings import Settings
 
 

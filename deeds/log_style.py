@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 
 _STYLES = ("auto", "json", "console")
 _LEVELS = ("debug", "info", "warning", "error")

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deeds.errors import StartError
-from deeds.hashing import ORDINARY_COST
-from deeds.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
+from deeds.domain.errors import StartError
+from deeds.domain.hashing import ORDINARY_COST
+from deeds.domain.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
+from deeds.domain.records import Argon2Cost
 from deeds.log_style import LogStyle, read_log_style
 from deeds.metrics_place import MetricsPlace, read_metrics_place
 from deeds.rate_limits import RateLimits, parse_rate_limits
-from deeds.records import Argon2Cost
 
 _COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
 

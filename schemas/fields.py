@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 from marshmallow import Schema, ValidationError, fields
 
-from deeds.errors import RawOutputError
-from deeds.limits import AMOUNT_MAX
-from deeds.raw_output import check_secret, check_text, parse_raw_output
-from deeds.values import RawOutput
+from deeds.domain.errors import RawOutputError
+from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.raw_output import check_secret, check_text, parse_raw_output
+from deeds.domain.values import RawOutput
 
 Parsed = TypeVar("Parsed")
 

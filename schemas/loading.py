@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError
 
-from deeds.errors import InvalidRequestError
+from deeds.domain.errors import InvalidRequestError
 
 # A key of the contract has at most 11 letters. What looks like a misspelt one is named; anything
 # else may be a secret that slipped into the wrong place.

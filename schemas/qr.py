@@ -5,8 +5,8 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load
 
-from deeds.limits import QR_TEXT_LENGTH_MAX
-from deeds.values import QrRequest
+from deeds.domain.limits import QR_TEXT_LENGTH_MAX
+from deeds.domain.values import QrRequest
 from schemas.fields import TextField
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 from storage.engine import lock_path, make_engine
 from storage.last_operations import MissingOperationError
 from storage.lost_file import has_content

@@ -12,7 +12,7 @@ import psycopg
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 from storage.ownership import make_directory, open_for_owner
 from storage.presence import InUseError
 from storage.turnstile import Turnstile

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import LedgerInDoubtError, LedgerUnavailableError
+from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError
 from storage.failures import is_surely_undone, log_cause
 
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, text
 
-from deeds.errors import LedgerRolledBackError, LedgerUnavailableError
+from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
 from storage.mark_file import NO_OPERATION, Mark
 from storage.statements import READ_OPERATION_TIMES
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 from storage.mark_file import NO_OPERATION, MarkDamagedError, MarkFile
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import RetryLaterError
+from deeds.domain.errors import RetryLaterError
 from storage.last_operations import LastOperations, MissingOperationError, check_there
 from storage.mark_file import Mark, MarkDamagedError, MarkFile
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from deeds.errors import (
+from deeds.domain.errors import (
     IdempotencyKeyTakenError,
     ItemSchemesChangedError,
     SpentInputError,
     UnknownInputError,
     UsedSecretError,
 )
-from deeds.records import (
+from deeds.domain.records import (
     MintRecord,
     OperationKind,
     Output,

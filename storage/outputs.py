@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from deeds.records import Output, OutputKey, RecordedOutput, SwapRecord
+from deeds.domain.records import Output, OutputKey, RecordedOutput, SwapRecord
 from storage import statements
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import LedgerRolledBackError, LedgerUnavailableError
-from deeds.records import (
+from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
+from deeds.domain.records import (
     Argon2Cost,
     HashScheme,
     ItemGuard,
@@ -22,8 +22,8 @@ from deeds.records import (
     SecretClass,
     SwapRecord,
 )
-from deeds.rules import check_balance
-from deeds.values import Item
+from deeds.domain.rules import check_balance
+from deeds.domain.values import Item
 from storage import statements
 from storage.last_operations import LastOperations, MissingOperationError
 from storage.mark_file import NO_OPERATION, Mark, MarkFile
@@ -45,7 +45,7 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 
 
 class Repository:
-    """A ledger (`deeds.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
+    """A ledger (`deeds.domain.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import LedgerUnavailableError, StartError
+from deeds.domain.errors import LedgerUnavailableError, StartError
 from storage import statements
 from storage.engine import mark_path
 from storage.failures import cause_of

@@ -12,7 +12,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import LedgerUnavailableError, StartError
+from deeds.domain.errors import LedgerUnavailableError, StartError
 from storage.engine import WRITES, create_directory, create_sqlite_file, make_turnstile
 from storage.failures import one_line
 from storage.lost_file import check_not_lost, has_content

@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 from storage.failures import cause_of, one_line
 
 # A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for too long:

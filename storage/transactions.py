@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from deeds.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
+from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
 from storage.engine import WRITES, make_turnstile
 from storage.failures import is_disconnect, is_retryable, is_unavailable, log_cause
 from storage.group_writer import GroupWriter

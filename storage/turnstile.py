@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
-from deeds.errors import LedgerUnavailableError
+from deeds.domain.errors import LedgerUnavailableError
 from storage.ownership import open_for_owner
 from storage.presence import InUseError, announce, try_lock
 

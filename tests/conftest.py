@@ -15,23 +15,23 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from deeds.records import Argon2Cost
+from deeds.domain.records import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
-from tests.ledger_view import LedgerView, delete_all_rows
-from tests.making import BUILDS_FOR_ANOTHER_CPU, Compiler, Environment
-from tests.needs import (
+from tests.support.ledger_view import LedgerView, delete_all_rows
+from tests.support.making import BUILDS_FOR_ANOTHER_CPU, Compiler, Environment
+from tests.support.needs import (
     pytest_make_collect_report,  # noqa: F401
     pytest_runtest_makereport,  # noqa: F401
     require,
 )
-from tests.pgbouncer import behind
-from tests.postgres import PostgresCluster, running_cluster
-from tests.reporting import pytest_terminal_summary  # noqa: F401
-from tests.serving import Service, running_service
-from tests.soak_time import pytest_runtest_call, soak_seconds_of  # noqa: F401
-from tests.stoppable_postgres import StoppablePostgres, running_stoppable_postgres
+from tests.support.pgbouncer import behind
+from tests.support.postgres import PostgresCluster, running_cluster
+from tests.support.reporting import pytest_terminal_summary  # noqa: F401
+from tests.support.serving import Service, running_service
+from tests.support.soak_time import pytest_runtest_call, soak_seconds_of  # noqa: F401
+from tests.support.stoppable_postgres import StoppablePostgres, running_stoppable_postgres
 
 ARGON2_COST_ARGUMENTS = ("memory_cost", "time_cost", "parallelism")
 
@@ -187,7 +187,7 @@ def hash_costs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         costs.append(str(Argon2Cost(*(kwargs[name] for name in ARGON2_COST_ARGUMENTS))))
         return hash_secret_raw(*args, **kwargs)
 
-    monkeypatch.setattr("deeds.hashing.hash_secret_raw", counted)
+    monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", counted)
     return costs
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from flask import Request
 from werkzeug.exceptions import HTTPException
 
-from deeds.errors import (
+from deeds.domain.errors import (
     BodyTooLargeError,
     BodyUnreadableError,
     InvalidJsonError,

@@ -18,7 +18,7 @@ from limits.errors import StorageError
 from limits.storage import Storage
 
 from deeds.blueprints.bounded_counts import BoundedCounts
-from deeds.errors import TooManyFailuresError
+from deeds.domain.errors import TooManyFailuresError
 from deeds.rate_limits import FAILURES, RateLimit
 
 # One request may hold more secrets than the limit, and is judged as a whole if the client is below

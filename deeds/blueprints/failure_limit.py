@@ -18,11 +18,11 @@ from flask import request
 
 from deeds.blueprints.client_address import client_of
 from deeds.blueprints.failure_counts import FailureCounts, Held
-from deeds.errors import DeedError
-from deeds.hash_lane import current_client
-from deeds.idempotency import is_random_key
-from deeds.strong_secret import is_strong_secret
-from deeds.values import NewOutput, RawOutput
+from deeds.domain.errors import DeedError
+from deeds.domain.hash_lane import current_client
+from deeds.domain.idempotency import is_random_key
+from deeds.domain.strong_secret import is_strong_secret
+from deeds.domain.values import NewOutput, RawOutput
 
 _log = logging.getLogger("deeds")
 

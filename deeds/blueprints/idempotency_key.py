@@ -2,7 +2,7 @@
 
 from flask import Request
 
-from deeds.idempotency import parse_idempotency_key
+from deeds.domain.idempotency import parse_idempotency_key
 
 
 def read_idempotency_key(request: Request) -> str | None:

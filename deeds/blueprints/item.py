@@ -3,7 +3,7 @@
 from flask import Blueprint, Response, request
 
 from deeds.blueprints.answers import json_answer
-from deeds.service import DeedService
+from deeds.domain.service import DeedService
 from schemas.item import ItemSchema
 
 # An item never changes after its mint: a year, the longest that caches honour.

@@ -7,7 +7,7 @@ from deeds.blueprints.bodies import read_json
 from deeds.blueprints.failure_limit import FailureLimit, count_guesses
 from deeds.blueprints.idempotency_key import read_idempotency_key, replay_headers
 from deeds.blueprints.request_notes import note_operation
-from deeds.service import DeedService
+from deeds.domain.service import DeedService
 from schemas.loading import load
 from schemas.mint import MintRequestSchema, MintResponseSchema
 

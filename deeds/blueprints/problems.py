@@ -10,8 +10,8 @@ from werkzeug.exceptions import HTTPException
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.problem_table import PROBLEMS, Problem
 from deeds.blueprints.request_notes import notes
-from deeds.errors import DeedError, RetryLaterError
-from deeds.watching.log import places
+from deeds.domain.errors import DeedError, RetryLaterError
+from deeds.server.log import places
 from schemas.problem import ProblemSchema
 
 MEDIA_TYPE = "application/problem+json"

@@ -5,7 +5,7 @@ from typing import Any
 
 from limits.storage import RedisStorage
 
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 
 # A Redis in the same network answers within a millisecond. One that does not must hold up nobody.
 STORAGE_OPTIONS: dict[str, Any] = {"socket_timeout": 0.25, "socket_connect_timeout": 0.25}

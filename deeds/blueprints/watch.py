@@ -8,8 +8,8 @@ import structlog
 from flask import Flask, Response, request
 
 from deeds.blueprints.request_notes import RequestNotes, begin_notes, notes
-from deeds.measures import Measures
-from deeds.request_id import request_id_from
+from deeds.domain.measures import Measures
+from deeds.server.request_id import request_id_from
 
 REQUEST_ID = "X-Request-ID"
 

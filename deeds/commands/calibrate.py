@@ -9,9 +9,9 @@ import click
 
 from deeds.argon2_build import Argon2Build, BuildKind, build_in_use, other_builds
 from deeds.calibration import OWASP_COSTS, cost_for, fastest_rate
-from deeds.cpus import usable_cpus_count
+from deeds.domain.records import Argon2Cost
 from deeds.hash_rate import BuildDiedError, HashRate, measure_build
-from deeds.records import Argon2Cost
+from deeds.server.cpus import usable_cpus_count
 
 # A swap of one output for one hashes two secrets: a tenth of a second of one core. Nobody notices
 # that, and a guess costs several times what OWASP asks for at least.

@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Engine
 
 from deeds.commands.audit import audit_with_progress, counts_text, findings_text
-from deeds.errors import StartError
+from deeds.domain.errors import StartError
 from storage.backup import Progress
 from storage.presence import InUseError
 

@@ -6,7 +6,7 @@ import click
 from sqlalchemy import Engine
 
 from deeds.current_schemes import current_schemes
-from deeds.records import SchemeSpec
+from deeds.domain.records import SchemeSpec
 from deeds.settings import Settings
 from storage.schema import check_schema
 from storage.scheme_counts import SchemeCounts, count_schemes

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.reporting import add_line
-from tests.stoppable_postgres import StoppablePostgres
+from tests.support.reporting import add_line
+from tests.support.stoppable_postgres import StoppablePostgres
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The service, whose process dies at one moment of a commit. gunicorn imports this.
 
-FAILPOINT_FILE names the file of `tests.at_commit`.
+FAILPOINT_FILE names the file of `tests.support.at_commit`.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from flask import Flask
 
-from tests.at_commit import create_app_at_commit
+from tests.support.at_commit import create_app_at_commit
 
 
 def create_failing_app() -> Flask:

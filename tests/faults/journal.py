@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from deeds.strong_secret import make_strong_secret
+from deeds.domain.strong_secret import make_strong_secret
 from tests.faults.sender import CUT_OFF, Said, Sender
 
 DONE = {"success": True}

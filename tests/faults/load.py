@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from storage.engine import make_engine, parse_database_url
 from tests.faults.journal import JournalClient
 from tests.faults.sender import Sender
-from tests.ledger_view import LedgerView
-from tests.waiting import wait_until
+from tests.support.ledger_view import LedgerView
+from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
 

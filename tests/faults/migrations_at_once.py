@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import psycopg
 
-from tests.serving import REPOSITORY
-from tests.starting import environment
-from tests.waiting import wait_until
+from tests.support.serving import REPOSITORY
+from tests.support.starting import environment
+from tests.support.waiting import wait_until
 
 # Imports all that takes time, and waits for the word.
 _MIGRATE = """

@@ -10,8 +10,8 @@ from pathlib import Path
 from sqlalchemy import text
 
 from storage.engine import make_engine, parse_database_url
-from tests.serving import SERVICE, start_gunicorn, wait_until_it_answers
-from tests.waiting import WAIT_SECONDS_MAX, wait_until
+from tests.support.serving import SERVICE, start_gunicorn, wait_until_it_answers
+from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 OTHER_SESSIONS = text(
     "SELECT count(*) FROM pg_stat_activity "

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.waiting import WAIT_SECONDS_MAX, wait_until
+from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 # As many as one request may name.
 CHECKED_AT_ONCE = 256

@@ -2,8 +2,8 @@
 
 import re
 
-from tests.serving import running_service
-from tests.waiting import wait_until
+from tests.support.serving import running_service
+from tests.support.waiting import wait_until
 
 CONFIGURATION = "tests/faults/early_signal.py"
 

@@ -11,20 +11,20 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from deeds.errors import LedgerRolledBackError, LedgerUnavailableError, StartError
-from deeds.records import Argon2Cost, SchemeSpec, SecretClass
+from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError, StartError
+from deeds.domain.records import Argon2Cost, SchemeSpec, SecretClass
+from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
-from deeds.strong_secret import make_strong_secret
 from storage.engine import make_engine, parse_database_url
 from storage.mark_file import MarkFile
 from storage.repository import Repository
 from storage.rollback import open_mark
-from tests.commanding import invoke
 from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, ledger_view, line_of
 from tests.faults.mortal_service import MortalService
-from tests.ledger_records import ITEM_ID, OTHER_ID, mint_record, output
-from tests.replicated_postgres import running_replicated_postgres
-from tests.waiting import wait_until
+from tests.support.commanding import invoke
+from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output
+from tests.support.replicated_postgres import running_replicated_postgres
+from tests.support.waiting import wait_until
 
 WORKERS_COUNT = 2
 DONE = (200, None)

@@ -5,11 +5,11 @@ from uuid import uuid4
 
 import pytest
 
-from deeds.strong_secret import make_strong_secret
-from tests.at_commit import AFTER_COMMIT, BEFORE_COMMIT
+from deeds.domain.strong_secret import make_strong_secret
 from tests.faults.load import ledger_view
 from tests.faults.mortal_service import MortalService
 from tests.faults.sender import CUT_OFF, Sender
+from tests.support.at_commit import AFTER_COMMIT, BEFORE_COMMIT
 
 APPLICATION = "tests.faults.failpoints:create_failing_app()"
 

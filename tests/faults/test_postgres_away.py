@@ -8,7 +8,7 @@ import pytest
 from tests.faults.load import line_of
 from tests.faults.mortal_service import MortalService
 from tests.faults.soaking import soak
-from tests.stoppable_postgres import StoppablePostgres
+from tests.support.stoppable_postgres import StoppablePostgres
 
 # As for an update, and as at a power cut.
 ENDS = {"stops": StoppablePostgres.stop, "kills": StoppablePostgres.kill}

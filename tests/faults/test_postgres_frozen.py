@@ -7,9 +7,9 @@ import pytest
 from storage.engine import POOL_TIMEOUT_S
 from tests.faults.load import Load, assert_nothing_lost
 from tests.faults.mortal_service import MortalService
-from tests.marker import NOWHERE
-from tests.racing import client_of_port
-from tests.waiting import wait_until
+from tests.support.marker import NOWHERE
+from tests.support.racing import client_of_port
+from tests.support.waiting import wait_until
 
 # What a request may take beside its wait for a connection, on a busy machine.
 SLACK_S = 2.0

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.load import Load, assert_nothing_lost, ledger_view, line_of
 from tests.faults.mortal_service import MortalService
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 ANSWERS_BEFORE_A_STOP = 100
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from deeds.strong_secret import make_strong_secret
+from deeds.domain.strong_secret import make_strong_secret
 from tests.faults.load import ledger_view
 from tests.faults.migrations_at_once import migrate_at_once
 from tests.faults.mortal_service import MortalService

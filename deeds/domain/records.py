@@ -1,0 +1,145 @@
+"""The values that the service and the ledger exchange: hash schemes, outputs, operations.
+
+May import only `deeds.domain.values`. Nothing here holds a secret; digests stay out of every repr.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from deeds.domain.values import Item
+
+
+class SecretClass(StrEnum):
+    """How hard a secret is to guess, which decides what its hash costs."""
+
+    ORDINARY = "ordinary"
+    STRONG = "strong"
+
+
+class SchemeUse(StrEnum):
+    """What a hash scheme guards."""
+
+    NOTHING = "nothing"
+    SPENT = "spent"
+    UNSPENT = "unspent"
+
+
+class OperationKind(StrEnum):
+    """What changed the ledger."""
+
+    MINT = "mint"
+    SWAP = "swap"
+
+
+@dataclass(frozen=True, slots=True)
+class Argon2Cost:
+    """Cost of one Argon2id evaluation (RFC 9106): KiB of memory, passes, lanes."""
+
+    memory_cost_kib: int
+    time_cost: int
+    parallelism: int
+
+    def __str__(self) -> str:
+        """Return the form that DEEDS_ARGON2 takes."""
+        return f"m={self.memory_cost_kib},t={self.time_cost},p={self.parallelism}"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeSpec:
+    """What a hash scheme is made of; `pepper_fingerprint` is empty where there is no pepper."""
+
+    secret_class: SecretClass
+    cost: Argon2Cost
+    pepper_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class HashScheme:
+    """A scheme as the ledger knows it, with the 16-byte salt of its idempotency keys."""
+
+    id: int
+    spec: SchemeSpec
+    key_salt: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGuard:
+    """What hashing needs of an item: its 16-byte salt and the schemes of its outputs."""
+
+    salt: bytes
+    scheme_ids: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OutputKey:
+    """The primary key of an output: item id and 32-byte digest of the secret."""
+
+    item_id: str
+    digest: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output as the ledger keeps it, with no secret in it."""
+
+    key: OutputKey
+    scheme_id: int
+    amount: int
+
+    @property
+    def item_id(self) -> str:
+        """Return the id of the item that the units belong to."""
+        return self.key.item_id
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOutput:
+    """An output found in the ledger and the operations that created and spent it."""
+
+    output: Output
+    created_by: int
+    spent_by: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation found by its idempotency key; `item_id` is that of a mint."""
+
+    id: int
+    kind: OperationKind
+    inputs_count: int
+    outputs_count: int
+    item_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MintRecord:
+    """All that one mint writes.
+
+    `idempotency_key_hashes` are empty without a key. The first one, of 32 bytes, is recorded; the
+    others are those under which a process with other settings may record the same key.
+    """
+
+    item: Item
+    salt: bytes = field(repr=False)
+    outputs: tuple[Output, ...]
+    idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SwapRecord:
+    """All that one swap writes.
+
+    `outputs_forbidden[i]` holds the keys that output `i` would have under older schemes: where one
+    of them exists, the secret was used in this item before. `schemes_counts` holds for each item
+    how many schemes its outputs had when it was hashed for; `schemes_added` the pairs of item and
+    scheme id that the outputs bring. `idempotency_key_hashes` are as those of a mint.
+    """
+
+    inputs: tuple[Output, ...]
+    outputs: tuple[Output, ...]
+    outputs_forbidden: tuple[tuple[OutputKey, ...], ...]
+    schemes_counts: Mapping[str, int]
+    schemes_added: frozenset[tuple[str, int]]
+    idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)

@@ -1,0 +1,120 @@
+"""The hash schemes of a ledger, as one process may use them.
+
+Every (class, parameters, pepper) ever used is a row in the ledger. New outputs get the current
+scheme of their secret's class; older outputs are found under the scheme they were made with. So no
+change of settings strands a deed.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from deeds.domain.errors import SchemeUnavailableError, StartError
+from deeds.domain.ledger import SchemeLedger
+from deeds.domain.records import HashScheme, SchemeSpec, SchemeUse, SecretClass
+
+_log = logging.getLogger("deeds")
+
+
+class SchemeBook:
+    """Knows the current scheme of each class and finds the older ones."""
+
+    def __init__(
+        self,
+        ledger: SchemeLedger,
+        current: Mapping[SecretClass, SchemeSpec],
+        pepper_fingerprints: Iterable[str],
+    ) -> None:
+        """Read all the schemes that the ledger knows, and record the current ones if they are new.
+
+        Raises:
+            StartError: unspent outputs are guarded by a pepper that the settings lack.
+        """
+        self._ledger = ledger
+        self._fingerprints = frozenset(pepper_fingerprints) | {""}
+        self._logged: set[str] = set()
+        self._schemes: dict[int, HashScheme] = {}
+        self._missing: frozenset[int] = frozenset()
+        self._read()
+        known = {scheme.spec for scheme in self._schemes.values()}
+        if new := [spec for spec in current.values() if spec not in known]:
+            ledger.register_schemes(new)
+            self._read()
+        self._current = {
+            scheme.spec.secret_class: scheme
+            for scheme in self._schemes.values()
+            if scheme.spec in current.values()
+        }
+        self._retired = frozenset(
+            scheme_id for scheme_id in self._missing if self._is_retired(scheme_id)
+        )
+
+    def current(self, secret_class: SecretClass) -> HashScheme:
+        """Return the scheme that new outputs of this class get."""
+        return self._current[secret_class]
+
+    def all_of(self, secret_class: SecretClass) -> tuple[HashScheme, ...]:
+        """Return every scheme of the class as of now, the current one first, then the newest.
+
+        Raises:
+            SchemeUnavailableError: as `candidates`.
+        """
+        self._read()
+        return self.candidates(secret_class, self._schemes)
+
+    def candidates(
+        self, secret_class: SecretClass, scheme_ids: Iterable[int]
+    ) -> tuple[HashScheme, ...]:
+        """Return those of the schemes that are of this class, in the order of `all_of`.
+
+        Raises:
+            SchemeUnavailableError: a scheme needs a pepper that another process was given since.
+        """
+        wanted = set(scheme_ids)
+        if not wanted <= self._schemes.keys():
+            self._read()
+        missing = wanted & self._missing
+        # Retired ones are passed over; but an item under these alone has units, so one is in use.
+        for scheme_id in missing if missing == wanted else missing - self._retired:
+            self._log_missing(self._schemes[scheme_id].spec.pepper_fingerprint)
+            raise SchemeUnavailableError
+        return self._in_order(wanted - missing, secret_class)
+
+    def _log_missing(self, fingerprint: str) -> None:
+        """Name the pepper to the operator, once in the life of the process."""
+        if fingerprint not in self._logged:
+            self._logged.add(fingerprint)
+            _log.warning(
+                "this process was not given the pepper %s that guards outputs; name it in"
+                " DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)",
+                fingerprint,
+                extra={"event": "pepper_missing"},
+            )
+
+    def _read(self) -> None:
+        schemes = {scheme.id: scheme for scheme in self._ledger.read_schemes()}
+        # First what is missing: another thread may look in between.
+        self._missing = frozenset(
+            scheme.id
+            for scheme in schemes.values()
+            if scheme.spec.pepper_fingerprint not in self._fingerprints
+        )
+        self._schemes = schemes
+
+    def _in_order(self, ids: set[int], secret_class: SecretClass) -> tuple[HashScheme, ...]:
+        current_id = self._current[secret_class].id
+        found = [self._schemes[each] for each in ids]
+        of_class = [scheme for scheme in found if scheme.spec.secret_class is secret_class]
+        return tuple(
+            sorted(of_class, key=lambda scheme: (scheme.id == current_id, scheme.id), reverse=True)
+        )
+
+    def _is_retired(self, scheme_id: int) -> bool:
+        """Tell whether the scheme was used and guards nothing any more."""
+        use = self._ledger.read_scheme_use(scheme_id)
+        if use is SchemeUse.UNSPENT:
+            fingerprint = self._schemes[scheme_id].spec.pepper_fingerprint
+            raise StartError(
+                f"unspent outputs are guarded by the pepper with the fingerprint {fingerprint}; "
+                "name it in DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)"
+            )
+        return use is SchemeUse.SPENT

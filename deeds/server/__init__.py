@@ -1,0 +1,1 @@
+"""How gunicorn runs the service, and what it logs and counts."""

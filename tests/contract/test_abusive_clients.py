@@ -1,0 +1,123 @@
+"""Good clients are served while others are slow, lie or flood, on as many connections as they like.
+
+Nothing here is timed. The worker waits an hour for each client: what is answered is answered while
+every one of the others is still waited for, or was ended to make room.
+"""
+
+import http.client
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from tests.support.abusers import ABUSES, POST, Abuse, abusing
+from tests.support.racing import client_of_port
+from tests.support.serving import Service, running_service
+
+# Of each kind. A process has 32 threads and takes 512 connections.
+ABUSERS_COUNT = 100
+CONNECTIONS_MAX = 512
+
+GOOD_CLIENTS_COUNT = 4
+ROUNDS_COUNT = 2
+
+IMAGE = "data:image/png;base64," + "A" * 400_000
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory) -> Iterator[Service]:
+    directory = tmp_path_factory.mktemp("abused")
+    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.patient_worker.PatientWorker"
+    with running_service(directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments) as service:
+        yield service
+        assert "Traceback" not in service.log_text()
+
+
+def serve_good_clients(service):
+    """Mint, swap, check and read, from several clients, each request on a connection of its own."""
+    with ThreadPoolExecutor(GOOD_CLIENTS_COUNT) as clients:
+        list(clients.map(lambda _: serve_a_good_client(service), range(GOOD_CLIENTS_COUNT)))
+
+
+def serve_a_good_client(service):
+    for number in range(ROUNDS_COUNT):
+        item_id = post(service, "/v1/mint", {"outputs": ["+5.a"]})["itemId"]
+        swap = {"inputs": [f"+5.{item_id}.a"], "outputs": [f"+5.{item_id}.b{number}"]}
+        assert post(service, "/v1/swap", swap) == {"success": True}
+        assert post(service, "/v1/check", {"outputs": swap["outputs"]}) == {"states": ["unspent"]}
+        assert service.get_status(f"/v1/item/{item_id}") == 200
+
+
+def post(service, path, body):
+    with client_of_port(service.port) as send:
+        status, answer = send(path, body)
+    assert status == 200
+    return answer
+
+
+def is_open(client):
+    """Tell whether the service has neither answered nor ended the connection."""
+    client.setblocking(False)
+    try:
+        client.recv(1)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+@pytest.mark.parametrize("name", ABUSES)
+def test_good_clients_are_served_during_an_abuse(service, name):
+    abuse = ABUSES[name]
+
+    with abusing(service.port, [abuse], ABUSERS_COUNT) as abusers:
+        serve_good_clients(service)
+
+        if abuse.answer:
+            answers = {abuser.recv(len(abuse.answer)) for abuser in abusers}
+            assert answers == {abuse.answer}
+        else:
+            assert all(is_open(abuser) for abuser in abusers)
+
+
+def test_good_clients_are_served_during_all_abuses_at_once(service):
+    """These are more connections than the process takes."""
+    assert len(ABUSES) * ABUSERS_COUNT > CONNECTIONS_MAX
+
+    with abusing(service.port, list(ABUSES.values()), ABUSERS_COUNT):
+        serve_good_clients(service)
+
+
+@pytest.mark.parametrize("name", ["nothing", "a slow head", "a slow body", "endless chunks"])
+def test_who_has_waited_longest_makes_room_for_others(service, name):
+    with abusing(service.port, [ABUSES[name]], CONNECTIONS_MAX + 1) as abusers:
+        serve_good_clients(service)
+
+        assert not is_open(abusers[0])
+        assert is_open(abusers[-1])
+
+
+def test_a_large_body_is_received_while_others_fill_the_room_for_them(service):
+    """Sixty-four of a megabyte, all but their last bytes, where there is room for half of them."""
+    stuck = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
+
+    with abusing(service.port, [stuck], 64):
+        body = {"outputs": ["+5.a"], "metadata": {"image": IMAGE}}
+        post(service, "/v1/mint", body)
+        serve_good_clients(service)
+
+
+def test_connections_that_are_kept_go_on_during_abuses(service):
+    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as kept:
+        kept.request("GET", "/v1/info")
+        kept.getresponse().read()
+        port_of_client = kept.sock.getsockname()
+
+        with abusing(service.port, [ABUSES["a slow head"], ABUSES["a slow body"]], ABUSERS_COUNT):
+            assert service.get_status("/v1/info") == 200  # By now those before it are let in.
+            kept.request("GET", "/v1/info")
+
+            assert kept.getresponse().status == 200
+            assert kept.sock.getsockname() == port_of_client

@@ -1,0 +1,79 @@
+"""Every error has one shape, whatever caused it (contract part 2, "error body")."""
+
+import json
+
+import pytest
+
+from deeds.blueprints.problem_table import PROBLEMS
+from deeds.domain.errors import DeedError, RetryLaterError, TooManyFailuresError
+from tests.support.requests import mint, swap
+from tests.support.ways_to_fail import WAYS, Ground, whole
+
+# What no domain error stands for: paths, methods, bytes that are not HTTP, limits of routes, and
+# defects.
+HTTP_CODES = {
+    "bad_request",
+    "not_found",
+    "method_not_allowed",
+    "uri_too_long",
+    "expectation_failed",
+    "headers_too_large",
+    "too_many_requests",
+    "internal",
+}
+
+
+@pytest.fixture
+def ground(client, settings, open_app, monkeypatch):
+    item_id = mint(client, "+5.a", "+3.b")
+    swap(client, [f"+3.{item_id}.b"], [f"+3.{item_id}.c"])
+    return Ground(client, item_id, settings, open_app, monkeypatch)
+
+
+@pytest.mark.parametrize(("code", "index", "way"), WAYS.values(), ids=WAYS)
+def test_every_error_has_one_shape(ground, code, index, way):
+    answer = whole(way(ground))
+
+    problem = json.loads(answer.body)
+    detail = problem.pop("detail")
+    assert problem == {
+        "type": f"/problems#{code}",
+        "title": PROBLEMS[code].title,
+        "status": PROBLEMS[code].status,
+        "code": code,
+    } | ({} if index is None else {"index": index})
+    assert answer.status == PROBLEMS[code].status
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert detail
+    assert b"<b>" not in answer.body
+    assert ("Retry-After" in answer.headers) == (answer.status in {429, 503})
+
+
+def test_every_problem_was_met_in_its_shape():
+    assert {code for code, _, _ in WAYS.values()} == set(PROBLEMS)
+
+
+def concrete_errors(base=DeedError):
+    """Yield the error classes that are raised: those that nothing derives from."""
+    for each in base.__subclasses__():
+        if each.__subclasses__():
+            yield from concrete_errors(each)
+        else:
+            yield each
+
+
+def test_every_error_has_a_code_of_its_own_in_the_table():
+    codes = [vars(error)["code"] for error in concrete_errors()]
+
+    assert len(codes) == len(set(codes))
+    assert set(codes) | HTTP_CODES == set(PROBLEMS)
+    assert set(codes).isdisjoint(HTTP_CODES)
+
+
+def test_what_passes_by_itself_is_answered_503_and_the_rest_of_the_errors_4xx():
+    families = {error: PROBLEMS[error.code].status // 100 for error in concrete_errors()}
+    # It passes by itself, but the client has brought it about.
+    assert families.pop(TooManyFailuresError) == 4
+
+    assert families == {error: 5 if issubclass(error, RetryLaterError) else 4 for error in families}

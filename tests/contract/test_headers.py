@@ -1,0 +1,166 @@
+"""The whole set of headers of every answer: each route with each method, and each way to fail."""
+
+import re
+
+import pytest
+
+from tests.support.requests import mint, swap
+from tests.support.ways_to_fail import WAYS, Ground, whole
+
+METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
+
+# What fills the variable part of a route.
+VALUES = {"<item_id>": "deed_x", "<name>": "docs.css", "<version>/<path:name>": "x/deeds.css"}
+
+SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+POLICY = "default-src 'none'; frame-ancestors 'none'"
+CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
+}
+PREFLIGHT = {
+    "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key, X-Request-ID",
+    "Access-Control-Max-Age": "86400",
+}
+HTML = "text/html; charset=utf-8"
+COMPRESSED = ("text/html", "text/css", "text/javascript")
+
+# Of the pages in deeds/page.
+PAGE = {
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+KEPT = {
+    "no-cache": {"ETag", "Date"},
+    "public, max-age=31536000, immutable": {"ETag", "Date"},
+    "no-store": set(),
+    None: set(),
+}
+
+
+@pytest.fixture
+def database_url(sqlite_url):
+    """One kind of database will do here."""
+    return sqlite_url
+
+
+def paths(app):
+    """Return one path of each route, and some of none."""
+    routes = {str(rule.rule) for rule in app.url_map.iter_rules()}
+    for name, value in VALUES.items():
+        routes = {route.replace(name, value) for route in routes}
+    return sorted({*routes, "/nothing", "/v1/nothing", "/docs/nothing", "/v1/item/"})
+
+
+def assert_safe(headers):
+    """Assert that the headers hold what every answer has; return the rest."""
+    rest = dict(headers)
+    assert {name: rest.pop(name, None) for name in SAFE} == SAFE
+    assert re.fullmatch("[0-9a-f]{32}|id-1", rest.pop("X-Request-ID"))
+    policy = rest.pop("Content-Security-Policy")
+    if rest.get("Content-Type") == HTML:
+        assert policy.startswith(CLOSED)
+        assert "unsafe" not in policy
+    else:
+        assert policy == POLICY
+    return rest
+
+
+def assert_whole(answer, method, path):
+    """Assert that the headers are those of such an answer, with nothing missing and no more."""
+    rest = assert_safe(answer.headers)
+    expected = {"Content-Length"}
+    if path.startswith("/v1/"):
+        assert {name: rest.pop(name, None) for name in CORS} == CORS
+    if (method, answer.status_code) == ("OPTIONS", 200):
+        expected |= {"Allow"}
+        if path.startswith("/v1/"):
+            assert {name: rest.pop(name, None) for name in PREFLIGHT} == PREFLIGHT
+            assert rest.pop("Access-Control-Allow-Methods") == rest["Allow"]
+    else:
+        expected |= {"Content-Type", "Cache-Control"} | KEPT[rest.get("Cache-Control")]
+    if answer.status_code == 405:
+        expected |= {"Allow"}
+    if answer.status_code >= 400:
+        is_page = path.startswith("/item/") and answer.status_code == 404
+        assert rest["Content-Type"] == (HTML if is_page else "application/problem+json")
+        assert rest["Cache-Control"] == "no-store"
+    if rest.get("Content-Type") == HTML and path not in ("/docs", "/docs/", "/problems"):
+        assert {name: rest.pop(name, None) for name in PAGE} == PAGE
+    if rest.get("Content-Type", "").startswith(COMPRESSED):
+        assert rest.pop("Vary") == "Accept-Encoding"
+    assert rest.keys() == expected, f"{method} {path}"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_route_answers_every_method_with_the_headers_it_should(app, client, method):
+    found = paths(app)
+
+    for path in found:
+        assert_whole(client.open(path, method=method), method, path)
+    assert len(found) > 12
+
+
+def test_good_answers_have_the_headers_they_should(client):
+    item_id = mint(client, "+5.a", key="a")
+    path = f"/v1/item/{item_id}"
+    raws = [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]
+
+    read = client.get(path)
+    again = client.get(path, headers={"If-None-Match": read.headers["ETag"]})
+    first, replayed = swap(client, *raws, "b"), swap(client, *raws, "b")
+
+    assert_whole(read, "GET", path)
+    assert_whole(first, "POST", "/v1/swap")
+    assert again.status_code == 304
+    assert replayed.headers["Idempotency-Replayed"] == "true"
+    for answer in (again, replayed):
+        assert CORS.items() <= assert_safe(answer.headers).items()
+
+
+@pytest.mark.parametrize("page", ["/docs", "/problems"])
+def test_a_page_that_has_not_changed_keeps_its_policy(client, page):
+    first = client.get(page)
+
+    again = client.get(page, headers={"If-None-Match": first.headers["ETag"]})
+
+    assert again.status_code == 304
+    policy = "Content-Security-Policy"
+    assert again.headers[policy] == first.headers[policy]
+
+
+@pytest.mark.parametrize(("_code", "_index", "way"), WAYS.values(), ids=WAYS)
+def test_every_refusal_has_the_headers_of_every_answer(
+    client, settings, open_app, monkeypatch, _code, _index, way
+):
+    item_id = mint(client, "+5.a", "+3.b")
+    swap(client, [f"+3.{item_id}.b"], [f"+3.{item_id}.c"])
+
+    answer = whole(way(Ground(client, item_id, settings, open_app, monkeypatch)))
+
+    allowed = {"Content-Type", "Content-Length", "Cache-Control", "Allow", "Retry-After"}
+    # Of the worker alone: the application's get these two from gunicorn.
+    allowed |= {"Date", "Connection"} | CORS.keys()
+    assert assert_safe(answer.headers).keys() <= allowed
+
+
+def test_the_server_tells_its_name_and_no_version(gunicorn_service):
+    service = gunicorn_service(WEB_CONCURRENCY="1")
+    close = b"Host: a\r\nConnection: close\r\n\r\n"
+
+    heads = [
+        service.send_bytes(request).partition(b"\r\n\r\n")[0].decode()
+        for request in (
+            b"GET /v1/info HTTP/1.1\r\n" + close,
+            b"GET /docs HTTP/1.1\r\n" + close,
+            b"GET /nothing HTTP/1.1\r\n" + close,
+            b"no HTTP\r\n\r\n",
+        )
+    ]
+
+    for head in heads:
+        fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:])
+        assert_safe(fields)
+        assert fields.get("Server", "gunicorn") == "gunicorn"
+        assert "X-Powered-By" not in fields

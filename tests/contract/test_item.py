@@ -1,0 +1,145 @@
+"""GET /v1/item/{id} (contract 4.3)."""
+
+import pytest
+
+from tests.support.requests import mint, post, refusal, swap
+
+FOREVER = "public, max-age=31536000, immutable"
+
+
+@pytest.fixture
+def item_id(client):
+    metadata = {"name": "Haus é"}
+    answer = post(client, "/v1/mint", {"outputs": ["+5.a", "+3.b"], "metadata": metadata})
+    return answer.get_json()["itemId"]
+
+
+def test_an_item_is_read(client, item_id):
+    answer = client.get(f"/v1/item/{item_id}")
+
+    assert (answer.status_code, answer.content_type) == (200, "application/json")
+    assert answer.get_json() == {"id": item_id, "total": 8, "metadata": '{"name":"Haus é"}'}
+
+
+def test_an_item_without_metadata_says_null(client):
+    item_id = mint(client, "+5.a")
+
+    body = client.get(f"/v1/item/{item_id}").get_json()
+
+    assert body == {"id": item_id, "total": 5, "metadata": None}
+
+
+def test_an_item_may_be_cached_for_ever(client, item_id):
+    answer = client.get(f"/v1/item/{item_id}")
+
+    assert answer.headers["Cache-Control"] == FOREVER
+    etag, is_weak = answer.get_etag()
+    assert etag
+    assert not is_weak
+
+
+def test_a_swap_changes_nothing_of_an_item(client, item_id):
+    before = client.get(f"/v1/item/{item_id}")
+
+    swap(client, [f"+5.{item_id}.a"], [f"+1.{item_id}.c", f"+4.{item_id}.d"])
+    after = client.get(f"/v1/item/{item_id}")
+
+    assert (after.data, after.headers["ETag"]) == (before.data, before.headers["ETag"])
+
+
+def test_items_have_etags_of_their_own(client):
+    ids = [mint(client, "+5.a"), mint(client, "+5.a")]
+
+    etags = {client.get(f"/v1/item/{each}").headers["ETag"] for each in ids}
+
+    assert len(etags) == 2
+
+
+@pytest.mark.parametrize("form", ["{etag}", '"other", {etag}', "W/{etag}", "*"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_known_item_is_not_sent_again(client, item_id, form, method):
+    etag = client.get(f"/v1/item/{item_id}").headers["ETag"]
+    headers = {"If-None-Match": form.format(etag=etag)}
+
+    answer = client.open(f"/v1/item/{item_id}", method=method, headers=headers)
+
+    assert (answer.status_code, answer.data) == (304, b"")
+    assert answer.headers["ETag"] == etag
+    assert answer.headers["Cache-Control"] == FOREVER
+
+
+@pytest.mark.parametrize("value", ['"other"', "no-quotes", '"', "", "é", '""', "W/"])
+def test_an_item_that_is_not_known_is_sent(client, item_id, value):
+    answer = client.get(f"/v1/item/{item_id}", headers={"If-None-Match": value})
+
+    assert (answer.status_code, answer.get_json()["total"]) == (200, 8)
+
+
+def test_a_range_is_answered_with_the_whole(client, item_id):
+    answer = client.get(f"/v1/item/{item_id}", headers={"Range": "bytes=0-1"})
+
+    assert (answer.status_code, answer.get_json()["id"]) == (200, item_id)
+
+
+def test_head_says_the_same_without_a_body(client, item_id):
+    same_id = {"X-Request-ID": "id-1"}
+    got = client.get(f"/v1/item/{item_id}", headers=same_id)
+
+    answer = client.head(f"/v1/item/{item_id}", headers=same_id)
+
+    assert (answer.status_code, answer.data) == (200, b"")
+    assert dict(answer.headers) == dict(got.headers)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("etag", [None, "*"])
+def test_an_item_that_does_not_exist_is_not_found_and_not_cached(client, method, etag):
+    headers = {} if etag is None else {"If-None-Match": etag}
+
+    answer = client.open("/v1/item/deed_" + "0" * 26, method=method, headers=headers)
+
+    assert answer.status_code == 404
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "ETag" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "deed_" + "0" * 26,
+        "deed_",
+        "deed",
+        "0",
+        "a.b",
+        "deed_" + "0" * 25,
+        "deed_" + "0" * 27,
+        "deed_" + "0" * 25 + "%0a",
+        "deed_" + "0" * 26 + "%00",
+        "deed_" + "0" * 26 + "%20",
+        "%00",
+        "%ff%fe",
+        "%F0%9F%8F%A1",
+        "' OR 1=1 --",
+        "x" * 4000,
+    ],
+)
+def test_no_other_id_finds_an_item(client, item_id, path):
+    answer = client.get(f"/v1/item/{path}")
+
+    assert refusal(answer) == (404, "item_not_found", None)
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_an_item_id_is_compared_exactly(client, item_id):
+    others = [item_id.upper(), f" {item_id}", f"{item_id} ", item_id.replace("_", "%5f%20")]
+
+    statuses = {client.get(f"/v1/item/{each}").status_code for each in others}
+
+    assert statuses == {404}
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/item", "/v1/item/", "/v1/item/a/b", "/v1/Item/a", "/items/a"]
+)
+def test_no_other_path_reads_items(client, path):
+    assert refusal(client.get(path)) == (404, "not_found", None)

@@ -1,0 +1,208 @@
+"""No secret appears in an error, header, log, repr or database: a marker is sent everywhere."""
+
+import dataclasses
+import importlib
+import logging
+import re
+from pathlib import Path
+
+import pytest
+
+from deeds.domain.errors import RawOutputError
+from deeds.domain.hashing import HashJob
+from deeds.domain.locator import Trial
+from deeds.domain.raw_output import parse_mint_output, parse_raw_output
+from deeds.domain.records import Argon2Cost, HashScheme, SchemeSpec, SecretClass
+from deeds.domain.values import CheckRequest, Minted, MintRequest, NewOutput, RawOutput, SwapRequest
+from deeds.settings import Settings
+from tests.support import marker
+from tests.support.marker import MARK, NOWHERE, assert_no_trace
+from tests.support.requests import mint, post, swap
+from tests.support.sources import module_paths
+
+# Names of fields that hold a secret, what is made of one, or the password of the database.
+HIDDEN = re.compile(r"secret$|digest|pepper$|peppers|key_hashes|database_url")
+
+SENDERS = [
+    marker.send_good_requests,
+    marker.send_refused_swaps,
+    marker.send_malformed_requests,
+    marker.send_to_odd_places,
+]
+
+
+@pytest.fixture(autouse=True)
+def _log_everything(caplog):
+    """Set before the application opens: SQLAlchemy looks at the level of its logger only then."""
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "sqlalchemy")
+
+
+def logged(caplog):
+    """Return all that was logged, with the arguments that no format shows."""
+    return "\n".join([caplog.text, *(repr(vars(record)) for record in caplog.records)]).encode()
+
+
+def stored(ledger):
+    """Return every byte of an SQLite ledger's files, and every row of any ledger."""
+    path = Path(ledger.engine.url.database)
+    on_sqlite = ledger.engine.dialect.name == "sqlite"
+    files = path.parent.glob(f"{path.name}*") if on_sqlite else []
+    values = [value for rows in ledger.rows().values() for row in rows for value in row]
+    texts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
+    return b"\n".join([*(each.read_bytes() for each in files), *texts])
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_no_answer_holds_a_secret(client, send):
+    for answer in send(client):
+        assert_no_trace(answer.data)
+        assert_no_trace(str(answer.headers).encode())
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_no_log_holds_a_secret(client, caplog, capfd, send):
+    mint(client, "+1.a")
+
+    send(client)
+
+    said = "".join(capfd.readouterr())
+    assert '"event":"request"' in said
+    assert "INSERT INTO outputs" in caplog.text
+    assert_no_trace(logged(caplog))
+    assert_no_trace(said.encode())
+
+
+@pytest.mark.parametrize("send", SENDERS)
+def test_no_database_holds_a_secret(client, ledger, send):
+    item_id = mint(client, "+1.a")
+
+    send(client)
+
+    assert item_id.encode() in stored(ledger)
+    assert_no_trace(stored(ledger))
+
+
+def test_the_answer_to_a_mint_holds_the_secret_in_its_body_alone(client):
+    answer = post(client, "/v1/mint", {"outputs": [f"+5.{MARK}"]})
+
+    assert MARK.encode() in answer.data
+    assert_no_trace(str(answer.headers).encode())
+
+
+@pytest.mark.parametrize("method", ["read_guards", "read_operation", "record_swap"])
+def test_a_defect_that_quotes_a_secret_is_logged_without_it(
+    client, monkeypatch, caplog, capfd, method
+):
+    def fail(*_args):
+        raise RuntimeError(f"cannot spend +5.{NOWHERE}.{MARK}") from KeyError(MARK)
+
+    item_id = mint(client, f"+5.{MARK}")
+    monkeypatch.setattr(f"storage.repository.Repository.{method}", fail)
+
+    answer = swap(client, [f"+5.{item_id}.{MARK}"], [f"+5.{item_id}.a"], MARK)
+
+    assert (answer.status_code, answer.get_json()["code"]) == (500, "internal")
+    assert_no_trace(answer.data)
+    said = capfd.readouterr().err
+    assert '"error":"RuntimeError","places":"' in said
+    assert_no_trace(said.encode())
+    assert_no_trace(logged(caplog))
+
+
+SCHEME = HashScheme(
+    1, SchemeSpec(SecretClass.ORDINARY, Argon2Cost(8, 1, 1), pepper_fingerprint=""), b"s" * 16
+)
+RAW = RawOutput(5, NOWHERE, MARK)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        RAW,
+        NewOutput(5, MARK),
+        MintRequest((NewOutput(5, MARK),), None),
+        SwapRequest((RAW,), (RAW,)),
+        CheckRequest((RAW,)),
+        Minted(NOWHERE, (RAW,), 1),
+        HashJob(MARK, MARK.encode(), SCHEME),
+        Trial(RAW, MARK.encode(), SCHEME),
+        Settings(f"postgresql://deeds:{MARK}@db/deeds", pepper=MARK.encode()),
+        Settings("sqlite:///deeds", peppers_old=(MARK.encode(),)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_no_repr_holds_a_secret(value):
+    assert_no_trace(repr(value).encode())
+    assert_no_trace(f"{[value]}".encode())
+
+
+def dataclasses_of_the_sources():
+    """Return every dataclass of the sources."""
+    modules = [path.removesuffix(".py").replace("/", ".") for path in module_paths()]
+    return {
+        value
+        for name in modules
+        if ".migrations." not in name  # Only Alembic can import those, and they hold none.
+        for value in vars(importlib.import_module(name)).values()
+        if isinstance(value, type) and dataclasses.is_dataclass(value)
+    }
+
+
+def test_no_value_shows_a_field_that_may_hold_a_secret():
+    """A new value object could forget what the list above knows of the present ones."""
+    fields = [
+        (each.__name__, field.name, field.repr)
+        for each in dataclasses_of_the_sources()
+        for field in dataclasses.fields(each)
+        if HIDDEN.search(field.name)
+    ]
+
+    assert len(fields) > 8
+    assert [field for field in fields if field[2]] == []
+
+
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_no_log_of_the_whole_service_holds_a_secret(gunicorn_service, level):
+    arguments = f"--bind 127.0.0.1:0 --log-level {level} --access-logfile -"
+    service = gunicorn_service(WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments)
+    head = b"POST /v1/mint HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " + MARK.encode() + b"\r\n"
+    body = f'{{"outputs":["+5.{MARK}"]}}'.encode()
+    length = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n".encode()
+    close = b"Connection: close\r\n\r\n"
+
+    answers = [
+        service.send_bytes(request)
+        for request in (
+            head + length + close + body,
+            head + length + close + body + body,
+            head + length + close + body[:-5],
+            head + close + body,
+            head + b"Content-Length: " + MARK.encode() + b"\r\n" + close,
+            head + b"Transfer-Encoding: chunked\r\n" + close + MARK.encode() + b"\r\n",
+            head[:-2],
+            MARK.encode() + b"\r\n\r\n",
+        )
+    ]
+
+    assert answers[0].startswith(b"HTTP/1.1 200 ")
+    assert "POST /v1/mint" in service.log_text()
+    assert_no_trace(service.log_text().encode())
+
+
+@pytest.mark.parametrize("parse", [parse_raw_output, parse_mint_output])
+@pytest.mark.parametrize(
+    "text", [MARK, f"+{MARK}.a", f"+0.{NOWHERE}.{MARK}", f"+5.{NOWHERE}.{MARK}x", f"5.{MARK}"]
+)
+def test_no_error_of_the_grammar_holds_a_secret(parse, text):
+    with pytest.raises(RawOutputError) as caught:
+        parse(text)
+
+    assert_no_trace(f"{caught.value!r} {caught.value.__context__!r}".encode())
+
+
+def test_the_marks_are_found_where_they_are():
+    """A search that finds nothing anywhere would prove nothing."""
+    for trace in marker.traces(MARK):
+        with pytest.raises(AssertionError):
+            assert_no_trace(b"x" + trace + b"x")

@@ -1,0 +1,136 @@
+"""Schemathesis holds the running service against its own OpenAPI document, with all its checks.
+
+It sends the examples, the edges of every schema, requests that it makes up, good and bad, and
+follows the links from mint to swap, check and item. What it is told is in
+tests/support/fuzz_checks.py.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from tests.support.fuzz_checks import TALLY
+from tests.support.reporting import add_line
+from tests.support.serving import REPOSITORY
+
+# Requests that are made up for each operation, and walks along the links. Some 700 requests in all.
+EXAMPLES = 40
+
+# What must have been met, or nothing was tried: operation, status and code. No swap succeeds but by
+# the link from a mint, and no item is found but by one.
+MET = {
+    "mint 200",
+    "mint 400 invalid_request",
+    "mint 400 invalid_json",
+    "mint 400 wrong_media_type",
+    "mint 400 invalid_idempotency_key",
+    "mint 405 method_not_allowed",
+    "mint 422 idempotency_key_reused",
+    "swap 200",
+    "swap 400 invalid_request",
+    "swap 400 unbalanced",
+    "check 200",
+    "check 400 invalid_request",
+    "readItem 200",
+    "readItem 404 item_not_found",
+    "readItem 405 method_not_allowed",
+    "readInfo 200",
+}
+
+# Some requests are refused and others are not, however fast they come.
+LIMITS = "failures=3/second;mint=60/minute;item=20/minute"
+LIMITED_EXAMPLES = 20
+REFUSED = {
+    "mint 429 too_many_requests",
+    "swap 429 too_many_failures",
+    "check 429 too_many_failures",
+    "readItem 429 too_many_requests",
+}
+
+
+@pytest.fixture
+def start(gunicorn_service, database_url):
+    """A function that starts a service with these limits."""
+
+    def start(limits):
+        return gunicorn_service(
+            DATABASE_URL=database_url,
+            DEEDS_ARGON2="m=8,t=1,p=1",
+            DEEDS_RATE_LIMITS=limits,
+            WEB_CONCURRENCY="1",
+        )
+
+    return start
+
+
+@pytest.fixture
+def fuzz(request, tmp_path, soak_seconds):
+    """A function that lets Schemathesis loose on a service, once or for as long as the soak has.
+
+    It returns how often each operation was answered what.
+    """
+
+    def fuzz(service, examples_count):
+        deadline = time.monotonic() + soak_seconds
+        tally = Counter()
+        while not tally or time.monotonic() < deadline:
+            tally += run_schemathesis(service, tmp_path, examples_count)
+        assert service.get_status("/v1/info") == 200
+        assert "defect" not in service.log_text()
+        add_line(request.node, f"{sum(tally.values())} requests, no failure")
+        return tally
+
+    return fuzz
+
+
+def run_schemathesis(service, directory, examples_count):
+    """Run all its phases once, which must find nothing; return how often what was answered."""
+    tally, report = directory / "tally.json", directory / "report.json"
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
+        # tests/support/fuzz_checks.py has a sharper one.
+        *("--exclude-checks", "positive_data_acceptance"),
+        *("--phases", "examples,coverage,fuzzing,stateful"),
+        *("--max-examples", str(examples_count)),
+        *("--continue-on-failure", "--no-color", "--warnings", "off"),
+        *("--generation-database", "none"),
+        *("--report", "json", "--report-json-path", str(report)),
+    ]
+    ours = {
+        "PYTHONPATH": str(REPOSITORY),
+        "SCHEMATHESIS_HOOKS": "tests.support.fuzz_checks",
+        TALLY: str(tally),
+    }
+    ran = subprocess.run(
+        command, cwd=directory, env=os.environ | ours, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    found = json.loads(report.read_text())
+    assert found["stop_reason"] == "completed"
+    assert {phase["status"] for phase in found["phases"].values()} == {"success"}
+    return Counter(json.loads(tally.read_text()))
+
+
+@pytest.mark.soak(share=4)
+def test_the_running_service_is_what_its_document_says(start, fuzz, ledger):
+    service = start("failures=off")  # Most of what is made up fails, on purpose.
+
+    tally = fuzz(service, EXAMPLES)
+
+    assert MET - tally.keys() == set()
+    assert REFUSED & tally.keys() == set()
+
+
+@pytest.mark.soak(share=2)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_service_that_refuses_clients_is_what_its_document_says(start, fuzz, ledger):
+    service = start(LIMITS)
+
+    tally = fuzz(service, LIMITED_EXAMPLES)
+
+    assert REFUSED - tally.keys() == set()

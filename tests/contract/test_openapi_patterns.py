@@ -1,0 +1,124 @@
+"""The patterns of the OpenAPI document take what the code takes, and nothing else."""
+
+import pytest
+
+from deeds.domain.errors import RawOutputError
+from deeds.domain.item_id import is_item_id, make_item_id
+from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.raw_output import parse_mint_output, parse_raw_output
+from tests.support.openapi import faults, read_document
+
+ITEM_ID = "deed_" + 26 * "0"
+
+
+@pytest.fixture
+def database_url(sqlite_url):
+    """One kind of database will do here."""
+    return sqlite_url
+
+
+@pytest.fixture
+def document(client):
+    return read_document(client)
+
+
+def amounts_near_the_bounds():
+    """Return amounts that differ from the largest in one digit, and powers of ten about it."""
+    digits = str(AMOUNT_MAX)
+    changed = {
+        int(digits[:index] + digit + digits[index + 1 :])
+        for index in range(len(digits))
+        for digit in "0123456789"
+    }
+    return sorted(changed | {10**exponent for exponent in range(18)})
+
+
+def parses(parse, text):
+    try:
+        parse(text)
+    except RawOutputError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"+5.{ITEM_ID}.secret",
+        f"+9007199254740991.{ITEM_ID}.secret",
+        f"+9007199254740992.{ITEM_ID}.secret",
+        f"+9999999999999999.{ITEM_ID}.secret",
+        f"+5.{ITEM_ID}..a.+b",
+        f"+5.{ITEM_ID}.{32 * 'ß'}",
+        f"+5.{ITEM_ID}.line\nbreak",
+        "+5.deed_.secret",
+        f"5.{ITEM_ID}.secret",
+        f"+0.{ITEM_ID}.secret",
+        f"+05.{ITEM_ID}.secret",
+        f"+-5.{ITEM_ID}.secret",
+        f"+5.0.{ITEM_ID}.secret",
+        f"+\N{ARABIC-INDIC DIGIT FIVE}.{ITEM_ID}.secret",
+        f"+10000000000000000.{ITEM_ID}.secret",
+        f"+5.{ITEM_ID}.",
+        f"+5.{ITEM_ID}.{33 * 'a'}",
+        f"+5.{ITEM_ID}",
+        "+5.item.secret",
+        "+5..secret",
+        "+5.secret",
+        "",
+    ],
+)
+def test_the_pattern_of_raw_outputs_agrees_with_the_parser(document, text):
+    schema = document["components"]["schemas"]["CheckRequest"]["properties"]["outputs"]["items"]
+
+    assert (faults(document, schema, text) == []) is parses(parse_raw_output, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "+5.secret",
+        "+5..secret",
+        "+5.deed_.secret",
+        f"+5.{ITEM_ID}.secret",
+        "+5.a.b.c",
+        "+5.+5.deed_",
+        f"+5.{32 * 'a'}",
+        f"+5.deed_anything.{32 * 'a'}",
+        f"+5.{33 * 'a'}",
+        f"+5..{33 * 'a'}",
+        "+5.",
+        "+5",
+        "5.secret",
+        "+0.secret",
+        "+1e3.secret",
+        "",
+    ],
+)
+def test_the_pattern_of_mint_outputs_agrees_with_the_parser(document, text):
+    outputs = document["components"]["schemas"]["MintRequest"]["properties"]["outputs"]
+    schema = outputs["oneOf"][0]["items"]
+
+    assert (faults(document, schema, text) == []) is parses(parse_mint_output, text)
+
+
+def test_the_patterns_bound_amounts_as_the_parser_does(document):
+    schemas = document["components"]["schemas"]
+    raw_output = schemas["CheckRequest"]["properties"]["outputs"]["items"]
+    mint_output = schemas["MintRequest"]["properties"]["outputs"]["oneOf"][0]["items"]
+
+    amounts = amounts_near_the_bounds()
+
+    allowed = [amount for amount in amounts if 1 <= amount <= AMOUNT_MAX]
+    for schema, rest in ((raw_output, f".{ITEM_ID}.a"), (mint_output, ".a")):
+        fit = [each for each in amounts if not faults(document, schema, f"+{each}{rest}")]
+        assert fit == allowed
+
+
+@pytest.mark.parametrize(
+    "text", [make_item_id(), ITEM_ID, ITEM_ID + "0", ITEM_ID[:-1], "deed_" + 26 * "l", ITEM_ID[5:]]
+)
+def test_the_pattern_of_item_ids_agrees_with_the_code(document, text):
+    schema = document["components"]["schemas"]["Item"]["properties"]["id"]
+
+    assert (faults(document, schema, text) == []) is is_item_id(text)

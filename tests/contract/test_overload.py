@@ -1,0 +1,91 @@
+"""What a service that is busy hashing answers, and to whom."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import deeds.domain.hashing
+from deeds.domain.hashing import STRONG_COST
+from deeds.domain.records import Argon2Cost
+from deeds.domain.strong_secret import make_strong_secret
+from deeds.settings import Settings
+from tests.support.requests import check, mint, post, refusal, swap
+
+ORDINARY_COST = Argon2Cost(16, 1, 1)
+WAIT_S = 20
+
+
+class SlowHashes:
+    """Lets evaluations of ordinary secrets wait while `open` is not set."""
+
+    def __init__(self, evaluate):
+        self.open = threading.Event()
+        self.open.set()
+        self.waiting = threading.Event()
+        self.begun_count = 0
+        self._evaluate = evaluate
+
+    def __call__(self, *args, **kwargs):
+        if kwargs["memory_cost"] != STRONG_COST.memory_cost_kib:
+            self.begun_count += 1
+            if not self.open.is_set():
+                self.waiting.set()
+            assert self.open.wait(WAIT_S)
+        return self._evaluate(*args, **kwargs)
+
+
+@pytest.fixture
+def hashes(monkeypatch):
+    hashes = SlowHashes(deeds.domain.hashing.hash_secret_raw)
+    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", hashes)
+    return hashes
+
+
+@pytest.fixture
+def client(monkeypatch, sqlite_url, open_app):
+    """A client of a service that hashes ordinary secrets for one request at a time."""
+    monkeypatch.setattr("app.HASH_REQUESTS_MAX", 1)
+    return open_app(Settings(sqlite_url, ordinary_cost=ORDINARY_COST)).test_client()
+
+
+def test_a_full_lane_refuses_ordinary_secrets_and_serves_strong_ones(client, hashes):
+    strong = [make_strong_secret() for _ in range(2)]
+    ordinary_item, strong_item = mint(client, "+5.a"), mint(client, f"+5.{strong[0]}")
+    hashes.open.clear()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        slow = pool.submit(swap, client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.b"])
+        assert hashes.waiting.wait(WAIT_S)
+        begun_count = hashes.begun_count
+        refused = swap(client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.c"])
+        guessed = post(client, "/v1/check", {"outputs": [f"+5.{ordinary_item}.guess"]})
+        begun_by_refused_count = hashes.begun_count - begun_count
+        served = swap(client, [f"+5.{strong_item}.{strong[0]}"], [f"+5.{strong_item}.{strong[1]}"])
+        read = client.get(f"/v1/item/{ordinary_item}")
+        hashes.open.set()
+
+    assert refusal(refused) == (503, "overloaded", None)
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert refusal(guessed) == (503, "overloaded", None)
+    # The lane was held all the while: they were answered without waiting for it or hashing.
+    assert begun_by_refused_count <= 1
+    assert (served.status_code, served.get_json()) == (200, {"success": True})
+    assert read.status_code == 200
+    assert slow.result().status_code == 200
+    assert check(client, f"+5.{ordinary_item}.b", f"+5.{ordinary_item}.c") == ["unspent", "unknown"]
+
+
+def test_a_service_that_was_busy_takes_the_refused_request_afterwards(client, hashes):
+    item = mint(client, "+5.a", "+7.b")
+    hashes.open.clear()
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        slow = pool.submit(swap, client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+        assert hashes.waiting.wait(WAIT_S)
+        refused = swap(client, [f"+7.{item}.b"], [f"+7.{item}.d"])
+        hashes.open.set()
+    again = swap(client, [f"+7.{item}.b"], [f"+7.{item}.d"])
+
+    assert refused.status_code == 503
+    assert (slow.result().status_code, again.status_code) == (200, 200)

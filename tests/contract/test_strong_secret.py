@@ -1,0 +1,57 @@
+"""Strong secrets: only what a machine made has the form."""
+
+import json
+
+import pytest
+
+from deeds.domain.base32 import ALPHABET
+from deeds.domain.strong_secret import is_strong_secret, make_strong_secret
+from tests.support.sources import read_text
+
+# The page's own code is held to the same file. If one of its strong secrets ceases to be strong,
+# wallets that exist become slow: each is a fixed body and its checksum.
+VECTORS = json.loads(read_text("tests/support/strong_secrets.json"))
+KNOWN = VECTORS["strong"]
+OTHER_FORMS = VECTORS["not_strong"]
+
+
+@pytest.mark.parametrize("secret", KNOWN)
+def test_known_secrets_stay_strong(secret):
+    assert is_strong_secret(secret)
+
+
+@pytest.mark.parametrize("secret", KNOWN)
+def test_no_known_secret_with_another_character_is_strong(secret):
+    changed = {
+        secret[:place] + other + secret[place + 1 :]
+        for place in range(len(secret))
+        for other in ALPHABET
+        if other != secret[place]
+    }
+
+    assert len(changed) == len(secret) * (len(ALPHABET) - 1)
+    assert [each for each in changed if is_strong_secret(each)] == []
+
+
+@pytest.mark.parametrize("secret", KNOWN)
+def test_no_known_secret_with_two_neighbours_swapped_is_strong(secret):
+    swapped = {
+        secret[:place] + secret[place + 1] + secret[place] + secret[place + 2 :]
+        for place in range(len(secret) - 1)
+    } - {secret}
+
+    assert [each for each in swapped if is_strong_secret(each)] == []
+
+
+@pytest.mark.parametrize("secret", OTHER_FORMS.values(), ids=OTHER_FORMS.keys())
+def test_other_forms_are_not_strong(secret):
+    assert not is_strong_secret(secret)
+
+
+def test_made_secrets_are_strong_different_and_of_the_alphabet():
+    made = [make_strong_secret() for _ in range(1000)]
+
+    assert all(is_strong_secret(secret) for secret in made)
+    assert len(set(made)) == len(made)
+    assert {len(secret) for secret in made} == {32}
+    assert set("".join(made)) == set(ALPHABET)

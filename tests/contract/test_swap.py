@@ -1,0 +1,149 @@
+"""POST /v1/swap (contract 4.2): what a swap does."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.requests import check, mint, post, refusal, swap
+
+SUCCESS = {"success": True}
+
+
+def test_a_deed_is_handed_over(client, ledger):
+    item_id = mint(client, "+5.hers")
+
+    answer = swap(client, [f"+5.{item_id}.hers"], [f"+5.{item_id}.his"])
+
+    assert (answer.status_code, answer.content_type) == (200, "application/json")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.get_json() == SUCCESS
+    assert check(client, f"+5.{item_id}.hers", f"+5.{item_id}.his") == ["spent", "unspent"]
+    assert (ledger.spent(item_id), ledger.live(item_id)) == ([5], [5])
+    assert ledger.operations() == [("mint", 0, 1), ("swap", 1, 1)]
+
+
+def test_a_deed_is_split(client, ledger):
+    item_id = mint(client, "+10.whole", "+1.rest")
+
+    answer = swap(
+        client, [f"+10.{item_id}.whole"], [f"+7.{item_id}.a", f"+2.{item_id}.b", f"+1.{item_id}.c"]
+    )
+
+    assert answer.get_json() == SUCCESS
+    assert (ledger.spent(item_id), ledger.live(item_id)) == ([10], [1, 1, 2, 7])
+
+
+def test_parts_are_merged(client, ledger):
+    item_id = mint(client, "+7.a", "+2.b", "+1.c")
+
+    answer = swap(
+        client, [f"+1.{item_id}.c", f"+7.{item_id}.a", f"+2.{item_id}.b"], [f"+10.{item_id}.whole"]
+    )
+
+    assert answer.get_json() == SUCCESS
+    assert (ledger.spent(item_id), ledger.live(item_id)) == ([1, 2, 7], [10])
+
+
+def test_parts_are_cut_anew(client, ledger):
+    item_id = mint(client, "+4.a", "+6.b")
+
+    answer = swap(
+        client, [f"+4.{item_id}.a", f"+6.{item_id}.b"], [f"+9.{item_id}.c", f"+1.{item_id}.d"]
+    )
+
+    assert answer.get_json() == SUCCESS
+    assert ledger.live(item_id) == [1, 9]
+
+
+def test_deeds_of_several_items_change_hands_in_one_swap(client, ledger):
+    house, garden = mint(client, "+1.alice"), mint(client, "+100.bob")
+
+    answer = swap(
+        client,
+        [f"+1.{house}.alice", f"+100.{garden}.bob"],
+        [f"+60.{garden}.alice", f"+1.{house}.bob", f"+40.{garden}.bob2"],
+    )
+
+    assert answer.get_json() == SUCCESS
+    assert (ledger.spent(house), ledger.live(house)) == ([1], [1])
+    assert (ledger.spent(garden), ledger.live(garden)) == ([100], [40, 60])
+    assert ledger.operations()[2:] == [("swap", 2, 3)]
+
+
+def test_one_secret_may_serve_in_two_items(client, ledger):
+    one, other = mint(client, "+5.same"), mint(client, "+5.same")
+
+    answer = swap(
+        client,
+        [f"+5.{one}.same", f"+5.{other}.same"],
+        [f"+5.{one}.next", f"+5.{other}.next"],
+    )
+
+    assert answer.get_json() == SUCCESS
+
+
+def test_a_spent_secret_cannot_be_spent_again(client, ledger):
+    item_id = mint(client, "+5.a")
+    swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
+    before = ledger.rows()
+
+    answers = [
+        swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]),
+        swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.c"]),
+    ]
+
+    assert [refusal(answer) for answer in answers] == [(400, "spent_input", 0)] * 2
+    assert ledger.rows() == before
+
+
+def test_what_a_swap_created_can_be_spent_on_and_on(client, ledger):
+    item_id = mint(client, "+5.0")
+
+    for step in range(10):
+        answer = swap(client, [f"+5.{item_id}.{step}"], [f"+5.{item_id}.{step + 1}"])
+        assert answer.get_json() == SUCCESS
+
+    assert (ledger.spent(item_id), ledger.live(item_id)) == ([5] * 10, [5])
+
+
+@pytest.mark.parametrize(("inputs_count", "outputs_count"), [(256, 256), (256, 1), (1, 256)])
+def test_a_swap_may_have_256_inputs_and_256_outputs(client, ledger, inputs_count, outputs_count):
+    """Inputs of 256 units altogether, whatever their number."""
+    item_id = mint(client, *(f"+{256 // inputs_count}.in{n}" for n in range(inputs_count)))
+
+    answer = swap(
+        client,
+        [f"+{256 // inputs_count}.{item_id}.in{n}" for n in range(inputs_count)],
+        [f"+{256 // outputs_count}.{item_id}.out{n}" for n in range(outputs_count)],
+    )
+
+    assert answer.get_json() == SUCCESS
+    assert ledger.operations()[1:] == [("swap", inputs_count, outputs_count)]
+
+
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+@pytest.mark.parametrize("count", [0, 257])
+def test_no_side_of_a_swap_has_fewer_or_more(client, ledger, side, count):
+    item_id = mint(client, "+5.a")
+    body = {"inputs": [f"+5.{item_id}.a"], "outputs": [f"+5.{item_id}.b"]}
+
+    answer = post(client, "/v1/swap", body | {side: [f"+1.{item_id}.{n}" for n in range(count)]})
+
+    assert refusal(answer) == (400, "invalid_request", None)
+    assert answer.get_json()["detail"] == f"{side}: must have 1 to 256 elements"
+    assert ledger.live(item_id) == [5]
+
+
+@pytest.mark.parametrize(("count", "status"), [(2, 200), (3, 400)])
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+def test_the_setting_bounds_both_sides(settings, open_app, side, count, status):
+    minter = open_app(settings).test_client()
+    client = open_app(replace(settings, array_length_max=2)).test_client()
+    many, one = [f"+1.{n}" for n in range(count)], f"+{count}.a"
+    item_id = mint(minter, *(many if side == "inputs" else [one]))
+    wide = [f"+1.{item_id}.{n}" for n in range(count)]
+    narrow = [f"+{count}.{item_id}.a"]
+
+    answer = swap(client, *((wide, narrow) if side == "inputs" else (narrow, wide)))
+
+    assert answer.status_code == status

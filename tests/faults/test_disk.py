@@ -1,0 +1,284 @@
+"""A real gunicorn on a disk that is full, read-only or damaged: 503 or no start, nothing lost."""
+
+import os
+import re
+import resource
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from deeds.domain.errors import StartError
+from deeds.domain.strong_secret import make_strong_secret
+from storage import soundness
+from storage.engine import make_engine, parse_database_url
+from storage.soundness import check_file
+from tests.faults.test_killed_workers import children
+from tests.support.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY
+from tests.support.racing import Racers, client_of_port
+from tests.support.released_ledgers import load, released_revisions
+from tests.support.serving import running_service, start_gunicorn
+from tests.support.waiting import wait_until
+from tests.support.watched import said_at_stop
+
+HOLDERS_COUNT = 4
+LARGE_MINT = {"outputs": [f"+1.{number}" for number in range(256)]}
+REFUSED = (503, "ledger_unavailable")
+
+
+@pytest.fixture
+def database_url(sqlite_url):
+    return sqlite_url
+
+
+@pytest.fixture
+def path(sqlite_url):
+    return Path(parse_database_url(sqlite_url).database)
+
+
+@pytest.fixture
+def pragmas(tmp_path):
+    file = tmp_path / "pragmas"
+    file.write_text(ROOMY)
+    return file
+
+
+@pytest.fixture
+def service(tmp_path, sqlite_url, pragmas):
+    """The service on two processes, whose disk `pragmas` limits."""
+    with running_service(
+        tmp_path,
+        application=APPLICATION,
+        DATABASE_URL=sqlite_url,
+        TEST_PRAGMAS=str(pragmas),
+        DEEDS_ARGON2="m=8,t=1,p=1",
+        WEB_CONCURRENCY="2",
+    ) as service:
+        wait_until(lambda: len(children(service.process.pid)) == 2)
+        yield service
+
+
+@pytest.fixture
+def racers(service):
+    return Racers(partial(client_of_port, service.port))
+
+
+class Holder:
+    """Hands its output on, and remembers what each swap was answered."""
+
+    def __init__(self, racers, item, secret):
+        self.racers, self.item = racers, item
+        self.live, self.tried = self._raw(secret), []
+
+    def _raw(self, secret):
+        return f"+5.{self.item}.{secret}"
+
+    def swap(self, times):
+        for _ in range(times):
+            new = self._raw(make_strong_secret())
+            body = {"inputs": [self.live], "outputs": [new]}
+            status, answer = self.racers.send("/v1/swap", body)
+            self.tried.append((self.live, new, (status, answer.get("code"))))
+            states = self.racers.check([self.live, new])
+            # Wholly there or wholly not; and there, if it was answered so.
+            assert states in (["spent", "unspent"], ["unspent", "unknown"])
+            assert status != 200 or states[0] == "spent"
+            assert answer.get("code") != "ledger_unavailable" or states[0] == "unspent"
+            self.live = new if states[0] == "spent" else self.live
+
+
+@pytest.fixture
+def holders(racers):
+    secrets = [make_strong_secret() for _ in range(HOLDERS_COUNT)]
+    item = racers.mint(*(f"+5.{secret}" for secret in secrets))
+    return [Holder(racers, item, secret) for secret in secrets]
+
+
+def swap_all(holders, times):
+    """Let all holders swap at once; return every kind of answer."""
+    with ThreadPoolExecutor(len(holders)) as pool:
+        list(pool.map(lambda holder: holder.swap(times), holders))
+    return {said for holder in holders for _, _, said in holder.tried[-times:]}
+
+
+def mint_largely(racers):
+    status, answer = racers.send("/v1/mint", LARGE_MINT)
+    return status, answer.get("code")
+
+
+def mint_until_refused(racers):
+    """Mint until there is no room; return what was said then."""
+    for _ in range(500):
+        said = mint_largely(racers)
+        if said[0] != 200:
+            return said
+    raise AssertionError("there was room without end")
+
+
+def assert_served_again(service, racers, holders, ledger, workers):
+    """The same processes write again, and the books balance."""
+    assert mint_largely(racers) == (200, None)
+    assert swap_all(holders, 3) == {(200, None)}
+    assert racers.check([holder.live for holder in holders]) == ["unspent"] * HOLDERS_COUNT
+    assert children(service.process.pid) == workers
+    ledger.assert_sound()
+
+
+def test_a_disk_that_fills_up_under_load_refuses_and_serves_again_without_a_restart(
+    service, racers, holders, ledger, pragmas
+):
+    workers = children(service.process.pid)
+
+    pragmas.write_text(FULL)
+    said = mint_until_refused(racers)
+    before = ledger.rows()
+    again = mint_largely(racers)
+    after = ledger.rows()
+    meanwhile = swap_all(holders, 10)
+    pragmas.write_text(ROOMY)
+
+    assert said == again == REFUSED
+    assert after == before
+    assert meanwhile <= {(200, None), REFUSED}
+    assert_served_again(service, racers, holders, ledger, workers)
+
+
+def test_a_wal_that_cannot_grow_refuses_writers_not_readers_and_serves_again(
+    service, racers, holders, ledger, path
+):
+    """The kernel itself refuses each write past the end, as it does on a full disk."""
+    wal = Path(f"{path}-wal")
+    mint_largely(racers)
+    workers = children(service.process.pid)
+
+    limit_files(workers, wal.stat().st_size)
+    said = mint_until_refused(racers)
+    size = wal.stat().st_size
+    before = ledger.rows()
+    refused = swap_all(holders, 5)
+    read = service.get_status(f"/v1/item/{holders[0].item}")
+    after = ledger.rows()
+    limit_files(workers, resource.RLIM_INFINITY)
+
+    assert {said} | refused == {REFUSED}
+    assert read == 200
+    assert after == before
+    assert wal.stat().st_size >= size
+    assert_served_again(service, racers, holders, ledger, workers)
+
+
+def limit_files(workers, size):
+    for worker in workers:
+        _, hard = resource.prlimit(worker, resource.RLIMIT_FSIZE)
+        resource.prlimit(worker, resource.RLIMIT_FSIZE, (size, hard))
+
+
+def test_a_file_that_turns_read_only_refuses_writers_not_readers_and_serves_again(
+    service, racers, holders, ledger, pragmas
+):
+    workers = children(service.process.pid)
+    before = ledger.rows()
+
+    pragmas.write_text(READ_ONLY)
+    refused = swap_all(holders, 3) | {mint_largely(racers)}
+    read = service.get_status(f"/v1/item/{holders[0].item}")
+    pragmas.write_text(ROOMY)
+
+    assert refused == {REFUSED}
+    assert read == 200
+    assert ledger.rows() == before
+    assert_served_again(service, racers, holders, ledger, workers)
+
+
+@pytest.fixture
+def damaged_path(tmp_path):
+    """An SQLite file with a ledger in it, for a test to damage."""
+    path = tmp_path / "damaged.sqlite3"
+    load(released_revisions()[-1], f"sqlite:///{path}")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    return path
+
+
+def page_size_and_count(path):
+    with closing(sqlite3.connect(path)) as connection:
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+        [count] = connection.execute("PRAGMA page_count").fetchone()
+    return size, count
+
+
+def write_garbage(path, offset, count):
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(os.urandom(count))
+
+
+def garbage_in_the_header(path):
+    write_garbage(path, 0, 100)
+
+
+def cut_short(path):
+    size, count = page_size_and_count(path)
+    os.truncate(path, size * (count // 2))
+
+
+def garbage_in_the_middle(path):
+    size, count = page_size_and_count(path)
+    write_garbage(path, size * (count // 2), size)
+
+
+@pytest.mark.parametrize("damage", [garbage_in_the_header, cut_short, garbage_in_the_middle])
+def test_a_damaged_file_stops_the_start_of_the_service_in_one_line(damaged_path, tmp_path, damage):
+    damage(damaged_path)
+    before = damaged_path.read_bytes()
+    log = tmp_path / "service.log"
+
+    with start_gunicorn(log, {"DATABASE_URL": f"sqlite:///{damaged_path}"}) as process:
+        code = process.wait(timeout=30)
+
+    said = said_at_stop(log.read_text())
+    assert (code, said.count("\n")) == (1, 0), said
+    assert said.startswith("deeds cannot start: DATABASE_URL: ")
+    assert re.search("malformed|not a database|damaged", said)
+    assert damaged_path.read_bytes() == before
+
+
+def test_garbage_in_any_page_is_found(damaged_path):
+    size, count = page_size_and_count(damaged_path)
+    whole = damaged_path.read_bytes()
+    missed = []
+
+    for page in range(1, count):
+        damaged_path.write_bytes(whole)
+        write_garbage(damaged_path, size * page, size)
+        engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
+        try:
+            check_file(engine)
+            missed.append(page)
+        except StartError:
+            pass
+        finally:
+            engine.dispose()
+
+    assert (count > 10, missed) == (True, [])
+
+
+def test_a_whole_file_passes(damaged_path):
+    engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
+
+    check_file(engine)
+
+    engine.dispose()
+
+
+def test_a_file_that_would_take_too_long_is_left_to_the_audit(damaged_path, monkeypatch):
+    garbage_in_the_middle(damaged_path)
+    monkeypatch.setattr(soundness, "CHECKED_BYTES_MAX", damaged_path.stat().st_size - 1)
+    engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
+
+    check_file(engine)
+
+    engine.dispose()

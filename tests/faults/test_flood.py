@@ -1,0 +1,140 @@
+"""A flood of wrong ordinary secrets against a real gunicorn: refused in time, and within memory."""
+
+import json
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http.client import HTTPConnection
+from itertools import pairwise
+
+from bench.processes import children_rss_mb
+from deeds.domain.strong_secret import make_strong_secret
+from deeds.server.cpus import usable_cpus_count
+from tests.support.racing import client_of_port
+from tests.support.waiting import wait_until
+
+# What others have in flight at once, and how often each of them swaps.
+OTHERS_COUNT = 5
+SWAPS_COUNT = 10
+
+# More than the lane takes of one client (18) and fewer than the threads (32) of the one process.
+FLOOD_CLIENTS_COUNT = 28
+STRONG_SWAPS_COUNT = 50
+
+# One evaluation at the default cost in each thread that hashes, and what 28 requests may take.
+HASH_MB = 7.34
+REST_MB = 30.0
+
+
+def flood(port, item, start, is_over):
+    """Send wrong secrets until told to stop; return status and Retry-After of each answer."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    body = json.dumps({"outputs": [f"+1.{item}.wrong", f"+1.{item}.wrong too"]})
+    answers = []
+    try:
+        start.wait(60)
+        while not is_over.is_set():
+            connection.request("POST", "/v1/check", body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            answers.append((answer.status, answer.headers["Retry-After"]))
+    finally:
+        connection.close()
+    return answers
+
+
+def from_address(port, address):
+    """Return what sends a request as a proxy passes it on from this address."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def send(path, body):
+        headers = {"Content-Type": "application/json", "X-Forwarded-For": address}
+        connection.request("POST", path, json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    return closing(connection), send
+
+
+def mint_much(port, statuses, is_over):
+    """Mint 256 ordinary secrets at a time until told to stop; add the statuses to a list."""
+    connection, send = from_address(port, "198.51.100.1")
+    body = {"outputs": [f"+1.secret {n}" for n in range(256)]}
+    with connection:
+        while not is_over.is_set():
+            statuses.append(send("/v1/mint", body)[0])
+
+
+def swap_often(port, address, start):
+    """Mint an ordinary secret, swap it again and again, and return the statuses."""
+    connection, send = from_address(port, address)
+    with connection:
+        start.wait(60)
+        status, minted = send("/v1/mint", {"outputs": ["+1.0"]})
+        assert status == 200, minted
+        raws = [f"+1.{minted['itemId']}.{n}" for n in range(SWAPS_COUNT + 1)]
+        return [
+            send("/v1/swap", {"inputs": [spent], "outputs": [created]})[0]
+            for spent, created in pairwise(raws)
+        ]
+
+
+def test_one_client_that_mints_much_turns_away_no_swap_of_others(gunicorn_service):
+    service = gunicorn_service(
+        WEB_CONCURRENCY="1", DEEDS_TRUSTED_PROXIES="1", DEEDS_ARGON2="m=1024,t=1,p=1"
+    )
+    start, is_over = threading.Event(), threading.Event()
+    minted = []
+    with ThreadPoolExecutor(20) as pool:
+        attack = [pool.submit(mint_much, service.port, minted, is_over) for _ in range(10)]
+        others = [
+            pool.submit(swap_often, service.port, f"192.0.2.{n}", start)
+            for n in range(OTHERS_COUNT)
+        ]
+        try:
+            # The attacker has come first, and taken all that one client may have.
+            wait_until(lambda: 503 in minted)
+            start.set()
+            statuses = [each.result() for each in others]
+        finally:
+            start.set()
+            is_over.set()
+        for each in attack:
+            each.result()
+
+    assert statuses == [[200] * SWAPS_COUNT] * OTHERS_COUNT
+    assert set(minted) == {200, 503}
+
+
+def test_a_flood_of_wrong_secrets_is_refused_within_memory_and_wallets_go_on(gunicorn_service):
+    service = gunicorn_service(WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS="failures=off")
+    secrets = [make_strong_secret() for _ in range(STRONG_SWAPS_COUNT + 1)]
+    start, is_over = threading.Barrier(FLOOD_CLIENTS_COUNT + 1), threading.Event()
+    with (
+        client_of_port(service.port) as send,
+        ThreadPoolExecutor(FLOOD_CLIENTS_COUNT) as pool,
+    ):
+        item = send("/v1/mint", {"outputs": ["+1.ordinary", f"+1.{secrets[0]}"]})[1]["itemId"]
+        before_mb = max(children_rss_mb(service.process.pid))
+        floods = [
+            pool.submit(flood, service.port, item, start, is_over)
+            for _ in range(FLOOD_CLIENTS_COUNT)
+        ]
+        start.wait(60)
+        try:
+            raws = [f"+1.{item}.{secret}" for secret in secrets]
+            statuses = [
+                send("/v1/swap", {"inputs": [spent], "outputs": [created]})[0]
+                for spent, created in pairwise(raws)
+            ]
+        finally:
+            is_over.set()
+        answers = [answer for each in floods for answer in each.result()]
+        after_mb = max(children_rss_mb(service.process.pid))
+
+    assert statuses == [200] * STRONG_SWAPS_COUNT
+    assert set(Counter(status for status, _ in answers)) == {200, 503}
+    assert {wait for status, wait in answers if status == 200} == {None}
+    assert all(int(wait) >= 1 for status, wait in answers if status == 503)
+    assert after_mb - before_mb <= usable_cpus_count() * HASH_MB + REST_MB

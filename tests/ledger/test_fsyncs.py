@@ -1,0 +1,60 @@
+"""What is answered is on the disk: one fsync for each commit on SQLite, and none for a read."""
+
+import json
+
+import pytest
+
+from tests.support.counted_fsyncs import run_counting_fsyncs
+
+PROGRAM = """
+import json, threading
+from app import create_app
+from tests.support.requests import check, mint, swap
+from tests.support.waiting import wait_until
+
+app = create_app()
+client = app.test_client()
+
+def counted(action):
+    before = fsyncs_count()
+    action()
+    return fsyncs_count() - before
+
+item_id = mint(client, *(f"+1.{n}" for n in range(9)))
+# The first commit after a start may also write the head of the log.
+swap(client, [f"+1.{item_id}.8"], [f"+1.{item_id}.moved 8"])
+
+def swap_all():
+    for n in range(4):
+        assert swap(client, [f"+1.{item_id}.{n}"], [f"+1.{item_id}.moved {n}"]).status_code == 200
+
+def refuse_all():
+    for n in range(4):
+        assert swap(client, [f"+1.{item_id}.{n}"], [f"+1.{item_id}.again {n}"]).status_code == 400
+
+print(json.dumps({
+    "4 swaps": counted(swap_all),
+    "a mint of 20": counted(lambda: mint(client, *(f"+1.{n}" for n in range(20)))),
+    "4 refused swaps": counted(refuse_all),
+    "a check": counted(lambda: check(client, f"+1.{item_id}.4")),
+    "an item": counted(lambda: client.get(f"/v1/item/{item_id}")),
+}))
+app.extensions["deeds"].close()
+"""
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("fsyncs")
+    url = f"sqlite:///{directory / 'deeds.sqlite3'}"
+    return json.loads(run_counting_fsyncs(PROGRAM, directory, DATABASE_URL=url))
+
+
+def test_each_commit_is_one_fsync_and_nothing_else_is(counts):
+    assert counts == {
+        "4 swaps": 4,
+        "a mint of 20": 1,
+        "4 refused swaps": 0,
+        "a check": 0,
+        "an item": 0,
+    }

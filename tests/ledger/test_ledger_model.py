@@ -1,0 +1,236 @@
+"""Random sequences of requests: the ledger holds what a plain model of it holds, after each one."""
+
+from collections import defaultdict
+from dataclasses import replace
+from itertools import count, pairwise
+from uuid import uuid4
+
+import hypothesis
+import pytest
+from hypothesis import HealthCheck, Phase
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from deeds.domain.strong_secret import make_strong_secret
+from deeds.rate_limits import RateLimits
+from tests.support.ledger_model import Model
+from tests.support.requests import check, post, refusal, swap
+
+AMOUNTS = st.integers(1, 12)
+# Of both classes, and some whose text a sloppy parser would cut.
+SECRET_FORMS = st.sampled_from(["{}", "{}.é", ".{}", "+{}.deed_x.", "{} ", "strong"])
+# Without a key, with one beyond guessing, with one that is hashed like a secret.
+KEY_FORMS = st.sampled_from([None, "{}", "order {}"])
+PATIENCE = hypothesis.settings(
+    max_examples=20,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    # To shrink a failure takes minutes, and 25 steps can be read as they are.
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+any_live = precondition(lambda self: self.model.live())
+any_spent = precondition(lambda self: self.model.live() and self.model.spent())
+any_answer = precondition(lambda self: self.model.answers)
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Sends requests, good and bad, and keeps the model beside them."""
+
+    def __init__(self, client, ledger):
+        super().__init__()
+        self.client = client
+        self.ledger = ledger
+        self.model = Model()
+        self.numbers = count()
+
+    # What is drawn.
+
+    def new_secret(self, data):
+        form = data.draw(SECRET_FORMS)
+        return make_strong_secret() if form == "strong" else form.format(next(self.numbers))
+
+    def some_live(self, data):
+        outputs = self.model.live()
+        picked = data.draw(st.sets(st.integers(0, len(outputs) - 1), min_size=1, max_size=4))
+        return [outputs[index] for index in sorted(picked)]
+
+    def parts(self, data, total):
+        """Return amounts that add up to the total, each with a new secret."""
+        cuts = data.draw(st.sets(st.integers(1, total - 1), max_size=3)) if total > 1 else set()
+        edges = [0, *sorted(cuts), total]
+        amounts = [end - start for start, end in pairwise(edges)]
+        return [(amount, self.new_secret(data)) for amount in amounts]
+
+    def parts_by_item(self, data, inputs):
+        totals = defaultdict(int)
+        for output in inputs:
+            totals[output.item_id] += output.amount
+        return {item_id: self.parts(data, total) for item_id, total in totals.items()}
+
+    # What is good.
+
+    @rule(data=st.data(), amounts=st.lists(AMOUNTS, min_size=1, max_size=4), key=KEY_FORMS)
+    def mint(self, data, amounts, key):
+        parts = [(amount, self.new_secret(data)) for amount in amounts]
+        body = {"outputs": [{"amount": amount, "secret": secret} for amount, secret in parts]}
+        answer = self.accepted("/v1/mint", body, key)
+        item_id = answer.get_json()["itemId"]
+        self.model.totals[item_id] = sum(amounts)
+        self.model.create(item_id, parts)
+
+    @any_live
+    @rule(data=st.data(), key=KEY_FORMS)
+    def swap(self, data, key):
+        inputs = self.some_live(data)
+        outputs = self.parts_by_item(data, inputs)
+        raws = [f"+{n}.{item}.{s}" for item, parts in outputs.items() for n, s in parts]
+        body = {"inputs": [each.raw() for each in inputs], "outputs": raws}
+        assert self.accepted("/v1/swap", body, key).get_json() == {"success": True}
+        for each in inputs:
+            each.is_spent = True
+        for item_id, parts in outputs.items():
+            self.model.create(item_id, parts)
+
+    @any_live
+    @rule(data=st.data())
+    def hand_over(self, data):
+        source, *_ = self.some_live(data)
+        secret = self.new_secret(data)
+        target = f"+{source.amount}.{source.item_id}.{secret}"
+        assert swap(self.client, [source.raw()], [target]).status_code == 200
+        source.is_spent = True
+        self.model.create(source.item_id, [(source.amount, secret)])
+
+    @any_answer
+    @rule(data=st.data())
+    def replay(self, data):
+        key = data.draw(st.sampled_from(list(self.model.answers)))
+        path, body, text = self.model.answers[key]
+        answer = post(self.client, path, body, key)
+        assert (answer.status_code, answer.text) == (200, text)
+        assert answer.headers["Idempotency-Replayed"] == "true"
+
+    def accepted(self, path, body, key_form):
+        # Of no other run: they share a ledger, which keeps keys for ever.
+        key = key_form and key_form.format(uuid4())
+        answer = post(self.client, path, body, key)
+        assert answer.status_code == 200, answer.text
+        assert "Idempotency-Replayed" not in answer.headers
+        if key:
+            self.model.answers[key] = (path, body, answer.text)
+        return answer
+
+    # What is refused.
+
+    @any_answer
+    @rule(data=st.data())
+    def use_a_key_again(self, data):
+        key = data.draw(st.sampled_from(list(self.model.answers)))
+        body = {"outputs": [f"+1.{self.new_secret(data)}"]}
+        refused = post(self.client, "/v1/mint", body, key)
+        assert refusal(refused) == (422, "idempotency_key_reused", None)
+
+    @any_live
+    @rule(data=st.data())
+    def swap_with_a_wrong_secret(self, data):
+        good, wrong = self.some_live(data), self.some_live(data)[0]
+        forged = f"+{wrong.amount}.{wrong.item_id}.{self.new_secret(data)}"
+        inputs = [*(each.raw() for each in good), forged]
+        outputs = self.balanced(data, [*good, wrong])
+        assert refusal(swap(self.client, inputs, outputs)) == (400, "unknown_input", len(good))
+
+    @any_live
+    @rule(data=st.data(), difference=st.sampled_from([-1, 1, 10]))
+    def swap_with_a_wrong_amount(self, data, difference):
+        wrong, *_ = self.some_live(data)
+        amount = max(1, wrong.amount + difference)
+        if amount == wrong.amount:
+            amount += 1
+        outputs = [f"+{n}.{wrong.item_id}.{s}" for n, s in self.parts(data, amount)]
+        refused = swap(self.client, [f"+{amount}.{wrong.item_id}.{wrong.secret}"], outputs)
+        assert refusal(refused) == (400, "unknown_input", 0)
+
+    @any_spent
+    @rule(data=st.data())
+    def spend_again(self, data):
+        good = self.some_live(data)
+        spent = data.draw(st.sampled_from(self.model.spent()))
+        inputs = [spent.raw(), *(each.raw() for each in good)]
+        refused = swap(self.client, inputs, self.balanced(data, [spent, *good]))
+        assert refusal(refused) == (400, "spent_input", 0)
+
+    @any_spent
+    @rule(data=st.data(), spent=st.booleans())
+    def use_a_secret_again(self, data, spent):
+        source, *_ = self.some_live(data)
+        siblings = self.model.spent() if spent else self.model.live()
+        used = [each for each in siblings if each.item_id == source.item_id and each is not source]
+        if used:
+            raw = f"+{source.amount}.{source.item_id}.{data.draw(st.sampled_from(used)).secret}"
+            refused = swap(self.client, [source.raw()], [raw])
+            assert refusal(refused) == (400, "used_secret", 0)
+
+    @any_live
+    @rule(data=st.data(), difference=st.sampled_from([-1, 1]))
+    def swap_unbalanced(self, data, difference):
+        source, *_ = self.some_live(data)
+        amount = source.amount + difference or 2
+        raw = f"+{amount}.{source.item_id}.{self.new_secret(data)}"
+        assert refusal(swap(self.client, [source.raw()], [raw])) == (400, "unbalanced", None)
+
+    @any_live
+    @rule(data=st.data())
+    def turn_units_into_those_of_another_item(self, data):
+        outputs = self.model.live()
+        source = data.draw(st.sampled_from(outputs))
+        others = [each for each in outputs if each.item_id != source.item_id]
+        if others:
+            other = data.draw(st.sampled_from(others))
+            total = source.amount + other.amount
+            raw = f"+{total}.{source.item_id}.{self.new_secret(data)}"
+            refused = swap(self.client, [source.raw(), other.raw()], [raw])
+            assert refusal(refused) == (400, "unbalanced", None)
+
+    def balanced(self, data, inputs):
+        by_item = self.parts_by_item(data, inputs)
+        return [f"+{n}.{item}.{s}" for item, parts in by_item.items() for n, s in parts]
+
+    # What holds after every request.
+
+    @invariant()
+    def the_books_balance(self):
+        self.ledger.assert_sound()
+
+    @invariant()
+    def every_item_reads_as_it_was_minted(self):
+        for item_id, total in self.model.totals.items():
+            read = self.client.get(f"/v1/item/{item_id}")
+            assert read.get_json() == {"id": item_id, "total": total, "metadata": None}
+
+    @invariant()
+    def the_states_are_those_of_the_model(self):
+        outputs = list(self.model.outputs.values())
+        for start in range(0, len(outputs), 256):
+            part = outputs[start : start + 256]
+            states = check(self.client, *(each.raw() for each in part))
+            assert states == ["spent" if each.is_spent else "unspent" for each in part]
+
+
+@pytest.fixture
+def settings(settings):
+    """Without a limit of failures: half of what the machine sends is refused."""
+    return replace(settings, rate_limits=RateLimits(failures=None))
+
+
+def test_the_ledger_holds_what_the_model_holds(client, ledger):
+    run_state_machine_as_test(lambda: LedgerMachine(client, ledger), settings=PATIENCE)

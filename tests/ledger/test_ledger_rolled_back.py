@@ -1,0 +1,280 @@
+"""A ledger that loses operations under a running service is written no more.
+
+With a failover of PostgreSQL: tests/faults/test_failover.py.
+"""
+
+# ruff: noqa: F811  (fixtures that are imported)
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from deeds.domain.errors import IdempotencyKeyTakenError, LedgerRolledBackError
+from deeds.domain.records import Argon2Cost, SchemeSpec, SecretClass
+from deeds.settings import Settings
+from storage.engine import WRITES, make_engine, parse_database_url
+from storage.mark_file import MarkFile
+from storage.repository import Repository
+from storage.rollback import find_rollback
+from tests.faults.load import ledger_view
+from tests.support.commanding import invoke
+from tests.support.copying import copy_ledger, keep_copy, ledger_url  # noqa: F401  (fixtures)
+from tests.support.hooks import hooked, is_writer
+from tests.support.ledger_records import mint_record, output
+from tests.support.requests import check, mint, refusal, swap
+from tests.support.waiting import wait_until
+
+ROLLED_BACK = (503, "ledger_rolled_back", None)
+SCHEME = SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")
+ITEMS = [f"deed_{number:026}" for number in range(8)]
+
+
+@pytest.fixture
+def settings(ledger_url, tmp_path):
+    return Settings(ledger_url, Argon2Cost(8, 1, 1), mark_file=str(tmp_path / "a mark"))
+
+
+@pytest.fixture
+def mark(settings):
+    return MarkFile(Path(settings.mark_file))
+
+
+@pytest.fixture
+def serve(settings, open_app):
+    return lambda **changes: open_app(replace(settings, **changes)).test_client()
+
+
+@pytest.fixture
+def rolled_back(serve, keep_copy, ledger_url, mark):
+    """A service under which a swap of `a` to `b` was lost, and its item."""
+    stop(client := serve())
+    item = mint(client := serve(), "+5.a")
+    stop(client)
+    roll_back = keep_copy()
+    client = serve()
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+    wait_until(lambda: mark.read().operation_id == 2)
+    roll_back()
+    return client, item
+
+
+def stop(client):
+    client.application.extensions["deeds"].close()
+
+
+def rows(url):
+    with ledger_view(url) as ledger:
+        ledger.assert_sound()
+        return ledger.rows()
+
+
+def errors(caplog):
+    return [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+
+
+def test_an_older_copy_under_a_running_service_is_written_no_more(
+    rolled_back,
+    ledger_url,
+    mark,
+    caplog,
+):
+    client, item = rolled_back
+    before = rows(ledger_url), mark.path.read_bytes()
+
+    said = [
+        refusal(swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])),
+        refusal(client.post("/v1/mint", json={"outputs": ["+1.x"]})),
+        refusal(client.get("/readyz")),
+    ]
+
+    assert said == [ROLLED_BACK] * 3
+    assert client.get("/healthz").status_code == 200
+    assert check(client, f"+5.{item}.a") == ["unspent"]
+    stop(client)
+    assert (rows(ledger_url), mark.path.read_bytes()) == before
+    [line] = errors(caplog)
+    assert line.startswith("operation 2 of ")
+    assert "flask --app app deeds accept-rollback" in line
+
+
+def test_after_the_loss_is_accepted_it_is_served_again(rolled_back, serve, settings, mark):
+    client, item = rolled_back
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+
+    ran = invoke(settings, "accept-rollback", "--yes")
+    stop(client)
+
+    assert (ran.exit_code, mark.read().operation_id) == (0, 1)
+    client = serve()
+    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"]).status_code == 200
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_service_that_was_not_restarted_leaves_an_accepted_loss_alone(
+    rolled_back, serve, settings, mark
+):
+    client, item = rolled_back
+
+    ran = invoke(settings, "accept-rollback", "--yes")
+    refused = swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+    stop(client)
+
+    assert (ran.exit_code, refusal(refused), mark.read().operation_id) == (0, ROLLED_BACK, 1)
+
+
+def test_a_service_that_wrote_nothing_since_its_start_is_guarded_by_the_mark(
+    serve, keep_copy, mark
+):
+    mint(client := serve(), "+5.a")
+    stop(client)
+    roll_back = keep_copy()
+    mint(client := serve(), "+5.a")
+    stop(client)
+    client = serve()
+    roll_back()
+
+    assert refusal(client.post("/v1/mint", json={"outputs": ["+1.x"]})) == ROLLED_BACK
+    assert mark.read().operation_id == 2
+
+
+def test_a_process_that_lost_nothing_stops_where_the_mark_was_lost(serve, keep_copy, mark, caplog):
+    survivor, other = serve(), serve()
+    mint(survivor, "+5.a")
+    wait_until(lambda: mark.read().operation_id == 1)
+    roll_back = keep_copy()
+    mint(other, "+5.b")
+    wait_until(lambda: mark.read().operation_id == 2)
+    lost = mark.read()
+    roll_back()
+
+    mint(survivor, "+5.c")
+    wait_until(lambda: survivor.get("/readyz").status_code == 503)
+
+    assert refusal(survivor.post("/v1/mint", json={"outputs": ["+1.x"]})) == ROLLED_BACK
+    assert refusal(other.post("/v1/mint", json={"outputs": ["+1.x"]})) == ROLLED_BACK
+    assert mark.read() == lost
+    assert len(errors(caplog)) == 2
+
+
+@pytest.fixture
+def open_repository(ledger_url):
+    """A function that opens a ledger without Flask; one scheme is recorded."""
+
+    def open_one(**kept):
+        repository = Repository(make_engine(parse_database_url(ledger_url)), **kept)
+        repository.register_schemes([SCHEME])
+        return repository
+
+    return open_one
+
+
+def add(repository, number, *key_hashes):
+    scheme = repository.read_schemes()[0]
+    return repository.record_mint(
+        mint_record(output(scheme.id, 5, ITEMS[number]), key_hashes=key_hashes)
+    )
+
+
+def test_a_process_without_a_mark_is_guarded_by_its_own_operations(
+    open_repository,
+    keep_copy,
+    ledger_url,
+):
+    with closing(open_repository()) as repository:
+        add(repository, 0)
+        roll_back = keep_copy()
+        add(repository, 1)
+        roll_back()
+        before = rows(ledger_url)
+
+        for number in (2, 3):
+            with pytest.raises(LedgerRolledBackError):
+                add(repository, number)
+        assert rows(ledger_url) == before
+
+
+def test_a_taken_key_is_no_rollback(open_repository):
+    with closing(open_repository()) as repository:
+        add(repository, 0, b"k" * 32)
+        with pytest.raises(IdempotencyKeyTakenError):
+            add(repository, 1, b"k" * 32)
+        add(repository, 2)
+
+
+def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
+    open_repository,
+    keep_copy,
+    ledger_url,
+    mark,
+    monkeypatch,
+):
+    """The loser had no second to write its mark before the survivor wrote on."""
+    monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 3600.0)
+    loser = open_repository(mark_file=mark)
+    add(loser, 0)
+    wait_until(lambda: mark.read() is not None)
+    survivor = open_repository(mark_file=mark, mark=mark.read())
+    roll_back = keep_copy()
+    lost = add(loser, 1)
+    roll_back()
+    add(survivor, 2)
+    add(survivor, 3)
+    wait_until(lambda: mark.read().operation_id > 1)
+
+    with pytest.raises(LedgerRolledBackError):
+        add(loser, 4)
+    loser.close()
+
+    engine = make_engine(parse_database_url(ledger_url))
+    assert mark.read().operation_id == lost
+    assert find_rollback(engine, mark).mark.operation_id == lost
+    engine.dispose()
+    survivor.close()
+    with pytest.raises(LedgerRolledBackError):
+        survivor.check_ready()
+    assert mark.read().operation_id == lost
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_of_operations_that_overlapped_none_is_lost_unseen(
+    emptied_postgres_url, thread, ledger, lost
+):
+    """PostgreSQL's ids are not in the order of its commits: which one is lost first, none tells."""
+    repository = Repository(make_engine(parse_database_url(emptied_postgres_url)))
+    repository.register_schemes([SCHEME])
+    add(repository, 0)
+    inner = []
+
+    def commit_another_first(connection):
+        if is_writer(connection) and not inner:
+            inner.append(None)
+            inner[0] = thread.submit(add, repository, 1).result(20)
+
+    with closing(repository):
+        with hooked("commit", commit_another_first):
+            outer = add(repository, 2)
+        assert inner[0] > outer
+        delete_operation(ledger.engine, [outer, inner[0]][lost])
+
+        with pytest.raises(LedgerRolledBackError):
+            add(repository, 3)
+
+
+@pytest.fixture
+def database_url(emptied_postgres_url):
+    return emptied_postgres_url
+
+
+def delete_operation(engine, operation_id):
+    of_its_item = "item_id = (SELECT id FROM items WHERE created_by = :id)"
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        for statement in (
+            f"DELETE FROM outputs WHERE {of_its_item}",  # noqa: S608
+            f"DELETE FROM item_schemes WHERE {of_its_item}",  # noqa: S608
+            "DELETE FROM items WHERE created_by = :id",
+            "DELETE FROM operations WHERE id = :id",
+        ):
+            connection.execute(text(statement), {"id": operation_id})

@@ -1,0 +1,171 @@
+"""What a process remembers of an item: it saves reads, and no answer depends on its age."""
+
+from dataclasses import replace
+
+import pytest
+
+import deeds.domain.hashing
+from deeds.domain.records import Argon2Cost
+from deeds.domain.service import TRIES_MAX
+from deeds.domain.strong_secret import make_strong_secret
+from storage import repository
+from tests.support.evaluations import Evaluations
+from tests.support.hooks import hooked
+from tests.support.requests import check, mint, post, refusal, swap
+from tests.support.statement_log import logged_statements
+
+OLDER, NEWER = Argon2Cost(16, 1, 1), Argon2Cost(24, 1, 1)
+
+
+@pytest.fixture
+def clients(settings, open_app):
+    """Two processes of other settings on one ledger, as while settings are being changed."""
+    return [
+        open_app(replace(settings, ordinary_cost=cost)).test_client() for cost in (OLDER, NEWER)
+    ]
+
+
+@pytest.fixture
+def item_id(clients):
+    """An item of 10 units that the first process remembers without the scheme of the second.
+
+    Its units are in `+4.older`, hashed by the first process, and `+6.newer`, by the second.
+    """
+    first, second = clients
+    item_id = mint(first, "+4.older", "+6.b")
+    swap(first, [f"+6.{item_id}.b"], [f"+6.{item_id}.c"])
+    swap(second, [f"+6.{item_id}.c"], [f"+6.{item_id}.newer"])
+    return item_id
+
+
+def mint_described(client, description):
+    body = {"outputs": ["+5.a"], "metadata": {"description": description}}
+    return post(client, "/v1/mint", body).get_json()["itemId"]
+
+
+def test_the_next_swap_of_an_item_reads_nothing_before_it_writes(client):
+    item_id = mint(client, "+5.a")
+    swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
+
+    with logged_statements() as log:
+        swap(client, [f"+5.{item_id}.b"], [f"+5.{item_id}.c"])
+
+    assert log.names == ["INSERT operations", "INSERT outputs", "UPDATE outputs"]
+
+
+def test_an_item_is_read_once_and_then_remembered(client):
+    item_id = mint_described(client, "A deed")
+    first = client.get(f"/v1/item/{item_id}")
+
+    with logged_statements() as log:
+        second = client.get(f"/v1/item/{item_id}")
+
+    assert log.names == []
+    assert (second.get_json(), second.headers["ETag"]) == (first.get_json(), first.headers["ETag"])
+
+
+def test_an_item_of_long_metadata_is_not_kept_in_memory(client):
+    item_id = mint_described(client, "x" * repository.METADATA_KEPT_LENGTH_MAX)
+    client.get(f"/v1/item/{item_id}")
+
+    with logged_statements() as log:
+        client.get(f"/v1/item/{item_id}")
+
+    assert log.names == ["SELECT items"]
+
+
+def test_an_item_that_does_not_exist_yet_is_not_remembered_as_missing(clients):
+    first, second = clients
+    unknown = "deed_00000000000000000000000000"
+    assert refusal(swap(first, [f"+5.{unknown}.a"], [f"+5.{unknown}.b"]))[1] == "unknown_item"
+
+    item_id = mint(second, "+5.a")
+
+    assert swap(first, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]).status_code == 200
+
+
+def test_an_output_of_a_scheme_unknown_to_the_memory_is_found(clients, item_id):
+    first, _ = clients
+
+    answer = swap(first, [f"+6.{item_id}.newer"], [f"+6.{item_id}.d"])
+
+    assert answer.status_code == 200
+    assert check(first, f"+6.{item_id}.newer", f"+6.{item_id}.d") == ["spent", "unspent"]
+
+
+def test_a_spent_output_of_such_a_scheme_is_told_from_an_unknown_one(clients, item_id):
+    first, second = clients
+    swap(second, [f"+6.{item_id}.newer"], [f"+6.{item_id}.d"])
+
+    spent = swap(first, [f"+6.{item_id}.newer"], [f"+6.{item_id}.e"])
+    unknown = swap(first, [f"+6.{item_id}.guess"], [f"+6.{item_id}.e"])
+
+    assert refusal(spent)[:2] == (400, "spent_input")
+    assert refusal(unknown)[:2] == (400, "unknown_input")
+
+
+def test_a_secret_used_under_such_a_scheme_is_refused_for_a_new_output(clients, item_id, ledger):
+    first, _ = clients
+
+    refused = swap(first, [f"+4.{item_id}.older"], [f"+4.{item_id}.newer"])
+
+    assert refusal(refused)[:2] == (400, "used_secret")
+    assert ledger.live(item_id) == [4, 6]
+
+
+def test_the_first_strong_secret_of_an_item_is_found_by_every_process(settings, open_app):
+    """Before it, the item has no scheme of its class, so there is nothing to look for."""
+    first, second = (open_app(settings).test_client() for _ in range(2))
+    strong = make_strong_secret()
+    item_id = mint(first, "+5.a")
+    swap(first, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"])
+    swap(second, [f"+5.{item_id}.b"], [f"+5.{item_id}.{strong}"])
+
+    answer = swap(first, [f"+5.{item_id}.{strong}"], [f"+5.{item_id}.c"])
+
+    assert answer.status_code == 200
+
+
+def test_a_memory_that_is_out_of_date_costs_one_more_try(clients, item_id):
+    first, _ = clients
+
+    with logged_statements() as log:
+        answer = swap(first, [f"+4.{item_id}.older"], [f"+4.{item_id}.d"])
+
+    assert answer.status_code == 200
+    assert log.names.count("INSERT operations") == 2
+
+
+def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(
+    settings, open_app, ledger, monkeypatch
+):
+    evaluations = Evaluations(deeds.domain.hashing.hash_secret_raw)
+    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", evaluations)
+    client, *others = (
+        open_app(replace(settings, ordinary_cost=Argon2Cost(16 + number, 1, 1))).test_client()
+        for number in range(TRIES_MAX + 1)
+    )
+    item = mint(client, "+5.a", "+7.0")
+    moves = iter(enumerate(others))
+
+    def after_reading_schemes(_connection, _cursor, statement, *_):
+        if "FROM items JOIN" in statement and len(moved) == len(tries):
+            tries.append(statement)
+            evaluations.before = meanwhile
+
+    def meanwhile():
+        evaluations.before = lambda: None
+        number, other = next(moves)
+        moved.append(swap(other, [f"+7.{item}.{number}"], [f"+7.{item}.{number + 1}"]))
+
+    tries, moved = [], []
+    with hooked("after_cursor_execute", after_reading_schemes):
+        refused = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+
+    assert [answer.status_code for answer in moved] == [200] * TRIES_MAX
+    assert refusal(refused) == (503, "overloaded", None)
+    assert refused.get_json()["detail"] == (
+        "the hash schemes of an item change faster than it can be read"
+    )
+    assert ledger.live(item) == [5, 7]
+    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200

@@ -1,0 +1,190 @@
+"""What the repository writes and reads back, whole; and in which order it writes."""
+
+import time
+from contextlib import closing
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from deeds.domain.records import (
+    Argon2Cost,
+    ItemGuard,
+    Operation,
+    OperationKind,
+    RecordedOutput,
+    SchemeSpec,
+    SchemeUse,
+    SecretClass,
+)
+from storage.engine import WRITES, make_engine, parse_database_url
+from storage.mark_file import Mark
+from storage.prepared import Prepared
+from storage.repository import METADATA_KEPT_LENGTH_MAX, Repository
+from storage.rollback import read_newest
+from storage.tables import operations
+from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
+from tests.support.statement_log import logged_statements
+
+# So many that nothing is in order by accident.
+MANY = 6
+SPECS = [SchemeSpec(SecretClass.ORDINARY, Argon2Cost(8 + n, 1, 1), "") for n in range(MANY)]
+MINT_KEY, SWAP_KEY = b"m" * 32, b"s" * 32
+
+
+@pytest.fixture
+def repository(database_url):
+    repository = Repository(make_engine(parse_database_url(database_url)))
+    yield repository
+    repository.close()
+
+
+@pytest.fixture
+def scheme_ids(repository):
+    repository.register_schemes(SPECS)
+    return [scheme.id for scheme in repository.read_schemes()]
+
+
+def test_schemes_are_recorded_once_and_read_oldest_first(repository):
+    repository.register_schemes(SPECS[3:])
+    repository.register_schemes(SPECS)
+
+    schemes = repository.read_schemes()
+
+    assert [scheme.spec for scheme in schemes] == SPECS[3:] + SPECS[:3]
+    assert [scheme.id for scheme in schemes] == sorted(scheme.id for scheme in schemes)
+    assert {len(scheme.key_salt) for scheme in schemes} == {16}
+    assert len({scheme.key_salt for scheme in schemes}) == MANY
+
+
+def test_outputs_are_read_back_as_they_were_recorded(repository, scheme_ids, ledger):
+    five, three, created = (output(scheme_ids[0], amount) for amount in (5, 3, 5))
+
+    mint = repository.record_mint(mint_record(five, three))
+    swap = repository.record_swap(swap_record([five], [created]))
+
+    assert repository.read_outputs([five.key, created.key, output(1, 1).key]) == {
+        five.key: RecordedOutput(five, mint, swap),
+        created.key: RecordedOutput(created, swap, None),
+    }
+    assert repository.read_outputs([three.key]) == {three.key: RecordedOutput(three, mint, None)}
+
+
+def test_the_guards_of_the_items_that_are_asked_for_are_read(repository, scheme_ids, ledger):
+    record = mint_record(*(output(each, 5) for each in scheme_ids[:2]))
+    repository.record_mint(record)
+    repository.record_mint(mint_record(output(scheme_ids[2], 5, OTHER_ID)))
+
+    guard = ItemGuard(record.salt, frozenset(scheme_ids[:2]))
+    assert repository.read_guards([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
+    assert repository.recall_guards([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
+
+
+def test_the_operation_of_a_key_is_read_whole(repository, scheme_ids, ledger):
+    five, three, created = (output(scheme_ids[0], amount) for amount in (5, 3, 8))
+    repository.record_mint(mint_record(output(scheme_ids[0], 1, OTHER_ID)))
+
+    mint = repository.record_mint(mint_record(five, three, key_hashes=(MINT_KEY,)))
+    swap = repository.record_swap(swap_record([five, three], [created], key_hashes=(SWAP_KEY,)))
+
+    found = [repository.read_operation([each, b"?" * 32]) for each in (MINT_KEY, SWAP_KEY)]
+    assert found == [
+        Operation(mint, OperationKind.MINT, 0, 2, ITEM_ID),
+        Operation(swap, OperationKind.SWAP, 2, 1, None),
+    ]
+    assert repository.read_operation([b"?" * 32]) is None
+
+
+@pytest.mark.parametrize(
+    ("length", "reads_count"), [(METADATA_KEPT_LENGTH_MAX, 1), (METADATA_KEPT_LENGTH_MAX + 1, 2)]
+)
+def test_an_item_is_read_back_whole_and_remembered_unless_its_metadata_is_long(
+    repository, scheme_ids, ledger, length, reads_count
+):
+    record = mint_record(output(scheme_ids[0], 5))
+    item = replace(record.item, metadata="x" * length)
+    repository.record_mint(replace(record, item=item))
+
+    with logged_statements() as log:
+        read = [repository.read_item(ITEM_ID) for _ in range(2)]
+
+    assert read == [item, item]
+    assert log.names == ["SELECT items"] * reads_count
+
+
+def test_the_use_of_a_scheme_is_that_of_its_outputs(repository, scheme_ids, ledger):
+    first, second, third = scheme_ids[:3]
+    five = output(first, 5)
+    added = frozenset({(ITEM_ID, second)})
+
+    repository.record_mint(mint_record(five))
+    repository.record_swap(swap_record([five], [output(second, 5)], schemes_added=added))
+
+    uses = [repository.read_scheme_use(each) for each in (first, second, third)]
+    assert uses == [SchemeUse.SPENT, SchemeUse.UNSPENT, SchemeUse.NOTHING]
+
+
+def test_an_operation_has_the_time_at_which_it_was_recorded(repository, scheme_ids, ledger):
+    earliest_ms = time.time_ns() // 1_000_000
+    repository.record_mint(mint_record(output(scheme_ids[0], 5)))
+    latest_ms = time.time_ns() // 1_000_000
+
+    [(*_, created_at_ms)] = ledger.rows()["operations"]
+    assert earliest_ms <= created_at_ms <= latest_ms
+
+
+def test_the_newest_operation_is_the_last_one_even_if_the_clock_went_back(
+    repository, scheme_ids, ledger
+):
+    repository.record_mint(mint_record(output(scheme_ids[0], 5)))
+    last = repository.record_mint(mint_record(output(scheme_ids[0], 5, OTHER_ID)))
+    an_hour_ago_ms = (time.time_ns() // 1_000_000) - 3_600_000
+    with ledger.engine.execution_options(**{WRITES: True}).begin() as connection:
+        set_back = operations.update().values(created_at_ms=an_hour_ago_ms)
+        connection.execute(set_back.where(operations.c.id == last))
+
+    assert read_newest(ledger.engine) == Mark(last, an_hour_ago_ms)
+
+
+def test_rows_are_written_in_the_order_of_their_keys_whatever_that_of_the_request(
+    repository, scheme_ids, monkeypatch
+):
+    """So that those who wait for each other's rows wait in a line and not in a circle."""
+    minted, created = (
+        sorted((output(each, 5) for each in scheme_ids), key=lambda each: each.key, reverse=True)
+        for _ in range(2)
+    )
+    rows = []
+
+    execute_all = Prepared.execute_all
+
+    def note(prepared, connection, values):
+        rows.extend(values)
+        return execute_all(prepared, connection, values)
+
+    monkeypatch.setattr(Prepared, "execute_all", note)
+    repository.record_mint(mint_record(*minted))
+    repository.record_swap(swap_record(minted, created, schemes_count=MANY))
+
+    assert [row["scheme_id"] for row in rows if len(row) == 2] == sorted(scheme_ids)
+    assert [row["digest"] for row in rows if "digest" in row] == digests(minted) + digests(created)
+    assert [row["at_digest"] for row in rows if "at_digest" in row] == digests(minted)
+
+
+def digests(outputs):
+    return [each.key.digest for each in sorted(outputs, key=lambda each: each.key)]
+
+
+def test_a_connection_that_was_lost_is_replaced_and_told(emptied_postgres_url):
+    reasons = []
+    engine = make_engine(parse_database_url(emptied_postgres_url))
+    with closing(Repository(engine, on_retry=reasons.append)) as repository:
+        repository.read_schemes()
+        with engine.connect() as connection:
+            backend = connection.connection.driver_connection.info.backend_pid
+        with psycopg.connect(emptied_postgres_url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
+
+        assert repository.read_item(ITEM_ID) is None
+
+    assert reasons == ["disconnect"]

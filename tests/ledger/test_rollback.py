@@ -1,0 +1,261 @@
+"""An older copy of the ledger, in which spent secrets are live again, is not served by accident."""
+
+import shutil
+from itertools import pairwise
+
+import pytest
+
+from deeds.domain.errors import StartError
+from deeds.domain.records import Argon2Cost
+from deeds.settings import Settings
+from storage.mark_file import Mark, MarkFile
+from tests.support.commanding import invoke
+from tests.support.copying import copy_ledger, ledger_url  # noqa: F401  (fixtures)
+from tests.support.hooks import hooked
+from tests.support.requests import check, mint, swap
+from tests.support.statement_log import logged_statements
+
+ADVICE = "; put the right one there, or run: flask --app app deeds accept-rollback"
+
+
+@pytest.fixture
+def mark_path(tmp_path):
+    return tmp_path / "somewhere else" / "mark"
+
+
+@pytest.fixture
+def serve(open_app, mark_path):
+    """A function that opens the service on a database and returns a client of it."""
+    mark_path.parent.mkdir()
+
+    def open_one(url):
+        settings = Settings(url, Argon2Cost(8, 1, 1), mark_file=str(mark_path))
+        return open_app(settings).test_client()
+
+    return open_one
+
+
+def stop(client):
+    client.application.extensions["deeds"].close()
+
+
+def refused(serve, url):
+    with pytest.raises(StartError) as stopped:
+        serve(url)
+    line = str(stopped.value)
+    assert line.endswith(ADVICE), line
+    return line.removeprefix("deeds cannot start: ").removesuffix(ADVICE)
+
+
+@pytest.fixture
+def rolled_back(serve, ledger_url, copy_ledger):  # noqa: F811
+    """The URL of a copy made before the last two of three operations, its item, and the URL of the
+    newest ledger."""
+    client = serve(ledger_url)
+    item = mint(client, "+5.a")
+    stop(client)
+    older = copy_ledger(ledger_url)
+    client = serve(ledger_url)
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+    swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
+    stop(client)
+    return older, item, ledger_url
+
+
+def run_accept(url, mark_path, *arguments, said=""):
+    settings = Settings(url, mark_file=str(mark_path))
+    return invoke(settings, "accept-rollback", *arguments, said=said)
+
+
+def test_an_older_copy_is_not_served(rolled_back, serve):
+    older, _, _ = rolled_back
+
+    assert refused(serve, older) == (
+        "the ledger ends at operation 1, but operation 3 was made: this is an older copy, up to 2 "
+        "operations are lost and secrets spent in them are live again"
+    )
+
+
+def test_the_newest_ledger_is_served_again_after_an_older_one_was_refused(rolled_back, serve):
+    older, item, newest = rolled_back
+    refused(serve, older)
+
+    assert check(serve(newest), f"+5.{item}.a", f"+5.{item}.c") == ["spent", "unspent"]
+
+
+def test_an_empty_ledger_in_place_of_a_used_one_is_not_served(
+    rolled_back, serve, request, sqlite_template, tmp_path
+):
+    if rolled_back[2].startswith("sqlite"):
+        empty = f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'fresh.sqlite3')}"
+    else:
+        empty = request.getfixturevalue("fresh_postgres_url")()
+
+    assert refused(serve, empty) == (
+        "the ledger is empty, but operation 3 was made: this is a new ledger, in which nobody owns "
+        "anything, and the one that was used is elsewhere"
+    )
+
+
+def test_an_older_copy_that_went_on_elsewhere_is_not_served(rolled_back, serve, mark_path):
+    older, item, _ = rolled_back
+    kept = mark_path.read_bytes()
+    mark_path.unlink()
+    client = serve(older)
+    secrets = ["a", "x", "y", "z", "last"]
+    for before, after in pairwise(secrets):
+        swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"])
+    stop(client)
+    mark_path.write_bytes(kept)
+
+    assert refused(serve, older).startswith(
+        "operation 3 of the ledger is not the one that was made: this is another ledger, or "
+    )
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+def test_a_restore_does_not_raise_the_mark_over_what_is_lost(
+    rolled_back,
+    serve,
+    mark_path,
+    copy_ledger,  # noqa: F811
+):
+    older, item, _ = rolled_back
+    kept = mark_path.read_bytes()
+    mark_path.unlink()
+    client = serve(older)
+    for before, after in pairwise("axyz"):
+        swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"])
+    stop(client)
+    mark_path.write_bytes(kept)
+    copy = copy_ledger(older)
+
+    settings = Settings(older, mark_file=str(mark_path))
+    ran = invoke(settings, "restore", copy.removeprefix("sqlite:///"))
+
+    assert (ran.exit_code, mark_path.read_bytes()) == (0, kept)
+    refused(serve, older)
+
+
+@pytest.mark.parametrize("content", [b"", b"deeds-mark-1 1 1 no", b"\0" * 8192])
+def test_a_damaged_mark_stops_the_start(rolled_back, serve, mark_path, content):
+    mark_path.write_bytes(content)
+
+    assert refused(serve, rolled_back[2]) == (
+        "the mark file is damaged, so nobody can tell whether this ledger is an old copy"
+    )
+
+
+def test_a_ledger_without_a_mark_gets_one_and_that_is_told_once(
+    rolled_back, serve, mark_path, caplog
+):
+    newest = rolled_back[2]
+    mark_path.unlink()
+
+    for _ in range(2):
+        stop(serve(newest))
+
+    assert [each.getMessage()[:22] for each in caplog.records] == ["there was no mark at /"]
+    assert MarkFile(mark_path).read().operation_id == 3
+
+
+def test_a_start_looks_at_the_newest_operation_once(rolled_back, serve):
+    with logged_statements() as log:
+        serve(rolled_back[2])
+
+    assert log.names.count("SELECT operations") == 1
+
+
+def test_a_mark_that_fell_behind_is_raised_by_the_start(rolled_back, serve, mark_path):
+    """After a `kill -9`, or a power failure that took the file's last seconds."""
+    older, _, newest = rolled_back
+    kept = MarkFile(mark_path).read()
+    mark_path.unlink()
+    stop(serve(older))
+    assert MarkFile(mark_path).read() < kept
+
+    stop(serve(newest))
+
+    assert MarkFile(mark_path).read() == kept
+
+
+def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(
+    rolled_back, serve, mark_path
+):
+    lost = Mark(99, 1)
+
+    def raise_it(_connection, _cursor, statement, *_):
+        if "ORDER BY operations.id DESC" in statement:
+            MarkFile(mark_path).raise_to(lost)
+
+    with hooked("before_cursor_execute", raise_it):
+        assert "but operation 99 was made" in refused(serve, rolled_back[2])
+
+    assert MarkFile(mark_path).read() == lost
+
+
+def test_a_mark_that_cannot_be_kept_stops_the_start(open_app, ledger_url, tmp_path):  # noqa: F811
+    path = tmp_path / "missing" / "mark"
+
+    with pytest.raises(StartError) as stopped:
+        open_app(Settings(ledger_url, mark_file=str(path)))
+
+    assert str(stopped.value) == (
+        f"deeds cannot start: cannot use the mark file {path}: No such file or directory"
+    )
+
+
+def test_a_refused_request_raises_no_mark(rolled_back, serve, mark_path):
+    _, item, newest = rolled_back
+    client = serve(newest)
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.d"])
+    stop(client)
+
+    assert MarkFile(mark_path).read().operation_id == 3
+
+
+def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back, serve, mark_path):
+    older, item, _ = rolled_back
+
+    ran = run_accept(older, mark_path, said="accept\n")
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert "up to 2 operations are lost and secrets spent in them are live again" in ran.stdout
+    assert ran.stdout.endswith("accepted: the ledger goes on after operation 1\n")
+    client = serve(older)
+    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.d"]).status_code == 200
+    stop(client)
+    assert MarkFile(mark_path).read().operation_id > 1
+
+
+@pytest.mark.parametrize("said", ["", "\n", "yes\n", "ACCEPT\n"])
+def test_anything_but_the_word_accepts_nothing(rolled_back, serve, mark_path, said):
+    older, _, _ = rolled_back
+    before = mark_path.read_bytes()
+
+    ran = run_accept(older, mark_path, said=said)
+
+    assert ran.exit_code == 1
+    assert mark_path.read_bytes() == before
+    refused(serve, older)
+
+
+def test_a_damaged_mark_can_be_accepted_without_asking(rolled_back, serve, mark_path):
+    mark_path.write_bytes(b"")
+
+    ran = run_accept(rolled_back[2], mark_path, "--yes")
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    serve(rolled_back[2])
+
+
+def test_there_is_nothing_to_accept_on_the_newest_ledger(rolled_back, mark_path):
+    before = mark_path.read_bytes()
+
+    ran = run_accept(rolled_back[2], mark_path, "--yes")
+
+    assert (ran.exit_code, ran.stdout) == (
+        0,
+        "the ledger is not behind its mark: there is nothing to accept\n",
+    )
+    assert mark_path.read_bytes() == before

@@ -1,0 +1,318 @@
+"""What a request costs: evaluations of Argon2, statements and commits. Counted, never timed."""
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+from deeds.domain.records import Argon2Cost
+from deeds.domain.strong_secret import make_strong_secret
+from storage.engine import WRITES
+from tests.support.requests import check, mint, post, refusal, swap
+from tests.support.statement_log import logged_statements
+
+ORDINARY, STRONG = "m=16,t=1,p=1", "m=8,t=1,p=1"
+KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+OTHER_KEY = "4a13b9c5-2a0e-4c1b-9b0e-3f0c7e5f9a61"
+NOWHERE = "deed_00000000000000000000000000"
+OUTPUTS_COUNT = 100_000
+
+SWAP = ["SELECT items", "INSERT operations", "INSERT outputs", "UPDATE outputs"]
+MINT = ["INSERT operations", "INSERT items", "INSERT item_schemes", "INSERT outputs"]
+
+# Outputs of one unit each, beside the one that the item was minted with.
+ADD_OUTPUTS = """
+    WITH RECURSIVE counted(number) AS (
+        SELECT 1 UNION ALL SELECT number + 1 FROM counted WHERE number < :count
+    )
+    INSERT INTO outputs (item_id, digest, scheme_id, amount, created_by)
+    SELECT item_id, {random_digest}, scheme_id, 1, created_by FROM outputs, counted
+    WHERE item_id = :item_id
+"""
+# So that the books balance again; the mint of the item is the only operation.
+COUNT_OUTPUTS = [
+    "UPDATE items SET total = 1 + :count WHERE id = :item_id",
+    "UPDATE operations SET outputs_count = 1 + :count",
+]
+RANDOM_DIGESTS = {
+    "sqlite": "randomblob(32)",
+    "postgresql": "sha256(CAST(CAST(random() AS text) || number AS bytea))",
+}
+
+
+@pytest.fixture
+def settings(settings):
+    """The costs of the two classes differ, so that a count tells them apart."""
+    return replace(settings, ordinary_cost=Argon2Cost(16, 1, 1))
+
+
+@pytest.fixture
+def full_item(client, ledger):
+    """An item of 100,001 live outputs, of which the secret of one is known: `+1.a`."""
+    item_id = mint(client, "+1.a")
+    digest = RANDOM_DIGESTS[ledger.engine.dialect.name]
+    values = {"item_id": item_id, "count": OUTPUTS_COUNT}
+    with ledger.engine.execution_options(**{WRITES: True}).begin() as connection:
+        connection.execute(text(ADD_OUTPUTS.format(random_digest=digest)), values)
+        for statement in COUNT_OUTPUTS:
+            connection.execute(text(statement), values)
+        if ledger.engine.dialect.name == "postgresql":
+            # Else its plans depend on whether autovacuum came by before, while or after.
+            connection.execute(text("ANALYZE"))
+    return item_id
+
+
+def test_among_100000_outputs_each_secret_costs_one_evaluation(client, full_item, hash_costs):
+    other = mint(client, "+7.a")
+    inputs = [f"+1.{full_item}.a", f"+7.{other}.a"]
+    outputs = [f"+1.{full_item}.b", f"+4.{other}.b", f"+3.{other}.c"]
+
+    costs = [
+        hashes_of(hash_costs, lambda: swap(client, inputs, outputs)),
+        hashes_of(hash_costs, lambda: swap(client, inputs, outputs)),
+        hashes_of(hash_costs, lambda: check(client, *inputs, *outputs, f"+1.{full_item}.guess")),
+    ]
+
+    assert costs == [[ORDINARY] * 5, [ORDINARY] * 5, [ORDINARY] * 6]
+    assert check(client, *inputs, *outputs) == ["spent"] * 2 + ["unspent"] * 3
+
+
+def test_no_statement_reads_its_way_through_100000_outputs(client, ledger, full_item):
+    with logged_statements() as log:
+        swap(client, [f"+1.{full_item}.a"], [f"+1.{full_item}.b"], "key")
+        swap(client, [f"+1.{full_item}.a"], [f"+1.{full_item}.c"])
+        check(client, *(f"+1.{full_item}.{number}" for number in range(8)))
+
+    assert {each.name for each in log.sent} >= {"SELECT outputs", "UPDATE outputs"}
+    with ledger.engine.connect() as connection:
+        plans = [plan_of(connection, each) for each in log.sent if each.name.endswith(" outputs")]
+    assert [line for plan in plans for line in excesses(plan)] == []
+
+
+def plan_of(connection, statement):
+    """Return how the database would execute the statement for its first row, line by line."""
+    first = statement.parameters
+    first = first[0] if isinstance(first, list) else first
+    explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[connection.dialect.name]
+    return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement.text}", first)]
+
+
+def excesses(plan):
+    """Return the lines of a plan that read outputs in another way than by item and digest."""
+    found, scan = [], ""
+    for line in plan:
+        scan = line if " on " in line else scan
+        if "item_schemes" in scan:
+            continue
+        if line.startswith(("SEARCH outputs", "SCAN")):
+            by_key = line == "SEARCH outputs USING PRIMARY KEY (item_id=? AND digest=?)"
+        else:
+            by_key = "Seq Scan" not in line and ("Index Cond" not in line or "digest" in line)
+        if not by_key:
+            found.append(line)
+    return found
+
+
+def hashes_of(hash_costs, request):
+    """Return the cost of each evaluation that the request makes."""
+    hash_costs.clear()
+    request()
+    return list(hash_costs)
+
+
+@pytest.mark.parametrize("count", [1, 3, 256])
+def test_a_mint_and_a_swap_send_the_same_statements_whatever_their_size(client, count):
+    with logged_statements() as minting:
+        item_id = mint(client, *(f"+1.{number}" for number in range(count)))
+    with logged_statements() as swapping:
+        swap(
+            client,
+            [f"+1.{item_id}.{number}" for number in range(count)],
+            [f"+1.{item_id}.new {number}" for number in range(count)],
+        )
+
+    assert (minting.names, minting.commits_count) == (MINT, 1)
+    assert (swapping.names, swapping.commits_count) == (SWAP, 1)
+
+
+def test_a_random_key_costs_one_statement_more(client):
+    with logged_statements() as minting:
+        item_id = mint(client, "+1.a", key=KEY)
+    with logged_statements() as swapping:
+        swap(client, [f"+1.{item_id}.a"], [f"+1.{item_id}.b"], OTHER_KEY)
+
+    assert (minting.names, minting.commits_count) == (["SELECT operations", *MINT], 1)
+    assert (swapping.names, swapping.commits_count) == (["SELECT operations", *SWAP], 1)
+
+
+def test_a_replay_is_known_before_anything_is_written(client):
+    item_id = mint(client, "+5.a", key=KEY)
+    swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"], OTHER_KEY)
+
+    with logged_statements() as log:
+        again = mint(client, "+5.a", key=KEY)
+        swapped = swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"], OTHER_KEY)
+
+    assert (again, swapped.headers["Idempotency-Replayed"]) == (item_id, "true")
+    assert {name.partition(" ")[0] for name in log.names} == {"SELECT"}
+
+
+def test_a_key_of_words_costs_two(client):
+    """Another process may have recorded it under a scheme that this one has not seen yet."""
+    with logged_statements() as minting:
+        mint(client, "+1.a", key="order 17")
+
+    assert minting.names == ["SELECT hash_schemes", "SELECT operations", *MINT]
+    assert minting.commits_count == 1
+
+
+def test_a_check_reads_twice_and_an_item_once_and_neither_writes(client):
+    item_id = mint(client, "+1.a", "+2.b")
+    with logged_statements() as checking:
+        check(client, f"+1.{item_id}.a", f"+2.{item_id}.b", f"+2.{item_id}.guess")
+    with logged_statements() as reading:
+        client.get(f"/v1/item/{item_id}")
+
+    assert (checking.names, checking.commits_count) == (["SELECT items", "SELECT outputs"], 0)
+    assert (reading.names, reading.commits_count) == (["SELECT items"], 0)
+
+
+def test_what_has_not_the_form_of_an_item_id_is_not_looked_for(client):
+    with logged_statements() as log:
+        read = client.get("/v1/item/deed_x")
+        states = check(client, "+1.deed_x.a")
+        swapped = swap(client, ["+1.deed_x.a"], ["+1.deed_x.b"])
+
+    assert (read.status_code, states) == (404, ["unknown"])
+    assert refusal(swapped) == (400, "unknown_item", 0)
+    assert log.names == []
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "code"),
+    [
+        (["+0.{0}.a"], ["+5.{0}.b"], "invalid_request"),
+        (["+5.{0}.a"], ["+5.{0}." + "b" * 33], "invalid_request"),
+        (["+5.{0}.a"] * 257, ["+5.{0}.b"], "invalid_request"),
+        (["+5.{0}.a"], ["+5.{0}.b"] * 257, "invalid_request"),
+        ([], ["+5.{0}.b"], "invalid_request"),
+        (["+5.{0}.a"], ["+4.{0}.b"], "unbalanced"),
+        (["+5.{0}.a", "+5.{0}.a"], ["+10.{0}.b"], "duplicate_input"),
+        (["+5.{0}.a"], ["+5.{0}.a"], "duplicate_secret"),
+        (["+5.{1}.a"], ["+5.{1}.b"], "unknown_item"),
+        (["+5.{0}.a", "+5.{1}.a"], ["+5.{0}.b", "+5.{1}.b"], "unknown_item"),
+    ],
+)
+def test_what_can_be_refused_without_hashing_is(client, hash_costs, inputs, outputs, code):
+    item_id = mint(client, "+5.a")
+    spent = [each.format(item_id, NOWHERE) for each in inputs]
+    created = [each.format(item_id, NOWHERE) for each in outputs]
+    hash_costs.clear()
+
+    answer = swap(client, spent, created)
+
+    assert refusal(answer)[:2] == (400, code)
+    assert hash_costs == []
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        [],
+        ["+1.a", "+0.b"],
+        ["+1.a", "+1.a"],
+        ["+1.a", "+9007199254740991.b"],
+        [f"+1.{number}" for number in range(257)],
+    ],
+    ids=["none", "no amount", "twice", "too much", "too many"],
+)
+def test_a_bad_mint_is_refused_without_hashing(client, hash_costs, outputs):
+    answers = [
+        post(client, "/v1/mint", {"outputs": outputs}),
+        post(client, "/v1/mint", {"outputs": outputs}, "a key that would be hashed"),
+    ]
+
+    assert [answer.status_code for answer in answers] == [400, 400]
+    assert hash_costs == []
+
+
+def test_unknown_items_are_checked_without_hashing(client, hash_costs):
+    assert check(client, f"+1.{NOWHERE}.a", "+1.deed_x.a") == ["unknown", "unknown"]
+    assert hash_costs == []
+
+
+def test_where_all_secrets_are_strong_an_ordinary_guess_costs_nothing(client, hash_costs):
+    strong = make_strong_secret()
+    item_id = mint(client, f"+5.{strong}")
+    guess, new = f"+5.{item_id}.guess", f"+5.{item_id}.new"
+
+    def swap_a_guess():
+        assert refusal(swap(client, [guess], [new])) == (400, "unknown_input", 0)
+
+    assert hashes_of(hash_costs, lambda: check(client, guess)) == []
+    assert hashes_of(hash_costs, swap_a_guess) == []
+
+
+def test_one_impossible_input_spares_the_hashing_of_the_others(client, hash_costs):
+    strong_item, item_id = mint(client, f"+5.{make_strong_secret()}"), mint(client, "+3.a")
+    hash_costs.clear()
+
+    answer = swap(
+        client,
+        [f"+3.{item_id}.a", f"+5.{strong_item}.guess"],
+        [f"+3.{item_id}.b", f"+5.{strong_item}.b"],
+    )
+
+    assert refusal(answer) == (400, "unknown_input", 1)
+    assert hash_costs == []
+
+
+def test_where_all_secrets_are_ordinary_a_strong_guess_costs_nothing(client, hash_costs):
+    item_id = mint(client, "+5.a")
+
+    costs = hashes_of(hash_costs, lambda: check(client, f"+5.{item_id}.{make_strong_secret()}"))
+
+    assert costs == []
+
+
+def test_a_strong_secret_costs_argon2_at_its_least(client, hash_costs):
+    strong = [make_strong_secret() for _ in range(3)]
+    raws: list[str] = []
+
+    def mint_one():
+        item_id = mint(client, f"+5.{strong[0]}")
+        raws.extend(f"+5.{item_id}.{each}" for each in strong)
+
+    costs = [
+        hashes_of(hash_costs, mint_one),
+        hashes_of(hash_costs, lambda: swap(client, raws[:1], raws[1:2])),
+        hashes_of(hash_costs, lambda: check(client, *raws)),
+    ]
+
+    assert costs == [[STRONG], [STRONG] * 2, [STRONG] * 3]
+
+
+def test_one_ordinary_secret_makes_ordinary_guesses_cost_what_they_should(client, hash_costs):
+    strong = make_strong_secret()
+    item_id = mint(client, f"+5.{strong}", "+3.a")
+
+    costs = hashes_of(hash_costs, lambda: check(client, f"+3.{item_id}.guess"))
+
+    assert costs == [ORDINARY]
+
+
+def test_the_operation_before_is_looked_up_by_its_id(client, ledger):
+    mint(client, "+1.a")
+    with logged_statements() as log:
+        mint(client, "+1.a")
+
+    [insert] = [each for each in log.sent if each.name == "INSERT operations"]
+    assert "EXISTS" in insert.text
+    with ledger.engine.connect() as connection:
+        if ledger.engine.dialect.name == "postgresql":
+            # A table of one page is read whole otherwise.
+            connection.execute(text("SET enable_seqscan = off"))
+        plan = "\n".join(plan_of(connection, insert))
+    assert "SEARCH operations USING INTEGER PRIMARY KEY" in plan or "pk_operations" in plan
+    assert "SCAN operations" not in plan
+    assert "Seq Scan" not in plan

@@ -1,0 +1,242 @@
+"""The ledger of every released schema is upgraded whole, and served, on both databases."""
+
+import json
+import re
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import MetaData, inspect, select
+
+from deeds.settings import Settings
+from storage.engine import make_engine, parse_database_url
+from storage.schema import HEAD_REVISION
+from storage.tables import metadata
+from tests.support.ledger_view import LedgerView
+from tests.support.migrating import revisions, upgrade_to, words
+from tests.support.released_ledgers import (
+    DATABASES,
+    EPOCHS,
+    file_of,
+    load,
+    read_requests,
+    released_revisions,
+)
+from tests.support.requests import check, post, swap
+from tests.support.serving import running_service
+from tests.support.starting import run_migrate
+
+RAW = re.compile(r"\+(\d+)\.(deed_[0-9a-z]{26})\.(.*)")
+
+
+@pytest.fixture(params=released_revisions())
+def revision(request):
+    return request.param
+
+
+@pytest.fixture(params=DATABASES)
+def empty_url(request, tmp_path):
+    """The URL of a database that holds nothing."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'deeds.sqlite3'}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def database(empty_url):
+    return "sqlite" if empty_url.startswith("sqlite") else "postgresql"
+
+
+@pytest.fixture
+def old_url(revision, empty_url):
+    """The URL of a database with the ledger of that revision."""
+    load(revision, empty_url)
+    return empty_url
+
+
+@pytest.fixture
+def asked(revision, database):
+    return read_requests(revision, database)
+
+
+@pytest.fixture
+def open_engine():
+    """A function that opens an engine, which is closed after the test."""
+    engines = []
+
+    def open_one(url):
+        engines.append(make_engine(parse_database_url(url)))
+        return engines[-1]
+
+    yield open_one
+    for engine in engines:
+        engine.dispose()
+
+
+def rows(engine, columns):
+    """Return the rows of all tables, as far as the columns go that are asked for."""
+    tables = MetaData()
+    tables.reflect(engine)
+    with engine.connect() as connection:
+        return {
+            name: sorted(
+                connection.execute(select(*(tables.tables[name].c[each] for each in names))).all(),
+                key=repr,
+            )
+            for name, names in columns.items()
+        }
+
+
+def columns(engine):
+    found = inspect(engine)
+    return {
+        name: [column["name"] for column in found.get_columns(name)]
+        for name in found.get_table_names()
+        if name != "alembic_version"
+    }
+
+
+def live_and_spent(asked):
+    """Return the raw outputs that the requests left unspent, and those that they spent."""
+    spent = {raw for each in asked for raw in each.inputs}
+    created = [raw for each in asked for raw in each.outputs]
+    return [raw for raw in created if raw not in spent], sorted(spent)
+
+
+def test_there_is_a_ledger_of_every_revision_for_each_database():
+    """Where one is missing: `python -m tests.support.make_released_ledger`."""
+    wanted = {
+        file_of(revision, database, kind)
+        for revision in revisions()
+        for database in DATABASES
+        for kind in ("sql", "json")
+    }
+
+    assert [path.name for path in sorted(wanted) if not path.exists()] == []
+
+
+def test_a_released_schema_is_what_its_migrations_make(
+    revision, old_url, open_engine, tmp_path, database, request
+):
+    """A migration that was released is never changed."""
+    if database == "sqlite":
+        migrated_url = f"sqlite:///{tmp_path / 'migrated.sqlite3'}"
+    else:
+        migrated_url = request.getfixturevalue("other_postgres_url")
+    old, migrated = open_engine(old_url), open_engine(migrated_url)
+
+    upgrade_to(migrated, revision)
+
+    assert columns(old) == columns(migrated)
+    assert words(old) == words(migrated)
+
+
+@pytest.fixture
+def other_postgres_url(postgres):
+    """The URL of one more empty PostgreSQL database."""
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)
+
+
+def test_every_released_ledger_holds_all_that_an_upgrade_could_lose(revision, old_url, open_engine):
+    engine = open_engine(old_url)
+    found = LedgerView(engine).rows()
+
+    kinds = {(row[1], row[2] is None) for row in found["operations"]}
+    states = {row[-1] is None for row in found["outputs"]}
+    classes = {(row[1], row[5]) for row in found["hash_schemes"]}
+    texts = {row[2] is None for row in found["items"]}
+
+    assert kinds == {(kind, keyless) for kind in ("mint", "swap") for keyless in (True, False)}
+    assert states == texts == {True, False}
+    assert len(classes) == 6
+    assert max(row[1] for row in found["items"]) == 2**53 - 1
+
+
+def test_migrate_keeps_every_row_of_a_released_ledger(revision, old_url, open_engine):
+    engine = open_engine(old_url)
+    had = columns(engine)
+    before = rows(engine, had)
+
+    ran = run_migrate(DATABASE_URL=old_url)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"revision {HEAD_REVISION}" in ran.stdout or f"to {HEAD_REVISION}" in ran.stdout
+    assert rows(engine, had) == before
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_an_upgraded_ledger_answers_everything_as_it_did_before(old_url, asked, open_app):
+    run_migrate(DATABASE_URL=old_url)
+    client = open_app(Settings(old_url, **EPOCHS[-1])).test_client()
+    live, spent = live_and_spent(asked)
+    keyed = [each for each in asked if each.key is not None]
+    mints = [each for each in asked if each.path == "/v1/mint"]
+
+    states = check(client, *live, *spent)
+    replays = [post(client, each.path, each.body, each.key) for each in keyed]
+    items = [client.get(f"/v1/item/{each.answer['itemId']}").get_json() for each in mints]
+
+    assert states == ["unspent"] * len(live) + ["spent"] * len(spent)
+    assert [answer.get_json() for answer in replays] == [each.answer for each in keyed]
+    assert {answer.headers["Idempotency-Replayed"] for answer in replays} == {"true"}
+    assert [(item["id"], item["total"]) for item in items] == [
+        (each.answer["itemId"], sum(output["amount"] for output in each.answer["outputs"]))
+        for each in mints
+    ]
+    assert [item["metadata"] and json.loads(item["metadata"]) for item in items] == [
+        each.body["metadata"] for each in mints
+    ]
+
+
+def test_every_live_secret_of_a_released_ledger_buys_its_units_once(old_url, asked, open_app):
+    run_migrate(DATABASE_URL=old_url)
+    client = open_app(Settings(old_url, **EPOCHS[-1])).test_client()
+    live, spent = live_and_spent(asked)
+    new = [RAW.sub(rf"+\1.\2.claimed {number}", raw) for number, raw in enumerate(live)]
+
+    claimed = [
+        swap(client, [old], [fresh]).status_code for old, fresh in zip(live, new, strict=True)
+    ]
+    again = [swap(client, [old], [f"{old[:-1]}!"]).status_code for old in [*live, *spent]]
+
+    assert claimed == [200] * len(live)
+    assert again == [400] * len(live + spent)
+    assert check(client, *live, *new) == ["spent"] * len(live) + ["unspent"] * len(new)
+
+
+def test_the_books_of_an_upgraded_ledger_balance_after_new_operations(
+    old_url, asked, open_app, open_engine
+):
+    run_migrate(DATABASE_URL=old_url)
+    client = open_app(Settings(old_url, **EPOCHS[-1])).test_client()
+    live, _ = live_and_spent(asked)
+    new = [RAW.sub(rf"+\1.\2.claimed {number}", raw) for number, raw in enumerate(live)]
+    view = LedgerView(open_engine(old_url))
+    view.assert_sound()
+
+    answer = swap(client, live, new)
+
+    assert answer.status_code == 200
+    view.assert_sound()
+    assert len(view.operations()) == len(asked) + 1
+
+
+@pytest.mark.parametrize("database", ["sqlite"])
+def test_a_start_of_the_real_service_upgrades_an_sqlite_ledger_by_itself(
+    revision, database, tmp_path
+):
+    url = f"sqlite:///{tmp_path / 'deeds.sqlite3'}"
+    load(revision, url)
+    settings = EPOCHS[-1]
+    environment = {
+        "DEEDS_ARGON2": str(settings["ordinary_cost"]),
+        "DEEDS_PEPPER": settings["pepper"].decode(),
+        "DEEDS_PEPPERS_OLD": settings["peppers_old"][0].decode(),
+    }
+    [first, *_] = read_requests(revision, database)
+
+    with running_service(tmp_path, DATABASE_URL=url, **environment) as service:
+        assert service.get_status(f"/v1/item/{first.answer['itemId']}") == 200

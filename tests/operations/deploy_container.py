@@ -1,0 +1,234 @@
+"""What the Dockerfile and compose.yaml say, done without containers: `make operations`.
+
+There is no container engine where this is developed: nothing here builds an image. The files are
+put where the Dockerfile copies them, its packages are installed from the network, and its commands
+run with its environment, by a user who may write the volume alone.
+"""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from storage.engine import parse_database_url
+from tests.support.proxies import free_port, is_open
+from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
+from tests.support.sources import read_text, read_variables
+from tests.support.waiting import wait_until
+
+WORKDIR = "/srv/deeds"
+VOLUME = "/var/lib/deeds"
+PEPPER = "p" * 64
+
+
+def read_instructions():
+    """Return the instructions of the Dockerfile: what each is, and the rest of it."""
+    text = re.sub(r"^#.*\n", "", read_text("Dockerfile"), flags=re.MULTILINE)
+    lines = text.replace("\\\n", " ").splitlines()
+    return [(word, rest.strip()) for word, _, rest in (x.partition(" ") for x in lines) if word]
+
+
+INSTRUCTIONS = read_instructions()
+
+
+def only(word):
+    [rest] = [rest for each, rest in INSTRUCTIONS if each == word]
+    return rest
+
+
+class Image:
+    """What the Dockerfile would make of an empty machine, in a directory."""
+
+    def __init__(self, directory):
+        self.code = directory / "code"
+        self.volume = directory / "volume"
+        self._log = directory / "log"
+        path = f"{directory / 'venv' / 'bin'}:{os.environ['PATH']}"
+        self.environment = {"PATH": path, "GUNICORN_CMD_ARGS": ""}
+        self.code.mkdir()
+        self.volume.mkdir(mode=0o700)
+        self.run(sys.executable, "-m", "venv", directory / "venv", cwd=directory)
+        for word, rest in INSTRUCTIONS:
+            if word == "COPY":
+                self._copy(*shlex.split(rest))
+            elif word == "RUN" and not rest.startswith("useradd"):
+                self.run(*shlex.split(rest))
+            elif word == "ENV":
+                pairs = (each.split("=", 1) for each in shlex.split(rest))
+                self.environment |= {name: self.place(value) for name, value in pairs}
+        for path in [self.code, *self.code.rglob("*")]:
+            path.chmod(path.stat().st_mode & ~0o222)
+
+    def _copy(self, *names):
+        *sources, target = names
+        for source in sources:
+            if (REPOSITORY / source).is_dir():
+                caches = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(REPOSITORY / source, self.code / target, ignore=caches)
+            else:
+                shutil.copy(REPOSITORY / source, self.code / target)
+
+    def place(self, text):
+        """Return the text with the paths of the image where they are here."""
+        return text.replace(WORKDIR, str(self.code)).replace(VOLUME, str(self.volume))
+
+    def _as_user(self, command):
+        # root without this capability may write no more than the modes of files say.
+        limited = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
+        return [*limited, *command]
+
+    def run(self, *command, cwd=None, **settings):
+        """Run a command of the image; fail where it does."""
+        ran = self._run(command, cwd or self.code, settings)
+        assert ran.returncode == 0, ran.stderr
+
+    def _run(self, command, cwd, settings):
+        return subprocess.run(
+            self._as_user(command),
+            cwd=cwd,
+            env=clean_environment(self.environment | settings),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def is_healthy(self, port):
+        """Return whether the health check of the image is content."""
+        _, _, command = only("HEALTHCHECK").partition(" CMD ")
+        return self._run(json.loads(command), self.code, {"PORT": str(port)}).returncode == 0
+
+    @contextmanager
+    def running(self, **settings):
+        """Run the image's command until the block ends, as soon as it is healthy."""
+        port = free_port()
+        assert not self.is_healthy(port)
+        command = self._as_user(json.loads(only("CMD")))
+        environment = self.environment | {"PORT": str(port)} | settings
+        with start_command(command, self._log, environment, cwd=self.code) as process:
+            wait_until(lambda: process.poll() is not None or is_open(port))
+            wait_until(lambda: process.poll() is not None or self.is_healthy(port))
+            assert process.poll() is None, self._log.read_text()
+            yield Service(port, process, self._log)
+            os.kill(process.pid, signal.SIGTERM)
+            assert process.wait(timeout=30) == 0
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    return Image(tmp_path_factory.mktemp("image"))
+
+
+def test_the_base_is_pinned_by_its_tag_and_the_user_is_not_root():
+    assert re.fullmatch(r"python:3\.\d+-slim-\w+", only("FROM"))
+    assert only("WORKDIR") == WORKDIR
+    assert only("VOLUME") == VOLUME
+    [added] = [rest for word, rest in INSTRUCTIONS if word == "RUN" and "useradd" in rest]
+    assert only("USER") == "deeds"
+    assert added.startswith("useradd --system --uid 10001 --no-create-home deeds ")
+    assert INSTRUCTIONS.index(("USER", "deeds")) < INSTRUCTIONS.index(("CMD", only("CMD")))
+
+
+def test_its_packages_are_held_to_their_hashes():
+    [installed] = [rest for word, rest in INSTRUCTIONS if word == "RUN" and "pip" in rest]
+    assert "--require-hashes --requirement requirements.txt" in installed
+
+
+def test_all_that_it_copies_is_what_the_service_consists_of(image):
+    copied = {path.name for path in image.code.iterdir()}
+
+    assert copied == {
+        "app.py",
+        "gunicorn.conf.py",
+        "requirements.txt",
+        "deeds",
+        "schemas",
+        "storage",
+    }
+
+
+def mint(service):
+    body = b'{"outputs": ["+5.first"]}'
+    return json.loads(post(service, "/v1/mint", body).partition(b"\r\n\r\n")[2])["itemId"]
+
+
+def post(service, path, body):
+    head = f"POST {path} HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"
+    end = f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return service.send_bytes((head + end).encode() + body)
+
+
+def test_the_command_serves_and_keeps_its_ledger_and_mark_in_the_volume(image):
+    with image.running() as service:
+        item = mint(service)
+    with image.running() as service:
+        body = {"inputs": [f"+5.{item}.first"], "outputs": [f"+5.{item}.second"]}
+        swapped = post(service, "/v1/swap", json.dumps(body).encode())
+
+    assert swapped.startswith(b"HTTP/1.1 200 ")
+    assert {path.name for path in image.volume.iterdir()} >= {"deeds.sqlite3", "deeds.sqlite3-mark"}
+
+
+@pytest.fixture
+def compose():
+    """compose.yaml, with what a .env would hold."""
+    text = read_text("deploy/compose.yaml")
+    settings = {"POSTGRES_PASSWORD": "f" * 64, "DEEDS_PEPPER": PEPPER, "SITE": "deeds.example.org"}
+    asked = set(re.findall(r"\$\{(\w+):\?\}", text))
+    assert asked == set(settings)
+    text = re.sub(r"\$\{(\w+):\?\}", lambda found: settings[found[1]], text)
+    assert "$" not in text
+    return yaml.safe_load(text)
+
+
+def test_compose_sets_nothing_that_the_service_does_not_read(compose):
+    environment = compose["services"]["app"]["environment"]
+
+    assert set(environment) - read_variables() == set()
+    url = parse_database_url(environment["DATABASE_URL"])
+    database = compose["services"][url.host]["environment"]
+    assert {"USER": url.username, "PASSWORD": url.password, "DB": url.database} == {
+        name.removeprefix("POSTGRES_"): value for name, value in database.items()
+    }
+    assert environment["DEEDS_MARK_FILE"].startswith(f"{VOLUME}/")
+
+
+def test_compose_names_only_what_it_has(compose):
+    services = compose["services"].values()
+    mounted = {volume.partition(":")[0] for each in services for volume in each.get("volumes", ())}
+    pinned = {each["image"] for each in services} - {"deeds"}
+
+    assert {name for each in services for name in each.get("depends_on", ())} < set(
+        compose["services"]
+    )
+    assert {name for name in mounted if not name.startswith(".")} == set(compose["volumes"])
+    assert all((REPOSITORY / "deploy" / name).exists() for name in mounted if name[0] == ".")
+    assert all(":" in image for image in pinned)
+    assert compose["services"]["app"]["volumes"] == [f"mark:{VOLUME}"]
+    grace_s = int(compose["services"]["app"]["stop_grace_period"].removesuffix("s"))
+    assert f"\ngraceful_timeout = {grace_s - 10}\n" in read_text("gunicorn.conf.py")
+
+
+def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
+    """Its settings but for the address of the database, and both commands, one after the other."""
+    settings = {
+        name: image.place(value)
+        for name, value in compose["services"]["app"]["environment"].items()
+    }
+    settings["DATABASE_URL"] = postgres.create_database()
+
+    image.run(*compose["services"]["migrate"]["command"], **settings)
+    with image.running(**settings) as service:
+        item = mint(service)
+        assert service.get_status(f"/v1/item/{item}") == 200
+
+    assert (image.volume / Path(settings["DEEDS_MARK_FILE"]).name).exists()
+    postgres.drop_database(settings["DATABASE_URL"])

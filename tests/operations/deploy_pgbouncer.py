@@ -1,0 +1,88 @@
+"""The service behind Debian's pgbouncer in transaction mode: `make operations`. Needs pgbouncer."""
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import pytest
+from sqlalchemy import text
+
+from storage.engine import make_engine, parse_database_url
+from tests.faults.load import Load, assert_nothing_lost
+from tests.faults.mortal_service import MortalService
+from tests.support.pgbouncer import behind, running_pgbouncer
+from tests.support.serving import REPOSITORY
+
+# What says what the requests do, and what races may not break.
+CONTRACT = (
+    "contract/test_check.py",
+    "contract/test_item.py",
+    "contract/test_mint.py",
+    "contract/test_swap.py",
+    "contract/test_swap_refusals.py",
+    "ledger/test_double_spend.py",
+    "ledger/test_hash_schemes.py",
+    "ledger/test_idempotency.py",
+    "ledger/test_idempotency_races.py",
+    "ledger/test_peppers.py",
+)
+ANSWERS_COUNT = 1_500
+
+# Fewer than the connections of the services, so that they share them.
+SESSIONS_COUNT = 4
+
+
+@pytest.fixture(scope="module")
+def pooler(postgres):
+    with running_pgbouncer(postgres.admin_url, SESSIONS_COUNT) as running:
+        yield running
+
+
+def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
+    files = [f"tests/{name}" for name in CONTRACT]
+    environment = {"TEST_DATABASE_URL": postgres.admin_url, "TEST_POOLER": pooler.directory}
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-qx", "-k", "postgresql", *files],
+        cwd=REPOSITORY,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == 0, ran.stdout
+    assert pooler.transactions_count() > 1_000
+
+
+def test_sixteen_clients_behind_pgbouncer_meet_no_error(pooler, fresh_postgres_url, tmp_path):
+    """Two services of two processes share a few sessions; a 5xx would be an unanswered request."""
+    url = fresh_postgres_url()
+    with ExitStack() as stack:
+        services = [MortalService(tmp_path, behind(url, pooler.directory)) for _ in range(2)]
+        for service in services:
+            stack.callback(service.close)
+            service.start()
+        load = Load([service.find_port for service in services], seed=1)
+        with load.running():
+            load.wait_for_answers(ANSWERS_COUNT)
+        counts = assert_nothing_lost(load, services[0].find_port, url)
+
+    assert counts["unanswered"] == 0
+    assert counts["acknowledged"] >= ANSWERS_COUNT
+
+
+def test_nothing_is_kept_in_a_session_behind_pgbouncer_unless_the_url_says_so(pooler, postgres_url):
+    pooled = behind(postgres_url, pooler.directory)
+    thresholds, limits = [], []
+
+    for url in (pooled, f"{pooled}&prepare_threshold=7"):
+        engine = make_engine(parse_database_url(url))
+        with engine.connect() as connection:
+            thresholds.append(connection.connection.driver_connection.prepare_threshold)
+            limits.append(connection.execute(text("SHOW statement_timeout")).scalar())
+        engine.dispose()
+
+    assert thresholds == [None, 7]
+    assert limits == ["0", "0"]

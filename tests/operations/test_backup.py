@@ -1,0 +1,315 @@
+"""`deeds backup` and `deeds restore`, with the service running and without."""
+
+import itertools
+import os
+import signal
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deeds.domain.strong_secret import make_strong_secret
+from deeds.settings import Settings
+from storage.audit import audit
+from storage.engine import WRITES, make_engine, parse_database_url
+from storage.mark_file import MarkFile
+from storage.presence import alone
+from tests.support.commanding import invoke
+from tests.support.racing import client_of_port
+from tests.support.requests import mint, swap
+from tests.support.serving import running_service, start_gunicorn
+from tests.support.starting import run_deeds, stopped_start
+from tests.support.waiting import wait_until
+
+CLIENTS_COUNT = 16
+CHEAP = {"DEEDS_ARGON2": "m=8,t=1,p=1", "WEB_CONCURRENCY": "2"}
+POSTGRESQL = (
+    "Error: this copies SQLite files; for PostgreSQL use pg_dump and pg_restore, or point-in-time "
+    "recovery\n"
+)
+
+
+@pytest.fixture
+def database_url(sqlite_url):
+    return sqlite_url
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "deeds.sqlite3"
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """Where a backup goes."""
+    (tmp_path / "backups").mkdir()
+    return tmp_path / "backups" / "copy.sqlite3"
+
+
+def run(command, file, url):
+    return invoke(Settings(url), command, str(file))
+
+
+def run_apart(command, file, url):
+    """Run it in a process of its own: record locks are between processes."""
+    return run_deeds(command, str(file), DATABASE_URL=url)
+
+
+def state(path):
+    """Return how many operations and live units a ledger has, reading it as it lies there."""
+    with closing(sqlite3.connect(path)) as connection:
+        [operations] = connection.execute("SELECT count(*) FROM operations").fetchone()
+        live = "SELECT sum(amount) FROM outputs WHERE spent_by IS NULL"
+        return operations, connection.execute(live).fetchone()[0]
+
+
+def stop(client):
+    client.application.extensions["deeds"].close()
+
+
+class Swapper(threading.Thread):
+    """Swaps a deed of its own back and forth until it is told to stop."""
+
+    def __init__(self, port, stopped):
+        super().__init__()
+        self.port, self.stopped = port, stopped
+        self.statuses = []
+
+    def run(self):
+        with client_of_port(self.port) as send:
+            secret = make_strong_secret()
+            item = send("/v1/mint", {"outputs": [f"+5.{secret}"]})[1]["itemId"]
+            while not self.stopped.is_set():
+                old, secret = secret, make_strong_secret()
+                body = {"inputs": [f"+5.{item}.{old}"], "outputs": [f"+5.{item}.{secret}"]}
+                self.statuses.append(send("/v1/swap", body)[0])
+
+
+def test_a_backup_taken_while_16_clients_swap_is_whole(sqlite_url, copy, tmp_path):
+    stopped = threading.Event()
+    with running_service(tmp_path, DATABASE_URL=sqlite_url, **CHEAP) as service:
+        swappers = [Swapper(service.port, stopped) for _ in range(CLIENTS_COUNT)]
+        for swapper in swappers:
+            swapper.start()
+        wait_until(lambda: all(len(swapper.statuses) >= 3 for swapper in swappers))
+        before = sum(len(swapper.statuses) for swapper in swappers)
+        ran = run_apart("backup", copy, sqlite_url)
+        after = sum(len(swapper.statuses) for swapper in swappers)
+        stopped.set()
+        for swapper in swappers:
+            swapper.join()
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert set(itertools.chain(*(swapper.statuses for swapper in swappers))) == {200}
+    operations, live = state(copy)
+    assert before + CLIENTS_COUNT <= operations <= after + CLIENTS_COUNT * 2
+    assert live == CLIENTS_COUNT * 5
+    assert ran.stdout.endswith(f"{copy} holds the ledger up to operation {operations}.\n")
+    assert audited_clean(copy)
+
+
+def audited_clean(path):
+    engine = make_engine(parse_database_url(f"sqlite:///{path}"))
+    try:
+        return audit(engine, lambda *_: None).is_clean
+    finally:
+        engine.dispose()
+
+
+def test_a_backup_is_one_file_for_its_owner_alone(client, sqlite_url, copy):
+    mint(client, "+5.a")
+
+    run("backup", copy, sqlite_url)
+
+    assert [each.name for each in copy.parent.iterdir()] == [copy.name]
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert state(copy) == (1, 5)
+
+
+def test_a_backup_overwrites_nothing(client, sqlite_url, copy):
+    copy.write_text("precious")
+
+    ran = run("backup", copy, sqlite_url)
+
+    assert (ran.exit_code, ran.stderr) == (1, f"Error: {copy} is there already\n")
+    assert copy.read_text() == "precious"
+    assert [each.name for each in copy.parent.iterdir()] == [copy.name]
+
+
+def test_a_ledger_that_is_broken_gives_no_backup(client, sqlite_url, copy):
+    mint(client, "+5.a")
+    stop(client)
+    break_ledger(sqlite_url)
+
+    ran = run("backup", copy, sqlite_url)
+
+    assert ran.exit_code == 1
+    assert ran.stderr.startswith("Error: the copy is not used: the ledger is broken. Not so, at:\n")
+    assert list(copy.parent.iterdir()) == []
+
+
+def break_ledger(url):
+    engine = make_engine(parse_database_url(url))
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        connection.exec_driver_sql("UPDATE items SET total = 6")
+    engine.dispose()
+
+
+@pytest.mark.parametrize("place", ["nowhere/copy.sqlite3", "backups"])
+def test_a_backup_to_an_odd_place_ends_in_one_line(client, sqlite_url, tmp_path, copy, place):
+    ran = run("backup", tmp_path / place, sqlite_url)
+
+    assert ran.exit_code == 1
+    assert ran.stderr.startswith("Error: ")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_the_newest_backup_is_restored_and_served_without_more_ado(
+    client, sqlite_url, path, copy, open_app, settings
+):
+    item = mint(client, "+5.a")
+    stop(client)
+    run("backup", copy, sqlite_url)
+
+    ran = run("restore", copy, sqlite_url)
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert "will not start" not in ran.stdout
+    client = open_app(settings).test_client()
+    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
+    [replaced] = path.parent.glob("deeds.sqlite3-replaced-*")
+    assert state(replaced) == (1, 5)
+
+
+@pytest.fixture
+def older(client, sqlite_url, copy):
+    """A backup, after which two more operations were made, and its item."""
+    item = mint(client, "+5.a")
+    run("backup", copy, sqlite_url)
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+    swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
+    stop(client)
+    return item
+
+
+def test_an_older_backup_has_to_be_accepted(older, sqlite_url, path, copy, tmp_path):
+    # As after a `kill -9`: the file of the mark has not seen the last second.
+    Path(f"{path}-mark").unlink()
+
+    ran = run("restore", copy, sqlite_url)
+
+    assert ran.exit_code == 0
+    assert "The service will not start: the ledger ends at operation 1, but" in ran.stdout
+    assert "up to 2 operations are lost and secrets spent in them are live again" in ran.stdout
+    with start_gunicorn(tmp_path / "log", {"DATABASE_URL": sqlite_url}) as process:
+        assert process.wait(timeout=30) == 1
+    assert "deeds cannot start: the ledger ends at operation 1" in (tmp_path / "log").read_text()
+    assert invoke(Settings(sqlite_url), "accept-rollback", "--yes").exit_code == 0
+    with running_service(tmp_path, DATABASE_URL=sqlite_url, **CHEAP) as service:
+        assert service.get_status(f"/v1/item/{older}") == 200
+
+
+def test_what_was_replaced_can_be_put_back(older, sqlite_url, path, copy, open_app, settings):
+    run("restore", copy, sqlite_url)
+    [replaced] = path.parent.glob("deeds.sqlite3-replaced-*")
+
+    ran = run("restore", replaced, sqlite_url)
+
+    assert ran.exit_code == 0
+    assert "will not start" not in ran.stdout
+    client = open_app(settings).test_client()
+    assert swap(client, [f"+5.{older}.c"], [f"+5.{older}.d"]).status_code == 200
+
+
+def test_nothing_is_restored_while_the_service_runs(sqlite_url, path, copy, tmp_path):
+    run("backup", copy, sqlite_url)
+    with running_service(tmp_path, DATABASE_URL=sqlite_url, **CHEAP) as service:
+        ran = run_apart("restore", copy, sqlite_url)
+        assert service.get_status("/v1/info") == 200
+
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == "Error: somebody uses the ledger: stop the service first\n"
+    assert list(path.parent.glob("deeds.sqlite3-replaced-*")) == []
+
+
+def test_nothing_is_restored_while_somebody_else_has_the_ledger_open(older, sqlite_url, path, copy):
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("SELECT count(*) FROM items").fetchone()
+        ran = run("restore", copy, sqlite_url)
+
+    assert ran.exit_code == 1
+    assert ran.stderr == "Error: somebody uses the ledger: stop the service first\n"
+    assert state(path) == (3, 5)
+
+
+def test_a_backup_that_was_tampered_with_is_not_restored(older, sqlite_url, path, copy):
+    break_ledger(f"sqlite:///{copy}")
+
+    ran = run("restore", copy, sqlite_url)
+
+    assert ran.exit_code == 1
+    assert ran.stderr.startswith("Error: the copy is not used: the ledger is broken.")
+    assert state(path) == (3, 5)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no database" * 1000])
+def test_what_is_no_backup_is_not_restored(older, sqlite_url, path, tmp_path, content):
+    file = tmp_path / "file"
+    if content is not None:
+        file.write_bytes(content)
+
+    ran = run("restore", file, sqlite_url)
+
+    assert ran.exit_code == 1
+    assert ran.stderr.startswith("Error: ")
+    assert ran.stderr.count("\n") == 1
+    assert state(path) == (3, 5)
+    assert not list(path.parent.glob("deeds.sqlite3.*"))
+
+
+def test_a_damaged_ledger_can_be_replaced(older, sqlite_url, path, copy):
+    path.write_bytes(os.urandom(20_000))
+
+    ran = run("restore", copy, sqlite_url)
+
+    assert ran.exit_code == 0
+    assert "up to 2 operations are lost" in ran.stdout
+    assert state(path) == (1, 5)
+
+
+def test_a_lost_ledger_can_be_replaced(older, sqlite_url, path, copy):
+    path.unlink()
+
+    ran = run("restore", copy, sqlite_url)
+
+    assert ran.exit_code == 0
+    assert "up to 2 operations are lost" in ran.stdout
+    assert "The one that was there" not in ran.stdout
+    assert state(path) == (1, 5)
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_for_postgresql_another_tool_is_named(emptied_postgres_url, copy, command):
+    ran = run(command, copy, emptied_postgres_url)
+
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (1, "", POSTGRESQL)
+
+
+def test_a_polite_stop_leaves_the_mark_at_the_last_operation(sqlite_url, path, tmp_path):
+    with running_service(tmp_path, DATABASE_URL=sqlite_url, **CHEAP) as service:
+        with client_of_port(service.port) as send:
+            for number in range(20):
+                send("/v1/mint", {"outputs": [f"+1.{number}"]})
+        os.kill(service.process.pid, signal.SIGTERM)
+        assert service.process.wait(timeout=30) == 0
+
+    assert MarkFile(Path(f"{path}-mark")).read().operation_id == 20
+
+
+def test_the_service_does_not_start_while_a_backup_is_put_back(sqlite_url, path):
+    with alone(Path(f"{path}-lock")):
+        assert stopped_start(DATABASE_URL=sqlite_url) == (
+            "DATABASE_URL: the ledger is being restored from a backup"
+        )

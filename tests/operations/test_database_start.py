@@ -1,0 +1,247 @@
+"""Starts on new, damaged, locked and absent databases: it serves, or says why in one line."""
+
+import json
+import os
+import secrets
+import socket
+import sqlite3
+import subprocess
+import sys
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier, Literal
+from sqlalchemy import make_url
+
+import storage.engine
+from deeds.domain.errors import StartError
+from deeds.settings import Settings
+from storage.engine import parse_database_url
+from tests.support.serving import REPOSITORY
+from tests.support.starting import (
+    CREATE_APP,
+    environment,
+    run_migrate,
+    run_python,
+    stopped_migrate,
+    stopped_start,
+)
+
+PASSWORD = "mark-7c1f9e"
+PROCESSES_COUNT = 6
+
+# Waits for the word that all are ready, then starts and serves one request.
+START_AND_MINT = """
+import json, sys
+import app
+print("ready", flush=True)
+sys.stdin.readline()
+client = app.create_app().test_client()
+answer = client.post("/v1/mint", json={"outputs": ["+5.a"]})
+print(json.dumps([answer.status_code, answer.get_json()]))
+"""
+
+
+@pytest.fixture
+def usual_umask():
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def sqlite_path(tmp_path, usual_umask):
+    """The path of an SQLite file that is not there, in a directory that is not there."""
+    return tmp_path / "new" / "deeds.db"
+
+
+def modes(directory):
+    return {path.name: f"{path.stat().st_mode & 0o777:o}" for path in directory.iterdir()}
+
+
+def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", START_AND_MINT],
+            cwd=REPOSITORY,
+            env=environment(
+                DATABASE_URL=f"sqlite:///{sqlite_path}",
+                DEEDS_ARGON2="m=8,t=1,p=1",
+                DEEDS_LOG_LEVEL="error",
+            ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(PROCESSES_COUNT)
+    ]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * PROCESSES_COUNT
+
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=120) for process in processes]
+
+    assert [errors for _, errors in said] == [""] * PROCESSES_COUNT
+    answers = [json.loads(text) for text, _ in said]
+    assert [status for status, _ in answers] == [200] * PROCESSES_COUNT
+    assert len({body["itemId"] for _, body in answers}) == PROCESSES_COUNT
+
+
+def test_a_new_file_and_its_directory_are_for_their_owner_alone(sqlite_path):
+    ran = run_python("import app; app.prepare()", DATABASE_URL=f"sqlite:///{sqlite_path}")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"{sqlite_path.parent.stat().st_mode & 0o777:o}" == "700"
+    assert modes(sqlite_path.parent)["deeds.db"] == "600"
+    assert set(modes(sqlite_path.parent).values()) == {"600"}
+
+
+def test_files_beside_a_database_in_use_are_for_their_owner_alone(sqlite_path):
+    sqlite_path.parent.mkdir()
+    code = "import app, os; app.create_app(); os._exit(0)"
+    ran = run_python(code, DATABASE_URL=f"sqlite:///{sqlite_path}")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert set(modes(sqlite_path.parent)) >= {"deeds.db", "deeds.db-wal", "deeds.db-shm"}
+    assert set(modes(sqlite_path.parent).values()) == {"600"}
+
+
+def test_migrate_creates_a_new_sqlite_file_as_a_start_does(sqlite_path):
+    ran = run_migrate(DATABASE_URL=f"sqlite:///{sqlite_path}")
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert modes(sqlite_path.parent)["deeds.db"] == "600"
+
+
+def test_migrate_says_what_it_did_and_that_it_has_been_done(postgres_url):
+    first = run_migrate(DATABASE_URL=postgres_url)
+    again = run_migrate(DATABASE_URL=postgres_url)
+
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout == "the database went from revision none to 0001\n"
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout == "the database is at revision 0001 already\n"
+
+
+def test_an_empty_postgresql_stops_the_start_in_one_line(postgres_url):
+    assert stopped_start(DATABASE_URL=postgres_url) == (
+        "the database is at revision none and the code at 0001; run: flask --app app deeds migrate"
+    )
+
+
+@pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
+def test_a_closed_port_stops_in_one_line_without_the_password(stop):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # Bound but not listening: nobody else can take it.
+        port = unused.getsockname()[1]
+        line = stop(DATABASE_URL=f"postgresql://deeds:{PASSWORD}@127.0.0.1:{port}/deeds")
+
+    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
+    assert "refused" in line
+    assert PASSWORD not in line
+
+
+@pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
+def test_an_unknown_database_stops_in_one_line_without_the_password(stop, postgres_url):
+    url = make_url(postgres_url).set(database="no_such_database", password=PASSWORD)
+
+    line = stop(DATABASE_URL=url.render_as_string(hide_password=False))
+
+    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
+    assert '"no_such_database" does not exist' in line
+    assert PASSWORD not in line
+
+
+@pytest.fixture(params=["SQL_ASCII", "LATIN1"])
+def narrow_postgres_url(request, postgres_url):
+    """The URL of a PostgreSQL database that cannot hold every Unicode text."""
+    url = make_url(postgres_url).set(database=f"narrow_{secrets.token_hex(6)}")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = Identifier(url.database)
+        connection.execute(
+            SQL("CREATE DATABASE {} ENCODING {} TEMPLATE template0 LOCALE 'C'").format(
+                name, Literal(request.param)
+            )
+        )
+        yield url.render_as_string(hide_password=False)
+        connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+
+
+def test_a_postgresql_that_cannot_hold_all_text_is_refused(narrow_postgres_url):
+    """Metadata may be any Unicode text: some mints would be answered 500 there."""
+    line = stopped_migrate(DATABASE_URL=narrow_postgres_url)
+
+    assert line.startswith("DATABASE_URL")
+    assert "UTF" in line
+
+
+def test_a_read_only_postgresql_stops_the_start_with_its_cause(postgres_url):
+    run_migrate(DATABASE_URL=postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        name = Identifier(connection.info.dbname)
+        connection.execute(
+            SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name)
+        )
+
+    ran = run_python(CREATE_APP, DATABASE_URL=postgres_url)
+
+    assert (ran.returncode, ran.stderr.splitlines()) == (
+        1,
+        [
+            "cannot execute INSERT in a read-only transaction",
+            "deeds cannot start: DATABASE_URL: the database does not answer",
+        ],
+    )
+
+
+def damaged(path):
+    path.write_bytes(os.urandom(8192))
+
+
+def half_damaged(path):
+    path.write_bytes(b"SQLite format 3\0" + os.urandom(8192))
+
+
+def a_directory(path):
+    path.mkdir()
+
+
+def below_a_file(path):
+    path.parent.rmdir()
+    path.parent.write_text("not a directory")
+
+
+def without_its_lock_file(path):
+    (path.parent / f"{path.name}-lock").mkdir()
+
+
+def dangling(path):
+    path.symlink_to(path.parent / "nowhere" / "deeds.db")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [damaged, half_damaged, a_directory, below_a_file, without_its_lock_file, dangling],
+)
+@pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
+def test_a_path_that_holds_no_database_stops_in_one_line(sqlite_path, make, stop):
+    sqlite_path.parent.mkdir()
+    make(sqlite_path)
+
+    line = stop(DATABASE_URL=f"sqlite:///{sqlite_path}")
+
+    assert line.startswith("DATABASE_URL: ")
+
+
+def test_a_locked_file_stops_the_start_in_one_line(sqlite_url, open_app, monkeypatch):
+    monkeypatch.setattr(storage.engine, "SQLITE_BUSY_TIMEOUT_MS", 50)
+    other = sqlite3.connect(parse_database_url(sqlite_url).database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(StartError) as stopped:
+        open_app(Settings(sqlite_url))
+    other.close()
+
+    assert str(stopped.value).startswith("deeds cannot start: DATABASE_URL")

@@ -1,0 +1,119 @@
+"""The documents say what the code does."""
+
+import re
+
+import pytest
+
+from deeds.blueprints.problem_table import PROBLEMS
+from tests.support.serving import REPOSITORY
+from tests.support.sources import (
+    documents,
+    files_that_touch_the_environment,
+    read_text,
+    read_variables,
+    section,
+    table_rows,
+)
+
+# A link in Markdown, images too, without its fragment; those with a scheme lead elsewhere.
+LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def code_in_first_cells(text: str) -> list[str]:
+    """Return what the first cells of the tables hold, without backticks."""
+    return [row[0].strip("`") for row in table_rows(text)]
+
+
+def test_the_readme_lists_every_setting_and_no_other() -> None:
+    listed = code_in_first_cells(section("README.md", "Settings"))
+
+    assert sorted(listed) == sorted(read_variables())
+
+
+def test_the_example_environment_lists_every_setting_and_no_other() -> None:
+    listed = re.findall(r"^#? ?([A-Z][A-Z0-9_]*)=", read_text(".env.example"), re.MULTILINE)
+
+    assert sorted(listed) == sorted(read_variables())
+
+
+def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
+    """Otherwise a setting could be read that the two tests above do not know of."""
+    assert files_that_touch_the_environment() == {
+        "app.py",  # Hands it to deeds/settings.py.
+        "deeds/blueprints/metrics.py",  # That of a WSGI request.
+        "deeds/server/gthread_worker/server_log.py",  # Hands it to deeds/log_style.py.
+        "deeds/hash_rate.py",  # Hands it to a process that it starts.
+        "deeds/log_style.py",
+        "deeds/metrics_place.py",
+        "deeds/settings.py",
+        "deeds/server/metrics.py",  # What the next one has set, for prometheus-client.
+        "deeds/server/metrics_files.py",
+        "gunicorn.conf.py",
+    }
+
+
+def test_no_document_names_a_setting_that_nobody_reads() -> None:
+    named = {
+        name
+        for path in [*documents(), "Makefile", "gunicorn.conf.py", ".env.example"]
+        for name in re.findall(r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b", read_text(path))
+    }
+
+    assert named - read_variables() == set()
+
+
+def test_the_table_of_problems_is_the_codes() -> None:
+    documented = [
+        row for row in table_rows(read_text("docs/problems.md")) if row[0].strip("`") in PROBLEMS
+    ]
+
+    assert documented == [
+        [f"`{problem.code}`", str(int(problem.status)), problem.title, problem.meaning]
+        for problem in PROBLEMS.values()
+    ]
+
+
+def test_the_readme_gives_the_reason_for_every_dependency() -> None:
+    required = re.findall(r"^([a-z][a-z0-9-]*)", read_text("requirements.in"), re.MULTILINE)
+
+    assert code_in_first_cells(section("README.md", "What it stands on")) == required
+
+
+def test_every_target_of_make_is_documented() -> None:
+    targets = re.findall(r"^([a-z-]+):.*## ", read_text("Makefile"), re.MULTILINE)
+    text = read_text("README.md") + read_text("docs/testing.md")
+
+    assert [target for target in targets if f"make {target}" not in text] == []
+
+
+def test_no_document_names_a_target_that_make_has_not() -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*## ", read_text("Makefile"), re.MULTILINE))
+
+    named = {
+        target
+        for path in documents()
+        for target in re.findall(r"(?:`|^ *)make ([a-z-]+)", read_text(path), re.MULTILINE)
+    }
+
+    assert named - targets == set()
+
+
+@pytest.mark.parametrize("document", documents())
+def test_every_link_leads_to_a_file(document: str) -> None:
+    directory = (REPOSITORY / document).parent
+
+    links = LINK.findall(read_text(document))
+
+    assert [link for link in links if not (directory / link).exists()] == []
+
+
+def test_the_architecture_links_every_decision() -> None:
+    decisions = [path for path in documents() if path.startswith("docs/decisions/")]
+    links = LINK.findall(section("ARCHITECTURE.md", "Decisions"))
+
+    assert links == decisions
+
+
+@pytest.mark.parametrize("document", documents())
+def test_no_document_has_a_gap_left_to_fill(document: str) -> None:
+    assert re.findall(r"\b(?:FIGURES|TODO|TBD|FIXME)\b", read_text(document)) == []

@@ -1,0 +1,147 @@
+"""GET /healthz: the process lives. GET /readyz: its requests would not be refused.
+
+With a database that goes away and comes back: tests/faults/test_database_away.py.
+"""
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+from sqlalchemy import text
+
+import storage.schema
+from deeds.domain.records import Argon2Cost
+from deeds.settings import Settings
+from storage.engine import make_engine, parse_database_url
+from tests.support.hashes_held import HeldHashes
+from tests.support.hooks import hooked
+from tests.support.requests import mint, post, refusal
+from tests.support.statement_log import logged_statements
+
+CHEAP = Argon2Cost(8, 1, 1)
+
+ALIVE = (200, {"status": "alive"})
+READY = (200, {"status": "ready"})
+
+
+def driver_of(connection):
+    return connection.connection.driver_connection
+
+
+def end_other_sessions(url):
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def set_read_only(url, value):
+    with psycopg.connect(url, options="-c default_transaction_read_only=off") as other:
+        name = Identifier(other.info.dbname)
+        other.execute(
+            SQL("ALTER DATABASE {} SET default_transaction_read_only = {}").format(name, value)
+        )
+
+
+def said(client, path):
+    answer = client.get(path)
+    return answer.status_code, answer.get_json()
+
+
+def test_a_service_that_can_work_is_alive_and_ready(client):
+    assert said(client, "/healthz") == ALIVE
+    assert said(client, "/readyz") == READY
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_what_they_say_is_kept_by_nobody(client, path):
+    assert client.get(path).headers["Cache-Control"] == "no-store"
+    assert client.head(path).status_code == 200
+
+
+def test_to_live_takes_no_database_and_no_hash(client, hash_costs):
+    with logged_statements() as log:
+        client.get("/healthz")
+
+    assert (log.sent, hash_costs) == ([], [])
+
+
+def test_to_be_ready_takes_one_statement_and_no_hash(client, hash_costs):
+    with logged_statements() as log:
+        client.get("/readyz")
+
+    assert (log.names, log.commits_count, hash_costs) == (["SELECT alembic_version"], 0, [])
+
+
+def test_a_database_of_another_revision_is_not_ready(database_url, client, monkeypatch):
+    monkeypatch.setattr(storage.schema, "HEAD_REVISION", "9999")
+
+    answer = client.get("/readyz")
+
+    assert refusal(answer) == (503, "ledger_unavailable", None)
+    assert "revision" in answer.get_json()["detail"]
+
+
+def test_a_database_whose_tables_are_gone_is_not_ready(sqlite_url, open_app):
+    client = open_app(Settings(sqlite_url, CHEAP)).test_client()
+    engine = make_engine(parse_database_url(sqlite_url))
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE alembic_version"))
+    engine.dispose()
+
+    assert refusal(client.get("/readyz")) == (503, "ledger_unavailable", None)
+    assert said(client, "/healthz") == ALIVE
+
+
+def test_a_connection_that_the_server_has_closed_is_replaced(emptied_postgres_url, open_app):
+    client = open_app(Settings(emptied_postgres_url, CHEAP)).test_client()
+    client.get("/readyz")
+    end_other_sessions(emptied_postgres_url)
+
+    assert said(client, "/readyz") == READY
+
+
+def test_a_postgresql_that_turns_read_only_is_not_ready(fresh_postgres_url, open_app):
+    url = fresh_postgres_url()
+    client = open_app(Settings(url, CHEAP)).test_client()
+    client.get("/readyz")
+
+    set_read_only(url, "on")
+    end_other_sessions(url)
+    read_only = client.get("/readyz")
+    set_read_only(url, "off")
+    end_other_sessions(url)
+
+    assert refusal(read_only) == (503, "ledger_unavailable", None)
+    assert read_only.get_json()["detail"] == "the database is read-only"
+    assert said(client, "/readyz") == READY
+
+
+def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(sqlite_url, open_app):
+    client = open_app(Settings(sqlite_url, CHEAP)).test_client()
+    disk = "PRAGMA query_only = ON"
+
+    with hooked("begin", lambda connection: driver_of(connection).execute(disk)):
+        unnoticed = said(client, "/readyz")
+        refused = post(client, "/v1/mint", {"outputs": ["+5.a"]})
+        unready = [client.get("/readyz") for _ in range(2)]
+        disk = "PRAGMA query_only = OFF"
+        ready = said(client, "/readyz")
+
+    assert unnoticed == ready == READY
+    assert {refusal(each) for each in (refused, *unready)} == {(503, "ledger_unavailable", None)}
+
+
+def test_a_full_lane_of_hashes_is_not_ready_until_it_has_room(settings, open_app, monkeypatch):
+    monkeypatch.setattr("app.HASH_REQUESTS_MAX", 1)
+    client = open_app(settings).test_client()
+
+    with HeldHashes(monkeypatch) as held:
+        minting = held.start(mint, client, "+5.a")
+        full = client.get("/readyz")
+        alive = said(client, "/healthz")
+    minting.result()
+
+    assert refusal(full) == (503, "overloaded", None)
+    assert alive == ALIVE
+    assert said(client, "/readyz") == READY

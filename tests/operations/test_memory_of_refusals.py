@@ -1,0 +1,82 @@
+"""Requests that are refused leave no memory behind, in a real gunicorn."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bench.processes import children_rss_mb
+from deeds.domain.limits import BODY_BYTES_MAX
+from tests.support.serving import running_service
+
+HEAD = b"POST /v1/mint HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"
+CLIENTS_COUNT = 8
+SENT_MB = 200
+RSS_GROWTH_MB_MAX = 20.0
+CHUNK = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+
+
+def with_length(body):
+    return HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def in_chunks(size):
+    return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * (size // 0x10000) + b"0\r\n\r\n"
+
+
+def lying(size):
+    """Announce a terabyte."""
+    return HEAD + b"Content-Length: 1000000000000\r\n\r\n" + b" " * size
+
+
+def as_often_as_fits(begin, value, end):
+    return begin + value * ((BODY_BYTES_MAX - len(begin) - len(end)) // len(value)) + end
+
+
+# Each is sent as often as makes its share of all. What is not larger than the limit is read whole.
+BODIES = {
+    "of the wrong length": {
+        "no JSON": (with_length(b" " * BODY_BYTES_MAX), 400),
+        "too large": (with_length(b"[" * 2 * BODY_BYTES_MAX), 413),
+        "too large in chunks": (in_chunks(2 * BODY_BYTES_MAX), 413),
+        "a length far above what is sent": (lying(BODY_BYTES_MAX), 413),
+    },
+    # Parsed, these would take up to 25 times their bytes: 349,000 objects, 131,000 pairs.
+    "of many values": {
+        "empty objects": (with_length(as_often_as_fits(b"[{}", b",{}", b"]")), 400),
+        "pairs": (with_length(as_often_as_fits(b'{"a":[1', b',{"a":1}', b"]}")), 400),
+        "texts": (with_length(as_often_as_fits(b'{"outputs":["ab"', b',"ab"', b"]}")), 400),
+        "one text": (with_length(as_often_as_fits(b'{"inputs":"', b"a", b'"}')), 400),
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with running_service(tmp_path_factory.mktemp("refusals"), WEB_CONCURRENCY="1") as service:
+        yield service
+
+
+@pytest.mark.parametrize("bodies", BODIES.values(), ids=BODIES)
+def test_200_mb_of_refused_bodies_leave_no_memory_behind(service, bodies):
+    requests = [
+        (data, status)
+        for data, status in bodies.values()
+        for _ in range(SENT_MB * 10**6 // len(bodies) // len(data) + 1)
+    ]
+    assert sum(len(data) for data, _ in requests) >= SENT_MB * 10**6
+
+    def status_of(data):
+        return int(service.send_bytes(data, timeout_s=60).split(b" ")[1])
+
+    # Each thread of the service keeps what its first large request took.
+    warm_up = [data for data, _ in bodies.values()] * CLIENTS_COUNT
+    with ThreadPoolExecutor(CLIENTS_COUNT) as clients:
+        list(clients.map(status_of, warm_up))
+        before_mb = max(children_rss_mb(service.process.pid))
+        statuses = list(clients.map(status_of, [data for data, _ in requests]))
+        after_mb = max(children_rss_mb(service.process.pid))
+
+    assert Counter(statuses) == Counter(status for _, status in requests)
+    assert after_mb - before_mb <= RSS_GROWTH_MB_MAX
+    assert service.get_status("/v1/info") == 200

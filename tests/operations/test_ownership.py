@@ -1,0 +1,253 @@
+"""What root makes beside a ledger is the directory owner's, who serves it; and no link is followed.
+
+Where another user runs the tests, that user takes the part of both.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from app import create_app
+from deeds.domain.records import Argon2Cost
+from deeds.settings import Settings
+from storage.mark_file import Mark, MarkFile
+from tests.support.commanding import invoke
+from tests.support.requests import mint
+from tests.support.serving import REPOSITORY
+from tests.support.starting import environment, run_deeds
+
+IS_ROOT = os.geteuid() == 0
+# Nobody of this machine: the owner of a directory needs no name.
+OWNER, GROUP = (54_321, 54_322) if IS_ROOT else (os.geteuid(), os.getegid())
+
+# Serves a ledger as another user. First one of its own, so that all is imported by then: Python and
+# the sources may be where only root can read them.
+SERVE = """
+import functools, os, sys, app
+from tests.support.requests import mint, swap
+
+app.read_static_files = functools.cache(app.read_static_files)
+
+def serve(url):
+    os.environ["DATABASE_URL"] = url
+    service = app.create_app()
+    client = service.test_client()
+    item = mint(client, "+5.a")
+    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
+    service.extensions["deeds"].close()
+
+url, scratch, owner, group = sys.argv[1:]
+serve(scratch)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(int(group))
+    os.setuid(int(owner))
+serve(url)
+"""
+
+
+@pytest.fixture
+def directory():
+    """The directory of a service that is another user's."""
+    # Not in pytest's own, which other users may not enter.
+    path = Path(tempfile.mkdtemp(prefix="deeds-owner-"))
+    if IS_ROOT:
+        os.chown(path, OWNER, GROUP)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def path():
+    """Where the ledger is in it."""
+    return "deeds.sqlite3"
+
+
+@pytest.fixture
+def url(directory, path):
+    return f"sqlite:///{directory / path}"
+
+
+@pytest.fixture
+def serve(url, tmp_path):
+    """A function that mints and swaps as the owner of the directory does."""
+
+    def run_as_owner():
+        scratch = f"sqlite:///{tempfile.mkdtemp(dir=tmp_path)}/deeds.sqlite3"
+        ran = subprocess.run(
+            [sys.executable, "-c", SERVE, url, scratch, str(OWNER), str(GROUP)],
+            cwd=REPOSITORY,
+            env=environment(DEEDS_ARGON2="m=8,t=1,p=1", DEEDS_LOG_LEVEL="error"),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+
+    return run_as_owner
+
+
+def run(*arguments, url):
+    ran = run_deeds(*arguments, DATABASE_URL=url)
+    assert (ran.returncode, ran.stderr) == (0, ""), ran
+
+
+def owners(directory):
+    """Return the owners of all that is in a directory, by name, and of itself."""
+    found = [directory, *directory.rglob("*")]
+    return {path.name: (path.lstat().st_uid, path.lstat().st_gid) for path in found}
+
+
+def all_owned(directory, *names):
+    """Return whether exactly these files are there, all of the owner."""
+    return owners(directory) == dict.fromkeys([directory.name, *names], (OWNER, GROUP))
+
+
+def test_the_tests_run_as_root_where_ci_does():
+    assert IS_ROOT or not os.environ.get("CI")
+
+
+def test_what_root_migrates_the_service_can_open(directory, url, serve):
+    run("migrate", url=url)
+
+    assert all_owned(directory, "deeds.sqlite3", "deeds.sqlite3-lock")
+    serve()
+
+
+@pytest.mark.parametrize("path", ["new/instance/deeds.sqlite3"])
+def test_directories_that_root_makes_for_a_ledger_are_those_of_the_owner_above(
+    directory, url, serve
+):
+    run("migrate", url=url)
+
+    assert all_owned(directory, "new", "instance", "deeds.sqlite3", "deeds.sqlite3-lock")
+    assert (directory / "new").stat().st_mode & 0o777 == 0o700
+    serve()
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory):
+    """A directory with a ledger and a backup, after which it was used."""
+    path = tmp_path_factory.mktemp("used")
+    settings = Settings(f"sqlite:///{path / 'deeds.sqlite3'}", Argon2Cost(8, 1, 1))
+    app = create_app(settings)
+    mint(app.test_client(), "+5.a")
+    assert invoke(settings, "backup", str(path / "backup")).exit_code == 0
+    mint(app.test_client(), "+5.a")
+    app.extensions["deeds"].close()
+    return path
+
+
+@pytest.fixture
+def backup(used):
+    """A backup that only root can read."""
+    return str(used / "backup")
+
+
+@pytest.fixture
+def old(directory, used):
+    """Its ledger and the files beside it, in the directory of the owner."""
+    for name in ("deeds.sqlite3", "deeds.sqlite3-lock", "deeds.sqlite3-mark"):
+        shutil.copy(used / name, directory / name)
+        if IS_ROOT:
+            os.chown(directory / name, OWNER, GROUP)
+    return directory
+
+
+def test_what_root_restores_the_service_can_open(directory, url, backup, serve):
+    run("restore", backup, url=url)
+
+    assert all_owned(directory, "deeds.sqlite3", "deeds.sqlite3-lock")
+    assert (directory / "deeds.sqlite3").stat().st_mode & 0o777 == 0o600
+    serve()
+
+
+def test_a_ledger_that_root_replaces_and_accepts_stays_the_owners(old, url, backup, serve):
+    (old / "deeds.sqlite3-mark").unlink()
+    if IS_ROOT:  # As an earlier command left it.
+        os.chown(old / "deeds.sqlite3-lock", 0, 0)
+
+    run("restore", backup, url=url)
+    made = owners(old)
+    run("accept-rollback", "--yes", url=url)
+
+    assert "deeds.sqlite3-mark" in made
+    assert set((made | owners(old)).values()) == {(OWNER, GROUP)}
+    serve()
+
+
+def test_a_mark_that_root_makes_is_the_owners_from_its_first_moment(directory):
+    MarkFile(directory / "mark").raise_to(Mark(1, 1))
+
+    assert all_owned(directory, "mark")
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A file of root's that the owner of the directory would like to have."""
+    (tmp_path / "etc").mkdir()
+    path = tmp_path / "etc" / "shadow"
+    path.write_text("root's")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "suffix"),
+    [
+        ("restore", "-lock"),
+        ("restore", "-mark"),
+        ("migrate", "-lock"),
+        ("accept-rollback", "-mark"),
+    ],
+)
+def test_no_symbolic_link_is_followed(old, url, backup, victim, command, suffix):
+    before = owners(victim.parent)
+    path = old / f"deeds.sqlite3{suffix}"
+    path.unlink()
+    path.symlink_to(victim)
+    arguments = {"restore": [backup], "migrate": [], "accept-rollback": ["--yes"]}[command]
+
+    ran = run_deeds(command, *arguments, DATABASE_URL=url)
+
+    assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
+    assert owners(victim.parent) == before
+    assert victim.read_text() == "root's"
+
+
+def test_a_dangling_link_makes_no_file(directory, url, tmp_path):
+    (directory / "deeds.sqlite3-lock").symlink_to(tmp_path / "made")
+
+    ran = run_deeds("migrate", DATABASE_URL=url)
+
+    assert (ran.returncode, (tmp_path / "made").exists()) == (1, False)
+    assert ran.stderr == (
+        "deeds cannot start: DATABASE_URL: cannot lock the file beside it: "
+        "Too many levels of symbolic links\n"
+    )
+
+
+@pytest.fixture
+def linked():
+    """A file of root's on the disk of the directory, where it can have a second name."""
+    file, name = tempfile.mkstemp(prefix="deeds-shadow-")
+    os.close(file)
+    yield Path(name)
+    Path(name).unlink()
+
+
+@pytest.mark.parametrize("command", ["restore", "migrate"])
+def test_a_file_of_roots_that_was_linked_there_stays_roots(old, url, backup, linked, command):
+    (old / "deeds.sqlite3-lock").unlink()
+    (old / "deeds.sqlite3-lock").hardlink_to(linked)
+    before = linked.stat().st_uid
+
+    run(command, *{"restore": [backup], "migrate": []}[command], url=url)
+
+    assert linked.stat().st_uid == before

@@ -1,0 +1,86 @@
+"""What the start says: where the service is, or in one line which setting is wrong."""
+
+import json
+import shlex
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.support.serving import REPOSITORY, running_service, start_gunicorn
+from tests.support.watched import said_at_stop
+
+
+def stopped_start(directory: Path, **settings: str) -> tuple[int, str]:
+    """Start the service with settings it cannot use; return its exit code and what it said."""
+    log = directory / "service.log"
+    with start_gunicorn(log, settings) as process:
+        code = process.wait(timeout=30)
+    return code, said_at_stop(log.read_text())
+
+
+def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path: Path) -> None:
+    with running_service(tmp_path, application="tests.support.garbage_app:create_app()") as service:
+        looked_at, left_alone = map(int, service.get_text("/garbage").split())
+
+    assert looked_at < left_alone / 10
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"DEEDS_LOG": "console"}, {"DEEDS_LOG": "console", "PORT": "0", "GUNICORN_CMD_ARGS": ""}],
+    ids=["on this machine alone", "where PORT is set"],
+)
+def test_the_line_it_prints_mints_a_deed(tmp_path: Path, settings: dict[str, str]) -> None:
+    with running_service(tmp_path, **settings) as service:
+        [line] = [each for each in service.log_text().splitlines() if each.startswith("curl ")]
+        curl, silent, url, header, media_type, data, body = shlex.split(line)
+        request = urllib.request.Request(url, body.encode(), dict([media_type.split(": ")]))
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            minted = json.load(answer)
+
+    assert (curl, silent, header, data) == ("curl", "-s", "-H", "-d")
+    assert [output["amount"] for output in minted["outputs"]] == [5]
+
+
+@pytest.mark.parametrize("port", ["abc", "-1", "65536", "99999999999999999999", "٣", "80 "])
+def test_an_odd_port_stops_the_start_in_one_line(tmp_path: Path, port: str) -> None:
+    assert stopped_start(tmp_path, PORT=port) == (
+        1,
+        "deeds cannot start: PORT must be a whole number, 0 to 65535",
+    )
+
+
+@pytest.mark.parametrize("count", ["0", "1025"])
+def test_an_odd_concurrency_stops_the_start_in_one_line(tmp_path: Path, count: str) -> None:
+    assert stopped_start(tmp_path, WEB_CONCURRENCY=count) == (
+        1,
+        "deeds cannot start: WEB_CONCURRENCY must be a whole number, 1 to 1024",
+    )
+
+
+def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:
+    """gunicorn reads WEB_CONCURRENCY before its own configuration, and ends with a traceback."""
+    checked = subprocess.run(
+        [sys.executable, "gunicorn.conf.py"],
+        cwd=REPOSITORY,
+        env={"WEB_CONCURRENCY": "many"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert checked.returncode == 1
+    assert checked.stderr == (
+        "deeds cannot start: WEB_CONCURRENCY must be a whole number, 1 to 1024\n"
+    )
+
+
+def test_an_odd_setting_of_the_service_stops_the_start_in_one_line(tmp_path: Path) -> None:
+    code, said = stopped_start(tmp_path, DATABASE_URL="mysql://localhost/deeds")
+
+    assert code == 1
+    assert said.startswith("deeds cannot start: DATABASE_URL ")
+    assert "\n" not in said

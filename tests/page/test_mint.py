@@ -1,0 +1,353 @@
+"""The Mint page in a browser: a form that nobody has to read much for, and outputs to be saved."""
+
+import json
+import re
+
+import pytest
+
+from deeds.domain.raw_output import parse_raw_output
+from deeds.domain.strong_secret import is_strong_secret
+from tests.page.samples import post
+from tests.support.waiting import wait_until
+
+TABS_MAX = 40
+PICTURES = "https://pictures.example/**"
+
+
+def shown(page, label):
+    """Return the texts of the fields with this label."""
+    fields = page.get_by_label(label, exact=True).all()
+    return [each.input_value() for each in fields if each.is_visible()]
+
+
+def mint_parts(page, *amounts):
+    """Mint with so many parts of the amounts; return the raw outputs that are shown."""
+    for place, amount in enumerate(amounts):
+        if place:
+            page.get_by_role("button", name="Add a part").click()
+        page.get_by_role("textbox", name="Units").nth(place).fill(amount)
+    page.get_by_role("button", name="Mint the deed").click()
+    page.get_by_role("heading", name="Your deed is minted").wait_for()
+    return shown(page, "Raw output")
+
+
+def tab_to(page, name):
+    """Press Tab until the control with this name has the focus."""
+    for _ in range(TABS_MAX):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        said = focused.evaluate(
+            "each => each.labels?.[0]?.textContent ?? each.ariaLabel ?? each.textContent"
+        )
+        if " ".join(said.split()).startswith(name):
+            return
+    raise AssertionError(f"no Tab leads to {name}")
+
+
+def states(visitor, raws):
+    return post(f"{visitor.origin}/v1/check", {"outputs": raws})["states"]
+
+
+def test_a_deed_is_minted_by_the_keyboard_alone(visitor):
+    page = visitor.go("/")
+
+    tab_to(page, "Name")
+    page.keyboard.type("A ticket")
+    tab_to(page, "Description")
+    page.keyboard.type("One seat")
+    tab_to(page, "Add a part")
+    page.keyboard.press("Enter")
+    page.keyboard.type("41")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Your deed is minted").wait_for()
+
+    assert page.evaluate("document.activeElement.id") == "minted-title"
+    raws = shown(page, "Raw output")
+    assert [parse_raw_output(raw).amount for raw in raws] == [1, 41]
+    assert states(visitor, raws) == ["unspent", "unspent"]
+    tab_to(page, "I have saved them")
+    page.keyboard.press("Space")
+    tab_to(page, "Mint another deed")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "name"
+    assert shown(page, "Units") == ["1"]
+
+
+def test_what_was_typed_is_what_is_minted(visitor):
+    page = visitor.go("/")
+    page.get_by_label("Name").fill(" A <b>ticket</b> ")
+    page.get_by_label("Description").fill("One seat,\non the lawn")
+    page.get_by_label("Address of a picture").fill("https://pictures.example/ä b.png#top")
+    page.route(PICTURES, lambda route: route.abort())
+
+    [raw] = mint_parts(page, "1 000")
+
+    item_id = parse_raw_output(raw).item_id
+    answer = page.request.get(f"{visitor.origin}/v1/item/{item_id}").json()
+    assert (answer["total"], json.loads(answer["metadata"])) == (
+        1000,
+        {
+            "name": "A <b>ticket</b>",
+            "description": "One seat,\non the lawn",
+            "image": "https://pictures.example/%C3%A4%20b.png",
+        },
+    )
+    assert page.locator("#minted-link").get_attribute("href") == f"/item/{item_id}"
+
+
+def test_secrets_are_strong_ones_of_the_browser_and_in_links_after_the_fragment_alone(visitor):
+    page = visitor.go("/")
+
+    raws = mint_parts(page, "40", "2")
+
+    outputs = [parse_raw_output(raw) for raw in raws]
+    assert all(is_strong_secret(output.secret) for output in outputs)
+    assert len({output.secret for output in outputs}) == 2
+    assert shown(page, "Claim link") == [
+        f"{visitor.origin}/claim#+{output.amount}.{output.item_id}.{output.secret}"
+        for output in outputs
+    ]
+    assert [url for url in visitor.requests for each in outputs if each.secret in url] == []
+
+
+def test_a_person_may_choose_the_secret_and_is_told_how_good_it_is(visitor):
+    page = visitor.go("/")
+
+    page.get_by_label("Choose the secret myself").check()
+    secret = page.get_by_label("Secret", exact=True)
+    secret.fill("shed")
+    page.get_by_text("Easy to guess").wait_for()
+    secret.fill("a.b+c päivä 東京 correct horse")
+    page.get_by_text("Hard to guess").wait_for()
+    [raw] = mint_parts(page, "5")
+
+    assert parse_raw_output(raw).secret == "a.b+c päivä 東京 correct horse"
+    assert states(visitor, [raw]) == ["unspent"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        ("", "An amount is a whole number from 1"),
+        ("0", "An amount is a whole number from 1"),
+        ("1.5", "An amount is a whole number from 1"),
+        ("-1", "An amount is a whole number from 1"),
+        ("9007199254740992", "An amount is at most"),
+    ],
+)
+def test_an_amount_that_is_none_is_told_beside_its_field(visitor, amount, told):
+    page = visitor.go("/")
+    field = page.get_by_role("textbox", name="Units")
+
+    field.fill(amount)
+    page.get_by_role("button", name="Mint the deed").click()
+
+    described = page.locator(f"#{field.get_attribute('aria-describedby')}")
+    assert told in described.inner_text()
+    assert field.get_attribute("aria-invalid") == "true"
+    assert field.evaluate("each => each === document.activeElement")
+    assert [url for url in visitor.requests if "/v1/mint" in url] == []
+
+
+def test_a_secret_that_is_none_or_there_twice_is_told_beside_its_field(visitor):
+    page = visitor.go("/")
+    page.get_by_role("button", name="Add a part").click()
+    for box in page.get_by_label("Choose the secret myself").all():
+        box.check()
+    first, second = page.get_by_label("Secret", exact=True).all()
+
+    page.get_by_role("button", name="Mint the deed").click()
+    assert page.get_by_text("A secret has 1 to 32 characters.").count() == 2
+    first.fill("same")
+    second.fill("same")
+    page.get_by_role("button", name="Mint the deed").click()
+
+    assert page.get_by_text("Another part has this secret already.").is_visible()
+    assert second.evaluate("each => each === document.activeElement")
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)", "x.png", "data:text/html,x", "//a/b"])
+def test_an_address_that_is_none_is_told_beside_its_field(visitor, address):
+    page = visitor.go("/")
+    field = page.get_by_label("Address of a picture")
+
+    field.fill(address)
+    page.get_by_role("button", name="Mint the deed").click()
+
+    assert page.locator("#image-advice").inner_text().startswith("An address starts with https://")
+    assert field.evaluate("each => each === document.activeElement")
+    assert [url for url in visitor.requests if "/v1/mint" in url] == []
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "advice"),
+    [(600, 400, ""), (100, 100, "It is 100 pixels wide"), (600, 100, "It is very wide")],
+)
+def test_a_picture_is_previewed_with_advice(visitor, width, height, advice):
+    page = visitor.go("/")
+    body = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"/>'
+    page.route(PICTURES, lambda route: route.fulfill(body=body, content_type="image/svg+xml"))
+
+    page.get_by_label("Address of a picture").fill("https://pictures.example/a.svg")
+    wait_until(
+        lambda: page.evaluate(f"document.querySelector('.deed-image').naturalWidth === {width}")
+    )
+
+    wait_until(lambda: page.locator("#image-advice").inner_text().startswith(advice))
+    assert bool(page.locator("#image-advice").inner_text()) == bool(advice)
+    assert page.locator(".deed-image").is_visible()
+
+
+def test_a_picture_that_is_not_there_is_told(visitor):
+    page = visitor.go("/")
+    page.route(PICTURES, lambda route: route.abort())
+
+    page.get_by_label("Address of a picture").fill("https://pictures.example/a.png")
+
+    page.get_by_text("There is no picture at this address.").wait_for()
+    assert not page.locator(".deed-image").is_visible()
+
+
+def test_parts_come_and_go_and_the_total_follows(visitor):
+    page = visitor.go("/")
+
+    page.get_by_role("button", name="Add a part").click()
+    page.get_by_role("button", name="Add a part").click()
+    for place, amount in enumerate(["40", "2", "1000"]):
+        page.get_by_role("textbox", name="Units").nth(place).fill(amount)
+    assert page.locator("#total").inner_text() == "1\u202f042"
+    page.get_by_role("button", name="Remove part 2").click()
+
+    assert page.locator("#total").inner_text() == "1\u202f040"
+    assert page.locator("#preview [data-card=units]").inner_text() == "1\u202f040 units"
+    page.get_by_role("button", name="Remove part 2").click()
+    assert page.get_by_role("button", name="Remove part 1").is_disabled()
+
+
+def test_no_more_parts_are_offered_than_the_service_takes(visitor):
+    page = visitor.go("/")
+    page.evaluate("""() => {
+      const add = document.getElementById("add-output");
+      for (let count = 0; count < 300; count += 1) add.click();
+    }""")
+
+    assert page.locator("[data-row]").count() == 256
+    assert page.get_by_role("button", name="Add a part").is_disabled()
+
+
+def test_everything_can_be_copied_and_downloaded(visit):
+    visitor = visit(permissions=["clipboard-read", "clipboard-write"])
+    page = visitor.go("/")
+    raws = mint_parts(page, "40", "2")
+    links = shown(page, "Claim link")
+    read = "navigator.clipboard.readText()"
+
+    page.get_by_role("button", name="Copy the claim link").last.click()
+    wait_until(lambda: page.evaluate(read) == links[1])
+    page.get_by_role("button", name="Copy the raw output").first.click()
+    wait_until(lambda: page.evaluate(read) == raws[0])
+    page.get_by_role("button", name="Copy all").click()
+    everything = "\n".join([links[0], raws[0], "", links[1], raws[1], ""])
+    wait_until(lambda: page.evaluate(read) == everything)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+
+    assert download.value.path().read_text() == everything
+    assert re.fullmatch(r"deed_[0-9a-z]{26}\.txt", download.value.suggested_filename)
+
+
+def test_the_page_insists_on_saving(visitor):
+    page = visitor.go("/")
+    asked = []
+
+    def leave_if_asked(dialog):
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", leave_if_asked)
+    mint_parts(page, "1")
+    assert page.get_by_role("button", name="Mint another deed").is_disabled()
+    page.reload()
+    assert asked == ["beforeunload"]
+
+    mint_parts(page, "1")
+    page.get_by_label("I have saved them").check()
+    page.reload()
+    assert asked == ["beforeunload"]
+
+
+def test_a_qr_code_is_asked_for_by_post_and_only_when_it_is_wanted(visitor):
+    page = visitor.go("/")
+    sent = []
+
+    def note(request):
+        if request.url.endswith("/web/qr"):
+            sent.append((request.method, request.post_data_json))
+
+    page.on("request", note)
+    mint_parts(page, "40", "2")
+    assert sent == []
+
+    page.get_by_text("QR code").last.click()
+    wait_until(lambda: page.evaluate("document.querySelectorAll('.qr img')[0]?.naturalWidth > 0"))
+
+    assert sent == [("POST", {"text": shown(page, "Claim link")[1]})]
+    assert page.get_by_role("img", name="QR code of the claim link to 2 units").is_visible()
+
+
+def test_a_mint_whose_answer_is_lost_is_sent_again_and_made_once(visitor):
+    page = visitor.go("/")
+    answers = []
+
+    def lose_the_first(route):
+        answer = route.fetch()
+        answers.append((answer.json()["itemId"], answer.headers.get("idempotency-replayed")))
+        if len(answers) == 1:
+            route.abort()
+        else:
+            route.fulfill(response=answer)
+
+    page.route("**/v1/mint", lose_the_first)
+    [raw] = mint_parts(page, "1")
+
+    assert [replayed for _, replayed in answers] == [None, "true"]
+    assert {item_id for item_id, _ in answers} == {parse_raw_output(raw).item_id}
+
+
+def test_a_refusal_is_told_in_plain_words_and_nothing_is_lost(visitor):
+    page = visitor.go("/")
+    problem = {"code": "body_too_large", "detail": "x", "status": 413}
+    page.route("**/v1/mint", lambda route: route.fulfill(status=413, json=problem))
+    page.get_by_label("Name").fill("A ticket")
+
+    page.get_by_role("button", name="Mint the deed").click()
+
+    page.get_by_text("This is more than the service takes at once.").wait_for()
+    assert page.get_by_label("Name").input_value() == "A ticket"
+    assert page.evaluate("document.activeElement.id") == "mint-error"
+    assert page.get_by_role("button", name="Mint the deed").is_enabled()
+
+
+def test_where_the_browser_makes_no_secrets_the_page_says_why(visitor):
+    # A name that is not this machine's own: what comes from there by http is not trusted.
+    insecure = visitor.origin.replace("127.0.0.1", "deeds.test")
+
+    visitor.page.goto(insecure)
+
+    visitor.page.get_by_text("This page did not come by https").wait_for()
+    assert visitor.page.locator("#mint-button").is_disabled()
+
+
+def test_a_mint_that_a_closed_tab_has_begun_is_finished_on_the_next_visit(visitor):
+    page = visitor.go("/")
+    page.route("**/v1/mint", lambda route: route.abort())
+    page.get_by_role("button", name="Mint the deed").click()
+    page.get_by_text("It is being sent again.").wait_for()
+    page.close()
+
+    visitor.page = visitor.context.new_page()
+    with visitor.page.expect_response("**/v1/mint") as answer:
+        visitor.go("/")
+
+    assert answer.value.status == 200
+    visitor.page.get_by_text("What was begun on an earlier visit is finished").wait_for()

@@ -1,0 +1,94 @@
+"""A person at a browser: what they see, and all that the browser did besides."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+
+from tests.support.waiting import wait_until
+
+# A twentieth of what counts as good (Cumulative Layout Shift, 0.1): once in some hundred visits a
+# picture was painted a moment before it was in its place, and moved by 0.002.
+SHIFT_MAX = 0.005
+
+# Written into the page before its own scripts. Playwright cannot be told of these.
+WATCH = """
+window.watched = { shifts: [], violations: [] };
+new PerformanceObserver((list) => {
+  for (const shift of list.getEntries()) {
+    if (!shift.hadRecentInput) window.watched.shifts.push(shift.value);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.watched.violations.push(`${event.effectiveDirective} ${event.blockedURI}`);
+});
+"""
+
+
+# Without slots: Playwright keeps notes on an object whose methods it calls.
+@dataclass
+class Visitor:
+    """A page in a profile of its own, and what was heard of it."""
+
+    context: BrowserContext
+    page: Page
+    origin: str
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> Page:
+        """Open a path of the service, with its scripts and pictures, broken ones too."""
+        self.page.goto(self.origin + path)
+        # Asked again and again from here, which works without scripts of the page too.
+        wait_until(lambda: self.page.evaluate(ALL_CAME))
+        return self.page
+
+    def rest(self) -> None:
+        """Wait until the page has asked for nothing for half a second."""
+        self.page.wait_for_load_state("networkidle")
+
+    def foreign_requests(self) -> list[str]:
+        """Return the addresses that were asked for and are not of the service."""
+        ours = (f"{self.origin}/", f"blob:{self.origin}/", "data:")
+        return [url for url in self.requests if not url.startswith(ours)]
+
+    def watched(self, name: str) -> list[Any]:
+        """Return the layout `shifts` or the policy's `violations` of the page that is open."""
+        found: list[Any] = self.page.evaluate("name => window.watched[name]", name)
+        return found
+
+    def is_still(self) -> bool:
+        """Tell whether nothing that could be seen has moved by itself."""
+        return sum(self.watched("shifts")) < SHIFT_MAX
+
+    def hear(self, page: Page) -> None:
+        """Note what becomes of this page."""
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", self._note_request)
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def _note_request(self, request: Request) -> None:
+        self.requests.append(request.url)
+
+
+ALL_CAME = "[...document.images].every((image) => image.complete || image.hidden)"
+
+
+@contextmanager
+def visiting(browser: Browser, origin: str, **options: Any) -> Iterator[Visitor]:
+    """Yield a visitor with a fresh profile; `options` are those of Playwright's contexts."""
+    context = browser.new_context(**options)
+    try:
+        context.add_init_script(WATCH)
+        page = context.new_page()
+        visitor = Visitor(context, page, origin)
+        visitor.hear(page)
+        yield visitor
+    finally:
+        context.close()

@@ -1,0 +1,73 @@
+"""The service, in which something breaks that nobody catches. gunicorn imports this."""
+
+import os
+import signal
+import threading
+import warnings
+from pathlib import Path
+
+from flask import Flask
+
+from app import create_app
+from tests.support.marker import MARK
+from tests.support.waiting import wait_until
+
+BREAKING = "tests.support.breaking_app:create_breaking_app()"
+
+
+def create_breaking_app() -> Flask:
+    """Return the service, after what BREAKS names has broken."""
+    {
+        "a thread": break_in_a_thread,
+        "a finalizer": break_in_a_finalizer,
+        "the start": break_here,
+        "the start, during the stop": break_during_the_stop,
+        "a later start": break_where_triggered,
+        "a warning": warn,
+    }[os.environ["BREAKS"]]()
+    return create_app()
+
+
+def break_here() -> None:
+    raise ValueError(MARK)
+
+
+def break_during_the_stop() -> None:
+    """Break in one worker, and in the other once the master stops for that reason."""
+    meeting = Path(os.environ["MEETING"])
+    try:
+        meeting.mkdir()
+    except FileExistsError:
+        wait_until((meeting / "waits").exists)
+    else:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        (meeting / "waits").touch()
+        signal.sigwait({signal.SIGTERM})
+    break_here()
+
+
+def break_where_triggered() -> None:
+    """Break if the trigger is there; else leave a file that says this process goes on."""
+    trigger = Path(os.environ["TRIGGER"])
+    if trigger.exists():
+        break_here()
+    trigger.with_name(f"unbroken-{os.getpid()}").touch()
+
+
+def break_in_a_thread() -> None:
+    thread = threading.Thread(target=break_here)
+    thread.start()
+    thread.join()
+
+
+class _Breaking:
+    def __del__(self) -> None:
+        break_here()
+
+
+def break_in_a_finalizer() -> None:
+    _Breaking()
+
+
+def warn() -> None:
+    warnings.warn("old", UserWarning, stacklevel=1)

@@ -1,0 +1,85 @@
+"""What schemathesis is told about this service. See tests/contract/test_openapi_fuzz.py."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+from schemathesis import Case, CheckContext, HookContext, Response
+from schemathesis.checks import CHECKS
+
+# Named in the environment: where to write how often each operation was answered what.
+TALLY = "FUZZ_TALLY"
+
+# What the schemas of the document cannot say: that depends on other values of the request, or on
+# what the ledger holds. A request of the right form may be refused for these alone.
+MEANINGS = {
+    "total_too_large",
+    "unbalanced",
+    "duplicate_input",
+    "duplicate_secret",
+    "unknown_item",
+    "unknown_input",
+    "spent_input",
+    "used_secret",
+    "idempotency_key_reused",
+}
+
+
+@schemathesis.hook
+def before_load_schema(context: HookContext, raw_schema: dict[str, Any]) -> None:
+    """Let the body of a link be the whole body, as OpenAPI has it.
+
+    Schemathesis would put generated inputs beside those of the link, and no swap would succeed.
+    """
+    for methods in raw_schema["paths"].values():
+        for operation in methods.values():
+            for response in operation["responses"].values():
+                for link in response.get("links", {}).values():
+                    link["x-schemathesis"] = {"merge_body": False}
+
+
+@schemathesis.check
+def valid_requests_are_refused_for_their_meaning_alone(
+    ctx: CheckContext, response: Response, case: Case
+) -> bool | None:
+    """Stand for positive_data_acceptance: 400 alone does not tell wrong form from meaning."""
+    if _code(response) in MEANINGS or _holds_integral_float(case.body):
+        return None
+    positive_data_acceptance = CHECKS.get_one("positive_data_acceptance")
+    return positive_data_acceptance(ctx, response, case)
+
+
+@schemathesis.check
+class Tally:
+    """Counts answers, so that the test can tell whether the fuzz got anywhere."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def after_response(self, ctx: CheckContext, response: Response, case: Case) -> None:
+        """Count one answer."""
+        name = case.operation.definition.raw["operationId"]
+        self._counts[f"{name} {response.status_code} {_code(response)}".rstrip()] += 1
+
+    def after_run(self, ctx: CheckContext) -> None:
+        """Write the counts."""
+        Path(os.environ[TALLY]).write_text(json.dumps(self._counts), encoding="utf-8")
+
+
+def _code(response: Response) -> str:
+    """Return the code of a problem, empty where the answer is none."""
+    if response.headers.get("content-type") != ["application/problem+json"]:
+        return ""
+    return str(response.json()["code"])
+
+
+def _holds_integral_float(value: Any) -> bool:
+    """Tell whether there is a 1.0 in it: an integer to JSON Schema, but none to the contract."""
+    if isinstance(value, dict):
+        return any(map(_holds_integral_float, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_integral_float, value))
+    return isinstance(value, float) and value.is_integer()

@@ -1,0 +1,39 @@
+"""Records as the service hands them to the ledger, made up: also such as it would never make."""
+
+import secrets
+
+from deeds.domain.records import MintRecord, Output, OutputKey, SwapRecord
+from deeds.domain.values import Item
+
+ITEM_ID = "deed_00000000000000000000000000"
+OTHER_ID = "deed_11111111111111111111111111"
+
+
+def output(scheme_id: int, amount: int, item_id: str = ITEM_ID) -> Output:
+    """Return an output of a digest that no other has."""
+    return Output(OutputKey(item_id, secrets.token_bytes(32)), scheme_id, amount)
+
+
+def mint_record(*outputs: Output, key_hashes: tuple[bytes, ...] = ()) -> MintRecord:
+    """Return the mint of an item with these outputs."""
+    item = Item(outputs[0].item_id, sum(each.amount for each in outputs), None)
+    return MintRecord(item, secrets.token_bytes(16), outputs, key_hashes)
+
+
+def swap_record(
+    inputs: list[Output],
+    outputs: list[Output],
+    *,
+    schemes_count: int = 1,
+    schemes_added: frozenset[tuple[str, int]] = frozenset(),
+    key_hashes: tuple[bytes, ...] = (),
+) -> SwapRecord:
+    """Return a swap of one item whose outputs were hashed under so many schemes."""
+    return SwapRecord(
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        outputs_forbidden=((),) * len(outputs),
+        schemes_counts={inputs[0].item_id: schemes_count},
+        schemes_added=schemes_added,
+        idempotency_key_hashes=key_hashes,
+    )

@@ -1,0 +1,129 @@
+"""A secret that can be looked for, and the ways to send it where it could be left lying about."""
+
+import base64
+
+from tests.support.requests import mint, post, swap
+
+# Two secrets of 32 letters: nobody's words, and nothing that a checksum makes strong.
+MARK = "Zmark7QxVw3KpLr9TnYb5HcDf2GsJ8Mu"
+OTHER = "Zmark4WqXe6RtYu1IoPl8KjHg3FdSa0N"
+
+KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+NOWHERE = "deed_00000000000000000000000000"
+
+
+def traces(mark):
+    """Return what to look for: the mark as it is, and written in hexadecimal or base64."""
+    raw = mark.encode()
+    plain = [raw, mark.encode("utf-16-le"), raw.hex().encode(), raw.hex().upper().encode()]
+    # Three places that a text can have within groups of three bytes; without the outer groups,
+    # which hold a part of what is beside the text.
+    aligned = [base64.b64encode(b"x" * shift + raw)[4:-4] for shift in range(3)]
+    return [*plain, *aligned]
+
+
+def assert_no_trace(data):
+    """Assert that the bytes hold neither of the marks in any form."""
+    found = [trace for mark in (MARK, OTHER) for trace in traces(mark) if trace in data]
+    assert found == []
+
+
+def send_good_requests(client):
+    """Mint, swap and check with the marks, each also repeated; return answers that may be read.
+
+    The answer of a mint is not among them: it repeats the secret to its owner.
+    """
+    item_id = mint(client, f"+5.{MARK}", key=f"+5.{MARK}")
+    mint(client, f"+5.{MARK}", key=f"+5.{MARK}")
+    spent, live = [f"+5.{item_id}.{MARK}"], [f"+5.{item_id}.{OTHER}"]
+    return [
+        swap(client, spent, live, MARK),
+        swap(client, spent, live, MARK),
+        post(client, "/v1/check", {"outputs": spent + live}),
+        client.get(f"/v1/item/{item_id}", headers={"If-None-Match": f'"{MARK}"'}),
+        client.get(f"/v1/info?secret={MARK}"),
+    ]
+
+
+def send_refused_swaps(client):
+    """Send swaps that are refused, each for another reason."""
+    item_id = mint(client, f"+5.{MARK}", "+1.a")
+    raw, new = f"+5.{item_id}.{MARK}", f"+5.{item_id}.{OTHER}"
+    swap(client, [f"+1.{item_id}.a"], [f"+1.{item_id}.b"], KEY)
+    return [
+        swap(client, [new], [raw]),
+        swap(client, [f"+4.{item_id}.{MARK}"], [f"+4.{item_id}.{OTHER}"]),
+        swap(client, [raw], [f"+4.{item_id}.{OTHER}"]),
+        swap(client, [raw, raw], [new]),
+        swap(client, [raw], [raw]),
+        swap(client, [raw], [f"+1.{item_id}.{OTHER}", f"+4.{item_id}.{OTHER}"]),
+        swap(client, [f"+1.{item_id}.b"], [f"+1.{item_id}.{MARK}"]),
+        swap(client, [f"+5.{NOWHERE}.{MARK}"], [f"+5.{NOWHERE}.{OTHER}"]),
+        swap(client, [f"+5.deed_{MARK}.a"], [f"+5.deed_{MARK}.b"]),
+        swap(client, [raw], [new], KEY),
+        swap(client, [raw], [new], f"{MARK}é"),
+        swap(client, [raw], [new], MARK * 8),
+    ]
+
+
+def send_malformed_requests(client):
+    """Send the mark in places where nothing should be."""
+    bodies = [
+        [f"+5.{MARK}"],
+        f"+5.{MARK}",
+        {MARK: 1},
+        {"outputs": ["+1.a"], MARK: MARK},
+        {"outputs": ["+1.a"], "metadata": {MARK: MARK}},
+        {"outputs": ["+1.a"], "metadata": MARK},
+        {"outputs": ["+1.a"], "metadata": {"image": f"javascript:{MARK}"}},
+        {"outputs": MARK},
+        {"outputs": {MARK: MARK}},
+        {"outputs": [f"+0.{MARK}"]},
+        {"outputs": [f"+{MARK}.a"]},
+        {"outputs": [MARK]},
+        {"outputs": [f"+1.{MARK}x"]},
+        {"outputs": [f"+1.{MARK}", f"+1.{MARK}"]},
+        {"outputs": [{"amount": MARK, "secret": "a"}]},
+        {"outputs": [{"amount": 1, "secret": f"{MARK}x"}]},
+        {"outputs": [{"amount": 1, "secret": "a", MARK: 1}]},
+        {"inputs": [f"+1.{MARK}.a"], "outputs": [f"+1.{MARK}.a"]},
+    ]
+    paths = ["/v1/mint", "/v1/swap", "/v1/check"]
+    texts = [
+        f'{{"outputs":["+5.{MARK}"]',
+        MARK,
+        f'{{"{MARK}":1,"{MARK}":1}}',
+        f'"{MARK}" ' * 50_000,
+    ]
+    return [
+        *(post(client, path, body) for path in paths for body in bodies),
+        *(
+            client.post(path, data=text, content_type="application/json")
+            for path in paths
+            for text in texts
+        ),
+        client.post("/v1/mint", data=MARK, content_type=f"text/{MARK}"),
+        client.post(
+            "/v1/mint",
+            data=MARK,
+            content_type="application/json",
+            environ_overrides={"CONTENT_LENGTH": "99"},
+        ),
+    ]
+
+
+def send_to_odd_places(client):
+    """Send the mark in the path, the method and the headers."""
+    return [
+        client.get(f"/{MARK}"),
+        client.get(f"/v1/{MARK}"),
+        client.get(f"/v1/item/{MARK}"),
+        client.get(f"/v1/item/deed_{MARK}"),
+        client.get(f"/v1/item/+5.{NOWHERE}.{MARK}"),
+        client.get(f"/v1/mint?{MARK}={MARK}"),
+        client.open("/v1/mint", method=MARK),
+        client.open(f"/v1/{MARK}", method="OPTIONS"),
+        client.post(f"/v1/mint/{MARK}", data=MARK),
+        client.get("/nothing", headers={"Authorization": MARK, "Cookie": MARK, "Referer": MARK}),
+        client.get("/nothing", headers={"Origin": MARK, "Host": MARK, "X-Forwarded-For": MARK}),
+    ]

@@ -1,0 +1,67 @@
+"""Copies of the sources with one more migration: the next release of the service."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from storage.schema import HEAD_REVISION
+from tests.support.serving import REPOSITORY
+from tests.support.starting import environment
+
+SOURCES = ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage")
+
+# Adds what old code does not know of and need not: columns, a table and an index.
+_MIGRATION = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{revision}"
+down_revision = "{before}"
+
+
+def upgrade() -> None:
+    op.add_column("operations", sa.Column("note", sa.Text))
+    op.add_column("outputs", sa.Column("rank", sa.Integer, nullable=False, server_default="0"))
+    op.create_index("outputs_rank", "outputs", ["rank"])
+    op.create_table("notes", sa.Column("id", sa.Integer, primary_key=True))
+"""
+
+
+def newer_revision(*, permits_old: bool) -> str:
+    """Return the revision after the newest one; it may permit the code of now to serve it."""
+    number = int(HEAD_REVISION[:4])
+    return f"{number + 1:04}_from_{number:04}" if permits_old else f"{number + 1:04}"
+
+
+def write_newer_code(directory: Path, revision: str) -> Path:
+    """Copy the sources into the directory, with a migration to the revision; return where to."""
+    for name in SOURCES:
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
+        copy(REPOSITORY / name, directory / name)
+    storage = directory / "storage"
+    migration = _MIGRATION.format(revision=revision, before=HEAD_REVISION)
+    (storage / "migrations" / "versions" / f"{revision}.py").write_text(migration)
+    schema = storage / "schema.py"
+    text, count = re.subn(
+        '^HEAD_REVISION = ".*"$', f'HEAD_REVISION = "{revision}"', schema.read_text(), flags=re.M
+    )
+    assert count == 1
+    schema.write_text(text)
+    return directory
+
+
+def migrate_by(sources: Path, url: str) -> str:
+    """Run `flask --app app deeds migrate` of the sources, and return what it said."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", "deeds", "migrate"],
+        cwd=sources,
+        env=environment(DATABASE_URL=url),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout

@@ -1,0 +1,97 @@
+"""Debian's pgbouncer in transaction mode, where each transaction may get another session."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import make_url
+
+from tests.support.waiting import wait_until
+
+_CONFIGURATION = """
+[databases]
+* = host={host} port={port} user={user} {password}
+[pgbouncer]
+unix_socket_dir = {directory}
+auth_type = any
+pool_mode = transaction
+default_pool_size = {sessions}
+max_client_conn = 500
+"""
+
+# PostgreSQL's processes run as this user, which the wheel adds: neither program runs as root.
+_SYSTEM_USER = "pgserver"
+
+
+class PgBouncer:
+    """A running pgbouncer; `directory` is that of its unix socket, as PostgreSQL has one too."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take the directory."""
+        self.directory = str(directory)
+
+    def transactions_count(self) -> int:
+        """Return how many transactions it has passed on."""
+        console = behind("postgresql://any@/pgbouncer", self.directory)
+        with psycopg.connect(console, autocommit=True) as own:
+            cursor = own.execute("SHOW STATS_TOTALS")
+            names = [column.name for column in cursor.description or ()]
+            return sum(row[names.index("xact_count")] for row in cursor)
+
+
+@contextmanager
+def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[PgBouncer]:
+    """Run pgbouncer before the server of a PostgreSQL URL until the block ends.
+
+    It opens so many sessions for each database: 20 is its own default.
+    """
+    url = make_url(admin_url)
+    # Short: the path of a unix socket has at most 103 characters.
+    directory = Path(tempfile.mkdtemp(prefix="deeds-pgbouncer-"))
+    configuration = directory / "pgbouncer.ini"
+    configuration.write_text(
+        _CONFIGURATION.format(
+            host=url.host or url.query["host"],
+            port=url.port or 5432,
+            user=url.username,
+            password=f"password={url.password}" if url.password else "",
+            directory=directory,
+            sessions=sessions_count,
+        )
+    )
+    as_user = []
+    if os.geteuid() == 0:
+        as_user = ["--user", _SYSTEM_USER]
+        shutil.chown(directory, _SYSTEM_USER)
+    with (directory / "log").open("ab") as log:
+        process = subprocess.Popen(
+            ["pgbouncer", *as_user, configuration], stdout=log, stderr=log, cwd="/"
+        )
+        try:
+            pooler = PgBouncer(directory)
+            wait_until(lambda: _answers(pooler))
+            yield pooler
+        finally:
+            process.kill()
+            process.wait()
+            shutil.rmtree(directory)
+
+
+def behind(url: str, directory: str) -> str:
+    """Return the URL of the same database by way of the pooler whose socket is there."""
+    socket = {"host": directory, "port": "6432"}
+    pooled = make_url(url).set(host=None, port=None).update_query_dict(socket)
+    return pooled.render_as_string(hide_password=False)
+
+
+def _answers(pooler: PgBouncer) -> bool:
+    try:
+        pooler.transactions_count()
+    except psycopg.OperationalError:
+        return False
+    return True

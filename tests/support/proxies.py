@@ -1,0 +1,188 @@
+"""A real nginx with the settings of deploy/nginx.conf, and what clients of a proxy need."""
+
+import http.client
+import os
+import shlex
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from email.message import Message
+from pathlib import Path
+
+from tests.support.readme import make_comparable, readme_blocks
+from tests.support.serving import REPOSITORY, Service
+from tests.support.waiting import wait_until
+
+NGINX = REPOSITORY / "deploy" / "nginx.conf"
+
+# The line of a machine, in use or not.
+SERVER = "    server 127.0.0.1:8000 max_fails=0;\n"
+
+# What browsers are told with every answer.
+HSTS = "max-age=31536000"
+
+# Lets a test be any client: nginx takes the address from a header.
+_CLIENT_BY_HEADER = "set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;"
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A running proxy: the ports of http and https, and where its files are."""
+
+    process: subprocess.Popen[bytes]
+    directory: Path
+    http: int
+    https: int
+    tls: ssl.SSLContext = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """Return the address, without a slash at its end."""
+        return f"https://localhost:{self.https}"
+
+    def connect(self, timeout_s: float = 60) -> http.client.HTTPSConnection:
+        """Return a connection of a client, not yet open."""
+        return http.client.HTTPSConnection(
+            "localhost", self.https, timeout=timeout_s, context=self.tls
+        )
+
+    def ask(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> tuple[int, Message, bytes]:
+        """Return the status, headers and body of an answer over a connection of its own."""
+        with closing(self.connect()) as connection:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+
+    def set_upstreams(self, *lines: str) -> None:
+        """Write other servers into the running nginx's file, as its administrator would."""
+        path = self.directory / "nginx.conf"
+        before, start, rest = path.read_text().partition("upstream deeds {\n")
+        kept = [line for line in rest.splitlines() if not line.startswith("    server ")]
+        path.write_text("\n".join([before + start.rstrip(), *lines, *kept]))
+
+
+def upstream(port: int, mark: str = "") -> str:
+    """Return the line of nginx.conf for a server that listens on this port."""
+    return SERVER.replace("8000", str(port)).replace(";", f"{mark};").rstrip("\n")
+
+
+def free_port() -> int:
+    """Return a port on which nobody listens."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port: int = unused.getsockname()[1]
+        return port
+
+
+def is_open(port: int) -> bool:
+    """Return whether somebody listens on a port."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    """Return what a command prints; fail where it does."""
+    ran = subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def make_certificate(directory: Path) -> ssl.SSLContext:
+    """Make key.pem and cert.pem for localhost, and return what trusts them."""
+    certificate = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    new = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    files = ["-keyout", directory / "key.pem", "-out", directory / "cert.pem"]
+    run("openssl", "req", *new, *files, *certificate)
+    return ssl.create_default_context(cafile=str(directory / "cert.pem"))
+
+
+def assert_hsts_in_every_answer(proxy: Proxy, service: Service, away_status: int) -> None:
+    """Ask for what is there and what is not, and again once the service is away."""
+    served = [proxy.ask("GET", path)[:2] for path in ("/v1/info", "/v1/item/none", "/metrics")]
+    service.process.terminate()
+    service.process.wait(timeout=30)
+    away = proxy.ask("GET", "/v1/info")[:2]
+
+    assert [
+        (status, headers["Strict-Transport-Security"]) for status, headers in [*served, away]
+    ] == [(200, HSTS), (404, HSTS), (404, HSTS), (away_status, HSTS)]
+
+
+def assert_walk_of_the_readme(url: str, trusted: Path) -> None:
+    """Run the blocks of the README against a proxy and compare the answers."""
+    walk = readme_blocks("bash")
+    script = "\n".join(block.text + r"printf '\0'" for block in walk)
+    script = script.replace("http://127.0.0.1:8000", url)
+    script = script.replace(".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask ")
+    script = script.replace("curl -s", "curl --http1.1 -s")
+    ran = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail"],
+        input=script,
+        cwd=REPOSITORY,
+        env=os.environ | {"CURL_CA_BUNDLE": str(trusted), "FLASK_SKIP_DOTENV": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    shown, real = make_comparable(), make_comparable()
+    answered = [(block, block.answer) for block in walk if block.answer is not None]
+    assert len(answered) == len(walk)
+    assert [
+        real(answer.language, text)
+        for (_, answer), text in zip(answered, ran.stdout.split("\0")[:-1], strict=True)
+    ] == [shown(answer.language, answer.text) for _, answer in answered]
+
+
+@contextmanager
+def running_nginx(
+    directory: Path, ports: Sequence[int], replaced: dict[str, str] | None = None
+) -> Iterator[Proxy]:
+    """Run nginx with the example's own settings before services on these ports.
+
+    `replaced` maps texts of the file to others, beside those of names and places.
+    """
+    http_port, https_port = free_port(), free_port()
+    tls = make_certificate(directory)
+    text = NGINX.read_text()
+    for written, meant in {
+        SERVER: "".join(f"{upstream(port)}\n" for port in ports),
+        "server_name deeds.example.org;": "server_name localhost;",
+        "listen 80": f"listen 127.0.0.1:{http_port}",
+        "listen 443": f"listen 127.0.0.1:{https_port}",
+        "listen [::]:80": f"listen [::1]:{http_port}",
+        "listen [::]:443": f"listen [::1]:{https_port}",
+        "/etc/letsencrypt/live/deeds.example.org/fullchain.pem": str(directory / "cert.pem"),
+        "/etc/letsencrypt/live/deeds.example.org/privkey.pem": str(directory / "key.pem"),
+        "/var/cache/nginx/deeds": str(directory / "cache"),
+        "/var/log/nginx/": f"{directory}/",
+        **(replaced or {}),
+    }.items():
+        assert written in text
+        text = text.replace(written, meant)
+    whole = directory / "nginx.conf"
+    temporary = "".join(
+        f"{kind}_temp_path {directory}/{kind};"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;" if os.geteuid() == 0 else ""
+    whole.write_text(
+        f"{user} pid {directory}/pid; events {{}}\n"
+        f"http {{ {temporary} {_CLIENT_BY_HEADER}\n{text}\n}}"
+    )
+    command = ["nginx", "-p", directory, "-c", whole, "-e", directory / "start.log"]
+    run(*command, "-t")
+    with subprocess.Popen([*command, "-g", "daemon off;"]) as process:
+        try:
+            wait_until(lambda: is_open(https_port))
+            yield Proxy(process, directory, http_port, https_port, tls)
+        finally:
+            process.terminate()

@@ -1,0 +1,183 @@
+"""A real gunicorn in a process of its own, for tests that need the whole service."""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+SERVICE = "app:create_app()"
+
+# A start takes one to two seconds; a loaded machine may need ten times that.
+START_SECONDS_MAX = 30.0
+STOP_SECONDS_MAX = 15.0
+POLL_SECONDS = 0.02
+
+READY_URL = re.compile(r"listens at http://127\.0\.0\.1:(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service: where it listens, its process and what it wrote to stderr and stdout."""
+
+    port: int
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def url(self) -> str:
+        """Return the address, without a slash at its end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def log_text(self) -> str:
+        """Return all that the processes have written so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def get_status(self, path: str) -> int:
+        """Return the status that a GET of `path` is answered with, over a new connection."""
+        return self._get(path)[0]
+
+    def get_text(self, path: str) -> str:
+        """Return the body of a good answer to a GET of `path`, over a new connection."""
+        status, text = self._get(path)
+        assert status == 200, text
+        return text
+
+    def _get(self, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def send_bytes(self, data: bytes, *, half_close: bool = True, timeout_s: float = 10) -> bytes:
+        """Send `data` as it is and return all that comes back until the service closes.
+
+        With `half_close` the service sees the end of the input after `data`.
+        """
+        answer = b""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout_s) as client:
+            # The service may refuse and close before it has read all.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                client.sendall(data)
+                if half_close:
+                    client.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionResetError):
+                while received := client.recv(65_536):
+                    answer += received
+        return answer
+
+
+@contextmanager
+def running_service(
+    directory: Path,
+    *,
+    application: str = SERVICE,
+    sources: str | Path = REPOSITORY,
+    **settings: str,
+) -> Iterator[Service]:
+    """Run gunicorn with `settings` as its environment, on a free port, until the block ends.
+
+    `directory` takes the log and, unless DATABASE_URL is among the settings, the database. Another
+    application than the service must answer /v1/info too.
+    """
+    settings.setdefault("DATABASE_URL", f"sqlite:///{directory / 'deeds.db'}")
+    # Its own log for each start: the port is read from it.
+    log = directory / f"service-{len(list(directory.glob('service-*.log')))}.log"
+    with start_gunicorn(log, settings, application, sources) as process:
+        yield Service(wait_until_it_answers(process, log), process, log)
+
+
+@contextmanager
+def start_gunicorn(
+    log: Path,
+    settings: dict[str, str],
+    application: str = SERVICE,
+    sources: str | Path = REPOSITORY,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start gunicorn, without waiting for it, and surely end all its processes after the block."""
+    command = [sys.executable, "-m", "gunicorn", application]
+    with start_command(command, log, settings, sources) as process:
+        yield process
+
+
+@contextmanager
+def start_command(
+    command: list[str], log: Path, settings: dict[str, str], cwd: str | Path = REPOSITORY
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start what becomes gunicorn; the same otherwise."""
+    with (
+        log.open("ab") as output,
+        subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=clean_environment(settings),
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            _stop(process)
+
+
+def clean_environment(settings: dict[str, str]) -> dict[str, str]:
+    """Return our environment without any setting of the service, plus `settings`."""
+    # MAKE… and MFLAGS are those of the `make test` that runs us.
+    ours = ("DEEDS_", "DATABASE_URL", "PORT", "WEB_CONCURRENCY", "GUNICORN_", "MAKE", "MFLAGS")
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+    # Port 0 lets the kernel choose a free one, so two runs can never want the same.
+    defaults = {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0", "PYTHONUNBUFFERED": "1"}
+    return inherited | defaults | settings
+
+
+def wait_until_it_answers(
+    process: subprocess.Popen[bytes], log: Path, seconds_max: float = START_SECONDS_MAX
+) -> int:
+    """Return the port once a worker answers on it; show the log if none ever does."""
+    deadline = time.monotonic() + seconds_max
+    while time.monotonic() < deadline and process.poll() is None:
+        ready = READY_URL.search(log.read_text(errors="replace"))
+        if ready and _answers(int(ready[1])):
+            return int(ready[1])
+        time.sleep(POLL_SECONDS)
+    raise AssertionError(f"the service did not start:\n{log.read_text(errors='replace')}")
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+    try:
+        connection.request("GET", "/v1/info")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Stop the master politely, then kill what is left of its process group.
+
+    The master stays a zombie until the `with` of its Popen collects it, so its number cannot
+    belong to a stranger when the group is killed.
+    """
+    if process.returncode is not None:
+        return  # Collected: its workers end by themselves once they see that it is gone.
+    os.kill(process.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS_MAX
+    flags = os.WEXITED | os.WNOWAIT | os.WNOHANG
+    while os.waitid(os.P_PID, process.pid, flags) is None and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,36 @@
+"""Shares the time of `make soak` among the tests that are marked for it."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.reporting import add_line
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Repeat a test marked `soak` that does not do so itself, as those of Hypothesis."""
+    deadline = time.monotonic() + soak_seconds_of(item)
+    yield
+    if "soak_seconds" in getattr(item, "fixturenames", ()):
+        return
+    repetitions_count = 0
+    while time.monotonic() < deadline:
+        item.runtest()
+        repetitions_count += 1
+    if repetitions_count:
+        add_line(item, f"run {1 + repetitions_count} times")
+
+
+def soak_seconds_of(item: pytest.Item) -> float:
+    """Return how long a test may repeat itself: 0 where it is not marked, or nothing is soaked."""
+    seconds = float(item.config.getoption("--soak-seconds"))
+    share = _share_of(item)
+    return seconds * share / sum(map(_share_of, item.session.items)) if seconds and share else 0.0
+
+
+def _share_of(item: pytest.Item) -> float:
+    """Return what the mark says: `@pytest.mark.soak(share=4)`."""
+    mark = item.get_closest_marker("soak")
+    return 0.0 if mark is None else float(mark.kwargs["share"])

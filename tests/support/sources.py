@@ -1,0 +1,90 @@
+"""What the sources and documents of the project hold, as the tests of the documents compare it."""
+
+import os
+import re
+import runpy
+from collections.abc import Iterator
+
+import pytest
+
+from deeds.settings import read_settings
+from tests.support.serving import REPOSITORY
+
+PACKAGES = ("deeds", "schemas", "storage")
+
+_ENVIRONMENT = re.compile(r"\benviron(b|\.|\[|\b)|\bgetenv\b")
+
+
+class RecordingEnvironment(dict[str, str]):
+    """An empty environment that remembers every name that it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
+        """Remember the name; there is no value."""
+        self.names.add(name)
+        return default
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self.names.add(str(name))
+        return False
+
+
+def read_variables() -> set[str]:
+    """Return the names of all environment variables that the service reads at its start."""
+    environment = RecordingEnvironment()
+    read_settings(environment, "sqlite:///unused")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "environ", environment)
+        runpy.run_path(str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf")
+    return environment.names
+
+
+def files_that_touch_the_environment() -> set[str]:
+    """Return the paths of all sources of the service that name the environment."""
+    sources = ["app.py", "gunicorn.conf.py", *module_paths()]
+    return {path for path in sources if _ENVIRONMENT.search(read_text(path))}
+
+
+def module_paths() -> list[str]:
+    """Return the paths of all modules of the packages, without their `__init__.py`."""
+    return sorted(
+        path.relative_to(REPOSITORY).as_posix()
+        for package in PACKAGES
+        for path in (REPOSITORY / package).rglob("*.py")
+        if path.name != "__init__.py"
+    )
+
+
+def documents() -> list[str]:
+    """Return the paths of all Markdown documents."""
+    patterns = ("*.md", "docs/**/*.md")
+    found = {path for pattern in patterns for path in REPOSITORY.glob(pattern)}
+    return sorted(path.relative_to(REPOSITORY).as_posix() for path in found)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file of the project."""
+    return (REPOSITORY / path).read_text(encoding="utf-8")
+
+
+def section(document: str, heading: str) -> str:
+    """Return what stands below a heading of the second level, up to the next one."""
+    _, found, rest = read_text(document).partition(f"\n## {heading}\n")
+    assert found, f"{document} has no section {heading}"
+    return rest.partition("\n## ")[0]
+
+
+def table_rows(text: str) -> Iterator[list[str]]:
+    """Yield the cells of each row of the tables, without the rows of their heads."""
+    lines = text.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        is_head = following.startswith("|--")
+        if line.startswith("| ") and not is_head:
+            yield [cell.strip() for cell in line.strip("|").split(" | ")]

@@ -1,0 +1,219 @@
+"""Every way in which a request can fail, for the tests of what errors look like."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from email import message_from_bytes
+
+import pytest
+from argon2.exceptions import HashingError
+from flask import Flask
+from flask.testing import FlaskClient
+from gunicorn.http import errors as http_errors
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import OperationalError
+from werkzeug.test import TestResponse
+
+from deeds.rate_limits import parse_rate_limits
+from deeds.server.gthread_worker.refusals import problem_for, response_bytes
+from deeds.settings import Settings
+from storage.engine import WRITES, make_engine, parse_database_url
+from storage.tables import operations
+from tests.support.requests import mint, post, swap
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer, whoever sent it."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A service with an item that has 5 units live under `a` and 3 spent under `b`."""
+
+    client: FlaskClient
+    item_id: str
+    settings: Settings
+    open_app: Callable[[Settings], Flask]
+    monkeypatch: pytest.MonkeyPatch
+
+    def post(self, path, body, key=None):
+        return post(self.client, path, body, key)
+
+    def send(self, path, data, media_type="application/json", **kwargs):
+        return self.client.post(path, data=data, content_type=media_type, **kwargs)
+
+    def swap(self, inputs, outputs):
+        spent = [each.format(self.item_id) for each in inputs]
+        created = [each.format(self.item_id) for each in outputs]
+        return swap(self.client, spent, created)
+
+
+def reuse_a_key(ground):
+    mint(ground.client, "+1.a", key="used")
+    return ground.post("/v1/mint", {"outputs": ["+2.a"]}, "used")
+
+
+def hash_without_memory(ground):
+    def refuse(*_args, **_kwargs):
+        raise HashingError("Memory allocation error")
+
+    ground.monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", refuse)
+    return ground.post("/v1/mint", {"outputs": ["+1.a"]})
+
+
+def lose_the_database(ground):
+    def break_off(*_args):
+        raise OperationalError("SELECT", {}, Exception("server closed the connection"))
+
+    return with_listener("before_cursor_execute", break_off, ground)
+
+
+def lose_the_database_while_committing(ground):
+    def break_off(connection):
+        connection.connection.driver_connection.execute("COMMIT")
+        raise OperationalError("COMMIT", {}, Exception("server closed the connection"))
+
+    return with_listener("commit", break_off, ground)
+
+
+def with_listener(name, listener, ground):
+    event.listen(Engine, name, listener)
+    try:
+        return ground.post("/v1/mint", {"outputs": ["+1.a"]})
+    finally:
+        event.remove(Engine, name, listener)
+
+
+def lose_the_last_operation(ground):
+    engine = make_engine(parse_database_url(ground.settings.database_url))
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        # As where another operation got its id, after an older copy was put there.
+        times = operations.update().values(created_at_ms=operations.c.created_at_ms + 1)
+        connection.execute(times)
+    engine.dispose()
+    return ground.post("/v1/mint", {"outputs": ["+1.a"]})
+
+
+def lack_a_pepper(ground):
+    peppered = replace(ground.settings, pepper=b"0123456789abcdef0123456789abcdef")
+    raws = [f"+5.{ground.item_id}.a"], [f"+5.{ground.item_id}.d"]
+    assert swap(ground.open_app(peppered).test_client(), *raws).status_code == 200
+    return ground.post("/v1/check", {"outputs": raws[1]})
+
+
+def exceed(limits, path, body):
+    def ask_twice(ground):
+        limited = replace(ground.settings, rate_limits=parse_rate_limits(limits))
+        client = ground.open_app(limited).test_client()
+        post(client, path, body)
+        return post(client, path, body)
+
+    return ask_twice
+
+
+def meet_a_defect(ground):
+    def fail(*_args):
+        raise ZeroDivisionError("<b>secret</b>")
+
+    ground.monkeypatch.setattr("storage.repository.Repository.read_item", fail)
+    return ground.client.get(f"/v1/item/{ground.item_id}")
+
+
+def refuse_in_the_worker(error):
+    def answer(_ground):
+        head, _, body = response_bytes(problem_for(error), "id-1").partition(b"\r\n\r\n")
+        status_line, _, fields = head.partition(b"\r\n")
+        return Answer(int(status_line.split()[1]), dict(message_from_bytes(fields)), body)
+
+    return answer
+
+
+def whole(answer):
+    """Return an answer of the application, or one of the worker, as one kind of value."""
+    if isinstance(answer, TestResponse):
+        return Answer(answer.status_code, dict(answer.headers), answer.data)
+    return answer
+
+
+# Code, place of the element at fault, and how to come by it.
+WAYS = {
+    "body broken off": (
+        "body_unreadable",
+        None,
+        lambda g: g.send("/v1/mint", b"{", environ_overrides={"CONTENT_LENGTH": "9"}),
+    ),
+    "no media type": ("wrong_media_type", None, lambda g: g.send("/v1/mint", b"{}", None)),
+    "form": ("wrong_media_type", None, lambda g: g.send("/v1/swap", {"a": "b"}, None)),
+    "no body": ("invalid_json", None, lambda g: g.send("/v1/mint", b"")),
+    "bytes": ("invalid_json", None, lambda g: g.send("/v1/check", b"\xff<b>")),
+    "array": ("invalid_request", None, lambda g: g.post("/v1/mint", [])),
+    "bad element": (
+        "invalid_request",
+        1,
+        lambda g: g.post("/v1/mint", {"outputs": ["+1.a", "<b>"]}),
+    ),
+    "unknown key": ("invalid_request", None, lambda g: g.post("/v1/swap", {"<b>": 1})),
+    "empty key": (
+        "invalid_idempotency_key",
+        None,
+        lambda g: g.post("/v1/mint", {"outputs": ["+1.a"]}, ""),
+    ),
+    "total": (
+        "total_too_large",
+        None,
+        lambda g: g.post("/v1/mint", {"outputs": ["+9007199254740991.a", "+1.b"]}),
+    ),
+    "units from nowhere": ("unbalanced", None, lambda g: g.swap(["+5.{}.a"], ["+6.{}.d"])),
+    "input twice": ("duplicate_input", 1, lambda g: g.swap(["+5.{}.a", "+5.{}.a"], ["+10.{}.d"])),
+    "secret twice": ("duplicate_secret", 1, lambda g: g.swap(["+5.{}.a"], ["+4.{}.d", "+1.{}.d"])),
+    "secret twice in a mint": (
+        "duplicate_secret",
+        1,
+        lambda g: g.post("/v1/mint", {"outputs": ["+1.a", "+1.a"]}),
+    ),
+    "item of nobody": ("unknown_item", 0, lambda g: g.swap(["+5.deed_<b>.a"], ["+5.deed_<b>.d"])),
+    "wrong secret": ("unknown_input", 0, lambda g: g.swap(["+5.{}.<b>"], ["+5.{}.d"])),
+    "spent": ("spent_input", 1, lambda g: g.swap(["+5.{}.a", "+3.{}.b"], ["+8.{}.d"])),
+    "old secret": ("used_secret", 0, lambda g: g.swap(["+5.{}.a"], ["+5.{}.b"])),
+    "no item": ("item_not_found", None, lambda g: g.client.get("/v1/item/<b>")),
+    "no path": ("not_found", None, lambda g: g.client.get("/<b>")),
+    "no path below v1": ("not_found", None, lambda g: g.client.post("/v1/<b>")),
+    "slash at the end": ("not_found", None, lambda g: g.client.post("/v1/mint/")),
+    "slash doubled": ("not_found", None, lambda g: g.client.get("/v1//info")),
+    "wrong method": ("method_not_allowed", None, lambda g: g.client.delete("/v1/mint")),
+    "2 MiB": ("body_too_large", None, lambda g: g.send("/v1/mint", b" " * 2**21)),
+    "key of another request": ("idempotency_key_reused", None, reuse_a_key),
+    "guesses": (
+        "too_many_failures",
+        None,
+        exceed("failures=1/day", "/v1/check", {"outputs": ["+1.deed_0.<b>"]}),
+    ),
+    "haste": (
+        "too_many_requests",
+        None,
+        exceed("mint=1/day", "/v1/mint", {"outputs": ["+1.<b>"]}),
+    ),
+    "no memory": ("overloaded", None, hash_without_memory),
+    "no database": ("ledger_unavailable", None, lose_the_database),
+    "commit broken off": ("ledger_in_doubt", None, lose_the_database_while_committing),
+    "older copy": ("ledger_rolled_back", None, lose_the_last_operation),
+    "no pepper": ("scheme_unavailable", None, lack_a_pepper),
+    "defect": ("internal", None, meet_a_defect),
+    "no HTTP": ("bad_request", None, refuse_in_the_worker(http_errors.InvalidRequestLine("<b>"))),
+    "long line": ("uri_too_long", None, refuse_in_the_worker(http_errors.LimitRequestLine(9, 8))),
+    "long header": (
+        "headers_too_large",
+        None,
+        refuse_in_the_worker(http_errors.LimitRequestHeaders("<b>")),
+    ),
+    "expectation": (
+        "expectation_failed",
+        None,
+        refuse_in_the_worker(http_errors.ExpectationFailed("<b>")),
+    ),
+    "defect of the worker": ("internal", None, refuse_in_the_worker(ZeroDivisionError("<b>"))),
+}
