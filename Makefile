@@ -7,7 +7,8 @@ DEV_READY := $(VENV)/dev.stamp
 BENCH_READY := $(VENV)/bench.stamp
 AUDIT := $(VENV)/audit
 AUDIT_READY := $(VENV)/audit.stamp
-AUDITED := requirements.txt requirements-bench.txt requirements-native.txt requirements-audit.txt
+LOCKED := redis dev bench mutants native audit
+AUDITED := requirements.txt requirements/bench.txt requirements/native.txt requirements/audit.txt
 MUTANTS_READY := $(VENV)/mutants.stamp
 ARGS ?=
 # What `make check` adds to them.
@@ -84,14 +85,10 @@ bench-long: $(BENCH_READY) $(NATIVE_TRIED) ## the same with the growth curves, a
 	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench --long $(ARGS)
 
-lock: $(DEV_READY) ## compile requirements*.in, taking newer releases: make lock ARGS=--upgrade
-	@$(COMPILE) $(ARGS) --output-file requirements.txt requirements.in
-	@$(COMPILE) $(ARGS) --output-file requirements-redis.txt requirements-redis.in
-	@$(COMPILE) $(ARGS) --output-file requirements-dev.txt requirements-dev.in
-	@$(COMPILE) $(ARGS) --output-file requirements-bench.txt requirements-bench.in
-	@$(COMPILE) $(ARGS) --output-file requirements-mutants.txt requirements-mutants.in
-	@$(COMPILE) $(ARGS) --output-file requirements-native.txt requirements-native.in
-	@$(COMPILE) $(ARGS) --output-file requirements-audit.txt requirements-audit.in
+# In an order in which each finds the lock files that bound it.
+lock: $(DEV_READY) ## compile requirements.in and requirements/*.in, taking newer releases: make lock ARGS=--upgrade
+	@for name in requirements $(LOCKED:%=requirements/%); do \
+		$(COMPILE) $(ARGS) --output-file $$name.txt $$name.in || exit 1; done
 
 # Strict, because what PyPI does not know of would otherwise pass as sound. Without PyPI it fails.
 audit-deps: $(AUDIT_READY) ## look all locked releases up in PyPI's list of known faults
@@ -110,23 +107,23 @@ $(RUN_READY): requirements.txt
 	@touch $@
 
 # The development environment holds the other one wholly.
-$(DEV_READY): requirements.txt requirements-dev.txt
-	@$(call make_environment,requirements-dev.txt)
+$(DEV_READY): requirements.txt requirements/dev.txt
+	@$(call make_environment,requirements/dev.txt)
 	@touch $(RUN_READY) $@
 
 # This one holds both others.
-$(BENCH_READY): requirements.txt requirements-dev.txt requirements-bench.txt
-	@$(call make_environment,requirements-bench.txt)
+$(BENCH_READY): requirements.txt requirements/dev.txt requirements/bench.txt
+	@$(call make_environment,requirements/bench.txt)
 	@touch $(RUN_READY) $(DEV_READY) $@
 
 # Apart from the others: what audits them must not change them.
-$(AUDIT_READY): requirements-audit.txt $(RUN_READY)
+$(AUDIT_READY): requirements/audit.txt $(RUN_READY)
 	@rm -rf $(AUDIT)
-	@$(PIP_INSTALL) --target $(AUDIT) --requirement requirements-audit.txt
+	@$(PIP_INSTALL) --target $(AUDIT) --requirement requirements/audit.txt
 	@touch $@
 
-$(MUTANTS_READY): requirements.txt requirements-dev.txt requirements-mutants.txt
-	@$(call make_environment,requirements-mutants.txt)
+$(MUTANTS_READY): requirements.txt requirements/dev.txt requirements/mutants.txt
+	@$(call make_environment,requirements/mutants.txt)
 	@touch $(RUN_READY) $(DEV_READY) $@
 
 define make_environment

@@ -38,10 +38,10 @@ $(WHEEL_BUILT): $(REQUIREMENT)
 	@touch $@
 
 # Not from pip's cache, which cannot tell builds with different flags apart.
-$(NATIVE_BUILT): $(REQUIREMENT) requirements-native.txt $(WHEEL_BUILT)
+$(NATIVE_BUILT): $(REQUIREMENT) requirements/native.txt $(WHEEL_BUILT)
 	@rm -rf $(ARGON2)/native-* $(ARGON2)/native.new $(ARGON2)/tools
 	@($(native_flag)) >/dev/null
-	@$(PIP) install --require-hashes --only-binary :all: --requirement requirements-native.txt \
+	@$(PIP) install --require-hashes --only-binary :all: --requirement requirements/native.txt \
 		--target $(ARGON2)/tools
 	@flag=$$($(native_flag)) && PYTHONPATH=$$(cd $(ARGON2)/tools && pwd) CFLAGS="-O3 $$flag" \
 		SKBUILD_WHEEL_BUILD_TAG=1native $(PIP) wheel --no-cache-dir --no-build-isolation --no-deps \
@@ -59,7 +59,7 @@ $(NATIVE_READY): $(NATIVE_BUILT) | $(RUN_READY)
 
 # Never fails. A failed build is not tried again at each start. A compiler is looked for each time:
 # where there was none, the file is too old to count.
-$(NATIVE_TRIED): $(REQUIREMENT) requirements-native.txt | $(RUN_READY)
+$(NATIVE_TRIED): $(REQUIREMENT) requirements/native.txt | $(RUN_READY)
 	@rm -f $(ARGON2)/native-*
 	@if ! ($(native_flag)) >$(NATIVE_LOG) 2>&1; then \
 		$(call keep_wheel,there is no C compiler with Python's headers,install them and start again); \

@@ -1,4 +1,4 @@
-"""The command line: `python -m bench`, in an environment with requirements-bench.txt."""
+"""The command line: `python -m bench`, in an environment with requirements/bench.txt."""
 
 import argparse
 import dataclasses

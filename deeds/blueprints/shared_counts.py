@@ -23,7 +23,7 @@ def open_shared_counts(url: str | None) -> RedisStorage | None:
     if find_spec("redis") is None:
         raise StartError(
             "DEEDS_RATE_LIMITS_STORAGE needs the package redis: "
-            "pip install --requirement requirements-redis.txt"
+            "pip install --requirement requirements/redis.txt"
         )
     try:
         return RedisStorage(url, wrap_exceptions=True, **STORAGE_OPTIONS)

@@ -288,7 +288,7 @@ def test_a_missing_client_library_stops_the_start_with_one_line(monkeypatch):
 
     assert str(stopped.value) == (
         "deeds cannot start: DEEDS_RATE_LIMITS_STORAGE needs the package redis: "
-        "pip install --requirement requirements-redis.txt"
+        "pip install --requirement requirements/redis.txt"
     )
 
 
