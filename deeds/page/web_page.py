@@ -43,3 +43,8 @@ def web_page(
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)
     return answer
+
+
+def not_found_page(static: StaticFiles) -> Response:
+    """Return the page for a browser that asked for a path that does not exist."""
+    return web_page("not_found.html", static, status=HTTPStatus.NOT_FOUND)
