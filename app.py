@@ -29,16 +29,14 @@ from deeds.blueprints.shared_counts import open_shared_counts
 from deeds.blueprints.swap import swap_blueprint
 from deeds.blueprints.watch import register_watch
 from deeds.cli import deeds_commands, is_loaded_for_commands
-from deeds.current_schemes import current_schemes, peppers_at_hand
-from deeds.domain import limits
 from deeds.domain.errors import RetryLaterError, StartError
 from deeds.domain.hash_lane import HashLane
-from deeds.domain.hashing import Hasher
-from deeds.domain.locator import Locator
-from deeds.domain.measures import Measures, NoMeasures
-from deeds.domain.records import SecretClass
-from deeds.domain.replay import Replayer
-from deeds.domain.scheme_book import SchemeBook
+from deeds.domain.hashing import Hasher, by_fingerprint
+from deeds.domain.idempotency import Replayer
+from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX, SecretClass
+from deeds.domain.outputs import Locator
+from deeds.domain.protocols import Measures, NoMeasures
+from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
 from deeds.domain.shared_cpus import SharedCpus
 from deeds.page.item_page import item_page_blueprint
@@ -211,29 +209,33 @@ def _check_ready(repository: Repository, lane: HashLane) -> None:
 def _make_service(
     settings: Settings,
     repository: Repository,
-    schemes: SchemeBook,
+    schemes: HashSchemes,
     lane: HashLane,
     measures: Measures,
 ) -> DeedService:
-    hasher = Hasher(peppers_at_hand(settings), lane, measures)
+    peppers = by_fingerprint([settings.pepper, *settings.peppers_old])
+    hasher = Hasher(peppers, lane, measures)
     locator = Locator(repository, schemes, hasher)
     return DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
 
 
-def _make_schemes(settings: Settings, repository: Repository) -> SchemeBook:
+def _make_schemes(settings: Settings, repository: Repository) -> HashSchemes:
+    current = current_specs(settings.ordinary_cost, settings.pepper)
     try:
-        return SchemeBook(repository, current_schemes(settings), peppers_at_hand(settings))
+        return HashSchemes(
+            repository, current, by_fingerprint([settings.pepper, *settings.peppers_old])
+        )
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error.detail}") from None
 
 
-def _info(settings: Settings, schemes: SchemeBook) -> dict[str, Any]:
+def _info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
     return {
         "version": VERSION,
         "interface_version": INTERFACE_VERSION,
         "limits": {
-            "amount_max": limits.AMOUNT_MAX,
-            "secret_length_max": limits.SECRET_LENGTH_MAX,
+            "amount_max": AMOUNT_MAX,
+            "secret_length_max": SECRET_LENGTH_MAX,
             "array_length_max": settings.array_length_max,
             "body_bytes_max": settings.body_bytes_max,
         },

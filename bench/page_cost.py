@@ -9,7 +9,7 @@ from statistics import median
 from time import process_time
 
 from app import create_app
-from deeds.domain.limits import BODY_BYTES_MAX
+from deeds.domain.model import BODY_BYTES_MAX
 from deeds.settings import Settings
 
 READS_COUNT = 50

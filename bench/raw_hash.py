@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from deeds.argon2_build import Argon2Build
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.hash_rate import measure_build
 from deeds.server.cpus import usable_cpus_count
 

@@ -11,7 +11,7 @@ from bench.row import Row, middle, ratios, refused_count
 from bench.run import CLIENTS_COUNT, Plan, Run, Section
 from bench.server import Server, fresh_sqlite_url, service
 from deeds.argon2_build import Argon2Build, BuildKind, build_in_use, other_builds
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 
 # A 1-to-1 swap hashes the secret of its input and that of its output.
 HASHES_PER_SWAP = 2

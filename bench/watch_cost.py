@@ -18,7 +18,7 @@ from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 import app
 from deeds.blueprints.request_notes import begin_notes
-from deeds.domain.measures import Measures
+from deeds.domain.protocols import Measures
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.metrics_place import MetricsPlace
 from deeds.server.metrics_files import MetricsFiles, count_in

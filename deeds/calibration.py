@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from deeds.domain.hashing import ORDINARY_COST
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.hash_rate import HashRate
 
 # OWASP Password Storage Cheat Sheet, Argon2id: its minimum, in settings that guard equally well.

@@ -16,7 +16,7 @@ from pathlib import Path
 from argon2.low_level import Type, hash_secret_raw
 
 from deeds.argon2_build import Argon2Build
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 
 _SOURCES = Path(__file__).parent.parent
 

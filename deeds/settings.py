@@ -10,8 +10,7 @@ from pathlib import Path
 
 from deeds.domain.errors import StartError
 from deeds.domain.hashing import ORDINARY_COST
-from deeds.domain.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, Argon2Cost
 from deeds.log_style import LogStyle, read_log_style
 from deeds.metrics_place import MetricsPlace, read_metrics_place
 from deeds.rate_limits import RateLimits, parse_rate_limits

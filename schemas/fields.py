@@ -6,9 +6,8 @@ from typing import Any, TypeVar
 from marshmallow import Schema, ValidationError, fields
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX, RawOutput
 from deeds.domain.raw_output import check_secret, check_text, parse_raw_output
-from deeds.domain.values import RawOutput
 
 Parsed = TypeVar("Parsed")
 

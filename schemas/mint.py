@@ -7,9 +7,8 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, post_load
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX, MintRequest, NewOutput
 from deeds.domain.raw_output import parse_mint_output
-from deeds.domain.values import MintRequest, NewOutput
 from schemas.answer import AnswerSchema
 from schemas.fields import (
     AmountField,

@@ -5,8 +5,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load
 
-from deeds.domain.limits import QR_TEXT_LENGTH_MAX
-from deeds.domain.values import QrRequest
+from deeds.domain.model import QR_TEXT_LENGTH_MAX, QrRequest
 from schemas.fields import TextField
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from marshmallow import fields, post_load
 
-from deeds.domain.values import SwapRequest
+from deeds.domain.model import SwapRequest
 from schemas.answer import AnswerSchema
 from schemas.fields import BoundedList, BoundedSchema, RawOutputField
 

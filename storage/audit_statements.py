@@ -21,8 +21,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from deeds.domain.limits import AMOUNT_MAX
-from deeds.domain.records import OperationKind, SecretClass
+from deeds.domain.model import AMOUNT_MAX, OperationKind, SecretClass
 from storage.tables import hash_schemes, item_schemes, items, operations, outputs
 
 _DIGEST_BYTES = 32

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, func, select, text
 
-from deeds.domain.records import OperationKind
+from deeds.domain.model import OperationKind
 from storage.tables import items, metadata, operations, outputs
 
 

@@ -16,7 +16,7 @@ from deeds.domain.errors import (
     UnknownInputError,
     UsedSecretError,
 )
-from deeds.domain.records import (
+from deeds.domain.model import (
     MintRecord,
     OperationKind,
     Output,

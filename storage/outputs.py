@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from deeds.domain.records import Output, OutputKey, RecordedOutput, SwapRecord
+from deeds.domain.model import Output, OutputKey, RecordedOutput, SwapRecord
 from storage import statements
 
 

@@ -8,10 +8,11 @@ from sqlalchemy import Connection, Engine, Row
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
-from deeds.domain.records import (
+from deeds.domain.model import (
     Argon2Cost,
     HashScheme,
-    ItemGuard,
+    Item,
+    ItemSchemes,
     MintRecord,
     Operation,
     OperationKind,
@@ -23,7 +24,6 @@ from deeds.domain.records import (
     SwapRecord,
 )
 from deeds.domain.rules import check_balance
-from deeds.domain.values import Item
 from storage import statements
 from storage.last_operations import LastOperations, MissingOperationError
 from storage.mark_file import NO_OPERATION, Mark, MarkFile
@@ -45,7 +45,7 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 
 
 class Repository:
-    """A ledger (`deeds.domain.ledger.Ledger`) on one SQLAlchemy engine. Any thread may call it."""
+    """A `Ledger` (deeds.domain.protocols) on one SQLAlchemy engine. Any thread may call it."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Repository:
         if mark_file is not None:
             self._mark = MarkKeeper(mark_file, self._last, self._transactions.read)
         self._writes = statements.Writes(engine.dialect)
-        self._guards: Recent[ItemGuard] = Recent(GUARDS_KEPT_MAX)
+        self._guards: Recent[ItemSchemes] = Recent(GUARDS_KEPT_MAX)
         self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class Repository:
         # Nothing of an item ever changes.
         return self._items.get(item_id) or self._read_item(item_id)
 
-    def read_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
+    def read_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
         """Return the guards of those of the items that exist."""
         rows = self._transactions.read(
             lambda connection: connection.execute(
@@ -160,17 +160,17 @@ class Repository:
         scheme_ids: dict[str, set[int]] = {}
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
-        guards = {row.id: ItemGuard(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
+        guards = {row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
         for item_id, guard in guards.items():
             self._guards.put(item_id, guard)
         return guards
 
-    def recall_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
+    def recall_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
         """Return the guards of those of the items that exist, as they are now or were before."""
         recalled = {item_id: self._guards.get(item_id) for item_id in item_ids}
         guards = {item_id: guard for item_id, guard in recalled.items() if guard is not None}
         missing = recalled.keys() - guards.keys()
-        return guards | self.read_guards(missing) if missing else guards
+        return guards | self.read_item_schemes(missing) if missing else guards
 
     def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from deeds.domain.records import HashScheme
+from deeds.domain.model import HashScheme
 from storage import statements
 from storage.repository import scheme_of
 from storage.tables import outputs

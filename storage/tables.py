@@ -17,7 +17,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX
 
 # SQLite gives out ascending row ids only for a column of the type INTEGER.
 SerialId = BigInteger().with_variant(Integer, "sqlite")

@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import create_app
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema

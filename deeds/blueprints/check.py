@@ -5,8 +5,8 @@ from flask import Blueprint, Response, request
 from deeds.blueprints.answers import json_answer
 from deeds.blueprints.bodies import read_json
 from deeds.blueprints.failure_limit import FailureLimit, count_guesses
+from deeds.domain.model import OutputState
 from deeds.domain.service import DeedService
-from deeds.domain.values import OutputState
 from schemas.check import CheckRequestSchema, CheckResponseSchema
 from schemas.loading import load
 

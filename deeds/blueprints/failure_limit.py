@@ -21,8 +21,8 @@ from deeds.blueprints.failure_counts import FailureCounts, Held
 from deeds.domain.errors import DeedError
 from deeds.domain.hash_lane import current_client
 from deeds.domain.idempotency import is_random_key
+from deeds.domain.model import NewOutput, RawOutput
 from deeds.domain.strong_secret import is_strong_secret
-from deeds.domain.values import NewOutput, RawOutput
 
 _log = logging.getLogger("deeds")
 

@@ -5,7 +5,7 @@ from typing import Any
 from apispec.ext.marshmallow import MarshmallowPlugin
 from marshmallow import fields
 
-from deeds.domain.limits import AMOUNT_MAX, SECRET_LENGTH_MAX
+from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX
 from schemas.fields import (
     AmountField,
     BoundedList,

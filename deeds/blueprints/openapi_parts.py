@@ -6,7 +6,7 @@ from marshmallow import Schema
 
 from deeds.blueprints.answers import NO_STORE
 from deeds.blueprints.item import FOREVER
-from deeds.domain.limits import IDEMPOTENCY_KEY_LENGTH_MAX
+from deeds.domain.model import IDEMPOTENCY_KEY_LENGTH_MAX
 
 Parts = dict[str, Any]
 

@@ -8,7 +8,7 @@ import structlog
 from flask import Flask, Response, request
 
 from deeds.blueprints.request_notes import RequestNotes, begin_notes, notes
-from deeds.domain.measures import Measures
+from deeds.domain.protocols import Measures
 from deeds.server.request_id import request_id_from
 
 REQUEST_ID = "X-Request-ID"

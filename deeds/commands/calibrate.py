@@ -9,7 +9,7 @@ import click
 
 from deeds.argon2_build import Argon2Build, BuildKind, build_in_use, other_builds
 from deeds.calibration import OWASP_COSTS, cost_for, fastest_rate
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.hash_rate import BuildDiedError, HashRate, measure_build
 from deeds.server.cpus import usable_cpus_count
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import click
 from sqlalchemy import Engine
 
-from deeds.current_schemes import current_schemes
-from deeds.domain.records import SchemeSpec
+from deeds.domain.model import SchemeSpec
+from deeds.domain.schemes import current_specs
 from deeds.settings import Settings
 from storage.schema import check_schema
 from storage.scheme_counts import SchemeCounts, count_schemes
@@ -28,7 +28,7 @@ def schemes_command(engine: Engine, settings: Settings) -> click.Command:
         check_schema(engine)
         with snapshot(engine) as connection:
             found = count_schemes(connection)
-        current = list(current_schemes(settings).values())
+        current = list(current_specs(settings.ordinary_cost, settings.pepper).values())
         click.echo(_table(found, current))
         if advice := _advice(found, current):
             click.echo("\n".join(["", *advice, _AFTER_REMOVAL]))

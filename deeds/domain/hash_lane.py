@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from deeds.domain.errors import OverloadedError
-from deeds.domain.measures import Measures, NoMeasures
+from deeds.domain.protocols import Measures, NoMeasures
 from deeds.domain.shared_cpus import UNCLAIMED, SharedCpus
 
 Task = Callable[[], bytes]

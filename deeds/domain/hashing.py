@@ -9,7 +9,7 @@ per secret. See docs/decisions/0001-hashing.md.
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -19,8 +19,8 @@ from argon2.low_level import ARGON2_VERSION, Type, hash_secret_raw
 
 from deeds.domain.errors import OverloadedError
 from deeds.domain.hash_lane import HashLane, current_client
-from deeds.domain.measures import Measures, NoMeasures
-from deeds.domain.records import Argon2Cost, HashScheme, SecretClass
+from deeds.domain.model import Argon2Cost, HashScheme, SecretClass
+from deeds.domain.protocols import Measures, NoMeasures
 
 SALT_BYTES = 16
 DIGEST_BYTES = 32
@@ -122,3 +122,8 @@ def pepper_fingerprint(pepper: bytes) -> str:
     """Return 16 hex digits that name a pepper without giving it away."""
     digest = hmac.digest(pepper, _FINGERPRINT_LABEL, hashlib.sha256)
     return digest.hex()[:FINGERPRINT_HEX_DIGITS]
+
+
+def by_fingerprint(peppers: Iterable[bytes | None]) -> dict[str, bytes]:
+    """Return the peppers that are set, by their fingerprints."""
+    return {pepper_fingerprint(pepper): pepper for pepper in peppers if pepper}

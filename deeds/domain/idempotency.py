@@ -5,9 +5,29 @@ See docs/decisions/0003-idempotency-in-the-ledger.md.
 
 import hashlib
 import re
+from collections.abc import Sequence
 
-from deeds.domain.errors import InvalidIdempotencyKeyError
-from deeds.domain.limits import IDEMPOTENCY_KEY_LENGTH_MAX
+from deeds.domain.errors import (
+    IdempotencyKeyReusedError,
+    InvalidIdempotencyKeyError,
+    LedgerUnavailableError,
+)
+from deeds.domain.hashing import Hasher, HashJob
+from deeds.domain.model import (
+    IDEMPOTENCY_KEY_LENGTH_MAX,
+    Minted,
+    MintRequest,
+    Operation,
+    OperationKind,
+    RawOutput,
+    RecordedOutput,
+    SecretClass,
+    Swapped,
+    SwapRequest,
+)
+from deeds.domain.outputs import Locator
+from deeds.domain.protocols import Ledger
+from deeds.domain.schemes import HashSchemes
 from deeds.domain.strong_secret import is_strong_secret
 
 _PRINTABLE = re.compile(rf"[!-~](?:[ -~]{{0,{IDEMPOTENCY_KEY_LENGTH_MAX - 2}}}[!-~])?")
@@ -49,3 +69,85 @@ def is_random_key(key: str) -> bool:
 def random_key_hash(key: str) -> bytes:
     """Return the 32-byte hash of a key that is beyond guessing; it depends on no setting."""
     return hashlib.sha256(_LABEL + key.encode("ascii")).digest()
+
+
+# The hash of a key under each scheme that it may have been recorded under, the current one first.
+KeyHashes = tuple[bytes, ...]
+
+
+class Replayer:
+    """Finds the operation of a key and answers for it."""
+
+    def __init__(
+        self, ledger: Ledger, schemes: HashSchemes, hasher: Hasher, locator: Locator
+    ) -> None:
+        """Take the ledger, how keys were hashed, what hashes them, and what finds outputs."""
+        self._ledger = ledger
+        self._schemes = schemes
+        self._hasher = hasher
+        self._locator = locator
+
+    def hash_key(self, key: str | None) -> KeyHashes:
+        """Return the hashes of a key; empty where there is no key."""
+        if key is None:
+            return ()
+        if is_random_key(key):
+            return (random_key_hash(key),)
+        schemes = self._schemes.all_of(SecretClass.ORDINARY)
+        return tuple(self._hasher.digests([HashJob(key, each.key_salt, each) for each in schemes]))
+
+    def find(self, hashes: KeyHashes) -> Operation | None:
+        """Return the operation that was recorded under the key, if there is one."""
+        return self._ledger.read_operation(hashes) if hashes else None
+
+    def get(self, hashes: KeyHashes) -> Operation:
+        """Return the operation that took the key while this request was being hashed."""
+        operation = self.find(hashes)
+        if operation is None:
+            # Only if the ledger was put back to an older state in between.
+            raise LedgerUnavailableError("the ledger has lost the record of this Idempotency-Key")
+        return operation
+
+    def replay_mint(self, operation: Operation, request: MintRequest) -> Minted:
+        """Return the first answer to this mint.
+
+        Raises:
+            IdempotencyKeyReusedError: the operation answered another request.
+        """
+        item = self._ledger.read_item(operation.item_id) if operation.item_id else None
+        if item is None or item.metadata != request.metadata:
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+        raws = tuple(RawOutput(new.amount, item.id, new.secret) for new in request.outputs)
+        found = self._find(raws)
+        if not _all_created_by(operation, found):
+            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+        return Minted(item.id, raws, operation.id, replayed=True)
+
+    def replay_swap(self, operation: Operation, request: SwapRequest) -> Swapped:
+        """Return the first answer to this swap.
+
+        Raises:
+            IdempotencyKeyReusedError: the operation answered another request.
+        """
+        if operation.kind is not OperationKind.SWAP:
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+        found = self._find(request.inputs + request.outputs)
+        inputs, outputs = found[: len(request.inputs)], found[len(request.inputs) :]
+        if not (_all_spent_by(operation, inputs) and _all_created_by(operation, outputs)):
+            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+        return Swapped(operation.id, replayed=True)
+
+    def _find(self, raws: Sequence[RawOutput]) -> list[RecordedOutput | None]:
+        return self._locator.find(raws, self._locator.read_item_schemes(raws))
+
+
+def _all_spent_by(operation: Operation, inputs: Sequence[RecordedOutput | None]) -> bool:
+    return len(inputs) == operation.inputs_count and all(
+        found is not None and found.spent_by == operation.id for found in inputs
+    )
+
+
+def _all_created_by(operation: Operation, outputs: Sequence[RecordedOutput | None]) -> bool:
+    return len(outputs) == operation.outputs_count and all(
+        found is not None and found.created_by == operation.id for found in outputs
+    )

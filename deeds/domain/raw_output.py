@@ -1,12 +1,25 @@
-"""The grammar of raw outputs (contract 2.1, part 2). May import only values, limits, errors."""
+"""The grammar of raw outputs and item ids (contract 2.1, part 2), and the base32 they use."""
 
 import re
+import secrets
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.limits import AMOUNT_DIGITS_MAX, AMOUNT_MAX, SECRET_LENGTH_MAX
-from deeds.domain.values import NewOutput, RawOutput
+from deeds.domain.model import (
+    AMOUNT_DIGITS_MAX,
+    AMOUNT_MAX,
+    SECRET_LENGTH_MAX,
+    NewOutput,
+    RawOutput,
+)
 
 ITEM_ID_PREFIX = "deed_"
+_ITEM_ID_BODY_LENGTH = 26
+
+# Crockford's base32 in lower case (https://www.crockford.com/base32.html), without its check symbol
+# and without its tolerance for other spellings: a secret is compared exactly.
+BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+_ITEM_ID = re.compile(f"{ITEM_ID_PREFIX}[{BASE32_ALPHABET}]{{{_ITEM_ID_BODY_LENGTH}}}")
 
 # ASCII digits, no sign, no leading zero: the amount is written in one way only.
 _AMOUNT = re.compile(r"[1-9][0-9]*", re.ASCII)
@@ -82,6 +95,23 @@ def check_text(text: str, name: str) -> str:
     if _SURROGATE.search(text):
         raise RawOutputError(f"{name} holds a lone surrogate, which no UTF-8 text can hold")
     return text
+
+
+def make_item_id() -> str:
+    """Return a new item id from the system's CSPRNG: `deed_` and 130 random bits."""
+    body = secrets.randbits(5 * _ITEM_ID_BODY_LENGTH)
+    return ITEM_ID_PREFIX + encode_base32(body, _ITEM_ID_BODY_LENGTH)
+
+
+def is_item_id(text: str) -> bool:
+    """Return whether the text has the form of an item id, whether or not the item exists."""
+    return _ITEM_ID.fullmatch(text) is not None
+
+
+def encode_base32(number: int, length: int) -> str:
+    """Return `number` (0 to 2**(5 * length) - 1) as `length` characters, highest group first."""
+    shifts = range(5 * (length - 1), -1, -5)
+    return "".join(BASE32_ALPHABET[(number >> shift) & 31] for shift in shifts)
 
 
 def _split_amount(text: str) -> tuple[str, str]:

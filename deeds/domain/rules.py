@@ -13,8 +13,7 @@ from deeds.domain.errors import (
     TotalTooLargeError,
     UnbalancedError,
 )
-from deeds.domain.limits import AMOUNT_MAX
-from deeds.domain.values import MintRequest, RawOutput, SwapRequest
+from deeds.domain.model import AMOUNT_MAX, MintRequest, RawOutput, SwapRequest
 
 
 class Amount(Protocol):

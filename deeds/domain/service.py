@@ -16,24 +16,25 @@ from deeds.domain.errors import (
     UsedSecretError,
 )
 from deeds.domain.hashing import SALT_BYTES
-from deeds.domain.item_id import is_item_id, make_item_id
-from deeds.domain.ledger import Ledger
-from deeds.domain.locator import Locator
-from deeds.domain.records import MintRecord, RecordedOutput, SwapRecord
-from deeds.domain.replay import Replayer
-from deeds.domain.rules import check_mint, check_swap
-from deeds.domain.strong_secret import is_strong_secret
-from deeds.domain.swap_hashing import hash_swap
-from deeds.domain.values import (
+from deeds.domain.idempotency import Replayer
+from deeds.domain.model import (
     CheckRequest,
     Item,
     Minted,
+    MintRecord,
     MintRequest,
     OutputState,
     RawOutput,
+    RecordedOutput,
     Swapped,
+    SwapRecord,
     SwapRequest,
 )
+from deeds.domain.outputs import Locator, hash_swap
+from deeds.domain.protocols import Ledger
+from deeds.domain.raw_output import is_item_id, make_item_id
+from deeds.domain.rules import check_mint, check_swap
+from deeds.domain.strong_secret import is_strong_secret
 
 # An item gets a scheme only after a change of settings, so a second try is already rare.
 TRIES_MAX = 3
@@ -96,7 +97,7 @@ class DeedService:
 
     def check(self, request: CheckRequest) -> list[OutputState]:
         """Return the state of each raw output, in order. Changes nothing."""
-        guards = self._locator.read_guards(request.outputs)
+        guards = self._locator.read_item_schemes(request.outputs)
         return [_state(recorded) for recorded in self._locator.find(request.outputs, guards)]
 
     def item(self, item_id: str) -> Item:
@@ -118,7 +119,7 @@ class DeedService:
         Raises:
             ItemSchemesChangedError: what is remembered of an item is out of date.
         """
-        read = self._locator.read_guards if is_retry else self._locator.recall_guards
+        read = self._locator.read_item_schemes if is_retry else self._locator.recall_item_schemes
         guards = read(request.inputs)
         # The swap balances, so its outputs name no item that its inputs do not.
         unknown = [index for index, raw in enumerate(request.inputs) if raw.item_id not in guards]
@@ -127,7 +128,7 @@ class DeedService:
         try:
             return hash_swap(self._locator, request, guards, key_hashes)
         except UnknownInputError:
-            if guards == self._locator.read_guards(request.inputs):
+            if guards == self._locator.read_item_schemes(request.inputs):
                 raise
             raise ItemSchemesChangedError from None
 

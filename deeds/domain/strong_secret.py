@@ -1,4 +1,4 @@
-"""Strong secrets: made by a machine and recognised by their form. Must import no library.
+"""Strong secrets: made by a machine and recognised by their form.
 
 A strong secret is 32 lower-case Crockford base32 characters: 26 random ones (130 bits) and a
 checksum of 6 (30 bits of SHA-256 over a label and the 26). NIST SP 800-63B, look-up secrets, asks
@@ -9,23 +9,23 @@ import hashlib
 import re
 import secrets
 
-from deeds.domain import base32
+from deeds.domain.raw_output import BASE32_ALPHABET, encode_base32
 
 _BODY_LENGTH = 26
 _CHECKSUM_LENGTH = 6
 _CHECKSUM_BITS = 5 * _CHECKSUM_LENGTH
 _LABEL = b"deeds strong secret v1:"
-_FORM = re.compile(f"[{base32.ALPHABET}]{{{_BODY_LENGTH + _CHECKSUM_LENGTH}}}")
+_FORM = re.compile(f"[{BASE32_ALPHABET}]{{{_BODY_LENGTH + _CHECKSUM_LENGTH}}}")
 
 
 def make_strong_secret() -> str:
     """Return a new strong secret of 32 characters from the system's CSPRNG."""
-    body = base32.encode(secrets.randbits(5 * _BODY_LENGTH), _BODY_LENGTH)
+    body = encode_base32(secrets.randbits(5 * _BODY_LENGTH), _BODY_LENGTH)
     return body + _checksum(body)
 
 
 def is_strong_secret(secret: str) -> bool:
-    """Tell whether the secret proves by its checksum that a machine made it."""
+    """Return whether the secret proves by its checksum that a machine made it."""
     if not _FORM.fullmatch(secret):
         return False
     return secret[_BODY_LENGTH:] == _checksum(secret[:_BODY_LENGTH])
@@ -35,4 +35,4 @@ def _checksum(body: str) -> str:
     """Return the first 30 bits of SHA-256(label + body) as 6 characters."""
     digest = hashlib.sha256(_LABEL + body.encode("ascii")).digest()
     first_bits = int.from_bytes(digest[:4], "big") >> (32 - _CHECKSUM_BITS)
-    return base32.encode(first_bits, _CHECKSUM_LENGTH)
+    return encode_base32(first_bits, _CHECKSUM_LENGTH)

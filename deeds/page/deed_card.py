@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from deeds.domain.values import Item
+from deeds.domain.model import Item
 
 # What a browser may be given as the address of a picture: nothing in it runs there. Whatever else
 # the metadata may name is shown as text.

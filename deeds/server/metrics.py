@@ -18,7 +18,7 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from deeds.domain.records import SecretClass
+from deeds.domain.model import SecretClass
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
@@ -29,7 +29,7 @@ _ORDINARY = SecretClass.ORDINARY.value
 
 
 class Metrics:
-    """Counts (`deeds.domain.measures.Measures`) for Prometheus."""
+    """Counts (`deeds.domain.protocols.Measures`) for Prometheus."""
 
     def __init__(
         self, *, codes: Iterable[str], retry_reasons: Iterable[str], requests_max: int

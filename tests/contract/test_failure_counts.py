@@ -16,7 +16,7 @@ from deeds.blueprints.bounded_counts import BoundedCounts
 from deeds.blueprints.failure_counts import FailureCounts
 from deeds.blueprints.shared_counts import STORAGE_OPTIONS, open_shared_counts
 from deeds.domain.errors import StartError, TooManyFailuresError
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.rate_limits import RateLimit, RateLimits
 from deeds.settings import Settings

@@ -11,9 +11,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX, NewOutput, RawOutput
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
-from deeds.domain.values import NewOutput, RawOutput
 from tests.support.mutating import ANY_TEXT, near_texts
 
 pytestmark = pytest.mark.soak(share=0.5)

@@ -12,8 +12,7 @@ from marshmallow import Schema
 from deeds.blueprints import openapi_examples as shown
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.domain.errors import InvalidRequestError
-from deeds.domain.limits import AMOUNT_MAX
-from deeds.domain.values import Item, Minted, OutputState, RawOutput
+from deeds.domain.model import AMOUNT_MAX, Item, Minted, OutputState, RawOutput
 from schemas.check import CheckRequestSchema, CheckResponseSchema
 from schemas.fields import BoundedSchema
 from schemas.item import ItemSchema

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import deeds.domain.hashing
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.rate_limits import RateLimit, RateLimits
 from deeds.settings import Settings

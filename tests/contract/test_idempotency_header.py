@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from deeds.domain.hashing import argon2id_digest
-from deeds.domain.records import Argon2Cost, SecretClass
+from deeds.domain.model import Argon2Cost, SecretClass
 from deeds.domain.strong_secret import make_strong_secret
 from storage.tables import hash_schemes, operations
 from tests.support.requests import mint, post, refusal, swap

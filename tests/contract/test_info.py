@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.version import VERSION
 
 

@@ -10,10 +10,20 @@ import pytest
 
 from deeds.domain.errors import RawOutputError
 from deeds.domain.hashing import HashJob
-from deeds.domain.locator import Trial
+from deeds.domain.model import (
+    Argon2Cost,
+    CheckRequest,
+    HashScheme,
+    Minted,
+    MintRequest,
+    NewOutput,
+    RawOutput,
+    SchemeSpec,
+    SecretClass,
+    SwapRequest,
+)
+from deeds.domain.outputs import Trial
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
-from deeds.domain.records import Argon2Cost, HashScheme, SchemeSpec, SecretClass
-from deeds.domain.values import CheckRequest, Minted, MintRequest, NewOutput, RawOutput, SwapRequest
 from deeds.settings import Settings
 from tests.support import marker
 from tests.support.marker import MARK, NOWHERE, assert_no_trace
@@ -90,7 +100,7 @@ def test_the_answer_to_a_mint_holds_the_secret_in_its_body_alone(client):
     assert_no_trace(str(answer.headers).encode())
 
 
-@pytest.mark.parametrize("method", ["read_guards", "read_operation", "record_swap"])
+@pytest.mark.parametrize("method", ["read_item_schemes", "read_operation", "record_swap"])
 def test_a_defect_that_quotes_a_secret_is_logged_without_it(
     client, monkeypatch, caplog, capfd, method
 ):

@@ -6,7 +6,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from deeds.blueprints.problem_table import PROBLEMS
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from tests.support.openapi import faults, operations, problem_codes, read_document
 

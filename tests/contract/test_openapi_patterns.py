@@ -3,9 +3,8 @@
 import pytest
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.item_id import is_item_id, make_item_id
-from deeds.domain.limits import AMOUNT_MAX
-from deeds.domain.raw_output import parse_mint_output, parse_raw_output
+from deeds.domain.model import AMOUNT_MAX
+from deeds.domain.raw_output import is_item_id, make_item_id, parse_mint_output, parse_raw_output
 from tests.support.openapi import faults, read_document
 
 ITEM_ID = "deed_" + 26 * "0"

@@ -7,7 +7,7 @@ import pytest
 
 import deeds.domain.hashing
 from deeds.domain.hashing import STRONG_COST
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
 from tests.support.requests import check, mint, post, refusal, swap

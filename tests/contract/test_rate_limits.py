@@ -2,7 +2,7 @@
 
 import pytest
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.rate_limits import ROUTES, RateLimit, RateLimits, parse_rate_limits
 from deeds.settings import Settings
 from tests.support.requests import check, mint, post, refusal, swap

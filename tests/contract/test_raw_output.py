@@ -5,9 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX, NewOutput, RawOutput
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
-from deeds.domain.values import NewOutput, RawOutput
 
 SECRET_MARK = "mark-7c1f9e"
 

@@ -3,9 +3,9 @@
 import pytest
 
 from deeds.domain.errors import DuplicateSecretError, RawOutputError
+from deeds.domain.model import MintRequest, NewOutput, RawOutput, SwapRequest
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
 from deeds.domain.rules import check_mint, check_swap
-from deeds.domain.values import MintRequest, NewOutput, RawOutput, SwapRequest
 
 RAW = {
     "5.deed_x.a": "a raw output starts with +",

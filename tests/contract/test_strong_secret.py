@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deeds.domain.base32 import ALPHABET
+from deeds.domain.raw_output import BASE32_ALPHABET
 from deeds.domain.strong_secret import is_strong_secret, make_strong_secret
 from tests.support.sources import read_text
 
@@ -25,11 +25,11 @@ def test_no_known_secret_with_another_character_is_strong(secret):
     changed = {
         secret[:place] + other + secret[place + 1 :]
         for place in range(len(secret))
-        for other in ALPHABET
+        for other in BASE32_ALPHABET
         if other != secret[place]
     }
 
-    assert len(changed) == len(secret) * (len(ALPHABET) - 1)
+    assert len(changed) == len(secret) * (len(BASE32_ALPHABET) - 1)
     assert [each for each in changed if is_strong_secret(each)] == []
 
 
@@ -54,4 +54,4 @@ def test_made_secrets_are_strong_different_and_of_the_alphabet():
     assert all(is_strong_secret(secret) for secret in made)
     assert len(set(made)) == len(made)
     assert {len(secret) for secret in made} == {32}
-    assert set("".join(made)) == set(ALPHABET)
+    assert set("".join(made)) == set(BASE32_ALPHABET)

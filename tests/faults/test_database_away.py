@@ -2,7 +2,7 @@
 
 import pytest
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.metrics_place import MetricsPlace
 from deeds.settings import Settings
 from tests.support.hooks import Counter, hooked

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError, StartError
-from deeds.domain.records import Argon2Cost, SchemeSpec, SecretClass
+from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import make_url, text
 
 import storage.audit
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.audit import audit
 from storage.audit_report import AuditReport, Invariant

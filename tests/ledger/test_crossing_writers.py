@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from psycopg.pq import TransactionStatus
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from tests.support.hooks import AtWrite, hooked
 from tests.support.requests import check, mint, post, refusal, swap
 from tests.support.waiting import wait_until

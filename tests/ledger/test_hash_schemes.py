@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 import deeds.domain.hashing
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from storage.tables import hash_schemes, outputs
 from tests.support.evaluations import Evaluations

@@ -19,8 +19,8 @@ from deeds.domain.hashing import (
     argon2id_digest,
     pepper_fingerprint,
 )
-from deeds.domain.measures import NoMeasures
-from deeds.domain.records import Argon2Cost, HashScheme, SchemeSpec, SecretClass
+from deeds.domain.model import Argon2Cost, HashScheme, SchemeSpec, SecretClass
+from deeds.domain.protocols import NoMeasures
 
 SALT = bytes(range(16))
 PEPPER = b"a pepper of 32 characters or more"

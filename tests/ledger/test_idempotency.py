@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from tests.support.requests import check, mint, post, refusal, swap
 

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from deeds.domain.errors import StartError
-from deeds.domain.records import OutputKey
+from deeds.domain.model import OutputKey
 from deeds.settings import read_settings
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
@@ -55,4 +55,7 @@ def test_inputs_and_outputs_of_the_largest_swap_can_be_looked_up(repository, ite
 
 
 def test_guards_of_as_many_items_can_be_looked_up(repository):
-    assert repository.read_guards({f"deed_{number}" for number in range(ARRAY_LENGTH_LIMIT)}) == {}
+    assert (
+        repository.read_item_schemes({f"deed_{number}" for number in range(ARRAY_LENGTH_LIMIT)})
+        == {}
+    )

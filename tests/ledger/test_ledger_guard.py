@@ -12,7 +12,7 @@ from deeds.domain.errors import (
     UnknownInputError,
     UsedSecretError,
 )
-from deeds.domain.records import Argon2Cost, OutputKey, SchemeSpec, SecretClass
+from deeds.domain.model import Argon2Cost, OutputKey, SchemeSpec, SecretClass
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record

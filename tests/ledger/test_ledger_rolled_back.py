@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from deeds.domain.errors import IdempotencyKeyTakenError, LedgerRolledBackError
-from deeds.domain.records import Argon2Cost, SchemeSpec, SecretClass
+from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from deeds.settings import Settings
 from storage.engine import WRITES, make_engine, parse_database_url
 from storage.mark_file import MarkFile

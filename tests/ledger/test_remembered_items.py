@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import deeds.domain.hashing
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.service import TRIES_MAX
 from deeds.domain.strong_secret import make_strong_secret
 from storage import repository

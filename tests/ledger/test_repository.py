@@ -7,9 +7,9 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from deeds.domain.records import (
+from deeds.domain.model import (
     Argon2Cost,
-    ItemGuard,
+    ItemSchemes,
     Operation,
     OperationKind,
     RecordedOutput,
@@ -75,9 +75,9 @@ def test_the_guards_of_the_items_that_are_asked_for_are_read(repository, scheme_
     repository.record_mint(record)
     repository.record_mint(mint_record(output(scheme_ids[2], 5, OTHER_ID)))
 
-    guard = ItemGuard(record.salt, frozenset(scheme_ids[:2]))
-    assert repository.read_guards([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
-    assert repository.recall_guards([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
+    guard = ItemSchemes(record.salt, frozenset(scheme_ids[:2]))
+    assert repository.read_item_schemes([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
+    assert repository.recall_item_schemes([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
 
 
 def test_the_operation_of_a_key_is_read_whole(repository, scheme_ids, ledger):

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from deeds.domain.errors import StartError
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.mark_file import Mark, MarkFile
 from tests.support.commanding import invoke

@@ -8,10 +8,9 @@ from deeds.domain.errors import (
     TotalTooLargeError,
     UnbalancedError,
 )
-from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX, MintRequest, NewOutput, SwapRequest
 from deeds.domain.raw_output import parse_raw_output
 from deeds.domain.rules import check_mint, check_swap
-from deeds.domain.values import MintRequest, NewOutput, SwapRequest
 
 GOOD_SWAPS = {
     "hand over": (["+5.deed_x.a"], ["+5.deed_x.b"]),

@@ -4,8 +4,8 @@ import pytest
 
 from deeds.domain.errors import SchemeUnavailableError
 from deeds.domain.hashing import STRONG_COST, pepper_fingerprint
-from deeds.domain.records import Argon2Cost, SchemeSpec, SecretClass
-from deeds.domain.scheme_book import SchemeBook
+from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
+from deeds.domain.schemes import HashSchemes
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
 
@@ -46,16 +46,16 @@ class Interrupting(frozenset):
 
 def test_schemes_come_with_the_current_one_first_and_then_the_newest(repository):
     for memory_cost_kib in (16, 24, 32):
-        SchemeBook(repository, specs(memory_cost_kib), [])
-    book = SchemeBook(repository, specs(24), [])
+        HashSchemes(repository, specs(memory_cost_kib), [])
+    book = HashSchemes(repository, specs(24), [])
 
     assert costs(book.all_of(SecretClass.ORDINARY)) == [24, 32, 16]
     assert costs(book.all_of(SecretClass.STRONG)) == [8]
 
 
 def test_a_scheme_that_another_process_recorded_is_found(repository):
-    book = SchemeBook(repository, specs(16), [])
-    newer = SchemeBook(repository, specs(24), [])
+    book = HashSchemes(repository, specs(16), [])
+    newer = HashSchemes(repository, specs(24), [])
 
     found = book.candidates(SecretClass.ORDINARY, [newer.current(SecretClass.ORDINARY).id])
 
@@ -63,15 +63,15 @@ def test_a_scheme_that_another_process_recorded_is_found(repository):
 
 
 def test_processes_with_the_same_settings_have_the_same_schemes(repository):
-    books = [SchemeBook(repository, specs(), []) for _ in range(3)]
+    books = [HashSchemes(repository, specs(), []) for _ in range(3)]
 
     assert len({book.current(SecretClass.ORDINARY) for book in books}) == 1
 
 
 def test_a_scheme_without_its_pepper_is_unavailable_even_while_the_book_is_read(repository):
-    book = SchemeBook(repository, specs(), [])
+    book = HashSchemes(repository, specs(), [])
     [peppered, _] = [
-        SchemeBook(repository, specs(fingerprint=FINGERPRINT), [FINGERPRINT]).current(each)
+        HashSchemes(repository, specs(fingerprint=FINGERPRINT), [FINGERPRINT]).current(each)
         for each in SecretClass
     ]
     book._fingerprints = Interrupting(book._fingerprints)

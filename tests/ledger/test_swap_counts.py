@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import text
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from storage.engine import WRITES
 from tests.support.requests import check, mint, post, refusal, swap

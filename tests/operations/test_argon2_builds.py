@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deeds.domain.hashing import ORDINARY_COST, SALT_BYTES, STRONG_COST
-from deeds.domain.limits import SECRET_LENGTH_MAX
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import SECRET_LENGTH_MAX, Argon2Cost
 from tests.support.digesting import Digest, digesting
 from tests.support.making import Environment
 

@@ -6,7 +6,7 @@ import pytest
 
 from deeds.calibration import OWASP_COSTS, cost_for, fastest_rate
 from deeds.domain.hashing import ORDINARY_COST
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.hash_rate import HashRate
 from deeds.settings import read_settings
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import make_url
 
 import storage.failures
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from tests.support.hooks import hooked
 from tests.support.limited_disk import FULL

@@ -9,7 +9,7 @@ from psycopg.sql import SQL, Identifier
 from sqlalchemy import text
 
 import storage.schema
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from tests.support.hashes_held import HeldHashes

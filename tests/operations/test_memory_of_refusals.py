@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bench.processes import children_rss_mb
-from deeds.domain.limits import BODY_BYTES_MAX
+from deeds.domain.model import BODY_BYTES_MAX
 from tests.support.serving import running_service
 
 HEAD = b"POST /v1/mint HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from deeds.blueprints.problem_table import PROBLEMS
-from deeds.domain.measures import NoMeasures
-from deeds.domain.records import SecretClass
+from deeds.domain.model import SecretClass
+from deeds.domain.protocols import NoMeasures
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.metrics_place import MetricsPlace
 from deeds.rate_limits import parse_rate_limits

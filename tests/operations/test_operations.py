@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deeds.domain.limits import BODY_BYTES_MAX
+from deeds.domain.model import BODY_BYTES_MAX
 from deeds.rate_limits import RateLimit, RateLimits, parse_rate_limits
 from tests.support.serving import (
     REPOSITORY,

@@ -8,7 +8,7 @@ import yaml
 
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.watch import _KINDS
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.metrics_place import MetricsPlace
 from deeds.settings import Settings
 from tests.support.requests import mint

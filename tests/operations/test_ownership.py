@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app import create_app
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.mark_file import Mark, MarkFile
 from tests.support.commanding import invoke

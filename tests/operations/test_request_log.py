@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.log_style import LogStyle
 from deeds.settings import Settings
 from tests.support.requests import mint, swap

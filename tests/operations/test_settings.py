@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deeds.domain.errors import StartError
-from deeds.domain.limits import ARRAY_LENGTH_MAX, BODY_BYTES_MAX
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, Argon2Cost
 from deeds.rate_limits import RateLimit, RateLimits
 from deeds.settings import Settings, read_settings
 

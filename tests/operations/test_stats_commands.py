@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.hashing import pepper_fingerprint
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from tests.support.commanding import invoke
 from tests.support.requests import mint, swap

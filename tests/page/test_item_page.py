@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from deeds.domain.values import Item
+from deeds.domain.model import Item
 from deeds.page.deed_card import TEXT_LENGTH_MAX, DeedCard, deed_card
 from deeds.rate_limits import parse_rate_limits
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS

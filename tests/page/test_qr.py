@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 import pytest
 import segno
 
-from deeds.domain.values import QrRequest
+from deeds.domain.model import QrRequest
 from deeds.page import qr
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.requests import post, refusal

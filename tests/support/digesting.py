@@ -13,7 +13,7 @@ from pathlib import Path
 
 from deeds import argon2_build
 from deeds.domain.hashing import argon2id_digest
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 from tests.support.serving import REPOSITORY, clean_environment
 
 Digest = Callable[[str, bytes, Argon2Cost], str]

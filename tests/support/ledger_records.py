@@ -2,8 +2,7 @@
 
 import secrets
 
-from deeds.domain.records import MintRecord, Output, OutputKey, SwapRecord
-from deeds.domain.values import Item
+from deeds.domain.model import Item, MintRecord, Output, OutputKey, SwapRecord
 
 ITEM_ID = "deed_00000000000000000000000000"
 OTHER_ID = "deed_11111111111111111111111111"

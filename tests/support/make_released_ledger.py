@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app import create_app
-from deeds.domain.limits import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import make_url
 
-from deeds.domain.records import Argon2Cost
+from deeds.domain.model import Argon2Cost
 
 SCHEMAS = Path(__file__).parent / "schemas"
 DATABASES = ("sqlite", "postgresql")

@@ -17,7 +17,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.workers import gthread
 
 from deeds.domain.errors import StartError
-from deeds.domain.limits import BODY_BYTES_MAX
+from deeds.domain.model import BODY_BYTES_MAX
 from deeds.server.gthread_worker import early_signals
 from deeds.server.gthread_worker.closing import ClosingConnections
 from deeds.server.gthread_worker.connection import Connection

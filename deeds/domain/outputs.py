@@ -7,21 +7,25 @@ still missing or spent.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
+from deeds.domain.errors import UnknownInputError
 from deeds.domain.hashing import Hasher, HashJob
-from deeds.domain.item_id import is_item_id
-from deeds.domain.ledger import Ledger
-from deeds.domain.records import (
+from deeds.domain.model import (
     HashScheme,
-    ItemGuard,
+    ItemSchemes,
     Output,
     OutputKey,
+    RawOutput,
     RecordedOutput,
     SecretClass,
+    SwapRecord,
+    SwapRequest,
 )
-from deeds.domain.scheme_book import SchemeBook
+from deeds.domain.protocols import Ledger
+from deeds.domain.raw_output import is_item_id
+from deeds.domain.schemes import HashSchemes
 from deeds.domain.strong_secret import is_strong_secret
-from deeds.domain.values import RawOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +40,22 @@ class Trial:
 class Locator:
     """Turns raw outputs into what one ledger knows of them."""
 
-    def __init__(self, ledger: Ledger, schemes: SchemeBook, hasher: Hasher) -> None:
+    def __init__(self, ledger: Ledger, schemes: HashSchemes, hasher: Hasher) -> None:
         """Take where outputs are kept, how they were hashed, and what hashes."""
         self._ledger = ledger
         self._schemes = schemes
         self._hasher = hasher
 
-    def read_guards(self, raws: Sequence[RawOutput]) -> dict[str, ItemGuard]:
+    def read_item_schemes(self, raws: Sequence[RawOutput]) -> dict[str, ItemSchemes]:
         """Return the guards of those items of the raw outputs that exist."""
         ids = _item_ids(raws)
-        return self._ledger.read_guards(ids) if ids else {}
+        return self._ledger.read_item_schemes(ids) if ids else {}
 
-    def recall_guards(self, raws: Sequence[RawOutput]) -> dict[str, ItemGuard]:
+    def recall_item_schemes(self, raws: Sequence[RawOutput]) -> dict[str, ItemSchemes]:
         """Return the same, perhaps as it was before an item got another scheme."""
-        return self._ledger.recall_guards(_item_ids(raws))
+        return self._ledger.recall_item_schemes(_item_ids(raws))
 
-    def trials(self, raw: RawOutput, guard: ItemGuard) -> tuple[Trial, ...]:
+    def trials(self, raw: RawOutput, guard: ItemSchemes) -> tuple[Trial, ...]:
         """Return the trials that can find an output, likeliest first.
 
         Empty where the item has no output of the secret's class: then there is nothing to find and
@@ -64,7 +68,7 @@ class Locator:
         """Return the trial under the scheme that a new output gets."""
         return Trial(raw, salt, self._schemes.current(secret_class(raw.secret)))
 
-    def older_trials(self, new: Trial, guard: ItemGuard) -> tuple[Trial, ...]:
+    def older_trials(self, new: Trial, guard: ItemSchemes) -> tuple[Trial, ...]:
         """Return the trials under which a new output's secret may be known already."""
         schemes = self._schemes.candidates(new.scheme.spec.secret_class, guard.scheme_ids)
         return tuple(
@@ -85,7 +89,7 @@ class Locator:
         ]
 
     def find(
-        self, raws: Sequence[RawOutput], guards: Mapping[str, ItemGuard]
+        self, raws: Sequence[RawOutput], guards: Mapping[str, ItemSchemes]
     ) -> list[RecordedOutput | None]:
         """Return for each raw output what is recorded under its secret and amount, or None.
 
@@ -124,3 +128,57 @@ def _is_unspent(recorded: RecordedOutput | None) -> bool:
 def secret_class(secret: str) -> SecretClass:
     """Tell which class of schemes a secret is hashed under."""
     return SecretClass.STRONG if is_strong_secret(secret) else SecretClass.ORDINARY
+
+
+def hash_swap(
+    locator: Locator,
+    request: SwapRequest,
+    guards: Mapping[str, ItemSchemes],
+    idempotency_key_hashes: tuple[bytes, ...],
+) -> SwapRecord:
+    """Return what the swap writes. `guards` holds every item of the request.
+
+    Inputs, outputs and the older forms of outputs go into one batch of evaluations. Only where an
+    input may have been hashed under several schemes, the inputs are looked up first.
+
+    Raises:
+        UnknownInputError: an input cannot be in the ledger.
+        OverloadedError: too much is waiting to be hashed.
+    """
+    sources = [locator.trials(raw, guards[raw.item_id]) for raw in request.inputs]
+    hopeless = [index for index, trials in enumerate(sources) if not trials]
+    if hopeless:
+        raise UnknownInputError(index=hopeless[0], failed_secrets_count=len(hopeless))
+    new = [locator.new_trial(raw, guards[raw.item_id].salt) for raw in request.outputs]
+    older = [locator.older_trials(trial, guards[trial.raw.item_id]) for trial in new]
+    certain = all(len(trials) == 1 for trials in sources)
+    inputs = () if certain else _find_inputs(locator, request, guards)
+    first = [trials[0] for trials in sources] if certain else []
+    hashed = iter(locator.hash([*first, *new, *chain.from_iterable(older)]))
+    # In the order of the batch: each line takes its part from the same iterator.
+    inputs = inputs or tuple(islice(hashed, len(first)))
+    outputs = tuple(islice(hashed, len(new)))
+    return SwapRecord(
+        inputs=inputs,
+        outputs=outputs,
+        outputs_forbidden=tuple(
+            tuple(output.key for output in islice(hashed, len(trials))) for trials in older
+        ),
+        schemes_counts={item_id: len(guard.scheme_ids) for item_id, guard in guards.items()},
+        schemes_added=frozenset(
+            (output.item_id, output.scheme_id)
+            for output in outputs
+            if output.scheme_id not in guards[output.item_id].scheme_ids
+        ),
+        idempotency_key_hashes=idempotency_key_hashes,
+    )
+
+
+def _find_inputs(
+    locator: Locator, request: SwapRequest, guards: Mapping[str, ItemSchemes]
+) -> tuple[Output, ...]:
+    found = locator.find(request.inputs, guards)
+    inputs = tuple(recorded.output for recorded in found if recorded is not None)
+    if len(inputs) < len(found):
+        raise UnknownInputError(index=found.index(None), failed_secrets_count=found.count(None))
+    return inputs

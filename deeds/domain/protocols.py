@@ -1,24 +1,21 @@
-"""What the service asks of storage. Every method is one transaction of its own.
-
-All of them raise `LedgerUnavailableError` when the database does not answer, and those that write
-`LedgerInDoubtError` when it broke off while committing.
-"""
+"""What the service asks of the ledger, and of what counts its work."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from deeds.domain.records import (
+from deeds.domain.model import (
     HashScheme,
-    ItemGuard,
+    Item,
+    ItemSchemes,
     MintRecord,
     Operation,
     OutputKey,
     RecordedOutput,
     SchemeSpec,
     SchemeUse,
+    SecretClass,
     SwapRecord,
 )
-from deeds.domain.values import Item
 
 
 class SchemeLedger(Protocol):
@@ -40,10 +37,10 @@ class Ledger(SchemeLedger, Protocol):
     def read_item(self, item_id: str) -> Item | None:
         """Return the item, or None if there is none."""
 
-    def read_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
+    def read_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
         """Return the guards of those of the items that exist."""
 
-    def recall_guards(self, item_ids: Iterable[str]) -> dict[str, ItemGuard]:
+    def recall_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
         """Return the same, perhaps as it was before another process added a scheme to an item.
 
         For a swap, which then ends with `ItemSchemesChangedError`.
@@ -73,3 +70,47 @@ class Ledger(SchemeLedger, Protocol):
             UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
             UnbalancedError: the amounts do not balance.
         """
+
+
+class Measures(Protocol):
+    """Takes figures; any thread may call it, and no call may fail."""
+
+    def count_request(self, route: str, method: str, seconds: float) -> None:
+        """Count a request of a route and how long it took."""
+
+    def count_operation(self, kind: str, outcome: str) -> None:
+        """Count what came of a mint, swap, check or read of an item."""
+
+    def count_refusal(self, code: str) -> None:
+        """Count an answer that is a problem."""
+
+    def count_hashes(self, lane: SecretClass, count: int, seconds: float) -> None:
+        """Count evaluations and the time they took together."""
+
+    def set_queue(self, requests_count: int, hashes_count: int) -> None:
+        """Tell what is in the lane of ordinary secrets, running or waiting."""
+
+    def count_retry(self, reason: str) -> None:
+        """Count a transaction that is tried again."""
+
+
+class NoMeasures:
+    """Counts nothing."""
+
+    def count_request(self, route: str, method: str, seconds: float) -> None:
+        """Do nothing."""
+
+    def count_operation(self, kind: str, outcome: str) -> None:
+        """Do nothing."""
+
+    def count_refusal(self, code: str) -> None:
+        """Do nothing."""
+
+    def count_hashes(self, lane: SecretClass, count: int, seconds: float) -> None:
+        """Do nothing."""
+
+    def set_queue(self, requests_count: int, hashes_count: int) -> None:
+        """Do nothing."""
+
+    def count_retry(self, reason: str) -> None:
+        """Do nothing."""

@@ -1,13 +1,120 @@
-"""The values that the service and the ledger exchange: hash schemes, outputs, operations.
+"""Items, outputs, requests, records of the ledger, and the bounds of what a client may send.
 
-May import only `deeds.domain.values`. Nothing here holds a secret; digests stay out of every repr.
+The type says what is secret: a `RawOutput` and a `NewOutput` hold a secret and hide it from their
+repr; an `Output` holds a digest at most.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from deeds.domain.values import Item
+# 2**53 - 1: the largest integer that every reader of JSON sees exactly (contract 2.2).
+AMOUNT_MAX = 9_007_199_254_740_991
+
+# Decimal digits of AMOUNT_MAX.
+AMOUNT_DIGITS_MAX = 16
+
+# Unicode code points of a secret (contract 2.2).
+SECRET_LENGTH_MAX = 32
+
+# Elements of `inputs` and `outputs` unless DEEDS_MAX_ARRAY says otherwise (contract part 2).
+ARRAY_LENGTH_MAX = 256
+
+# Bytes of a request body unless DEEDS_MAX_BODY_BYTES says otherwise: 1 MiB (contract part 2).
+BODY_BYTES_MAX = 1_048_576
+
+# Code points of a text that is made into a QR code. A claim link has 120 of them, or up to 500
+# where its secret is in another script.
+QR_TEXT_LENGTH_MAX = 1024
+
+# Characters of an Idempotency-Key. A UUID has 36; longer than this no client has a use for.
+IDEMPOTENCY_KEY_LENGTH_MAX = 255
+
+
+class OutputState(StrEnum):
+    """What the ledger knows of an output."""
+
+    UNSPENT = "unspent"
+    SPENT = "spent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class NewOutput:
+    """Units to be minted: 1 to AMOUNT_MAX, and a secret of 1 to 32 code points."""
+
+    amount: int
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RawOutput:
+    """Units of an item and the secret bound to them (contract 2.1)."""
+
+    amount: int
+    item_id: str
+    secret: str = field(repr=False)
+
+    def __str__(self) -> str:
+        """Return the raw output string. It holds the secret: for answers to its owner only."""
+        return f"+{self.amount}.{self.item_id}.{self.secret}"
+
+
+@dataclass(frozen=True, slots=True)
+class MintRequest:
+    """The outputs of a new item, and its metadata as compact JSON text or None."""
+
+    outputs: tuple[NewOutput, ...]
+    metadata: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SwapRequest:
+    """The raw outputs to spend and those to create."""
+
+    inputs: tuple[RawOutput, ...]
+    outputs: tuple[RawOutput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """The raw outputs whose state is asked for."""
+
+    outputs: tuple[RawOutput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QrRequest:
+    """What a QR code is to say: mostly a claim link, which holds a secret."""
+
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Minted:
+    """What a mint answers: the new item's outputs in request order."""
+
+    item_id: str
+    outputs: tuple[RawOutput, ...]
+    operation_id: int
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """What a swap answers."""
+
+    operation_id: int
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A registry item (contract 2.4)."""
+
+    id: str
+    total: int
+    metadata: str | None
 
 
 class SecretClass(StrEnum):
@@ -64,7 +171,7 @@ class HashScheme:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemGuard:
+class ItemSchemes:
     """What hashing needs of an item: its 16-byte salt and the schemes of its outputs."""
 
     salt: bytes

@@ -9,13 +9,21 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from deeds.domain.errors import SchemeUnavailableError, StartError
-from deeds.domain.ledger import SchemeLedger
-from deeds.domain.records import HashScheme, SchemeSpec, SchemeUse, SecretClass
+from deeds.domain.hashing import STRONG_COST, pepper_fingerprint
+from deeds.domain.model import Argon2Cost, HashScheme, SchemeSpec, SchemeUse, SecretClass
+from deeds.domain.protocols import SchemeLedger
 
 _log = logging.getLogger("deeds")
 
 
-class SchemeBook:
+def current_specs(ordinary_cost: Argon2Cost, pepper: bytes | None) -> dict[SecretClass, SchemeSpec]:
+    """Return the scheme that new outputs of each class get under these settings."""
+    costs = {SecretClass.ORDINARY: ordinary_cost, SecretClass.STRONG: STRONG_COST}
+    fingerprint = pepper_fingerprint(pepper) if pepper else ""
+    return {each: SchemeSpec(each, cost, fingerprint) for each, cost in costs.items()}
+
+
+class HashSchemes:
     """Knows the current scheme of each class and finds the older ones."""
 
     def __init__(
