@@ -48,11 +48,11 @@ from deeds.server.log import configure_log
 from deeds.settings import Settings, read_settings
 from deeds.version import INTERFACE_VERSION, VERSION
 from storage.engine import make_engine, parse_database_url
+from storage.mark import mark_file_of, open_mark
 from storage.mark_file import NO_OPERATION
 from storage.repository import Repository
-from storage.rollback import mark_file_of, open_mark
 from storage.schema import open_schema
-from storage.soundness import check_file
+from storage.sqlite_file import check_file
 from storage.transactions import RETRY_REASONS
 
 _log = logging.getLogger("deeds")

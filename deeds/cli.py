@@ -13,7 +13,7 @@ from deeds.commands.schemes import schemes_command
 from deeds.commands.stats import stats_command
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
-from storage.rollback import mark_file_of
+from storage.mark import mark_file_of
 from storage.schema import migrate
 
 # Secrets printed by one call: more than anyone mints at once, and still a moment's work.

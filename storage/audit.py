@@ -12,8 +12,8 @@ from sqlalchemy import Column, Connection, Engine, Row, Select
 from storage import audit_statements as statements
 from storage.audit_report import AuditReport, Invariant
 from storage.counts import count_ledger
-from storage.snapshot import snapshot
 from storage.tables import items, operations
+from storage.transactions import snapshot
 
 # Called with the steps that were done since the last call, and with how many there are in all.
 Progress = Callable[[int, int], None]

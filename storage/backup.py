@@ -15,13 +15,11 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import StartError
 from storage.engine import lock_path, make_engine
-from storage.last_operations import MissingOperationError
-from storage.lost_file import has_content
+from storage.mark import MissingOperationError, raise_mark, read_newest
 from storage.mark_file import Mark, MarkDamagedError, MarkFile
-from storage.ownership import leave_to_owner, make_directory
 from storage.presence import alone, fold_log
-from storage.rollback import raise_mark, read_newest
 from storage.schema import check_schema, migrate
+from storage.sqlite_file import has_content, leave_to_owner, make_directory
 
 # 4 MiB, then the next step.
 _PAGES_AT_ONCE = 1024

@@ -13,8 +13,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from deeds.domain.errors import StartError
-from storage.ownership import make_directory, open_for_owner
 from storage.presence import InUseError
+from storage.sqlite_file import make_directory, open_for_owner
 from storage.turnstile import Turnstile
 
 # How long a writer of another process may hold the lock before we answer 503.

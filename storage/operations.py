@@ -24,7 +24,7 @@ from deeds.domain.model import (
     SwapRecord,
 )
 from storage import statements
-from storage.last_operations import check_there
+from storage.mark import check_there
 from storage.mark_file import Mark
 from storage.outputs import read_outputs, rows_to_add, rows_to_spend
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from storage.ownership import open_for_owner
+from storage.sqlite_file import open_for_owner
 
 _PRESENT = 2
 

@@ -25,9 +25,8 @@ from deeds.domain.model import (
 )
 from deeds.domain.rules import check_balance
 from storage import statements
-from storage.last_operations import LastOperations, MissingOperationError
+from storage.mark import LastOperations, MarkWriter, MissingOperationError
 from storage.mark_file import NO_OPERATION, Mark, MarkFile
-from storage.mark_keeper import MarkKeeper
 from storage.operations import Writer
 from storage.outputs import read_outputs
 from storage.recent import Recent
@@ -58,14 +57,14 @@ class Repository:
         """Take an engine of `storage.engine` whose database this code may serve.
 
         `on_retry` is called with one of `storage.transactions.RETRY_REASONS`. Where a mark is kept,
-        it comes with its file, as `storage.rollback.open_mark` returned it.
+        it comes with its file, as `storage.mark.open_mark` returned it.
         """
         self._transactions = Transactions(engine, on_retry)
         # On SQLite one transaction after the other gets the next ids.
         self._last = LastOperations(mark, are_ids_in_order=engine.dialect.name == "sqlite")
         self._mark = None
         if mark_file is not None:
-            self._mark = MarkKeeper(mark_file, self._last, self._transactions.read)
+            self._mark = MarkWriter(mark_file, self._last, self._transactions.read)
         self._writes = statements.Writes(engine.dialect)
         self._guards: Recent[ItemSchemes] = Recent(GUARDS_KEPT_MAX)
         self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)

@@ -15,9 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from deeds.domain.errors import LedgerUnavailableError, StartError
 from storage.engine import WRITES, create_directory, create_sqlite_file, make_turnstile
 from storage.failures import one_line
-from storage.lost_file import check_not_lost, has_content
-from storage.mark_file import MarkFile
-from storage.soundness import check_file
+from storage.mark_file import MarkFile, check_not_lost
+from storage.sqlite_file import check_file, has_content
 from storage.statements import READ_REVISION
 
 Result = TypeVar("Result")

@@ -4,7 +4,8 @@ A connection never leaves this module but as the argument of the work. Work may 
 so it must do nothing but database statements.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -15,7 +16,6 @@ from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, Over
 from storage.engine import WRITES, make_turnstile
 from storage.failures import is_disconnect, is_retryable, is_unavailable, log_cause
 from storage.group_writer import GroupWriter
-from storage.snapshot import snapshot
 from storage.turnstile import Turnstile
 
 Result = TypeVar("Result")
@@ -140,3 +140,20 @@ class Transactions:
                 if is_retryable(error) or is_unavailable(error):
                     raise LedgerUnavailableError from None
                 raise
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Yield a connection that sees one state of the ledger, and keeps no writer waiting."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            # In WAL mode a read transaction sees what was there at its first read.
+            connection.exec_driver_sql("BEGIN")
+            yield connection
+            connection.rollback()
+        return
+    reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    with reader.connect() as connection:
+        # It may read for hours.
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        yield connection

@@ -16,8 +16,8 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from deeds.domain.errors import LedgerUnavailableError
-from storage.ownership import open_for_owner
 from storage.presence import InUseError, announce, try_lock
+from storage.sqlite_file import open_for_owner
 
 _TURNSTILE, _WRITER = 0, 1
 

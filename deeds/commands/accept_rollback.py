@@ -3,7 +3,7 @@
 import click
 from sqlalchemy import Engine
 
-from storage.rollback import find_rollback, mark_file_of, read_newest
+from storage.mark import find_rollback, mark_file_of, read_newest
 from storage.schema import check_schema
 
 _WORD = "accept"

@@ -7,8 +7,7 @@ from sqlalchemy import Engine
 
 from deeds.commands.copying import inspect, one_line_errors, progress_bar, refuse_postgresql
 from storage.backup import restore
-from storage.last_operations import HOW_TO_ACCEPT
-from storage.rollback import find_rollback, mark_file_of
+from storage.mark import HOW_TO_ACCEPT, find_rollback, mark_file_of
 
 
 def restore_command(engine: Engine, mark_path: str | None) -> click.Command:

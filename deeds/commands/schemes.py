@@ -10,7 +10,7 @@ from deeds.domain.schemes import current_specs
 from deeds.settings import Settings
 from storage.schema import check_schema
 from storage.scheme_counts import SchemeCounts, count_schemes
-from storage.snapshot import snapshot
+from storage.transactions import snapshot
 
 _NO_PEPPER = "none"
 

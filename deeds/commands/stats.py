@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 from deeds.commands.audit import counts_text
 from storage.counts import count_bytes, count_ledger
 from storage.schema import check_schema
-from storage.snapshot import snapshot
+from storage.transactions import snapshot
 
 
 def stats_command(engine: Engine) -> click.Command:

@@ -13,9 +13,9 @@ import pytest
 
 from deeds.domain.errors import StartError
 from deeds.domain.strong_secret import make_strong_secret
-from storage import soundness
+from storage import sqlite_file
 from storage.engine import make_engine, parse_database_url
-from storage.soundness import check_file
+from storage.sqlite_file import check_file
 from tests.faults.test_killed_workers import children
 from tests.support.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY
 from tests.support.racing import Racers, client_of_port
@@ -276,7 +276,7 @@ def test_a_whole_file_passes(damaged_path):
 
 def test_a_file_that_would_take_too_long_is_left_to_the_audit(damaged_path, monkeypatch):
     garbage_in_the_middle(damaged_path)
-    monkeypatch.setattr(soundness, "CHECKED_BYTES_MAX", damaged_path.stat().st_size - 1)
+    monkeypatch.setattr(sqlite_file, "CHECKED_BYTES_MAX", damaged_path.stat().st_size - 1)
     engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
 
     check_file(engine)

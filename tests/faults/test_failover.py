@@ -16,9 +16,9 @@ from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
+from storage.mark import open_mark
 from storage.mark_file import MarkFile
 from storage.repository import Repository
-from storage.rollback import open_mark
 from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, ledger_view, line_of
 from tests.faults.mortal_service import MortalService
 from tests.support.commanding import invoke

@@ -13,8 +13,8 @@ from storage.audit import audit
 from storage.audit_report import AuditReport, Invariant
 from storage.counts import LedgerCounts, count_ledger
 from storage.engine import WRITES, make_engine, parse_database_url
-from storage.snapshot import snapshot
 from storage.tables import metadata
+from storage.transactions import snapshot
 from tests.support.copying import ledger_url  # noqa: F401  (a fixture)
 from tests.support.requests import mint, swap
 

@@ -16,9 +16,9 @@ from deeds.domain.errors import IdempotencyKeyTakenError, LedgerRolledBackError
 from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from deeds.settings import Settings
 from storage.engine import WRITES, make_engine, parse_database_url
+from storage.mark import find_rollback
 from storage.mark_file import MarkFile
 from storage.repository import Repository
-from storage.rollback import find_rollback
 from tests.faults.load import ledger_view
 from tests.support.commanding import invoke
 from tests.support.copying import copy_ledger, keep_copy, ledger_url  # noqa: F401  (fixtures)
@@ -212,7 +212,7 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     monkeypatch,
 ):
     """The loser had no second to write its mark before the survivor wrote on."""
-    monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 3600.0)
+    monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
     loser = open_repository(mark_file=mark)
     add(loser, 0)
     wait_until(lambda: mark.read() is not None)

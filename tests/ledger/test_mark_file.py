@@ -9,9 +9,8 @@ import sys
 import pytest
 
 from storage.engine import WRITES, make_engine, parse_database_url
-from storage.last_operations import LastOperations
+from storage.mark import LastOperations, MarkWriter
 from storage.mark_file import Mark, MarkDamagedError, MarkFile
-from storage.mark_keeper import MarkKeeper
 from storage.tables import operations
 from storage.transactions import Transactions, ignore_retry
 from tests.support.serving import REPOSITORY
@@ -157,7 +156,7 @@ class Process:
         self._writer = engine.execution_options(**{WRITES: True})
         self._transactions = Transactions(engine, ignore_retry)
         self._last = LastOperations(are_ids_in_order=True)
-        self.keeper = MarkKeeper(file, self._last, self._transactions.read)
+        self.keeper = MarkWriter(file, self._last, self._transactions.read)
 
     def commit(self, number):
         values = {"id": number, "kind": "mint", "inputs_count": 0, "outputs_count": 1}
@@ -199,7 +198,7 @@ def test_the_keeper_writes_at_most_once_a_second(file, process, monkeypatch):
         written.append(mark)
         return raise_to(file, mark, *rest)
 
-    monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 3600.0)
+    monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
     monkeypatch.setattr(MarkFile, "raise_to", note)
 
     process.commit(1)
@@ -216,7 +215,7 @@ def test_the_keeper_writes_at_most_once_a_second(file, process, monkeypatch):
 def test_a_file_that_cannot_be_written_is_told_once_and_tried_again(
     file, process, monkeypatch, caplog
 ):
-    monkeypatch.setattr("storage.mark_keeper._WRITE_EVERY_S", 0.001)
+    monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.001)
     file.path.mkdir()
 
     process.commit(1)

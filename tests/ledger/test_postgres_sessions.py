@@ -7,8 +7,7 @@ from sqlalchemy import make_url, text
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
 from storage.engine import POSTGRESQL_CONNECT_ARGS, make_engine, parse_database_url
-from storage.snapshot import snapshot
-from storage.transactions import Transactions, ignore_retry
+from storage.transactions import Transactions, ignore_retry, snapshot
 
 NAMES = (
     "lock_timeout",

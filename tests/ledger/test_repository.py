@@ -18,10 +18,10 @@ from deeds.domain.model import (
     SecretClass,
 )
 from storage.engine import WRITES, make_engine, parse_database_url
+from storage.mark import read_newest
 from storage.mark_file import Mark
 from storage.prepared import Prepared
 from storage.repository import METADATA_KEPT_LENGTH_MAX, Repository
-from storage.rollback import read_newest
 from storage.tables import operations
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
 from tests.support.statement_log import logged_statements

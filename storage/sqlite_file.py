@@ -1,0 +1,93 @@
+"""The file of an SQLite ledger and those beside it: who owns them, and whether one is damaged.
+
+What root makes there is left to the owner of the directory, whose service opens it. SQLite does the
+same with the files it makes itself. By descriptor and through no link: the owner of the directory
+may put there what he likes, and must not get another file of root's by it.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from deeds.domain.errors import StartError
+from storage.failures import cause_of, one_line
+
+# A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for too long:
+# that one is for `deeds audit`.
+CHECKED_BYTES_MAX = 256 * 2**20
+
+
+def open_for_owner(path: Path, flags: int) -> int:
+    """Open a file beside a ledger, creating it if the flags say so, and return its descriptor.
+
+    Raises:
+        OSError: it cannot be opened, or is a link.
+    """
+    file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    leave_to_owner(file, path.parent)
+    return file
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory and those above it, for their owner alone, unless they are there.
+
+    Raises:
+        OSError: it cannot be created, or is no directory.
+    """
+    if path.is_dir():
+        return
+    make_directory(path.parent)
+    path.mkdir(mode=0o700, exist_ok=True)
+    os.close(open_for_owner(path, os.O_RDONLY | os.O_DIRECTORY))
+
+
+def leave_to_owner(file: int, directory: Path) -> None:
+    """Give an open file of root's to the owner of its directory, if root runs this."""
+    if os.geteuid() != 0:
+        return
+    owner, found = directory.stat(), os.fstat(file)
+    # With a second name it may be any file of root's that was linked here. A directory has none.
+    is_alone = found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)
+    if owner.st_uid != 0 and found.st_uid == 0 and is_alone:
+        # Root in a container may not be allowed to.
+        with suppress(PermissionError):
+            os.fchown(file, owner.st_uid, owner.st_gid)
+
+
+def has_content(path: Path) -> bool:
+    """Tell whether there is more than an empty file."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        # Whoever opens it is told what is wrong.
+        return True
+
+
+def check_file(engine: Engine) -> None:
+    """Read the whole of an SQLite file and check its pages, indexes and constraints.
+
+    One of more than CHECKED_BYTES_MAX bytes is not read. PostgreSQL looks after its own files.
+
+    Raises:
+        StartError: the file is damaged or cannot be read.
+    """
+    if engine.dialect.name != "sqlite":
+        return
+    if Path(engine.url.database or "").stat().st_size > CHECKED_BYTES_MAX:
+        return
+    try:
+        with engine.connect() as connection:
+            # One finding is enough to stop for.
+            found = one_line(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+    except DBAPIError as error:
+        found = cause_of(error)
+    if found != "ok":
+        raise StartError(
+            f"DATABASE_URL: the SQLite file is damaged ({found}); put a backup in its place"
+        )
