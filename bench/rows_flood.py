@@ -28,7 +28,7 @@ CONNECTIONS_COUNT = 60
 SHARE_MIN = 0.5
 REFUSAL_MS_MAX = 50.0
 
-# ARCHITECTURE.md, "Overload": what hashing and waiting requests may add to a process.
+# docs/reliability.md: what hashing and waiting requests may add to a process.
 GROWTH_MB_MAX = 64.0
 
 _MS_PER_S = 1000

@@ -24,8 +24,9 @@ def code_in_first_cells(text: str) -> list[str]:
     return [row[0].strip("`") for row in table_rows(text)]
 
 
-def test_the_readme_lists_every_setting_and_no_other() -> None:
-    listed = code_in_first_cells(section("README.md", "Settings"))
+def test_the_settings_page_lists_every_setting_and_no_other() -> None:
+    before, _, _ = read_text("docs/settings.md").partition("\n## ")
+    listed = code_in_first_cells(before)
 
     assert sorted(listed) == sorted(read_variables())
 
@@ -73,15 +74,15 @@ def test_the_table_of_problems_is_the_codes() -> None:
     ]
 
 
-def test_the_readme_gives_the_reason_for_every_dependency() -> None:
+def test_the_settings_page_gives_the_reason_for_every_dependency() -> None:
     required = re.findall(r"^([a-z][a-z0-9-]*)", read_text("requirements.in"), re.MULTILINE)
 
-    assert code_in_first_cells(section("README.md", "What it stands on")) == required
+    assert code_in_first_cells(section("docs/settings.md", "Why these packages")) == required
 
 
 def test_every_target_of_make_is_documented() -> None:
     targets = re.findall(r"^([a-z-]+):.*## ", read_text("Makefile"), re.MULTILINE)
-    text = read_text("README.md") + read_text("docs/testing.md")
+    text = "".join(map(read_text, documents()))
 
     assert [target for target in targets if f"make {target}" not in text] == []
 

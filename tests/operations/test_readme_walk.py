@@ -1,4 +1,4 @@
-"""The README, as a stranger pastes it: its bash blocks run against a real service."""
+"""The README and docs/clients.md, as pasted: their bash blocks run against a real service."""
 
 import os
 import shlex
@@ -13,10 +13,10 @@ import pytest
 
 from deeds.domain.strong_secret import is_strong_secret
 from tests.support.needs import require
-from tests.support.readme import make_comparable, readme_blocks
+from tests.support.readme import WALK, blocks_of, make_comparable
 from tests.support.serving import REPOSITORY, Service, running_service
 
-WALK = readme_blocks("bash")
+BLOCKS = blocks_of(WALK, "bash")
 LEDGER_NAME = "ledger.sqlite3"
 
 # Printed between the answers of two blocks; no answer holds it.
@@ -57,7 +57,7 @@ def service(directory: Path) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def printed(service: Service) -> list[str]:
     """What each bash block of the README prints."""
-    script = "\n".join(block.text + r"printf '\0'" for block in WALK)
+    script = "\n".join(block.text + r"printf '\0'" for block in BLOCKS)
     flask = f"{shlex.quote(sys.executable)} -m flask "
     for written, meant in (("http://127.0.0.1:8000", service.url), (".venv/bin/flask ", flask)):
         assert written in script
@@ -67,7 +67,7 @@ def printed(service: Service) -> list[str]:
 
 def test_the_blocks_of_the_readme_answer_as_it_shows(printed: list[str]) -> None:
     comparable_shown, comparable_printed = make_comparable(), make_comparable()
-    answers = [block.answer for block in WALK]
+    answers = [block.answer for block in BLOCKS]
 
     shown = [answer and comparable_shown(answer.language, answer.text) for answer in answers]
     real = [
@@ -88,7 +88,7 @@ def test_the_walk_mints_splits_claims_and_refuses_the_old_secret(printed: list[s
 
 
 def test_the_python_line_makes_strong_secrets() -> None:
-    [block] = [block for block in WALK if block.text.startswith("python3 -c")]
+    [block] = [block for block in BLOCKS if block.text.startswith("python3 -c")]
 
     made = [run_bash(block.text).strip() for _ in range(3)]
 
@@ -100,7 +100,9 @@ def test_the_backup_holds_the_ledger_and_is_its_owners_alone(
     printed: list[str], directory: Path
 ) -> None:
     assert printed  # The walk was made, and the service still runs.
-    [block] = [block for block in readme_blocks("sh") if "deeds backup" in block.text]
+    [block] = [
+        block for block in blocks_of(["docs/backups.md"], "sh") if "deeds backup" in block.text
+    ]
     [line] = [line for line in block.text.splitlines() if "deeds backup" in line]
     backup = directory / "backup.sqlite3"
     for written, meant in (

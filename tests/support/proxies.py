@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
 
-from tests.support.readme import make_comparable, readme_blocks
+from tests.support.readme import WALK, blocks_of, make_comparable
 from tests.support.serving import REPOSITORY, Service
 from tests.support.waiting import wait_until
 
@@ -118,7 +118,7 @@ def assert_hsts_in_every_answer(proxy: Proxy, service: Service, away_status: int
 
 def assert_walk_of_the_readme(url: str, trusted: Path) -> None:
     """Run the blocks of the README against a proxy and compare the answers."""
-    walk = readme_blocks("bash")
+    walk = blocks_of(WALK, "bash")
     script = "\n".join(block.text + r"printf '\0'" for block in walk)
     script = script.replace("http://127.0.0.1:8000", url)
     script = script.replace(".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask ")

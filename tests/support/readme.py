@@ -1,8 +1,8 @@
-"""The fenced blocks of README.md, and what of their answers differs from run to run."""
+"""The fenced blocks of the documents, and what of their answers differs from run to run."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from deeds.domain.strong_secret import is_strong_secret
@@ -25,9 +25,13 @@ class Block:
     answer: "Block | None"
 
 
-def readme_blocks(language: str) -> list[Block]:
+# docs/clients.md goes on where the README's walk ends.
+WALK = ("README.md", "docs/clients.md")
+
+
+def blocks_of(documents: Iterable[str], language: str) -> list[Block]:
     """Return the blocks of one language, in order."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    text = "\n".join((REPOSITORY / path).read_text(encoding="utf-8") for path in documents)
     return [block for block in _blocks(text) if block.language == language]
 
 
