@@ -14,12 +14,13 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import StartError
-from storage.engine import lock_path, make_engine
+from storage.engine import make_engine
 from storage.mark import MissingOperationError, raise_mark, read_newest
 from storage.mark_file import Mark, MarkDamagedError, MarkFile
 from storage.presence import alone, fold_log
 from storage.schema import check_schema, migrate
 from storage.sqlite_file import has_content, leave_to_owner, make_directory
+from storage.sqlite_writer import lock_path
 
 # 4 MiB, then the next step.
 _PAGES_AT_ONCE = 1024

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from deeds.domain.errors import StartError
 from storage.presence import InUseError
 from storage.sqlite_file import make_directory, open_for_owner
-from storage.turnstile import Turnstile
+from storage.sqlite_writer import ProcessLock, lock_path
 
 # How long a writer of another process may hold the lock before we answer 503.
 SQLITE_BUSY_TIMEOUT_MS = 5_000
@@ -195,25 +195,20 @@ def create_sqlite_file(url: URL) -> None:
         raise StartError(f"DATABASE_URL: cannot open {path}: {error.strerror}") from None
 
 
-def lock_path(url: URL) -> Path:
-    """Return the file beside an SQLite ledger that its processes lock to take turns."""
-    return Path(f"{url.database}-lock")
-
-
 def mark_path(url: URL) -> Path:
     """Return the file beside an SQLite ledger that holds its high-water mark."""
     return Path(f"{url.database}-mark")
 
 
-def make_turnstile(url: URL) -> Turnstile:
-    """Return the turnstile of an SQLite ledger's writers.
+def make_process_lock(url: URL) -> ProcessLock:
+    """Return the lock by which the processes that write an SQLite ledger take turns.
 
     Raises:
         OSError: its file cannot be opened.
         StartError: the ledger is being replaced.
     """
     try:
-        return Turnstile(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
+        return ProcessLock(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
     except InUseError:
         raise StartError("DATABASE_URL: the ledger is being restored from a backup") from None
 

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row
@@ -27,9 +28,7 @@ from deeds.domain.rules import check_balance
 from storage import statements
 from storage.mark import LastOperations, MarkWriter, MissingOperationError
 from storage.mark_file import NO_OPERATION, Mark, MarkFile
-from storage.operations import Writer
-from storage.outputs import read_outputs
-from storage.recent import Recent
+from storage.operations import Writer, read_outputs
 from storage.schema import may_serve
 from storage.transactions import OnRetry, Transactions, ignore_retry
 
@@ -66,8 +65,9 @@ class Repository:
         if mark_file is not None:
             self._mark = MarkWriter(mark_file, self._last, self._transactions.read)
         self._writes = statements.Writes(engine.dialect)
-        self._guards: Recent[ItemSchemes] = Recent(GUARDS_KEPT_MAX)
-        self._items: Recent[Item] = Recent(ITEMS_KEPT_MAX)
+        self._guards: dict[str, ItemSchemes] = {}
+        # Nothing of an item ever changes.
+        self._keep_item = lru_cache(ITEMS_KEPT_MAX)(self._read_item)
 
     def close(self) -> None:
         """Close every connection. The repository must not be used again."""
@@ -146,8 +146,10 @@ class Repository:
 
     def read_item(self, item_id: str) -> Item | None:
         """Return the item, or None if there is none."""
-        # Nothing of an item ever changes.
-        return self._items.get(item_id) or self._read_item(item_id)
+        try:
+            return self._keep_item(item_id)
+        except _NotKeptError as error:
+            return error.item
 
     def read_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
         """Return the guards of those of the items that exist."""
@@ -160,8 +162,9 @@ class Repository:
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
         guards = {row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
-        for item_id, guard in guards.items():
-            self._guards.put(item_id, guard)
+        if len(self._guards) + len(guards) > GUARDS_KEPT_MAX:
+            self._guards.clear()
+        self._guards.update(guards)
         return guards
 
     def recall_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
@@ -233,18 +236,24 @@ class Repository:
         if self._mark is not None:
             self._mark.wake()
 
-    def _read_item(self, item_id: str) -> Item | None:
+    def _read_item(self, item_id: str) -> Item:
         row = self._transactions.read(
             lambda connection: connection.execute(
                 statements.READ_ITEM, {"item_id": item_id}
             ).one_or_none()
         )
-        if row is None:
-            return None
-        item = Item(row.id, row.total, row.metadata)
-        if len(item.metadata or "") <= METADATA_KEPT_LENGTH_MAX:
-            self._items.put(item_id, item)
+        item = None if row is None else Item(row.id, row.total, row.metadata)
+        if item is None or len(item.metadata or "") > METADATA_KEPT_LENGTH_MAX:
+            raise _NotKeptError(item)
         return item
+
+
+class _NotKeptError(Exception):
+    """An item, or the lack of one, that `lru_cache` must not keep: it keeps what is returned."""
+
+    def __init__(self, item: Item | None) -> None:
+        super().__init__()
+        self.item = item
 
 
 def scheme_of(row: Row[Any]) -> HashScheme:

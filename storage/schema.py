@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.engine import WRITES, create_directory, create_sqlite_file, make_turnstile
+from storage.engine import WRITES, create_directory, create_sqlite_file, make_process_lock
 from storage.failures import one_line
 from storage.mark_file import MarkFile, check_not_lost
 from storage.sqlite_file import check_file, has_content
@@ -138,18 +138,18 @@ def _one_process(engine: Engine) -> Iterator[None]:
         yield
         return
     try:
-        turnstile = make_turnstile(engine.url)
+        lock = make_process_lock(engine.url)
     except OSError as error:
         raise StartError(
             f"DATABASE_URL: cannot lock the file beside it: {error.strerror}"
         ) from None
     try:
-        with turnstile.turn():
+        with lock.turn():
             yield
     except LedgerUnavailableError:
         raise StartError("DATABASE_URL: another process keeps the database locked") from None
     finally:
-        turnstile.close()
+        lock.close()
 
 
 def _explained(engine: Engine, work: Callable[[Connection], Result]) -> Result:

@@ -13,10 +13,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
-from storage.engine import WRITES, make_turnstile
+from storage.engine import WRITES, make_process_lock
 from storage.failures import is_disconnect, is_retryable, is_unavailable, log_cause
-from storage.group_writer import GroupWriter
-from storage.turnstile import Turnstile
+from storage.sqlite_writer import ProcessLock, SqliteWriter
 
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]
@@ -47,11 +46,11 @@ class Transactions:
         # Whether the last write failed because of the database: a full disk, say.
         self.was_refused = False
         self._writer = engine.execution_options(**{WRITES: True})
-        self._turnstile: Turnstile | None = None
-        self._group: GroupWriter | None = None
+        self._lock: ProcessLock | None = None
+        self._group: SqliteWriter | None = None
         if engine.dialect.name == "sqlite":
-            self._turnstile = make_turnstile(engine.url)
-            self._group = GroupWriter(self._writer, self._turnstile.turn)
+            self._lock = make_process_lock(engine.url)
+            self._group = SqliteWriter(self._writer, self._lock.turn)
 
     def read(self, work: Work[Result]) -> Result:
         """Return what the work reads.
@@ -92,8 +91,8 @@ class Transactions:
         if self._group is not None:
             self._group.close()
         self._engine.dispose()
-        if self._turnstile is not None:
-            self._turnstile.close()
+        if self._lock is not None:
+            self._lock.close()
 
     def _read_once(self, work: Work[Result]) -> Result:
         with self._engine.connect() as connection:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import storage.engine
-from storage.engine import lock_path, parse_database_url
+from storage.engine import parse_database_url
+from storage.sqlite_writer import lock_path
 from tests.support.holding import holding_locks
 from tests.support.hooks import hooked
 from tests.support.requests import check, mint, post, refusal, swap

@@ -20,8 +20,8 @@ from deeds.domain.model import (
 from storage.engine import WRITES, make_engine, parse_database_url
 from storage.mark import read_newest
 from storage.mark_file import Mark
-from storage.prepared import Prepared
 from storage.repository import METADATA_KEPT_LENGTH_MAX, Repository
+from storage.statements import CompiledStatement
 from storage.tables import operations
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
 from tests.support.statement_log import logged_statements
@@ -156,13 +156,13 @@ def test_rows_are_written_in_the_order_of_their_keys_whatever_that_of_the_reques
     )
     rows = []
 
-    execute_all = Prepared.execute_all
+    execute_all = CompiledStatement.execute_all
 
     def note(prepared, connection, values):
         rows.extend(values)
         return execute_all(prepared, connection, values)
 
-    monkeypatch.setattr(Prepared, "execute_all", note)
+    monkeypatch.setattr(CompiledStatement, "execute_all", note)
     repository.record_mint(mint_record(*minted))
     repository.record_swap(swap_record(minted, created, schemes_count=MANY))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.errors import LedgerUnavailableError
-from storage.engine import lock_path, make_engine, parse_database_url
+from storage.engine import make_engine, parse_database_url
 from storage.presence import InUseError
+from storage.sqlite_writer import ProcessLock, lock_path
 from storage.transactions import Transactions, ignore_retry
-from storage.turnstile import Turnstile
 from tests.support.holding import held_locks, holding_locks
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
@@ -27,7 +27,7 @@ def open_turnstile(path):
     opened = []
 
     def open_one(timeout_s):
-        opened.append(Turnstile(path, timeout_s=timeout_s))
+        opened.append(ProcessLock(path, timeout_s=timeout_s))
         return opened[-1]
 
     yield open_one
@@ -92,7 +92,7 @@ def test_while_the_ledger_is_replaced_nobody_enters_and_no_file_stays_open(path)
     before = open_files_count()
 
     with holding_locks(path, first=PRESENT, count=1), pytest.raises(InUseError):
-        Turnstile(path, timeout_s=WAIT_SECONDS_MAX)
+        ProcessLock(path, timeout_s=WAIT_SECONDS_MAX)
 
     assert open_files_count() == before
 

@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-import storage.group_writer
+import storage.sqlite_writer
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, SpentInputError
 from storage.engine import WRITES, make_engine, parse_database_url
-from storage.group_writer import GroupWriter
+from storage.sqlite_writer import SqliteWriter
 from tests.support.hooks import Counter, hooked
 from tests.support.waiting import wait_until
 
@@ -58,7 +58,7 @@ def turn():
 
 @pytest.fixture
 def writer(engine, turn):
-    return GroupWriter(engine.execution_options(**{WRITES: True}), turn.take)
+    return SqliteWriter(engine.execution_options(**{WRITES: True}), turn.take)
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_where_all_works_fail_nothing_is_committed(writer, turn, threads, engine
 
 
 def test_more_works_than_a_group_takes_are_all_done(writer, turn, threads, engine, monkeypatch):
-    monkeypatch.setattr(storage.group_writer, "GROUP_SIZE_MAX", 2)
+    monkeypatch.setattr(storage.sqlite_writer, "GROUP_SIZE_MAX", 2)
     commits = Counter()
 
     with hooked("commit", commits):
@@ -174,16 +174,18 @@ def test_more_works_than_a_group_takes_are_all_done(writer, turn, threads, engin
     assert commits.count == 3
 
 
-def test_a_turn_that_fails_is_told_to_all_who_wait_and_to_nobody_after(
+def test_a_turn_that_fails_fails_all_that_wait_each_with_an_exception_of_its_own(
     writer, turn, threads, engine
 ):
     turn.failure = OperationalError("no turn", None, sqlite3.OperationalError())
     failure = turn.failure
 
-    said = gather(writer, turn, threads, note("a"), note("b"))
+    said = gather(writer, turn, threads, note("a"), note("b"), note("c"))
 
-    assert said == [failure, failure]
-    assert writer.write(note("c")) == 1
+    assert said[0] is failure
+    assert [type(each) for each in said[1:]] == [LedgerUnavailableError] * 2
+    assert said[1] is not said[2]
+    assert writer.write(note("d")) == 1
 
 
 def test_what_fails_after_the_commit_takes_nothing_back(writer, turn, threads, engine):
@@ -243,5 +245,5 @@ def test_a_disk_that_fills_up_undoes_the_whole_group(writer, turn, threads, engi
         writer, turn, threads, note("a"), fail_after(note("b"), SpentInputError(index=0)), fill
     )
 
-    assert [type(each) for each in said] == [OperationalError] * 3
+    assert [type(each) for each in said] == [OperationalError, *[LedgerUnavailableError] * 2]
     assert notes(engine) == []
