@@ -30,7 +30,7 @@ from deeds.blueprints.swap import swap_blueprint
 from deeds.blueprints.watch import register_watch
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
-from deeds.domain.hash_lane import HashLane
+from deeds.domain.hash_pool import HashPool
 from deeds.domain.hashing import Hasher, by_fingerprint
 from deeds.domain.idempotency import Replayer
 from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX, SecretClass
@@ -38,7 +38,6 @@ from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Measures, NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
-from deeds.domain.shared_cpus import SharedCpus
 from deeds.page.item_page import item_page_blueprint
 from deeds.page.pages import pages_blueprint
 from deeds.page.qr import qr_blueprint
@@ -130,16 +129,10 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     repository = Repository(engine, measures.count_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
-    width = usable_cpus_count()
-    lane = HashLane(
-        width=width,
-        requests_max=HASH_REQUESTS_MAX,
-        tasks_max=HASH_TASKS_MAX,
-        cpus=SharedCpus.of_this_user(width),
-        measures=measures,
-    )
-    closing.callback(lane.close)
-    service = _make_service(settings, repository, schemes, lane, measures)
+    threads_count = max(1, usable_cpus_count() // settings.processes_count)
+    pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, measures)
+    closing.callback(pool.close)
+    service = _make_service(settings, repository, schemes, pool, measures)
     register_problems(app)
     register_headers(app)
     array_length_max = settings.array_length_max
@@ -160,7 +153,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         storage_url=settings.rate_limits_storage,
         trusted_proxies=settings.trusted_proxies,
     )
-    app.register_blueprint(health_blueprint(lambda: _check_ready(repository, lane)))
+    app.register_blueprint(health_blueprint(lambda: _check_ready(repository, pool)))
 
 
 def _register_web(app: Flask, settings: Settings, service: DeedService) -> None:
@@ -201,8 +194,8 @@ def _make_measures(app: Flask, settings: Settings) -> Measures:
     return metrics
 
 
-def _check_ready(repository: Repository, lane: HashLane) -> None:
-    lane.check_room()
+def _check_ready(repository: Repository, pool: HashPool) -> None:
+    pool.check_room()
     repository.check_ready()
 
 
@@ -210,11 +203,11 @@ def _make_service(
     settings: Settings,
     repository: Repository,
     schemes: HashSchemes,
-    lane: HashLane,
+    pool: HashPool,
     measures: Measures,
 ) -> DeedService:
     peppers = by_fingerprint([settings.pepper, *settings.peppers_old])
-    hasher = Hasher(peppers, lane, measures)
+    hasher = Hasher(peppers, pool, measures)
     locator = Locator(repository, schemes, hasher)
     return DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
 

@@ -17,7 +17,7 @@ from gunicorn.errors import HaltServer
 from deeds.domain.errors import StartError
 from deeds.log_style import read_log_style
 from deeds.metrics_place import read_metrics_place
-from deeds.server.cpus import usable_cpus_count
+from deeds.server.cpus import PROCESSES_COUNT_MAX, default_processes_count
 from deeds.server.gthread_worker import early_signals
 from deeds.server.metrics_files import MetricsFiles, count_in
 
@@ -42,12 +42,10 @@ if _metrics.address is not None:
         raise SystemExit("deeds cannot start: DEEDS_METRICS must not have the port of the service")
     bind = [bind, _metrics.address]
 
-# Processes, because Python runs one thread of each at a time: on 2 CPUs two processes of 8 threads
-# served 3.5 times what one of 16 did. At least two, so that one can be replaced while one serves.
-workers = _whole_number("WEB_CONCURRENCY", 1, 1024, max(2, usable_cpus_count()))
+workers = _whole_number("WEB_CONCURRENCY", 1, PROCESSES_COUNT_MAX, default_processes_count())
 
 # Argon2id runs without holding the GIL, so threads that wait for it cost little. How many hash at
-# once is bounded in deeds/domain/hash_lane.py, not here.
+# once is bounded in deeds/domain/hash_pool.py, not here.
 worker_class = "deeds.server.gthread_worker.worker.ThreadWorker"
 threads = 32
 

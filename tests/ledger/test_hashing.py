@@ -2,15 +2,16 @@
 
 import hashlib
 import hmac
+from collections import Counter
 from time import perf_counter
 
 import pytest
 from argon2.exceptions import HashingError
-from argon2.low_level import ARGON2_VERSION, Type, core, ffi, hash_secret_raw, lib
+from argon2.low_level import ARGON2_VERSION, Type, core, ffi, lib
 
 import deeds.domain.hashing
 from deeds.domain.errors import OverloadedError
-from deeds.domain.hash_lane import HashLane
+from deeds.domain.hash_pool import HashPool
 from deeds.domain.hashing import (
     ORDINARY_COST,
     STRONG_COST,
@@ -120,16 +121,42 @@ def a_scheme(secret_class, pepper=None):
     return HashScheme(1, SchemeSpec(secret_class, STRONG_COST, fingerprint), SALT)
 
 
-def test_a_hasher_returns_digests_in_the_order_of_the_jobs():
-    lane = HashLane(width=2, requests_max=1, tasks_max=10)
-    hasher = Hasher({pepper_fingerprint(PEPPER): PEPPER}, lane)
-    schemes = [
-        a_scheme(secret_class, pepper) for secret_class in SecretClass for pepper in (None, PEPPER)
-    ] * 3
-    jobs = [HashJob(str(index), SALT, scheme) for index, scheme in enumerate(schemes)]
+class CountedHashes(NoMeasures):
+    """Keeps what is counted of evaluations."""
 
+    def __init__(self):
+        self.counts = Counter()
+        self.seconds = 0
+
+    def count_hashes(self, lane, count, seconds):
+        self.counts[lane] += count
+        self.seconds += seconds
+
+
+@pytest.fixture
+def measures():
+    return CountedHashes()
+
+
+@pytest.fixture
+def hasher(measures):
+    pool = HashPool(1, 1, 10, measures)
+    yield Hasher({pepper_fingerprint(PEPPER): PEPPER}, pool, measures)
+    pool.close()
+
+
+@pytest.mark.parametrize("ordinary_count", [0, 3])
+@pytest.mark.parametrize("strong_count", [0, 2])
+def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(
+    hasher, measures, ordinary_count, strong_count
+):
+    schemes = [a_scheme(SecretClass.STRONG, PEPPER)] * strong_count
+    schemes += [a_scheme(SecretClass.ORDINARY)] * ordinary_count
+    jobs = [HashJob(str(index), SALT, scheme) for index, scheme in enumerate(schemes)]
+    jobs = jobs[::2] + jobs[1::2]
+
+    started_s = perf_counter()
     digests = hasher.digests(jobs)
-    lane.close()
 
     assert digests == [
         independent_digest(
@@ -137,54 +164,8 @@ def test_a_hasher_returns_digests_in_the_order_of_the_jobs():
         )
         for job in jobs
     ]
-
-
-class CountedHashes(NoMeasures):
-    """Keeps what a hasher tells of its evaluations."""
-
-    def __init__(self):
-        self.told = []
-
-    def count_hashes(self, lane, count, seconds):
-        self.told.append((lane, count))
-        self.seconds = seconds
-
-
-@pytest.mark.parametrize("ordinary_count", [0, 3])
-@pytest.mark.parametrize("strong_count", [0, 2])
-def test_a_hasher_hashes_each_secret_once_and_tells_so(monkeypatch, ordinary_count, strong_count):
-    evaluated = []
-
-    def counted(password, *args, **kwargs):
-        evaluated.append(password)
-        return hash_secret_raw(password, *args, **kwargs)
-
-    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", counted)
-    lane = HashLane(width=2, requests_max=1, tasks_max=10)
-    measures = CountedHashes()
-    classes = [SecretClass.ORDINARY] * ordinary_count + [SecretClass.STRONG] * strong_count
-    jobs = [HashJob(str(index), SALT, a_scheme(each)) for index, each in enumerate(classes)]
-
-    Hasher({}, lane, measures).digests(jobs)
-    lane.close()
-
-    assert sorted(evaluated) == [job.secret.encode() for job in jobs]
-    assert sorted(measures.told) == [(SecretClass.ORDINARY, 1)] * ordinary_count + [
-        (SecretClass.STRONG, strong_count)
-    ] * bool(strong_count)
-
-
-@pytest.mark.parametrize("secret_class", SecretClass)
-def test_a_hasher_tells_how_long_it_hashed(secret_class):
-    lane = HashLane(width=1, requests_max=1, tasks_max=1)
-    measures = CountedHashes()
-    job = HashJob("secret", SALT, a_scheme(secret_class))
-
-    started_s = perf_counter()
-    Hasher({}, lane, measures).digests([job])
-    lane.close()
-
-    assert 0 < measures.seconds <= perf_counter() - started_s
+    assert (+measures.counts) == +Counter(ordinary=ordinary_count, strong=strong_count)
+    assert bool(jobs) <= (0 < measures.seconds <= perf_counter() - started_s)
 
 
 def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
