@@ -10,23 +10,18 @@ from flask import Flask
 from sqlalchemy import Engine
 
 from deeds.argon2_build import check_build_in_use
-from deeds.blueprints.check import check_blueprint
 from deeds.blueprints.docs import docs_blueprint
 from deeds.blueprints.failure_counts import FailureCounts
 from deeds.blueprints.failure_limit import FailureLimit
-from deeds.blueprints.headers import register_headers
 from deeds.blueprints.health import health_blueprint
-from deeds.blueprints.info import info_blueprint
-from deeds.blueprints.item import item_blueprint
 from deeds.blueprints.metrics import keep_to_monitors, metrics_blueprint
-from deeds.blueprints.mint import mint_blueprint
 from deeds.blueprints.openapi import openapi_blueprint
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import register_problems
-from deeds.blueprints.problems_page import problems_page_blueprint
+from deeds.blueprints.responses import register_headers
 from deeds.blueprints.route_limits import register_route_limits
 from deeds.blueprints.shared_counts import open_shared_counts
-from deeds.blueprints.swap import swap_blueprint
+from deeds.blueprints.v1 import v1_blueprint
 from deeds.blueprints.watch import register_watch
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
@@ -135,17 +130,10 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     service = _make_service(settings, repository, schemes, pool, measures)
     register_problems(app)
     register_headers(app)
-    array_length_max = settings.array_length_max
-    failures = _failure_limit(settings, closing)
-    app.register_blueprint(mint_blueprint(service, failures, array_length_max=array_length_max))
-    app.register_blueprint(swap_blueprint(service, failures, array_length_max=array_length_max))
-    app.register_blueprint(check_blueprint(service, failures, array_length_max=array_length_max))
-    app.register_blueprint(item_blueprint(service))
     info = _info(settings, schemes)
-    app.register_blueprint(info_blueprint(info))
+    app.register_blueprint(v1_blueprint(service, _failure_limit(settings, closing), info))
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
-    app.register_blueprint(problems_page_blueprint())
     _register_web(app, settings, service)
     register_route_limits(
         app,

@@ -1,4 +1,1 @@
-"""Marshmallow schemas of every request and answer: JSON data to value objects and back.
-
-Of `deeds` it may import only values, limits, errors and the raw-output grammar; never Flask.
-"""
+"""Marshmallow schemas of every request and answer: JSON data to value objects and back."""

@@ -1,15 +1,136 @@
 """Fields of the contract's types. JSON is taken as it is: no text turns into a number here."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+import re
+from collections.abc import Mapping
+from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.model import AMOUNT_MAX, RawOutput
-from deeds.domain.raw_output import check_secret, check_text, parse_raw_output
+from deeds.domain.model import AMOUNT_MAX, QR_TEXT_LENGTH_MAX
+from deeds.domain.raw_output import check_secret, check_text, parse_mint_output, parse_raw_output
 
-Parsed = TypeVar("Parsed")
+# Only single characters are repeated without bound, never groups: Python remembers each round of a
+# group, 190 bytes for each byte of a long image. So a % stands among the characters, and what must
+# follow it is checked separately.
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+# RFC 3986 appendix A, without the fragment: section 4.3 calls that form an absolute URI.
+_CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@%"
+_PATH = rf"[{_CHARACTERS}/]*"
+_QUERY = rf"(?:\?[{_CHARACTERS}/?]*)?"
+_HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]+)"
+_USERINFO = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:%]*@)?"
+_AUTHORITY = rf"//{_USERINFO}{_HOST}(?::[0-9]*)?"
+
+# RFC 2397: data:[<mediatype>][;base64],<data>, here with a media type that is image/*. One has one
+# parameter at most in practice.
+_TOKEN = r"[A-Za-z0-9!#$&^_.+\-]+"
+
+_IMAGES = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"https?:{_AUTHORITY}(?:/{_PATH})?{_QUERY}",
+        rf"(?:ipfs|ar):(?:{_AUTHORITY}(?:/{_PATH})?|[{_CHARACTERS}]{_PATH}){_QUERY}",
+        rf"data:image/{_TOKEN}(?:;{_TOKEN}={_TOKEN}){{0,16}}(?:;base64)?,{_PATH}{_QUERY}",
+    )
+]
+
+
+def check_image(text: str) -> str:
+    """Return the text if it is a URI that a page may show as an image (contract part 2).
+
+    Raises:
+        ValidationError: it is not.
+    """
+    if _BAD_ESCAPE.search(text) or not any(form.fullmatch(text) for form in _IMAGES):
+        raise ValidationError(
+            "must be an absolute URI with scheme http, https, ipfs or ar, "
+            "or a data: URI with a media type image/*"
+        )
+    return text
+
+
+def check_qr_text(text: str) -> str:
+    """Return the text if it may be put into a QR code.
+
+    Raises:
+        ValidationError: it is empty or too long.
+    """
+    if not 1 <= len(text) <= QR_TEXT_LENGTH_MAX:
+        raise ValidationError(f"must have 1 to {QR_TEXT_LENGTH_MAX} characters")
+    return check_text(text, "the text")
+
+
+class AmountField(fields.Field[int]):
+    """A JSON integer from 1 to AMOUNT_MAX; `1.0`, `"1"` and `true` are invalid."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> int:
+        if type(value) is not int or not 1 <= value <= AMOUNT_MAX:
+            raise ValidationError(f"must be a JSON integer from 1 to {AMOUNT_MAX}")
+        return value
+
+
+class TextField(fields.Field[Any]):
+    """A JSON string that has a UTF-8 form; subclasses parse it further."""
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> Any:
+        if not isinstance(value, str):
+            raise ValidationError("must be a string")
+        try:
+            return self._parse(value)
+        except RawOutputError as error:
+            raise ValidationError(str(error)) from None
+
+    def _parse(self, text: str) -> Any:
+        return check_text(text, "the text")
+
+
+class SecretField(TextField):
+    """A secret of 1 to 32 Unicode code points, taken exactly."""
+
+    def _parse(self, text: str) -> Any:
+        return check_secret(text)
+
+
+class RawOutputField(TextField):
+    """A raw output string (contract 2.1)."""
+
+    def _parse(self, text: str) -> Any:
+        return parse_raw_output(text)
+
+
+class MintOutputField(TextField):
+    """A string element of a mint's outputs (contract part 2)."""
+
+    def _parse(self, text: str) -> Any:
+        return parse_mint_output(text)
+
+
+class ImageField(TextField):
+    """An absolute http, https, ipfs or ar URI, or a data URI of an image."""
+
+    def _parse(self, text: str) -> Any:
+        return check_image(text)
+
+
+class QrTextField(TextField):
+    """A text that may be put into a QR code."""
+
+    def _parse(self, text: str) -> Any:
+        return check_qr_text(text)
+
+
+class ItemIdField(fields.String):
+    """The id of an item, in answers."""
+
+
+class RawOutputTextsField(fields.Function):
+    """The raw output strings of an answer."""
 
 
 class BoundedSchema(Schema):
@@ -21,54 +142,8 @@ class BoundedSchema(Schema):
         self.array_length_max = array_length_max
 
 
-class AmountField(fields.Field[int]):
-    """A JSON integer from 1 to AMOUNT_MAX; `1.0`, `"1"` and `true` are none."""
-
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> int:
-        if type(value) is not int or not 1 <= value <= AMOUNT_MAX:
-            raise ValidationError(f"must be a JSON integer from 1 to {AMOUNT_MAX}")
-        return value
-
-
-class TextField(fields.Field[str]):
-    """A JSON string that has a UTF-8 form."""
-
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> str:
-        return _parsed(lambda text: check_text(text, "the text"), value)
-
-
-class SecretField(fields.Field[str]):
-    """A secret of 1 to 32 Unicode code points, taken exactly."""
-
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> str:
-        return _parsed(check_secret, value)
-
-
-class RawOutputField(fields.Field[RawOutput]):
-    """A raw output string (contract 2.1)."""
-
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> RawOutput:
-        return _parsed(parse_raw_output, value)
-
-
-class ItemIdField(fields.String):
-    """The id of an item, in answers."""
-
-
-class RawOutputTextsField(fields.Function):
-    """The raw output strings of an answer."""
-
-
 class BoundedList(fields.List[Any]):
-    """An array of 1 to `array_length_max` elements, measured before any of them is looked at."""
+    """An array of 1 to `array_length_max` elements, measured before any of them is parsed."""
 
     def _deserialize(
         self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
@@ -96,12 +171,3 @@ def array_length_max(field: fields.Field[Any]) -> int:
     if not isinstance(schema, BoundedSchema):
         raise TypeError("an array field belongs to a BoundedSchema")
     return schema.array_length_max
-
-
-def _parsed(parse: Callable[[str], Parsed], value: Any) -> Parsed:
-    if not isinstance(value, str):
-        raise ValidationError("must be a string")
-    try:
-        return parse(value)
-    except RawOutputError as error:
-        raise ValidationError(str(error)) from None

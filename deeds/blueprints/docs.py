@@ -1,12 +1,13 @@
-"""GET /docs: a page to read and try the interface with, which needs nothing from elsewhere.
+"""GET /docs, a page to read and try the interface with, and GET /problems, what each error means.
 
 Swagger UI comes from the package flask-swagger-ui, as files alone: its own page has scripts in the
 HTML, which our policy forbids.
 """
 
-from flask import Blueprint, Response, abort
+from flask import Blueprint, Response, abort, render_template
 
-from deeds.blueprints.pages import STATIC, file_answer, page_answer, read_file
+from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.responses import STATIC, file_answer, page_answer, read_file
 
 # Swagger UI has its icons in its style sheet, as data: URIs.
 _ALLOWED = "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
@@ -27,7 +28,7 @@ _FILES = {
 
 def docs_blueprint() -> Blueprint:
     """Return the blueprint."""
-    blueprint = Blueprint("docs", __name__)
+    blueprint = Blueprint("docs", __name__, template_folder="templates")
 
     # Both are served: a redirect from one to the other would have an HTML body.
     @blueprint.get("/docs")
@@ -41,5 +42,14 @@ def docs_blueprint() -> Blueprint:
             abort(404)
         place, media_type = _FILES[name]
         return file_answer(read_file(place, name), media_type)
+
+    @blueprint.get("/problems")
+    def read_problems() -> Response:
+        page = render_template("problems.html", problems=PROBLEMS.values())
+        return page_answer(page, allowed="style-src 'self'")
+
+    @blueprint.get("/problems.css")
+    def read_problems_style() -> Response:
+        return file_answer(read_file(STATIC, "problems.css"), _CSS)
 
     return blueprint

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from flask import Blueprint, Response
 
-from deeds.blueprints.answers import json_answer
+from deeds.blueprints.responses import json_answer
 
 
 def health_blueprint(check_ready: Callable[[], None]) -> Blueprint:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from flask import Blueprint, Flask, Response, abort, request
 
-from deeds.blueprints.answers import NO_STORE
+from deeds.blueprints.responses import NO_STORE
 from deeds.blueprints.watch import QUIET
 
 

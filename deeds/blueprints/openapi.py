@@ -1,12 +1,161 @@
-"""GET /openapi.json: this interface in OpenAPI 3.1, for programs."""
+"""GET /openapi.json: this interface in OpenAPI 3.1, made from the schemas and the problem table."""
 
 import functools
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 from flask import Blueprint, Response, request
+from marshmallow import Schema, fields
+
+from deeds.blueprints import openapi_examples as examples
+from deeds.blueprints.problem_table import PROBLEMS, Problem
+from deeds.blueprints.problems import MEDIA_TYPE
+from deeds.blueprints.responses import FOREVER, NO_STORE
+from deeds.domain.model import AMOUNT_MAX, IDEMPOTENCY_KEY_LENGTH_MAX, SECRET_LENGTH_MAX
+from deeds.version import INTERFACE_VERSION
+from schemas import answers, requests
+from schemas import fields as ours
+
+Parts = dict[str, Any]
+
+_DESCRIPTION = """\
+Issues deeds: items divided into units. Units belong to whoever knows the secret they are bound to.
+
+- **Mint** creates an item and binds its units to secrets.
+- **Swap** replaces secrets by new ones: it hands over, splits, joins and trades.
+- **Check** tells whether outputs are still unspent.
+- **Item** reads the total and the metadata of an item.
+
+Swap what you receive at once, to a secret that only you know.
+
+Every error is a [problem](/problems) (RFC 9457) with a stable `code`. Any other path is answered
+404 `not_found`, any other method 405 `method_not_allowed` with the header `Allow`.
+"""
+
+_TAGS = [
+    {"name": "deeds", "description": "Mint, swap and check"},
+    {"name": "registry", "description": "Read items and what this service is"},
+]
+
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Makes the request safe to repeat: with the same key the same request is done "
+    "once and answered alike every time, for as long as the ledger lives. Use a new random UUID "
+    "for each operation, bare or in double quotes.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX,
+        "pattern": "^[!-~](?:[ -~]*[!-~])?$",
+        "examples": ["8e03978e-40d5-43e8-bc93-6894a57f9324"],
+    },
+}
+
+_IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "An ETag of an earlier answer: while it fits, the answer is 304.",
+    "schema": {"type": "string", "examples": ['"a79ab0ec3dcc17e87faa0fe6780f55a8704b4fb0"']},
+}
+
+_NO_STORE_HEADER = {
+    "description": "The answer must not be kept.",
+    "required": True,
+    "schema": {"type": "string", "const": NO_STORE},
+}
+_FOREVER_HEADER = {
+    "description": "An item never changes.",
+    "required": True,
+    "schema": {"type": "string", "const": FOREVER},
+}
+_ETAG_HEADER = {
+    "description": "Names the answer's bytes, for If-None-Match.",
+    "required": True,
+    "schema": {"type": "string", "pattern": '^"[0-9a-f]{40}"$'},
+}
+_REPLAYED_HEADER = {
+    "description": "Present where this is the answer of an earlier request with the same key.",
+    "schema": {"type": "string", "const": "true"},
+}
+_RETRY_AFTER_HEADER = {
+    "description": "Seconds to wait before the next try.",
+    "required": True,
+    "schema": {"type": "integer", "minimum": 1},
+}
+
+# The problems that the server and the app may answer to any request, that reading a body may come
+# to, that reading the ledger may come to, hashing secrets to look them up in it, and changing it.
+_ANY = ("bad_request", "uri_too_long", "expectation_failed", "headers_too_large", "internal")
+_BODY = (
+    "body_unreadable",
+    "wrong_media_type",
+    "invalid_json",
+    "invalid_request",
+    "body_too_large",
+)
+_READ = ("overloaded", "ledger_unavailable", "too_many_requests")
+_SECRETS = (*_READ, "scheme_unavailable", "too_many_failures")
+_CHANGE = (
+    "invalid_idempotency_key",
+    "idempotency_key_reused",
+    "ledger_in_doubt",
+    "ledger_rolled_back",
+)
+_SWAP = (
+    "unbalanced",
+    "duplicate_input",
+    "duplicate_secret",
+    "unknown_item",
+    "unknown_input",
+    "spent_input",
+    "used_secret",
+)
+
+_ITEM_ID_PATTERN = "^deed_[0-9a-hjkmnp-tv-z]{26}$"
+
+
+def _whole_numbers(most: int) -> str:
+    """Return a pattern of the whole numbers from 1 to `most`, as the amounts of raw outputs."""
+    digits = str(most)
+    forms = [f"[1-9][0-9]{{0,{len(digits) - 2}}}"]  # Those with fewer digits,
+    for index, digit in enumerate(digits):  # those that are less from this digit on,
+        lowest = 1 if index == 0 else 0
+        if int(digit) > lowest:
+            rest = f"[0-9]{{{len(digits) - index - 1}}}"
+            forms.append(f"{digits[:index]}[{lowest}-{int(digit) - 1}]{rest}")
+    return "|".join([*forms, digits])  # and the greatest.
+
+
+# In a request any id may follow the prefix: one that no item can have is just unknown.
+_AMOUNT = rf"^\+(?:{_whole_numbers(AMOUNT_MAX)})\."
+_SECRET = rf"[\s\S]{{1,{SECRET_LENGTH_MAX}}}$"
+_RAW_OUTPUT = {
+    "type": "string",
+    "pattern": rf"{_AMOUNT}deed_[^.]*\.{_SECRET}",
+    "description": f"+amount.itemId.secret, with an amount of at most {AMOUNT_MAX}.",
+}
+_MINT_OUTPUT = {
+    "type": "string",
+    "pattern": rf"{_AMOUNT}(?:(?:deed_[^.]*)?\.)?{_SECRET}",
+    "description": f"+amount.secret, with an amount of at most {AMOUNT_MAX}. An item id between "
+    "the two may be empty, or start with deed_ and is passed over: the item does not exist yet.",
+}
+
+_TYPES: dict[type[fields.Field[Any]], Parts] = {
+    ours.AmountField: {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX},
+    ours.ImageField: {"type": "string", "format": "uri"},
+    ours.ItemIdField: {"type": "string", "pattern": _ITEM_ID_PATTERN},
+    ours.RawOutputField: _RAW_OUTPUT,
+    ours.RawOutputTextsField: {"type": "array", "items": _RAW_OUTPUT},
+    ours.SecretField: {"type": "string", "minLength": 1, "maxLength": SECRET_LENGTH_MAX},
+    ours.TextField: {"type": "string"},
+}
 
 
 def openapi_blueprint(info: Mapping[str, Any]) -> Blueprint:
@@ -16,9 +165,6 @@ def openapi_blueprint(info: Mapping[str, Any]) -> Blueprint:
 
     @functools.cache
     def text() -> bytes:
-        # Not before somebody asks: importing apispec would slow every start.
-        from deeds.blueprints.openapi_document import build_document  # noqa: PLC0415
-
         document = build_document(info)
         return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
@@ -32,3 +178,192 @@ def openapi_blueprint(info: Mapping[str, Any]) -> Blueprint:
         return answer
 
     return blueprint
+
+
+def build_document(info: Mapping[str, Any]) -> Parts:
+    """Return the document of a service that tells `info` at GET /v1/info."""
+    # Not before somebody asks: importing apispec would slow every start.
+    from apispec import APISpec  # noqa: PLC0415
+    from apispec.ext.marshmallow import MarshmallowPlugin  # noqa: PLC0415
+
+    plugin = MarshmallowPlugin()
+    spec = APISpec(
+        title="Deed Mint, Swap and Registry Service",
+        version=INTERFACE_VERSION,
+        openapi_version="3.1.0",
+        plugins=[plugin],
+        info={"description": _DESCRIPTION, "license": {"name": "MIT", "identifier": "MIT"}},
+        servers=[{"url": "/"}],
+        tags=_TAGS,
+        # Nobody logs in: whoever knows a secret owns what is bound to it.
+        security=[],
+    )
+    converter: Any = plugin.converter  # Any: apispec types it in part only.
+    converter.add_attribute_function(_describe_field)
+    array_length_max = info["limits"]["array_length_max"]
+    spec.path("/v1/mint", operations={"post": _mint(array_length_max)})
+    spec.path("/v1/swap", operations={"post": _swap(array_length_max)})
+    spec.path("/v1/check", operations={"post": _check(array_length_max)})
+    spec.path("/v1/item/{id}", operations={"get": _item()})
+    spec.path("/v1/info", operations={"get": _info(info)})
+    return spec.to_dict()
+
+
+def _describe_field(converter: Any, field: fields.Field[Any], **_rest: Any) -> Parts:
+    if isinstance(field, requests.NewOutputsField):
+        array = {"type": "array", "uniqueItems": True} | _bounds(field)
+        item = converter.resolve_nested_schema(requests.NewOutputSchema)
+        strings = {"title": "strings", "items": _MINT_OUTPUT}
+        return {"oneOf": [array | strings, array | {"title": "objects", "items": item}]}
+    if isinstance(field, ours.BoundedList):
+        return _bounds(field)
+    if isinstance(field, fields.Constant):
+        return {"const": field.constant}
+    return _TYPES.get(type(field), {})
+
+
+def _bounds(field: fields.Field[Any]) -> Parts:
+    return {"minItems": 1, "maxItems": ours.array_length_max(field)}
+
+
+def _mint(array_length_max: int) -> Parts:
+    shape = requests.MintRequestSchema(array_length_max=array_length_max)
+    headers = {"Cache-Control": _NO_STORE_HEADER, "Idempotency-Replayed": _REPLAYED_HEADER}
+    minted = _json(answers.MintResponseSchema(), examples.MINT_ANSWERS)
+    links = {"links": examples.MINT_LINKS}
+    problems = (*_ANY, *_BODY, *_CHANGE, *_SECRETS, "duplicate_secret", "total_too_large")
+    return {
+        "operationId": "mint",
+        "tags": ["deeds"],
+        "summary": "Mint an item",
+        "description": "Creates an item whose units are bound to the secrets of the request.",
+        "parameters": [_IDEMPOTENCY_KEY],
+        "requestBody": {"required": True} | _json(shape, examples.MINT_REQUESTS),
+        "responses": {
+            "200": {"description": "The new item.", "headers": headers} | minted | links,
+            **_problem_responses(problems),
+        },
+    }
+
+
+def _swap(array_length_max: int) -> Parts:
+    shape = requests.SwapRequestSchema(array_length_max=array_length_max)
+    headers = {"Cache-Control": _NO_STORE_HEADER, "Idempotency-Replayed": _REPLAYED_HEADER}
+    swapped = _json(answers.SwapResponseSchema(), examples.SWAP_ANSWERS)
+    links = {"links": examples.SWAP_LINKS}
+    return {
+        "operationId": "swap",
+        "tags": ["deeds"],
+        "summary": "Replace secrets by new ones",
+        "description": "Hands over, splits, joins or trades units, all or nothing: the inputs are "
+        "spent, the outputs take their place. For every item the amounts must be equal.",
+        "parameters": [_IDEMPOTENCY_KEY],
+        "requestBody": {"required": True} | _json(shape, examples.SWAP_REQUESTS),
+        "responses": {
+            "200": {"description": "The swap was made.", "headers": headers} | swapped | links,
+            **_problem_responses((*_ANY, *_BODY, *_CHANGE, *_SECRETS, *_SWAP)),
+        },
+    }
+
+
+def _check(array_length_max: int) -> Parts:
+    shape = requests.CheckRequestSchema(array_length_max=array_length_max)
+    headers = {"Cache-Control": _NO_STORE_HEADER}
+    states = _json(answers.CheckResponseSchema(), examples.CHECK_ANSWERS)
+    return {
+        "operationId": "check",
+        "tags": ["deeds"],
+        "summary": "Ask whether outputs are spent",
+        "description": "Tells of each output whether it can still be spent. Changes nothing.",
+        "requestBody": {"required": True} | _json(shape, examples.CHECK_REQUESTS),
+        "responses": {
+            "200": {"description": "The states.", "headers": headers} | states,
+            **_problem_responses((*_ANY, *_BODY, *_SECRETS)),
+        },
+    }
+
+
+def _item() -> Parts:
+    headers = {"Cache-Control": _FOREVER_HEADER, "ETag": _ETAG_HEADER}
+    item = _json(answers.ItemSchema(), examples.ITEM_ANSWERS)
+    item_id = {
+        "name": "id",
+        "in": "path",
+        "required": True,
+        "description": "The item's id.",
+        "schema": {"type": "string", "pattern": _ITEM_ID_PATTERN},
+        "examples": {"item": {"value": examples.ITEM_ID}},
+    }
+    return {
+        "operationId": "readItem",
+        "tags": ["registry"],
+        "summary": "Read an item",
+        "description": "Tells the total of an item and its metadata. Both never change.",
+        "parameters": [item_id, _IF_NONE_MATCH],
+        "responses": {
+            "200": {"description": "The item.", "headers": headers} | item,
+            "304": {"description": "The answer of that ETag still holds.", "headers": headers},
+            # An id that holds an encoded slash makes another path of it, where nothing is served.
+            **_problem_responses((*_ANY, *_READ, "item_not_found", "not_found")),
+        },
+    }
+
+
+def _info(info: Mapping[str, Any]) -> Parts:
+    shape = answers.InfoSchema()
+    headers = {"Cache-Control": _NO_STORE_HEADER}
+    shown = {"this": {"summary": "This service", "value": shape.dump(info)}}
+    return {
+        "operationId": "readInfo",
+        "tags": ["registry"],
+        "summary": "Read what this service is and its limits",
+        "responses": {
+            "200": {"description": "Versions, limits and policies.", "headers": headers}
+            | _json(shape, shown),
+            **_problem_responses(_ANY),
+        },
+    }
+
+
+def _json(schema: Schema, shown: Parts) -> Parts:
+    return {"content": {"application/json": {"schema": schema, "examples": shown}}}
+
+
+def _problem_responses(codes: Sequence[str]) -> Parts:
+    """Return the responses of an operation that answers these problems, one for each status."""
+    problems = [PROBLEMS[code] for code in codes]
+    statuses = sorted({problem.status for problem in problems})
+    return {
+        str(int(status)): _problem_response([each for each in problems if each.status == status])
+        for status in statuses
+    }
+
+
+def _problem_response(problems: list[Problem]) -> Parts:
+    status = problems[0].status
+    headers = {"Cache-Control": _NO_STORE_HEADER}
+    if status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}:
+        headers["Retry-After"] = _RETRY_AFTER_HEADER
+    codes = {"enum": [each.code for each in problems]}
+    schema = {
+        "allOf": [answers.ProblemSchema],
+        "properties": {"status": {"const": int(status)}, "code": codes},
+    }
+    shown = {each.code: {"summary": each.title, "value": _example(each)} for each in problems}
+    return {
+        "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in problems),
+        "headers": headers,
+        "content": {MEDIA_TYPE: {"schema": schema, "examples": shown}},
+    }
+
+
+def _example(problem: Problem) -> Parts:
+    example = {
+        "type": problem.type,
+        "title": problem.title,
+        "status": int(problem.status),
+        "detail": problem.meaning,
+        "code": problem.code,
+    }
+    # The meaning speaks of the index wherever the answer always has one.
+    return example | ({"index": 0} if "index" in problem.meaning else {})

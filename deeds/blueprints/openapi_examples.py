@@ -1,4 +1,7 @@
-"""Requests and answers that the OpenAPI document shows. The ids and secrets are of no real item."""
+"""Examples and links of the OpenAPI document. The ids and secrets are of no real item.
+
+Links lead from an answer to the next request, by the runtime expressions of OpenAPI 3.1, 4.8.20.4.
+"""
 
 ITEM_ID = "deed_hh9822bx8kphnbf2xp8dx0575x"
 _OTHER_ITEM_ID = "deed_8h1a7b0jxgpjnwf38g7z7zzzpa"
@@ -9,7 +12,7 @@ _THIRD = "cwyr410zm24qrywh2zbe8aev1xd1c5pm"
 _FOURTH = "hncd27vbg98tfsgx4fxtjyhv7g77swwr"
 
 # The secret that the links between operations swap to. One fits all: it is new to each new item.
-FRESH_SECRET = "8p35wxdr3k2r64acaqfgw2986e9z0fhp"
+_FRESH_SECRET = "8p35wxdr3k2r64acaqfgw2986e9z0fhp"
 
 _METADATA = {
     "name": "Harbour Street 5",
@@ -101,5 +104,36 @@ ITEM_ANSWERS = {
     "withoutMetadata": {
         "summary": "An item without metadata",
         "value": {"id": ITEM_ID, "total": 100, "metadata": None},
+    },
+}
+
+MINT_LINKS = {
+    "swap": {
+        "operationId": "swap",
+        "description": "Swap the first output to a new secret (make your own).",
+        "requestBody": {
+            "inputs": ["$response.body#/rawOutputs/0"],
+            "outputs": [
+                "+{$response.body#/outputs/0/amount}.{$response.body#/itemId}." + _FRESH_SECRET
+            ],
+        },
+    },
+    "check": {
+        "operationId": "check",
+        "description": "Ask for the states of the new outputs.",
+        "requestBody": {"outputs": "$response.body#/rawOutputs"},
+    },
+    "readItem": {
+        "operationId": "readItem",
+        "description": "Read the new item.",
+        "parameters": {"id": "$response.body#/itemId"},
+    },
+}
+
+SWAP_LINKS = {
+    "check": {
+        "operationId": "check",
+        "description": "Ask for the states of the new outputs.",
+        "requestBody": {"outputs": "$request.body#/outputs"},
     },
 }

@@ -7,12 +7,12 @@ import structlog
 from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
-from deeds.blueprints.answers import json_answer
 from deeds.blueprints.problem_table import PROBLEMS, Problem
 from deeds.blueprints.request_notes import notes
+from deeds.blueprints.responses import json_answer
 from deeds.domain.errors import DeedError, RetryLaterError
 from deeds.server.log import places
-from schemas.problem import ProblemSchema
+from schemas.answers import ProblemSchema
 
 MEDIA_TYPE = "application/problem+json"
 

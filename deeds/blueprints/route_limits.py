@@ -2,9 +2,9 @@
 
 import math
 import time
-from typing import cast
+from typing import Any, cast
 
-from flask import Blueprint, Flask, Response, request
+from flask import Flask, Response, request
 from flask_limiter import Limiter, RateLimitExceeded
 
 from deeds.blueprints.bounded_counts import SCHEME
@@ -14,14 +14,20 @@ from deeds.blueprints.problems import problem_answer
 from deeds.blueprints.shared_counts import STORAGE_OPTIONS
 from deeds.rate_limits import RateLimit
 
-# What else asks the same of the service: both count together.
-_COUNTED_TOO = {"item": ("item_page",)}
+# The endpoints of each name; those of one name count together.
+_ENDPOINTS = {
+    "mint": ("v1.mint",),
+    "swap": ("v1.swap",),
+    "check": ("v1.check",),
+    "item": ("v1.item", "item_page.read_item_page"),
+    "qr": ("qr.make_qr",),
+}
 
 
 def register_route_limits(
     app: Flask, limits: dict[str, RateLimit], *, storage_url: str | None, trusted_proxies: int
 ) -> None:
-    """Limit the routes, each named as its blueprint, to so many requests of a client.
+    """Limit the routes, each by the name of its endpoint, to so many requests of a client.
 
     Without limits nothing is registered: Flask-Limiter then costs no request anything.
     """
@@ -43,8 +49,8 @@ def register_route_limits(
         limited = limiter.shared_limit(
             str(limit), scope=name, exempt_when=lambda: request.method == "OPTIONS"
         )
-        for blueprint in (name, *_COUNTED_TOO.get(name, ())):
-            limited(cast(Blueprint, app.blueprints[blueprint]))
+        for endpoint in _ENDPOINTS[name]:
+            app.view_functions[endpoint] = cast(Any, limited(app.view_functions[endpoint]))
 
     def answer(_error: RateLimitExceeded) -> Response:
         breached = limiter.current_limit

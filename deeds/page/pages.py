@@ -5,8 +5,7 @@ What is personal in them, secrets above all, is in the browser and never comes h
 
 from flask import Blueprint, Response, abort
 
-from deeds.blueprints.item import FOREVER
-from deeds.blueprints.pages import file_answer
+from deeds.blueprints.responses import FOREVER, file_answer
 from deeds.page.static_files import StaticFiles
 from deeds.page.web_page import web_page
 

@@ -9,11 +9,10 @@ from threading import BoundedSemaphore
 import segno
 from flask import Blueprint, Response, request
 
-from deeds.blueprints.answers import NO_STORE
-from deeds.blueprints.bodies import read_json
+from deeds.blueprints.requests import read_json
+from deeds.blueprints.responses import NO_STORE
 from deeds.domain.errors import InvalidRequestError, OverloadedError
-from schemas.loading import load
-from schemas.qr import QrRequestSchema
+from schemas.requests import QrRequestSchema, load
 
 # A code takes 40 to 160 ms of Python, during which the other threads get on more slowly. More
 # than so many at once are refused, so that nobody can fill a process with them.

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Response, render_template
 
-from deeds.blueprints.pages import page_answer
+from deeds.blueprints.responses import page_answer
 from deeds.page.static_files import StaticFiles
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is

@@ -13,13 +13,15 @@ from deeds.blueprints import openapi_examples as shown
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.domain.errors import InvalidRequestError
 from deeds.domain.model import AMOUNT_MAX, Item, Minted, OutputState, RawOutput
-from schemas.check import CheckRequestSchema, CheckResponseSchema
+from schemas.answers import (
+    CheckResponseSchema,
+    ItemSchema,
+    MintResponseSchema,
+    ProblemSchema,
+    SwapResponseSchema,
+)
 from schemas.fields import BoundedSchema
-from schemas.item import ItemSchema
-from schemas.loading import load
-from schemas.mint import MintRequestSchema, MintResponseSchema
-from schemas.problem import ProblemSchema
-from schemas.swap import SwapRequestSchema, SwapResponseSchema
+from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
 from tests.support.mutating import ANY_JSON, near_json
 from tests.support.sources import module_paths
 
@@ -61,7 +63,7 @@ GOOD = {
 # Data near which that of any schema lies: the document's examples, and a problem.
 ALL_SHOWN = [
     *(each["value"] for part in vars(shown).values() if isinstance(part, dict)
-      for each in part.values() if isinstance(each, dict)),
+      for each in part.values() if isinstance(each, dict) and "value" in each),
     {"type": "/a", "title": "A", "status": 400, "detail": "a", "code": "a", "index": 0},
     {"limits": {"amountMax": 1}, "hashPolicies": [{"name": "a", "peppered": True}]},
 ]  # fmt: skip

@@ -9,11 +9,8 @@ from marshmallow import ValidationError
 
 from deeds.domain.errors import InvalidRequestError, RawOutputError
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
-from schemas.check import CheckRequestSchema
-from schemas.image import ImageField
-from schemas.loading import load
-from schemas.mint import MintRequestSchema
-from schemas.swap import SwapRequestSchema
+from schemas.fields import ImageField
+from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
 from tests.support.sources import module_paths
 from tests.support.steps import lines_run, peak_bytes, repeated_groups
 

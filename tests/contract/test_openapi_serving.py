@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deeds.blueprints import openapi_document
+from deeds.blueprints import openapi
 from tests.support.serving import REPOSITORY
 
 
@@ -30,7 +30,7 @@ def test_the_document_is_built_once_however_many_ask_at_once(app, monkeypatch):
     threads_count = 8
     together = threading.Barrier(threads_count, timeout=30)
     builds = []
-    build = openapi_document.build_document
+    build = openapi.build_document
 
     def counted(info):
         builds.append(info)
@@ -40,7 +40,7 @@ def test_the_document_is_built_once_however_many_ask_at_once(app, monkeypatch):
         together.wait()
         return app.test_client().get("/openapi.json").data
 
-    monkeypatch.setattr(openapi_document, "build_document", counted)
+    monkeypatch.setattr(openapi, "build_document", counted)
     with ThreadPoolExecutor(threads_count) as pool:
         texts = set(pool.map(ask, range(threads_count)))
 

@@ -12,7 +12,7 @@ from email.utils import formatdate
 from gunicorn.http import errors as http_errors
 
 from deeds.blueprints.problem_table import PROBLEMS, Problem
-from deeds.blueprints.safe_headers import SAFE_HEADERS
+from deeds.blueprints.responses import SAFE_HEADERS
 
 # The first class that fits counts. What the client caused is 4xx without exception: gunicorn
 # itself answers 501 to an unknown transfer coding and 500 to a path outside SCRIPT_NAME.

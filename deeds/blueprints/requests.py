@@ -1,4 +1,4 @@
-"""Reads a request body: bounded bytes, then strict JSON."""
+"""What is read of a request: bounded bytes, then strict JSON, and the Idempotency-Key."""
 
 import json
 import re
@@ -15,6 +15,7 @@ from deeds.domain.errors import (
     InvalidRequestError,
     WrongMediaTypeError,
 )
+from deeds.domain.idempotency import parse_idempotency_key
 
 
 def read_json(request: Request, *, array_length_max: int) -> Any:
@@ -44,6 +45,16 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
     except ValueError:
         # int() refuses texts of more than 4300 digits.
         raise InvalidJsonError("the body holds a number that is too long") from None
+
+
+def read_idempotency_key(request: Request) -> str | None:
+    """Return the request's key, or None where it has none.
+
+    Raises:
+        InvalidIdempotencyKeyError: the header holds no key.
+    """
+    header = request.headers.get("Idempotency-Key")
+    return None if header is None else parse_idempotency_key(header)
 
 
 def _read_bytes(request: Request) -> bytes:

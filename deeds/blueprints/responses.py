@@ -1,0 +1,149 @@
+"""Answers and their headers: compact JSON, pages and their files, CORS, what protects browsers."""
+
+import functools
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+
+from flask import Flask, Response, request
+
+NO_STORE = "no-store"
+
+# A year, the longest that caches honour: an item never changes after its mint.
+FOREVER = "public, max-age=31536000, immutable"
+
+# Asks for the page again each time; the ETag spares sending it.
+_ASK_AGAIN = "no-cache"
+
+# In every answer. Types are not guessed, links tell nobody where they were clicked, and what is
+# shown as a page loads nothing and stands in no frame. Pages of ours have their own policy.
+SAFE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+
+# Any page may call the interface: it uses no cookies, and a secret is in the body or nowhere.
+_INTERFACE = SAFE_HEADERS | {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
+}
+_PREFLIGHT = {
+    "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key, X-Request-ID",
+    "Access-Control-Max-Age": "86400",
+}
+
+# Nothing is loaded from elsewhere, nothing runs that is not a file of ours, nobody frames us
+# (CSP Level 3).
+_EVERY_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+# What is smaller gains nothing. A page may hold a picture of 1 MiB that somebody has minted: to
+# compress that would take 40 ms each time, so above this a page is sent as it is.
+_GZIP_BYTES_MIN = 512
+_GZIP_BYTES_MAX = 65_536
+
+# Media types that are text, and so worth compressing.
+_TEXT = ("text/", "image/svg+xml")
+
+# Where a file lies: package and directory.
+Place = tuple[str, str]
+STATIC: Place = ("deeds.blueprints", "static")
+
+# Made once: json.dumps would make one for every answer.
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def register_headers(app: Flask) -> None:
+    """Make the app set its headers on every answer."""
+    app.after_request(_set_headers)
+
+
+def json_answer(
+    body: Any,
+    status: int = HTTPStatus.OK,
+    *,
+    media_type: str = "application/json",
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return an answer with the body as compact JSON text, cached by nobody unless headers say."""
+    answer = Response(_encode(body).encode("utf-8"), status, content_type=media_type)
+    answer.headers["Cache-Control"] = NO_STORE
+    answer.headers.update(headers or {})
+    return answer
+
+
+def operation_answer(body: Any, *, replayed: bool) -> Response:
+    """Return the answer to a mint or swap, marked where it repeats that of an earlier request."""
+    return json_answer(body, headers={"Idempotency-Replayed": "true"} if replayed else None)
+
+
+def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Response:
+    """Return a page that may load only what the directives `allowed` name.
+
+    A page with an error status is not cached.
+    """
+    content = html.encode("utf-8")
+    squeeze = _squeeze if _GZIP_BYTES_MIN <= len(content) <= _GZIP_BYTES_MAX else None
+    answer = _page_or_file(content, "text/html; charset=utf-8", squeeze, status)
+    answer.headers["Content-Security-Policy"] = f"{_EVERY_PAGE}; {allowed}"
+    return answer
+
+
+def file_answer(content: bytes, media_type: str) -> Response:
+    """Return a file that a page loads. It is compressed once, and that remembered."""
+    squeeze = _squeeze_once if media_type.startswith(_TEXT) else None
+    return _page_or_file(content, media_type, squeeze, HTTPStatus.OK)
+
+
+@functools.cache
+def read_file(place: Place, name: str) -> bytes:
+    """Return what the file holds; read when first asked for, as it is part of a package."""
+    package, directory = place
+    return files(package).joinpath(directory, name).read_bytes()
+
+
+def _set_headers(answer: Response) -> Response:
+    # Flask's own answer: it has no body, so it has no type either.
+    tells_methods = request.method == "OPTIONS" and answer.status_code == HTTPStatus.OK
+    if tells_methods:
+        answer.headers.pop("Content-Type", None)
+    if not request.path.startswith("/v1/"):
+        for name, value in SAFE_HEADERS.items():
+            answer.headers.setdefault(name, value)
+    else:
+        # Nobody else sets these, and to look for each first costs more than all of them.
+        answer.headers.extend(_INTERFACE)
+        if tells_methods:
+            answer.headers.update(_PREFLIGHT)
+            answer.headers["Access-Control-Allow-Methods"] = answer.headers.get("Allow", "")
+    return answer
+
+
+def _squeeze(content: bytes) -> bytes:
+    # Without the time, so that the ETag is the same in every process.
+    return gzip.compress(content, mtime=0)
+
+
+# Files of ours come here, and nothing that somebody has sent.
+_squeeze_once = functools.cache(_squeeze)
+
+
+def _page_or_file(
+    content: bytes, media_type: str, squeeze: Callable[[bytes], bytes] | None, status: int
+) -> Response:
+    answer = Response(content, status, content_type=media_type)
+    if squeeze is not None:
+        answer.vary.add("Accept-Encoding")
+        if request.accept_encodings.quality("gzip") > 0:
+            answer.set_data(squeeze(content))
+            answer.content_encoding = "gzip"
+    if status != HTTPStatus.OK:
+        answer.headers["Cache-Control"] = NO_STORE
+        return answer
+    answer.headers["Cache-Control"] = _ASK_AGAIN
+    answer.add_etag()
+    answer.make_conditional(request)
+    return answer

@@ -1,0 +1,85 @@
+"""The interface: POST /v1/mint, /v1/swap and /v1/check, GET /v1/item/{id} and /v1/info."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from deeds.blueprints.failure_limit import FailureLimit, count_guesses
+from deeds.blueprints.request_notes import note_operation
+from deeds.blueprints.requests import read_idempotency_key, read_json
+from deeds.blueprints.responses import FOREVER, json_answer, operation_answer
+from deeds.domain.model import OutputState
+from deeds.domain.service import DeedService
+from schemas.answers import (
+    CheckResponseSchema,
+    InfoSchema,
+    ItemSchema,
+    MintResponseSchema,
+    SwapResponseSchema,
+)
+from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
+
+_MINT_RESPONSE = MintResponseSchema()
+_SWAP_RESPONSE = SwapResponseSchema()
+_CHECK_RESPONSE = CheckResponseSchema()
+_ITEM = ItemSchema()
+
+
+def v1_blueprint(
+    service: DeedService, failures: FailureLimit, info: Mapping[str, Any]
+) -> Blueprint:
+    """Return the blueprint; `info` has the attributes of `schemas.answers.InfoSchema`."""
+    blueprint = Blueprint("v1", __name__, url_prefix="/v1")
+    _add_operations(blueprint, service, failures, info["limits"]["array_length_max"])
+    info_body = InfoSchema().dump(info)
+
+    @blueprint.get("/item/<item_id>")
+    def item(item_id: str) -> Response:
+        body = _ITEM.dump(service.item(item_id))
+        answer = json_answer(body, headers={"Cache-Control": FOREVER})
+        answer.add_etag()
+        answer.make_conditional(request)
+        return answer
+
+    @blueprint.get("/info", endpoint="info")
+    def read_info() -> Response:
+        return json_answer(info_body)
+
+    return blueprint
+
+
+def _add_operations(
+    blueprint: Blueprint, service: DeedService, failures: FailureLimit, array_length_max: int
+) -> None:
+    mint_request = MintRequestSchema(array_length_max=array_length_max)
+    swap_request = SwapRequestSchema(array_length_max=array_length_max)
+    check_request = CheckRequestSchema(array_length_max=array_length_max)
+
+    @blueprint.post("/mint")
+    def mint() -> Response:
+        wanted = load(mint_request, read_json(request, array_length_max=array_length_max))
+        key = read_idempotency_key(request)
+        # Secrets of a new item can be no guesses: only a repeated mint is compared with another.
+        compared = wanted.outputs if key is not None else ()
+        with failures.judging(count_guesses((), compared, key)):
+            minted = service.mint(wanted, key)
+        note_operation(minted.operation_id, is_replayed=minted.replayed)
+        return operation_answer(_MINT_RESPONSE.dump(minted), replayed=minted.replayed)
+
+    @blueprint.post("/swap")
+    def swap() -> Response:
+        wanted = load(swap_request, read_json(request, array_length_max=array_length_max))
+        key = read_idempotency_key(request)
+        with failures.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
+            swapped = service.swap(wanted, key)
+        note_operation(swapped.operation_id, is_replayed=swapped.replayed)
+        return operation_answer(_SWAP_RESPONSE.dump({}), replayed=swapped.replayed)
+
+    @blueprint.post("/check")
+    def check() -> Response:
+        wanted = load(check_request, read_json(request, array_length_max=array_length_max))
+        with failures.judging(count_guesses(wanted.outputs)) as judgement:
+            states = service.check(wanted)
+            judgement.failed_secrets_count = states.count(OutputState.UNKNOWN)
+        return json_answer(_CHECK_RESPONSE.dump({"states": states}))
