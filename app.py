@@ -18,11 +18,11 @@ from deeds.blueprints.metrics import keep_to_monitors, metrics_blueprint
 from deeds.blueprints.openapi import openapi_blueprint
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import register_problems
+from deeds.blueprints.request_log import register_request_log
 from deeds.blueprints.responses import register_headers
 from deeds.blueprints.route_limits import register_route_limits
 from deeds.blueprints.shared_counts import open_shared_counts
 from deeds.blueprints.v1 import v1_blueprint
-from deeds.blueprints.watch import register_watch
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
 from deeds.domain.hash_pool import HashPool
@@ -166,13 +166,13 @@ def _make_measures(app: Flask, settings: Settings) -> Measures:
     """Return what counts, after the app was made to log and count its requests."""
     configure_log(settings.log)
     if not settings.metrics.is_on:
-        register_watch(app, NoMeasures())
+        register_request_log(app, NoMeasures())
         return NoMeasures()
     # Not before it is needed, and not in the process that starts the workers.
     from deeds.server.metrics import CONTENT_TYPE, Metrics  # noqa: PLC0415
 
     metrics = Metrics(codes=PROBLEMS, retry_reasons=RETRY_REASONS, requests_max=HASH_REQUESTS_MAX)
-    register_watch(app, metrics)
+    register_request_log(app, metrics)
     # gunicorn.conf.py lets the worker count here what it refuses by itself.
     app.extensions["deeds.domain.measures"] = metrics
     port = settings.metrics.port

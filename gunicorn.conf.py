@@ -96,7 +96,7 @@ errorlog = "-"
 # At "debug" gunicorn logs the bytes of requests that broke off.
 _level = read_log_style(os.environ).level
 loglevel = "info" if _level == "debug" else _level
-logger_class = "deeds.server.gthread_worker.server_log.ServerLog"
+logger_class = "deeds.server.log.ServerLog"
 
 
 def on_starting(server: Any) -> None:
@@ -189,7 +189,7 @@ def when_ready(server: Any) -> None:
         return  # A unix socket: only a proxy can reach it.
     host = "127.0.0.1" if address[0] == "0.0.0.0" else address[0]  # noqa: S104
     url = f"http://{host}:{address[1]}"
-    if not server.log.is_for_eyes:
+    if not server.log.is_console:
         server.log.info("the deed service listens at %s", url)
         return
     print(

@@ -12,12 +12,12 @@ from time import process_time
 from typing import Any
 from unittest.mock import patch
 
-from flask import Flask
+from flask import Flask, g
 from tqdm import tqdm
 from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 import app
-from deeds.blueprints.request_notes import begin_notes
+from deeds.blueprints.request_log import RequestNotes
 from deeds.domain.protocols import Measures
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.metrics_place import MetricsPlace
@@ -46,13 +46,13 @@ def _apps(directory: str) -> dict[str, Flask]:
         return app.create_app(Settings(url, metrics=MetricsPlace(is_on=is_on)))
 
     watched = {"log": make("log", is_on=False), "log and metrics": make("both", is_on=True)}
-    with patch("app.register_watch", _watch_nothing):
+    with patch("app.register_request_log", _watch_nothing):
         bare = make("bare", is_on=False)
     return {"nothing": bare, **watched}
 
 
 def _watch_nothing(watched: Flask, _measures: Measures) -> None:
-    watched.before_request(lambda: begin_notes("", 0.0))
+    watched.before_request(lambda: setattr(g, "notes", RequestNotes("", 0.0)))
 
 
 def _measure(apps: dict[str, Flask]) -> dict[str, float]:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from flask import Blueprint, Flask, Response, abort, request
 
+from deeds.blueprints.request_log import MONITORED_PATHS
 from deeds.blueprints.responses import NO_STORE
-from deeds.blueprints.watch import QUIET
 
 
 def metrics_blueprint(text: Callable[[], bytes], content_type: str, port: int | None) -> Blueprint:
@@ -25,7 +25,11 @@ def keep_to_monitors(app: Flask, port: int) -> None:
     """Serve on this port what is for monitors, and nothing else."""
 
     def refuse() -> None:
-        if request.server is not None and request.server[1] == port and request.path not in QUIET:
+        if (
+            request.server is not None
+            and request.server[1] == port
+            and request.path not in MONITORED_PATHS
+        ):
             abort(404)
 
     app.before_request(refuse)

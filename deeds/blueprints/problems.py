@@ -1,20 +1,21 @@
 """Answers every error as application/problem+json (RFC 9457)."""
 
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 
-import structlog
 from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
 from deeds.blueprints.problem_table import PROBLEMS, Problem
-from deeds.blueprints.request_notes import notes
+from deeds.blueprints.request_log import notes
 from deeds.blueprints.responses import json_answer
-from deeds.domain.errors import DeedError, RetryLaterError
-from deeds.server.log import places
+from deeds.domain.errors import DeedError, RetryLaterError, places
 from schemas.answers import ProblemSchema
 
 MEDIA_TYPE = "application/problem+json"
+
+_log = logging.getLogger("deeds.request")
 
 _schema = ProblemSchema()
 
@@ -70,10 +71,14 @@ def _answer_http_error(error: HTTPException) -> Response:
 
 def _answer_defect(error: Exception) -> Response:
     # Where it arose and of what type, but not its message: that may quote a secret.
-    fields = {"error": type(error).__name__, "places": places(error.__traceback__)}
+    fields = {
+        "request_id": notes().request_id,
+        "error": type(error).__name__,
+        "places": places(error),
+    }
     cause = getattr(error, "orig", None)
     for name in ("sqlstate", "sqlite_errorname"):
         if code := getattr(cause, name, None):
             fields["database_code"] = code
-    structlog.get_logger().error("defect", request_id=notes().request_id, **fields)
+    _log.error("", extra={"event": "defect", "fields": fields})
     return problem_answer(PROBLEMS["internal"], "this is a defect of the service")

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from deeds.blueprints.failure_limit import FailureLimit, count_guesses
-from deeds.blueprints.request_notes import note_operation
+from deeds.blueprints.request_log import note_operation
 from deeds.blueprints.requests import read_idempotency_key, read_json
 from deeds.blueprints.responses import FOREVER, json_answer, operation_answer
 from deeds.domain.model import OutputState

@@ -4,7 +4,14 @@ The domain knows no HTTP status: `deeds.blueprints.problems` maps each class to 
 No message here may hold a secret or the offending value.
 """
 
+import traceback
 from typing import ClassVar
+
+
+def places(error: BaseException) -> str:
+    """Return where an error was raised, innermost first: files and lines, no values."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
 
 
 class StartError(SystemExit):

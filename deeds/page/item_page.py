@@ -5,7 +5,7 @@ from http import HTTPStatus
 from flask import Blueprint, Response, request
 
 from deeds.blueprints.problem_table import PROBLEMS
-from deeds.blueprints.request_notes import notes
+from deeds.blueprints.request_log import notes
 from deeds.domain.errors import DeedError, ItemNotFoundError, RetryLaterError
 from deeds.domain.service import DeedService
 from deeds.page.deed_card import deed_card

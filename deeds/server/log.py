@@ -1,111 +1,136 @@
-"""The log: one JSON object a line, or columns for eyes. Every line has an `event` of few words.
+"""The log: one JSON object per line on stderr, or columns for a person at a terminal.
 
-No line may hold a secret, a body, a path or a query, nor the message of an exception: it may quote
-one. `deeds.server.gthread_worker.server_log` brings the lines of gunicorn and of libraries in here.
+Everybody logs through the standard library. A record of ours names its event, and fields beside
+it: `extra={"event": "database", "fields": {…}}`. No line may hold a secret, a body, a path or a
+query, nor the message of an exception, which may quote one.
 """
 
 import json
 import logging
 import os
-import traceback
+import sys
+import threading
+import time
 from contextlib import suppress
-from types import TracebackType
+from datetime import UTC, datetime
 from typing import Any
 
-import structlog
-from structlog.typing import EventDict, Processor
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
 
-from deeds.log_style import LogStyle
+from deeds.domain.errors import StartError, places
+from deeds.log_style import LogStyle, read_log_style
 
 _STDERR = 2
 
-# Made once: json.dumps would make one for every line.
+# Created once: json.dumps would create one for every line.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
-class StderrLogger:
-    """Writes lines to stderr, each in one piece: processes that share it do not mix them up.
+class StderrHandler(logging.Handler):
+    """Writes each line to stderr in one piece, so that processes do not mix up their lines.
 
     A line that cannot be written, to a full disk say, is lost: no request may fail for it.
     """
 
-    def msg(self, line: str) -> None:
-        """Write the line."""
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line of the record, unless it is a library's chatter."""
+        if record.levelno < logging.WARNING and not record.name.startswith("deeds"):
+            return
+        line = self.format(record)
         with suppress(OSError):
             os.write(_STDERR, line.encode("utf-8", "backslashreplace") + b"\n")
 
-    debug = info = warning = error = msg
+
+class LineFormatter(logging.Formatter):
+    """Formats a record as a JSON object or, with `is_console`, as columns."""
+
+    def __init__(self, *, is_console: bool) -> None:
+        super().__init__()
+        self._is_console = is_console
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, without its end."""
+        level, fields = record.levelname.lower(), _fields(record)
+        if self._is_console:
+            written = time.strftime("%H:%M:%S", time.localtime(record.created))
+            event = fields.pop("event")
+            rest = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
+            return f"{written} {level:<8} {event:<14} {rest}"
+        written = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
+        return _encode({"time": written.replace("+00:00", "Z"), "level": level, **fields})
+
+
+class ServerLog(Logger):
+    """gunicorn's logger, created before the application and its settings are."""
+
+    def setup(self, cfg: Config) -> None:
+        """Make gunicorn, libraries and Python itself log as the service does."""
+        super().setup(cfg)
+        style = read_log_style(os.environ)
+        configure_log(style)
+        self.is_console = is_console(style)
+        for handler in self.error_log.handlers:
+            handler.setFormatter(LineFormatter(is_console=self.is_console))
+        # Python would print these with messages that may quote a secret.
+        logging.captureWarnings(capture=True)
+        sys.excepthook = _log_uncaught
+        threading.excepthook = _log_uncaught_elsewhere
+        sys.unraisablehook = _log_uncaught_elsewhere
+
+    def say(self, stop: StartError) -> None:
+        """Log why a process cannot start."""
+        if self.is_console:
+            sys.stderr.write(f"{stop.code}\n")
+        else:
+            self.error(str(stop.code), extra={"event": "cannot_start"})
 
 
 def configure_log(style: LogStyle) -> None:
-    """Make all loggers of structlog in this process write in this style."""
-    structlog.configure(
-        processors=[*_first_processors(style), renderer(style)],
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.getLevelName(style.level.upper())
-        ),
-        logger_factory=lambda *_: StderrLogger(),
-        cache_logger_on_first_use=False,
-    )
+    """Make all loggers of this process but gunicorn's write in this style."""
+    level = logging.getLevelName(style.level.upper())
+    handler = StderrHandler()
+    handler.setFormatter(LineFormatter(is_console=is_console(style)))
+    root = logging.getLogger()
+    for former in [each for each in root.handlers if isinstance(each, StderrHandler)]:
+        root.removeHandler(former)
+    root.addHandler(handler)
+    root.setLevel(max(level, logging.WARNING))
+    logging.getLogger("deeds").setLevel(level)
 
 
-def formatter(style: LogStyle) -> logging.Formatter:
-    """Return what gives lines of the standard library's loggers the same style."""
-    return structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[_name_event, *_first_processors(style)],
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            renderer(style),
-        ],
-    )
-
-
-def is_for_eyes(style: LogStyle) -> bool:
-    """Tell whether lines are for somebody at a terminal."""
+def is_console(style: LogStyle) -> bool:
+    """Return whether lines are for a person at a terminal."""
     return style.form == "console" or (style.form == "auto" and os.isatty(_STDERR))
 
 
-def renderer(style: LogStyle) -> Processor:
-    """Return what turns an event into its line."""
-    if is_for_eyes(style):
-        return structlog.dev.ConsoleRenderer(colors=os.isatty(_STDERR), sort_keys=False)
-    return structlog.processors.JSONRenderer(serializer=_compact)
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    """Return the event of a record, its message and what else it tells."""
+    fields: dict[str, Any] = {"event": getattr(record, "event", "server")}
+    if not record.name.startswith(("deeds", "gunicorn")):
+        fields = {"event": "library", "logger": record.name}
+    if message := record.getMessage():
+        fields["message"] = message
+    fields |= getattr(record, "fields", {})
+    if record.exc_info and (error := record.exc_info[1]) is not None:
+        fields |= {"error": type(error).__name__, "places": places(error)}
+    return fields
 
 
-def places(trace: TracebackType | None) -> str:
-    """Return where an exception arose, innermost first: file and line, no values."""
-    found = [f"{place.filename}:{place.lineno}" for place in traceback.extract_tb(trace)]
-    return " < ".join(reversed(found))
+def _shown(value: object) -> str:
+    """Return a value as one word, or quoted."""
+    text = str(value)
+    return text if text.isprintable() and " " not in text else repr(text)
 
 
-def _compact(event: EventDict, **_options: Any) -> str:
-    return _encode(event)
+def _log_uncaught(*error: Any) -> None:
+    """Log an exception that nobody caught: its class, itself and its traceback."""
+    if issubclass(error[0], Exception):
+        logging.getLogger("deeds").error(
+            "an exception that nobody caught", exc_info=error, extra={"event": "defect"}
+        )
 
 
-def _first_processors(style: LogStyle) -> list[Processor]:
-    time_format = "%H:%M:%S" if is_for_eyes(style) else "iso"
-    return [
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt=time_format, utc=not is_for_eyes(style), key="time"),
-    ]
-
-
-def _name_event(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Make the text of a line its `message`: no two of those are alike.
-
-    Our own lines bring the name of their event with them, as an extra of the record.
-    """
-    record: logging.LogRecord = event["_record"]
-    event["message"] = event["event"]
-    if named := getattr(record, "event", None):
-        event["event"] = named
-    elif record.name.startswith("gunicorn"):
-        event["event"] = "server"
-    else:
-        event["event"], event["logger"] = "library", record.name
-    event.update(getattr(record, "fields", {}))
-    exception = event.pop("exc_info", None)
-    if isinstance(exception, tuple) and exception[0] is not None:
-        event["error"] = exception[0].__name__
-        event["places"] = places(exception[2])
-    return event
+def _log_uncaught_elsewhere(failure: Any) -> None:
+    """Log the same of a thread or a finalizer, where it comes as one object."""
+    _log_uncaught(failure.exc_type, failure.exc_value, failure.exc_traceback)

@@ -42,7 +42,7 @@ def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
     assert files_that_touch_the_environment() == {
         "app.py",  # Hands it to deeds/settings.py.
         "deeds/blueprints/metrics.py",  # That of a WSGI request.
-        "deeds/server/gthread_worker/server_log.py",  # Hands it to deeds/log_style.py.
+        "deeds/server/log.py",  # Hands it to deeds/log_style.py.
         "deeds/hash_rate.py",  # Hands it to a process that it starts.
         "deeds/log_style.py",
         "deeds/metrics_place.py",

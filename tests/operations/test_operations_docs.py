@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from deeds.blueprints.problem_table import PROBLEMS
-from deeds.blueprints.watch import _KINDS
+from deeds.blueprints.request_log import OPERATIONS
 from deeds.domain.model import Argon2Cost
 from deeds.metrics_place import MetricsPlace
 from deeds.settings import Settings
@@ -21,8 +21,8 @@ DASHBOARD = "docs/operations/dashboard.json"
 
 # A metric, and what a label must be: deeds_refusals_total{code=~"a|b"}.
 NAME = re.compile(r"\bdeeds_[a-z_]+\b")
-# An event of ours by structlog or by a logger, and the names of others' lines.
-EVENT = re.compile(r'''extra={"event": "(\w+)"|\blog\.\w+\(\s*"(\w+)"[,)]|"(server|library)"''')
+# An event of ours, and the names of others' lines.
+EVENT = re.compile(r'''extra={"event": "(\w+)"|"event"[:,] "(server|library)"''')
 MATCHER = re.compile(r'(code|route|lane|kind|outcome|reason)=~?"([^"$]*)"')
 
 
@@ -61,7 +61,7 @@ def test_every_label_that_they_ask_for_is_one_that_the_service_gives(client):
         "code": set(PROBLEMS),
         "route": rules,
         "lane": {"ordinary", "strong"},
-        "kind": set(_KINDS.values()),
+        "kind": set(OPERATIONS.values()),
         "outcome": {"done", "replayed", *PROBLEMS},
         "reason": {"conflict", "disconnect"},
     }
@@ -78,7 +78,7 @@ def test_every_label_that_they_ask_for_is_one_that_the_service_gives(client):
 
 
 def test_every_kind_of_operation_is_a_route(client):
-    assert set(_KINDS) <= {rule.rule for rule in client.application.url_map.iter_rules()}
+    assert set(OPERATIONS) <= {rule.rule for rule in client.application.url_map.iter_rules()}
 
 
 def test_the_document_lists_every_metric_and_no_other(told):

@@ -1,5 +1,6 @@
 """The worker class. What it changes, and why, is in the docstring of the package."""
 
+import logging
 import math
 import selectors
 import socket
@@ -12,10 +13,10 @@ from http import HTTPStatus
 from types import FrameType
 from typing import Any, cast
 
-import structlog
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers import gthread
 
+from deeds.blueprints.request_log import make_request_id
 from deeds.domain.errors import StartError
 from deeds.domain.model import BODY_BYTES_MAX
 from deeds.server.gthread_worker import early_signals
@@ -24,8 +25,7 @@ from deeds.server.gthread_worker.connection import Connection
 from deeds.server.gthread_worker.receiving import ReceivingConnections
 from deeds.server.gthread_worker.refusals import problem_for, response_bytes
 from deeds.server.gthread_worker.sending import SendingConnections
-from deeds.server.gthread_worker.server_log import ServerLog
-from deeds.server.request_id import make_request_id
+from deeds.server.log import ServerLog
 
 # What a client gets to read our last answer and close, or, when we stop, to send a first byte.
 LINGER_SECONDS_MAX = 2.0
@@ -37,6 +37,8 @@ DEFECT = 1
 # How long a worker that cannot start waits before it ends: the master starts another one at once.
 RETRY_SECONDS = 5.0
 _LOOK_EVERY_S = 0.1
+
+_log = logging.getLogger("deeds.request")
 
 
 class ThreadWorker(gthread.ThreadWorker):
@@ -152,11 +154,12 @@ class ThreadWorker(gthread.ThreadWorker):
         """Answer and log with constant texts: no byte of the request, nothing of the exception."""
         problem = problem_for(exc)
         request_id = make_request_id()
-        log = structlog.get_logger().bind(request_id=request_id, problem=problem.code)
+        fields = {"request_id": request_id, "problem": problem.code}
         if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            log.info("refused")
+            _log.info("", extra={"event": "refused", "fields": fields})
         else:
-            log.error("broken", error=type(exc).__name__)
+            fields["error"] = type(exc).__name__
+            _log.error("", extra={"event": "broken", "fields": fields})
         self.on_refused(problem.code)
         client.sendall(response_bytes(problem, request_id))
 

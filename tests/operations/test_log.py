@@ -7,20 +7,17 @@ import signal
 
 import pytest
 
-from deeds.log_style import LogStyle
-from deeds.server.log import formatter
+from deeds.server.log import LineFormatter
 from tests.support.marker import MARK
 from tests.support.waiting import wait_until
 from tests.support.watched import events
-
-JSON = LogStyle(form="json")
 
 
 def written(name, level, message, *args, error=None):
     """Return the line of a logger of this name."""
     info = error and (type(error), error, error.__traceback__)
     record = logging.LogRecord(name, level, __file__, 1, message, args, info)
-    return formatter(JSON).format(record)
+    return LineFormatter(is_console=False).format(record)
 
 
 def test_a_line_of_gunicorn_is_an_event_with_its_text_as_message():
@@ -45,7 +42,7 @@ def test_an_exception_is_told_by_its_class_and_places_alone():
 
     said = json.loads(line)
     assert (said["error"], said["message"]) == ("ValueError", "Exception in worker")
-    assert "tests/operations/test_server_log.py:" in said["places"]
+    assert "tests/operations/test_log.py:" in said["places"]
     assert MARK not in line
 
 

@@ -1,0 +1,120 @@
+"""Gives every request its id, its line in the log and its place in the metrics."""
+
+import logging
+import re
+import secrets
+from dataclasses import dataclass
+from http import HTTPStatus
+from time import perf_counter
+
+from flask import Flask, Response, g, request
+
+from deeds.domain.protocols import Measures
+
+REQUEST_ID = "X-Request-ID"
+
+# UUIDs, ULIDs, W3C trace ids and what nginx makes fit. A raw output does not: it starts with "+".
+_HARMLESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ID_BYTES = 16
+
+# Monitors ask for these every few seconds.
+MONITORED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
+
+OPERATIONS = {
+    "/v1/mint": "mint",
+    "/v1/swap": "swap",
+    "/v1/check": "check",
+    "/v1/item/<item_id>": "item",
+    "/item/<item_id>": "item",
+}
+
+# A client may make methods up, with a secret in them.
+_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
+
+_MS_PER_S = 1000
+
+_log = logging.getLogger("deeds.request")
+
+
+@dataclass(slots=True)
+class RequestNotes:
+    """What is known of the request being answered. Holds no secret and no path."""
+
+    request_id: str
+    started_s: float
+    problem_code: str | None = None
+    operation_id: int | None = None
+    is_replayed: bool = False
+
+
+def register_request_log(app: Flask, measures: Measures) -> None:
+    """Log and count every request of the app. To be called before anything else is registered."""
+
+    def end(answer: Response) -> Response:
+        noted = notes()
+        seconds = perf_counter() - noted.started_s
+        answer.headers[REQUEST_ID] = noted.request_id
+        route = request.url_rule.rule if request.url_rule else "unmatched"
+        method = request.method if request.method in _METHODS else "other"
+        _count(measures, route, method, seconds, noted)
+        _write(route, method, seconds, noted, answer.status_code)
+        return answer
+
+    app.before_request(_begin)
+    app.after_request(end)
+
+
+def notes() -> RequestNotes:
+    """Return the notes of the request being answered."""
+    found: RequestNotes = g.notes
+    return found
+
+
+def note_operation(operation_id: int, *, is_replayed: bool) -> None:
+    """Note which operation of the ledger the answer is about."""
+    noted = notes()
+    noted.operation_id = operation_id
+    noted.is_replayed = is_replayed
+
+
+def make_request_id() -> str:
+    """Return a new id of 32 hex digits."""
+    return secrets.token_hex(_ID_BYTES)
+
+
+def _begin() -> None:
+    sent = request.headers.get(REQUEST_ID, "")
+    # It comes back in a header and stands in logs.
+    request_id = sent if _HARMLESS_ID.fullmatch(sent) else make_request_id()
+    g.notes = RequestNotes(request_id, perf_counter())
+
+
+def _count(
+    measures: Measures, route: str, method: str, seconds: float, noted: RequestNotes
+) -> None:
+    measures.count_request(route, method, seconds)
+    if noted.problem_code is not None:
+        measures.count_refusal(noted.problem_code)
+    if route in OPERATIONS and method != "OPTIONS":
+        done = "replayed" if noted.is_replayed else "done"
+        measures.count_operation(OPERATIONS[route], noted.problem_code or done)
+
+
+def _write(route: str, method: str, seconds: float, noted: RequestNotes, status: int) -> None:
+    level = logging.DEBUG if route in MONITORED_PATHS else logging.INFO
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        is_defect = status == HTTPStatus.INTERNAL_SERVER_ERROR
+        level = logging.ERROR if is_defect else logging.WARNING
+    fields: dict[str, object] = {
+        "request_id": noted.request_id,
+        "route": route,
+        "method": method,
+        "status": status,
+        "duration_ms": round(seconds * _MS_PER_S, 3),
+    }
+    if noted.operation_id is not None:
+        fields["operation_id"] = noted.operation_id
+        fields["replayed"] = noted.is_replayed
+    if noted.problem_code is not None:
+        fields["problem"] = noted.problem_code
+    _log.log(level, "", extra={"event": "request", "fields": fields})
