@@ -1,4 +1,4 @@
-"""Tells what a database error means for the request that met it, and logs its cause."""
+"""What a database error means for the request that met it."""
 
 import logging
 import sqlite3
@@ -8,37 +8,40 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, Operationa
 
 _log = logging.getLogger("deeds")
 
+# Reasons to try a transaction again.
+CONFLICT, DISCONNECT = "conflict", "disconnect"
+
 # A database that is away fails every request; its cause is logged this often.
-_LOG_EVERY_S = 1.0
+_LOG_INTERVAL_S = 1.0
 _MESSAGE_LENGTH_MAX = 300
 
-# When a kind of error, its class and code, was logged last. There are few kinds.
+# When each kind of error, its class and code, was last logged. There are few kinds.
 _logged_at_s: dict[tuple[str, str | None], float] = {}
 
 # PostgreSQL, appendix A: serialization_failure and deadlock_detected.
-_RETRYABLE_SQLSTATES = frozenset({"40001", "40P01"})
+_CONFLICT_SQLSTATES = {"40001", "40P01"}
 
-# cannot_connect_now and friends are OperationalErrors already; this one comes from a server that
-# became a standby: read_only_sql_transaction.
+# read_only_sql_transaction, of a server that became a standby, is no OperationalError.
 _READ_ONLY_SQLSTATE = "25006"
 
 # SQLite writes the pages of a commit to its log one after the other, and the last one makes it
 # valid. Where a write was refused, the last one is not there: not even a crash brings it back.
-_REFUSED_WRITES = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE})
+_REFUSED_WRITES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE}
 
 
-def is_retryable(error: DBAPIError) -> bool:
-    """Tell whether the same transaction may pass when it is tried again."""
-    return sqlstate(error) in _RETRYABLE_SQLSTATES
+class ConflictError(Exception):
+    """The work met a concurrent transaction and may succeed when it is tried again."""
 
 
-def is_disconnect(error: DBAPIError) -> bool:
-    """Tell whether the connection was lost, so that nothing of the transaction remains."""
-    return error.connection_invalidated
+def retry_reason(error: DBAPIError) -> str | None:
+    """Return why the same transaction may succeed when it is tried again, or None."""
+    if error.connection_invalidated:
+        return DISCONNECT
+    return CONFLICT if sqlstate(error) in _CONFLICT_SQLSTATES else None
 
 
 def is_unavailable(error: DBAPIError) -> bool:
-    """Tell whether the database is away, full, locked, read-only or damaged: not our mistake."""
+    """Return whether the database is away, full, locked, read-only or damaged: not our mistake."""
     if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
         # SQLite's code for a statement that is wrong, "no such column" above all.
         return False
@@ -49,10 +52,11 @@ def is_unavailable(error: DBAPIError) -> bool:
 
 
 def is_surely_undone(error: DBAPIError, connection: sqlite3.Connection) -> bool:
-    """Tell whether a COMMIT on SQLite that failed so, and only just, has surely kept nothing.
+    """Return whether a COMMIT on SQLite that has just failed so has surely kept nothing.
 
-    After a failed fsync all of it may be in the log: it comes back when SQLite reads the log anew,
-    after a crash say. So that one is in doubt, as is whatever else may follow the last write.
+    After a failed fsync all of it may be in the log, and comes back when SQLite reads the log
+    again, after a crash for one. So that one is in doubt, like any other failure after the last
+    write.
     """
     # A transaction that is still open was refused before anything was written.
     code = getattr(error.orig, "sqlite_errorcode", None)
@@ -60,14 +64,15 @@ def is_surely_undone(error: DBAPIError, connection: sqlite3.Connection) -> bool:
 
 
 def log_cause(error: DBAPIError) -> None:
-    """Write one line about an error to the log: each kind of it at most once a second.
+    """Log one line about an error, each kind of it at most once a second.
 
-    It holds the class, the code and the message's first line: what PostgreSQL says beyond that, in
-    DETAIL above all, quotes values.
+    It holds the class, the code and the message's first line: what PostgreSQL says beyond that,
+    above all DETAIL, quotes values.
     """
-    kind = (type(error.orig).__name__, sqlstate(error) or _sqlite_errorname(error))
+    code = sqlstate(error) or getattr(error.orig, "sqlite_errorname", None)
+    kind = (type(error.orig).__name__, code)
     now_s = monotonic()
-    if now_s - _logged_at_s.get(kind, -_LOG_EVERY_S) < _LOG_EVERY_S:
+    if now_s - _logged_at_s.get(kind, -_LOG_INTERVAL_S) < _LOG_INTERVAL_S:
         return
     _logged_at_s[kind] = now_s
     # Without a message of the server's it is libpq that speaks, of a connection it cannot make.
@@ -84,7 +89,7 @@ def cause_of(error: DBAPIError) -> str:
 
 
 def one_line(said: object) -> str:
-    """Return what somebody else's message says, without its line breaks."""
+    """Return a message without its line breaks."""
     return " ".join(str(said).split())
 
 
@@ -92,8 +97,3 @@ def sqlstate(error: DBAPIError) -> str | None:
     """Return PostgreSQL's error code, or None on SQLite."""
     code = getattr(error.orig, "sqlstate", None)
     return code if isinstance(code, str) else None
-
-
-def _sqlite_errorname(error: DBAPIError) -> str | None:
-    """Return the name of SQLite's error code, or None on PostgreSQL."""
-    return getattr(error.orig, "sqlite_errorname", None)

@@ -25,6 +25,7 @@ from deeds.domain.model import (
     SwapRecord,
 )
 from storage import statements
+from storage.failures import ConflictError
 from storage.mark import check_there
 from storage.mark_file import Mark
 
@@ -145,7 +146,8 @@ class Writer:
         rows = rows_to_spend(operation_id, record)
         if self._writes.spend.execute_all(self._connection, rows) != len(rows):
             self._refuse_inputs(operation_id, record)
-            raise UnknownInputError("an input was created while this swap was under way; try again")
+            # All are there, so one was created meanwhile by an operation with a later id.
+            raise ConflictError
 
     def _refuse_changed(self, schemes_counts: Mapping[str, int]) -> None:
         rows = self._connection.execute(

@@ -1,11 +1,11 @@
-"""Runs work in one transaction, and says in the ledger's own errors what went wrong.
+"""Runs work in one transaction and translates what goes wrong into the ledger's errors.
 
-A connection never leaves this module but as the argument of the work. Work may run more than once,
-so it must do nothing but database statements.
+A connection leaves this module only as the argument of the work. Work may run more than once, so it
+must do nothing but database statements.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -14,19 +14,28 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
 from storage.engine import WRITES, make_process_lock
-from storage.failures import is_disconnect, is_retryable, is_unavailable, log_cause
+from storage.failures import (
+    CONFLICT,
+    DISCONNECT,
+    ConflictError,
+    is_unavailable,
+    log_cause,
+    retry_reason,
+)
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]
 
-# Serialization failures and deadlocks pass when they are tried again; this many tries and the
-# database is busier than anyone should wait for.
-TRIES_MAX = 10
+# Tries of a transaction by what ended the one before. A conflict passes; after ten the database is
+# busier than any client should wait for. A connection that died while it was idle is replaced once;
+# if the next one fails too, the database is away.
+TRIES_MAX = {CONFLICT: 10, DISCONNECT: 2}
 
-# Told by its reason each time that a transaction is tried again.
+RETRY_REASONS = tuple(TRIES_MAX)
+
+# Called with the reason each time that a transaction is tried again.
 OnRetry = Callable[[str], None]
-RETRY_REASONS = ("conflict", "disconnect")
 
 
 def ignore_retry(_reason: str) -> None:
@@ -37,10 +46,7 @@ class Transactions:
     """Reads and writes on one engine."""
 
     def __init__(self, engine: Engine, on_retry: OnRetry) -> None:
-        """Take the engine and who is told of retries.
-
-        On SQLite, which has one writer at a time, writers share commits.
-        """
+        """Create the transactions of an engine; on SQLite they share commits."""
         self._engine = engine
         self._on_retry = on_retry
         # Whether the last write failed because of the database: a full disk, say.
@@ -58,7 +64,7 @@ class Transactions:
         Raises:
             LedgerUnavailableError: the database does not answer.
         """
-        return self._retrying(lambda: self._read_once(work))
+        return self._retrying(lambda: _read(self._engine.connect(), work))
 
     def read_all(self, work: Work[Result]) -> Result:
         """Return what the work reads of the whole ledger, however long it takes.
@@ -66,7 +72,7 @@ class Transactions:
         Raises:
             LedgerUnavailableError: the database does not answer.
         """
-        return self._retrying(lambda: self._read_all_once(work))
+        return self._retrying(lambda: _read(snapshot(self._engine), work))
 
     def write(self, work: Work[Result]) -> Result:
         """Run the work in one transaction, commit it and return its result.
@@ -75,9 +81,9 @@ class Transactions:
 
         Raises:
             LedgerUnavailableError: the database does not answer; nothing was changed.
-            LedgerInDoubtError: it broke off while committing.
+            LedgerInDoubtError: the connection broke off during COMMIT.
         """
-        write = self._group.write if self._group is not None else self._write_alone
+        write = self._write_alone if self._group is None else self._group.write
         try:
             result = self._retrying(lambda: write(work))
         except (LedgerUnavailableError, LedgerInDoubtError):
@@ -94,14 +100,6 @@ class Transactions:
         if self._lock is not None:
             self._lock.close()
 
-    def _read_once(self, work: Work[Result]) -> Result:
-        with self._engine.connect() as connection:
-            return work(connection)
-
-    def _read_all_once(self, work: Work[Result]) -> Result:
-        with snapshot(self._engine) as connection:
-            return work(connection)
-
     def _write_alone(self, work: Work[Result]) -> Result:
         with self._writer.connect() as connection:
             transaction = connection.begin()
@@ -113,7 +111,7 @@ class Transactions:
             try:
                 transaction.commit()
             except DBAPIError as error:
-                if is_retryable(error):
+                if retry_reason(error) == CONFLICT:
                     raise
                 connection.invalidate()
                 log_cause(error)
@@ -128,17 +126,27 @@ class Transactions:
                 return attempt()
             except PoolTimeoutError:
                 raise OverloadedError("too many requests are waiting for the database") from None
-            except DBAPIError as error:
-                # A connection that died while it was idle is replaced once; if the next one fails
-                # too, the database is away.
-                tries_max = 2 if is_disconnect(error) else TRIES_MAX
-                if (is_disconnect(error) or is_retryable(error)) and tries_count < tries_max:
-                    self._on_retry("disconnect" if is_disconnect(error) else "conflict")
-                    continue
-                log_cause(error)
-                if is_retryable(error) or is_unavailable(error):
+            except ConflictError:
+                if not self._tries_again(CONFLICT, tries_count):
                     raise LedgerUnavailableError from None
-                raise
+            except DBAPIError as error:
+                reason = retry_reason(error)
+                if not self._tries_again(reason, tries_count):
+                    log_cause(error)
+                    if reason or is_unavailable(error):
+                        raise LedgerUnavailableError from None
+                    raise
+
+    def _tries_again(self, reason: str | None, tries_count: int) -> bool:
+        if reason is None or tries_count >= TRIES_MAX[reason]:
+            return False
+        self._on_retry(reason)
+        return True
+
+
+def _read(connecting: AbstractContextManager[Connection], work: Work[Result]) -> Result:
+    with connecting as connection:
+        return work(connection)
 
 
 @contextmanager

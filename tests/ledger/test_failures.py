@@ -8,15 +8,16 @@ import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 from storage.failures import (
+    CONFLICT,
+    DISCONNECT,
     cause_of,
-    is_disconnect,
-    is_retryable,
     is_surely_undone,
     is_unavailable,
+    retry_reason,
     sqlstate,
 )
 
-TRY_AGAIN, TROUBLE, MISTAKE = (True, True), (False, True), (False, False)
+TRY_AGAIN, TROUBLE, MISTAKE = (CONFLICT, True), (None, True), (None, False)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,7 @@ TRY_AGAIN, TROUBLE, MISTAKE = (True, True), (False, True), (False, False)
 def test_an_error_is_tried_again_or_told_as_trouble_or_is_a_mistake(kind, original, meaning):
     error = kind("SELECT 1", {}, original)
 
-    assert (is_retryable(error), is_unavailable(error)) == meaning
-    assert not is_disconnect(error)
+    assert (retry_reason(error), is_unavailable(error)) == meaning
 
 
 def test_a_connection_that_was_lost_is_known():
@@ -46,7 +46,7 @@ def test_a_connection_that_was_lost_is_known():
         "SELECT 1", {}, psycopg.OperationalError(), connection_invalidated=True
     )
 
-    assert is_disconnect(error)
+    assert retry_reason(error) == DISCONNECT
     assert sqlstate(error) is None
 
 

@@ -7,6 +7,7 @@ import pytest
 from deeds.domain.errors import (
     IdempotencyKeyTakenError,
     ItemSchemesChangedError,
+    LedgerUnavailableError,
     SpentInputError,
     UnbalancedError,
     UnknownInputError,
@@ -55,7 +56,7 @@ def test_a_swap_that_names_an_input_twice_is_refused_and_moves_nothing(repositor
     five, _ = minted
     before = ledger.rows()
 
-    with pytest.raises(UnknownInputError):
+    with pytest.raises(LedgerUnavailableError):
         repository.record_swap(swap_record([five, five], [output(five.scheme_id, 10)]))
 
     assert ledger.rows() == before
@@ -65,7 +66,7 @@ def test_a_swap_cannot_spend_what_it_creates(repository, ledger, minted):
     new = output(minted[0].scheme_id, 5)
     before = ledger.rows()
 
-    with pytest.raises(UnknownInputError):
+    with pytest.raises(LedgerUnavailableError):
         repository.record_swap(swap_record([new], [new]))
 
     assert ledger.rows() == before

@@ -4,6 +4,7 @@ import pytest
 
 import storage.engine
 from deeds.domain.errors import LedgerUnavailableError
+from storage.failures import CONFLICT
 from storage.transactions import TRIES_MAX, Transactions
 from tests.support.hooks import hooked
 from tests.support.racing import client_of_port
@@ -13,6 +14,7 @@ from tests.support.watched import moved
 
 UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
+TRIES = TRIES_MAX[CONFLICT]
 
 # Fails a number of times for real: a sequence counts on when its transaction is undone.
 FAILING = """
@@ -109,7 +111,8 @@ def test_a_real_service_counts_the_conflicts_that_it_tried_again(
     ids=["serialization failure", "deadlock", "serialization failure at the commit"],
 )
 @pytest.mark.parametrize(
-    ("failures_count", "status"), [(1, 200), (TRIES_MAX - 1, 200), (TRIES_MAX, 503)]
+    ("failures_count", "status"),
+    [(1, 200), (TRIES - 1, 200), (TRIES, 503)],
 )
 def test_a_serialization_failure_is_tried_again_up_to_a_bound(
     client, ledger, other, failure, failures_count, status
@@ -123,7 +126,7 @@ def test_a_serialization_failure_is_tried_again_up_to_a_bound(
 
     assert answer.status_code == status
     assert other.execute("SELECT last_value FROM failures").fetchone() == (
-        min(failures_count + 1, TRIES_MAX),
+        min(failures_count + 1, TRIES),
     )
     if status == 503:
         assert refusal(answer) == UNAVAILABLE
@@ -142,7 +145,7 @@ def test_each_try_after_the_first_is_told_with_its_reason(ledger):
     with pytest.raises(LedgerUnavailableError):
         transactions.write(conflict)
 
-    assert reasons == ["conflict"] * (TRIES_MAX - 1)
+    assert reasons == ["conflict"] * (TRIES - 1)
 
 
 def test_an_output_that_somebody_keeps_locked_is_a_503(
