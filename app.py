@@ -8,20 +8,18 @@ from typing import Any
 
 from flask import Flask
 from sqlalchemy import Engine
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from deeds.argon2_build import check_build_in_use
 from deeds.blueprints.docs import docs_blueprint
-from deeds.blueprints.failure_counts import FailureCounts
-from deeds.blueprints.failure_limit import FailureLimit
 from deeds.blueprints.health import health_blueprint
+from deeds.blueprints.limits import ClientLimits, open_redis
 from deeds.blueprints.metrics import keep_to_monitors, metrics_blueprint
 from deeds.blueprints.openapi import openapi_blueprint
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import register_problems
 from deeds.blueprints.request_log import register_request_log
 from deeds.blueprints.responses import register_headers
-from deeds.blueprints.route_limits import register_route_limits
-from deeds.blueprints.shared_counts import open_shared_counts
 from deeds.blueprints.v1 import v1_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
@@ -99,7 +97,7 @@ def prepare() -> None:
     """
     check_build_in_use()
     settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
-    open_shared_counts(settings.rate_limits_storage)
+    open_redis(settings.rate_limits_storage)
     engine = make_engine(parse_database_url(settings.database_url))
     mark = mark_file_of(engine, settings.mark_file)
     open_schema(engine, mark)
@@ -131,35 +129,32 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     register_problems(app)
     register_headers(app)
     info = _info(settings, schemes)
-    app.register_blueprint(v1_blueprint(service, _failure_limit(settings, closing), info))
+    app.register_blueprint(v1_blueprint(service, _limit_clients(app, settings, closing), info))
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
     _register_web(app, settings, service)
-    register_route_limits(
-        app,
-        settings.rate_limits.routes,
-        storage_url=settings.rate_limits_storage,
-        trusted_proxies=settings.trusted_proxies,
-    )
     app.register_blueprint(health_blueprint(lambda: _check_ready(repository, pool)))
 
 
 def _register_web(app: Flask, settings: Settings, service: DeedService) -> None:
     static = read_static_files()
     app.register_blueprint(pages_blueprint(static, array_length_max=settings.array_length_max))
-    app.register_blueprint(
-        item_page_blueprint(service, static, trusted_proxies=settings.trusted_proxies)
-    )
+    app.register_blueprint(item_page_blueprint(service, static))
     app.register_blueprint(qr_blueprint())
 
 
-def _failure_limit(settings: Settings, closing: ExitStack) -> FailureLimit:
-    limit = settings.rate_limits.failures
-    shared = open_shared_counts(settings.rate_limits_storage)
-    if shared is not None:
-        closing.callback(shared.storage.close)
-    counts = None if limit is None else FailureCounts(limit, shared)
-    return FailureLimit(counts, settings.trusted_proxies)
+def _limit_clients(app: Flask, settings: Settings, closing: ExitStack) -> ClientLimits:
+    redis = open_redis(settings.rate_limits_storage)
+    if redis is not None:
+        closing.callback(redis.storage.close)
+    client_limits = ClientLimits(settings.rate_limits, redis)
+    if settings.rate_limits.routes:
+        app.before_request(client_limits.count_request)
+    proxies = settings.trusted_proxies
+    if proxies:
+        # The scheme is for the links of pages. A proxy replaces what it is told of it: one entry.
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)  # type: ignore[method-assign]
+    return client_limits
 
 
 def _make_measures(app: Flask, settings: Settings) -> Measures:

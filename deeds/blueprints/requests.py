@@ -1,7 +1,8 @@
-"""What is read of a request: bounded bytes, then strict JSON, and the Idempotency-Key."""
+"""What is read of a request: bounded bytes, then strict JSON, the Idempotency-Key, the client."""
 
 import json
 import re
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -57,6 +58,24 @@ def read_idempotency_key(request: Request) -> str | None:
     return None if header is None else parse_idempotency_key(header)
 
 
+def client_of(request: Request) -> str:
+    """Return whom a request counts for: an IPv4 address, or the /64 network of an IPv6 address.
+
+    Providers give each IPv6 customer a /64 at least. ProxyFix has set what our own proxies say.
+    """
+    text = request.remote_addr or ""
+    match = _WITH_PORT.fullmatch(text)
+    try:
+        address = ip_address((match[1] or match[2]) if match else text)
+    except ValueError:
+        # Requests over a unix socket, or that a proxy says nothing of, count together.
+        return "-"
+    if isinstance(address, IPv6Address):
+        mapped = address.ipv4_mapped
+        return str(mapped or IPv6Network((int(address), 64), strict=False))
+    return str(address)
+
+
 def _read_bytes(request: Request) -> bytes:
     limit = request.max_content_length or 0
     too_large = BodyTooLargeError(f"the body must have at most {limit} bytes")
@@ -103,3 +122,6 @@ _TOKEN = re.compile(rb'"[^"]*+"?|[\[{,]')
 _TOKENS_PER_ELEMENT = 16
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
+
+# Some proxies write the port too: 192.0.2.1:5555 or [2001:db8::1]:5555.
+_WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")

@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
-from deeds.blueprints.failure_limit import FailureLimit, count_guesses
+from deeds.blueprints.limits import ClientLimits, count_guesses
 from deeds.blueprints.request_log import note_operation
 from deeds.blueprints.requests import read_idempotency_key, read_json
 from deeds.blueprints.responses import FOREVER, json_answer, operation_answer
@@ -26,12 +26,10 @@ _CHECK_RESPONSE = CheckResponseSchema()
 _ITEM = ItemSchema()
 
 
-def v1_blueprint(
-    service: DeedService, failures: FailureLimit, info: Mapping[str, Any]
-) -> Blueprint:
+def v1_blueprint(service: DeedService, limits: ClientLimits, info: Mapping[str, Any]) -> Blueprint:
     """Return the blueprint; `info` has the attributes of `schemas.answers.InfoSchema`."""
     blueprint = Blueprint("v1", __name__, url_prefix="/v1")
-    _add_operations(blueprint, service, failures, info["limits"]["array_length_max"])
+    _add_operations(blueprint, service, limits, info["limits"]["array_length_max"])
     info_body = InfoSchema().dump(info)
 
     @blueprint.get("/item/<item_id>")
@@ -50,7 +48,7 @@ def v1_blueprint(
 
 
 def _add_operations(
-    blueprint: Blueprint, service: DeedService, failures: FailureLimit, array_length_max: int
+    blueprint: Blueprint, service: DeedService, limits: ClientLimits, array_length_max: int
 ) -> None:
     mint_request = MintRequestSchema(array_length_max=array_length_max)
     swap_request = SwapRequestSchema(array_length_max=array_length_max)
@@ -62,7 +60,7 @@ def _add_operations(
         key = read_idempotency_key(request)
         # Secrets of a new item can be no guesses: only a repeated mint is compared with another.
         compared = wanted.outputs if key is not None else ()
-        with failures.judging(count_guesses((), compared, key)):
+        with limits.judging(count_guesses((), compared, key)):
             minted = service.mint(wanted, key)
         note_operation(minted.operation_id, is_replayed=minted.replayed)
         return operation_answer(_MINT_RESPONSE.dump(minted), replayed=minted.replayed)
@@ -71,7 +69,7 @@ def _add_operations(
     def swap() -> Response:
         wanted = load(swap_request, read_json(request, array_length_max=array_length_max))
         key = read_idempotency_key(request)
-        with failures.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
+        with limits.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
             swapped = service.swap(wanted, key)
         note_operation(swapped.operation_id, is_replayed=swapped.replayed)
         return operation_answer(_SWAP_RESPONSE.dump({}), replayed=swapped.replayed)
@@ -79,7 +77,7 @@ def _add_operations(
     @blueprint.post("/check")
     def check() -> Response:
         wanted = load(check_request, read_json(request, array_length_max=array_length_max))
-        with failures.judging(count_guesses(wanted.outputs)) as judgement:
+        with limits.judging(count_guesses(wanted.outputs)) as client:
             states = service.check(wanted)
-            judgement.failed_secrets_count = states.count(OutputState.UNKNOWN)
+            limits.count_failures(client, states.count(OutputState.UNKNOWN))
         return json_answer(_CHECK_RESPONSE.dump({"states": states}))

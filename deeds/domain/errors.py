@@ -172,6 +172,13 @@ class TooManyFailuresError(RetryLaterError):
     detail = "too many secrets from this address were wrong, or are just being looked at"
 
 
+class TooManyRequestsError(RetryLaterError):
+    """A client asks a path more often than the operator allows."""
+
+    code = "too_many_requests"
+    detail = "this address asks this path more often than the operator allows"
+
+
 class LedgerUnavailableError(RetryLaterError):
     """The database does not answer; nothing was changed."""
 

@@ -9,15 +9,12 @@ from deeds.blueprints.request_log import notes
 from deeds.domain.errors import DeedError, ItemNotFoundError, RetryLaterError
 from deeds.domain.service import DeedService
 from deeds.page.deed_card import deed_card
-from deeds.page.public_address import public_origin
 from deeds.page.static_files import StaticFiles
 from deeds.page.web_page import web_page
 
 
-def item_page_blueprint(
-    service: DeedService, static: StaticFiles, *, trusted_proxies: int
-) -> Blueprint:
-    """Return the blueprint; so many proxies may say that a request came by TLS."""
+def item_page_blueprint(service: DeedService, static: StaticFiles) -> Blueprint:
+    """Return the blueprint."""
     blueprint = Blueprint("item_page", __name__, template_folder="templates")
 
     @blueprint.get("/item/<item_id>")
@@ -30,8 +27,10 @@ def item_page_blueprint(
             answer = _no_item(error, static)
             answer.headers["Retry-After"] = str(error.retry_after_s)
             return answer
-        origin = public_origin(request, trusted_proxies)
-        address = origin and f"{origin}/item/{card.item_id}"
+        scheme = "https" if request.is_secure else "http"
+        # Empty where the header Host holds what no host name can.
+        host = request.host
+        address = f"{scheme}://{host}/item/{card.item_id}" if host else None
         return web_page("item.html", static, card=card, address=address)
 
     return blueprint

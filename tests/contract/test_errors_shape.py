@@ -5,12 +5,16 @@ import json
 import pytest
 
 from deeds.blueprints.problem_table import PROBLEMS
-from deeds.domain.errors import DeedError, RetryLaterError, TooManyFailuresError
+from deeds.domain.errors import (
+    DeedError,
+    RetryLaterError,
+    TooManyFailuresError,
+    TooManyRequestsError,
+)
 from tests.support.requests import mint, swap
 from tests.support.ways_to_fail import WAYS, Ground, whole
 
-# What no domain error stands for: paths, methods, bytes that are not HTTP, limits of routes, and
-# defects.
+# What no domain error stands for: paths, methods, bytes that are not HTTP, and defects.
 HTTP_CODES = {
     "bad_request",
     "not_found",
@@ -18,7 +22,6 @@ HTTP_CODES = {
     "uri_too_long",
     "expectation_failed",
     "headers_too_large",
-    "too_many_requests",
     "internal",
 }
 
@@ -73,7 +76,7 @@ def test_every_error_has_a_code_of_its_own_in_the_table():
 
 def test_what_passes_by_itself_is_answered_503_and_the_rest_of_the_errors_4xx():
     families = {error: PROBLEMS[error.code].status // 100 for error in concrete_errors()}
-    # It passes by itself, but the client has brought it about.
-    assert families.pop(TooManyFailuresError) == 4
+    # They pass by themselves, but the client has brought them about.
+    assert families.pop(TooManyFailuresError) == families.pop(TooManyRequestsError) == 4
 
     assert families == {error: 5 if issubclass(error, RetryLaterError) else 4 for error in families}

@@ -253,10 +253,9 @@ def test_secrets_that_are_being_looked_at_count_until_they_are_known(open_client
     assert check(client, f"+1.{mine}.c") == ["unspent"]
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_service, processes):
-    """40 connections ask at once, with 5 guesses a request: each process answers 20 guesses."""
-    service = gunicorn_service(WEB_CONCURRENCY=str(processes), DEEDS_RATE_LIMITS="failures=20/day")
+def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_service):
+    """40 connections ask at once, with 5 guesses a request."""
+    service = gunicorn_service(WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS="failures=20/day")
     start = threading.Barrier(40)
     with client_of_port(service.port) as send:
         item = send("/v1/mint", {"outputs": ["+1.a"]})[1]["itemId"]
@@ -271,36 +270,7 @@ def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_servi
         statuses = Counter(status for each in pool.map(guess, range(40)) for status in each)
 
     assert set(statuses) == {200, 429}
-    assert 20 <= statuses[200] * 5 <= processes * 20
-
-
-# A clock that is wrong by as many seconds as a file says.
-WRONG_CLOCK = """
-import time
-right = time.time
-def wrong():
-    with open({clock!r}) as clock:
-        return right() + float(clock.read() or 0)
-time.time = wrong
-"""
-
-
-@pytest.mark.parametrize("name", ["failures", "check"])
-def test_a_clock_set_back_does_not_lengthen_a_lock_out(gunicorn_service, tmp_path, name):
-    clock = tmp_path / "clock"
-    clock.write_text("0")
-    # Python runs this before all else.
-    (tmp_path / "sitecustomize.py").write_text(WRONG_CLOCK.format(clock=str(clock)))
-    service = gunicorn_service(
-        PYTHONPATH=str(tmp_path), WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS=f"{name}=1/second"
-    )
-    with client_of_port(service.port) as send:
-        guess = {"outputs": ["+1.deed_0.wrong"]}
-        wait_until(lambda: [send("/v1/check", guess)[0] for _ in range(2)] == [200, 429])
-
-        clock.write_text("-3600")
-
-        wait_until(lambda: send("/v1/check", guess)[0] == 200)
+    assert statuses[200] * 5 == 20
 
 
 def test_a_client_over_its_limit_is_refused_good_secrets_too_and_others_are_not(open_client, item):
@@ -345,13 +315,7 @@ def test_the_log_names_the_client_that_is_refused_and_no_secret(open_client, ite
     check(client, f"+4.{item}.wrong")
 
     [line] = [record.getMessage() for record in caplog.records if record.name == "deeds"]
-    assert line == "too many failed secrets from 192.0.2.1: refused for 86400 s"
-
-
-def test_the_log_says_where_a_proxy_seems_to_be_unknown(open_client, item, caplog):
-    client = open_client(1)
-    client.environ_base["HTTP_X_FORWARDED_FOR"] = "203.0.113.9"
-
-    check(client, f"+4.{item}.wrong")
-
-    assert "DEEDS_TRUSTED_PROXIES" in caplog.text
+    assert line == (
+        "too many wrong secrets from 192.0.2.1: refused for 86400 s"
+        " (if that is a proxy, DEEDS_TRUSTED_PROXIES must say so)"
+    )

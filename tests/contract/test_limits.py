@@ -1,0 +1,281 @@
+"""DEEDS_RATE_LIMITS: what an operator may write, limits of routes, and where counts are kept."""
+
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from limits.storage import RedisStorage
+
+from app import prepare
+from deeds.blueprints.limits import REDIS_OPTIONS, BoundedCounts, open_redis
+from deeds.domain.errors import StartError
+from deeds.domain.model import Argon2Cost
+from deeds.domain.strong_secret import make_strong_secret
+from deeds.rate_limits import ROUTES, RateLimit, RateLimits, parse_rate_limits
+from deeds.settings import Settings
+from tests.support.redis_server import running_redis
+from tests.support.requests import check, mint, post, refusal, swap
+from tests.support.waiting import wait_until
+
+MINUTE_S = 60
+MARK = "mark-7c1f9e"
+
+TAKEN = {
+    "mint=10/minute": RateLimits(routes={"mint": RateLimit(10, "minute")}),
+    "swap=600/hour;check=5/second": RateLimits(
+        routes={"swap": RateLimit(600, "hour"), "check": RateLimit(5, "second")}
+    ),
+    "failures=7/hour": RateLimits(failures=RateLimit(7, "hour")),
+    "mint=off": RateLimits(),
+    " item=1000000/day ; failures=off ": RateLimits(
+        failures=None, routes={"item": RateLimit(1_000_000, "day")}
+    ),
+}
+
+INVALID = {
+    "word": "many",
+    "nothing": ";",
+    "nothing at the end": "mint=10/minute;",
+    "no limit": "mint=",
+    "no unit": "mint=10",
+    "unknown route": "info=10/minute",
+    "unknown unit": "mint=10/week",
+    "plural": "mint=10/minutes",
+    "zero": "mint=0/minute",
+    "negative": "mint=-1/minute",
+    "too many": "mint=1000001/minute",
+    "endless": "mint=" + "9" * 10_000 + "/minute",
+    "two units": "mint=10/minute/hour",
+    "commas": "mint=10/minute,swap=10/minute",
+    "spaces within": "mint = 10/minute",
+    "twice": "mint=10/minute;mint=20/minute",
+    "twice off": "failures=off;failures=10/minute",
+    "line end": "mint=10/minute\n;",
+    "digits of another script": "mint=\u0661/minute",
+}
+
+
+@pytest.mark.parametrize("text", TAKEN)
+def test_a_limit_is_read_as_it_is_written(text):
+    assert parse_rate_limits(text) == TAKEN[text]
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_limits_are_refused_in_one_line_that_does_not_quote_them(name):
+    with pytest.raises(ValueError, match=r"^[a-z].{,98}$"):
+        parse_rate_limits(INVALID[name])
+
+
+@pytest.fixture
+def limited(sqlite_url, open_app):
+    """A function that opens a client of a service with these limits."""
+
+    def open_it(text, storage_url=None):
+        settings = Settings(
+            sqlite_url,
+            ordinary_cost=Argon2Cost(8, 1, 1),
+            rate_limits=parse_rate_limits(text),
+            rate_limits_storage=storage_url,
+        )
+        client = open_app(settings).test_client()
+        client.environ_base["REMOTE_ADDR"] = "192.0.2.1"
+        return client
+
+    return open_it
+
+
+def ask(client, route, item):
+    raws = [f"+5.{item}.a"], [f"+5.{item}.a"]
+    return {
+        "mint": lambda: post(client, "/v1/mint", {"outputs": ["+1.b"]}),
+        "swap": lambda: swap(client, *raws),
+        "check": lambda: post(client, "/v1/check", {"outputs": raws[0]}),
+        "item": lambda: client.get(f"/v1/item/{item}"),
+        "qr": lambda: post(client, "/web/qr", {"text": "a"}),
+    }[route]()
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_client_that_asks_a_limited_route_too_often_is_refused_there_and_nowhere_else(
+    limited, route
+):
+    item = mint(limited("mint=off"), "+5.a")
+    client = limited(f"{route}=2/day")
+
+    first = [ask(client, route, item).status_code for _ in range(2)]
+    third = ask(client, route, item)
+
+    assert 429 not in first
+    assert refusal(third) == (429, "too_many_requests", None)
+    assert 1 <= int(third.headers["Retry-After"]) <= 24 * 60 * 60
+    # For other sites' pages it is the interface alone.
+    allowed = None if route == "qr" else "*"
+    assert third.headers.get("Access-Control-Allow-Origin") == allowed
+    others = [ask(client, each, item).status_code for each in ROUTES if each != route]
+    assert 429 not in others
+    client.environ_base["REMOTE_ADDR"] = "192.0.2.2"
+    assert ask(client, route, item).status_code == first[0]
+
+
+def test_a_refused_request_does_nothing_and_what_a_browser_asks_beforehand_does_not_count(
+    limited, hash_costs
+):
+    client = limited("mint=1/day")
+    assert {client.options("/v1/mint").status_code for _ in range(3)} == {200}
+    mint(client, "+5.a")
+    hash_costs.clear()
+
+    assert refusal(post(client, "/v1/mint", {"outputs": ["+1.b"]}))[0] == 429
+    assert hash_costs == []
+
+
+@pytest.mark.parametrize("name", ["failures", "check"])
+def test_a_limited_client_is_served_again_in_time_though_the_clock_was_set_back(
+    limited, monkeypatch, name
+):
+    client = limited(f"{name}=1/second")
+    guess = {"outputs": ["+1.deed_0.wrong"]}
+    statuses = [post(client, "/v1/check", guess).status_code for _ in range(2)]
+    assert statuses == [200, 429]
+
+    right = time.time
+    monkeypatch.setattr(time, "time", lambda: right() - 3600)
+
+    wait_until(lambda: post(client, "/v1/check", guess).status_code == 200, seconds_max=10)
+
+
+def test_failures_and_requests_have_limits_of_their_own(limited):
+    client = limited("check=3/day;failures=2/day")
+    item = mint(client, "+5.a")
+
+    assert check(client, f"+5.{item}.x", f"+5.{item}.y") == ["unknown", "unknown"]
+    answers = [post(client, "/v1/check", {"outputs": [f"+5.{item}.a"]}) for _ in range(3)]
+
+    codes = [answer.get_json()["code"] for answer in answers]
+    assert codes == ["too_many_failures", "too_many_failures", "too_many_requests"]
+
+
+def test_a_count_ends_when_its_time_is_over():
+    now_s = 1_000_000.0
+    counts = BoundedCounts(clock=lambda: now_s)
+
+    assert [counts.incr("a", MINUTE_S, 5), counts.incr("a", MINUTE_S, 2)] == [5, 7]
+    assert counts.get_expiry("a") - time.time() == pytest.approx(60, abs=1)
+    now_s += 59.999
+    assert counts.get("a") == 7
+    now_s += 0.001
+    assert counts.get("a") == 0
+    assert counts.incr("a", MINUTE_S) == 1
+
+
+def test_there_are_never_more_counts_than_are_allowed():
+    counts = BoundedCounts(counts_max=3)
+
+    for key in ["a", "b", "c", "a", "d"]:
+        counts.incr(key, MINUTE_S)
+
+    assert {key: counts.get(key) for key in "abcd"} == {"a": 2, "b": 0, "c": 1, "d": 1}
+
+
+def test_no_count_is_lost_when_many_threads_count():
+    counts = BoundedCounts()
+    start = threading.Barrier(8)
+
+    def count(_):
+        start.wait(30)
+        for _ in range(500):
+            counts.incr("a", MINUTE_S)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count, range(8)))
+
+    assert counts.get("a") == 4000
+
+
+@pytest.fixture
+def redis_url(monkeypatch, tmp_path):
+    """The URL of a Redis, which may take its time."""
+    for name in REDIS_OPTIONS:
+        monkeypatch.setitem(REDIS_OPTIONS, name, 30)
+    with running_redis(tmp_path) as url:
+        yield url
+
+
+def test_processes_that_share_a_redis_count_together(limited, redis_url):
+    one, other = (limited("failures=3/day;mint=2/day", redis_url) for _ in range(2))
+    item = mint(one, "+5.a")
+    mint(other, "+5.b")
+
+    assert check(one, f"+5.{item}.x", f"+5.{item}.y") == ["unknown", "unknown"]
+    assert check(other, f"+5.{item}.z") == ["unknown"]
+
+    for client in (one, other):
+        refused = post(client, "/v1/check", {"outputs": [f"+5.{item}.a"]})
+        assert refusal(refused) == (429, "too_many_failures", None)
+        assert 1 <= int(refused.headers["Retry-After"]) <= 24 * 60 * 60
+        refused = post(client, "/v1/mint", {"outputs": ["+5.c"]})
+        assert refusal(refused) == (429, "too_many_requests", None)
+
+
+def test_while_the_redis_is_away_each_process_counts_alone_and_asks_it_again_later(
+    limited, monkeypatch, tmp_path, caplog
+):
+    monkeypatch.setattr("deeds.blueprints.limits.REDIS_PAUSE_S", 0.0)
+    with running_redis(tmp_path) as url:
+        client = limited("failures=2/day;mint=2/day", url)
+        item = mint(client, "+5.a")
+        assert check(client, f"+5.{item}.x") == ["unknown"]
+    for _ in range(2):
+        assert check(client, f"+5.{item}.x") == ["unknown"]
+    assert refusal(post(client, "/v1/check", {"outputs": [f"+5.{item}.a"]}))[0] == 429
+    assert "DEEDS_RATE_LIMITS_STORAGE does not answer" in caplog.text
+
+    with running_redis(tmp_path):
+        wait_until(lambda: ask(client, "check", item).status_code == 200)
+
+
+def test_a_redis_that_does_not_answer_is_left_alone_for_a_while(limited, caplog):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        client = limited("mint=9/day", f"redis://:{MARK}@127.0.0.1:{closed.getsockname()[1]}/0")
+
+        for _ in range(3):
+            mint(client, "+5.a")
+
+    assert caplog.text.count("DEEDS_RATE_LIMITS_STORAGE does not answer") == 1
+    assert MARK not in caplog.text
+
+
+def test_strong_secrets_never_ask_the_redis(limited, redis_url, monkeypatch):
+    client = limited("failures=3/day", redis_url)
+    asked, strong = [], make_strong_secret()
+    for name in ("get", "incr"):
+        monkeypatch.setattr(RedisStorage, name, lambda *arguments, **_: asked.append(arguments))
+
+    item = mint(client, f"+5.{strong}", key="8e03978e-40d5-43e8-bc93-6894a57f9324")
+
+    assert check(client, f"+5.{item}.{strong}") == ["unspent"]
+    assert asked == []
+
+
+def test_a_missing_client_library_stops_the_start_with_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "redis", None)
+
+    with pytest.raises(StartError, match=r"requirements/redis\.txt"):
+        open_redis("redis://127.0.0.1/0")
+
+
+@pytest.mark.parametrize("url", [f"redis://:{MARK}@host:port/0", f"redis://{MARK}:[/0"])
+def test_an_invalid_url_stops_the_start_and_is_not_quoted(monkeypatch, sqlite_url, url):
+    monkeypatch.setenv("DATABASE_URL", sqlite_url)
+    monkeypatch.setenv("DEEDS_RATE_LIMITS_STORAGE", url)
+
+    with pytest.raises(StartError) as stopped:
+        prepare()
+
+    assert str(stopped.value) == (
+        "deeds cannot start: DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis"
+    )

@@ -1,0 +1,159 @@
+"""Behind proxies: whom a request counts for, and the address that links to the service have."""
+
+import http.client
+import json
+import re
+
+import pytest
+from flask import Request
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from deeds.blueprints.requests import client_of
+from deeds.domain.model import Argon2Cost
+from deeds.settings import Settings
+from tests.support.requests import mint
+from tests.support.serving import Service
+
+PEER = "198.51.100.7"
+CLIENT = "203.0.113.9"
+
+# Proxies of ours, X-Forwarded-For, and who is counted.
+SENT = {
+    "no proxy, no header": (0, None, PEER),
+    "no proxy, a header": (0, CLIENT, PEER),
+    "one proxy": (1, CLIENT, CLIENT),
+    "one proxy and what the client wrote": (1, f"10.0.0.1, {CLIENT}", CLIENT),
+    "one proxy and much that the client wrote": (1, "10.0.0.1," * 800 + CLIENT, CLIENT),
+    "one proxy, many spaces": (1, f"10.0.0.1 ,\t {CLIENT}  ", CLIENT),
+    "two proxies": (2, f"{CLIENT}, 10.0.0.2", CLIENT),
+    "two proxies and what the client wrote": (2, f"10.0.0.1, {CLIENT}, 10.0.0.2", CLIENT),
+    "no header": (1, None, PEER),
+    "empty header": (1, "", PEER),
+    "past the outer proxy": (2, CLIENT, PEER),
+    "a quotation mark of the client's": (1, f'10.0.0.1, "x, {CLIENT}', PEER),
+    "a quotation mark before two proxies": (2, f'10.0.0.1, "x, {CLIENT}, 10.0.0.2', PEER),
+    "a word": (1, "unknown", "-"),
+    "a large number": (1, "203.0.113.256", "-"),
+    "an octal number": (1, "203.0.113.011", "-"),
+    "digits of another script": (1, "203.0.113.\u0669", "-"),
+    "a network": (1, "203.0.113.9/8", "-"),
+    "a line end": (1, f"{CLIENT}\n10.0.0.1", "-"),
+    "half a bracket": (1, "[2001:db8:1:2::99", "-"),
+    "with its port": (1, f"{CLIENT}:5555", CLIENT),
+    "IPv6": (1, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+    "IPv6 of the same network": (1, "2001:DB8:1:2::99", "2001:db8:1:2::/64"),
+    "IPv6 with its port": (1, "[2001:db8:1:2::99]:5555", "2001:db8:1:2::/64"),
+    "IPv6 with a zone": (1, "fe80::1%eth0", "fe80::/64"),
+    "IPv4 written as IPv6": (1, f"::ffff:{CLIENT}", CLIENT),
+}
+
+
+def counted_as(trusted_proxies, environ):
+    counted = []
+    app = lambda environ, _: counted.append(client_of(Request(environ)))  # noqa: E731
+    proxied = ProxyFix(app, x_for=trusted_proxies, x_proto=1) if trusted_proxies else app
+    proxied(environ, None)
+    return counted[0]
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_a_request_counts_for_its_client(name):
+    trusted_proxies, header, client = SENT[name]
+    environ = {"REMOTE_ADDR": PEER}
+    if header is not None:
+        environ["HTTP_X_FORWARDED_FOR"] = header
+
+    assert counted_as(trusted_proxies, environ) == client
+
+
+@pytest.mark.parametrize("peer", ["2001:db8:1:2:3:4:5:6", "::ffff:192.0.2.1", ""])
+def test_an_unix_socket_has_no_address_and_an_ipv6_client_a_network(peer):
+    clients = {"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "::ffff:192.0.2.1": "192.0.2.1"}
+
+    assert counted_as(0, {"REMOTE_ADDR": peer}) == clients.get(peer, "-")
+
+
+def status_of_a_wrong_secret(service: Service, *headers: tuple[str, str]) -> int:
+    """Check a secret that nobody has, with these header lines, and return the status."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+    body = json.dumps({"outputs": ["+1.deed_0.wrong"]}).encode()
+    try:
+        connection.putrequest("POST", "/v1/check")
+        for name, value in (*headers, ("Content-Type", "application/json")):
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_a_client_behind_the_proxy_cannot_pass_for_another(gunicorn_service):
+    service = gunicorn_service(
+        WEB_CONCURRENCY="1", DEEDS_TRUSTED_PROXIES="1", DEEDS_RATE_LIMITS="failures=1/day"
+    )
+    name = "X-Forwarded-For"
+
+    assert status_of_a_wrong_secret(service, (name, CLIENT)) == 200
+    tries = [
+        [(name, CLIENT)],
+        [(name, f"10.0.0.1, {CLIENT}")],
+        [(name, "10.0.0.3, 10.0.0.4"), (name, CLIENT)],
+        [(name, CLIENT), ("X_Forwarded_For", "10.0.0.5")],
+        [("x-forwarded-for", f"unknown, {CLIENT}")],
+        [(name, f"{CLIENT}:1234")],
+    ]
+    assert [status_of_a_wrong_secret(service, *headers) for headers in tries] == [429] * len(tries)
+    assert status_of_a_wrong_secret(service, (name, "203.0.113.10")) == 200
+
+
+@pytest.fixture
+def linked_from(sqlite_url, open_app):
+    """A function that returns the origin that the page of a deed links to, behind proxies."""
+
+    def find(trusted_proxies, **headers):
+        settings = Settings(
+            sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1), trusted_proxies=trusted_proxies
+        )
+        client = open_app(settings).test_client()
+        item = mint(client, "+5.a")
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        html = client.get(f"/item/{item}", headers=names).text
+        linked = re.search(f'<link rel="canonical" href="(.*?)/item/{item}">', html)
+        return linked and linked[1]
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("deeds.example.org:8080", "http://deeds.example.org:8080"),
+        ("[::1]:8000", "http://[::1]:8000"),
+        ('x"><script>', None),
+        ("user@x", None),
+        ("x:99999", None),
+        ("ex\u00e4mple", None),
+    ],
+)
+def test_a_page_links_to_the_host_that_was_asked_for_if_it_can_be_one(linked_from, host, origin):
+    assert linked_from(0, Host=host) == origin
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "scheme"),
+    [
+        (0, "https", "http"),
+        (1, "https", "https"),
+        (1, "http", "http"),
+        (1, "https, http", "http"),
+        (1, "javascript", "http"),
+        (2, "https", "https"),
+    ],
+)
+def test_a_page_links_by_tls_where_the_proxy_before_us_says_so(
+    linked_from, proxies, forwarded, scheme
+):
+    found = linked_from(proxies, Host="deeds.example.org", X_Forwarded_Proto=forwarded)
+
+    assert found == f"{scheme}://deeds.example.org"
