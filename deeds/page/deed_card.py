@@ -27,7 +27,7 @@ _WITHIN = re.compile(r"data:image/", re.IGNORECASE)
 TEXT_LENGTH_MAX = 5_000
 _ESCAPED = "&'\"<>"
 
-# Parts digits in groups, as js/amounts.js does: no language reads it as a decimal point.
+# Parts digits in groups, as js/format/amounts.js does: no language reads it as a decimal point.
 _NARROW_SPACE = "\u202f"
 
 # Previews cut texts off themselves, at about these lengths.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from posixpath import dirname, normpath
 
 _MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
@@ -18,7 +19,9 @@ _MEDIA_TYPES = {
 }
 
 # The ways in which one module of ours names another; a name may stand lines below its keyword.
-_IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*["']\./([a-z0-9_]+\.js)["']""", re.MULTILINE)
+_IMPORT = re.compile(
+    r"""^(?:import|export)\b[^"';]*["'](\.\.?/[a-z0-9_./]+\.js)["']""", re.MULTILINE
+)
 
 # 64 bits: enough to tell releases apart.
 _VERSION_LENGTH = 16
@@ -34,7 +37,7 @@ class StaticFile:
 
 @dataclass(frozen=True, slots=True)
 class StaticFiles:
-    """All files by their names, such as `js/dom.js`, and what tells this set from others."""
+    """All files by their names, such as `js/ui/dom.js`, and what tells this set from others."""
 
     version: str
     by_name: dict[str, StaticFile]
@@ -62,7 +65,7 @@ class StaticFiles:
         found = [name] if name in self.by_name else []
         for each in found:
             text = self.by_name[each].content.decode("utf-8")
-            imported = (f"js/{module}" for module in _IMPORT.findall(text))
+            imported = (normpath(f"{dirname(each)}/{path}") for path in _IMPORT.findall(text))
             found += [module for module in dict.fromkeys(imported) if module not in found]
         return tuple(found)
 

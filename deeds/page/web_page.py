@@ -31,13 +31,13 @@ _HEADERS = {
 def web_page(
     template: str, static: StaticFiles, *, status: int = HTTPStatus.OK, **values: Any
 ) -> Response:
-    """Return the page of a template; its script is the one that has the template's name."""
+    """Return the page of a template; its script is the one in the folder of the template's name."""
     name = template.removesuffix(".html")
     html = render_template(
         template,
         page=name,
         url=static.url,
-        modules=[static.url(each) for each in static.modules_of(f"js/page_{name}.js")],
+        modules=[static.url(each) for each in static.modules_of(f"js/pages/{name}/page.js")],
         **values,
     )
     answer = page_answer(html, allowed=_ALLOWED, status=status)

@@ -12,7 +12,7 @@ _WALLET = """
 const style = document.querySelector("link[rel=stylesheet]").href;
 const load = (name) => import(new URL(`js/${name}`, style));
 const [{ openStore }, { makeApi }, { makeStrongSecret }, { makeWallet }] = await Promise.all(
-  ["store.js", "api.js", "strong_secret.js", "wallet.js"].map(load),
+  ["wallet/store.js", "wallet/api.js", "format/strong_secret.js", "wallet/wallet.js"].map(load),
 );
 const store = await openStore();
 const api = makeApi((...request) => fetch(...request));

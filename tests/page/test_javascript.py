@@ -30,7 +30,7 @@ def run_node(*arguments: str) -> str:
 
 
 def test_the_unit_tests_of_the_page_pass() -> None:
-    files = sorted((REPOSITORY / "tests" / "page" / "js").glob("*.test.js"))
+    files = sorted((REPOSITORY / "tests" / "page" / "js").rglob("*.test.js"))
 
     output = run_node("--test", "--test-reporter=tap", *(str(path) for path in files))
 
@@ -41,8 +41,9 @@ def test_the_unit_tests_of_the_page_pass() -> None:
 
 
 def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
+    module = MODULES / "texts" / "problems.js"
     script = (
-        f"import {{ PROBLEM_TEXTS }} from {json.dumps((MODULES / 'problem_texts.js').as_uri())};"
+        f"import {{ PROBLEM_TEXTS }} from {json.dumps(module.as_uri())};"
         "console.log(JSON.stringify(PROBLEM_TEXTS));"
     )
 

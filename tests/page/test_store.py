@@ -1,4 +1,4 @@
-"""js/store.js on a real IndexedDB: one update is one transaction, between tabs too."""
+"""js/wallet/store.js on a real IndexedDB: one update is one transaction, between tabs too."""
 
 import re
 
@@ -9,7 +9,7 @@ from tests.support.waiting import wait_until
 # Opens the store of this tab under `window.store`, and notes when it was closed for good.
 OPEN = """async () => {
   const style = document.querySelector("link[rel=stylesheet]").href;
-  const { openStore } = await import(new URL("js/store.js", style));
+  const { openStore } = await import(new URL("js/wallet/store.js", style));
   window.closedCount = 0;
   window.changesCount = 0;
   try {
@@ -212,7 +212,7 @@ def test_a_newer_page_that_an_old_tab_blocks_says_so_and_stands_in_nobodys_way(t
         route.fulfill(content_type="text/javascript", body=newer)
 
     page = visitor.context.new_page()
-    page.route("**/js/store.js", serve_newer)
+    page.route("**/js/wallet/store.js", serve_newer)
     page.goto(f"{visitor.origin}/item/deed_nobody")
 
     assert page.evaluate(OPEN) == (

@@ -21,7 +21,7 @@ POLICY = (
 FIRST_LOAD_BYTES_MAX = 60_000
 SQUEEZED = {"Accept-Encoding": "gzip"}
 STATIC = REPOSITORY / "deeds" / "page" / "static"
-SCRIPTS = sorted((STATIC / "js").glob("*.js"))
+SCRIPTS = sorted((STATIC / "js").rglob("*.js"))
 
 
 @pytest.fixture
@@ -199,17 +199,22 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path, monkeypatch):
 
 def test_a_page_names_all_modules_that_its_script_imports():
     texts = {
-        "js/page.js": 'import { a } from "./a.js";\nimport {\n  b,\n} from "./b.js";\n',
-        "js/a.js": 'export { c } from "./c.js";\nimport "./page.js";',
-        "js/b.js": "import * as c from './c.js';\n",
-        "js/c.js": '// import "./d.js"\n',
+        "js/p/page.js": 'import { a } from "../a.js";\nimport {\n  b,\n} from "./b.js";\n',
+        "js/a.js": 'export { c } from "./q/r/c.js";\nimport "./p/page.js";',
+        "js/p/b.js": "import * as c from '../q/r/c.js';\n",
+        "js/q/r/c.js": '// import "../../d.js"\n',
         "js/d.js": "",
     }
     files = {name: StaticFile(text.encode(), "") for name, text in texts.items()}
 
     static = StaticFiles("0", files)
 
-    assert static.modules_of("js/page.js") == ("js/page.js", "js/a.js", "js/b.js", "js/c.js")
+    assert static.modules_of("js/p/page.js") == (
+        "js/p/page.js",
+        "js/a.js",
+        "js/p/b.js",
+        "js/q/r/c.js",
+    )
     assert static.modules_of("js/nothing.js") == ()
 
 

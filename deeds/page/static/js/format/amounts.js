@@ -1,0 +1,70 @@
+// Amounts of units: whole numbers from 1 to what every reader of JSON sees exactly.
+
+export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
+
+const AMOUNT_DIGITS_MAX = 16;
+const NARROW_SPACE = "\u202f";
+
+/** A text is not an amount, or amounts add up to too much. */
+export class AmountError extends Error {
+  name = "AmountError";
+}
+
+/**
+ * Return the amount that a person typed; spaces, narrow ones too, may group its digits.
+ * @param {string} text
+ * @returns {number}
+ * @throws {AmountError}
+ */
+export function parseAmount(text) {
+  const digits = text.trim().replace(/([0-9])[ \u00a0\u202f](?=[0-9])/g, "$1");
+  if (!/^0*[1-9][0-9]*$/.test(digits)) {
+    throw new AmountError("An amount is a whole number from 1, in digits alone.");
+  }
+  const significant = digits.replace(/^0+/, "");
+  if (significant.length > AMOUNT_DIGITS_MAX || !isAmount(Number(significant))) {
+    throw new AmountError(`An amount is at most ${formatAmount(AMOUNT_MAX)}.`);
+  }
+  return Number(significant);
+}
+
+/**
+ * Tell whether a value is an amount.
+ * @param {unknown} value
+ * @returns {boolean}
+ */
+export function isAmount(value) {
+  return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 1;
+}
+
+/**
+ * Return the digits in groups of three, which narrow spaces part: no language reads them wrongly.
+ * @param {number} amount
+ * @returns {string}
+ */
+export function formatAmount(amount) {
+  return String(amount).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
+}
+
+/**
+ * Return the sum of amounts, 0 for none.
+ * @param {Iterable<number>} amounts
+ * @returns {number}
+ * @throws {AmountError} it is more than an item can hold.
+ */
+export function sumOf(amounts) {
+  let sum = 0;
+  for (const amount of amounts) {
+    // Both are at most 2**53 - 1, so that a sum above that is never rounded to below it.
+    sum += amount;
+    if (sum > AMOUNT_MAX) {
+      throw new AmountError(`Together they are more than ${formatAmount(AMOUNT_MAX)}.`);
+    }
+  }
+  return sum;
+}
+
+/** Return "1 unit" or "100 units". */
+export function unitsText(amount) {
+  return `${formatAmount(amount)} ${amount === 1 ? "unit" : "units"}`;
+}

@@ -1,0 +1,87 @@
+// Asks the service what it knows of outputs and of their items, until it has said so.
+
+import { formatRawOutput } from "../../format/raw_output.js";
+import { NoAnswerError } from "../../wallet/api.js";
+import { delayMs } from "../../wallet/keep_finishing.js";
+import { keyOf } from "../../wallet/records.js";
+
+/**
+ * Return what looks.
+ * @param {object} parts
+ * @param {((rawOutputs: string[]) => Promise<string[]>) | null} parts.check null asks for the
+ *   items alone
+ * @param {(itemId: string) => Promise<object>} parts.readItem
+ * @param {() => void} parts.onChange called when more is known
+ * @param {(run: () => void, delayMs: number) => unknown} [parts.schedule]
+ */
+export function makeLooking({ check, readItem, onChange, schedule = setTimeout }) {
+  const states = new Map();
+  const items = new Map();
+  let wanted = [];
+  let problem = null;
+  let turn = 0;
+
+  /** Ask for what is not known yet; again later, if the service cannot say it now. */
+  async function ask(thisTurn, triesCount) {
+    const itemIds = new Set(wanted.map(({ itemId }) => itemId));
+    const missing = [...itemIds].filter((itemId) => !items.has(itemId));
+    const tries = [askStates, ...missing.map((itemId) => () => askItem(itemId))];
+    const problems = (await Promise.all(tries.map(problemOf))).filter(Boolean);
+    if (thisTurn !== turn) return;
+    problem = problems[0] ?? null;
+    onChange();
+    const passing = problems.filter(isPassing).map((each) => ({ problem: each }));
+    if (passing.length) {
+      schedule(
+        () => thisTurn === turn && ask(thisTurn, triesCount + 1),
+        delayMs(passing, triesCount),
+      );
+    }
+  }
+
+  async function askStates() {
+    const outputs = wanted.filter((output) => !states.has(keyOf(output)));
+    if (!check || !outputs.length) return;
+    const found = await check(outputs.map(formatRawOutput));
+    outputs.forEach((output, place) => states.set(keyOf(output), found[place]));
+    onChange();
+  }
+
+  async function askItem(itemId) {
+    items.set(itemId, await readItem(itemId).catch(nullIfUnknown));
+    onChange();
+  }
+
+  return {
+    /** Look at these outputs and at nothing else; what was known of `again` is asked anew. */
+    look(outputs, again = []) {
+      for (const output of again) states.delete(keyOf(output));
+      wanted = outputs;
+      turn += 1;
+      return ask(turn, 1);
+    },
+    stateOf: (output) => states.get(keyOf(output)),
+    /** Return the item, null if there is none, undefined if that is not known yet. */
+    itemOf: ({ itemId }) => items.get(itemId),
+    problem: () => problem,
+  };
+}
+
+function nullIfUnknown(error) {
+  if (error.code === "item_not_found") return null;
+  throw error;
+}
+
+async function problemOf(attempt) {
+  try {
+    await attempt();
+    return null;
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Tell whether the same may be answered later. */
+function isPassing(error) {
+  return error instanceof NoAnswerError || error.status === 429 || error.status >= 500;
+}

@@ -1,0 +1,109 @@
+// Opens this browser's wallet for a page, and goes on with what is begun in it: each
+// operation until it has ended, in words where it cannot be done.
+
+import { makeStrongSecret } from "../format/strong_secret.js";
+import { outcomesText, refusalText } from "../texts/operations.js";
+import { textFor } from "../texts/problems.js";
+import { say, showMissing, whatIsMissing } from "../ui/notices.js";
+import { makeApi } from "../wallet/api.js";
+import { keepFinishing } from "../wallet/keep_finishing.js";
+import { openStore } from "../wallet/store.js";
+import { makeWallet } from "../wallet/wallet.js";
+
+/**
+ * Return the wallet with its store and the service, or null after saying why there is none.
+ *
+ * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once.
+ * @param {(outcomes: import("../wallet/wallet.js").Outcome[]) => void} onOutcomes called after each try
+ * @returns {Promise<{wallet: object, store: object, api: object, wake: () => void} | null>}
+ */
+export async function openWallet(onOutcomes) {
+  const missing = whatIsMissing();
+  if (missing.length) {
+    showMissing([...missing, "Deeds can be looked at here, but not minted, claimed or kept."]);
+    return null;
+  }
+  try {
+    const onClosed = () => showMissing(["This page is out of date. Reload it to go on."]);
+    const store = await openStore(undefined, { onClosed });
+    const api = makeApi((...request) => fetch(...request));
+    const wallet = makeWallet({ store, api, makeSecret: makeStrongSecret });
+    const onError = (error) => showMissing([textFor(error)]);
+    const wake = keepFinishing({ wallet, onOutcomes, onError });
+    window.addEventListener("online", wake);
+    return { wallet, store, api, wake };
+  } catch (error) {
+    showMissing([textFor(error)]);
+    return null;
+  }
+}
+
+/**
+ * Return an operation once it has ended, by this tab or another.
+ * @param {object} store
+ * @param {string} key
+ * @returns {Promise<import("../wallet/records.js").OperationRecord>}
+ */
+export function whenEnded(store, key) {
+  return new Promise((resolve, reject) => {
+    const look = () =>
+      store
+        .read(({ operations }) => operations.get(key))
+        .then((operation) => {
+          if (operation.state === "begun") return;
+          stop();
+          resolve(operation);
+        }, reject);
+    const stop = store.onChange(look);
+    look();
+  });
+}
+
+/**
+ * Return the operation of an outcome once it has ended; say meanwhile that it is sent again.
+ * @param {{store: object, wake: () => void}} opened
+ * @param {import("../wallet/wallet.js").Outcome} outcome
+ * @param {(text: string) => void} onWait
+ * @returns {Promise<import("../wallet/records.js").OperationRecord>}
+ */
+export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
+  if (operation.state !== "begun") return operation;
+  onWait(`${textFor(problem)} It is being sent again.`);
+  wake();
+  return whenEnded(store, operation.key);
+}
+
+/**
+ * @typedef {{operation: import("../wallet/records.js").OperationRecord | null, problem: string}} Ended
+ *   `problem` is empty where it was done
+ */
+
+/**
+ * Return what carries out a verb.
+ * @param {{store: object, wake: () => void}} opened
+ * @returns {(verb: () => Promise<import("../wallet/wallet.js").Outcome>, onWait: (text: string) => void) =>
+ *   Promise<Ended>}
+ */
+export function verbRunner(opened) {
+  return async (verb, onWait) => {
+    try {
+      const operation = await untilEnded(opened, await verb(), onWait);
+      return { operation, problem: operation.state === "refused" ? refusalText(operation) : "" };
+    } catch (error) {
+      return { operation: null, problem: textFor(error) };
+    }
+  };
+}
+
+/**
+ * Return what tells of operations that earlier visits began, to be called after each try.
+ * @returns {(outcomes: import("../wallet/wallet.js").Outcome[]) => void}
+ */
+export function makeTeller() {
+  let isWaiting = false;
+  return (outcomes) => {
+    const text = outcomesText(outcomes, isWaiting);
+    if (text) say(text);
+    isWaiting = outcomes.some(({ operation }) => operation.state === "begun");
+  };
+}

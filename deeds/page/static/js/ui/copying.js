@@ -1,0 +1,48 @@
+// Hands a text to the person: on the clipboard, or as a file.
+
+import { make } from "./dom.js";
+
+// A browser that is busy, or asks first where to put it, takes hold of it late.
+const TAKEN_MS_MAX = 60_000;
+
+/**
+ * Copy a text.
+ * @param {string} text
+ * @returns {Promise<boolean>} whether the browser did
+ */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Not over http but on localhost, and not where the person has refused it.
+    return copyAsPeopleDo(text);
+  }
+}
+
+/** The way from before the clipboard had an interface: mark the text, then the command. */
+function copyAsPeopleDo(text) {
+  const focused = document.activeElement;
+  const field = document.createElement("textarea");
+  field.className = "unseen";
+  field.value = text;
+  // Outside a dialog that is open nothing can be marked.
+  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  field.select();
+  const isCopied = document.execCommand("copy");
+  field.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return isCopied;
+}
+
+/**
+ * Offer a text as a file.
+ * @param {string} text
+ * @param {string} type its media type
+ * @param {string} name of the file
+ */
+export function download(text, type, name) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), TAKEN_MS_MAX);
+}

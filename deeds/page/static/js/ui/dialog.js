@@ -1,0 +1,94 @@
+// Opens dialogs: the browser's own <dialog>, which keeps the focus within and gives it back, and
+// closes on Escape.
+
+import { freshId, headingOf, make, makeButton } from "./dom.js";
+import { say } from "./notices.js";
+
+/**
+ * Open a dialog.
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {(Node | string)[]} parts.content
+ * @param {Node[]} [parts.actions] buttons beside the one that closes
+ * @param {string} [parts.closeText]
+ * @param {HTMLElement} parts.opener has the focus afterwards
+ * @returns {{close: () => void}}
+ */
+export function openDialog({ title, content, actions = [], closeText = "Close", opener }) {
+  const titleId = freshId("dialog");
+  const headingBefore = headingOf(opener);
+  const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
+  const close = () => element.close();
+  const element = make(
+    "dialog",
+    { class: "sheet", "aria-labelledby": titleId },
+    make(
+      "div",
+      { class: "sheet-inner stack" },
+      heading,
+      ...content,
+      make("p", { class: "actions" }, ...actions, makeButton(closeText, close)),
+    ),
+    // What is said while a dialog is open has to be said within it: all else is out of reach then.
+    make("div", { class: "notices", role: "status", "aria-live": "polite", "data-notices": true }),
+  );
+  element.addEventListener("close", () => {
+    element.remove();
+    giveBack(opener, headingBefore);
+  });
+  document.body.append(element);
+  element.showModal();
+  if (!element.querySelector("[autofocus]")) heading.focus();
+  return { close };
+}
+
+/** Give the focus back; to the heading before it where the button is gone by then. */
+function giveBack(opener, heading) {
+  // The browser has done so, or the person has gone on: what is typed must not land elsewhere.
+  if (document.activeElement !== document.body) return;
+  const isThere = opener.isConnected && opener.checkVisibility();
+  (isThere ? opener : heading).focus();
+}
+
+/**
+ * Ask, and do it when the answer is yes. The dialog stays open until it is done, and says why not.
+ * @param {object} parts
+ * @param {string} parts.title
+ * @param {(Node | string)[]} parts.content
+ * @param {string} parts.yes on the button
+ * @param {HTMLElement} parts.opener
+ * @param {string} parts.said once it is done
+ * @param {(onWait: (text: string) => void) => Promise<string>} parts.act returns what stands in the
+ *   way, or nothing once it is done; `onWait` says why it takes longer
+ */
+export function ask({ title, content, yes, opener, said, act }) {
+  const problem = make("p", { class: "error", tabindex: "-1", role: "alert", hidden: true });
+  const button = make("button", { class: "button", type: "submit" }, yes);
+  const form = make("form", { class: "stack", novalidate: true }, ...content, problem);
+  form.id = "ask-form";
+  button.setAttribute("form", form.id);
+  const dialog = openDialog({
+    title,
+    content: [form],
+    actions: [button],
+    closeText: "Cancel",
+    opener,
+  });
+  const tell = (text) => {
+    problem.textContent = text;
+    problem.hidden = !text;
+  };
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    button.disabled = true;
+    tell("");
+    const text = await act(tell);
+    button.disabled = false;
+    tell(text);
+    if (!text) {
+      dialog.close();
+      say(said);
+    } else if (!form.querySelector("[aria-invalid=true]")) problem.focus();
+  });
+}

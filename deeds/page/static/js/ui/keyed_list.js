@@ -1,0 +1,36 @@
+// Draws records into a list and leaves what is there already: what a person has typed, opened or
+// focused stays when something else changes.
+
+import { headingOf } from "./dom.js";
+
+/** @type {WeakMap<Element, Map<string, {element: Element, update?: (record: any) => void}>>} */
+const drawn = new WeakMap();
+
+/**
+ * Draw the records, in their order.
+ * @template Record
+ * @param {Element} list holds nothing else
+ * @param {Record[]} records
+ * @param {object} options
+ * @param {(record: Record) => string} options.keyOf
+ * @param {(record: Record) => {element: Element, update?: (record: Record) => void}} options.make
+ */
+export function drawList(list, records, { keyOf, make }) {
+  const before = drawn.get(list) ?? new Map();
+  const after = new Map();
+  for (const record of records) {
+    const key = keyOf(record);
+    const view = before.get(key) ?? make(record);
+    view.update?.(record);
+    after.set(key, view);
+  }
+  for (const [key, { element }] of before) {
+    if (after.has(key)) continue;
+    if (element.contains(document.activeElement)) headingOf(list).focus();
+    element.remove();
+  }
+  [...after.values()].forEach(({ element }, place) => {
+    if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);
+  });
+  drawn.set(list, after);
+}

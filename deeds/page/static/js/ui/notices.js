@@ -1,0 +1,50 @@
+// Tells a person something: at the foot of the window for a moment, or at the head of the page.
+
+/** How long it stays there, in milliseconds: two lines are read in less. */
+const STAY_MS = 6000;
+
+/**
+ * Return what is missing for secrets to be made and kept, in whole sentences; nothing if all is
+ * there. Browsers give WebCrypto only to pages that came by https or from the machine itself.
+ * @param {{crypto?: Crypto, indexedDB?: IDBFactory, isSecureContext?: boolean}} [browser]
+ * @returns {string[]}
+ */
+export function whatIsMissing(browser = globalThis) {
+  const missing = [];
+  if (!browser.isSecureContext) {
+    missing.push("This page did not come by https, so the browser makes no secrets for it.");
+  } else if (!browser.crypto?.subtle || !browser.crypto.randomUUID) {
+    missing.push("This browser is too old to make secrets for pages (WebCrypto).");
+  }
+  if (!browser.indexedDB) missing.push("This browser keeps nothing for pages (IndexedDB).");
+  return missing;
+}
+
+/**
+ * Say at the head of the page what is missing, or any other sentences in its place.
+ * @param {string[]} sentences
+ */
+export function showMissing(sentences) {
+  const place = document.getElementById("missing");
+  const paragraphs = sentences.map((sentence) => {
+    const paragraph = document.createElement("p");
+    paragraph.textContent = sentence;
+    return paragraph;
+  });
+  place.replaceChildren(...paragraphs);
+  place.hidden = !sentences.length;
+}
+
+/**
+ * Show and speak a text; it goes away by itself and takes the place of the one before it.
+ * @param {string} text
+ */
+export function say(text) {
+  // While a dialog is open, all else is out of reach, for screen readers too.
+  const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
+  const place = [...dialogs].at(-1) ?? document.getElementById("notices");
+  const notice = document.createElement("p");
+  notice.textContent = text;
+  place.replaceChildren(notice);
+  setTimeout(() => notice.remove(), STAY_MS);
+}

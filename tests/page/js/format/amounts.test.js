@@ -1,0 +1,73 @@
+// Amounts as people write and read them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  AMOUNT_MAX,
+  AmountError,
+  formatAmount,
+  parseAmount,
+  sumOf,
+} from "../../../../deeds/page/static/js/format/amounts.js";
+
+const READ = [
+  ["1", 1],
+  [" 5 ", 5],
+  ["007", 7],
+  ["1 000", 1000],
+  ["1\u202f000\u202f000", 1_000_000],
+  ["9007199254740991", AMOUNT_MAX],
+];
+
+const REFUSED = [
+  "",
+  " ",
+  "0",
+  "000",
+  "-1",
+  "+1",
+  "1.5",
+  "1,000",
+  "1e3",
+  "0x10",
+  "1  000",
+  "1_000",
+  "\u0665",
+  "five",
+  "Infinity",
+  "9007199254740992",
+  "9007199254740993",
+  "9".repeat(400),
+];
+
+for (const [text, amount] of READ) {
+  test(`${JSON.stringify(text)} is the amount ${amount}`, () => {
+    assert.equal(parseAmount(text), amount);
+  });
+}
+
+for (const text of REFUSED) {
+  test(`${JSON.stringify(text.slice(0, 20))} is no amount`, () => {
+    assert.throws(() => parseAmount(text), AmountError);
+  });
+}
+
+test("digits are grouped and read back", () => {
+  const amounts = [1, 12, 123, 1234, 123456, 1234567, AMOUNT_MAX];
+
+  assert.deepEqual(amounts.map(formatAmount).slice(2, 6), [
+    "123",
+    "1\u202f234",
+    "123\u202f456",
+    "1\u202f234\u202f567",
+  ]);
+  assert.deepEqual(amounts.map(formatAmount).map(parseAmount), amounts);
+});
+
+test("a sum is exact up to what an item can hold, and refused above", () => {
+  assert.equal(sumOf([]), 0);
+  assert.equal(sumOf([AMOUNT_MAX - 1, 1]), AMOUNT_MAX);
+  assert.throws(() => sumOf([AMOUNT_MAX, 1]), AmountError);
+  assert.throws(() => sumOf([AMOUNT_MAX, AMOUNT_MAX]), AmountError);
+});

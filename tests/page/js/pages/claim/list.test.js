@@ -1,0 +1,89 @@
+// The outputs that a tab keeps until they are taken.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/list.js";
+
+const ONE = { amount: 5, itemId: "deed_a", secret: "one .+" };
+const TWO = { amount: 7, itemId: "deed_a", secret: "two" };
+
+/** A storage as a tab has one. */
+function fakeStorage() {
+  const kept = new Map();
+  return {
+    getItem: (name) => kept.get(name) ?? null,
+    setItem: (name, text) => kept.set(name, text),
+    removeItem: (name) => kept.delete(name),
+    kept,
+  };
+}
+
+test("what is added is there after a reload, once, in its order", () => {
+  const storage = fakeStorage();
+  const list = makeClaimList(() => storage);
+
+  list.add([ONE]);
+  list.add([TWO, ONE]);
+
+  assert.deepEqual(list.all(), [ONE, TWO]);
+  assert.deepEqual(makeClaimList(() => storage).all(), [ONE, TWO]);
+});
+
+test("a link with another amount takes the place of the one before it", () => {
+  const list = makeClaimList(fakeStorage);
+  const other = { ...ONE, amount: 6 };
+
+  list.add([ONE, TWO]);
+  list.add([other]);
+
+  assert.deepEqual(list.all(), [other, TWO]);
+});
+
+test("what is forgotten is shown until a reload", () => {
+  const storage = fakeStorage();
+  const list = makeClaimList(() => storage);
+  list.add([ONE, TWO]);
+
+  list.forget([ONE]);
+
+  assert.deepEqual(list.all(), [ONE, TWO]);
+  assert.deepEqual(makeClaimList(() => storage).all(), [TWO]);
+});
+
+test("what is forgotten stays so when another is added", () => {
+  const storage = fakeStorage();
+  const list = makeClaimList(() => storage);
+  list.add([ONE]);
+  list.forget([ONE]);
+
+  list.add([TWO]);
+
+  assert.deepEqual(makeClaimList(() => storage).all(), [TWO]);
+});
+
+test("what is dropped is neither shown nor kept, and nothing is left in the storage", () => {
+  const storage = fakeStorage();
+  const list = makeClaimList(() => storage);
+  list.add([ONE, TWO]);
+
+  list.drop([ONE, TWO]);
+
+  assert.deepEqual(list.all(), []);
+  assert.equal(storage.kept.size, 0);
+});
+
+test("a storage that is forbidden, full or holds something else does no harm", () => {
+  const forbidden = () => {
+    throw new Error("forbidden");
+  };
+  const strange = fakeStorage();
+  strange.kept.set("deeds.claim", '{"a": 1}');
+  for (const findStorage of [forbidden, () => ({ getItem: () => null }), () => strange]) {
+    const list = makeClaimList(findStorage);
+
+    list.add([ONE]);
+
+    assert.deepEqual(list.all(), [ONE]);
+  }
+});

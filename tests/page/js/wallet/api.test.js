@@ -1,0 +1,190 @@
+// What becomes of a request: its answer, a problem, or no answer.
+
+import assert from "node:assert/strict";
+import { mock, test } from "node:test";
+
+import {
+  makeApi,
+  NoAnswerError,
+  ProblemError,
+} from "../../../../deeds/page/static/js/wallet/api.js";
+import { NO_ANSWER_TEXT, textFor } from "../../../../deeds/page/static/js/texts/problems.js";
+
+const KEY = "6e5ee52b-9f0e-4d4c-8b3c-3c4e4b1b9a11";
+const MINT = { outputs: [{ amount: 5, secret: "a" }] };
+const MINTED = {
+  itemId: "deed_x",
+  outputs: [{ amount: 5, secret: "a", itemId: "deed_x" }],
+  rawOutputs: ["+5.deed_x.a"],
+};
+
+/** Return an api whose service gives these answers in turn, and what was asked of it. */
+function apiAnswering(...answers) {
+  const asked = [];
+  const fetch = async (url, options) => {
+    asked.push([url, options]);
+    return answers.shift();
+  };
+  return { api: makeApi(fetch, "http://service"), asked };
+}
+
+function json(body, init = {}) {
+  return new Response(JSON.stringify(body), init);
+}
+
+test("a mint is sent with its key and answered", async () => {
+  const { api, asked } = apiAnswering(json(MINTED));
+
+  const answer = await api.mint(MINT, KEY);
+
+  const [[url, { signal, ...options }]] = asked;
+  assert.deepEqual(answer, MINTED);
+  assert.equal(url, "http://service/v1/mint");
+  assert.equal(signal.aborted, false);
+  assert.deepEqual(options, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "Idempotency-Key": KEY },
+    body: JSON.stringify(MINT),
+    cache: "no-store",
+    credentials: "omit",
+    redirect: "error",
+    referrerPolicy: "no-referrer",
+  });
+});
+
+test("a check of many outputs is asked in parts and answered in order", async () => {
+  const rawOutputs = Array.from({ length: 600 }, (_, place) => `+1.deed_x.${place}`);
+  const states = rawOutputs.map((_, place) => (place % 2 ? "spent" : "unspent"));
+  const parts = [states.slice(0, 256), states.slice(256, 512), states.slice(512)];
+  const { api, asked } = apiAnswering(...parts.map((part) => json({ states: part })));
+
+  const answer = await api.check(rawOutputs);
+
+  const sent = asked.map(([, options]) => JSON.parse(options.body).outputs);
+  assert.deepEqual(answer, states);
+  assert.deepEqual(
+    sent.map((outputs) => outputs.length),
+    [256, 256, 88],
+  );
+  assert.deepEqual(sent.flat(), rawOutputs);
+});
+
+test("a check of nothing asks nothing", async () => {
+  const { api, asked } = apiAnswering();
+
+  assert.deepEqual(await api.check([]), []);
+  assert.deepEqual(asked, []);
+});
+
+test("an item is read", async () => {
+  const item = { id: "deed_x", total: 5, metadata: null };
+  const { api, asked } = apiAnswering(json(item));
+
+  assert.deepEqual(await api.item("deed_x"), item);
+  assert.equal(asked[0][0], "http://service/v1/item/deed_x");
+});
+
+test("a QR code is asked by POST", async () => {
+  const { api, asked } = apiAnswering(
+    new Response("<svg/>", { headers: { "Content-Type": "image/svg+xml" } }),
+  );
+
+  const image = await api.qr("a text");
+
+  assert.equal(await image.text(), "<svg/>");
+  assert.equal(image.type, "image/svg+xml");
+  assert.equal(asked[0][1].method, "POST");
+  assert.equal(asked[0][1].body, '{"text":"a text"}');
+});
+
+test("a problem comes with its code, index and seconds to wait", async () => {
+  const problem = { code: "overloaded", detail: "busy", index: 3, status: 503 };
+  const { api } = apiAnswering(json(problem, { status: 503, headers: { "Retry-After": "7" } }));
+
+  const error = await api.swap({}, KEY).catch((caught) => caught);
+
+  assert.ok(error instanceof ProblemError);
+  assert.deepEqual(
+    { ...error },
+    {
+      name: "ProblemError",
+      code: "overloaded",
+      detail: "busy",
+      index: 3,
+      status: 503,
+      retryAfterS: 7,
+    },
+  );
+  assert.match(textFor(error), /^The service is busy\./);
+});
+
+const WRONG_ANSWERS = {
+  "a page in place of a swap's answer": ["swap", () => new Response("<html>", { status: 200 })],
+  "no success": ["swap", () => json({ success: false })],
+  null: ["swap", () => json(null)],
+  "a mint without an item": ["mint", () => json({ outputs: MINTED.outputs })],
+  "a mint with another secret": [
+    "mint",
+    () => json({ ...MINTED, outputs: [{ amount: 5, secret: "b" }] }),
+  ],
+  "a mint with another amount": [
+    "mint",
+    () => json({ ...MINTED, outputs: [{ amount: 6, secret: "a" }] }),
+  ],
+  "a mint with fewer outputs": ["mint", () => json({ ...MINTED, outputs: [] })],
+  "a mint with an item id that has a dot": ["mint", () => json({ ...MINTED, itemId: "deed_x.y" })],
+  "too few states": ["check", () => json({ states: [] })],
+  "another state": ["check", () => json({ states: ["lost"] })],
+  "another item": ["item", () => json({ id: "deed_y", total: 5, metadata: null })],
+  "a page in place of a problem": ["swap", () => new Response("<html>", { status: 502 })],
+  "a problem without a code": ["swap", () => json({ title: "?" }, { status: 400 })],
+};
+const ASKED = { swap: {}, mint: MINT, check: ["+5.deed_x.a"], item: "deed_x" };
+
+for (const [name, [verb, answer]] of Object.entries(WRONG_ANSWERS)) {
+  test(`what is not the service's answer is none: ${name}`, async () => {
+    const { api } = apiAnswering(answer());
+
+    await assert.rejects(api[verb](ASKED[verb], KEY), NoAnswerError);
+  });
+}
+
+test("a broken connection is no answer, and its text says that nothing is lost", async () => {
+  const api = makeApi(async () => {
+    throw new TypeError("Failed to fetch");
+  });
+
+  const error = await api.swap({}, KEY).catch((caught) => caught);
+
+  assert.ok(error instanceof NoAnswerError);
+  assert.equal(textFor(error), NO_ANSWER_TEXT);
+});
+
+test("a service that is silent for 30 seconds gives no answer", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const aborted = mock.fn();
+  const api = makeApi(
+    (_url, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          aborted();
+          reject(signal.reason);
+        });
+      }),
+  );
+
+  const asked = assert.rejects(api.swap({}, KEY), NoAnswerError);
+  context.mock.timers.tick(29_999);
+  assert.equal(aborted.mock.callCount(), 0);
+  context.mock.timers.tick(1);
+
+  await asked;
+});
+
+test("the browser's own errors get a text for people", () => {
+  const text = "Something went wrong in this page. Reload it.";
+
+  assert.equal(textFor(new TypeError("x is undefined")), text);
+  assert.equal(textFor(null), text);
+  assert.equal(textFor({ name: "ProblemError", code: "new_one" }), "The service refused this.");
+});

@@ -1,0 +1,169 @@
+// The page may die at any moment: at every await of every verb, before or after what it waited for
+// has happened. The next page on the same store must bring all to a good end.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { fakeService } from "./fake_service.js";
+import { memoryStore } from "./memory_store.js";
+import { amountsByState, madeBy, walletHolding, walletOn } from "./parts.js";
+
+class TabClosed extends Error {}
+
+/** Let the tab die at the n-th call of any of these objects; from then on nothing happens. */
+function dying(deadAt, isDoneFirst, ...objects) {
+  let callsCount = 0;
+  const wrapped = objects.map((object) =>
+    Object.fromEntries(
+      Object.entries(object).map(([name, call]) => [
+        name,
+        async (...given) => {
+          callsCount += 1;
+          if (callsCount === deadAt && isDoneFirst) await call(...given).catch(() => {});
+          if (callsCount >= deadAt) throw new TabClosed();
+          return call(...given);
+        },
+      ]),
+    ),
+  );
+  return wrapped;
+}
+
+/** What is there before each verb, the verb, and the amounts by state when all is done. */
+const VERBS = {
+  mint: {
+    before: async () => {
+      const [service, store] = [fakeService(), memoryStore()];
+      return { service, store, verb: (wallet) => wallet.mint({ outputs: [{ amount: 5 }] }) };
+    },
+    done: { held: [5] },
+    undone: {},
+  },
+  claim: {
+    before: async () => {
+      const { service, store, wallet, itemId } = await walletHolding(5);
+      const given = madeBy(store, await wallet.send(itemId, 5));
+      return { service, store: memoryStore(), verb: (taker) => taker.claim(given) };
+    },
+    done: { spent: [5], held: [5] },
+    undone: {},
+  },
+  send: {
+    before: async () => {
+      const { service, store, itemId } = await walletHolding(5);
+      return { service, store, verb: (wallet) => wallet.send(itemId, 2) };
+    },
+    done: { spent: [5], given: [2], held: [3] },
+    undone: { held: [5] },
+  },
+  split: {
+    before: async () => {
+      const { service, store } = await walletHolding(5);
+      const [key] = store.kept.outputs.keys();
+      return { service, store, verb: (wallet) => wallet.split(key, [1, 2]) };
+    },
+    done: { spent: [5], held: [1, 2, 2] },
+    undone: { held: [5] },
+  },
+  merge: {
+    before: async () => {
+      const { service, store, itemId } = await walletHolding(5, 6);
+      return { service, store, verb: (wallet) => wallet.merge(itemId) };
+    },
+    done: { spent: [5, 6], held: [11] },
+    undone: { held: [5, 6] },
+  },
+  takeBack: {
+    before: async () => {
+      const { service, store, wallet, itemId } = await walletHolding(5);
+      const given = madeBy(store, await wallet.send(itemId, 5));
+      return { service, store, verb: (next) => next.takeBack(given.key) };
+    },
+    done: { spent: [5, 5], held: [5] },
+    undone: { spent: [5], given: [5] },
+  },
+};
+
+/** Run a verb in a tab that dies; tell whether it got to its end before. */
+async function runDying({ service, store, verb }, deadAt, isDoneFirst) {
+  const [dyingStore, dyingApi] = dying(
+    deadAt,
+    isDoneFirst,
+    { read: store.read, update: store.update },
+    service.api(),
+  );
+  try {
+    await verb(walletOn(service, dyingStore, dyingApi));
+    return true;
+  } catch (error) {
+    if (!(error instanceof TabClosed)) throw error;
+    return false;
+  }
+}
+
+/** Finish in a new tab; then every amount is where it belongs. */
+async function assertEndsWell({ service, store }, expected, { isAllHere = true } = {}) {
+  await walletOn(service, store).finishBegun();
+
+  const outputs = [...store.kept.outputs.values()];
+  const mine = outputs.filter(({ state }) => state === "held" || state === "given");
+  assert.deepEqual(amountsByState(store), expected);
+  if (isAllHere) assert.deepEqual(mine.map(({ key }) => key).sort(), service.live().sort());
+}
+
+for (const [name, { before, done, undone }] of Object.entries(VERBS)) {
+  for (const isDoneFirst of [false, true]) {
+    const moment = isDoneFirst ? "after" : "before";
+    test(`a tab that closes ${moment} any await of ${name} loses nothing`, async () => {
+      let diedCount = 0;
+      for (let deadAt = 1; ; deadAt += 1) {
+        const ground = await before();
+        const isOver = await runDying(ground, deadAt, isDoneFirst);
+        // Until the first transaction nothing has begun; after it nothing is forgotten.
+        const hasBegun = isOver || deadAt > 1 || isDoneFirst;
+        // What nobody has begun to claim is in the giver's wallet.
+        const isAllHere = hasBegun || name !== "claim";
+        await assertEndsWell(ground, hasBegun ? done : undone, { isAllHere });
+        if (isOver) break;
+        diedCount += 1;
+      }
+      // Begin, read, send, settle.
+      assert.equal(diedCount, 4);
+    });
+  }
+
+  test(`a tab that closes at any await of finishing ${name} loses nothing`, async () => {
+    for (let deadAt = 1; ; deadAt += 1) {
+      const ground = await before();
+      await runDying(ground, 2, false);
+      const isOver = await runDying(
+        { ...ground, verb: (wallet) => wallet.finishBegun() },
+        deadAt,
+        true,
+      );
+      await assertEndsWell(ground, done);
+      if (isOver) break;
+    }
+  });
+}
+
+test("a tab that closes at any await of a refusal loses nothing", async () => {
+  for (const isDoneFirst of [false, true]) {
+    for (let deadAt = 1; ; deadAt += 1) {
+      const { service, store, wallet, itemId } = await walletHolding(5);
+      const given = madeBy(store, await wallet.send(itemId, 2));
+      service.take(given, "somebody's");
+      const ground = { service, store, verb: (next) => next.takeBack(given.key) };
+
+      const isOver = await runDying(ground, deadAt, isDoneFirst);
+      const next = walletOn(service, store);
+      await next.finishBegun();
+      await next.checkStates();
+
+      const states = amountsByState(store);
+      assert.deepEqual([states.held, states.spent], [[3], [2, 5]]);
+      assert.deepEqual(states.given ?? states.coming ?? states.leaving, undefined);
+      if (isOver) break;
+    }
+  }
+});

@@ -1,0 +1,144 @@
+// A service in memory that keeps the contract of mint, swap and check with their Idempotency-Keys,
+// and that can lose a request or an answer, deliver late, and refuse without a reason.
+
+import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import { parseRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
+
+export function fakeService() {
+  const outputs = new Map(); // item id + secret -> {amount, spent}
+  const done = new Map(); // Idempotency-Key -> {request, answer}
+  const late = []; // requests under way that nobody waits for any more
+  let itemsCount = 0;
+
+  function mint(body) {
+    const secrets = body.outputs.map((output) => output.secret);
+    if (new Set(secrets).size !== secrets.length) throw problem("duplicate_secret");
+    itemsCount += 1;
+    const itemId = `deed_${itemsCount}`;
+    const made = body.outputs.map((output) => ({ ...output, itemId }));
+    for (const { amount, secret } of made)
+      outputs.set(`${itemId}.${secret}`, { amount, spent: false });
+    return { itemId, outputs: made, rawOutputs: [] };
+  }
+
+  function swap(body) {
+    const inputs = body.inputs.map(find);
+    inputs.forEach(({ found }) => {
+      if (!found) throw problem("unknown_input");
+      if (found.spent) throw problem("spent_input");
+    });
+    const made = body.outputs.map(parseRawOutput);
+    if (made.some(({ itemId, secret }) => outputs.has(`${itemId}.${secret}`))) {
+      throw problem("used_secret");
+    }
+    if (sums(inputs.map(({ raw }) => raw)) !== sums(made)) throw problem("unbalanced");
+    inputs.forEach(({ found }) => Object.assign(found, { spent: true }));
+    for (const { itemId, amount, secret } of made) {
+      outputs.set(`${itemId}.${secret}`, { amount, spent: false });
+    }
+    return { success: true };
+  }
+
+  function find(text) {
+    const raw = parseRawOutput(text);
+    const known = outputs.get(`${raw.itemId}.${raw.secret}`);
+    return { raw, found: known?.amount === raw.amount ? known : undefined };
+  }
+
+  function operate(apply, body, key) {
+    const request = JSON.stringify(body);
+    const before = done.get(key);
+    if (before && before.request !== request) throw problem("idempotency_key_reused");
+    if (before) return before.answer;
+    const answer = apply(body);
+    done.set(key, { request, answer });
+    return answer;
+  }
+
+  const verbs = {
+    mint: (body, key) => operate(mint, body, key),
+    swap: (body, key) => operate(swap, body, key),
+    check: (texts) =>
+      texts.map((text) => {
+        const { found } = find(text);
+        if (!found) return "unknown";
+        return found.spent ? "spent" : "unspent";
+      }),
+  };
+
+  return {
+    outputs,
+
+    /**
+     * Return an api on this service.
+     * @param {() => string} [fate] of each request: "answered", "lost", "answer lost", "late",
+     *   "refused" or "busy"
+     */
+    api(fate = () => "answered") {
+      const ask =
+        (name) =>
+        async (...given) => {
+          const call = () => verbs[name](...structuredClone(given));
+          switch (fate(name)) {
+            case "lost":
+              throw new NoAnswerError();
+            case "answer lost":
+              callQuietly(call);
+              throw new NoAnswerError();
+            case "late":
+              late.push(call);
+              throw new NoAnswerError();
+            case "refused":
+              throw problem(name === "swap" ? "unknown_input" : "overloaded");
+            case "busy":
+              throw problem("overloaded", 503);
+            default:
+              return structuredClone(call());
+          }
+        };
+      return { mint: ask("mint"), swap: ask("swap"), check: ask("check") };
+    },
+
+    /** Carry out requests that were under way, in the order that `choose` picks them. */
+    deliverLate(choose = () => 0, count = Infinity) {
+      for (let left = count; left > 0 && late.length; left -= 1) {
+        const [call] = late.splice(choose(late.length), 1);
+        callQuietly(call);
+      }
+    },
+
+    /** Take an output away, as somebody does who knows its secret; return where its units went. */
+    take(raw, secret) {
+      const { itemId, amount } = raw;
+      verbs.swap(
+        {
+          inputs: [`+${amount}.${itemId}.${raw.secret}`],
+          outputs: [`+${amount}.${itemId}.${secret}`],
+        },
+        `somebody-${secret}`,
+      );
+      return { itemId, amount, secret };
+    },
+
+    /** Return the keys of all unspent outputs. */
+    live: () => [...outputs].filter(([, { spent }]) => !spent).map(([key]) => key),
+  };
+}
+
+function callQuietly(call) {
+  try {
+    call();
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+  }
+}
+
+function problem(code, status = 400) {
+  return new ProblemError({ code }, status, status === 503 ? 1 : null);
+}
+
+function sums(raws) {
+  const byItem = {};
+  for (const { itemId, amount } of raws) byItem[itemId] = (byItem[itemId] ?? 0) + amount;
+  return JSON.stringify(Object.entries(byItem).sort());
+}

@@ -1,0 +1,178 @@
+// A wallet goes into a file and comes back; whatever is no such file is refused.
+
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+
+import {
+  exportWallet,
+  importWallet,
+  NotAWalletFileError,
+  WrongPassphraseError,
+} from "../../../../deeds/page/static/js/wallet/file.js";
+import { readRecords } from "../../../../deeds/page/static/js/wallet/file_records.js";
+import { fakeService } from "./fake_service.js";
+import { memoryStore } from "./memory_store.js";
+import { madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+
+const PASSPHRASE = "Käse & Brot 😀";
+let records;
+let file;
+
+/** Records of every state and kind, with something under way. */
+async function richRecords() {
+  const { service, store, wallet, itemId } = await walletHolding(10, 20, 30);
+  const given = madeBy(store, await wallet.send(itemId, 5));
+  await wallet.merge(itemId);
+  service.take(given, "somebody's");
+  await wallet.takeBack(given.key);
+  const offline = walletMeeting({ service, store }, () => "lost");
+  await offline.send(itemId, 7);
+  await offline.mint({ outputs: [{ amount: 1, secret: "ü. +" }], metadata: { name: "ü" } });
+  await offline.claim({ amount: 3, itemId, secret: "a link's" });
+  return wallet.exportRecords();
+}
+
+before(async () => {
+  records = await richRecords();
+  file = await exportWallet(records, PASSPHRASE);
+});
+
+test("a wallet goes into a file and comes back whole", async () => {
+  const states = new Set(records.outputs.map(({ state }) => state));
+
+  assert.deepEqual(await importWallet(file, PASSPHRASE), JSON.parse(JSON.stringify(records)));
+  assert.deepEqual([...states].sort(), ["coming", "leaving", "spent", "void"]);
+});
+
+test("a wallet from a file finishes what was begun", async () => {
+  const service = fakeService();
+  const minting = walletMeeting({ service, store: memoryStore() }, () => "answer lost");
+  await minting.mint({ outputs: [{ amount: 5 }] });
+  const text = await exportWallet(await minting.exportRecords(), PASSPHRASE);
+
+  const wallet = walletOn(service, memoryStore());
+  const { outputsCount } = await wallet.importRecords(await importWallet(text, PASSPHRASE));
+  await wallet.finishBegun();
+
+  assert.equal(outputsCount, 0);
+  assert.equal((await wallet.holdings())[0].sum, 5);
+});
+
+test("an empty wallet goes into a file", async () => {
+  const empty = { outputs: [], operations: [], items: [] };
+
+  assert.deepEqual(await importWallet(await exportWallet(empty, "x"), "x"), empty);
+});
+
+test("a wallet of 5,000 outputs goes into a file", async () => {
+  const many = Array.from({ length: 5000 }, (_, place) => ({
+    ...records.outputs[0],
+    state: "held",
+    key: `deed_x.${place}`,
+    itemId: "deed_x",
+    secret: String(place),
+  }));
+  const whole = { outputs: many, operations: [], items: [] };
+
+  const read = await importWallet(await exportWallet(whole, "x"), "x");
+
+  assert.deepEqual(read, JSON.parse(JSON.stringify(whole)));
+});
+
+test("the file shows no secret, and no two files are alike", async () => {
+  const other = await exportWallet(records, PASSPHRASE);
+  const { kdf, cipher, data, ...rest } = JSON.parse(file);
+
+  assert.deepEqual(rest, { format: "deeds wallet", version: 1 });
+  assert.deepEqual([kdf.name, kdf.hash, kdf.iterations], ["PBKDF2", "SHA-256", 600_000]);
+  assert.deepEqual([cipher.name, cipher.length], ["AES-GCM", 256]);
+  assert.ok(records.outputs.every(({ secret }) => !atob(data).includes(secret)));
+  const parts = JSON.parse(other);
+  assert.notEqual(parts.kdf.salt, kdf.salt);
+  assert.notEqual(parts.cipher.iv, cipher.iv);
+});
+
+test("a passphrase is the same however its letters are composed", async () => {
+  await importWallet(file, PASSPHRASE.normalize("NFD"));
+});
+
+for (const wrong of ["", "Käse & Brot", "käse & Brot 😀", "Käse & Brot 😀 "]) {
+  test(`a wrong passphrase opens nothing: ${JSON.stringify(wrong)}`, async () => {
+    await assert.rejects(importWallet(file, wrong), WrongPassphraseError);
+  });
+}
+
+const CHANGES = {
+  "more iterations": [(parts) => (parts.kdf.iterations += 1), WrongPassphraseError],
+  "another salt": [(parts) => (parts.kdf.salt = btoa("0123456789abcdef")), WrongPassphraseError],
+  "a byte of data": [
+    (parts) => (parts.data = parts.data.replace(/^./, (it) => (it === "A" ? "B" : "A"))),
+    WrongPassphraseError,
+  ],
+  "data cut off": [(parts) => (parts.data = parts.data.slice(0, 40)), WrongPassphraseError],
+  "a new member": [(parts) => (parts.more = 1), WrongPassphraseError],
+  "another format": [(parts) => (parts.format = "x"), NotAWalletFileError],
+  "a newer version": [(parts) => (parts.version = 2), NotAWalletFileError],
+  "too few iterations": [(parts) => (parts.kdf.iterations = 99_999), NotAWalletFileError],
+  "endless iterations": [(parts) => (parts.kdf.iterations = 1e15), NotAWalletFileError],
+  "half an iteration": [(parts) => (parts.kdf.iterations = 600_000.5), NotAWalletFileError],
+  "another derivation": [(parts) => (parts.kdf.name = "scrypt"), NotAWalletFileError],
+  "another cipher": [(parts) => (parts.cipher.name = "AES-CBC"), NotAWalletFileError],
+  "no derivation": [(parts) => delete parts.kdf, NotAWalletFileError],
+  "no data": [(parts) => delete parts.data, NotAWalletFileError],
+  "data that is no base64": [(parts) => (parts.data = "ä"), NotAWalletFileError],
+};
+
+for (const [name, [change, expected]] of Object.entries(CHANGES)) {
+  test(`a changed file is refused: ${name}`, async () => {
+    const parts = JSON.parse(file);
+    change(parts);
+
+    await assert.rejects(importWallet(JSON.stringify(parts), PASSPHRASE), expected);
+  });
+}
+
+for (const text of ["", "hello", "null", "[]", "5", '"x"', "{}"]) {
+  test(`what is no file of a wallet is refused: ${text}`, async () => {
+    await assert.rejects(importWallet(text, "x"), NotAWalletFileError);
+  });
+}
+
+const FORGED = {
+  "no outputs": (forged) => delete forged.outputs,
+  "an output of nothing": (forged) => (forged.outputs[0].amount = 0),
+  "another key": (forged) => (forged.outputs[0].key = "deed_x.y"),
+  "too long a secret": (forged) => (forged.outputs[0].secret = "a".repeat(33)),
+  "an item id with a dot": (forged) => (forged.outputs[0].itemId = "deed_x.y"),
+  "an unknown state": (forged) => (forged.outputs[0].state = "mine"),
+  "no way back": (forged) => delete leaving(forged).before,
+  "a way back to spent": (forged) => (leaving(forged).before = "spent"),
+  "an operation that is not there": (forged) => (leaving(forged).operation = "x"),
+  "no time": (forged) => (forged.outputs[0].createdAt = "now"),
+  "a key that is no UUID": (forged) => (forged.operations[0].key = "a\nb"),
+  "an unknown kind": (forged) => (forged.operations[0].kind = "gift"),
+  "another path": (forged) => (swap(forged).path = "/v1/mint"),
+  "an input that is not there": (forged) => swap(forged).inputs.push("deed_x.y"),
+  "a request of other inputs": (forged) => (swap(forged).body.inputs = ["+1.deed_x.y"]),
+  "a request of other outputs": (forged) => swap(forged).body.outputs.reverse().push("x"),
+  "an unknown target": (forged) => (swap(forged).outputs[0].state = "spent"),
+  "a mint of nothing": (forged) => (forged.operations[0].body.outputs[0].amount = 0),
+  "an item without a total": (forged) => forged.items.push({ key: "deed_x", id: "deed_x" }),
+};
+const leaving = ({ outputs }) => outputs.find(({ state }) => state === "leaving");
+const swap = ({ operations }) => operations.find(({ kind }) => kind === "send");
+
+for (const [name, change] of Object.entries(FORGED)) {
+  test(`forged records are refused: ${name}`, () => {
+    const forged = structuredClone(records);
+    change(forged);
+
+    assert.throws(() => readRecords(forged));
+  });
+}
+
+test("a file with forged records is refused", async () => {
+  const text = await exportWallet({ outputs: [{ amount: 0 }], operations: [], items: [] }, "x");
+
+  await assert.rejects(importWallet(text, "x"), NotAWalletFileError);
+});

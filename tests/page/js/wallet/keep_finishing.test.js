@@ -1,0 +1,124 @@
+// What was begun is sent again, less and less often.
+
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { test } from "node:test";
+
+import { keepFinishing } from "../../../../deeds/page/static/js/wallet/keep_finishing.js";
+import { amountsByState, walletHolding, walletMeeting, walletOn } from "./parts.js";
+
+/** Run `keepFinishing` with a clock that the test turns. */
+function keeping(wallet) {
+  const scheduled = [];
+  const seen = { outcomes: [], errors: [], scheduled };
+  const wake = keepFinishing({
+    wallet,
+    onOutcomes: (outcomes) =>
+      seen.outcomes.push(...outcomes.map(({ operation }) => operation.state)),
+    onError: (error) => seen.errors.push(error.message),
+    schedule: (run, delayMs) => scheduled.push({ run, delayMs }),
+  });
+  /** Let what is scheduled happen; return after how long it was due. */
+  const turn = async () => {
+    const { run, delayMs } = scheduled.shift();
+    run();
+    await setImmediate();
+    return delayMs;
+  };
+  return { ...seen, wake, turn };
+}
+
+/** A send that was lost, and a wallet whose next swaps have these fates. */
+async function lostSend(...fates) {
+  const ground = await walletHolding(5);
+  const { service, store } = ground;
+  await walletMeeting({ service, store }, () => "lost").send(ground.itemId, 2);
+  const api = service.api(() => fates.shift() ?? "answered");
+  return { ...ground, wallet: walletOn(service, store, api) };
+}
+
+test("nothing that was begun is nothing to do", async () => {
+  const { wallet } = await walletHolding(5);
+  const kept = keeping(wallet);
+
+  assert.equal(await kept.turn(), 0);
+
+  assert.deepEqual([kept.scheduled, kept.outcomes], [[], []]);
+});
+
+test("what has no answer is asked again after twice as long each time, up to a minute", async () => {
+  const { wallet, store } = await lostSend(...Array(7).fill("lost"));
+  const kept = keeping(wallet);
+
+  const delays = [];
+  while (kept.scheduled.length) delays.push(await kept.turn());
+
+  assert.deepEqual(delays, [0, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+  assert.deepEqual(kept.outcomes, [...Array(7).fill("begun"), "done"]);
+  assert.deepEqual(amountsByState(store), { spent: [5], given: [2], held: [3] });
+});
+
+test("the service is asked no sooner than it said", async () => {
+  const { wallet } = await lostSend();
+  const finishBegun = async () => [
+    { operation: { state: "begun" }, problem: { retryAfterS: 90 } },
+    { operation: { state: "begun" }, problem: { retryAfterS: null } },
+  ];
+  const kept = keeping({ ...wallet, finishBegun });
+
+  await kept.turn();
+
+  assert.deepEqual(
+    kept.scheduled.map(({ delayMs }) => delayMs),
+    [90_000],
+  );
+});
+
+test("who wakes it is served at once, and the delay before is forgotten", async () => {
+  const { wallet } = await lostSend("lost", "lost");
+  const kept = keeping(wallet);
+  await kept.turn();
+
+  kept.wake();
+  const [before, woken] = kept.scheduled.splice(0);
+  before.run();
+  await setImmediate();
+  assert.deepEqual(kept.outcomes, ["begun"]);
+  woken.run();
+  await setImmediate();
+
+  assert.equal(woken.delayMs, 0);
+  assert.deepEqual(kept.outcomes, ["begun", "begun"]);
+  assert.deepEqual(
+    kept.scheduled.map(({ delayMs }) => delayMs),
+    [2000],
+  );
+});
+
+test("a store that fails ends it, and says so", async () => {
+  const kept = keeping({
+    finishBegun: async () => {
+      throw new Error("no store");
+    },
+  });
+
+  await kept.turn();
+
+  assert.deepEqual([kept.errors, kept.scheduled], [["no store"], []]);
+});
+
+test("who wakes it while it runs is served after that", async () => {
+  let end;
+  const kept = keeping({ finishBegun: () => new Promise((resolve) => (end = resolve)) });
+  await kept.turn();
+
+  kept.wake();
+  assert.deepEqual(kept.scheduled, []);
+  end([]);
+  await setImmediate();
+
+  assert.deepEqual(
+    kept.scheduled.map(({ delayMs }) => delayMs),
+    [0],
+  );
+});

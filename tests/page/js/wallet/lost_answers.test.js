@@ -1,0 +1,185 @@
+// Requests and answers that were lost, late, or refused although they had been carried out.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import { fakeService } from "./fake_service.js";
+import { memoryStore } from "./memory_store.js";
+import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+
+/** Return a wallet whose requests of each verb have these fates, one after the other. */
+function walletWith({ service, store }, ...fates) {
+  return walletMeeting({ service, store }, (verb) =>
+    verb === "swap" ? fates.shift() : "answered",
+  );
+}
+
+for (const fate of ["lost", "answer lost", "late"]) {
+  test(`a send without an answer is finished later: ${fate}`, async () => {
+    const ground = await walletHolding(5);
+
+    const first = await walletWith(ground, fate).send(ground.itemId, 2);
+    assert.equal(first.operation.state, "begun");
+    assert.ok(first.problem instanceof NoAnswerError);
+    assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
+    const [finished] = await ground.wallet.finishBegun();
+    ground.service.deliverLate();
+
+    assert.equal(finished.operation.state, "done");
+    assert.deepEqual(amountsByState(ground.store), { spent: [5], given: [2], held: [3] });
+    assert.equal(ground.service.live().length, 2);
+  });
+}
+
+test("a busy service is asked again, after the seconds that it names", async () => {
+  const ground = await walletHolding(5);
+
+  const { operation, problem } = await walletWith(ground, "busy").send(ground.itemId, 2);
+
+  assert.equal(operation.state, "begun");
+  assert.ok(problem instanceof ProblemError);
+  assert.equal(problem.retryAfterS, 1);
+  assert.deepEqual(await ground.wallet.finish(operation.key), {
+    operation: ground.store.kept.operations.get(operation.key),
+  });
+  assert.equal(ground.store.kept.operations.get(operation.key).state, "done");
+});
+
+test("a refusal of what had been carried out is not believed", async () => {
+  const ground = await walletHolding(5);
+  await walletWith(ground, "answer lost").send(ground.itemId, 2);
+
+  const [{ operation }] = await walletWith(ground, "refused").finishBegun();
+
+  assert.deepEqual([operation.state, operation.code], ["done", undefined]);
+  assert.deepEqual(amountsByState(ground.store), { spent: [5], given: [2], held: [3] });
+});
+
+for (const [place, states] of [
+  [0, { spent: [2, 5], held: [3] }],
+  [1, { spent: [3, 5], given: [2] }],
+]) {
+  test(`a refusal of what had been carried out, and taken since, is not believed: ${place}`, async () => {
+    const ground = await walletHolding(5);
+    const begun = await walletWith(ground, "answer lost").send(ground.itemId, 2);
+    ground.service.take(madeBy(ground.store, begun, place), "somebody's");
+
+    const [{ operation }] = await walletWith(ground, "refused").finishBegun();
+
+    assert.equal(operation.state, "done");
+    assert.deepEqual(amountsByState(ground.store), states);
+    assert.equal(madeBy(ground.store, begun, place).spentElsewhere, true);
+  });
+}
+
+test("a refusal is not believed until the service has been asked", async () => {
+  const ground = await walletHolding(5);
+  const silent = walletMeeting(ground, (verb) => (verb === "swap" ? "refused" : "lost"));
+
+  const { operation, problem } = await silent.send(ground.itemId, 2);
+
+  assert.equal(operation.state, "begun");
+  assert.ok(problem instanceof NoAnswerError);
+  assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
+});
+
+/** A send that is refused at its second try, and whose first try is carried out after that. */
+async function carriedOutLate() {
+  const ground = await walletHolding(5, 4);
+  const begun = await walletWith(ground, "late").send(ground.itemId, 2);
+  await walletWith(ground, "refused").finishBegun();
+  assert.deepEqual(amountsByState(ground.store), { held: [4, 5], void: [2, 3] });
+  ground.service.deliverLate();
+  return { ...ground, begun };
+}
+
+test("what was carried out after its refusal is found by a check", async () => {
+  const { wallet, store, service, begun } = await carriedOutLate();
+
+  await wallet.checkStates();
+
+  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2] });
+  assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
+  assert.equal(service.live().length, 3);
+});
+
+test("what was carried out after its refusal is found by the next refusal", async () => {
+  const { wallet, store, itemId, begun } = await carriedOutLate();
+
+  const { operation } = await wallet.send(itemId, 5);
+
+  assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
+  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2], void: [5] });
+  assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
+});
+
+test("what was carried out after its refusal is forgotten by no answer that is lost", async () => {
+  const { wallet, store, service } = await carriedOutLate();
+  let checksCount = 0;
+  const silent = walletMeeting({ service, store }, () =>
+    (checksCount += 1) === 2 ? "lost" : "answered",
+  );
+
+  await assert.rejects(silent.checkStates(), NoAnswerError);
+  assert.deepEqual(amountsByState(store).held, [4, 5]);
+  await wallet.checkStates();
+
+  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2] });
+});
+
+test("a refused operation costs one question for what the service does not know", async () => {
+  const ground = await walletHolding(500);
+  const [key] = ground.store.kept.outputs.keys();
+  const asked = [];
+  const api = ground.service.api((verb) => (verb === "swap" ? "refused" : "answered"));
+  const counting = { ...api, check: (raws) => (asked.push(...raws), api.check(raws)) };
+
+  await walletOn(ground.service, ground.store, counting).split(key, Array(200).fill(1));
+
+  assert.equal(asked.length, 2);
+});
+
+for (const code of ["new_problem", "not_found", "body_unreadable", "internal"]) {
+  test(`a problem that may pass ends nothing: ${code}`, async () => {
+    const ground = await walletHolding(5);
+    const swap = async () => {
+      throw new ProblemError({ code }, 400, null);
+    };
+
+    const { operation, problem } = await walletOn(ground.service, ground.store, { swap }).send(
+      ground.itemId,
+      2,
+    );
+
+    assert.deepEqual([operation.state, problem.code], ["begun", code]);
+    assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
+  });
+}
+
+test("an operation that has ended is not sent again", async () => {
+  const ground = await walletHolding(5);
+  const done = await ground.wallet.send(ground.itemId, 2);
+  const refused = await walletWith(ground, "refused").send(ground.itemId, 1);
+  const deaf = walletOn(ground.service, ground.store, {});
+
+  for (const { operation } of [done, refused]) {
+    assert.deepEqual(await deaf.finish(operation.key), { operation });
+  }
+  assert.deepEqual(await deaf.finishBegun(), []);
+});
+
+for (const fates of [["refused"], ["lost", "refused"]]) {
+  test(`a mint's outputs that a link has named before are held in the end: ${fates}`, async () => {
+    const service = fakeService();
+    const store = memoryStore();
+    const lost = walletMeeting({ service, store }, () => "answer lost");
+    await lost.mint({ outputs: [{ amount: 5, secret: "a" }] });
+    const unlucky = walletWith({ service, store }, ...fates);
+    await unlucky.claim({ itemId: "deed_1", amount: 7, secret: "a" });
+
+    await unlucky.finishBegun();
+
+    assert.deepEqual(amountsByState(store), { held: [5], void: [7] });
+  });
+}

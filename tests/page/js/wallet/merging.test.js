@@ -1,0 +1,309 @@
+// Old copies and other wallets, taken in.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { readRecords } from "../../../../deeds/page/static/js/wallet/file_records.js";
+import { memoryStore } from "./memory_store.js";
+import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+
+/** Return a wallet on a store of its own that has taken in these records. */
+async function walletOf(service, records) {
+  const store = memoryStore();
+  const wallet = walletOn(service, store);
+  await wallet.importRecords(records);
+  return { store, wallet };
+}
+
+const live = ({ service }, ...stores) => {
+  const mine = stores.flatMap(({ kept }) =>
+    [...kept.outputs.values()].filter(({ state }) => state === "held" || state === "given"),
+  );
+  assert.deepEqual([...new Set(mine.map(({ key }) => key))].sort(), service.live().sort());
+};
+
+test("an empty wallet that takes in a copy is the same wallet", async () => {
+  const ground = await walletHolding(5, 6);
+  await ground.wallet.send(ground.itemId, 2);
+
+  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+
+  assert.deepEqual(copy.store.kept, ground.store.kept);
+});
+
+test("an old copy revives nothing and forgets nothing", async () => {
+  const ground = await walletHolding(5, 6);
+  const old = await ground.wallet.exportRecords();
+  await ground.wallet.send(ground.itemId, 2);
+  await ground.wallet.merge(ground.itemId);
+  const before = structuredClone(ground.store.kept);
+
+  const { outputsCount } = await ground.wallet.importRecords(old);
+
+  assert.equal(outputsCount, 0);
+  assert.deepEqual(ground.store.kept, before);
+});
+
+test("a wallet that was used in two places comes together", async () => {
+  const ground = await walletHolding(5, 6);
+  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  await ground.wallet.send(ground.itemId, 5);
+  await copy.wallet.send(ground.itemId, 1);
+
+  await ground.wallet.importRecords(await copy.wallet.exportRecords());
+  await ground.wallet.checkStates();
+
+  assert.deepEqual(
+    amountsByState(ground.store),
+    { spent: [5, 6], given: [1, 5], held: [5] },
+    "all",
+  );
+  live(ground, ground.store);
+});
+
+test("an operation that is done in one wallet is done in the other", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "lost");
+  await lost.send(ground.itemId, 2);
+  const begun = await ground.wallet.exportRecords();
+  const copy = await walletOf(ground.service, begun);
+  await copy.wallet.finishBegun();
+
+  await ground.wallet.importRecords(await copy.wallet.exportRecords());
+
+  assert.deepEqual(amountsByState(ground.store), { spent: [5], given: [2], held: [3] });
+  assert.deepEqual(ground.store.kept.outputs, copy.store.kept.outputs);
+});
+
+test("a done operation without its outputs' ends brings them to it", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "lost");
+  await lost.send(ground.itemId, 2);
+  const begun = await ground.wallet.exportRecords();
+  await ground.wallet.finishBegun();
+  const { operations } = await ground.wallet.exportRecords();
+
+  const copy = await walletOf(ground.service, { ...begun, operations });
+
+  assert.deepEqual(amountsByState(copy.store), { spent: [5], given: [2], held: [3] });
+});
+
+test("a swap that was refused is not begun again by an old copy", async () => {
+  const ground = await walletHolding(5);
+  const fates = ["lost", "refused"];
+  const unlucky = walletMeeting(ground, (verb) => (verb === "swap" ? fates.shift() : "answered"));
+  await unlucky.send(ground.itemId, 2);
+  const old = await ground.wallet.exportRecords();
+  await unlucky.finishBegun();
+  assert.deepEqual(amountsByState(ground.store), { held: [5], void: [2, 3] });
+
+  await ground.wallet.importRecords(old);
+  await ground.wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(ground.store), { held: [5], void: [2, 3] });
+  live(ground, ground.store);
+});
+
+test("a mint that was refused in one wallet only is asked for again", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "lost");
+  const { operation } = await lost.mint({ outputs: [{ amount: 7 }] });
+  const refused = { ...operation, state: "refused", code: "invalid_request" };
+
+  await ground.wallet.importRecords({ outputs: [], operations: [refused], items: [] });
+  await ground.wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(ground.store), { held: [5, 7] });
+});
+
+test("a mint's outputs may be there before its answer", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "answer lost");
+  await lost.mint({ outputs: [{ amount: 7 }] });
+  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  await copy.wallet.finishBegun();
+  const { outputs } = await copy.wallet.exportRecords();
+  const given = outputs.map((output) =>
+    output.amount === 7 ? { ...output, state: "given" } : output,
+  );
+
+  await ground.wallet.importRecords({ outputs: given, operations: [], items: [] });
+  await ground.wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(ground.store), { held: [5], given: [7] });
+});
+
+test("one output in two operations of two wallets is spent by one of them", async () => {
+  for (const isMineFirst of [true, false]) {
+    const ground = await walletHolding(5);
+    const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+    for (const { store } of [ground, copy]) {
+      const lost = walletMeeting({ ...ground, store }, () => "lost");
+      await lost.send(ground.itemId, 2);
+    }
+
+    await ground.wallet.importRecords(await copy.wallet.exportRecords());
+    const operations = [...ground.store.kept.operations.values()].filter(
+      ({ kind }) => kind === "send",
+    );
+    if (!isMineFirst) operations.reverse();
+    for (const { key } of operations) await ground.wallet.finish(key);
+
+    assert.deepEqual(amountsByState(ground.store), {
+      spent: [5],
+      given: [2],
+      held: [3],
+      void: [2, 3],
+    });
+    live(ground, ground.store);
+  }
+});
+
+test("an operation refused in one wallet leaves alone what another has begun with its input", async () => {
+  const ground = await walletHolding(5);
+  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  for (const { store } of [ground, copy]) {
+    const lost = walletMeeting({ ...ground, store }, () => "lost");
+    await lost.send(ground.itemId, 2);
+  }
+  await ground.wallet.importRecords(await copy.wallet.exportRecords());
+  const [, mine, theirs] = [...ground.store.kept.operations.keys()];
+  const refusing = walletMeeting(ground, (verb) => (verb === "swap" ? "refused" : "answered"));
+
+  await refusing.finish(theirs);
+
+  assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3], void: [2, 3] });
+  await ground.wallet.finish(mine);
+  live(ground, ground.store);
+});
+
+test("a link that was handed out in one wallet is handed out in both, if its take-back fails", async () => {
+  for (const isMineGiven of [true, false]) {
+    const ground = await walletHolding(5);
+    const [held] = (await ground.wallet.exportRecords()).outputs;
+    const given = { ...held, state: "given" };
+    const lost = walletMeeting(ground, () => "lost");
+    await lost.send(ground.itemId, 2);
+    const leaving = await ground.wallet.exportRecords();
+    const other = { outputs: [given], operations: [], items: [] };
+    const [first, second] = isMineGiven ? [other, leaving] : [leaving, other];
+    const { store, wallet } = await walletOf(ground.service, first);
+
+    await wallet.importRecords(second);
+
+    assert.equal(store.kept.outputs.get(held.key).state, "leaving");
+    assert.equal(store.kept.outputs.get(held.key).before, "given");
+  }
+});
+
+test("an output under way whose operation is missing goes back", async () => {
+  const ground = await walletHolding(5);
+  const lost = walletMeeting(ground, () => "lost");
+  await lost.send(ground.itemId, 2);
+  const { outputs } = await ground.wallet.exportRecords();
+
+  const copy = await walletOf(ground.service, { outputs, operations: [], items: [] });
+
+  assert.deepEqual(amountsByState(copy.store), { held: [5], void: [2, 3] });
+  live(ground, copy.store);
+});
+
+test("an item comes with its wallet, and one's own is kept", async () => {
+  const ground = await walletHolding(5);
+  const item = { id: ground.itemId, key: ground.itemId, total: 5, metadata: null };
+  const other = { ...item, metadata: "{}" };
+
+  await ground.wallet.importRecords({ outputs: [], operations: [], items: [item] });
+  await ground.wallet.importRecords({ outputs: [], operations: [], items: [other] });
+
+  assert.deepEqual((await ground.wallet.holdings())[0].item, item);
+});
+
+test("a given link claimed by its own copy is found in either", async () => {
+  const ground = await walletHolding(5);
+  const given = madeBy(ground.store, await ground.wallet.send(ground.itemId, 5));
+  const taker = { store: memoryStore() };
+  taker.wallet = walletOn(ground.service, taker.store);
+  await taker.wallet.claim(given);
+
+  await ground.wallet.importRecords(await taker.wallet.exportRecords());
+
+  assert.deepEqual(amountsByState(ground.store), { spent: [5, 5], held: [5] });
+});
+
+test("a link that was claimed with a wrong amount first goes into a file and comes back", async () => {
+  const giver = await walletHolding(5);
+  const given = madeBy(giver.store, await giver.wallet.send(giver.itemId, 5));
+  const wallet = walletOn(giver.service, memoryStore());
+  await wallet.claim({ ...given, amount: 7 });
+  await wallet.claim(given);
+  const records = await wallet.exportRecords();
+
+  const copy = await walletOf(giver.service, readRecords(records));
+
+  assert.deepEqual(amountsByState(copy.store), { spent: [5], void: [7], held: [5] });
+});
+
+test("of what this wallet made it knows the amount better than a link", async () => {
+  const ground = await walletHolding(5);
+  const [held] = (await ground.wallet.exportRecords()).outputs;
+  const records = { outputs: [{ ...held, state: "void" }], operations: [], items: [] };
+  const { store, wallet } = await walletOf(ground.service, records);
+
+  await wallet.claim({ ...held, amount: 7 });
+
+  assert.deepEqual(amountsByState(store), { spent: [5], held: [5] });
+});
+
+test("what was void here, and is claimed, goes back to void when two wallets meet", async () => {
+  const ground = await walletHolding(5);
+  const [held] = (await ground.wallet.exportRecords()).outputs;
+  const { store, wallet } = await walletOf(ground.service, {
+    outputs: [{ ...held, state: "void" }],
+    operations: [],
+    items: [],
+  });
+  const lost = walletMeeting({ ...ground, store }, () => "lost");
+  await lost.claim(held);
+
+  await wallet.importRecords({
+    outputs: [{ ...held, state: "offered" }],
+    operations: [],
+    items: [],
+  });
+
+  assert.equal(store.kept.outputs.get(held.key).before, "void");
+});
+
+const HEARSAY = {
+  offered: (output) => ({ ...output, amount: 7, state: "offered" }),
+  leaving: (output) => ({
+    ...output,
+    amount: 7,
+    state: "leaving",
+    before: "offered",
+    operation: "x",
+  }),
+};
+
+for (const [name, heard] of Object.entries(HEARSAY)) {
+  for (const isMineHearsay of [true, false]) {
+    test(`who holds an output knows its amount better than a link: ${name}, ${isMineHearsay}`, async () => {
+      const ground = await walletHolding(5);
+      const [held] = (await ground.wallet.exportRecords()).outputs;
+      const begun = { key: "x", kind: "claim", state: "begun", inputs: [], outputs: [] };
+      const operations = name === "leaving" ? [begun] : [];
+      const copies = [
+        { outputs: [heard(held)], operations, items: [] },
+        { outputs: [held], operations: [], items: [] },
+      ];
+      if (!isMineHearsay) copies.reverse();
+      const { store, wallet } = await walletOf(ground.service, copies[0]);
+
+      await wallet.importRecords(copies[1]);
+
+      const { amount, state, before } = store.kept.outputs.get(held.key);
+      assert.deepEqual([amount, before ?? state], [5, "held"]);
+    });
+  }
+}

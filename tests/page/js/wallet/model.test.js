@@ -1,0 +1,184 @@
+// Random walks: two people, one with two tabs, do everything at once that the wallet can, while
+// requests and answers are lost or late, refusals have no reason, tabs die and old copies come back.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
+import { readRecords } from "../../../../deeds/page/static/js/wallet/file_records.js";
+import { fakeService } from "./fake_service.js";
+import { memoryStore } from "./memory_store.js";
+import { Random } from "./random.js";
+import { Turns } from "./turns.js";
+import { makeSecret, now, walletOn } from "./parts.js";
+
+const SEEDS = Array.from({ length: 40 }, (_, place) => 1000 + place);
+const STEPS_COUNT = 60;
+const FAULTS = ["lost", "answer lost", "late", "late", "refused", "refused", "busy"];
+
+class TabClosed extends Error {}
+const EXPECTED = [WalletError, ProblemError, NoAnswerError, TabClosed];
+
+class World {
+  constructor(seed) {
+    this.random = new Random(seed);
+    this.service = fakeService();
+    this.stores = [memoryStore(), memoryStore()];
+    this.exports = [];
+    this.seen = new Map(); // Key of every record ever kept -> its secret.
+  }
+
+  /** Let one or two tabs do something, call by call in a random order. */
+  async step() {
+    const turns = new Turns();
+    const actions = this.random.chance(50) ? ["a"] : ["a", "b"];
+    const promises = actions.map((who) => this.act(this.tab(turns, who)));
+    const ended = await turns.run(promises, (count) => this.random.below(count));
+    for (const { reason } of ended) {
+      if (reason && !EXPECTED.some((each) => reason instanceof each)) throw reason;
+    }
+    if (this.random.chance(15)) this.service.deliverLate((count) => this.random.below(count), 1);
+  }
+
+  /** Return a wallet in a new tab of either person, which may die at one of its next calls. */
+  tab(turns, who) {
+    const store = this.random.pick(this.stores);
+    const fate = () => (this.random.chance(40) ? this.random.pick(FAULTS) : "answered");
+    const mortal = this.mortal();
+    const wallet = makeWallet({
+      store: turns.gated(who, mortal({ read: store.read, update: store.update })),
+      api: turns.gated(who, mortal(this.service.api(fate))),
+      now,
+      makeSecret,
+    });
+    return { wallet, store };
+  }
+
+  mortal() {
+    let callsLeft = this.random.chance(25) ? 1 + this.random.below(8) : Infinity;
+    const isDoneFirst = this.random.chance(50);
+    return (object) =>
+      Object.fromEntries(
+        Object.entries(object).map(([name, call]) => [
+          name,
+          async (...given) => {
+            callsLeft -= 1;
+            if (callsLeft === 0 && isDoneFirst) await call(...given).catch(() => {});
+            if (callsLeft <= 0) throw new TabClosed();
+            return call(...given);
+          },
+        ]),
+      );
+  }
+
+  async act({ wallet, store }) {
+    const { random } = this;
+    const own = [...store.kept.outputs.values()];
+    const output = random.pick(own) ?? { key: "none", itemId: "deed_none", amount: 1 };
+    const links = this.stores.flatMap((each) =>
+      [...each.kept.outputs.values()].filter(({ state }) => state === "given" || state === "spent"),
+    );
+    const amount = 1 + random.below(output.amount);
+    const actions = [
+      () => wallet.mint({ outputs: [{ amount: 1 + random.below(9) }, { amount: 20 }] }),
+      () => wallet.send(output.itemId, amount),
+      () => wallet.send(output.itemId, amount + random.below(9)),
+      () => wallet.split(output.key, [amount, 1]),
+      () => wallet.merge(output.itemId),
+      () => wallet.takeBack(output.key),
+      () => links.length && wallet.claim({ ...random.pick(links), amount }),
+      () => links.length && wallet.claim(random.pick(links)),
+      () => wallet.checkStates(),
+      () => wallet.finishBegun(),
+      () => wallet.finishBegun(),
+      () => wallet.finishBegun(),
+      async () => this.exports.push(throughText(await wallet.exportRecords())),
+      () => this.exports.length && wallet.importRecords(random.pick(this.exports)),
+    ];
+    await random.pick(actions)();
+  }
+
+  /** What must be true at every moment. */
+  assertNothingIsLost() {
+    const live = new Set(this.service.live());
+    const known = new Set();
+    for (const { kept } of this.stores) {
+      for (const record of kept.outputs.values()) {
+        known.add(record.key);
+        this.seen.set(record.key, record.secret);
+        if (record.state === "spent") assert.ok(!live.has(record.key), "live, but held as spent");
+      }
+      for (const { kind, body } of kept.operations.values()) {
+        // A mint's answer may be missing still: then its secrets are in what was asked.
+        if (kind === "mint") body.outputs.forEach(({ secret }) => known.add(secret));
+      }
+    }
+    for (const key of live) {
+      const secret = key.slice(key.indexOf(".") + 1);
+      assert.ok(known.has(key) || known.has(secret), "a live secret that no wallet has");
+    }
+    for (const key of this.seen.keys()) assert.ok(known.has(key), "a secret was forgotten");
+  }
+
+  /** When the faults are over and every wallet was opened once more, all is where it belongs. */
+  async assertEndsWell() {
+    this.service.deliverLate();
+    const wallets = this.stores.map((store) => walletOn(this.service, store));
+    for (const wallet of wallets) await wallet.finishBegun();
+    for (const wallet of wallets) await wallet.checkStates();
+
+    this.assertNothingIsLost();
+    const mine = new Set();
+    for (const { kept } of this.stores) {
+      for (const operation of kept.operations.values()) assertIsSettled(operation, kept.outputs);
+      for (const { key, state, unknown } of kept.outputs.values()) {
+        if (state !== "held" && state !== "given") continue;
+        assert.ok(!unknown, "held, but unknown to the service");
+        mine.add(key);
+      }
+    }
+    assert.deepEqual([...mine].sort(), this.service.live().sort());
+    this.assertUnitsAreWhole();
+  }
+
+  assertUnitsAreWhole() {
+    const sums = { minted: 0, live: 0 };
+    const minted = new Map();
+    for (const { kept } of this.stores) {
+      for (const { key, kind, state, amount } of kept.operations.values()) {
+        if (kind === "mint" && state === "done") minted.set(key, amount);
+      }
+    }
+    for (const amount of minted.values()) sums.minted += amount;
+    for (const { amount, spent } of this.service.outputs.values()) sums.live += spent ? 0 : amount;
+    assert.equal(sums.live, sums.minted);
+  }
+}
+
+/** What is written into a file must always be what can be read from one. */
+function throughText(records) {
+  return readRecords(JSON.parse(JSON.stringify(records)));
+}
+
+/** Fail unless the operation has ended and its outputs agree with how. */
+function assertIsSettled({ kind, state, inputs, outputs }, kept) {
+  const made = outputs.map(({ key }) => kept.get(key).state);
+  assert.ok(["done", "refused"].includes(state));
+  if (state === "done") assert.ok(inputs.every((key) => kept.get(key).state === "spent"));
+  if (state === "done") assert.ok(made.every((each) => ["held", "given", "spent"].includes(each)));
+  if (state === "refused") assert.ok(made.every((each) => each === "void"));
+  if (state === "refused") assert.notEqual(kind, "mint");
+}
+
+for (const seed of SEEDS) {
+  test(`nothing is lost in the random walk ${seed}`, async () => {
+    const world = new World(seed);
+    for (let step = 0; step < STEPS_COUNT; step += 1) {
+      await world.step();
+      world.assertNothingIsLost();
+    }
+    await world.assertEndsWell();
+  });
+}

@@ -1,0 +1,52 @@
+// Wallets on a fake service, for the tests of the wallet.
+
+import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
+import { fakeService } from "./fake_service.js";
+import { memoryStore } from "./memory_store.js";
+
+let time = 0;
+let secretsCount = 0;
+
+/** A clock that never shows one time twice. */
+export function now() {
+  time += 1;
+  return time;
+}
+
+/** Secrets that need no waiting: what runs in turns must wait for nothing else. */
+export async function makeSecret() {
+  secretsCount += 1;
+  return `secret-${secretsCount}`;
+}
+
+export function walletOn(service, store = memoryStore(), api = service.api()) {
+  return makeWallet({ store, api, now, makeSecret });
+}
+
+/** Return a wallet on this service and store whose requests meet the fate that it tells of each. */
+export function walletMeeting({ service, store }, fate) {
+  return walletOn(service, store, service.api(fate));
+}
+
+/** Return a service, a store and its wallet that holds one item in these amounts. */
+export async function walletHolding(...amounts) {
+  const service = fakeService();
+  const store = memoryStore();
+  const wallet = walletOn(service, store);
+  const outcome = await wallet.mint({ outputs: amounts.map((amount) => ({ amount })) });
+  return { service, store, wallet, itemId: outcome.operation.itemId };
+}
+
+/** Return the record of an operation's output at a place. */
+export function madeBy(store, { operation }, place = 0) {
+  return store.kept.outputs.get(operation.outputs[place].key);
+}
+
+/** Return the amounts in each state, in order. */
+export function amountsByState(store) {
+  const found = {};
+  for (const { state, amount } of store.kept.outputs.values()) {
+    found[state] = [...(found[state] ?? []), amount].sort((one, other) => one - other);
+  }
+  return found;
+}

@@ -1,0 +1,182 @@
+// Two tabs on one store, or two people with one link, in every order of what they do.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { memoryStore } from "./memory_store.js";
+import { inEveryOrder, Turns } from "./turns.js";
+import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+
+/** Return a wallet that does one thing after another when it is its turn. */
+function tab(turns, who, { service, store }, fate) {
+  return walletOn(
+    service,
+    turns.gated(who, { read: store.read, update: store.update }),
+    turns.gated(who, service.api(fate)),
+  );
+}
+
+async function holding({ amounts, given }) {
+  const ground = await walletHolding(...amounts);
+  if (given) ground.given = madeBy(ground.store, await ground.wallet.send(ground.itemId, given));
+  return ground;
+}
+
+/** Fail unless all that is live is held or given here, and nothing else is. */
+function assertAllIsHere({ service, store }) {
+  const outputs = [...store.kept.outputs.values()];
+  const mine = outputs.filter(({ state }) => state === "held" || state === "given");
+  assert.deepEqual(mine.map(({ key }) => key).sort(), service.live().sort());
+  assert.deepEqual(
+    outputs.filter(({ state }) => state === "leaving" || state === "coming"),
+    [],
+  );
+  assert.deepEqual(
+    outputs.filter(({ spentElsewhere }) => spentElsewhere),
+    [],
+  );
+}
+
+const send =
+  (amount) =>
+  (wallet, { itemId }) =>
+    wallet.send(itemId, amount);
+const PAIRS = {
+  "both send all": [{ amounts: [5] }, send(5), send(5)],
+  "both send a part": [{ amounts: [5] }, send(2), send(2)],
+  "both send, and there is enough for two": [{ amounts: [5, 6] }, send(5), send(6)],
+  "one sends, one merges": [
+    { amounts: [5, 6] },
+    send(5),
+    (wallet, { itemId }) => wallet.merge(itemId),
+  ],
+  "one sends, one splits": [
+    { amounts: [5] },
+    send(2),
+    (wallet, { store }) => wallet.split([...store.kept.outputs.keys()][0], [1, 1]),
+  ],
+  "one sends, one checks": [{ amounts: [5] }, send(2), (wallet) => wallet.checkStates()],
+  "one sends, one finishes": [{ amounts: [5] }, send(2), (wallet) => wallet.finishBegun()],
+  "both take back": [
+    { amounts: [5], given: 2 },
+    (wallet, { given }) => wallet.takeBack(given.key),
+    (wallet, { given }) => wallet.takeBack(given.key),
+  ],
+  "one takes back, one claims the link": [
+    { amounts: [5], given: 2 },
+    (wallet, { given }) => wallet.takeBack(given.key),
+    (wallet, { given }) => wallet.claim(given),
+  ],
+  "one takes back, one takes in an old copy": [
+    { amounts: [5], given: 2 },
+    (wallet, { given }) => wallet.takeBack(given.key),
+    (wallet, { old }) => wallet.importRecords(old),
+  ],
+};
+
+for (const [name, [amounts, one, other]] of Object.entries(PAIRS)) {
+  test(`two tabs spend nothing twice and lose nothing: ${name}`, async () => {
+    const ordersCount = await inEveryOrder(async (choose) => {
+      const ground = await holding(amounts);
+      ground.old = await ground.wallet.exportRecords();
+      const turns = new Turns();
+
+      const ended = await turns.run(
+        [one(tab(turns, "a", ground), ground), other(tab(turns, "b", ground), ground)],
+        choose,
+      );
+
+      for (const { reason } of ended) assert.ok(!reason || reason instanceof WalletError, reason);
+      assertAllIsHere(ground);
+    });
+    assert.ok(ordersCount > 1);
+  });
+}
+
+test("two tabs that claim one link make one claim and both say so", async () => {
+  await inEveryOrder(async (choose) => {
+    const giver = await holding({ amounts: [5], given: 5 });
+    const ground = { service: giver.service, store: memoryStore() };
+    const turns = new Turns();
+    const claims = ["a", "b"].map((who) => tab(turns, who, ground).claim(giver.given));
+
+    const [first, second] = await turns.run(claims, choose);
+
+    // Who comes when all is over is told that the units are taken: by this very wallet.
+    const outcomes = [first, second].map(
+      ({ value, reason }) => value?.operation.state ?? reason.code,
+    );
+    assert.ok(outcomes.includes("done"));
+    assert.ok(
+      outcomes.every((each) => ["done", "already_spent"].includes(each)),
+      outcomes.join(),
+    );
+    assert.equal(ground.store.kept.operations.size, 1);
+    assert.deepEqual(amountsByState(ground.store), { spent: [5], held: [5] });
+    assertAllIsHere(ground);
+  });
+});
+
+test("two people who claim one link: one gets it, the other learns that it is spent", async () => {
+  await inEveryOrder(async (choose) => {
+    const { service, given } = await holding({ amounts: [5], given: 5 });
+    const people = ["a", "b"].map((who) => ({ who, service, store: memoryStore() }));
+    const turns = new Turns();
+
+    const ended = await turns.run(
+      people.map((person) => tab(turns, person.who, person).claim(given)),
+      choose,
+    );
+
+    const states = ended.map(({ value }) => value.operation.state).sort();
+    assert.deepEqual(states, ["done", "refused"]);
+    const held = people.flatMap(({ store }) => amountsByState(store).held ?? []);
+    assert.deepEqual(held, [5]);
+  });
+});
+
+test("two tabs that finish one operation settle it alike", async () => {
+  for (const isTaken of [false, true]) {
+    await inEveryOrder(async (choose) => {
+      const ground = await holding({ amounts: [5], given: 5 });
+      const lost = walletMeeting(ground, () => "lost");
+      await lost.takeBack(ground.given.key);
+      if (isTaken) ground.service.take(ground.given, "somebody's");
+      const turns = new Turns();
+
+      const ended = await turns.run(
+        ["a", "b"].map((who) => tab(turns, who, ground).finishBegun()),
+        choose,
+      );
+
+      const states = ended.flatMap(({ value }) => value.map(({ operation }) => operation.state));
+      assert.deepEqual([...new Set(states)], [isTaken ? "refused" : "done"]);
+      const spent = { spent: [5, 5] };
+      assert.deepEqual(
+        amountsByState(ground.store),
+        isTaken ? { ...spent, void: [5] } : { ...spent, held: [5] },
+      );
+    });
+  }
+});
+
+test("a tab that is refused without a reason does not undo what the other has done", async () => {
+  await inEveryOrder(async (choose) => {
+    const ground = await holding({ amounts: [5] });
+    await walletMeeting(ground, () => "lost").send(ground.itemId, 2);
+    const turns = new Turns();
+    const refused = tab(turns, "b", ground, (verb) => (verb === "swap" ? "refused" : "answered"));
+
+    await turns.run([tab(turns, "a", ground).finishBegun(), refused.finishBegun()], choose);
+    const isDone = ground.service.live().length === 2;
+    await ground.wallet.checkStates();
+
+    assertAllIsHere(ground);
+    const [, operation] = ground.store.kept.operations.values();
+    assert.deepEqual(
+      [operation.state, operation.code],
+      isDone ? ["done", undefined] : ["refused", "unknown_input"],
+    );
+  });
+});
