@@ -10,6 +10,7 @@ AUDIT_READY := $(VENV)/audit.stamp
 LOCKED := redis dev bench mutants native audit
 AUDITED := requirements.txt requirements/bench.txt requirements/native.txt requirements/audit.txt
 MUTANTS_READY := $(VENV)/mutants.stamp
+NATIVE_TRIED := $(VENV)/native.stamp
 ARGS ?=
 # What `make check` adds to them.
 CHECK_ARGS :=
@@ -26,9 +27,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
 $(shell test -x $(BIN)/python || \
-	rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(AUDIT_READY) $(MUTANTS_READY))
-
-include native.mk
+	rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(AUDIT_READY) $(MUTANTS_READY) $(NATIVE_TRIED))
 
 # Targets share one environment.
 .NOTPARALLEL:
@@ -41,13 +40,17 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(RUN_READY) $(NATIVE_TRIED) ## start the service (honours PORT, DATABASE_URL and the rest of .env.example)
-	@cat $(NATIVE_TRIED)
 	@$(BIN)/python gunicorn.conf.py
 	@case "$$DATABASE_URL" in postgres*) $(BIN)/flask --app app deeds migrate;; esac
 	@test -n "$$WEB_CONCURRENCY" || unset WEB_CONCURRENCY; exec $(BIN)/gunicorn "app:create_app()"
 
-native: $(RUN_READY) $(NATIVE_READY) ## build Argon2 for this CPU; run does it by itself where it can
-	@echo "Argon2 is built for this CPU: flask --app app deeds calibrate shows what that gives"
+native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once where there is a compiler
+	@$(PIP_INSTALL) --target $(VENV)/native --upgrade --requirement requirements/native.txt
+	@sed -n '/^argon2-cffi-bindings==/,/[^\\]$$/p' requirements.txt >$(VENV)/native/argon2.txt
+	@PYTHONPATH=$(VENV)/native CFLAGS="-O3 -march=native" $(PIP_INSTALL) --no-cache-dir \
+		--no-build-isolation --no-binary argon2-cffi-bindings --force-reinstall --no-deps \
+		--requirement $(VENV)/native/argon2.txt
+	@rm -rf $(VENV)/native && touch $(NATIVE_TRIED)
 
 test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
 	@$(BIN)/python -m pytest $(CHECK_ARGS) $(ARGS)
@@ -78,11 +81,9 @@ mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or so
 	@$(BIN)/mutmut run $(ARGS)
 
 bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
-	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench $(ARGS)
 
 bench-long: $(BENCH_READY) $(NATIVE_TRIED) ## the same with the growth curves, about twenty minutes
-	@cat $(NATIVE_TRIED)
 	@$(BIN)/python -m bench --long $(ARGS)
 
 # In an order in which each finds the lock files that bound it.
@@ -104,6 +105,11 @@ clean: ## remove the environment and what tools leave behind (never instance/, t
 # A stamp is written last, so an installation that was interrupted is taken up again.
 $(RUN_READY): requirements.txt
 	@$(call make_environment,requirements.txt)
+	@touch $@
+
+$(NATIVE_TRIED): $(RUN_READY) requirements/native.txt
+	@! command -v $(CC) >/dev/null || $(MAKE) --no-print-directory native >$(VENV)/native.log 2>&1 || \
+		echo "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)"
 	@touch $@
 
 # The development environment holds the other one wholly.

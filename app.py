@@ -10,7 +10,6 @@ from flask import Flask
 from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from deeds.argon2_build import check_build_in_use
 from deeds.blueprints.docs import docs_blueprint
 from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.limits import ClientLimits, open_redis
@@ -88,14 +87,13 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def prepare() -> None:
-    """Open, create or upgrade the database, check settings and hashing; keep nothing open.
+    """Open, create or upgrade the database, check the settings; keep nothing open.
 
     Run once before worker processes start, so that what is wrong is said once.
 
     Raises:
-        StartError: a setting, the database or the build of Argon2 is not as it must be.
+        StartError: a setting or the database is not as it must be.
     """
-    check_build_in_use()
     settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
     open_redis(settings.rate_limits_storage)
     engine = make_engine(parse_database_url(settings.database_url))

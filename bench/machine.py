@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from deeds.argon2_build import build_in_use
 from deeds.server.cpus import usable_cpus_count
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -27,7 +26,6 @@ def describe_machine(directory: Path) -> dict[str, Any]:
         "kernel": platform.platform(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
-        "argon2_build": str(build_in_use()),
         "packages": {name: version(name) for name in _PACKAGES},
         "fsync_ms": _fsync_ms(directory),
         "revision": _revision(),

@@ -13,7 +13,6 @@ from bench.raw_hash import ordinary_cost, raw_rate
 from bench.row import Row, middle, ratios, refused_count
 from bench.run import CLIENTS_COUNT, Plan, Run, Section
 from bench.server import Server, fresh_sqlite_url, service
-from deeds.argon2_build import build_in_use
 from deeds.domain.hashing import ORDINARY_COST
 
 # Wrong secrets a second that are sent, as a multiple of those that this machine can hash.
@@ -47,7 +46,7 @@ def _measure(run: Run) -> list[Row]:
     url = fresh_sqlite_url(run.directory)
     with service(run.directory, url, "sqlite, flooded", settings) as server:
         cost = ordinary_cost(call(server.port, "GET", "/v1/info"))
-        capacity = raw_rate(build_in_use(), cost, run.plan.seconds)
+        capacity = raw_rate(cost, run.plan.seconds)
         # An item with an ordinary output: else wrong secrets need no hashing.
         item_id = mint_item(server.port, 1, SecretKind.ORDINARY)[0].item_id
         wrong = [f"+1.{item_id}.{make_secret(SecretKind.ORDINARY)}" for _ in range(WRONG_COUNT)]

@@ -7,7 +7,6 @@ from sqlalchemy import Engine
 from deeds.commands.accept_rollback import accept_rollback_command
 from deeds.commands.audit import audit_command
 from deeds.commands.backup import backup_command
-from deeds.commands.calibrate import calibrate
 from deeds.commands.restore import restore_command
 from deeds.commands.schemes import schemes_command
 from deeds.commands.stats import stats_command
@@ -23,7 +22,6 @@ SECRETS_COUNT_MAX = 10_000
 def deeds_commands(engine: Engine, settings: Settings) -> AppGroup:
     """Return the command group on the engine of the settings."""
     group = AppGroup("deeds", help="Look after the ledger.")
-    group.add_command(calibrate)
     group.add_command(audit_command(engine))
     group.add_command(stats_command(engine))
     group.add_command(schemes_command(engine, settings))

@@ -20,11 +20,9 @@ from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
 from tests.support.ledger_view import LedgerView, delete_all_rows
-from tests.support.making import BUILDS_FOR_ANOTHER_CPU, Compiler, Environment
 from tests.support.needs import (
     pytest_make_collect_report,  # noqa: F401
     pytest_runtest_makereport,  # noqa: F401
-    require,
 )
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster
@@ -201,37 +199,6 @@ def ledger(database_url: str) -> Iterator[LedgerView]:
         view.assert_sound()
     finally:
         engine.dispose()
-
-
-@pytest.fixture(scope="session")
-def wheel_environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """An environment as before the first `make run`: only to be looked at, or copied."""
-    return Environment.create(tmp_path_factory.mktemp("wheel") / "venv")
-
-
-@pytest.fixture(scope="session")
-def native_environment(
-    wheel_environment: Environment, tmp_path_factory: pytest.TempPathFactory
-) -> Environment:
-    """An environment in which `make run` found a compiler: only to be looked at, or copied."""
-    require("a C compiler with Python's headers")
-    environment = wheel_environment.copy(tmp_path_factory.mktemp("native") / "venv")
-    with environment.make_run() as service:
-        assert service.get_status("/v1/info") == 200
-    return environment
-
-
-@pytest.fixture(scope="session")
-def environment_after_alien_build(
-    wheel_environment: Environment, tmp_path_factory: pytest.TempPathFactory
-) -> Environment:
-    """An environment for which a build was made, in native.new, that this CPU cannot run."""
-    directory = tmp_path_factory.mktemp("alien")
-    environment = wheel_environment.copy(directory / "venv")
-    compiler = Compiler(directory, BUILDS_FOR_ANOTHER_CPU)
-    made = environment.try_native(f"CC={compiler.path}")
-    assert made.returncode == 0, made.stderr
-    return environment
 
 
 @pytest.fixture

@@ -43,7 +43,6 @@ def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
         "app.py",  # Hands it to deeds/settings.py.
         "deeds/blueprints/metrics.py",  # That of a WSGI request.
         "deeds/server/log.py",  # Hands it to deeds/log_style.py.
-        "deeds/hash_rate.py",  # Hands it to a process that it starts.
         "deeds/log_style.py",
         "deeds/metrics_place.py",
         "deeds/settings.py",

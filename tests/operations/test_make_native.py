@@ -1,197 +1,85 @@
 """`make native`, and what `make run` does by itself: Argon2 built for this CPU, or PyPI's."""
 
-import os
-import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
 
-from tests.support.making import BUILD_SECONDS_MAX, Compiler, Environment
-from tests.support.serving import start_gunicorn
-from tests.support.waiting import wait_until
-from tests.support.watched import said_at_stop
+from deeds.domain.hashing import SALT_BYTES, STRONG_COST, argon2id_digest
+from tests.support.needs import require
+from tests.support.serving import REPOSITORY, clean_environment
 
-Make = Callable[[Environment], "subprocess.CompletedProcess[str]"]
+# A build takes twenty seconds; a loaded machine may need many times that.
+BUILD_SECONDS_MAX = 300
 
-BUILDING = "Building Argon2 for this CPU, once: about ten seconds"
-NO_COMPILER = (
-    "Argon2 is PyPI's build, because there is no C compiler with Python's headers. "
-    "One for this CPU would hash up to 3 times as fast: install them and start again."
-)
-FAILED = (
-    "Argon2 is PyPI's build, because another could not be built. "
-    "One for this CPU would hash up to 3 times as fast: make native tries again and says why."
-)
+FAILED = "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)\n"
 
-# Looks fit to build with until it has to.
-FAILS_TO_BUILD = 'case "$*" in *-fsyntax-only*) ;; *) echo "out of order" >&2; exit 1;; esac'
+DIGEST = f"""
+import _argon2_cffi_bindings
+from deeds.domain.hashing import STRONG_COST, argon2id_digest
+print(_argon2_cffi_bindings.__file__)
+print(argon2id_digest("secret", bytes({SALT_BYTES}), STRONG_COST, None).hex())
+"""
 
 
 @pytest.fixture
-def environment(wheel_environment: Environment, tmp_path: Path) -> Environment:
-    """An environment with PyPI's build, as before the first `make run`."""
-    return wheel_environment.copy(tmp_path / "venv")
+def environment(tmp_path: Path) -> Path:
+    """An environment that sees our libraries, as if requirements.txt were installed."""
+    path = tmp_path / "venv"
+    venv.create(path, symlinks=True, with_pip=False)
+    [site] = path.glob("lib/*/site-packages")
+    (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    (path / "run.stamp").touch()
+    return path
 
 
-@pytest.fixture
-def native(native_environment: Environment, tmp_path: Path) -> Environment:
-    """An environment with a build for this CPU in use."""
-    return native_environment.copy(tmp_path / "venv")
-
-
-def said_by_make_run(environment: Environment, *arguments: str) -> str:
-    """Let `make run` start and serve; return the one line that it says about Argon2."""
-    with environment.make_run("CPU_SUM=this", *arguments) as service:
-        assert service.get_status("/v1/info") == 200
-    [line] = lines_about_argon2(environment)
-    return line
-
-
-def lines_about_argon2(environment: Environment) -> list[str]:
-    return [line for line in environment.log.read_text().splitlines() if "Argon2" in line]
-
-
-def test_make_run_with_a_compiler_builds_and_says_so_in_one_line(native: Environment) -> None:
-    assert lines_about_argon2(native) == [BUILDING]
-    assert native.kinds() == ["native", "wheel"]
-
-
-def test_what_is_built_is_not_built_again(native: Environment, tmp_path: Path) -> None:
-    compiler = Compiler(tmp_path)
-
-    made = native.make("native", f"CC={compiler.path}")
-
-    assert (made.returncode, made.stderr) == (0, "")
-    assert compiler.calls_count == 0
-
-
-def test_another_cpu_gets_a_build_of_its_own(native: Environment, tmp_path: Path) -> None:
-    compiler = Compiler(tmp_path)
-
-    made = native.make("native", "CPU_SUM=another", f"CC={compiler.path}")
-
-    assert made.returncode == 0, made.stderr
-    assert compiler.calls_count > 1
-    assert native.kinds() == ["native", "wheel"]
-    assert [path.name for path in native.builds.glob("*.ready")] == ["native-another.ready"]
-
-
-def test_make_run_without_a_compiler_says_so_in_one_line_and_serves(
-    environment: Environment,
-) -> None:
-    assert said_by_make_run(environment, "CC=false") == NO_COMPILER
-    assert environment.kinds() == ["wheel"]
-
-
-def test_a_compiler_is_looked_for_at_each_start(environment: Environment, tmp_path: Path) -> None:
-    compiler = Compiler(tmp_path, "exit 1")
-    environment.try_native(f"CC={compiler.path}")
-    calls_count = compiler.calls_count
-
-    environment.try_native(f"CC={compiler.path}")
-
-    assert compiler.calls_count == 2 * calls_count > 0
-
-
-def test_a_build_that_failed_is_not_tried_at_each_start(
-    environment: Environment, tmp_path: Path
-) -> None:
-    compiler = Compiler(tmp_path, FAILS_TO_BUILD)
-    environment.try_native(f"CC={compiler.path}")
-    calls_count = compiler.calls_count
-
-    assert said_by_make_run(environment, f"CC={compiler.path}") == FAILED
-    assert compiler.calls_count == calls_count > 0
-    assert environment.kinds() == ["wheel"]
-
-
-def test_make_native_says_why_a_build_failed(environment: Environment, tmp_path: Path) -> None:
-    compiler = Compiler(tmp_path, FAILS_TO_BUILD)
-
-    made = environment.make("native", f"CC={compiler.path}")
-
-    assert made.returncode != 0
-    assert "out of order" in made.stderr
-    assert environment.kinds() == ["wheel"]
-
-
-def test_make_native_says_that_there_is_no_compiler(environment: Environment) -> None:
-    made = environment.make("native", "CC=there-is-no-such-compiler")
-
-    assert made.returncode != 0
-    assert "there-is-no-such-compiler" in made.stderr
-
-
-def test_a_build_that_does_not_work_is_not_put_to_use(
-    environment_after_alien_build: Environment,
-) -> None:
-    assert environment_after_alien_build.kinds() == ["wheel"]
-    assert said_by_make_run(environment_after_alien_build) == FAILED
-
-
-def test_the_service_does_not_start_on_a_build_for_another_cpu(
-    environment_after_alien_build: Environment, tmp_path: Path
-) -> None:
-    alien = environment_after_alien_build.builds / "native.new"
-    log = tmp_path / "service.log"
-
-    with start_gunicorn(log, {"PYTHONPATH": str(alien)}) as process:
-        code = process.wait(timeout=30)
-
-    assert code == 1
-    assert said_at_stop(log.read_text()) == (
-        "deeds cannot start: argon2-cffi-bindings does not work on this CPU; "
-        "`make native` builds it for this one"
+def make(environment: Path, target: str, *variables: str) -> "subprocess.CompletedProcess[str]":
+    require("a C compiler with Python's headers")
+    return subprocess.run(
+        ["make", f"VENV={environment}", target, *variables],
+        cwd=REPOSITORY,
+        env=clean_environment({}),
+        capture_output=True,
+        text=True,
+        timeout=BUILD_SECONDS_MAX,
+        check=False,
     )
 
 
-def test_a_build_that_was_killed_leaves_what_was_there(
-    environment: Environment, tmp_path: Path
+def in_use(environment: Path) -> list[str]:
+    """Return where the environment imports its build from, and a digest by it."""
+    command = [environment / "bin" / "python", "-c", DIGEST]
+    ran = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    return ran.stdout.split()
+
+
+def test_make_run_builds_argon2_once_and_its_digests_are_those_of_the_wheel(
+    environment: Path,
 ) -> None:
-    gate, reached = tmp_path / "gate", tmp_path / "reached"
-    os.mkfifo(gate)
-    compiler = Compiler(
-        tmp_path, f'case "$*" in *-fsyntax-only*) ;; *) : >"{reached}"; cat "{gate}";; esac'
-    )
+    built = make(environment, f"{environment}/native.stamp")
 
-    with environment.start_make("native", f"CC={compiler.path}") as process:
-        wait_until(reached.exists, BUILD_SECONDS_MAX)
-        os.killpg(process.pid, signal.SIGKILL)
-    # A compiler that was started outside of the process group may stand at the gate still.
-    with suppress(OSError):
-        os.close(os.open(gate, os.O_WRONLY | os.O_NONBLOCK))
-
-    assert environment.kinds() == ["wheel"]
-    assert said_by_make_run(environment, "CC=false") == NO_COMPILER
+    assert (built.returncode, built.stdout) == (0, ""), built.stderr
+    path, digest = in_use(environment)
+    assert Path(path).is_relative_to(environment)
+    assert digest == argon2id_digest("secret", bytes(SALT_BYTES), STRONG_COST, None).hex()
+    again = make(environment, f"{environment}/native.stamp", "PIP_INSTALL=false")
+    assert "up to date" in again.stdout
 
 
-@pytest.mark.parametrize(
-    ("make", "kinds"),
-    [
-        (lambda environment: environment.make("native"), ["native", "wheel"]),
-        (lambda environment: environment.try_native("CC=false"), ["wheel", "native"]),
-    ],
-    ids=["make native", "make run without a compiler"],
-)
-def test_an_installation_that_broke_off_is_taken_up_again(
-    native: Environment, make: Make, kinds: list[str]
+def test_where_the_build_fails_make_run_says_so_once_and_goes_on_with_the_wheel(
+    environment: Path, tmp_path: Path
 ) -> None:
-    [module] = native.path.glob("lib/*/site-packages/_argon2_cffi_bindings/__init__.py")
-    module.write_text("broken off")
-    for stamp in (*native.builds.glob("*.ready"), *native.builds.glob("*.tried")):
-        stamp.unlink()
+    compiler, calls = tmp_path / "cc", tmp_path / "calls"
+    compiler.write_text(f'#!/bin/sh\necho call >>"{calls}"\nexit 1\n')
+    compiler.chmod(0o755)
+    before = in_use(environment)
 
-    made = make(native)
+    tried = make(environment, f"{environment}/native.stamp", f"CC={compiler}")
 
-    assert made.returncode == 0, made.stderr
-    assert native.kinds() == kinds
-
-
-def test_on_another_cpu_without_a_compiler_the_wheel_is_put_back(native: Environment) -> None:
-    made = native.try_native("CC=false")
-
-    assert made.returncode == 0, made.stderr
-    assert native.kinds() == ["wheel", "native"]
+    assert (tried.returncode, tried.stdout, calls.exists()) == (0, FAILED, True)
+    assert in_use(environment) == before
+    again = make(environment, f"{environment}/native.stamp", "PIP_INSTALL=false")
+    assert "up to date" in again.stdout
+    assert make(environment, "native", f"CC={compiler}").returncode != 0
