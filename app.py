@@ -104,7 +104,7 @@ def prepare() -> None:
         open_mark(engine, mark)
     else:
         _log.warning(
-            "DEEDS_MARK_FILE is not set: nobody would notice that the ledger was replaced by an"
+            "DEEDS_MARK_FILE is not set: a start does not detect that the ledger was replaced by an"
             " older copy",
             extra={"event": "mark_off"},
         )

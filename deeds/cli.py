@@ -1,49 +1,67 @@
 """The commands of `flask --app app deeds`."""
 
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
 import click
 from flask.cli import AppGroup, FlaskGroup
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
-from deeds.commands.accept_rollback import accept_rollback_command
-from deeds.commands.audit import audit_command
-from deeds.commands.backup import backup_command
-from deeds.commands.restore import restore_command
-from deeds.commands.schemes import schemes_command
-from deeds.commands.stats import stats_command
+from deeds.domain.errors import StartError
+from deeds.domain.model import SchemeSpec
+from deeds.domain.schemes import current_specs
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
-from storage.mark import mark_file_of
-from storage.schema import migrate
+from storage.audit import audit
+from storage.audit_report import AuditReport
+from storage.backup import back_up, restore
+from storage.counts import LedgerCounts, count_bytes, count_ledger
+from storage.failures import cause_of
+from storage.mark import HOW_TO_ACCEPT, RollbackError, mark_file_of, raise_mark, read_newest
+from storage.presence import InUseError
+from storage.schema import check_schema, migrate
+from storage.scheme_counts import SchemeCounts, count_schemes
+from storage.transactions import snapshot
 
 # Secrets printed by one call: more than anyone mints at once, and still a moment's work.
 SECRETS_COUNT_MAX = 10_000
+
+_AFTER_REMOVAL = """\
+After a pepper was removed, outputs spent under it are "unknown" to /v1/check, and an
+Idempotency-Key that is not a random UUID and was first used under it is forgotten."""
+
+_ACCEPT_WORD = "accept"
+_ACCEPT_MEANING = """\
+Accepting this means that whoever spent a secret since, or was paid with one, may lose or gain
+units, because the ledger has forgotten it. Do it only if the newest ledger is lost for good."""
 
 
 def deeds_commands(engine: Engine, settings: Settings) -> AppGroup:
     """Return the command group on the engine of the settings."""
     group = AppGroup("deeds", help="Look after the ledger.")
-    group.add_command(audit_command(engine))
-    group.add_command(stats_command(engine))
-    group.add_command(schemes_command(engine, settings))
-    group.add_command(backup_command(engine))
-    group.add_command(restore_command(engine, settings.mark_file))
-    group.add_command(accept_rollback_command(engine, settings.mark_file))
+    _add_reports(group, engine, settings)
+    _add_copying(group, engine, settings)
+    _add_accept_rollback(group, engine, settings)
 
     @group.command("migrate")
     def run_migrate() -> None:
-        """Create the database's tables, or bring them to this version."""
+        """Create the database's tables, or upgrade them to this version."""
         before, after = migrate(engine, mark_file_of(engine, settings.mark_file))
         if before == after:
-            click.echo(f"the database is at revision {after} already")
+            click.echo(f"the database is already at revision {after}")
         else:
-            click.echo(f"the database went from revision {before or 'none'} to {after}")
+            click.echo(f"upgraded the database from revision {before or 'none'} to {after}")
 
     @group.command("secret")
     @click.option(
         "--count", type=click.IntRange(1, SECRETS_COUNT_MAX), default=1, show_default=True
     )
     def print_secrets(count: int) -> None:
-        """Print new strong secrets, one a line. Needs no database."""
+        """Print new strong secrets, one per line. Needs no database."""
         for _ in range(count):
             click.echo(make_strong_secret())
 
@@ -51,10 +69,211 @@ def deeds_commands(engine: Engine, settings: Settings) -> AppGroup:
 
 
 def is_loaded_for_commands() -> bool:
-    """Tell whether the `flask` command loads the app only to look for the group above.
+    """Return whether the `flask` command loads the app only to find the group above.
 
     Then the database must be left as it is: `migrate` runs where it is behind. `flask run` and
     every server load the app to serve it.
     """
     context = click.get_current_context(silent=True)
     return context is not None and isinstance(context.command, FlaskGroup)
+
+
+def _add_reports(group: AppGroup, engine: Engine, settings: Settings) -> None:
+    @group.command("audit")
+    def run_audit() -> None:
+        """Check every invariant of the ledger. The service may run meanwhile.
+
+        Exits with code 1 if one is violated.
+        """
+        check_schema(engine)
+        report = _audit(engine)
+        click.echo(_counts_text(report.counts))
+        if not report.is_clean:
+            raise click.ClickException(_findings_text(report))
+        click.echo("Every invariant holds.")
+
+    @group.command("stats")
+    def stats() -> None:
+        """Count items, operations and outputs, and show the size on disk."""
+        check_schema(engine)
+        with snapshot(engine) as connection:
+            counts, size = count_ledger(connection), count_bytes(connection)
+        click.echo(_counts_text(counts))
+        click.echo(f"{'bytes on disk':<14} {size:>15,}")
+
+    @group.command("schemes")
+    def schemes() -> None:
+        """Show which hash schemes guard live outputs, and which peppers can be removed."""
+        check_schema(engine)
+        with snapshot(engine) as connection:
+            found = count_schemes(connection)
+        current = list(current_specs(settings.ordinary_cost, settings.pepper).values())
+        click.echo(_schemes_text(found, current))
+        if advice := _peppers_advice(found, current):
+            click.echo("\n".join(["", *advice, _AFTER_REMOVAL]))
+
+
+def _add_copying(group: AppGroup, engine: Engine, settings: Settings) -> None:
+    @group.command("backup")
+    @click.argument("file", type=click.Path(path_type=Path))
+    def run_backup(file: Path) -> None:
+        """Copy the ledger into FILE, which must not exist. The service may run meanwhile.
+
+        The copy is audited before it appears. It holds no pepper: keep those elsewhere.
+        """
+        _require_sqlite(engine)
+        check_schema(engine)
+        with _one_line_errors(str(file)), _progress("Copying") as show:
+            newest = back_up(engine, file, _inspect, show)
+        click.echo(f"{file} holds the ledger up to operation {newest.operation_id}.")
+
+    @group.command("restore")
+    @click.argument("file", type=click.Path(path_type=Path))
+    def run_restore(file: Path) -> None:
+        """Put the backup FILE in the place of the ledger, which is kept under another name.
+
+        The service must not be running. A backup that is older than the ledger has to be accepted
+        before it is served: secrets spent since are live again in it.
+        """
+        _require_sqlite(engine)
+        mark = mark_file_of(engine, settings.mark_file)
+        assert mark is not None  # noqa: S101  (an SQLite ledger always has one)
+        with _one_line_errors(str(file)), _progress("Copying") as show:
+            restored = restore(engine, mark, file, _inspect, show)
+        click.echo(f"Restored {file}, up to operation {restored.newest.operation_id}.")
+        if restored.replaced is not None:
+            click.echo(f"The ledger that was there is now {restored.replaced}.")
+        try:
+            raise_mark(engine, mark)
+        except RollbackError as rollback:
+            click.echo(
+                f"The service will not start: {rollback.finding}. To accept that, run: "
+                f"{HOW_TO_ACCEPT}"
+            )
+        engine.dispose()
+
+
+def _add_accept_rollback(group: AppGroup, engine: Engine, settings: Settings) -> None:
+    @group.command("accept-rollback")
+    @click.option("--yes", is_flag=True, help="Do not ask.")
+    def accept_rollback(yes: bool) -> None:  # noqa: FBT001  (click calls it by name)
+        """Accept a ledger that is older than the newest, so that the service starts on it."""
+        file = mark_file_of(engine, settings.mark_file)
+        if file is None:
+            raise click.ClickException("no mark is kept: DEEDS_MARK_FILE is not set")
+        check_schema(engine)
+        try:
+            raise_mark(engine, file)
+        except RollbackError as rollback:
+            click.echo(f"Found: {rollback.finding}.\n{_ACCEPT_MEANING}")
+        else:
+            click.echo("the ledger is not behind its mark: there is nothing to accept")
+            return
+        if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
+            raise click.ClickException("nothing was accepted")
+        newest = read_newest(engine)
+        with _one_line_errors(str(file.path)):
+            file.lower_to(newest)
+        click.echo(f"accepted: the ledger continues after operation {newest.operation_id}")
+
+
+def _require_sqlite(engine: Engine) -> None:
+    if engine.dialect.name != "sqlite":
+        raise click.ClickException(
+            "this command copies SQLite files; for PostgreSQL use pg_dump and pg_restore, or "
+            "point-in-time recovery"
+        )
+
+
+@contextmanager
+def _one_line_errors(path: str) -> Iterator[None]:
+    """Turn what can go wrong with the file at a path into one line."""
+    try:
+        yield
+    except FileExistsError:
+        raise click.ClickException(f"{path} already exists") from None
+    except InUseError:
+        raise click.ClickException("the ledger is in use: stop the service first") from None
+    except StartError as error:
+        reason = str(error).removeprefix("deeds cannot start: ").removeprefix("DATABASE_URL: ")
+        raise click.ClickException(f"{path}: {reason}") from None
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or path}: {error.strerror}") from None
+    except sqlite3.Error as error:
+        raise click.ClickException(f"{path}: {error}") from None
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows on a terminal how much is done, of how much in all."""
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(length=1, label=label, file=sys.stderr, hidden=hidden) as bar:
+
+        def show(done: int, count: int) -> None:
+            bar.length = count
+            bar.update(done - bar.pos)
+
+        yield show
+
+
+def _audit(engine: Engine) -> AuditReport:
+    try:
+        with _progress("Auditing") as show:
+            return audit(engine, show)
+    except DBAPIError as error:
+        raise click.ClickException(f"the ledger cannot be read: {cause_of(error)}") from None
+
+
+def _inspect(copy: Engine) -> None:
+    """Refuse a copy that violates an invariant, and show what is in a good one."""
+    report = _audit(copy)
+    if not report.is_clean:
+        raise click.ClickException(f"the copy is not used: {_findings_text(report)}")
+    click.echo(_counts_text(report.counts))
+    click.echo("Every invariant holds.")
+
+
+def _counts_text(counts: LedgerCounts) -> str:
+    numbers = {
+        "items": counts.items,
+        "mints": counts.mints,
+        "swaps": counts.swaps,
+        "live outputs": counts.live_outputs,
+        "spent outputs": counts.spent_outputs,
+    }
+    return "\n".join(f"{name:<14} {number:>15,}" for name, number in numbers.items())
+
+
+def _findings_text(report: AuditReport) -> str:
+    lines = [f"  {invariant}: {finding}" for invariant, finding in report.findings.items()]
+    return "\n".join(["the ledger violates these invariants:", *lines])
+
+
+def _schemes_text(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> str:
+    lines = [f"{'':>4} {'class':8} {'parameters':20} {'pepper':16} {'live':>13} {'spent':>13}"]
+    for each in found:
+        spec = each.scheme.spec
+        lines.append(
+            f"{each.scheme.id:>4} {spec.secret_class:8} {spec.cost!s:20} "
+            f"{spec.pepper_fingerprint or 'none':16} {each.live:>13,} {each.spent:>13,}"
+            f"{'  current' if spec in current else ''}"
+        )
+    return "\n".join(lines)
+
+
+def _peppers_advice(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> list[str]:
+    """Return a line for each pepper that was ever used."""
+    live: dict[str, int] = {}
+    for each in found:
+        if fingerprint := each.scheme.spec.pepper_fingerprint:
+            live[fingerprint] = live.get(fingerprint, 0) + each.live
+    in_use = {spec.pepper_fingerprint for spec in current}
+    lines = []
+    for fingerprint, count in live.items():
+        if fingerprint in in_use:
+            lines.append(f"Pepper {fingerprint} is the current one.")
+        elif count:
+            lines.append(f"Pepper {fingerprint} must stay: it guards {count:,} live outputs.")
+        else:
+            lines.append(f"Pepper {fingerprint} can be removed: it guards no live output.")
+    return lines

@@ -15,7 +15,7 @@ from storage.counts import count_ledger
 from storage.tables import items, operations
 from storage.transactions import snapshot
 
-# Called with the steps that were done since the last call, and with how many there are in all.
+# Called with the steps that are done and with how many there are in all.
 Progress = Callable[[int, int], None]
 
 # Items whose outputs are sorted at once.
@@ -41,17 +41,19 @@ def audit(engine: Engine, progress: Progress) -> AuditReport:
     with snapshot(engine) as connection:
         report = AuditReport(count_ledger(connection))
         counts = report.counts
-        steps_count = counts.items + counts.operations
+        done, steps_count = 0, counts.items + counts.operations
         _check_database(connection, report)
         _check_schemes(connection, report)
         for within, count in _ranges(connection, items.c.id, ITEMS_AT_ONCE, counts.items):
             _check_items(connection, within, report)
-            progress(count, steps_count)
+            done += count
+            progress(done, steps_count)
         for within, count in _ranges(
             connection, operations.c.id, OPERATIONS_AT_ONCE, counts.operations
         ):
             _check_operations(connection, within, report)
-            progress(count, steps_count)
+            done += count
+            progress(done, steps_count)
         report.add(Invariant.KEY_ONCE, _ids(connection, statements.REPEATED_KEYS))
     return report
 

@@ -15,17 +15,17 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import StartError
 from storage.engine import make_engine
-from storage.mark import MissingOperationError, raise_mark, read_newest
-from storage.mark_file import Mark, MarkDamagedError, MarkFile
+from storage.mark import RollbackError, raise_mark, read_newest
+from storage.mark_file import Mark, MarkFile
 from storage.presence import alone, fold_log
-from storage.schema import check_schema, migrate
+from storage.schema import migrate
 from storage.sqlite_file import has_content, leave_to_owner, make_directory
 from storage.sqlite_writer import lock_path
 
 # 4 MiB, then the next step.
 _PAGES_AT_ONCE = 1024
 
-# Called with the pages that are left and with how many there are in all.
+# Called with the pages that are copied and with how many there are in all.
 Progress = Callable[[int, int], None]
 
 # Looks at a copy before it is used; raises to refuse it.
@@ -116,7 +116,7 @@ def _copy(source: Path, copy: Path, progress: Progress) -> None:
         read.backup(
             written,
             pages=_PAGES_AT_ONCE,
-            progress=lambda _status, left, count: progress(left, count),
+            progress=lambda _status, left, count: progress(count - left, count),
         )
 
 
@@ -141,10 +141,11 @@ def _raise_mark(engine: Engine, file: MarkFile) -> None:
     Where the ledger or the mark is damaged, or the ledger is behind the mark, there is nothing to
     keep.
     """
-    with suppress(StartError, DBAPIError, MarkDamagedError, MissingOperationError):
-        check_schema(engine)
-        raise_mark(engine, file, read_newest(engine))
-    engine.dispose()
+    try:
+        with suppress(RollbackError, DBAPIError):
+            raise_mark(engine, file)
+    finally:
+        engine.dispose()
 
 
 def _give(copy: Path, directory: Path) -> None:

@@ -1,6 +1,6 @@
-"""What a process committed last, its mark outside the database, and a ledger that is behind it.
+"""What a process committed last, and what it means when the ledger or its mark lacks that.
 
-A database loses the end of its history when a standby takes over that lagged, or when an older copy
+A database loses the end of its history when a standby that lagged takes over, or when an older copy
 is put in its place: as long as the operations committed last are there, so are all before them.
 """
 
@@ -8,7 +8,6 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,6 +33,8 @@ HOW_TO_ACCEPT = "flask --app app deeds accept-rollback"
 
 _IS_IN_RECOVERY = text("SELECT pg_is_in_recovery()")
 
+Read = Callable[[Callable[[Connection], Mark]], Mark]
+
 
 class MissingOperationError(Exception):
     """An operation that was committed is not in the ledger. Never leaves the storage."""
@@ -43,54 +44,8 @@ class MissingOperationError(Exception):
         self.mark = mark
 
 
-class LastOperations:
-    """What one process committed last. Any thread may call it."""
-
-    def __init__(self, mark: Mark = NO_OPERATION, *, are_ids_in_order: bool) -> None:
-        """Take the mark that the process started with, and whether ids are in order of commits."""
-        self._are_ids_in_order = are_ids_in_order
-        self._lock = threading.Lock()
-        self._is_lost = False
-        self.newest = mark
-        # Several where commits overlapped: nobody knows which of them a database would lose first.
-        self.marks: tuple[Mark, ...] = () if mark == NO_OPERATION else (mark,)
-
-    def note(self, committed: Mark, predecessors: Collection[Mark]) -> None:
-        """Take an operation whose commit was acknowledged, and those it was conditional on."""
-        with self._lock:
-            self.newest = max(self.newest, committed)
-            if self._are_ids_in_order:
-                self.marks = (self.newest,)
-            else:
-                kept = [each for each in self.marks if each not in predecessors]
-                self.marks = (*kept, committed)
-
-    def check_not_lost(self) -> None:
-        """Raise `LedgerRolledBackError` if the ledger was found without one of them."""
-        if self._is_lost:
-            raise LedgerRolledBackError
-
-    def report_lost(self, lost: Mark) -> None:
-        """Let the process write no more, and log why, once."""
-        with self._lock:
-            if self._is_lost:
-                return
-            self._is_lost = True
-        at = datetime.fromtimestamp(lost.created_at_ms / 1000, UTC)
-        _log.error(
-            "operation %d of %s was committed and is not in the ledger now: this is an older copy,"
-            " or a standby that lagged has taken over, and secrets spent since are live again. This"
-            " process writes no more. Put the right database there, or run: %s; then restart all"
-            " processes",
-            lost.operation_id,
-            at.isoformat(timespec="milliseconds"),
-            HOW_TO_ACCEPT,
-            extra={"event": "ledger_rolled_back"},
-        )
-
-
-def check_there(connection: Connection, marks: Collection[Mark]) -> None:
-    """Return if all of the operations are in the ledger, each with its time.
+def check_present(connection: Connection, marks: Collection[Mark]) -> None:
+    """Check that all of the operations are in the ledger, each with its time.
 
     Raises:
         MissingOperationError: one is not.
@@ -101,159 +56,175 @@ def check_there(connection: Connection, marks: Collection[Mark]) -> None:
         return
     if connection.dialect.name == "postgresql" and connection.scalar(_IS_IN_RECOVERY):
         raise LedgerUnavailableError("the database is a standby, which may lag")
-    # Looked at again: it may have been a standby still, and no server becomes one again.
+    # Once more: it may have been a standby at the first look, and no server becomes one again.
     if missing := _missing(connection, missing):
         raise MissingOperationError(max(missing))
 
 
 def _missing(connection: Connection, marks: Collection[Mark]) -> set[Mark]:
     wanted = set(marks) - {NO_OPERATION}
-    ids = [mark.operation_id for mark in wanted]
-    rows = (
-        connection.execute(statements.READ_OPERATION_TIMES, {"operation_ids": ids}) if ids else ()
-    )
+    ids = {"operation_ids": [mark.operation_id for mark in wanted]}
+    rows = connection.execute(statements.READ_OPERATION_TIMES, ids) if wanted else ()
     return wanted - {Mark(row.id, row.created_at_ms) for row in rows}
 
 
-class MarkWriter:
-    """Keeps one mark file on behalf of one process."""
+class LastOperations:
+    """What one process committed last. Any thread may call it.
+
+    A thread of its own, started by the first operation, raises the mark file once a second. So the
+    mark is never ahead of the ledger, and no write waits for it.
+    """
 
     def __init__(
-        self,
-        file: MarkFile,
-        last: LastOperations,
-        read: Callable[[Callable[[Connection], Mark]], Mark],
+        self, mark: Mark, file: MarkFile | None, read: Read, *, are_ids_in_order: bool
     ) -> None:
-        """Take the file, what the process committed last, and what reads from the ledger.
+        """Take the mark the process started with, its file and what runs a read of the ledger.
 
-        No thread is started yet.
+        `are_ids_in_order` says whether the database gives out ids in the order of commits.
         """
+        self._newest = mark
+        # Several where commits overlapped: any of them may be the first that a database loses.
+        self.marks: tuple[Mark, ...] = () if mark == NO_OPERATION else (mark,)
+        self._are_ids_in_order = are_ids_in_order
         self._file = file
-        self._last = last
         self._read = read
-        self._seen = last.newest
+        self._written = mark
         self._lock = threading.Lock()
+        self._is_lost = False
         self._is_behind = False
-        self._wake = threading.Event()
+        self._is_failing = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._is_failing = False
 
-    def wake(self) -> None:
-        """Let the mark be written soon."""
-        self._is_behind = True
+    def note(self, committed: Mark, predecessors: Collection[Mark]) -> None:
+        """Record an operation whose commit was acknowledged, and those it was conditional on."""
         with self._lock:
-            if self._thread is None:
-                self._thread = self._start()
-        if not self._wake.is_set():
-            self._wake.set()
+            self._newest = max(self._newest, committed)
+            if self._are_ids_in_order:
+                self.marks = (self._newest,)
+            else:
+                kept = [each for each in self.marks if each not in predecessors]
+                self.marks = (*kept, committed)
+            self._let_write()
+
+    def check_not_lost(self) -> None:
+        """Raise `LedgerRolledBackError` if the ledger was found without one of them."""
+        if self._is_lost:
+            raise LedgerRolledBackError
+
+    def report_lost(self, lost: Mark) -> None:
+        """Let the process write no more, log why, and let the mark file show it; once."""
+        with self._lock:
+            if self._is_lost:
+                return
+            self._is_lost = True
+            self._let_write()
+        at = datetime.fromtimestamp(lost.created_at_ms / 1000, UTC)
+        _log.error(
+            "operation %d of %s was committed but is not in the ledger: this is an older copy, or a"
+            " standby that lagged has taken over, and secrets spent since are live again. This"
+            " process writes no more. Restore the right database, or run: %s; then restart all"
+            " processes",
+            lost.operation_id,
+            at.isoformat(timespec="milliseconds"),
+            HOW_TO_ACCEPT,
+            extra={"event": "ledger_rolled_back"},
+        )
 
     def close(self) -> None:
         """Write the mark if it is behind, and end the thread."""
         self._stop.set()
-        self._wake.set()
         if self._thread is not None:
             self._thread.join()
             atexit.unregister(self.close)
-        self._flush()
+        self._write()
 
-    def _start(self) -> threading.Thread:
-        thread = threading.Thread(target=self._run, name="mark", daemon=True)
-        thread.start()
-        # A process that stops politely does not lose its last second.
-        atexit.register(self.close)
-        return thread
+    def _let_write(self) -> None:
+        self._is_behind = True
+        if self._thread is None and self._file is not None:
+            thread = threading.Thread(target=self._run, name="mark", daemon=True)
+            thread.start()
+            self._thread = thread
+            # A process that stops on request does not lose its last second.
+            atexit.register(self.close)
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            self._wake.wait()
-            self._wake.clear()
-            self._flush()
-            self._stop.wait(_WRITE_EVERY_S)
+        while not self._stop.wait(_WRITE_EVERY_S):
+            self._write()
 
-    def _flush(self) -> None:
-        if not self._is_behind:
+    def _write(self) -> None:
+        file = self._file
+        if file is None or not self._is_behind:
             return
         self._is_behind = False
         try:
-            self._seen = self._read(self._raise)
+            self._written = self._read(lambda connection: self._raise(connection, file))
         except MissingOperationError as missing:
-            self._last.report_lost(missing.mark)
-        except (RetryLaterError, DBAPIError):
-            # Nobody can look at the ledger now.
-            self._try_later()
-        except (OSError, MarkDamagedError) as error:
-            self._try_later()
-            self._warn(error)
+            self.report_lost(missing.mark)
+        except Exception as error:  # noqa: BLE001 - the thread must not end, whatever happens
+            self._is_behind = True
+            # If the ledger cannot be read just now, that has been logged.
+            if not isinstance(error, RetryLaterError | DBAPIError):
+                self._warn(error, file)
         else:
             self._is_failing = False
 
-    def _raise(self, connection: Connection) -> Mark:
+    def _raise(self, connection: Connection, file: MarkFile) -> Mark:
         try:
-            check_there(connection, self._last.marks)
+            check_present(connection, self.marks)
         except MissingOperationError as missing:
-            self._show(connection, missing.mark)
+            # Others may have raised the mark past what is lost: let it show that. Where it was
+            # lowered, the loss is accepted, and this process is yet to be restarted.
+            mark = file.read()
+            if mark is not None and mark >= self._written:
+                check_present(connection, [mark])
+                file.lower_to(missing.mark)
             raise
-        return self._file.raise_to(self._last.newest, lambda mark: check_there(connection, [mark]))
+        return file.raise_to(self._newest, lambda mark: check_present(connection, [mark]))
 
-    def _show(self, connection: Connection, lost: Mark) -> None:
-        """Make sure that the mark shows what is lost: others may have raised it past that."""
-        mark = self._file.read()
-        # Where it was lowered, the loss is accepted, and this process is yet to be restarted.
-        if mark is not None and mark >= self._seen:
-            check_there(connection, [mark])
-            self._file.lower_to(lost)
-
-    def _try_later(self) -> None:
-        self._is_behind = True
-        self._wake.set()
-
-    def _warn(self, error: Exception) -> None:
-        """Say once that the mark could not be written."""
+    def _warn(self, error: Exception, file: MarkFile) -> None:
+        """Log once that the mark could not be written, with a traceback if that was unforeseen."""
         if not self._is_failing:
             self._is_failing = True
             _log.warning(
-                "the mark cannot be written to %s (%s): until it can, nobody would notice that the"
-                " ledger was replaced by an older copy",
-                self._file.path,
+                "cannot write the mark file %s (%s): until this succeeds, a restart may not detect"
+                " that the ledger was replaced by an older copy",
+                file.path,
                 type(error).__name__,
+                exc_info=None if isinstance(error, OSError | MarkDamagedError) else error,
                 extra={"event": "mark_unwritten"},
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
-    """A ledger that is not the one that the mark was made for, or only an earlier state of it."""
+class RollbackError(StartError):
+    """The ledger is not the one that the mark was made for, or only an earlier state of it."""
 
-    newest: Mark
-    # None where the file is damaged.
-    mark: Mark | None
+    def __init__(self, newest: Mark, mark: Mark | None) -> None:
+        """Take the ledger's newest operation and the mark, None where that is damaged."""
+        self.finding = _explain(newest, mark)
+        super().__init__(f"{self.finding}; restore the right database, or run: {HOW_TO_ACCEPT}")
 
-    def __str__(self) -> str:
-        """Return what is found and what it means, in one sentence."""
-        if self.mark is None:
-            return "the mark file is damaged, so nobody can tell whether this ledger is an old copy"
-        if self.newest == NO_OPERATION:
-            return (
-                f"the ledger is empty, but operation {self.mark.operation_id} was made: this is a "
-                "new ledger, in which nobody owns anything, and the one that was used is elsewhere"
-            )
-        if self.lost_count:
-            return (
-                f"the ledger ends at operation {self.newest.operation_id}, but operation "
-                f"{self.mark.operation_id} was made: this is an older copy, up to "
-                f"{self.lost_count} operations are lost and secrets spent in them are live again"
-            )
+
+def _explain(newest: Mark, mark: Mark | None) -> str:
+    if mark is None:
+        return "the mark file is damaged, so the ledger cannot be told from an older copy"
+    operation = f"operation {mark.operation_id}"
+    if newest == NO_OPERATION:
         return (
-            f"operation {self.mark.operation_id} of the ledger is not the one that was made: this "
-            "is another ledger, or an older copy that went its own way, in which secrets spent "
-            "before may be live again"
+            f"the ledger is empty, but {operation} was committed: this is a new ledger, and the "
+            "one in use before is elsewhere"
         )
-
-    @property
-    def lost_count(self) -> int:
-        """Return how many operations are lost at most; ids are skipped on PostgreSQL."""
-        return max(0, self.mark.operation_id - self.newest.operation_id) if self.mark else 0
+    if newest.operation_id < mark.operation_id:
+        # At most: PostgreSQL skips ids.
+        return (
+            f"the ledger ends at operation {newest.operation_id}, but {operation} was committed: "
+            f"this is an older copy, up to {mark.operation_id - newest.operation_id} operations "
+            "are lost and secrets spent in them are live again"
+        )
+    return (
+        f"{operation} of the ledger is not the one that was committed: this is another ledger, or "
+        "an older copy that diverged, in which secrets spent before may be live again"
+    )
 
 
 def mark_file_of(engine: Engine, path: str | None) -> MarkFile | None:
@@ -263,60 +234,6 @@ def mark_file_of(engine: Engine, path: str | None) -> MarkFile | None:
     return MarkFile(mark_path(engine.url)) if engine.dialect.name == "sqlite" else None
 
 
-def find_rollback(engine: Engine, file: MarkFile) -> Rollback | None:
-    """Return what is wrong with the ledger by its mark, or None. Changes nothing.
-
-    Raises:
-        OSError: the mark cannot be read.
-        DBAPIError: the database does not answer.
-        StartError: the ledger is behind, but the server is a standby, which may lag.
-    """
-    return _compare(engine, file)[1]
-
-
-def open_mark(engine: Engine, file: MarkFile) -> Mark:
-    """Make sure that the ledger is not behind its mark, and that the mark is not behind the ledger.
-
-    Returns the mark.
-
-    Raises:
-        StartError: it is behind, or the file cannot be used.
-    """
-    try:
-        # The mark may be raised by another process while it is compared.
-        newest, rollback = _compare(engine, file)
-        if rollback is not None:
-            raise _refusal(rollback)
-        if newest != NO_OPERATION and not file.path.exists():
-            _log.warning(
-                "there was no mark at %s: from now on it is noticed when the ledger is replaced by"
-                " an older copy",
-                file.path,
-                extra={"event": "mark_new"},
-            )
-        return raise_mark(engine, file, newest)
-    except MissingOperationError as missing:
-        raise _refusal(Rollback(newest, missing.mark)) from None
-    except LedgerUnavailableError as error:
-        raise StartError(f"DATABASE_URL: {error.detail}") from None
-    except OSError as error:
-        raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
-    except DBAPIError as error:
-        raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause_of(error)}") from None
-
-
-def raise_mark(engine: Engine, file: MarkFile, newest: Mark) -> Mark:
-    """Raise the mark to the newest operation, which was just read, and return what it is then.
-
-    Raises:
-        MissingOperationError: the operation that it names is not in the ledger; it is left alone.
-        LedgerUnavailableError: the same, but the server is a standby, which may lag.
-        MarkDamagedError, OSError: it cannot be read or written.
-    """
-    with engine.connect() as connection:
-        return file.raise_to(newest, lambda mark: check_there(connection, {mark} - {newest}))
-
-
 def read_newest(engine: Engine) -> Mark:
     """Return the operation with the highest id, or `NO_OPERATION`."""
     with engine.connect() as connection:
@@ -324,26 +241,44 @@ def read_newest(engine: Engine) -> Mark:
     return NO_OPERATION if row is None else Mark(row.id, row.created_at_ms)
 
 
-def _compare(engine: Engine, file: MarkFile) -> tuple[Mark, Rollback | None]:
-    """Return the newest operation, and what is wrong by the mark."""
-    # First the mark: the ledger may grow meanwhile, and never is behind what the mark was then.
-    try:
-        mark = file.read() or NO_OPERATION
-    except MarkDamagedError:
-        newest = read_newest(engine)
-        return newest, Rollback(newest, None)
+def raise_mark(engine: Engine, file: MarkFile) -> Mark:
+    """Raise the mark to where the ledger is, unless the ledger is behind it, and return it.
+
+    Raises:
+        RollbackError: the ledger is behind the mark, or the mark is damaged; it is left alone.
+        StartError: the ledger is on a standby that lags, or the file cannot be used.
+        DBAPIError: the ledger cannot be read.
+    """
     newest = read_newest(engine)
-    if mark in {NO_OPERATION, newest}:
-        return newest, None
     try:
         with engine.connect() as connection:
-            check_there(connection, [mark])
-    except MissingOperationError:
-        return newest, Rollback(newest, mark)
+            return file.raise_to(newest, lambda mark: check_present(connection, {mark} - {newest}))
+    except MarkDamagedError:
+        raise RollbackError(newest, None) from None
+    except MissingOperationError as missing:
+        raise RollbackError(newest, missing.mark) from None
     except LedgerUnavailableError as error:
         raise StartError(f"DATABASE_URL: {error.detail}") from None
-    return newest, None
+    except OSError as error:
+        raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
 
 
-def _refusal(rollback: Rollback) -> StartError:
-    return StartError(f"{rollback}; put the right one there, or run: {HOW_TO_ACCEPT}")
+def open_mark(engine: Engine, file: MarkFile) -> Mark:
+    """Raise the mark as `raise_mark` does, and log if there was none for a ledger in use.
+
+    Raises:
+        StartError: the ledger is behind the mark, or either cannot be used.
+    """
+    is_new = not file.path.exists()
+    try:
+        mark = raise_mark(engine, file)
+    except DBAPIError as error:
+        raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause_of(error)}") from None
+    if is_new and mark != NO_OPERATION:
+        _log.warning(
+            "there was no mark file at %s: it was created, and an older copy of the ledger is"
+            " detected from now on",
+            file.path,
+            extra={"event": "mark_new"},
+        )
+    return mark

@@ -1,18 +1,13 @@
-"""The high-water mark of a ledger: a small file that says which operation it has reached at least.
+"""The high-water mark of a ledger: a small file that names an operation the ledger has reached.
 
-An older copy of a ledger is sound in itself, and yet secrets spent since are live in it again. Only
-something outside the database can tell. Imports no database.
-
-The file has two records, in blocks of their own, and the older one is overwritten: whatever moment
-the power fails at, one of them is whole. Any number of processes write it, each under a lock, and
-`raise_to` never lowers it.
+An older copy of a ledger is sound in itself, but secrets spent since are live in it again. Only
+something outside the database can tell. The file is never written in place: a new one is flushed to
+disk and renamed over it, under a lock on a file beside it.
 """
 
 import fcntl
 import hashlib
-import logging
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,28 +17,26 @@ from time import monotonic, sleep
 from sqlalchemy import URL
 
 from deeds.domain.errors import StartError
-from storage.sqlite_file import has_content, leave_to_owner, open_for_owner
+from storage.sqlite_file import has_content, open_for_owner
 
-_log = logging.getLogger("deeds")
-
-# Disks write blocks of at most this size whole.
-_BLOCK_BYTES = 4096
-_BLOCKS_COUNT = 2
 _LABEL = "deeds-mark-1"
 _CHECKSUM_HEX_DIGITS = 16
 
-# Others hold the lock for some microseconds, unless they were stopped meanwhile.
+# A record is one line. Earlier versions wrote two, of a disk block each.
+_BYTES_MAX = 8192
+
+# Other processes hold the lock for some milliseconds, unless they were stopped meanwhile.
 _LOCK_TIMEOUT_S = 1.0
-_LOOK_EVERY_S = 0.002
+_LOCK_POLL_S = 0.002
 
 
 class MarkDamagedError(Exception):
-    """The file is there, but no record in it is whole."""
+    """The file exists but holds no intact record."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mark:
-    """An operation that was committed; its time tells it from another one with the same id."""
+    """A committed operation; its time tells it from another one with the same id."""
 
     operation_id: int
     created_at_ms: int
@@ -51,9 +44,7 @@ class Mark:
 
 NO_OPERATION = Mark(0, 0)
 
-
-def ignore_mark(_mark: Mark) -> None:
-    """Do nothing."""
+Check = Callable[[Mark], None]
 
 
 class MarkFile:
@@ -64,135 +55,79 @@ class MarkFile:
         self.path = path
 
     def read(self) -> Mark | None:
-        """Return the mark, or None where there is no file.
+        """Return the mark, or None if there is no file.
 
         Raises:
-            MarkDamagedError: no record is whole.
-            OSError: it cannot be read.
+            MarkDamagedError: no record is intact.
+            OSError: it cannot be read, or is a link.
         """
         try:
-            with self._opened(fcntl.LOCK_SH) as file:
-                records = _read_records(file)
+            file = open_for_owner(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return None
-        if None in records:
-            # The power failed while it was written; the other record is a second older.
-            _log.warning(
-                "a record of %s is torn; the other one was used",
-                self.path,
-                extra={"event": "mark_torn"},
-            )
-        return max(record for record in records if record is not None)
+        try:
+            lines = os.read(file, _BYTES_MAX).splitlines()
+        finally:
+            os.close(file)
+        marks = [mark for line in lines if (mark := _parse_record(line)) is not None]
+        if not marks:
+            raise MarkDamagedError
+        return max(marks)
 
-    def raise_to(self, mark: Mark, check: Callable[[Mark], None] = ignore_mark) -> Mark:
-        """Make sure that the mark is at least this one, and return what it is then.
+    def raise_to(self, mark: Mark, check: Check | None = None) -> Mark:
+        """Raise the mark to this one unless it is higher already, and return what it is then.
 
-        `check` is called with the mark as it was, under the lock; what it raises leaves the mark.
+        `check` is called with the present mark, under the lock; if it raises, the mark stays.
 
         Raises:
-            MarkDamagedError: no record is whole; the file is left as it is.
+            MarkDamagedError: no record is intact; the file is left as it is.
             OSError: it cannot be written.
         """
-        try:
-            with self._opened(fcntl.LOCK_EX) as file:
-                records = _read_records(file)
-                before = max(record for record in records if record is not None)
+        with self._locked():
+            before = self.read()
+            if before is not None and check is not None:
                 check(before)
-                if mark > before:
-                    oldest = min(range(_BLOCKS_COUNT), key=lambda at: records[at] or NO_OPERATION)
-                    os.pwrite(file, _record_text(mark), oldest * _BLOCK_BYTES)
-                return max(mark, before)
-        except FileNotFoundError:
-            return self._create(mark, check)
+            if before is None or mark > before:
+                self._replace(mark)
+                return mark
+            return before
 
     def lower_to(self, mark: Mark) -> None:
-        """Make this the mark, whatever it was before.
+        """Set the mark, whatever it was before.
 
         Raises:
             OSError: it cannot be written.
         """
-        try:
-            with self._opened(fcntl.LOCK_EX) as file:
-                os.pwrite(file, _file_text(mark), 0)
-                os.ftruncate(file, _BLOCKS_COUNT * _BLOCK_BYTES)
-                os.fsync(file)
-        except FileNotFoundError:
-            self._create(mark)
+        with self._locked():
+            self._replace(mark)
 
     @contextmanager
-    def _opened(self, lock: int) -> Iterator[int]:
-        # Opened each time: an operator may have put another file there.
-        mode = os.O_RDONLY if lock == fcntl.LOCK_SH else os.O_RDWR
-        file = open_for_owner(self.path, mode)
+    def _locked(self) -> Iterator[None]:
+        # Not the mark itself, which is replaced.
+        file = open_for_owner(Path(f"{self.path}-lock"), os.O_RDWR | os.O_CREAT)
         try:
-            _lock(file, lock)
-            yield file
+            _lock(file)
+            yield
         finally:
             os.close(file)
 
-    def _create(self, mark: Mark, check: Callable[[Mark], None] = ignore_mark) -> Mark:
-        """Put a whole file there at once, so that an empty one is never ours."""
-        file, name = tempfile.mkstemp(prefix=f"{self.path.name}.", dir=self.path.parent)
-        try:
-            with os.fdopen(file, "wb") as opened:
-                leave_to_owner(file, self.path.parent)
-                opened.write(_file_text(mark))
-                opened.flush()
-                os.fsync(file)
-            os.link(name, self.path)
-        except FileExistsError:
-            # Another process was faster.
-            return self.raise_to(mark, check)
-        finally:
-            Path(name).unlink()
-        return mark
-
-
-def _lock(file: int, lock: int) -> None:
-    deadline_s = monotonic() + _LOCK_TIMEOUT_S
-    while True:
-        try:
-            fcntl.flock(file, lock | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if monotonic() > deadline_s:
-                raise
-            sleep(_LOOK_EVERY_S)
-        else:
-            return
-
-
-def _read_records(file: int) -> list[Mark | None]:
-    """Return both records, None for one that is torn, unless both are."""
-    records = [
-        _parse_record(os.pread(file, _BLOCK_BYTES, at * _BLOCK_BYTES))
-        for at in range(_BLOCKS_COUNT)
-    ]
-    if records == [None] * _BLOCKS_COUNT:
-        raise MarkDamagedError
-    return records
-
-
-def _parse_record(block: bytes) -> Mark | None:
-    try:
-        label, operation_id, created_at_ms, _ = block.decode("ascii").split()
-        mark = Mark(int(operation_id), int(created_at_ms))
-    except ValueError:
-        return None
-    return mark if label == _LABEL and block == _record_text(mark) else None
-
-
-def _record_text(mark: Mark) -> bytes:
-    fields = f"{_LABEL} {mark.operation_id} {mark.created_at_ms}"
-    checksum = hashlib.sha256(fields.encode()).hexdigest()[:_CHECKSUM_HEX_DIGITS]
-    return f"{fields} {checksum}".ljust(_BLOCK_BYTES - 1).encode() + b"\n"
-
-
-def _file_text(mark: Mark) -> bytes:
-    return _record_text(mark) * _BLOCKS_COUNT
+    def _replace(self, mark: Mark) -> None:
+        new = Path(f"{self.path}-new")
+        # A process that was killed may have left one. It is not written to: it may be a link.
+        new.unlink(missing_ok=True)
+        file = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with os.fdopen(file, "wb") as opened:
+            opened.write(_record(mark))
+            opened.flush()
+            os.fsync(file)
+        new.replace(self.path)
 
 
 def check_not_lost(url: URL, mark: MarkFile | None) -> None:
-    """Make sure that where there is no ledger there was none before.
+    """Check that no SQLite ledger was lost where a new one is about to be created.
+
+    Must be called before SQLite opens the file: it deletes the log of an empty one, and with it
+    what was committed last.
 
     Raises:
         StartError: a mark or a log shows that there was one, or the mark cannot be read.
@@ -213,14 +148,40 @@ def check_not_lost(url: URL, mark: MarkFile | None) -> None:
 def _traces(path: Path, mark: MarkFile | None) -> list[Path]:
     """Return the files that show that there was a ledger."""
     log = Path(f"{path}-wal")
-    traces = [mark.path] if mark is not None and _tells_of_operations(mark) else []
+    traces = [mark.path] if mark is not None and _names_operation(mark) else []
     return [*traces, log] if log.exists() and has_content(log) else traces
 
 
-def _tells_of_operations(mark: MarkFile) -> bool:
+def _names_operation(mark: MarkFile) -> bool:
     try:
         return (mark.read() or NO_OPERATION) != NO_OPERATION
     except MarkDamagedError:
         return True
     except OSError as error:
         raise StartError(f"cannot use the mark file {mark.path}: {error.strerror}") from None
+
+
+def _lock(file: int) -> None:
+    deadline_s = monotonic() + _LOCK_TIMEOUT_S
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() > deadline_s:
+                raise
+            sleep(_LOCK_POLL_S)
+
+
+def _parse_record(line: bytes) -> Mark | None:
+    fields = line.split()
+    try:
+        mark = Mark(int(fields[1]), int(fields[2]))
+    except (IndexError, ValueError):
+        return None
+    return mark if fields == _record(mark).split() else None
+
+
+def _record(mark: Mark) -> bytes:
+    fields = f"{_LABEL} {mark.operation_id} {mark.created_at_ms}"
+    checksum = hashlib.sha256(fields.encode()).hexdigest()[:_CHECKSUM_HEX_DIGITS]
+    return f"{fields} {checksum}\n".encode()

@@ -26,7 +26,7 @@ from deeds.domain.model import (
 )
 from storage import statements
 from storage.failures import ConflictError
-from storage.mark import check_there
+from storage.mark import check_present
 from storage.mark_file import Mark
 
 _MS_PER_S = 1000
@@ -120,7 +120,7 @@ class Writer:
             self._predecessors,
         ).one_or_none()
         if row is None:
-            check_there(self._connection, self._predecessors)
+            check_present(self._connection, self._predecessors)
             raise IdempotencyKeyTakenError
         return Mark(row.id, created_at_ms)
 

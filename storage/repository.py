@@ -26,7 +26,7 @@ from deeds.domain.model import (
 )
 from deeds.domain.rules import check_balance
 from storage import statements
-from storage.mark import LastOperations, MarkWriter, MissingOperationError
+from storage.mark import LastOperations, MissingOperationError
 from storage.mark_file import NO_OPERATION, Mark, MarkFile
 from storage.operations import Writer, read_outputs
 from storage.schema import may_serve
@@ -60,10 +60,12 @@ class Repository:
         """
         self._transactions = Transactions(engine, on_retry)
         # On SQLite one transaction after the other gets the next ids.
-        self._last = LastOperations(mark, are_ids_in_order=engine.dialect.name == "sqlite")
-        self._mark = None
-        if mark_file is not None:
-            self._mark = MarkWriter(mark_file, self._last, self._transactions.read)
+        self._last = LastOperations(
+            mark,
+            mark_file,
+            self._transactions.read,
+            are_ids_in_order=engine.dialect.name == "sqlite",
+        )
         self._writes = statements.Writes(engine.dialect)
         self._guards: dict[str, ItemSchemes] = {}
         # Nothing of an item ever changes.
@@ -71,8 +73,7 @@ class Repository:
 
     def close(self) -> None:
         """Close every connection. The repository must not be used again."""
-        if self._mark is not None:
-            self._mark.close()
+        self._last.close()
         self._transactions.close()
 
     def check_ready(self) -> None:
@@ -226,15 +227,9 @@ class Repository:
             committed, predecessors = self._transactions.write(run)
         except MissingOperationError as missing:
             self._last.report_lost(missing.mark)
-            self._wake_keeper()
             raise LedgerRolledBackError from None
         self._last.note(committed, predecessors)
-        self._wake_keeper()
         return committed.operation_id
-
-    def _wake_keeper(self) -> None:
-        if self._mark is not None:
-            self._mark.wake()
 
     def _read_item(self, item_id: str) -> Item:
         row = self._transactions.read(

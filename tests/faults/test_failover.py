@@ -157,7 +157,7 @@ def test_after_a_failover_nothing_starts_before_the_loss_is_accepted(service, ma
 
     service.begin_start()
     assert service.process.wait(30) != 0
-    assert f"but operation {lost} was made: this is an older copy" in service.log_text()
+    assert f"but operation {lost} was committed: this is an older copy" in service.log_text()
     settings = Settings(service.database_url, mark_file=str(mark.path))
     assert invoke(settings, "accept-rollback", "--yes").exit_code == 0
     service.start()

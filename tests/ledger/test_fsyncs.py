@@ -8,10 +8,13 @@ from tests.support.counted_fsyncs import run_counting_fsyncs
 
 PROGRAM = """
 import json, threading
+import storage.mark
 from app import create_app
 from tests.support.requests import check, mint, swap
 from tests.support.waiting import wait_until
 
+# The mark is flushed too, but once a second at most.
+storage.mark._WRITE_EVERY_S = 3600
 app = create_app()
 client = app.test_client()
 

@@ -16,7 +16,7 @@ from deeds.domain.errors import IdempotencyKeyTakenError, LedgerRolledBackError
 from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from deeds.settings import Settings
 from storage.engine import WRITES, make_engine, parse_database_url
-from storage.mark import find_rollback
+from storage.mark import RollbackError, raise_mark
 from storage.mark_file import MarkFile
 from storage.repository import Repository
 from tests.faults.load import ledger_view
@@ -215,7 +215,10 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
     loser = open_repository(mark_file=mark)
     add(loser, 0)
-    wait_until(lambda: mark.read() is not None)
+    engine = make_engine(parse_database_url(ledger_url))
+    raise_mark(engine, mark)
+    engine.dispose()
+    monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.01)
     survivor = open_repository(mark_file=mark, mark=mark.read())
     roll_back = keep_copy()
     lost = add(loser, 1)
@@ -228,9 +231,9 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
         add(loser, 4)
     loser.close()
 
-    engine = make_engine(parse_database_url(ledger_url))
     assert mark.read().operation_id == lost
-    assert find_rollback(engine, mark).mark.operation_id == lost
+    with pytest.raises(RollbackError, match=f"operation {lost} of the ledger is not the one"):
+        raise_mark(engine, mark)
     engine.dispose()
     survivor.close()
     with pytest.raises(LedgerRolledBackError):

@@ -15,7 +15,7 @@ from tests.support.hooks import hooked
 from tests.support.requests import check, mint, swap
 from tests.support.statement_log import logged_statements
 
-ADVICE = "; put the right one there, or run: flask --app app deeds accept-rollback"
+ADVICE = "; restore the right database, or run: flask --app app deeds accept-rollback"
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ def test_an_older_copy_is_not_served(rolled_back, serve):
     older, _, _ = rolled_back
 
     assert refused(serve, older) == (
-        "the ledger ends at operation 1, but operation 3 was made: this is an older copy, up to 2 "
-        "operations are lost and secrets spent in them are live again"
+        "the ledger ends at operation 1, but operation 3 was committed: this is an older copy, up "
+        "to 2 operations are lost and secrets spent in them are live again"
     )
 
 
@@ -92,8 +92,8 @@ def test_an_empty_ledger_in_place_of_a_used_one_is_not_served(
         empty = request.getfixturevalue("fresh_postgres_url")()
 
     assert refused(serve, empty) == (
-        "the ledger is empty, but operation 3 was made: this is a new ledger, in which nobody owns "
-        "anything, and the one that was used is elsewhere"
+        "the ledger is empty, but operation 3 was committed: this is a new ledger, and the one in "
+        "use before is elsewhere"
     )
 
 
@@ -109,7 +109,7 @@ def test_an_older_copy_that_went_on_elsewhere_is_not_served(rolled_back, serve, 
     mark_path.write_bytes(kept)
 
     assert refused(serve, older).startswith(
-        "operation 3 of the ledger is not the one that was made: this is another ledger, or "
+        "operation 3 of the ledger is not the one that was committed: this is another ledger, or "
     )
 
 
@@ -142,7 +142,7 @@ def test_a_damaged_mark_stops_the_start(rolled_back, serve, mark_path, content):
     mark_path.write_bytes(content)
 
     assert refused(serve, rolled_back[2]) == (
-        "the mark file is damaged, so nobody can tell whether this ledger is an old copy"
+        "the mark file is damaged, so the ledger cannot be told from an older copy"
     )
 
 
@@ -155,7 +155,7 @@ def test_a_ledger_without_a_mark_gets_one_and_that_is_told_once(
     for _ in range(2):
         stop(serve(newest))
 
-    assert [each.getMessage()[:22] for each in caplog.records] == ["there was no mark at /"]
+    assert [each.getMessage()[:22] for each in caplog.records] == ["there was no mark file"]
     assert MarkFile(mark_path).read().operation_id == 3
 
 
@@ -189,7 +189,7 @@ def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(
             MarkFile(mark_path).raise_to(lost)
 
     with hooked("before_cursor_execute", raise_it):
-        assert "but operation 99 was made" in refused(serve, rolled_back[2])
+        assert "but operation 99 was committed" in refused(serve, rolled_back[2])
 
     assert MarkFile(mark_path).read() == lost
 
@@ -221,7 +221,7 @@ def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back
 
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert "up to 2 operations are lost and secrets spent in them are live again" in ran.stdout
-    assert ran.stdout.endswith("accepted: the ledger goes on after operation 1\n")
+    assert ran.stdout.endswith("accepted: the ledger continues after operation 1\n")
     client = serve(older)
     assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.d"]).status_code == 200
     stop(client)

@@ -48,7 +48,7 @@ def test_a_broken_one_ends_with_exit_code_1_and_the_places(item, database_url):
 
     first, *places = ran.stderr.splitlines()
     assert ran.exit_code == 1
-    assert first == "Error: the ledger is broken. Not so, at:"
+    assert first == "Error: the ledger violates these invariants:"
     assert places[0] == f"  the live outputs of an item sum to its total: {item}"
     assert "holds" not in ran.stdout
 

@@ -25,9 +25,10 @@ from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
 CHEAP = {"DEEDS_ARGON2": "m=8,t=1,p=1", "WEB_CONCURRENCY": "2"}
+VIOLATED = "Error: the copy is not used: the ledger violates these invariants:"
 POSTGRESQL = (
-    "Error: this copies SQLite files; for PostgreSQL use pg_dump and pg_restore, or point-in-time "
-    "recovery\n"
+    "Error: this command copies SQLite files; for PostgreSQL use pg_dump and pg_restore, or "
+    "point-in-time recovery\n"
 )
 
 
@@ -133,7 +134,7 @@ def test_a_backup_overwrites_nothing(client, sqlite_url, copy):
 
     ran = run("backup", copy, sqlite_url)
 
-    assert (ran.exit_code, ran.stderr) == (1, f"Error: {copy} is there already\n")
+    assert (ran.exit_code, ran.stderr) == (1, f"Error: {copy} already exists\n")
     assert copy.read_text() == "precious"
     assert [each.name for each in copy.parent.iterdir()] == [copy.name]
 
@@ -146,7 +147,7 @@ def test_a_ledger_that_is_broken_gives_no_backup(client, sqlite_url, copy):
     ran = run("backup", copy, sqlite_url)
 
     assert ran.exit_code == 1
-    assert ran.stderr.startswith("Error: the copy is not used: the ledger is broken. Not so, at:\n")
+    assert ran.stderr.startswith(f"{VIOLATED}\n")
     assert list(copy.parent.iterdir()) == []
 
 
@@ -230,7 +231,7 @@ def test_nothing_is_restored_while_the_service_runs(sqlite_url, path, copy, tmp_
         assert service.get_status("/v1/info") == 200
 
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == "Error: somebody uses the ledger: stop the service first\n"
+    assert ran.stderr == "Error: the ledger is in use: stop the service first\n"
     assert list(path.parent.glob("deeds.sqlite3-replaced-*")) == []
 
 
@@ -240,7 +241,7 @@ def test_nothing_is_restored_while_somebody_else_has_the_ledger_open(older, sqli
         ran = run("restore", copy, sqlite_url)
 
     assert ran.exit_code == 1
-    assert ran.stderr == "Error: somebody uses the ledger: stop the service first\n"
+    assert ran.stderr == "Error: the ledger is in use: stop the service first\n"
     assert state(path) == (3, 5)
 
 
@@ -250,7 +251,7 @@ def test_a_backup_that_was_tampered_with_is_not_restored(older, sqlite_url, path
     ran = run("restore", copy, sqlite_url)
 
     assert ran.exit_code == 1
-    assert ran.stderr.startswith("Error: the copy is not used: the ledger is broken.")
+    assert ran.stderr.startswith(VIOLATED)
     assert state(path) == (3, 5)
 
 
@@ -286,7 +287,7 @@ def test_a_lost_ledger_can_be_replaced(older, sqlite_url, path, copy):
 
     assert ran.exit_code == 0
     assert "up to 2 operations are lost" in ran.stdout
-    assert "The one that was there" not in ran.stdout
+    assert "The ledger that was there" not in ran.stdout
     assert state(path) == (1, 5)
 
 

@@ -120,9 +120,9 @@ def test_migrate_says_what_it_did_and_that_it_has_been_done(postgres_url):
     again = run_migrate(DATABASE_URL=postgres_url)
 
     assert (first.returncode, first.stderr) == (0, "")
-    assert first.stdout == "the database went from revision none to 0001\n"
+    assert first.stdout == "upgraded the database from revision none to 0001\n"
     assert (again.returncode, again.stderr) == (0, "")
-    assert again.stdout == "the database is at revision 0001 already\n"
+    assert again.stdout == "the database is already at revision 0001\n"
 
 
 def test_an_empty_postgresql_stops_the_start_in_one_line(postgres_url):

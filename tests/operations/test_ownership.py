@@ -163,7 +163,8 @@ def old(directory, used):
 def test_what_root_restores_the_service_can_open(directory, url, backup, serve):
     run("restore", backup, url=url)
 
-    assert all_owned(directory, "deeds.sqlite3", "deeds.sqlite3-lock")
+    names = [f"deeds.sqlite3{suffix}" for suffix in ("", "-lock", "-mark", "-mark-lock")]
+    assert all_owned(directory, *names)
     assert (directory / "deeds.sqlite3").stat().st_mode & 0o777 == 0o600
     serve()
 
@@ -185,7 +186,7 @@ def test_a_ledger_that_root_replaces_and_accepts_stays_the_owners(old, url, back
 def test_a_mark_that_root_makes_is_the_owners_from_its_first_moment(directory):
     MarkFile(directory / "mark").raise_to(Mark(1, 1))
 
-    assert all_owned(directory, "mark")
+    assert all_owned(directory, "mark", "mark-lock")
 
 
 @pytest.fixture

@@ -151,7 +151,8 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
         load.go_on()
 
     assert said == (
-        f"the database went from revision {HEAD_REVISION} to {newer_revision(permits_old=True)}\n"
+        f"upgraded the database from revision {HEAD_REVISION} to "
+        f"{newer_revision(permits_old=True)}\n"
     )
     assert ready == [200, 200]
     assert cannot_start(old) == []

@@ -98,7 +98,7 @@ def test_a_pepper_that_guards_nothing_live_may_go_and_then_can(settings, open_ap
     printed = invoke(settings, "schemes").stdout
 
     fingerprint = pepper_fingerprint(OLD)
-    assert f"Pepper {fingerprint} may go: it guards no live output." in printed
+    assert f"Pepper {fingerprint} can be removed: it guards no live output." in printed
     assert f"ordinary m=8,t=1,p=1 {fingerprint} 0 1" in rows(printed)
     assert "ordinary m=8,t=1,p=1 none 1 0 current" in rows(printed)
     assert (
