@@ -235,6 +235,7 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     with pytest.raises(RollbackError, match=f"operation {lost} of the ledger is not the one"):
         raise_mark(engine, mark)
     engine.dispose()
+    add(survivor, 5)
     survivor.close()
     with pytest.raises(LedgerRolledBackError):
         survivor.check_ready()
