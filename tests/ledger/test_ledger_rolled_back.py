@@ -224,8 +224,8 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     lost = add(loser, 1)
     roll_back()
     add(survivor, 2)
-    add(survivor, 3)
-    wait_until(lambda: mark.read().operation_id > 1)
+    newest = add(survivor, 3)
+    wait_until(lambda: mark.read().operation_id == newest)
 
     with pytest.raises(LedgerRolledBackError):
         add(loser, 4)
