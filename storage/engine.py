@@ -1,6 +1,5 @@
-"""Makes the SQLAlchemy engine of a ledger from DATABASE_URL."""
+"""DATABASE_URL, and the SQLAlchemy engine made from it."""
 
-import os
 import re
 import sqlite3
 from functools import partial
@@ -14,7 +13,6 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from deeds.domain.errors import StartError
 from storage.presence import InUseError
-from storage.sqlite_file import make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock, lock_path
 
 # How long a writer of another process may hold the lock before we answer 503.
@@ -90,21 +88,21 @@ def parse_database_url(text: str) -> URL:
 
 
 def _read_url(text: str) -> URL:
-    """Return the URL, with several hosts (`h1:p1,h2:p2`) as SQLAlchemy takes them: as options.
+    """Return the URL; several hosts (`h1:p1,h2:p2`), which SQLAlchemy cannot read, become options.
 
     Raises:
         ArgumentError, ValueError: not a URL.
-        StartError: an "@" of the password is not escaped, or hosts are named twice.
+        StartError: an "@" in the password is not escaped, or hosts are given twice.
     """
     found = _POSTGRESQL_URL.fullmatch(text)
     if found and found["password"] and "@" in found["hosts"] + found["rest"]:
-        # What follows the first would be looked up as a host, and shown in errors.
+        # What follows the first one would be looked up as a host, and shown in errors.
         raise StartError("DATABASE_URL has an '@' that is not escaped: write it as %40")
     if found is None or "," not in found["hosts"]:
         return make_url(text)
     url = make_url(found[1] + found["rest"])
     if {"host", "port"} & url.query.keys():
-        raise StartError("DATABASE_URL names its hosts twice")
+        raise StartError("DATABASE_URL gives its hosts twice")
     hosts = [_HOST.fullmatch(host) for host in found["hosts"].split(",")]
     parts = [host for host in hosts if host]
     if len(parts) < len(hosts):
@@ -121,34 +119,54 @@ def make_engine(url: URL) -> Engine:
     """Return an engine with the safety settings of the ledger. Connects to nothing yet.
 
     Raises:
-        StartError: this Python's SQLite is too old.
+        StartError: the URL's options are invalid, or this Python's SQLite is too old.
     """
     if url.get_backend_name() == "sqlite":
         return _make_sqlite_engine(url)
-    threshold, url = _take_prepare_threshold(url)
-    defaults = {
+    threshold = _prepare_threshold(url)
+    url = url.difference_update_query(["prepare_threshold"])
+    connect_args = {
         name: value for name, value in POSTGRESQL_CONNECT_ARGS.items() if name not in url.query
     }
-    engine = create_engine(
-        url,
-        hide_parameters=True,
-        # A read needs no transaction: rows are never deleted and spending is final. Those that
-        # write are begun by `_begin_postgresql`.
-        isolation_level="AUTOCOMMIT",
-        pool_size=POOL_SIZE,
-        max_overflow=0,
-        # The one used last is the warmest, and those that a quiet time leaves over are left alone.
-        pool_use_lifo=True,
-        pool_timeout=POOL_TIMEOUT_S,
-        # Whatever the URL says of the encoding: another one could not send every text.
-        connect_args=defaults | threshold | {"client_encoding": "utf8"},
-    )
-    # Before SQLAlchemy's own first look at the server, which an odd encoding makes fail.
+    try:
+        engine = create_engine(
+            url,
+            hide_parameters=True,
+            # A read needs no transaction: rows are never deleted and spending is final. Those that
+            # write are begun by `_begin_postgresql`.
+            isolation_level="AUTOCOMMIT",
+            pool_size=POOL_SIZE,
+            max_overflow=0,
+            # The one used last is the warmest; those that a quiet time leaves over are left alone.
+            pool_use_lifo=True,
+            pool_timeout=POOL_TIMEOUT_S,
+            # Whatever the URL says of the encoding: another one could not send every text.
+            connect_args=connect_args | threshold | {"client_encoding": "utf8"},
+        )
+    except ArgumentError:
+        raise StartError(
+            "DATABASE_URL must give one host and port, or as many ports as hosts"
+        ) from None
+    # Before SQLAlchemy's own first look at the server, which fails with some encodings.
     event.listen(engine, "connect", _check_encoding, insert=True)
     adapt = partial(_adapt_to_pooler, is_threshold_given=bool(threshold))
     event.listen(engine, "connect", adapt)
     event.listen(engine, "begin", _begin_postgresql)
     return engine
+
+
+def _prepare_threshold(url: URL) -> dict[str, int | None]:
+    """Return psycopg's option of that name as the URL gives it, if it does.
+
+    Raises:
+        StartError: it is neither a number nor `None`.
+    """
+    text = url.query.get("prepare_threshold")
+    if text is None:
+        return {}
+    if not (isinstance(text, str) and (text == "None" or (text.isascii() and text.isdigit()))):
+        raise StartError("DATABASE_URL must give prepare_threshold as a whole number or None")
+    return {"prepare_threshold": None if text == "None" else int(text)}
 
 
 def _make_sqlite_engine(url: URL) -> Engine:
@@ -164,35 +182,6 @@ def _make_sqlite_engine(url: URL) -> Engine:
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
-
-
-def create_directory(url: URL) -> None:
-    """Create the directory of an SQLite ledger, for its owner alone, unless it is there.
-
-    Raises:
-        StartError: it cannot be created.
-    """
-    path = Path(url.database or "")
-    try:
-        make_directory(path.parent)
-    except OSError as error:
-        raise StartError(f"DATABASE_URL: cannot open {path}: {error.strerror}") from None
-
-
-def create_sqlite_file(url: URL) -> None:
-    """Create an SQLite ledger's file, readable by its owner alone, unless it is there.
-
-    Raises:
-        StartError: it cannot be created.
-    """
-    path = Path(url.database or "")
-    try:
-        # Never opens a file that is there: closing it would drop SQLite's own locks on it.
-        os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
-    except OSError as error:
-        raise StartError(f"DATABASE_URL: cannot open {path}: {error.strerror}") from None
 
 
 def mark_path(url: URL) -> Path:
@@ -211,21 +200,6 @@ def make_process_lock(url: URL) -> ProcessLock:
         return ProcessLock(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
     except InUseError:
         raise StartError("DATABASE_URL: the ledger is being restored from a backup") from None
-
-
-def _take_prepare_threshold(url: URL) -> tuple[dict[str, int | None], URL]:
-    """Return psycopg's `prepare_threshold` as the URL sets it, if it does, and the URL without it.
-
-    Raises:
-        StartError: it is neither a number nor `None`.
-    """
-    text = url.query.get("prepare_threshold")
-    if text is None:
-        return {}, url
-    if not (isinstance(text, str) and (text == "None" or (text.isascii() and text.isdigit()))):
-        raise StartError("DATABASE_URL must give prepare_threshold as a whole number or None")
-    threshold = None if text == "None" else int(text)
-    return {"prepare_threshold": threshold}, url.difference_update_query(["prepare_threshold"])
 
 
 def _check_encoding(connection: psycopg.Connection, _record: Any) -> None:

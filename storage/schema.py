@@ -3,29 +3,31 @@
 The revision is read without Alembic, whose import would cost every start a fifth of a second.
 """
 
+import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.engine import WRITES, create_directory, create_sqlite_file, make_process_lock
-from storage.failures import one_line
+from storage.engine import WRITES, make_process_lock
+from storage.failures import cause_of, is_unavailable, one_line, sqlstate
 from storage.mark_file import MarkFile, check_not_lost
-from storage.sqlite_file import check_file, has_content
+from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
+from storage.sqlite_writer import ProcessLock
 from storage.statements import READ_REVISION
-
-Result = TypeVar("Result")
 
 # The newest of `migrations.versions`; a test says so.
 HEAD_REVISION = "0001"
 
 # A revision, and in its id the oldest code that may serve it: older code knows nothing else of it.
 _REVISION = re.compile(r"[0-9]{4}_from_([0-9]{4})")
+
+# PostgreSQL, appendix A: an operator's mistake, above all a missing right to create tables.
+_INSUFFICIENT_PRIVILEGE = "42501"
 
 # Key of the advisory lock that lets one process at a time migrate a PostgreSQL database: "deeds".
 _MIGRATION_LOCK = 0x6465656473
@@ -56,7 +58,7 @@ def check_schema(engine: Engine) -> None:
         path = Path(engine.url.database or "")
         if not (path.is_file() and has_content(path)):
             raise StartError(f"DATABASE_URL: there is no ledger at {path}")
-    revision = _explained(engine, _read_revision)
+    revision = _read_revision(engine)
     if not may_serve(revision):
         raise _wrong_revision(revision)
 
@@ -79,29 +81,60 @@ def migrate(engine: Engine, mark: MarkFile | None = None) -> tuple[str | None, s
 
     Args:
         engine: on a database, or on an SQLite file that is not there yet.
-        mark: what tells that an SQLite file which is not there was there before.
+        mark: shows whether an SQLite file that is not there was there before.
 
     Raises:
         StartError: the database cannot be opened, is damaged, is ahead of the code, or was lost.
     """
-    if engine.dialect.name == "sqlite":
-        create_directory(engine.url)
-    with _one_process(engine):
-        if engine.dialect.name == "sqlite":
-            check_not_lost(engine.url, mark)
-            create_sqlite_file(engine.url)
-        before = _explained(engine, _read_revision)
+    with _prepared_file(engine, mark):
+        before = _read_revision(engine)
         if before is not None and may_serve(before):
             return before, before
         if before is not None and before > HEAD_REVISION:
             raise _wrong_revision(before)
         if before is not None:
             check_file(engine)
-        _explained(engine.execution_options(**{WRITES: True}), _upgrade)
+        _upgrade(engine)
     return before, HEAD_REVISION
 
 
-def _upgrade(connection: Connection) -> None:
+@contextmanager
+def _prepared_file(engine: Engine, mark: MarkFile | None) -> Iterator[None]:
+    """Create the file of an SQLite ledger unless it is there, and keep other processes off it.
+
+    SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
+    """
+    if engine.dialect.name != "sqlite":
+        yield
+        return
+    path = Path(engine.url.database or "")
+    try:
+        make_directory(path.parent)
+        lock = make_process_lock(engine.url)
+    except OSError as error:
+        raise _not_opened(f"{error.filename}: {error.strerror}") from None
+    with closing(lock), _turn(lock):
+        check_not_lost(engine.url, mark)
+        try:
+            # Never opens a file that is there: closing it would release SQLite's locks on it.
+            os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise _not_opened(f"{path}: {error.strerror}") from None
+        yield
+
+
+@contextmanager
+def _turn(lock: ProcessLock) -> Iterator[None]:
+    try:
+        with lock.turn():
+            yield
+    except LedgerUnavailableError:
+        raise StartError("DATABASE_URL: another process keeps the database locked") from None
+
+
+def _upgrade(engine: Engine) -> None:
     # Only where there is something to upgrade: see above.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
@@ -109,58 +142,39 @@ def _upgrade(connection: Connection) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with connection.begin():
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SET LOCAL statement_timeout = 0"))
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
-        config.attributes["connection"] = connection
-        try:
+    try:
+        with engine.execution_options(**{WRITES: True}).begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SET LOCAL statement_timeout = 0"))
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+            config.attributes["connection"] = connection
             command.upgrade(config, "head")
-        except CommandError as error:
-            raise StartError(f"the database cannot be upgraded: {one_line(error)}") from None
+    except CommandError as error:
+        raise StartError(f"the database cannot be upgraded: {one_line(error)}") from None
+    except DBAPIError as error:
+        # Everything else is a defect of a migration, which keeps its traceback.
+        if is_unavailable(error) or sqlstate(error) == _INSUFFICIENT_PRIVILEGE:
+            raise _not_opened(cause_of(error)) from None
+        raise
 
 
-def _read_revision(connection: Connection) -> str | None:
+def _read_revision(engine: Engine) -> str | None:
     """Return the database's revision, or None where it has no ledger yet."""
-    if not inspect(connection).has_table("alembic_version"):
-        return None
-    revision = connection.execute(READ_REVISION).scalar()
+    try:
+        with engine.connect() as connection:
+            if not inspect(connection).has_table("alembic_version"):
+                return None
+            revision = connection.execute(READ_REVISION).scalar()
+    except DBAPIError as error:
+        raise _not_opened(cause_of(error)) from None
+    except (TypeError, ValueError) as error:
+        # Of an option of DATABASE_URL that psycopg cannot read.
+        raise _not_opened(one_line(error)) from None
     return None if revision is None else str(revision)
 
 
-@contextmanager
-def _one_process(engine: Engine) -> Iterator[None]:
-    """Let one process at a time create or upgrade an SQLite file.
-
-    SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
-    """
-    if engine.dialect.name != "sqlite":
-        yield
-        return
-    try:
-        lock = make_process_lock(engine.url)
-    except OSError as error:
-        raise StartError(
-            f"DATABASE_URL: cannot lock the file beside it: {error.strerror}"
-        ) from None
-    try:
-        with lock.turn():
-            yield
-    except LedgerUnavailableError:
-        raise StartError("DATABASE_URL: another process keeps the database locked") from None
-    finally:
-        lock.close()
-
-
-def _explained(engine: Engine, work: Callable[[Connection], Result]) -> Result:
-    try:
-        with engine.connect() as connection:
-            return work(connection)
-    except (DBAPIError, TypeError, ValueError) as error:
-        cause = error.orig if isinstance(error, DBAPIError) else error
-        raise StartError(
-            f"DATABASE_URL: the database cannot be opened: {one_line(cause)}"
-        ) from None
+def _not_opened(cause: str) -> StartError:
+    return StartError(f"DATABASE_URL: the database cannot be opened: {cause}")
 
 
 def _wrong_revision(revision: str | None) -> StartError:

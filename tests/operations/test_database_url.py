@@ -56,6 +56,9 @@ REFUSED = {
     "an @ and several hosts": f"postgresql://deeds:half@{PASSWORD}@h1:1,h2:2/deeds",
     "one of several ports is none": f"postgresql://deeds:{PASSWORD}@h1:1,h2:port/deeds",
     "IPv6 without brackets": f"postgresql://deeds:{PASSWORD}@::1,::2/deeds",
+    "fewer ports than hosts": f"postgresql://u:{PASSWORD}@/deeds?host=h1,h2&port=5",
+    "ports of another form than the hosts": f"postgresql://u:{PASSWORD}@/deeds?host=h1&host=h2&port=5",
+    "a port in words": f"postgresql://u:{PASSWORD}@h/deeds?port=five",
     "several hosts and options": f"postgresql://deeds:{PASSWORD}@h1,h2/deeds?port=5432",
 }
 
