@@ -30,7 +30,6 @@ from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Measures, NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
-from deeds.page.item_page import item_page_blueprint
 from deeds.page.pages import pages_blueprint
 from deeds.page.qr import qr_blueprint
 from deeds.page.static_files import read_static_files
@@ -136,8 +135,9 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
 
 def _register_web(app: Flask, settings: Settings, service: DeedService) -> None:
     static = read_static_files()
-    app.register_blueprint(pages_blueprint(static, array_length_max=settings.array_length_max))
-    app.register_blueprint(item_page_blueprint(service, static))
+    app.register_blueprint(
+        pages_blueprint(service, static, array_length_max=settings.array_length_max)
+    )
     app.register_blueprint(qr_blueprint())
 
 

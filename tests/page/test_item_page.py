@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from deeds.domain.model import Item
-from deeds.page.deed_card import TEXT_LENGTH_MAX, DeedCard, deed_card
+from deeds.page.card import TEXT_LENGTH_MAX, DeedCard, deed_card
 from deeds.rate_limits import parse_rate_limits
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 from tests.support.html import read_html
@@ -212,7 +212,7 @@ def test_no_more_of_a_long_text_is_looked_at_than_is_shown():
 def test_texts_of_a_page_are_worked_out_once(client, monkeypatch):
     calls = []
     monkeypatch.setattr(
-        "deeds.page.deed_card._one_line", lambda text, length: calls.append(length) or text
+        "deeds.page.card._one_line", lambda text, length: calls.append(length) or text
     )
 
     read(client, mint_with(client, SHED))

@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from deeds.page import static_files
-from deeds.page.static_files import StaticFile, StaticFiles, read_static_files
+from deeds.page.static_files import read_static_files
 from tests.support.html import read_html
 from tests.support.requests import mint
 from tests.support.serving import REPOSITORY
@@ -176,7 +175,15 @@ def test_nothing_else_is_served_and_nothing_of_another_release(client, path):
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_any_change_of_any_file_changes_all_addresses(tmp_path, monkeypatch):
+def static_files_of(directory, texts):
+    for name, text in texts.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return read_static_files(directory)
+
+
+def test_any_change_of_any_file_changes_all_addresses(tmp_path):
     sets = [
         {"deeds.css": "a{}", "js/a.js": "b", "js/b.js": ""},
         {"deeds.css": "a{", "js/a.js": "b", "js/b.js": ""},
@@ -185,37 +192,25 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path, monkeypatch):
         {"deeds.css": "a{}", "js/a.js": "b"},
     ]
 
-    versions = set()
-    for number, texts in enumerate(sets):
-        package = tmp_path / str(number)
-        (package / "static" / "js").mkdir(parents=True)
-        for name, text in texts.items():
-            (package / "static" / name).write_text(text)
-        monkeypatch.setattr(static_files, "files", lambda _package, package=package: package)
-        versions.add(read_static_files().version)
+    versions = {
+        static_files_of(tmp_path / str(number), texts).version for number, texts in enumerate(sets)
+    }
 
     assert len(versions) == len(sets)
 
 
-def test_a_page_names_all_modules_that_its_script_imports():
+def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
     texts = {
-        "js/p/page.js": 'import { a } from "../a.js";\nimport {\n  b,\n} from "./b.js";\n',
-        "js/a.js": 'export { c } from "./q/r/c.js";\nimport "./p/page.js";',
-        "js/p/b.js": "import * as c from '../q/r/c.js';\n",
+        "js/pages/p/page.js": 'import { a } from "../../a.js";\nimport {\n  b,\n} from "./b.js";\n',
+        "js/a.js": 'export { c } from "./q/r/c.js";\nimport "./pages/p/page.js";',
+        "js/pages/p/b.js": "import * as c from '../../q/r/c.js';\n",
         "js/q/r/c.js": '// import "../../d.js"\n',
         "js/d.js": "",
     }
-    files = {name: StaticFile(text.encode(), "") for name, text in texts.items()}
 
-    static = StaticFiles("0", files)
+    modules = static_files_of(tmp_path, texts).modules
 
-    assert static.modules_of("js/p/page.js") == (
-        "js/p/page.js",
-        "js/a.js",
-        "js/p/b.js",
-        "js/q/r/c.js",
-    )
-    assert static.modules_of("js/nothing.js") == ()
+    assert modules == {"p": ("js/pages/p/page.js", "js/a.js", "js/pages/p/b.js", "js/q/r/c.js")}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)

@@ -1,33 +1,26 @@
-"""What a page shows of a deed. All of it was written by strangers; templates escape it.
-
-Must import of the project only values.
-"""
+"""What a page shows of a deed. All of it was written by strangers; templates escape it."""
 
 import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from deeds.domain.model import Item
 
-# What a browser may be given as the address of a picture: nothing in it runs there. Whatever else
-# the metadata may name is shown as text.
+# Image addresses that a browser may be given, because nothing in them runs there; other addresses
+# are shown as text. Then those that other services may fetch for a preview, and pictures within
+# the metadata.
 _SHOWN = re.compile(r"(?:https?://|data:image/)\S", re.IGNORECASE)
-
-# What other services may be told to fetch for a preview.
 _LINKED = re.compile(r"https?://\S", re.IGNORECASE)
-
-# A picture within the metadata.
 _WITHIN = re.compile(r"data:image/", re.IGNORECASE)
 
-# Metadata may be as long as a body, and each look at such a text takes milliseconds: texts are cut
-# before anything else. A longer image is kept only if it is a picture within the metadata, and no
-# more of its characters than this must be escaped, which makes five or six of each.
+# Metadata may be as long as a body, and each pass over such a text takes milliseconds: texts are
+# cut before anything else. A longer image is kept only if it is a picture within the metadata, and
+# no more of its characters than this must be escaped, which makes five or six of each.
 TEXT_LENGTH_MAX = 5_000
 _ESCAPED = "&'\"<>"
 
-# Parts digits in groups, as js/format/amounts.js does: no language reads it as a decimal point.
+# Groups digits, as js/format/amounts.js does: no language reads it as a decimal point.
 _NARROW_SPACE = "\u202f"
 
 # Previews cut texts off themselves, at about these lengths.
@@ -35,7 +28,7 @@ _TITLE_LENGTH_MAX = 100
 _SUMMARY_LENGTH_MAX = 200
 
 
-# Without slots, so that what a template asks for twice is worked out once.
+# Without slots, so that what a template asks for twice is computed once.
 @dataclass(frozen=True)
 class DeedCard:
     """A deed as people see it; None is what its metadata lacks."""
@@ -78,7 +71,7 @@ class DeedCard:
 def deed_card(item: Item) -> DeedCard:
     """Return the card of an item, whatever its metadata holds."""
     about = _read(item.metadata)
-    whole = {name: _text(about.get(name)) for name in ("name", "description", "image")}
+    whole = {name: about.get(name, "") for name in ("name", "description", "image")}
     kept = {name: text[:TEXT_LENGTH_MAX] for name, text in whole.items()}
     if kept["image"] != whole["image"]:
         # An address that is cut is another address: all of it, or nothing.
@@ -87,16 +80,13 @@ def deed_card(item: Item) -> DeedCard:
     return DeedCard(item.id, item.total, **texts, is_cut=kept != whole)
 
 
-def _read(metadata: str | None) -> dict[str, Any]:
+def _read(metadata: str | None) -> dict[str, str]:
     try:
         about = json.loads(metadata or "{}")
     except (ValueError, RecursionError):
         return {}
-    return about if isinstance(about, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    members = about.items() if isinstance(about, dict) else ()
+    return {name: value for name, value in members if isinstance(value, str)}
 
 
 def _is_long_picture(image: str) -> bool:
