@@ -4,8 +4,8 @@ No hashing and no input or output but the database happens here.
 """
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from sqlalchemy import Connection
 
@@ -39,9 +39,12 @@ class Writer:
     """Writes one operation on the connection of its transaction."""
 
     def __init__(
-        self, connection: Connection, writes: statements.Writes, predecessors: Sequence[Mark]
+        self,
+        connection: Connection,
+        writes: statements.WriteStatements,
+        predecessors: Sequence[Mark],
     ) -> None:
-        """Take the connection, in a write transaction, and what is written with.
+        """Create a writer in a write transaction.
 
         Nothing is written unless the predecessors are in the ledger.
         """
@@ -51,55 +54,36 @@ class Writer:
 
     def mint(self, record: MintRecord) -> Mark:
         """Write an item and its outputs; return the operation."""
-        mark = self._add_operation(
-            self._writes.operation,
-            record.idempotency_key_hashes,
-            {
-                "kind": OperationKind.MINT,
-                "inputs_count": 0,
-                "outputs_count": len(record.outputs),
-            },
-        )
-        operation_id = mark.operation_id
-        self._writes.item.execute(
-            self._connection,
-            {
-                "id": record.item.id,
-                "total": record.item.total,
-                "metadata": record.item.metadata,
-                "salt": record.salt,
-                "created_by": operation_id,
-            },
-        )
+        mark = self._add_operation(self._writes.operation, OperationKind.MINT, record)
+        values = {
+            "id": record.item.id,
+            "total": record.item.total,
+            "metadata": record.item.metadata,
+            "salt": record.salt,
+            "created_by": mark.operation_id,
+        }
+        self._writes.item.execute(self._connection, values)
         self._add_schemes({(record.item.id, output.scheme_id) for output in record.outputs})
-        used = self._add_outputs(operation_id, record.outputs)
+        used = self._add_outputs(mark.operation_id, record.outputs)
         if used is not None:
             raise UsedSecretError(index=used)
         return mark
 
     def swap(self, record: SwapRecord) -> Mark:
         """Spend the inputs and write the outputs; return the operation."""
-        mark = self._add_operation(
-            self._writes.widening_swap if record.schemes_added else self._writes.swap,
-            record.idempotency_key_hashes,
-            {
-                "kind": OperationKind.SWAP,
-                "inputs_count": len(record.inputs),
-                "outputs_count": len(record.outputs),
-            },
-        )
-        operation_id = mark.operation_id
+        insert = self._writes.widening_swap if record.schemes_added else self._writes.swap
+        mark = self._add_operation(insert, OperationKind.SWAP, record, len(record.inputs))
         self._lock_items({key.item_id for each in record.outputs_forbidden for key in each})
-        # Outputs first: who has spent an input waits for nobody who has not, so that on PostgreSQL
-        # no two swaps can wait for each other.
-        used = self._add_outputs(operation_id, record.outputs)
+        # Insert outputs before spending inputs: a transaction that has spent an input then waits
+        # for no other, so that on PostgreSQL no two swaps can wait for each other.
+        used = self._add_outputs(mark.operation_id, record.outputs)
         if used is None:
             used = self._first_known(record.outputs_forbidden)
         if used is not None:
-            # Who cannot spend the inputs is not told which secrets the item knows.
-            self._refuse_inputs(operation_id, record)
+            # A client that cannot spend the inputs is not told which secrets the item knows.
+            self._refuse_inputs(mark.operation_id, record)
             raise UsedSecretError(index=used)
-        self._spend(operation_id, record)
+        self._spend(mark.operation_id, record)
         if record.schemes_added:
             self._add_schemes(record.schemes_added)
         return mark
@@ -107,18 +91,22 @@ class Writer:
     def _add_operation(
         self,
         insert: statements.OperationInsert,
-        key_hashes: tuple[bytes, ...],
-        values: dict[str, Any],
+        kind: OperationKind,
+        record: MintRecord | SwapRecord,
+        inputs_count: int = 0,
     ) -> Mark:
-        key_hash, *others = key_hashes or (None,)
+        key_hash, *others = record.idempotency_key_hashes or (None,)
         if others:
-            self._refuse_taken(key_hashes, others)
+            self._refuse_taken(record.idempotency_key_hashes, others)
         created_at_ms = int(time.time() * _MS_PER_S)
-        row = insert.execute(
-            self._connection,
-            values | {"idempotency_key_hash": key_hash, "created_at_ms": created_at_ms},
-            self._predecessors,
-        ).one_or_none()
+        values = {
+            "kind": kind,
+            "idempotency_key_hash": key_hash,
+            "inputs_count": inputs_count,
+            "outputs_count": len(record.outputs),
+            "created_at_ms": created_at_ms,
+        }
+        row = insert.execute(self._connection, values, self._predecessors).one_or_none()
         if row is None:
             check_present(self._connection, self._predecessors)
             raise IdempotencyKeyTakenError
@@ -142,24 +130,62 @@ class Writer:
         if item_ids and self._connection.dialect.name == "postgresql":
             self._connection.execute(statements.LOCK_ITEMS, {"item_ids": list(item_ids)})
 
+    def _add_schemes(self, pairs: Collection[tuple[str, int]]) -> None:
+        rows = [
+            {"item_id": item_id, "scheme_id": scheme_id} for item_id, scheme_id in sorted(pairs)
+        ]
+        self._writes.item_scheme.execute_all(self._connection, rows)
+
+    def _add_outputs(self, operation_id: int, outputs: Sequence[Output]) -> int | None:
+        """Write the outputs; return the index of the first whose key was there, or None."""
+        rows = [
+            {
+                "item_id": each.item_id,
+                "digest": each.key.digest,
+                "scheme_id": each.scheme_id,
+                "amount": each.amount,
+                "created_by": operation_id,
+            }
+            for each in sorted(outputs, key=_key)
+        ]
+        if self._writes.output.execute_all(self._connection, rows) == len(rows):
+            return None
+        found = read_outputs(self._connection, map(_key, outputs))
+        used = (n for n, each in enumerate(outputs) if found[each.key].created_by != operation_id)
+        # Where all are of this operation, two outputs have one key, which the rules refuse.
+        return next(used, 0)
+
+    def _first_known(self, forbidden: Sequence[Sequence[OutputKey]]) -> int | None:
+        """Return the index of the first output of whose forbidden keys one exists, or None."""
+        found = read_outputs(self._connection, {key for each in forbidden for key in each})
+        return next(
+            (n for n, each in enumerate(forbidden) if not found.keys().isdisjoint(each)), None
+        )
+
     def _spend(self, operation_id: int, record: SwapRecord) -> None:
-        rows = rows_to_spend(operation_id, record)
+        rows = [
+            {
+                "at_item_id": each.item_id,
+                "at_digest": each.key.digest,
+                "at_amount": each.amount,
+                "at_schemes_count": record.schemes_counts[each.item_id],
+                "by_operation": operation_id,
+            }
+            for each in sorted(record.inputs, key=_key)
+        ]
         if self._writes.spend.execute_all(self._connection, rows) != len(rows):
             self._refuse_inputs(operation_id, record)
             # All are there, so one was created meanwhile by an operation with a later id.
             raise ConflictError
 
-    def _refuse_changed(self, schemes_counts: Mapping[str, int]) -> None:
-        rows = self._connection.execute(
-            statements.READ_SCHEMES_COUNTS, {"item_ids": list(schemes_counts)}
-        )
-        if {row.item_id: row.schemes_count for row in rows} != schemes_counts:
-            raise ItemSchemesChangedError
-
     def _refuse_inputs(self, operation_id: int, record: SwapRecord) -> None:
         """Raise the error of the first input that cannot be spent, if there is one."""
-        self._refuse_changed(record.schemes_counts)
-        found = read_outputs(self._connection, [each.key for each in record.inputs])
+        rows = self._connection.execute(
+            statements.READ_ITEM_SCHEMES, {"item_ids": list(record.schemes_counts)}
+        )
+        if Counter(row.id for row in rows) != Counter(record.schemes_counts):
+            raise ItemSchemesChangedError
+        found = read_outputs(self._connection, map(_key, record.inputs))
         unknown = {
             index
             for index, each in enumerate(record.inputs)
@@ -171,35 +197,10 @@ class Writer:
             if found[each.key].spent_by not in {None, operation_id}:
                 raise SpentInputError(index=index, failed_secrets_count=len(unknown))
 
-    def _first_known(self, forbidden: Sequence[Sequence[OutputKey]]) -> int | None:
-        """Return the place of the first output of whose forbidden keys one exists, or None."""
-        found = read_outputs(self._connection, {key for each in forbidden for key in each})
-        return next(
-            (index for index, each in enumerate(forbidden) if not found.keys().isdisjoint(each)),
-            None,
-        )
 
-    def _add_schemes(self, pairs: Iterable[tuple[str, int]]) -> None:
-        rows = [{"item_id": item_id, "scheme_id": scheme_id} for item_id, scheme_id in pairs]
-        self._writes.item_scheme.execute_all(
-            self._connection, sorted(rows, key=lambda row: tuple(row.values()))
-        )
-
-    def _add_outputs(self, operation_id: int, outputs: Sequence[Output]) -> int | None:
-        """Write the outputs; return the place of the first whose key was there already, or None."""
-        rows = rows_to_add(operation_id, outputs)
-        if self._writes.output.execute_all(self._connection, rows) == len(rows):
-            return None
-        found = read_outputs(self._connection, [each.key for each in outputs])
-        # Where all are of this operation, two outputs have one key: the rules let no such one pass.
-        return next(
-            (
-                index
-                for index, each in enumerate(outputs)
-                if found[each.key].created_by != operation_id
-            ),
-            0,
-        )
+def _key(output: Output) -> OutputKey:
+    """Return what outputs are sorted by: crossing transactions then lock rows in one order."""
+    return output.key
 
 
 def read_outputs(
@@ -216,31 +217,3 @@ def read_outputs(
             output = Output(OutputKey(item_id, row.digest), row.scheme_id, row.amount)
             found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)
     return found
-
-
-def rows_to_spend(operation_id: int, record: SwapRecord) -> list[dict[str, Any]]:
-    """Return what is bound to spend each input of a swap."""
-    return [
-        {
-            "at_item_id": each.item_id,
-            "at_digest": each.key.digest,
-            "at_amount": each.amount,
-            "at_schemes_count": record.schemes_counts[each.item_id],
-            "by_operation": operation_id,
-        }
-        for each in sorted(record.inputs, key=lambda each: each.key)
-    ]
-
-
-def rows_to_add(operation_id: int, outputs: Sequence[Output]) -> list[dict[str, Any]]:
-    """Return the rows of new outputs."""
-    return [
-        {
-            "item_id": each.item_id,
-            "digest": each.key.digest,
-            "scheme_id": each.scheme_id,
-            "amount": each.amount,
-            "created_by": operation_id,
-        }
-        for each in sorted(outputs, key=lambda each: each.key)
-    ]

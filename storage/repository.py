@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row
+from sqlalchemy import Connection, Engine, Executable, Row
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
@@ -34,8 +34,8 @@ from storage.transactions import OnRetry, Transactions, ignore_retry
 
 _KEY_SALT_BYTES = 16
 
-# Guards kept in memory, about 500 bytes each: 5 MB.
-GUARDS_KEPT_MAX = 10_000
+# Items whose salt and schemes are kept in memory, about 500 bytes each: 5 MB.
+ITEM_SCHEMES_KEPT_MAX = 10_000
 
 # Items kept in memory. With metadata of at most so many characters each, of up to 4 bytes: 16 MB.
 ITEMS_KEPT_MAX = 1_000
@@ -66,8 +66,9 @@ class Repository:
             self._transactions.read,
             are_ids_in_order=engine.dialect.name == "sqlite",
         )
-        self._writes = statements.Writes(engine.dialect)
-        self._guards: dict[str, ItemSchemes] = {}
+        self._dialect_name = engine.dialect.name
+        self._writes = statements.WriteStatements(engine.dialect)
+        self._item_schemes: dict[str, ItemSchemes] = {}
         # Nothing of an item ever changes.
         self._keep_item = lru_cache(ITEMS_KEPT_MAX)(self._read_item)
 
@@ -88,14 +89,10 @@ class Repository:
         """
         self._last.check_not_lost()
         try:
-            row = self._transactions.read(
-                lambda connection: connection.execute(
-                    statements.READ_READINESS[connection.dialect.name]
-                ).one_or_none()
-            )
-            if row is None or not may_serve(row.version_num):
+            rows = self._rows(statements.READ_READINESS[self._dialect_name])
+            if not (rows and may_serve(rows[0].version_num)):
                 raise LedgerUnavailableError("the database has another revision than the code")
-            if row.is_read_only:
+            if rows[0].is_read_only:
                 raise LedgerUnavailableError("the database is read-only")
             if self._transactions.was_refused:
                 self._transactions.write(
@@ -128,11 +125,7 @@ class Repository:
 
     def read_schemes(self) -> tuple[HashScheme, ...]:
         """Return every scheme ever recorded, oldest first."""
-        return self._transactions.read(
-            lambda connection: tuple(
-                scheme_of(row) for row in connection.execute(statements.READ_SCHEMES)
-            )
-        )
+        return tuple(map(scheme_of, self._rows(statements.READ_SCHEMES)))
 
     def read_scheme_use(self, scheme_id: int) -> SchemeUse:
         """Return what was hashed under the scheme. May read every output."""
@@ -153,27 +146,23 @@ class Repository:
             return error.item
 
     def read_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
-        """Return the guards of those of the items that exist."""
-        rows = self._transactions.read(
-            lambda connection: connection.execute(
-                statements.READ_GUARDS, {"item_ids": list(item_ids)}
-            ).all()
-        )
+        """Return the salts and schemes of those of the items that exist."""
+        rows = self._rows(statements.READ_ITEM_SCHEMES, item_ids=list(item_ids))
         scheme_ids: dict[str, set[int]] = {}
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
-        guards = {row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
-        if len(self._guards) + len(guards) > GUARDS_KEPT_MAX:
-            self._guards.clear()
-        self._guards.update(guards)
-        return guards
+        read = {row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
+        if len(self._item_schemes) + len(read) > ITEM_SCHEMES_KEPT_MAX:
+            self._item_schemes.clear()
+        self._item_schemes.update(read)
+        return read
 
     def recall_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
-        """Return the guards of those of the items that exist, as they are now or were before."""
-        recalled = {item_id: self._guards.get(item_id) for item_id in item_ids}
-        guards = {item_id: guard for item_id, guard in recalled.items() if guard is not None}
-        missing = recalled.keys() - guards.keys()
-        return guards | self.read_item_schemes(missing) if missing else guards
+        """Return the same, perhaps as it was when it was last read."""
+        kept = {item_id: self._item_schemes.get(item_id) for item_id in item_ids}
+        recalled = {item_id: schemes for item_id, schemes in kept.items() if schemes is not None}
+        missing = kept.keys() - recalled.keys()
+        return recalled | self.read_item_schemes(missing) if missing else recalled
 
     def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
@@ -181,13 +170,10 @@ class Repository:
 
     def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
         """Return the operation recorded under one of the idempotency key hashes."""
-        row = self._transactions.read(
-            lambda connection: connection.execute(
-                statements.READ_OPERATION, {"key_hashes": list(key_hashes)}
-            ).first()
-        )
-        if row is None:
+        rows = self._rows(statements.READ_OPERATION, key_hashes=list(key_hashes))
+        if not rows:
             return None
+        row = rows[0]
         kind = OperationKind(row.kind)
         return Operation(row.id, kind, row.inputs_count, row.outputs_count, row.item_id)
 
@@ -231,13 +217,14 @@ class Repository:
         self._last.note(committed, predecessors)
         return committed.operation_id
 
-    def _read_item(self, item_id: str) -> Item:
-        row = self._transactions.read(
-            lambda connection: connection.execute(
-                statements.READ_ITEM, {"item_id": item_id}
-            ).one_or_none()
+    def _rows(self, statement: Executable, **values: Any) -> Sequence[Row[Any]]:
+        return self._transactions.read(
+            lambda connection: connection.execute(statement, values).all()
         )
-        item = None if row is None else Item(row.id, row.total, row.metadata)
+
+    def _read_item(self, item_id: str) -> Item:
+        rows = self._rows(statements.READ_ITEM, item_id=item_id)
+        item = Item(rows[0].id, rows[0].total, rows[0].metadata) if rows else None
         if item is None or len(item.metadata or "") > METADATA_KEPT_LENGTH_MAX:
             raise _NotKeptError(item)
         return item

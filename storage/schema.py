@@ -18,7 +18,7 @@ from storage.failures import cause_of, is_unavailable, one_line, sqlstate
 from storage.mark_file import MarkFile, check_not_lost
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
-from storage.statements import READ_REVISION
+from storage.statements import READ_READINESS
 
 # The newest of `migrations.versions`; a test says so.
 HEAD_REVISION = "0001"
@@ -164,7 +164,7 @@ def _read_revision(engine: Engine) -> str | None:
         with engine.connect() as connection:
             if not inspect(connection).has_table("alembic_version"):
                 return None
-            revision = connection.execute(READ_REVISION).scalar()
+            revision = connection.scalar(READ_READINESS[connection.dialect.name])
     except DBAPIError as error:
         raise _not_opened(cause_of(error)) from None
     except (TypeError, ValueError) as error:

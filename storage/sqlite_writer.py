@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeVar, cast
@@ -47,13 +48,13 @@ def lock_path(url: URL) -> Path:
 class ProcessLock:
     """A fair lock between processes; one thread of each may hold or await it.
 
-    A process waits for the writer's byte while it holds the next one's, so the process that has
-    just written cannot overtake it. Nothing is written to the file, and the kernel releases the
-    locks of a process that dies.
+    A process awaits the writer's byte while it holds the next one's, so the process that has just
+    written cannot overtake it. Nothing is written to the file, and the kernel releases the locks of
+    a process that dies.
     """
 
     def __init__(self, path: Path, *, timeout_s: float) -> None:
-        """Open the lock file, creating it if needed; wait for a turn at most `timeout_s`.
+        """Open the lock file, creating it if needed; a turn is awaited at most `timeout_s`.
 
         Raises:
             OSError: it cannot be opened.
@@ -75,53 +76,51 @@ class ProcessLock:
             LedgerUnavailableError: another process kept its turn for longer than the timeout.
         """
         deadline_s = monotonic() + self._timeout_s
-        self._lock(_NEXT, deadline_s)
+        self._wait(_NEXT, deadline_s)
         try:
-            self._lock(_WRITER, deadline_s)
+            self._wait(_WRITER, deadline_s)
         finally:
-            self._set(fcntl.F_UNLCK, _NEXT)
+            _set_lock(self._file, _NEXT, is_held=False)
         try:
             yield
         finally:
-            self._set(fcntl.F_UNLCK, _WRITER)
+            _set_lock(self._file, _WRITER, is_held=False)
 
     def close(self) -> None:
         """Close the lock file, which releases its locks."""
         os.close(self._file)
 
-    def _lock(self, byte: int, deadline_s: float) -> None:
+    def _wait(self, byte: int, deadline_s: float) -> None:
         while True:
             try:
-                return self._set(fcntl.F_WRLCK, byte)
+                return _set_lock(self._file, byte, is_held=True)
             except (BlockingIOError, PermissionError):  # POSIX allows either for "held".
                 if monotonic() > deadline_s:
                     raise LedgerUnavailableError from None
             sleep(_POLL_INTERVAL_S)
 
-    def _set(self, kind: int, byte: int) -> None:
-        if sys.platform == "linux":
-            # Of the open file description: not released, as a lock of the process would be, when
-            # something else in the process opens and closes the same file.
-            lock = struct.pack("hhqqi0q", kind, os.SEEK_SET, byte, 1, 0)
-            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, lock)
-        else:
-            names = {fcntl.F_WRLCK: fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.F_UNLCK: fcntl.LOCK_UN}
-            fcntl.lockf(self._file, names[kind], 1, byte)
+
+def _set_lock(file: int, byte: int, *, is_held: bool) -> None:
+    if sys.platform != "linux":
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if is_held else fcntl.LOCK_UN, 1, byte)
+        return
+    # A lock of the process, as above, would be released when anything in the process closes the
+    # same file; this one belongs to the open file description. The arguments are a struct flock.
+    kind = fcntl.F_WRLCK if is_held else fcntl.F_UNLCK
+    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", kind, os.SEEK_SET, byte, 1, 0))
 
 
+@dataclass(slots=True, eq=False)
 class _Ticket:
     """One thread's work, and its result once the group is committed."""
 
-    __slots__ = ("error", "gate", "is_done", "result", "work")
-
-    def __init__(self, work: Callable[[Connection], Any]) -> None:
-        self.work = work
-        # Set when the work is done, or when its thread is to lead the next group.
-        self.gate = threading.Event()
-        self.is_done = False
-        self.result: Any = None
-        # Pessimistic default, cleared only after COMMIT.
-        self.error: Exception | None = LedgerUnavailableError()
+    work: Callable[[Connection], Any]
+    # Set when the work is done, or when its thread is to lead the next group.
+    gate: threading.Event = field(default_factory=threading.Event)
+    is_done: bool = False
+    result: Any = None
+    # Pessimistic default, cleared only after COMMIT.
+    error: Exception | None = field(default_factory=LedgerUnavailableError)
 
 
 class SqliteWriter:
@@ -235,22 +234,18 @@ def _fail(group: list[_Ticket], error: Exception) -> None:
 
 
 def _commit(connection: Connection, group: list[_Ticket]) -> None:
-    transaction = connection.begin()
-    kept = group
-    if not _run_together(connection, group):
-        transaction.rollback()
-        transaction = connection.begin()
-        kept = [ticket for ticket in group if _run(connection, ticket)]
+    connection.begin()
+    kept = _run(connection, group)
     if not kept:
-        transaction.rollback()
+        connection.rollback()
         return
     driver = _driver_of(connection)
     try:
-        transaction.commit()
+        connection.commit()
     except DBAPIError as error:
         log_cause(error)
         in_doubt = [] if is_surely_undone(error, driver) else kept
-        # The transaction may still be open: close the connection and not lend it again.
+        # The transaction may still be open: close the connection and do not use it again.
         connection.invalidate()
         for ticket in group:
             ticket.error = LedgerInDoubtError() if ticket in in_doubt else LedgerUnavailableError()
@@ -259,23 +254,23 @@ def _commit(connection: Connection, group: list[_Ticket]) -> None:
             ticket.error = None
 
 
-def _run_together(connection: Connection, group: list[_Ticket]) -> bool:
-    """Run all works; return whether all succeeded. A work that is alone raises what it raises.
-
-    A savepoint for each from the start would make good works pay for bad ones.
-    """
+def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:
+    """Run all works; return those that succeeded. A work that is alone raises what it raises."""
     try:
         for ticket in group:
             ticket.result = ticket.work(connection)
     except Exception:
         if len(group) == 1:
             raise
-        return False
-    return True
+        # A savepoint for each from the start would make good works pay for bad ones.
+        connection.rollback()
+        connection.begin()
+        return [ticket for ticket in group if _run_alone(connection, ticket)]
+    return group
 
 
-def _run(connection: Connection, ticket: _Ticket) -> bool:
-    """Run one work in a savepoint, undone alone where it fails; return whether to commit it."""
+def _run_alone(connection: Connection, ticket: _Ticket) -> bool:
+    """Run one work in a savepoint; return whether it succeeded. A failure undoes it alone."""
     driver = _driver_of(connection)
     driver.execute("SAVEPOINT work")
     try:

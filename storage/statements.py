@@ -42,7 +42,7 @@ READ_ITEM = select(items.c.id, items.c.total, items.c.metadata).where(
     items.c.id == bindparam("item_id")
 )
 
-READ_GUARDS = (
+READ_ITEM_SCHEMES = (
     select(items.c.id, items.c.salt, item_schemes.c.scheme_id)
     .join_from(items, item_schemes)
     .where(items.c.id.in_(bindparam("item_ids", expanding=True)))
@@ -74,12 +74,6 @@ READ_OPERATION_TIMES = select(operations.c.id, operations.c.created_at_ms).where
     operations.c.id.in_(bindparam("operation_ids", expanding=True))
 )
 
-READ_SCHEMES_COUNTS = (
-    select(item_schemes.c.item_id, func.count().label("schemes_count"))
-    .where(item_schemes.c.item_id.in_(bindparam("item_ids", expanding=True)))
-    .group_by(item_schemes.c.item_id)
-)
-
 # The arbiter of a double spend. The amount is compared here too, so what a swap says of its inputs
 # is what the ledger holds; and nothing is spent by an operation that began before it was created.
 # The count makes sure that the item has no scheme under which the outputs were not looked for.
@@ -98,8 +92,6 @@ _SPEND_OUTPUT = (
     )
     .values(spent_by=bindparam("by_operation"))
 )
-
-READ_REVISION = text("SELECT version_num FROM alembic_version")
 
 # By dialect. A PostgreSQL that is in recovery is read-only too.
 READ_READINESS = {
@@ -160,7 +152,7 @@ class CompiledStatement:
         return tuple([values[name] for name in self._order])
 
 
-class Writes:
+class WriteStatements:
     """What mints and swaps write with. All but `item` leave a row alone which is there already."""
 
     def __init__(self, dialect: Dialect) -> None:
