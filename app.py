@@ -30,9 +30,9 @@ from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Measures, NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
-from deeds.page.pages import pages_blueprint
+from deeds.page.pages import not_found_page, pages_blueprint
 from deeds.page.qr import qr_blueprint
-from deeds.page.static_files import read_static_files
+from deeds.page.static_files import StaticFiles, read_static_files
 from deeds.server.cpus import usable_cpus_count
 from deeds.server.log import configure_log
 from deeds.settings import Settings, read_settings
@@ -123,18 +123,20 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, measures)
     closing.callback(pool.close)
     service = _make_service(settings, repository, schemes, pool, measures)
-    register_problems(app)
+    static = read_static_files()
+    register_problems(app, lambda: not_found_page(static))
     register_headers(app)
     info = _info(settings, schemes)
     app.register_blueprint(v1_blueprint(service, _limit_clients(app, settings, closing), info))
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
-    _register_web(app, settings, service)
+    _register_web(app, settings, service, static)
     app.register_blueprint(health_blueprint(lambda: _check_ready(repository, pool)))
 
 
-def _register_web(app: Flask, settings: Settings, service: DeedService) -> None:
-    static = read_static_files()
+def _register_web(
+    app: Flask, settings: Settings, service: DeedService, static: StaticFiles
+) -> None:
     app.register_blueprint(
         pages_blueprint(service, static, array_length_max=settings.array_length_max)
     )
@@ -206,14 +208,14 @@ def _make_schemes(settings: Settings, repository: Repository) -> HashSchemes:
 def _info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
     return {
         "version": VERSION,
-        "interface_version": INTERFACE_VERSION,
+        "interfaceVersion": INTERFACE_VERSION,
         "limits": {
-            "amount_max": AMOUNT_MAX,
-            "secret_length_max": SECRET_LENGTH_MAX,
-            "array_length_max": settings.array_length_max,
-            "body_bytes_max": settings.body_bytes_max,
+            "amountMax": AMOUNT_MAX,
+            "secretLengthMax": SECRET_LENGTH_MAX,
+            "arrayLengthMax": settings.array_length_max,
+            "bodyBytesMax": settings.body_bytes_max,
         },
-        "hash_policies": [
+        "hashPolicies": [
             {
                 "name": secret_class.value,
                 "algorithm": "argon2id",

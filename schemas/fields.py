@@ -1,14 +1,13 @@
 """Fields of the contract's types. JSON is taken as it is: no text turns into a number here."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, ValidationError, fields, post_load
 
 from deeds.domain.errors import RawOutputError
-from deeds.domain.model import AMOUNT_MAX, QR_TEXT_LENGTH_MAX
-from deeds.domain.raw_output import check_secret, check_text, parse_mint_output, parse_raw_output
+from deeds.domain.model import AMOUNT_MAX
 
 # Only single characters are repeated without bound, never groups: Python remembers each round of a
 # group, 190 bytes for each byte of a long image. So a % stands among the characters, and what must
@@ -37,6 +36,16 @@ _IMAGES = [
 ]
 
 
+def about(description: str, **schema: Any) -> dict[str, Any]:
+    """Return the metadata of a field: what the OpenAPI document says of it."""
+    return {"description": description, **schema}
+
+
+def required(description: str, **schema: Any) -> dict[str, Any]:
+    """Return the arguments of a field that must be there, with what OpenAPI says of it."""
+    return {"required": True, "metadata": about(description, **schema)}
+
+
 def check_image(text: str) -> str:
     """Return the text if it is a URI that a page may show as an image (contract part 2).
 
@@ -51,78 +60,30 @@ def check_image(text: str) -> str:
     return text
 
 
-def check_qr_text(text: str) -> str:
-    """Return the text if it may be put into a QR code.
-
-    Raises:
-        ValidationError: it is empty or too long.
-    """
-    if not 1 <= len(text) <= QR_TEXT_LENGTH_MAX:
-        raise ValidationError(f"must have 1 to {QR_TEXT_LENGTH_MAX} characters")
-    return check_text(text, "the text")
-
-
 class AmountField(fields.Field[int]):
     """A JSON integer from 1 to AMOUNT_MAX; `1.0`, `"1"` and `true` are invalid."""
 
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> int:
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> int:
         if type(value) is not int or not 1 <= value <= AMOUNT_MAX:
             raise ValidationError(f"must be a JSON integer from 1 to {AMOUNT_MAX}")
         return value
 
 
 class TextField(fields.Field[Any]):
-    """A JSON string that has a UTF-8 form; subclasses parse it further."""
+    """A JSON string, made into what `parse` returns for it."""
 
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> Any:
+    def __init__(self, parse: Callable[[str], Any], **kwargs: Any) -> None:
+        """Take what raises RawOutputError or ValidationError where the text is invalid."""
+        super().__init__(**kwargs)
+        self.parse = parse
+
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> Any:
         if not isinstance(value, str):
             raise ValidationError("must be a string")
         try:
-            return self._parse(value)
+            return self.parse(value)
         except RawOutputError as error:
             raise ValidationError(str(error)) from None
-
-    def _parse(self, text: str) -> Any:
-        return check_text(text, "the text")
-
-
-class SecretField(TextField):
-    """A secret of 1 to 32 Unicode code points, taken exactly."""
-
-    def _parse(self, text: str) -> Any:
-        return check_secret(text)
-
-
-class RawOutputField(TextField):
-    """A raw output string (contract 2.1)."""
-
-    def _parse(self, text: str) -> Any:
-        return parse_raw_output(text)
-
-
-class MintOutputField(TextField):
-    """A string element of a mint's outputs (contract part 2)."""
-
-    def _parse(self, text: str) -> Any:
-        return parse_mint_output(text)
-
-
-class ImageField(TextField):
-    """An absolute http, https, ipfs or ar URI, or a data URI of an image."""
-
-    def _parse(self, text: str) -> Any:
-        return check_image(text)
-
-
-class QrTextField(TextField):
-    """A text that may be put into a QR code."""
-
-    def _parse(self, text: str) -> Any:
-        return check_qr_text(text)
 
 
 class ItemIdField(fields.String):
@@ -133,8 +94,18 @@ class RawOutputTextsField(fields.Function):
     """The raw output strings of an answer."""
 
 
-class BoundedSchema(Schema):
-    """A request schema whose arrays have at most `array_length_max` elements."""
+class RequestSchema(Schema):
+    """A request, or a part of one, that is loaded as what `makes` makes of its fields."""
+
+    makes: ClassVar[Callable[..., Any]]
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Any:
+        return type(self).makes(**data)
+
+
+class BoundedSchema(RequestSchema):
+    """A request whose arrays have at most `array_length_max` elements."""
 
     def __init__(self, *, array_length_max: int) -> None:
         """Take the bound of every array of the request, at least 1."""
@@ -145,10 +116,8 @@ class BoundedSchema(Schema):
 class BoundedList(fields.List[Any]):
     """An array of 1 to `array_length_max` elements, measured before any of them is parsed."""
 
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> list[Any]:
-        return super()._deserialize(check_array(self, value), attr, data, **kwargs)
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        return tuple(super()._deserialize(check_array(self, value), *args, **kwargs))
 
 
 def check_array(field: fields.Field[Any], value: Any) -> list[Any]:

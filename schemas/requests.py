@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load
@@ -10,51 +10,63 @@ from marshmallow import Schema, ValidationError, fields, post_load
 from deeds.domain.errors import InvalidRequestError
 from deeds.domain.model import (
     AMOUNT_MAX,
+    QR_TEXT_LENGTH_MAX,
     CheckRequest,
     MintRequest,
     NewOutput,
     QrRequest,
     SwapRequest,
 )
+from deeds.domain.raw_output import check_secret, check_text, parse_mint_output, parse_raw_output
 from schemas.fields import (
     AmountField,
     BoundedList,
     BoundedSchema,
-    ImageField,
-    MintOutputField,
-    QrTextField,
-    RawOutputField,
-    SecretField,
+    RequestSchema,
     TextField,
+    about,
     check_array,
+    check_image,
+    required,
 )
 
 
-class NewOutputSchema(Schema):
+def check_any_text(text: str) -> str:
+    """Return the text if all of it has a UTF-8 form; raise RawOutputError where it has not."""
+    return check_text(text, "the text")
+
+
+def check_qr_text(text: str) -> str:
+    """Return the text if it may be put into a QR code; raise what says why not."""
+    if not 1 <= len(text) <= QR_TEXT_LENGTH_MAX:
+        raise ValidationError(f"must have 1 to {QR_TEXT_LENGTH_MAX} characters")
+    return check_any_text(text)
+
+
+class NewOutputSchema(RequestSchema):
     """An output object of a mint request (contract 2.2)."""
 
-    amount = AmountField(required=True, metadata={"description": "Units of the new item."})
-    secret = SecretField(
-        required=True,
-        metadata={"description": "Whoever knows it owns the units. Unlike any other of the mint."},
-    )
+    makes = NewOutput
 
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> NewOutput:
-        return NewOutput(**data)
+    amount = AmountField(**required("Units of the new item."))
+    secret = TextField(
+        check_secret, **required("Whoever knows it owns the units. Unlike any other of the mint.")
+    )
 
 
 class MetadataSchema(Schema):
     """Mint metadata (contract 2.3)."""
 
-    name = TextField(metadata={"description": "Identifies the asset that the deed represents."})
-    description = TextField(metadata={"description": "Describes the asset."})
-    image = ImageField(
-        metadata={
-            "description": "An absolute URI with scheme http, https, ipfs or ar, or a data: URI "
-            "with a media type image/*. Best 320 to 1080 pixels wide and of an aspect ratio "
-            "from 1.91:1 to 4:5."
-        }
+    name = TextField(
+        check_any_text, metadata=about("Identifies the asset that the deed represents.")
+    )
+    description = TextField(check_any_text, metadata=about("Describes the asset."))
+    image = TextField(
+        check_image,
+        metadata=about(
+            "An absolute URI with scheme http, https, ipfs or ar, or a data: URI with a media type "
+            "image/*. Best 320 to 1080 pixels wide and of an aspect ratio from 1.91:1 to 4:5."
+        ),
     )
 
     @post_load
@@ -63,93 +75,75 @@ class MetadataSchema(Schema):
         return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
 
 
-class NewOutputsField(fields.Field[list[NewOutput]]):
+class NewOutputsField(fields.Field[tuple[NewOutput, ...]]):
     """An array of strings, or an array of output objects."""
 
-    _texts = fields.List(MintOutputField())
+    _strings = fields.List(TextField(parse_mint_output))
 
-    def _deserialize(
-        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
-    ) -> list[NewOutput]:
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> tuple[NewOutput, ...]:
         elements = check_array(self, value)
         outputs: Any
         if all(isinstance(element, str) for element in elements):
-            outputs = self._texts.deserialize(elements)
+            outputs = self._strings.deserialize(elements)
         elif all(isinstance(element, dict) for element in elements):
             outputs = NewOutputSchema(many=True).load(elements)
         else:
             raise ValidationError("must be all strings or all objects")
-        return list(outputs)
+        return tuple(outputs)
 
 
 class MintRequestSchema(BoundedSchema):
     """The body of a mint request."""
 
+    makes = MintRequest
+
     outputs = NewOutputsField(
-        required=True,
-        metadata={
-            "description": "What to issue: all strings or all objects. The amounts add up to at "
-            f"most {AMOUNT_MAX}."
-        },
+        **required(
+            "What to issue: all strings or all objects. The amounts add up to at most "
+            f"{AMOUNT_MAX}."
+        )
     )
     metadata = fields.Nested(
         MetadataSchema,
         allow_none=True,
         load_default=None,
-        metadata={"description": "Kept with the item for good, for all to read."},
+        metadata=about("Kept with the item for good, for all to read."),
     )
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> MintRequest:
-        return MintRequest(tuple(data["outputs"]), data["metadata"])
 
 
 class SwapRequestSchema(BoundedSchema):
     """The body of a swap request."""
 
+    makes = SwapRequest
+
     inputs = BoundedList(
-        RawOutputField(),
-        required=True,
-        metadata={
-            "uniqueItems": True,
-            "description": "The outputs to spend, each with its current secret.",
-        },
+        TextField(parse_raw_output),
+        **required("The outputs to spend, each with its current secret.", uniqueItems=True),
     )
     outputs = BoundedList(
-        RawOutputField(),
-        required=True,
-        metadata={
-            "uniqueItems": True,
-            "description": "The outputs to create, each with a secret that the item never had. "
-            "Of every item they add up to as much as its inputs.",
-        },
+        TextField(parse_raw_output),
+        **required(
+            "The outputs to create, each with a secret that the item never had. Of every item "
+            "they add up to as much as its inputs.",
+            uniqueItems=True,
+        ),
     )
-
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> SwapRequest:
-        return SwapRequest(tuple(data["inputs"]), tuple(data["outputs"]))
 
 
 class CheckRequestSchema(BoundedSchema):
     """The body of a check request."""
 
-    outputs = BoundedList(
-        RawOutputField(), required=True, metadata={"description": "What to look up."}
-    )
+    makes = CheckRequest
 
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> CheckRequest:
-        return CheckRequest(tuple(data["outputs"]))
+    outputs = BoundedList(TextField(parse_raw_output), **required("What to look up."))
 
 
-class QrRequestSchema(Schema):
+class QrRequestSchema(RequestSchema):
     """The body of a request for a QR code."""
 
-    text = QrTextField(required=True)
+    makes = QrRequest
 
-    @post_load
-    def _make(self, data: dict[str, str], **_kwargs: Any) -> QrRequest:
-        return QrRequest(data["text"])
+    text = TextField(check_qr_text, required=True)
 
 
 # A key of the contract has at most 11 letters. What looks like a misspelt one is named; anything

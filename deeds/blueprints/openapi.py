@@ -3,7 +3,7 @@
 import functools
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -15,30 +15,18 @@ from deeds.blueprints.problem_table import PROBLEMS, Problem
 from deeds.blueprints.problems import MEDIA_TYPE
 from deeds.blueprints.responses import FOREVER, NO_STORE
 from deeds.domain.model import AMOUNT_MAX, IDEMPOTENCY_KEY_LENGTH_MAX, SECRET_LENGTH_MAX
+from deeds.domain.raw_output import check_secret, parse_raw_output
 from deeds.version import INTERFACE_VERSION
 from schemas import answers, requests
 from schemas import fields as ours
 
 Parts = dict[str, Any]
 
-_DESCRIPTION = """\
-Issues deeds: items divided into units. Units belong to whoever knows the secret they are bound to.
 
-- **Mint** creates an item and binds its units to secrets.
-- **Swap** replaces secrets by new ones: it hands over, splits, joins and trades.
-- **Check** tells whether outputs are still unspent.
-- **Item** reads the total and the metadata of an item.
+def _header(description: str, **schema: Any) -> Parts:
+    schema = {"type": "string"} | schema
+    return {"description": description, "required": True, "schema": schema}
 
-Swap what you receive at once, to a secret that only you know.
-
-Every error is a [problem](/problems) (RFC 9457) with a stable `code`. Any other path is answered
-404 `not_found`, any other method 405 `method_not_allowed` with the header `Allow`.
-"""
-
-_TAGS = [
-    {"name": "deeds", "description": "Mint, swap and check"},
-    {"name": "registry", "description": "Read items and what this service is"},
-]
 
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
@@ -64,49 +52,32 @@ _IF_NONE_MATCH = {
     "schema": {"type": "string", "examples": ['"a79ab0ec3dcc17e87faa0fe6780f55a8704b4fb0"']},
 }
 
-_NO_STORE_HEADER = {
-    "description": "The answer must not be kept.",
-    "required": True,
-    "schema": {"type": "string", "const": NO_STORE},
+# Headers of answers that are kept by nobody, of those to a mint or swap, and of an item.
+_NOT_KEPT = {"Cache-Control": _header("The answer must not be kept.", const=NO_STORE)}
+_CHANGED = _NOT_KEPT | {
+    "Idempotency-Replayed": {
+        "description": "Present where this is the answer of an earlier request with the same key.",
+        "schema": {"type": "string", "const": "true"},
+    }
 }
-_FOREVER_HEADER = {
-    "description": "An item never changes.",
-    "required": True,
-    "schema": {"type": "string", "const": FOREVER},
+_KEPT = {
+    "Cache-Control": _header("An item never changes.", const=FOREVER),
+    "ETag": _header("Names the answer's bytes, for If-None-Match.", pattern='^"[0-9a-f]{40}"$'),
 }
-_ETAG_HEADER = {
-    "description": "Names the answer's bytes, for If-None-Match.",
-    "required": True,
-    "schema": {"type": "string", "pattern": '^"[0-9a-f]{40}"$'},
-}
-_REPLAYED_HEADER = {
-    "description": "Present where this is the answer of an earlier request with the same key.",
-    "schema": {"type": "string", "const": "true"},
-}
-_RETRY_AFTER_HEADER = {
-    "description": "Seconds to wait before the next try.",
-    "required": True,
-    "schema": {"type": "integer", "minimum": 1},
-}
+_RETRY_AFTER = _header("Seconds to wait before the next try.", type="integer", minimum=1)
 
-# The problems that the server and the app may answer to any request, that reading a body may come
-# to, that reading the ledger may come to, hashing secrets to look them up in it, and changing it.
+# The problems of any request; of reading a body, of changing the ledger, of reading it and of
+# looking up secrets in it; of a swap.
 _ANY = ("bad_request", "uri_too_long", "expectation_failed", "headers_too_large", "internal")
-_BODY = (
-    "body_unreadable",
-    "wrong_media_type",
-    "invalid_json",
-    "invalid_request",
-    "body_too_large",
-)
-_READ = ("overloaded", "ledger_unavailable", "too_many_requests")
-_SECRETS = (*_READ, "scheme_unavailable", "too_many_failures")
+_BODY = ("body_unreadable", "wrong_media_type", "invalid_json", "invalid_request", "body_too_large")
 _CHANGE = (
     "invalid_idempotency_key",
     "idempotency_key_reused",
     "ledger_in_doubt",
     "ledger_rolled_back",
 )
+_READ = ("overloaded", "ledger_unavailable", "too_many_requests")
+_SECRETS = (*_READ, "scheme_unavailable", "too_many_failures")
 _SWAP = (
     "unbalanced",
     "duplicate_input",
@@ -149,12 +120,13 @@ _MINT_OUTPUT = {
 
 _TYPES: dict[type[fields.Field[Any]], Parts] = {
     ours.AmountField: {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX},
-    ours.ImageField: {"type": "string", "format": "uri"},
     ours.ItemIdField: {"type": "string", "pattern": _ITEM_ID_PATTERN},
-    ours.RawOutputField: _RAW_OUTPUT,
     ours.RawOutputTextsField: {"type": "array", "items": _RAW_OUTPUT},
-    ours.SecretField: {"type": "string", "minLength": 1, "maxLength": SECRET_LENGTH_MAX},
-    ours.TextField: {"type": "string"},
+}
+_TEXTS: dict[Callable[[str], Any], Parts] = {
+    check_secret: {"type": "string", "minLength": 1, "maxLength": SECRET_LENGTH_MAX},
+    ours.check_image: {"type": "string", "format": "uri"},
+    parse_raw_output: _RAW_OUTPUT,
 }
 
 
@@ -192,18 +164,18 @@ def build_document(info: Mapping[str, Any]) -> Parts:
         version=INTERFACE_VERSION,
         openapi_version="3.1.0",
         plugins=[plugin],
-        info={"description": _DESCRIPTION, "license": {"name": "MIT", "identifier": "MIT"}},
+        info={"description": examples.DESCRIPTION, "license": {"name": "MIT", "identifier": "MIT"}},
         servers=[{"url": "/"}],
-        tags=_TAGS,
+        tags=examples.TAGS,
         # Nobody logs in: whoever knows a secret owns what is bound to it.
         security=[],
     )
     converter: Any = plugin.converter  # Any: apispec types it in part only.
     converter.add_attribute_function(_describe_field)
-    array_length_max = info["limits"]["array_length_max"]
-    spec.path("/v1/mint", operations={"post": _mint(array_length_max)})
-    spec.path("/v1/swap", operations={"post": _swap(array_length_max)})
-    spec.path("/v1/check", operations={"post": _check(array_length_max)})
+    bounds = {"array_length_max": info["limits"]["arrayLengthMax"]}
+    spec.path("/v1/mint", operations={"post": _mint(requests.MintRequestSchema(**bounds))})
+    spec.path("/v1/swap", operations={"post": _swap(requests.SwapRequestSchema(**bounds))})
+    spec.path("/v1/check", operations={"post": _check(requests.CheckRequestSchema(**bounds))})
     spec.path("/v1/item/{id}", operations={"get": _item()})
     spec.path("/v1/info", operations={"get": _info(info)})
     return spec.to_dict()
@@ -219,6 +191,8 @@ def _describe_field(converter: Any, field: fields.Field[Any], **_rest: Any) -> P
         return _bounds(field)
     if isinstance(field, fields.Constant):
         return {"const": field.constant}
+    if isinstance(field, ours.TextField):
+        return _TEXTS.get(field.parse, {"type": "string"})
     return _TYPES.get(type(field), {})
 
 
@@ -226,66 +200,50 @@ def _bounds(field: fields.Field[Any]) -> Parts:
     return {"minItems": 1, "maxItems": ours.array_length_max(field)}
 
 
-def _mint(array_length_max: int) -> Parts:
-    shape = requests.MintRequestSchema(array_length_max=array_length_max)
-    headers = {"Cache-Control": _NO_STORE_HEADER, "Idempotency-Replayed": _REPLAYED_HEADER}
-    minted = _json(answers.MintResponseSchema(), examples.MINT_ANSWERS)
-    links = {"links": examples.MINT_LINKS}
-    problems = (*_ANY, *_BODY, *_CHANGE, *_SECRETS, "duplicate_secret", "total_too_large")
-    return {
-        "operationId": "mint",
-        "tags": ["deeds"],
-        "summary": "Mint an item",
-        "description": "Creates an item whose units are bound to the secrets of the request.",
-        "parameters": [_IDEMPOTENCY_KEY],
-        "requestBody": {"required": True} | _json(shape, examples.MINT_REQUESTS),
-        "responses": {
-            "200": {"description": "The new item.", "headers": headers} | minted | links,
-            **_problem_responses(problems),
-        },
-    }
+def _mint(shape: Schema) -> Parts:
+    minted = _answer("The new item.", answers.MintResponseSchema(), examples.MINT_ANSWERS, _CHANGED)
+    return _operation(
+        "mint",
+        "Mint an item",
+        {"200": minted | {"links": examples.MINT_LINKS}},
+        (*_BODY, *_CHANGE, *_SECRETS, "duplicate_secret", "total_too_large"),
+        tags=["deeds"],
+        description="Creates an item whose units are bound to the secrets of the request.",
+        parameters=[_IDEMPOTENCY_KEY],
+        requestBody={"required": True} | _json(shape, examples.MINT_REQUESTS),
+    )
 
 
-def _swap(array_length_max: int) -> Parts:
-    shape = requests.SwapRequestSchema(array_length_max=array_length_max)
-    headers = {"Cache-Control": _NO_STORE_HEADER, "Idempotency-Replayed": _REPLAYED_HEADER}
-    swapped = _json(answers.SwapResponseSchema(), examples.SWAP_ANSWERS)
-    links = {"links": examples.SWAP_LINKS}
-    return {
-        "operationId": "swap",
-        "tags": ["deeds"],
-        "summary": "Replace secrets by new ones",
-        "description": "Hands over, splits, joins or trades units, all or nothing: the inputs are "
+def _swap(shape: Schema) -> Parts:
+    schema = answers.SwapResponseSchema()
+    swapped = _answer("The swap was made.", schema, examples.SWAP_ANSWERS, _CHANGED)
+    return _operation(
+        "swap",
+        "Replace secrets by new ones",
+        {"200": swapped | {"links": examples.SWAP_LINKS}},
+        (*_BODY, *_CHANGE, *_SECRETS, *_SWAP),
+        tags=["deeds"],
+        description="Hands over, splits, joins or trades units, all or nothing: the inputs are "
         "spent, the outputs take their place. For every item the amounts must be equal.",
-        "parameters": [_IDEMPOTENCY_KEY],
-        "requestBody": {"required": True} | _json(shape, examples.SWAP_REQUESTS),
-        "responses": {
-            "200": {"description": "The swap was made.", "headers": headers} | swapped | links,
-            **_problem_responses((*_ANY, *_BODY, *_CHANGE, *_SECRETS, *_SWAP)),
-        },
-    }
+        parameters=[_IDEMPOTENCY_KEY],
+        requestBody={"required": True} | _json(shape, examples.SWAP_REQUESTS),
+    )
 
 
-def _check(array_length_max: int) -> Parts:
-    shape = requests.CheckRequestSchema(array_length_max=array_length_max)
-    headers = {"Cache-Control": _NO_STORE_HEADER}
-    states = _json(answers.CheckResponseSchema(), examples.CHECK_ANSWERS)
-    return {
-        "operationId": "check",
-        "tags": ["deeds"],
-        "summary": "Ask whether outputs are spent",
-        "description": "Tells of each output whether it can still be spent. Changes nothing.",
-        "requestBody": {"required": True} | _json(shape, examples.CHECK_REQUESTS),
-        "responses": {
-            "200": {"description": "The states.", "headers": headers} | states,
-            **_problem_responses((*_ANY, *_BODY, *_SECRETS)),
-        },
-    }
+def _check(shape: Schema) -> Parts:
+    schema = answers.CheckResponseSchema()
+    return _operation(
+        "check",
+        "Ask whether outputs are spent",
+        {"200": _answer("The states.", schema, examples.CHECK_ANSWERS, _NOT_KEPT)},
+        (*_BODY, *_SECRETS),
+        tags=["deeds"],
+        description="Tells of each output whether it can still be spent. Changes nothing.",
+        requestBody={"required": True} | _json(shape, examples.CHECK_REQUESTS),
+    )
 
 
 def _item() -> Parts:
-    headers = {"Cache-Control": _FOREVER_HEADER, "ETag": _ETAG_HEADER}
-    item = _json(answers.ItemSchema(), examples.ITEM_ANSWERS)
     item_id = {
         "name": "id",
         "in": "path",
@@ -294,35 +252,41 @@ def _item() -> Parts:
         "schema": {"type": "string", "pattern": _ITEM_ID_PATTERN},
         "examples": {"item": {"value": examples.ITEM_ID}},
     }
-    return {
-        "operationId": "readItem",
-        "tags": ["registry"],
-        "summary": "Read an item",
-        "description": "Tells the total of an item and its metadata. Both never change.",
-        "parameters": [item_id, _IF_NONE_MATCH],
-        "responses": {
-            "200": {"description": "The item.", "headers": headers} | item,
-            "304": {"description": "The answer of that ETag still holds.", "headers": headers},
-            # An id that holds an encoded slash makes another path of it, where nothing is served.
-            **_problem_responses((*_ANY, *_READ, "item_not_found", "not_found")),
-        },
-    }
+    item = _answer("The item.", answers.ItemSchema(), examples.ITEM_ANSWERS, _KEPT)
+    unchanged = {"description": "The answer of that ETag still holds.", "headers": _KEPT}
+    return _operation(
+        "readItem",
+        "Read an item",
+        {"200": item, "304": unchanged},
+        # An id that holds an encoded slash makes another path of it, where nothing is served.
+        (*_READ, "item_not_found", "not_found"),
+        tags=["registry"],
+        description="Tells the total of an item and its metadata. Both never change.",
+        parameters=[item_id, _IF_NONE_MATCH],
+    )
 
 
 def _info(info: Mapping[str, Any]) -> Parts:
-    shape = answers.InfoSchema()
-    headers = {"Cache-Control": _NO_STORE_HEADER}
-    shown = {"this": {"summary": "This service", "value": shape.dump(info)}}
-    return {
-        "operationId": "readInfo",
-        "tags": ["registry"],
-        "summary": "Read what this service is and its limits",
-        "responses": {
-            "200": {"description": "Versions, limits and policies.", "headers": headers}
-            | _json(shape, shown),
-            **_problem_responses(_ANY),
-        },
-    }
+    schema = answers.InfoSchema()
+    shown = {"this": {"summary": "This service", "value": info}}
+    return _operation(
+        "readInfo",
+        "Read what this service is and its limits",
+        {"200": _answer("Versions, limits and policies.", schema, shown, _NOT_KEPT)},
+        tags=["registry"],
+    )
+
+
+def _operation(
+    operation_id: str, summary: str, good: Parts, problems: Sequence[str] = (), **rest: Any
+) -> Parts:
+    """Return an operation with its good answers, the problems of it, and those of any request."""
+    responses = good | _problem_responses((*_ANY, *problems))
+    return {"operationId": operation_id, "summary": summary, "responses": responses, **rest}
+
+
+def _answer(description: str, schema: Schema, shown: Parts, headers: Parts) -> Parts:
+    return {"description": description, "headers": headers} | _json(schema, shown)
 
 
 def _json(schema: Schema, shown: Parts) -> Parts:
@@ -341,9 +305,7 @@ def _problem_responses(codes: Sequence[str]) -> Parts:
 
 def _problem_response(problems: list[Problem]) -> Parts:
     status = problems[0].status
-    headers = {"Cache-Control": _NO_STORE_HEADER}
-    if status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}:
-        headers["Retry-After"] = _RETRY_AFTER_HEADER
+    is_retried = status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
     codes = {"enum": [each.code for each in problems]}
     schema = {
         "allOf": [answers.ProblemSchema],
@@ -352,18 +314,11 @@ def _problem_response(problems: list[Problem]) -> Parts:
     shown = {each.code: {"summary": each.title, "value": _example(each)} for each in problems}
     return {
         "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in problems),
-        "headers": headers,
+        "headers": _NOT_KEPT | ({"Retry-After": _RETRY_AFTER} if is_retried else {}),
         "content": {MEDIA_TYPE: {"schema": schema, "examples": shown}},
     }
 
 
 def _example(problem: Problem) -> Parts:
-    example = {
-        "type": problem.type,
-        "title": problem.title,
-        "status": int(problem.status),
-        "detail": problem.meaning,
-        "code": problem.code,
-    }
     # The meaning speaks of the index wherever the answer always has one.
-    return example | ({"index": 0} if "index" in problem.meaning else {})
+    return problem.body(problem.meaning, 0 if "index" in problem.meaning else None)

@@ -1,7 +1,29 @@
-"""Examples and links of the OpenAPI document. The ids and secrets are of no real item.
+"""Texts, examples and links of the OpenAPI document. The ids and secrets are of no real item.
 
 Links lead from an answer to the next request, by the runtime expressions of OpenAPI 3.1, 4.8.20.4.
 """
+
+import json
+from typing import Any
+
+DESCRIPTION = """\
+Issues deeds: items divided into units. Units belong to whoever knows the secret they are bound to.
+
+- **Mint** creates an item and binds its units to secrets.
+- **Swap** replaces secrets by new ones: it hands over, splits, joins and trades.
+- **Check** tells whether outputs are still unspent.
+- **Item** reads the total and the metadata of an item.
+
+Swap what you receive at once, to a secret that only you know.
+
+Every error is a [problem](/problems) (RFC 9457) with a stable `code`. Any other path is answered
+404 `not_found`, any other method 405 `method_not_allowed` with the header `Allow`.
+"""
+
+TAGS = [
+    {"name": "deeds", "description": "Mint, swap and check"},
+    {"name": "registry", "description": "Read items and what this service is"},
+]
 
 ITEM_ID = "deed_hh9822bx8kphnbf2xp8dx0575x"
 _OTHER_ITEM_ID = "deed_8h1a7b0jxgpjnwf38g7z7zzzpa"
@@ -20,91 +42,72 @@ _METADATA = {
     "image": "https://example.com/harbour-street-5.jpg",
 }
 
+
+def _shown(summary: str, **value: Any) -> dict[str, Any]:
+    return {"summary": summary, "value": value}
+
+
 MINT_REQUESTS = {
-    "strings": {
-        "summary": "Outputs as strings",
-        "value": {"outputs": [f"+60.{_FIRST}", f"+40.{_SECOND}"], "metadata": _METADATA},
-    },
-    "objects": {
-        "summary": "Outputs as objects, without metadata",
-        "value": {"outputs": [{"amount": 60, "secret": _FIRST}, {"amount": 40, "secret": _SECOND}]},
-    },
+    "strings": _shown(
+        "Outputs as strings", outputs=[f"+60.{_FIRST}", f"+40.{_SECOND}"], metadata=_METADATA
+    ),
+    "objects": _shown(
+        "Outputs as objects, without metadata",
+        outputs=[{"amount": 60, "secret": _FIRST}, {"amount": 40, "secret": _SECOND}],
+    ),
 }
 
 MINT_ANSWERS = {
-    "minted": {
-        "summary": "The answer to either request",
-        "value": {
-            "itemId": ITEM_ID,
-            "outputs": [
-                {"amount": 60, "secret": _FIRST, "itemId": ITEM_ID},
-                {"amount": 40, "secret": _SECOND, "itemId": ITEM_ID},
-            ],
-            "rawOutputs": [f"+60.{ITEM_ID}.{_FIRST}", f"+40.{ITEM_ID}.{_SECOND}"],
-        },
-    },
+    "minted": _shown(
+        "The answer to either request",
+        itemId=ITEM_ID,
+        outputs=[
+            {"amount": 60, "secret": _FIRST, "itemId": ITEM_ID},
+            {"amount": 40, "secret": _SECOND, "itemId": ITEM_ID},
+        ],
+        rawOutputs=[f"+60.{ITEM_ID}.{_FIRST}", f"+40.{ITEM_ID}.{_SECOND}"],
+    ),
 }
 
 SWAP_REQUESTS = {
-    "takeCustody": {
-        "summary": "Take custody of what was handed over: the same amount, a new secret",
-        "value": {
-            "inputs": [f"+40.{ITEM_ID}.{_SECOND}"],
-            "outputs": [f"+40.{ITEM_ID}.{_THIRD}"],
-        },
-    },
-    "split": {
-        "summary": "Split one output into two",
-        "value": {
-            "inputs": [f"+60.{ITEM_ID}.{_FIRST}"],
-            "outputs": [f"+35.{ITEM_ID}.{_THIRD}", f"+25.{ITEM_ID}.{_FOURTH}"],
-        },
-    },
-    "trade": {
-        "summary": "Trade units of two items, all or nothing",
-        "value": {
-            "inputs": [f"+60.{ITEM_ID}.{_FIRST}", f"+5.{_OTHER_ITEM_ID}.{_SECOND}"],
-            "outputs": [f"+60.{ITEM_ID}.{_THIRD}", f"+5.{_OTHER_ITEM_ID}.{_FOURTH}"],
-        },
-    },
+    "takeCustody": _shown(
+        "Take custody of what was handed over: the same amount, a new secret",
+        inputs=[f"+40.{ITEM_ID}.{_SECOND}"],
+        outputs=[f"+40.{ITEM_ID}.{_THIRD}"],
+    ),
+    "split": _shown(
+        "Split one output into two",
+        inputs=[f"+60.{ITEM_ID}.{_FIRST}"],
+        outputs=[f"+35.{ITEM_ID}.{_THIRD}", f"+25.{ITEM_ID}.{_FOURTH}"],
+    ),
+    "trade": _shown(
+        "Trade units of two items, all or nothing",
+        inputs=[f"+60.{ITEM_ID}.{_FIRST}", f"+5.{_OTHER_ITEM_ID}.{_SECOND}"],
+        outputs=[f"+60.{ITEM_ID}.{_THIRD}", f"+5.{_OTHER_ITEM_ID}.{_FOURTH}"],
+    ),
 }
 
-SWAP_ANSWERS = {"swapped": {"summary": "The secrets were replaced", "value": {"success": True}}}
+SWAP_ANSWERS = {"swapped": _shown("The secrets were replaced", success=True)}
 
 CHECK_REQUESTS = {
-    "three": {
-        "summary": "Three outputs",
-        "value": {
-            "outputs": [
-                f"+40.{ITEM_ID}.{_THIRD}",
-                f"+40.{ITEM_ID}.{_SECOND}",
-                f"+40.{ITEM_ID}.{_FOURTH}",
-            ]
-        },
-    },
+    "three": _shown(
+        "Three outputs",
+        outputs=[f"+40.{ITEM_ID}.{secret}" for secret in (_THIRD, _SECOND, _FOURTH)],
+    ),
 }
 
 CHECK_ANSWERS = {
-    "three": {
-        "summary": "Still there, spent, and never there",
-        "value": {"states": ["unspent", "spent", "unknown"]},
-    },
+    "three": _shown("Still there, spent, and never there", states=["unspent", "spent", "unknown"]),
 }
 
 ITEM_ANSWERS = {
-    "withMetadata": {
-        "summary": "An item with metadata",
-        "value": {
-            "id": ITEM_ID,
-            "total": 100,
-            "metadata": '{"name":"Harbour Street 5","description":"A hundred shares of the house",'
-            '"image":"https://example.com/harbour-street-5.jpg"}',
-        },
-    },
-    "withoutMetadata": {
-        "summary": "An item without metadata",
-        "value": {"id": ITEM_ID, "total": 100, "metadata": None},
-    },
+    "withMetadata": _shown(
+        "An item with metadata",
+        id=ITEM_ID,
+        total=100,
+        metadata=json.dumps(_METADATA, separators=(",", ":")),
+    ),
+    "withoutMetadata": _shown("An item without metadata", id=ITEM_ID, total=100, metadata=None),
 }
 
 MINT_LINKS = {

@@ -18,6 +18,17 @@ class Problem:
         """Return the URI reference of the problem's description."""
         return f"/problems#{self.code}"
 
+    def body(self, detail: str, index: int | None = None) -> dict[str, str | int]:
+        """Return the body of an answer; `index` is the element at fault, where there is one."""
+        body: dict[str, str | int] = {
+            "type": self.type,
+            "title": self.title,
+            "status": int(self.status),
+            "detail": detail,
+            "code": self.code,
+        }
+        return body if index is None else body | {"index": index}
+
 
 # fmt: off
 _ROWS = (

@@ -1,23 +1,20 @@
 """Answers every error as application/problem+json (RFC 9457)."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from deeds.blueprints.problem_table import PROBLEMS, Problem
 from deeds.blueprints.request_log import notes
 from deeds.blueprints.responses import json_answer
 from deeds.domain.errors import DeedError, RetryLaterError, places
-from schemas.answers import ProblemSchema
 
 MEDIA_TYPE = "application/problem+json"
 
 _log = logging.getLogger("deeds.request")
-
-_schema = ProblemSchema()
 
 # What Flask and Werkzeug refuse by themselves; all else of theirs is a bad request.
 _HTTP_CODES = {
@@ -27,10 +24,20 @@ _HTTP_CODES = {
 }
 
 
-def register_problems(app: Flask) -> None:
-    """Make the app answer all errors as problems."""
+def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> None:
+    """Make the app answer all errors as problems, but unknown paths to browsers as a page."""
+
+    def answer_http_error(error: HTTPException) -> Response:
+        code = _HTTP_CODES.get(HTTPStatus(error.code or HTTPStatus.BAD_REQUEST), "bad_request")
+        if code == "not_found" and _is_for_people():
+            notes().problem_code = code
+            return not_found_page()
+        # Allow, above all; never the content type of Werkzeug's own HTML.
+        headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+        return problem_answer(PROBLEMS[code], PROBLEMS[code].meaning, headers=headers)
+
     app.register_error_handler(DeedError, _answer_deed_error)
-    app.register_error_handler(HTTPException, _answer_http_error)
+    app.register_error_handler(HTTPException, answer_http_error)
     app.register_error_handler(Exception, _answer_defect)
 
 
@@ -43,16 +50,16 @@ def problem_answer(
 ) -> Response:
     """Return the answer to a problem; `index` is the element at fault, where there is one."""
     notes().problem_code = problem.code
-    body = {
-        "type": problem.type,
-        "title": problem.title,
-        "status": int(problem.status),
-        "detail": detail,
-        "code": problem.code,
-    }
-    if index is not None:
-        body["index"] = index
-    return json_answer(_schema.dump(body), problem.status, media_type=MEDIA_TYPE, headers=headers)
+    body = problem.body(detail, index)
+    return json_answer(body, problem.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _is_for_people() -> bool:
+    """Return whether a browser asks for a page outside the interface."""
+    if request.path == "/v1" or request.path.startswith("/v1/"):
+        return False
+    accepted = request.accept_mimetypes
+    return accepted["text/html"] > max(accepted["application/json"], accepted[MEDIA_TYPE])
 
 
 def _answer_deed_error(error: DeedError) -> Response:
@@ -60,13 +67,6 @@ def _answer_deed_error(error: DeedError) -> Response:
     if isinstance(error, RetryLaterError):
         headers["Retry-After"] = str(error.retry_after_s)
     return problem_answer(PROBLEMS[error.code], error.detail, index=error.index, headers=headers)
-
-
-def _answer_http_error(error: HTTPException) -> Response:
-    code = _HTTP_CODES.get(HTTPStatus(error.code or HTTPStatus.BAD_REQUEST), "bad_request")
-    # Allow, above all; never the content type of Werkzeug's own HTML.
-    headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-    return problem_answer(PROBLEMS[code], PROBLEMS[code].meaning, headers=headers)
 
 
 def _answer_defect(error: Exception) -> Response:

@@ -13,7 +13,6 @@ from deeds.domain.model import OutputState
 from deeds.domain.service import DeedService
 from schemas.answers import (
     CheckResponseSchema,
-    InfoSchema,
     ItemSchema,
     MintResponseSchema,
     SwapResponseSchema,
@@ -27,10 +26,9 @@ _ITEM = ItemSchema()
 
 
 def v1_blueprint(service: DeedService, limits: ClientLimits, info: Mapping[str, Any]) -> Blueprint:
-    """Return the blueprint; `info` has the attributes of `schemas.answers.InfoSchema`."""
+    """Return the blueprint; `info` is what GET /v1/info tells, a `schemas.answers.InfoSchema`."""
     blueprint = Blueprint("v1", __name__, url_prefix="/v1")
-    _add_operations(blueprint, service, limits, info["limits"]["array_length_max"])
-    info_body = InfoSchema().dump(info)
+    _add_operations(blueprint, service, limits, info["limits"]["arrayLengthMax"])
 
     @blueprint.get("/item/<item_id>")
     def item(item_id: str) -> Response:
@@ -42,7 +40,7 @@ def v1_blueprint(service: DeedService, limits: ClientLimits, info: Mapping[str, 
 
     @blueprint.get("/info", endpoint="info")
     def read_info() -> Response:
-        return json_answer(info_body)
+        return json_answer(info)
 
     return blueprint
 
