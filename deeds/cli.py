@@ -18,11 +18,10 @@ from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
 from storage.audit import audit
 from storage.audit_report import AuditReport
-from storage.backup import back_up, restore
+from storage.backup import InUseError, back_up, restore
 from storage.counts import LedgerCounts, count_bytes, count_ledger
 from storage.failures import cause_of
 from storage.mark import HOW_TO_ACCEPT, RollbackError, mark_file_of, raise_mark, read_newest
-from storage.presence import InUseError
 from storage.schema import check_schema, migrate
 from storage.scheme_counts import SchemeCounts, count_schemes
 from storage.transactions import snapshot

@@ -1,5 +1,6 @@
 """Copies of a ledger on SQLite: taken while it is served, and put back while it is not."""
 
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -17,19 +18,25 @@ from deeds.domain.errors import StartError
 from storage.engine import make_engine
 from storage.mark import RollbackError, raise_mark, read_newest
 from storage.mark_file import Mark, MarkFile
-from storage.presence import alone, fold_log
-from storage.schema import migrate
+from storage.schema import migrate, one_process
 from storage.sqlite_file import has_content, leave_to_owner, make_directory
-from storage.sqlite_writer import lock_path
 
 # 4 MiB, then the next step.
 _PAGES_AT_ONCE = 1024
+
+# Where each connection in WAL mode holds a read lock: www.sqlite.org/lockingv3.html.
+_SHARED_LOCK_AT = 0x40000002
+_SHARED_LOCK_BYTES = 510
 
 # Called with the pages that are copied and with how many there are in all.
 Progress = Callable[[int, int], None]
 
 # Looks at a copy before it is used; raises to refuse it.
 Inspect = Callable[[Engine], None]
+
+
+class InUseError(Exception):
+    """Another connection to the ledger is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +78,24 @@ def restore(
     The mark is raised to what the ledger had reached, and never lowered.
 
     Raises:
-        InUseError: somebody serves the ledger or has it open.
+        InUseError: another connection to the ledger is open.
         StartError: the copy holds no ledger, or a newer one than the code knows.
         OSError, sqlite3.Error: a file cannot be read or written.
     """
     ledger = Path(str(engine.url.database))
     make_directory(ledger.parent)
-    with alone(lock_path(engine.url)), _copied(path, ledger, progress) as copy:
+    with _copied(path, ledger, progress) as copy:
         newest = _inspected(engine.url, copy, inspect)
         _flush(copy)
-        if has_content(ledger):
-            _raise_mark(engine, file)
-            fold_log(ledger)
-        replaced = _set_aside(ledger)
-        _give(copy, ledger.parent)
-        copy.rename(ledger)
-        _flush(ledger.parent)
+        # A service that is being started waits, and then opens the copy.
+        with one_process(engine):
+            if has_content(ledger):
+                _raise_mark(engine, file)
+                _fold_log(ledger)
+            replaced = _set_aside(ledger)
+            _give(copy, ledger.parent)
+            copy.rename(ledger)
+            _flush(ledger.parent)
     return Restored(newest, replaced)
 
 
@@ -131,7 +140,7 @@ def _inspected(url: URL, copy: Path, inspect: Inspect) -> Mark:
         newest = read_newest(engine)
     finally:
         engine.dispose()
-    fold_log(copy)
+    _fold_log(copy)
     return newest
 
 
@@ -146,6 +155,31 @@ def _raise_mark(engine: Engine, file: MarkFile) -> None:
             raise_mark(engine, file)
     finally:
         engine.dispose()
+
+
+def _fold_log(path: Path) -> None:
+    """Write the whole of a ledger into its one file. A damaged ledger is left as it is.
+
+    Raises:
+        InUseError: another connection to it is open.
+    """
+    try:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
+            # Leaving WAL mode deletes the log, and fails while anyone else has the file open.
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.DatabaseError:
+        if _is_open(path):
+            raise InUseError from None
+
+
+def _is_open(path: Path) -> bool:
+    """Return whether a connection holds a lock on the file, damaged as it may be."""
+    with path.open("r+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK_BYTES, _SHARED_LOCK_AT)
+        except OSError:
+            return True
+    return False
 
 
 def _give(copy: Path, directory: Path) -> None:

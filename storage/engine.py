@@ -12,7 +12,6 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from deeds.domain.errors import StartError
-from storage.presence import InUseError
 from storage.sqlite_writer import ProcessLock, lock_path
 
 # How long a writer of another process may hold the lock before we answer 503.
@@ -194,12 +193,8 @@ def make_process_lock(url: URL) -> ProcessLock:
 
     Raises:
         OSError: its file cannot be opened.
-        StartError: the ledger is being replaced.
     """
-    try:
-        return ProcessLock(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
-    except InUseError:
-        raise StartError("DATABASE_URL: the ledger is being restored from a backup") from None
+    return ProcessLock(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
 
 
 def _check_encoding(connection: psycopg.Connection, _record: Any) -> None:

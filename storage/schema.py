@@ -17,7 +17,6 @@ from storage.engine import WRITES, make_process_lock
 from storage.failures import cause_of, is_unavailable, one_line, sqlstate
 from storage.mark_file import MarkFile, check_not_lost
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
-from storage.sqlite_writer import ProcessLock
 from storage.statements import READ_READINESS
 
 # The newest of `migrations.versions`; a test says so.
@@ -99,21 +98,34 @@ def migrate(engine: Engine, mark: MarkFile | None = None) -> tuple[str | None, s
 
 
 @contextmanager
-def _prepared_file(engine: Engine, mark: MarkFile | None) -> Iterator[None]:
-    """Create the file of an SQLite ledger unless it is there, and keep other processes off it.
+def one_process(engine: Engine) -> Iterator[None]:
+    """Keep other processes from creating, upgrading or replacing an SQLite ledger.
 
     SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
+
+    Raises:
+        StartError: the lock cannot be opened, or another process keeps it.
     """
+    try:
+        make_directory(Path(engine.url.database or "").parent)
+        lock = make_process_lock(engine.url)
+    except OSError as error:
+        raise _not_opened(f"{error.filename}: {error.strerror}") from None
+    try:
+        with closing(lock), lock.turn():
+            yield
+    except LedgerUnavailableError:
+        raise StartError("DATABASE_URL: another process keeps the database locked") from None
+
+
+@contextmanager
+def _prepared_file(engine: Engine, mark: MarkFile | None) -> Iterator[None]:
+    """Create the file of an SQLite ledger unless it is there, and keep other processes off it."""
     if engine.dialect.name != "sqlite":
         yield
         return
     path = Path(engine.url.database or "")
-    try:
-        make_directory(path.parent)
-        lock = make_process_lock(engine.url)
-    except OSError as error:
-        raise _not_opened(f"{error.filename}: {error.strerror}") from None
-    with closing(lock), _turn(lock):
+    with one_process(engine):
         check_not_lost(engine.url, mark)
         try:
             # Never opens a file that is there: closing it would release SQLite's locks on it.
@@ -123,15 +135,6 @@ def _prepared_file(engine: Engine, mark: MarkFile | None) -> Iterator[None]:
         except OSError as error:
             raise _not_opened(f"{path}: {error.strerror}") from None
         yield
-
-
-@contextmanager
-def _turn(lock: ProcessLock) -> Iterator[None]:
-    try:
-        with lock.turn():
-            yield
-    except LedgerUnavailableError:
-        raise StartError("DATABASE_URL: another process keeps the database locked") from None
 
 
 def _upgrade(engine: Engine) -> None:

@@ -25,7 +25,6 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError
 from storage.failures import is_surely_undone, log_cause
-from storage.presence import InUseError, announce
 from storage.sqlite_file import open_for_owner
 
 Result = TypeVar("Result")
@@ -58,15 +57,9 @@ class ProcessLock:
 
         Raises:
             OSError: it cannot be opened.
-            InUseError: the ledger is being replaced.
         """
         self._timeout_s = timeout_s
         self._file = open_for_owner(path, os.O_RDWR | os.O_CREAT)
-        try:
-            announce(self._file)
-        except InUseError:
-            os.close(self._file)
-            raise
 
     @contextmanager
     def turn(self) -> Iterator[None]:

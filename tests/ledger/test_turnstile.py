@@ -2,19 +2,17 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from deeds.domain.errors import LedgerUnavailableError
 from storage.engine import make_engine, parse_database_url
-from storage.presence import InUseError
 from storage.sqlite_writer import ProcessLock, lock_path
 from storage.transactions import Transactions, ignore_retry
 from tests.support.holding import held_locks, holding_locks
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
-TURNSTILE, WRITER, PRESENT = 0, 1, 2
+TURNSTILE, WRITER = 0, 1
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ def test_in_its_turn_a_process_lets_another_one_wait_next_and_after_it_holds_not
     with turnstile.turn():
         within = held_locks(path)
 
-    assert (within, held_locks(path)) == ([WRITER, PRESENT], [PRESENT])
+    assert (within, held_locks(path)) == ([WRITER], [])
 
 
 def test_who_waits_for_the_writer_lets_nobody_pass(open_turnstile, path):
@@ -58,11 +56,11 @@ def test_who_waits_for_the_writer_lets_nobody_pass(open_turnstile, path):
         holding_locks(path, first=WRITER, count=1) as writer,
     ):
         waiting = pool.submit(take_turn)
-        wait_until(lambda: held_locks(path) == [TURNSTILE, WRITER, PRESENT])
+        wait_until(lambda: held_locks(path) == [TURNSTILE, WRITER])
         writer.kill()
         within = waiting.result(WAIT_SECONDS_MAX)
 
-    assert (within, held_locks(path)) == ([WRITER, PRESENT], [PRESENT])
+    assert (within, held_locks(path)) == ([WRITER], [])
 
 
 @pytest.mark.parametrize("held", [TURNSTILE, WRITER])
@@ -76,7 +74,7 @@ def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(
             pytest.fail("it was another one's turn")
         left = held_locks(path)
 
-    assert left == [held, PRESENT]
+    assert left == [held]
 
 
 def test_a_work_that_fails_in_its_turn_ends_it(open_turnstile, path):
@@ -85,20 +83,7 @@ def test_a_work_that_fails_in_its_turn_ends_it(open_turnstile, path):
     with pytest.raises(KeyError), turnstile.turn():
         raise KeyError
 
-    assert held_locks(path) == [PRESENT]
-
-
-def test_while_the_ledger_is_replaced_nobody_enters_and_no_file_stays_open(path):
-    before = open_files_count()
-
-    with holding_locks(path, first=PRESENT, count=1), pytest.raises(InUseError):
-        ProcessLock(path, timeout_s=WAIT_SECONDS_MAX)
-
-    assert open_files_count() == before
-
-
-def open_files_count():
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    assert held_locks(path) == []
 
 
 def test_the_file_is_for_its_owner_alone(open_turnstile, path):
@@ -121,4 +106,4 @@ def test_whoever_writes_has_the_turn_and_a_reader_waits_for_nobody(sqlite_url):
     held = [transactions.write(look), transactions.read(look)]
     transactions.close()
 
-    assert [*held, look(None)] == [[WRITER, PRESENT], [PRESENT], []]
+    assert [*held, look(None)] == [[WRITER], [], []]

@@ -4,23 +4,27 @@ import itertools
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import storage.backup
+from deeds.domain.errors import StartError
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
 from storage.audit import audit
 from storage.engine import WRITES, make_engine, parse_database_url
 from storage.mark_file import MarkFile
-from storage.presence import alone
 from tests.support.commanding import invoke
 from tests.support.racing import client_of_port
 from tests.support.requests import mint, swap
 from tests.support.serving import running_service, start_gunicorn
-from tests.support.starting import run_deeds, stopped_start
+from tests.support.starting import run_deeds
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
@@ -224,25 +228,70 @@ def test_what_was_replaced_can_be_put_back(older, sqlite_url, path, copy, open_a
     assert swap(client, [f"+5.{older}.c"], [f"+5.{older}.d"]).status_code == 200
 
 
+IN_USE = "Error: the ledger is in use: stop the service first\n"
+
+
 def test_nothing_is_restored_while_the_service_runs(sqlite_url, path, copy, tmp_path):
     run("backup", copy, sqlite_url)
     with running_service(tmp_path, DATABASE_URL=sqlite_url, **CHEAP) as service:
         ran = run_apart("restore", copy, sqlite_url)
-        assert service.get_status("/v1/info") == 200
+        assert service.get_status("/readyz") == 200
 
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == "Error: the ledger is in use: stop the service first\n"
+    assert (ran.returncode, ran.stderr) == (1, IN_USE)
     assert list(path.parent.glob("deeds.sqlite3-replaced-*")) == []
 
 
-def test_nothing_is_restored_while_somebody_else_has_the_ledger_open(older, sqlite_url, path, copy):
-    with closing(sqlite3.connect(path)) as other:
-        other.execute("SELECT count(*) FROM items").fetchone()
+# Reads once and keeps the file open.
+READ = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("SELECT count(*) FROM items").fetchone()
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_nothing_is_restored_while_another_process_has_the_ledger_open(
+    older, sqlite_url, path, copy, is_damaged
+):
+    with subprocess.Popen(
+        [sys.executable, "-c", READ, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as reader:
+        assert reader.stdout.readline() == "open\n"
+        if is_damaged:
+            damage(path)
+        before = path.read_bytes()
+
         ran = run("restore", copy, sqlite_url)
 
-    assert ran.exit_code == 1
-    assert ran.stderr == "Error: the ledger is in use: stop the service first\n"
-    assert state(path) == (3, 5)
+        assert (ran.exit_code, ran.stderr, path.read_bytes()) == (1, IN_USE, before)
+        reader.kill()
+
+
+def test_a_service_that_starts_meanwhile_waits_and_opens_the_restored_ledger(
+    older, sqlite_url, copy, open_app, settings, monkeypatch
+):
+    with ThreadPoolExecutor(1) as pool:
+        starting = []
+
+        def start(ledger):
+            starting.append(pool.submit(open_app, settings))
+            with pytest.raises(TimeoutError):
+                starting[0].result(timeout=0.5)
+            return set_aside(ledger)
+
+        set_aside = storage.backup._set_aside
+        monkeypatch.setattr(storage.backup, "_set_aside", start)
+
+        ran = run("restore", copy, sqlite_url)
+
+        assert ran.exit_code == 0
+        with pytest.raises(StartError, match="the ledger ends at operation 1"):
+            starting[0].result(timeout=10)
 
 
 def test_a_backup_that_was_tampered_with_is_not_restored(older, sqlite_url, path, copy):
@@ -270,8 +319,13 @@ def test_what_is_no_backup_is_not_restored(older, sqlite_url, path, tmp_path, co
     assert not list(path.parent.glob("deeds.sqlite3.*"))
 
 
+def damage(path):
+    with path.open("r+b") as file:
+        file.write(os.urandom(20_000))
+
+
 def test_a_damaged_ledger_can_be_replaced(older, sqlite_url, path, copy):
-    path.write_bytes(os.urandom(20_000))
+    damage(path)
 
     ran = run("restore", copy, sqlite_url)
 
@@ -307,10 +361,3 @@ def test_a_polite_stop_leaves_the_mark_at_the_last_operation(sqlite_url, path, t
         assert service.process.wait(timeout=30) == 0
 
     assert MarkFile(Path(f"{path}-mark")).read().operation_id == 20
-
-
-def test_the_service_does_not_start_while_a_backup_is_put_back(sqlite_url, path):
-    with alone(Path(f"{path}-lock")):
-        assert stopped_start(DATABASE_URL=sqlite_url) == (
-            "DATABASE_URL: the ledger is being restored from a backup"
-        )

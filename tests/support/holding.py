@@ -19,7 +19,7 @@ sys.stdin.read()
 _PROBE = """
 import fcntl, sys
 file = open(sys.argv[1], "a")
-for byte in 0, 1, 2:
+for byte in 0, 1:
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
     except OSError:
@@ -28,7 +28,7 @@ for byte in 0, 1, 2:
 
 
 def held_locks(path: Path) -> list[int]:
-    """Return which locks another process would have to wait for: 2 tells that somebody serves."""
+    """Return which locks another process would have to wait for."""
     command = [sys.executable, "-c", _PROBE, str(path)]
     probe = subprocess.run(command, capture_output=True, text=True, check=True)
     return [int(line) for line in probe.stdout.splitlines()]
