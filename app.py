@@ -33,7 +33,7 @@ from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
 from deeds.page.qr import qr_blueprint
 from deeds.page.static_files import StaticFiles, read_static_files
-from deeds.server.cpus import usable_cpus_count
+from deeds.server.cpus import default_processes_count, usable_cpus_count
 from deeds.server.log import configure_log
 from deeds.settings import Settings, read_settings
 from deeds.version import INTERFACE_VERSION, VERSION
@@ -119,7 +119,8 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     repository = Repository(engine, measures.count_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
-    threads_count = max(1, usable_cpus_count() // settings.processes_count)
+    processes_count = settings.processes_count or default_processes_count()
+    threads_count = max(1, usable_cpus_count() // processes_count)
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, measures)
     closing.callback(pool.close)
     service = _make_service(settings, repository, schemes, pool, measures)

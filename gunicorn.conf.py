@@ -15,34 +15,18 @@ from typing import Any
 from gunicorn.errors import HaltServer
 
 from deeds.domain.errors import StartError
-from deeds.log_style import read_log_style
-from deeds.metrics_place import read_metrics_place
-from deeds.server.cpus import PROCESSES_COUNT_MAX, default_processes_count
+from deeds.server.cpus import default_processes_count
 from deeds.server.gthread_worker import early_signals
 from deeds.server.metrics_files import MetricsFiles, count_in
+from deeds.settings import read_server_settings
 
-
-def _whole_number(name: str, low: int, high: int, default: int) -> int:
-    """Return the setting `name`, or stop with one line that names it."""
-    text = os.environ.get(name) or str(default)
-    if not (text.isascii() and text.isdigit() and low <= int(text[:9]) <= high):
-        raise SystemExit(f"deeds cannot start: {name} must be a whole number, {low} to {high}")
-    return int(text)
-
-
-# A platform that sets PORT routes to the machine's address. Without PORT this is somebody's own
-# machine, and nothing but that machine should reach it.
-_port = _whole_number("PORT", 0, 65_535, 8000)
-bind: str | list[str] = f"0.0.0.0:{_port}" if os.environ.get("PORT") else f"127.0.0.1:{_port}"
+_settings = read_server_settings(os.environ)
 
 # Where metrics have an address of their own, the same processes listen there too.
-_metrics = read_metrics_place(os.environ)
-if _metrics.address is not None:
-    if _metrics.port == _port:
-        raise SystemExit("deeds cannot start: DEEDS_METRICS must not have the port of the service")
-    bind = [bind, _metrics.address]
+_metrics = _settings.metrics
+bind = [_settings.address, *([_metrics.address] if _metrics.address else [])]
 
-workers = _whole_number("WEB_CONCURRENCY", 1, PROCESSES_COUNT_MAX, default_processes_count())
+workers = _settings.processes_count or default_processes_count()
 
 # Argon2id runs without holding the GIL, so threads that wait for it cost little. How many hash at
 # once is bounded in deeds/domain/hash_pool.py, not here.
@@ -94,7 +78,7 @@ control_socket_disable = True
 accesslog = None
 errorlog = "-"
 # At "debug" gunicorn logs the bytes of requests that broke off.
-_level = read_log_style(os.environ).level
+_level = _settings.log.level
 loglevel = "info" if _level == "debug" else _level
 logger_class = "deeds.server.log.ServerLog"
 

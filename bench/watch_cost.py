@@ -20,9 +20,8 @@ import app
 from deeds.blueprints.request_log import RequestNotes
 from deeds.domain.protocols import Measures
 from deeds.domain.strong_secret import make_strong_secret
-from deeds.metrics_place import MetricsPlace
 from deeds.server.metrics_files import MetricsFiles, count_in
-from deeds.settings import Settings
+from deeds.settings import MetricsPlace, Settings
 
 SWAPS_COUNT = 2000
 WARM_UP_COUNT = 200

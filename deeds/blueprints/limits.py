@@ -24,7 +24,7 @@ from deeds.domain.hashing import current_client
 from deeds.domain.idempotency import is_random_key
 from deeds.domain.model import NewOutput, RawOutput
 from deeds.domain.strong_secret import is_strong_secret
-from deeds.rate_limits import FAILURES, RateLimits
+from deeds.settings import FAILURES, RateLimits
 
 _NAMES = {
     "/v1/mint": "mint",
@@ -94,10 +94,11 @@ class ClientLimits:
     """The limits of every client, counted in `redis` or in this process. Any thread may use it."""
 
     def __init__(self, limits: RateLimits, redis: RedisStorage | None = None) -> None:
-        self._windows = {name: [parse(str(limit))] for name, limit in limits.routes.items()}
-        if limit := limits.failures:
-            long = f"{LONG_WINDOW_UNITS * limit.count}/{LONG_WINDOW_UNITS} {limit.unit}"
-            self._windows[FAILURES] = [parse(str(limit)), parse(long)]
+        self._windows = {name: [parse(limit)] for name, limit in limits.routes.items()}
+        if limits.failures:
+            short = parse(limits.failures)
+            long = type(short)(LONG_WINDOW_UNITS * short.amount, LONG_WINDOW_UNITS)
+            self._windows[FAILURES] = [short, long]
         self._redis = redis
         self._redis_from_s = 0.0
         self._own = BoundedCounts()

@@ -12,8 +12,6 @@ from pathlib import Path
 OWN_CGROUPS = Path("/proc/self/cgroup")
 CGROUP_MOUNT = Path("/sys/fs/cgroup")
 
-PROCESSES_COUNT_MAX = 1024
-
 
 def default_processes_count() -> int:
     """Return how many processes serve unless WEB_CONCURRENCY says so.

@@ -19,7 +19,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from deeds.domain.errors import StartError, places
-from deeds.log_style import LogStyle, read_log_style
+from deeds.settings import LogStyle, read_log_style
 
 _STDERR = 2
 

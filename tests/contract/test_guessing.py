@@ -9,8 +9,7 @@ import pytest
 import deeds.domain.hashing
 from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
-from deeds.rate_limits import RateLimit, RateLimits
-from deeds.settings import Settings
+from deeds.settings import RateLimits, Settings
 from tests.support.evaluations import Evaluations
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, refusal, swap
@@ -28,7 +27,7 @@ def open_client(sqlite_url, open_app):
     """A function that opens a client of a service with this limit of failures."""
 
     def open_it(count, unit="day", *, cost=COST, address="192.0.2.1"):
-        limits = RateLimits(failures=RateLimit(count, unit) if count else None)
+        limits = RateLimits(failures=f"{count}/{unit}" if count else None)
         app = open_app(Settings(sqlite_url, ordinary_cost=cost, rate_limits=limits))
         client = app.test_client()
         client.environ_base["REMOTE_ADDR"] = address

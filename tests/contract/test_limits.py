@@ -14,59 +14,13 @@ from deeds.blueprints.limits import REDIS_OPTIONS, BoundedCounts, open_redis
 from deeds.domain.errors import StartError
 from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
-from deeds.rate_limits import ROUTES, RateLimit, RateLimits, parse_rate_limits
-from deeds.settings import Settings
+from deeds.settings import ROUTES, Settings, parse_rate_limits
 from tests.support.redis_server import running_redis
 from tests.support.requests import check, mint, post, refusal, swap
 from tests.support.waiting import wait_until
 
 MINUTE_S = 60
 MARK = "mark-7c1f9e"
-
-TAKEN = {
-    "mint=10/minute": RateLimits(routes={"mint": RateLimit(10, "minute")}),
-    "swap=600/hour;check=5/second": RateLimits(
-        routes={"swap": RateLimit(600, "hour"), "check": RateLimit(5, "second")}
-    ),
-    "failures=7/hour": RateLimits(failures=RateLimit(7, "hour")),
-    "mint=off": RateLimits(),
-    " item=1000000/day ; failures=off ": RateLimits(
-        failures=None, routes={"item": RateLimit(1_000_000, "day")}
-    ),
-}
-
-INVALID = {
-    "word": "many",
-    "nothing": ";",
-    "nothing at the end": "mint=10/minute;",
-    "no limit": "mint=",
-    "no unit": "mint=10",
-    "unknown route": "info=10/minute",
-    "unknown unit": "mint=10/week",
-    "plural": "mint=10/minutes",
-    "zero": "mint=0/minute",
-    "negative": "mint=-1/minute",
-    "too many": "mint=1000001/minute",
-    "endless": "mint=" + "9" * 10_000 + "/minute",
-    "two units": "mint=10/minute/hour",
-    "commas": "mint=10/minute,swap=10/minute",
-    "spaces within": "mint = 10/minute",
-    "twice": "mint=10/minute;mint=20/minute",
-    "twice off": "failures=off;failures=10/minute",
-    "line end": "mint=10/minute\n;",
-    "digits of another script": "mint=\u0661/minute",
-}
-
-
-@pytest.mark.parametrize("text", TAKEN)
-def test_a_limit_is_read_as_it_is_written(text):
-    assert parse_rate_limits(text) == TAKEN[text]
-
-
-@pytest.mark.parametrize("name", INVALID)
-def test_invalid_limits_are_refused_in_one_line_that_does_not_quote_them(name):
-    with pytest.raises(ValueError, match=r"^[a-z].{,98}$"):
-        parse_rate_limits(INVALID[name])
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 import pytest
 
 from deeds.domain.model import Argon2Cost
-from deeds.metrics_place import MetricsPlace
-from deeds.settings import Settings
+from deeds.settings import MetricsPlace, Settings
 from tests.support.hooks import Counter, hooked
 from tests.support.requests import mint, post, refusal
 from tests.support.watched import moved

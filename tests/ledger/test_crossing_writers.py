@@ -6,7 +6,7 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from deeds.domain.model import Argon2Cost
-from deeds.metrics_place import MetricsPlace
+from deeds.settings import MetricsPlace
 from tests.support.hooks import AtWrite, hooked
 from tests.support.requests import check, mint, post, refusal, swap
 from tests.support.waiting import wait_until

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 from deeds.domain.strong_secret import make_strong_secret
-from deeds.rate_limits import RateLimits
+from deeds.settings import RateLimits
 from tests.support.ledger_model import Model
 from tests.support.requests import check, post, refusal, swap
 

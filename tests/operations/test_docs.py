@@ -42,9 +42,7 @@ def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
     assert files_that_touch_the_environment() == {
         "app.py",  # Hands it to deeds/settings.py.
         "deeds/blueprints/metrics.py",  # That of a WSGI request.
-        "deeds/server/log.py",  # Hands it to deeds/log_style.py.
-        "deeds/log_style.py",
-        "deeds/metrics_place.py",
+        "deeds/server/log.py",  # Hands it to deeds/settings.py.
         "deeds/settings.py",
         "deeds/server/metrics.py",  # What the next one has set, for prometheus-client.
         "deeds/server/metrics_files.py",

@@ -8,8 +8,7 @@ from deeds.blueprints.problem_table import PROBLEMS
 from deeds.domain.model import SecretClass
 from deeds.domain.protocols import NoMeasures
 from deeds.domain.strong_secret import make_strong_secret
-from deeds.metrics_place import MetricsPlace
-from deeds.rate_limits import parse_rate_limits
+from deeds.settings import MetricsPlace, parse_rate_limits
 from tests.support.hashes_held import HeldHashes
 from tests.support.requests import check, mint, post, swap
 from tests.support.watched import moved, read_metrics

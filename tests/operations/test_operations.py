@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.model import BODY_BYTES_MAX
-from deeds.rate_limits import RateLimit, RateLimits, parse_rate_limits
+from deeds.settings import RateLimits, parse_rate_limits
 from tests.support.serving import (
     REPOSITORY,
     clean_environment,
@@ -91,7 +91,7 @@ def test_mints_are_limited_wherever_the_service_is_deployed():
     nginx = re.findall(r"zone=deeds_mints:\S+ rate=([0-9]+)r/m;", read_text("deploy/nginx.conf"))
 
     assert [parse_rate_limits(each) for each in (unit["DEEDS_RATE_LIMITS"], *compose)] == [
-        RateLimits(routes={"mint": RateLimit(int(rate), "minute")}) for rate in nginx * 2
+        RateLimits(routes={"mint": f"{rate}/minute"}) for rate in nginx * 2
     ]
 
 

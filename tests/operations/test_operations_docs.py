@@ -9,8 +9,7 @@ import yaml
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.request_log import OPERATIONS
 from deeds.domain.model import Argon2Cost
-from deeds.metrics_place import MetricsPlace
-from deeds.settings import Settings
+from deeds.settings import MetricsPlace, Settings
 from tests.support.requests import mint
 from tests.support.sources import module_paths, read_text, section, table_rows
 from tests.support.watched import read_metrics

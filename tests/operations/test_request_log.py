@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from deeds.domain.model import Argon2Cost
-from deeds.log_style import LogStyle
-from deeds.settings import Settings
+from deeds.settings import LogStyle, Settings
 from tests.support.requests import mint, swap
 from tests.support.watched import events
 from tests.support.ways_to_fail import Ground, lose_the_database, meet_a_defect

@@ -1,4 +1,4 @@
-"""The settings: what is taken, and that odd values stop the start without a word too many."""
+"""The settings: what is accepted, and that invalid values stop the start with one line."""
 
 import pytest
 from hypothesis import given
@@ -6,17 +6,32 @@ from hypothesis import strategies as st
 
 from deeds.domain.errors import StartError
 from deeds.domain.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, Argon2Cost
-from deeds.rate_limits import RateLimit, RateLimits
-from deeds.settings import Settings, read_settings
+from deeds.settings import (
+    LogStyle,
+    MetricsPlace,
+    RateLimits,
+    ServerSettings,
+    Settings,
+    read_server_settings,
+    read_settings,
+)
+from tests.support.sources import read_variables
 
 DEFAULT_URL = "sqlite:///default.db"
 MARK = "mark-7c1f9e"
 PEPPER = f"{MARK}-{'p' * 32}"
 OLD_PEPPER = f"{MARK}-{'o' * 32}"
-NO_FILE = "/nowhere/pepper"
 
-ODD_COUNTS = {
-    "zero": "0",
+# Each with what it accepts at least and at most.
+COUNTS = {
+    "DEEDS_MAX_ARRAY": (1, 16_000),
+    "DEEDS_MAX_BODY_BYTES": (1, 1_073_741_824),
+    "DEEDS_TRUSTED_PROXIES": (0, 16),
+    "PORT": (0, 65_535),
+    "WEB_CONCURRENCY": (1, 1024),
+}
+
+INVALID_COUNTS = {
     "negative": "-1",
     "sign": "+5",
     "fraction": "1.5",
@@ -30,29 +45,37 @@ ODD_COUNTS = {
     "digits of another script": "\u0665",
     "superscript": "\u00b2",
     "too large": "99999999999",
+    "too many zeros": "000000000099999",
     "endless": "9" * 100_000,
 }
 
-ODD_COSTS = {
-    "word": "high",
-    "number alone": "7168",
-    "other order": "t=5,m=7168,p=1",
-    "space": "m=7168, t=5, p=1",
-    "part missing": "m=7168,t=5",
-    "part too many": "m=7168,t=5,p=1,v=19",
-    "unit": "m=7M,t=5,p=1",
-    "no time": "m=7168,t=0,p=1",
-    "no lanes": "m=7168,t=5,p=0",
-    "negative": "m=7168,t=-5,p=1",
-    "too little memory": "m=7,t=5,p=1",
-    "too little memory for its lanes": "m=31,t=5,p=4",
-    "too much memory": "m=4194305,t=5,p=1",
-    "too many digits": "m=7168,t=99999,p=1",
-    "line end": "m=7168,t=5,p=1\n",
-    "digits of another script": "m=7168,t=\u0665,p=1",
+INVALID = {
+    "DEEDS_ARGON2": [
+        *["high", "7168", "t=5,m=7168,p=1", "m=7168, t=5, p=1", "m=7168,t=5"],
+        *["m=7168,t=5,p=1,v=19", "m=7M,t=5,p=1", "m=7168,t=5,p=1\n", "m=7168,t=\u0665,p=1"],
+        *["m=7168,t=0,p=1", "m=7168,t=5,p=0", "m=7168,t=-5,p=1", "m=7168,t=99999,p=1"],
+        *["m=7,t=5,p=1", "m=31,t=5,p=4", "m=4194305,t=5,p=1"],
+    ],
+    "DEEDS_RATE_LIMITS": [
+        *["many", ";", "mint=10/minute;", "mint=", "mint=10", "mint=/minute", "info=10/minute"],
+        *["mint=10/week", "mint=10/minutes", "mint=0/minute", "mint=-1/minute", "mint=1.5/minute"],
+        *["mint=1000001/minute", "mint=10/minute/hour", "mint=10/minute,swap=10/minute"],
+        *["mint = 10/minute", "MINT=10/minute", "mint=10/minute\n;", "mint=\u0661/minute"],
+        *["mint=10/minute;mint=20/minute", "failures=off;failures=10/minute"],
+        f"mint={'9' * 10_000}/minute",
+    ],
+    "DEEDS_RATE_LIMITS_STORAGE": [
+        *[MARK, f"http://{MARK}", "redis://", f"redis://{MARK} x", "\n"],
+    ],
+    "DEEDS_LOG": ["JSON", "json ", "info,json", "1", "\u00e9"],
+    "DEEDS_LOG_LEVEL": ["INFO", "critical", "0"],
+    "DEEDS_METRICS": [
+        *["On", "1", "yes", "9464", ":9464", "host:", "host:0", "host:65536", "host:\u0663"],
+        *["h:1/x", "a b:1", "unix:/tmp/x", "http://host:1", "1.2.3.4:5:6", "fd://3", "host:1\n"],
+    ],
 }
 
-ODD_PEPPERS = {
+INVALID_PEPPERS = {
     "short": MARK,
     "one character short": (MARK * 4)[:31],
     "spaces around a short one": f"{' ' * 32}{MARK}{' ' * 32}",
@@ -64,10 +87,14 @@ def read(**environ: str) -> Settings:
     return read_settings(environ, DEFAULT_URL)
 
 
+def read_all(environ):
+    return read(**environ), read_server_settings(environ)
+
+
 def refusal(**environ: str) -> str:
-    """Return the line that the settings stop the start with."""
+    """Return the line that one of the settings stops the start with."""
     with pytest.raises(StartError) as stopped:
-        read(**environ)
+        read_all(environ)
     line = str(stopped.value)
     assert line.startswith("deeds cannot start: ")
     assert "\n" not in line
@@ -76,50 +103,51 @@ def refusal(**environ: str) -> str:
 
 @pytest.mark.parametrize("value", [None, ""], ids=["not set", "empty"])
 def test_nothing_has_to_be_set(value):
-    names = [
-        "DATABASE_URL",
-        "DEEDS_ARGON2",
-        "DEEDS_PEPPER",
-        "DEEDS_PEPPER_FILE",
-        "DEEDS_PEPPERS_OLD",
-        "DEEDS_PEPPERS_OLD_FILE",
-        "DEEDS_MAX_ARRAY",
-        "DEEDS_MAX_BODY_BYTES",
-        "DEEDS_TRUSTED_PROXIES",
-        "DEEDS_RATE_LIMITS",
-        "DEEDS_RATE_LIMITS_STORAGE",
-    ]
+    environ = {} if value is None else dict.fromkeys(read_variables(), value)
 
-    settings = read(**({} if value is None else dict.fromkeys(names, value)))
-
-    assert settings == Settings(
+    assert read_settings(environ, DEFAULT_URL) == Settings(
         database_url=DEFAULT_URL,
         ordinary_cost=Argon2Cost(7168, 5, 1),
         pepper=None,
         peppers_old=(),
         array_length_max=ARRAY_LENGTH_MAX,
         body_bytes_max=BODY_BYTES_MAX,
+        processes_count=0,
+        mark_file=None,
         trusted_proxies=0,
-        rate_limits=RateLimits(failures=RateLimit(100, "minute"), routes={}),
+        rate_limits=RateLimits(failures="100/minute", routes={}),
         rate_limits_storage=None,
+        log=LogStyle("auto", "info"),
+        metrics=MetricsPlace(is_on=False, address=None),
+    )
+    assert read_server_settings(environ) == ServerSettings(
+        address="127.0.0.1:8000",
+        processes_count=0,
+        log=LogStyle("auto", "info"),
+        metrics=MetricsPlace(is_on=False, address=None),
     )
 
 
 def test_everything_can_be_set():
-    settings = read(
-        DATABASE_URL="postgresql://deeds@localhost/deeds",
-        DEEDS_ARGON2="m=65536,t=3,p=4",
-        DEEDS_PEPPER=PEPPER,
-        DEEDS_PEPPERS_OLD=f"{OLD_PEPPER}, {OLD_PEPPER}2",
-        DEEDS_MAX_ARRAY="1",
-        DEEDS_MAX_BODY_BYTES="1073741824",
-        WEB_CONCURRENCY="1024",
-        DEEDS_TRUSTED_PROXIES="16",
-        DEEDS_RATE_LIMITS="mint=10/hour;failures=off",
-        DEEDS_RATE_LIMITS_STORAGE="rediss://:password@localhost:6379/0",
-    )
+    environ = {
+        "DATABASE_URL": "postgresql://deeds@localhost/deeds",
+        "DEEDS_ARGON2": "m=65536,t=3,p=4",
+        "DEEDS_PEPPER": PEPPER,
+        "DEEDS_PEPPERS_OLD": f"{OLD_PEPPER}, {OLD_PEPPER}2",
+        "DEEDS_MAX_ARRAY": "1",
+        "DEEDS_MAX_BODY_BYTES": "1073741824",
+        "WEB_CONCURRENCY": "1024",
+        "DEEDS_MARK_FILE": "/elsewhere/mark",
+        "DEEDS_TRUSTED_PROXIES": "16",
+        "DEEDS_RATE_LIMITS": " mint=10/hour ; failures=off;swap=1000000/second;item=off",
+        "DEEDS_RATE_LIMITS_STORAGE": "rediss://:password@localhost:6379/0",
+        "DEEDS_LOG": "console",
+        "DEEDS_LOG_LEVEL": "error",
+        "DEEDS_METRICS": "[::1]:65535",
+        "PORT": "0",
+    }
 
-    assert settings == Settings(
+    assert read(**environ) == Settings(
         database_url="postgresql://deeds@localhost/deeds",
         ordinary_cost=Argon2Cost(65536, 3, 4),
         pepper=PEPPER.encode(),
@@ -127,50 +155,72 @@ def test_everything_can_be_set():
         array_length_max=1,
         body_bytes_max=1_073_741_824,
         processes_count=1024,
+        mark_file="/elsewhere/mark",
         trusted_proxies=16,
-        rate_limits=RateLimits(failures=None, routes={"mint": RateLimit(10, "hour")}),
+        rate_limits=RateLimits(
+            failures=None,
+            routes={"mint": "10/hour", "swap": "1000000/second"},
+        ),
         rate_limits_storage="rediss://:password@localhost:6379/0",
+        log=LogStyle("console", "error"),
+        metrics=MetricsPlace(is_on=True, address="[::1]:65535"),
+    )
+    assert read_server_settings(environ) == ServerSettings(
+        address="0.0.0.0:0",
+        processes_count=1024,
+        log=LogStyle("console", "error"),
+        metrics=MetricsPlace(is_on=True, address="[::1]:65535"),
     )
 
 
-@pytest.mark.parametrize("name", ["DEEDS_MAX_ARRAY", "DEEDS_MAX_BODY_BYTES"])
-@pytest.mark.parametrize("value", ODD_COUNTS.values(), ids=ODD_COUNTS.keys())
-def test_an_odd_count_stops_the_start_by_its_name(name, value):
-    assert refusal(**{name: value}).startswith(f"deeds cannot start: {name} must be ")
+@pytest.mark.parametrize("name", COUNTS)
+def test_an_invalid_number_stops_the_start_by_its_name(name):
+    smallest, largest = COUNTS[name]
+    beyond = [str(largest + 1), *([] if smallest == 0 else ["0"])]
+
+    for value in [*INVALID_COUNTS.values(), *beyond]:
+        assert refusal(**{name: value}) == (
+            f"deeds cannot start: {name} must be a whole number from {smallest} to {largest}"
+        )
 
 
-@pytest.mark.parametrize("value", [value for value in ODD_COUNTS.values() if value != "0"] + ["17"])
-def test_an_odd_number_of_proxies_stops_the_start_by_its_name(value):
-    assert refusal(DEEDS_TRUSTED_PROXIES=value) == (
-        "deeds cannot start: DEEDS_TRUSTED_PROXIES must be a whole number from 0 to 16"
-    )
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in INVALID.items() for value in values]
+)
+def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(name, value):
+    line = refusal(**{name: value})
+
+    assert line.startswith(f"deeds cannot start: {name}")
+    assert MARK not in line
 
 
-@pytest.mark.parametrize("value", ["many", "mint=0/minute", "info=1/minute", "mint=1/week", ";"])
-def test_odd_rate_limits_stop_the_start_by_their_name(value):
-    assert refusal(DEEDS_RATE_LIMITS=value).startswith("deeds cannot start: DEEDS_RATE_LIMITS: ")
-
-
-@pytest.mark.parametrize("value", [MARK, f"http://{MARK}", "redis://", f"redis://{MARK} x", "\n"])
-def test_an_odd_storage_of_rate_limits_stops_the_start_and_is_not_quoted(value):
-    assert refusal(DEEDS_RATE_LIMITS_STORAGE=value) == (
-        "deeds cannot start: DEEDS_RATE_LIMITS_STORAGE must look like redis://host:6379/0"
-    )
-
-
-@pytest.mark.parametrize("value", ODD_COSTS.values(), ids=ODD_COSTS.keys())
-def test_an_odd_cost_stops_the_start_by_its_name(value):
-    assert refusal(DEEDS_ARGON2=value).startswith("deeds cannot start: DEEDS_ARGON2")
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("mint=10/minute", RateLimits(routes={"mint": "10/minute"})),
+        ("failures=7/day", RateLimits(failures="7/day")),
+        ("mint=off", RateLimits()),
+    ],
+)
+def test_a_limit_that_is_not_named_keeps_its_default(text, limits):
+    assert read(DEEDS_RATE_LIMITS=text).rate_limits == limits
 
 
 @pytest.mark.parametrize("cost", ["m=8,t=1,p=1", "m=4194304,t=9999,p=999", "m=32,t=1,p=4"])
-def test_a_cost_at_its_bounds_is_taken(cost):
+def test_a_cost_at_its_bounds_is_accepted(cost):
     assert str(read(DEEDS_ARGON2=cost).ordinary_cost) == cost
 
 
+def test_metrics_must_not_have_the_port_of_the_service():
+    said = "deeds cannot start: DEEDS_METRICS must not have the port of the service"
+
+    assert refusal(DEEDS_METRICS="127.0.0.1:8000") == said
+    assert refusal(DEEDS_METRICS="metrics.internal:1", PORT="1") == said
+
+
 @pytest.mark.parametrize("name", ["DEEDS_PEPPER", "DEEDS_PEPPERS_OLD"])
-@pytest.mark.parametrize("value", ODD_PEPPERS.values(), ids=ODD_PEPPERS.keys())
-def test_an_odd_pepper_stops_the_start_by_its_name_and_is_not_quoted(name, value, tmp_path):
+@pytest.mark.parametrize("value", INVALID_PEPPERS.values(), ids=INVALID_PEPPERS.keys())
+def test_an_invalid_pepper_stops_the_start_and_is_not_quoted(name, value, tmp_path):
     file = tmp_path / "pepper"
     file.write_text(value, encoding="utf-8", errors="surrogateescape")
 
@@ -180,19 +230,17 @@ def test_an_odd_pepper_stops_the_start_by_its_name_and_is_not_quoted(name, value
         assert MARK not in line
 
 
-def test_a_pepper_of_spaces_alone_is_none_and_stops_the_start():
-    assert refusal(DEEDS_PEPPER=" " * 64).startswith("deeds cannot start: DEEDS_PEPPER ")
-
-
-def test_a_pepper_with_a_comma_is_refused_because_a_list_could_not_hold_it():
-    assert MARK not in refusal(DEEDS_PEPPER=f"{PEPPER},{PEPPER}")
-
-
-def test_one_short_pepper_in_a_list_stops_the_start():
-    line = refusal(DEEDS_PEPPERS_OLD=f"{OLD_PEPPER},{MARK}")
-
-    assert line.startswith("deeds cannot start: DEEDS_PEPPERS_OLD ")
-    assert MARK not in line
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"DEEDS_PEPPER": " " * 64},
+        {"DEEDS_PEPPER": f"{PEPPER},{PEPPER}"},
+        {"DEEDS_PEPPERS_OLD": f"{OLD_PEPPER},{MARK}"},
+    ],
+    ids=["spaces alone", "one that a list could not hold", "a short one in a list"],
+)
+def test_what_is_no_pepper_is_not_taken_for_none(environ):
+    assert MARK not in refusal(**environ)
 
 
 # As files and shells can hold them: no NUL, and of UTF-8.
@@ -202,7 +250,7 @@ PEPPER_TEXTS = st.text(
 
 
 @given(PEPPER_TEXTS | PEPPER_TEXTS.map("\n".join))
-def test_every_pepper_that_is_taken_can_be_named_as_an_old_one(text):
+def test_every_pepper_that_is_accepted_can_be_named_as_an_old_one(text):
     try:
         pepper = read(DEEDS_PEPPER=text).pepper
     except StartError:
@@ -220,7 +268,7 @@ def test_a_pepper_in_a_file_is_the_same_pepper(tmp_path, ending):
     assert read(DEEDS_PEPPERS_OLD_FILE=str(file)).peppers_old == (PEPPER.encode(),)
 
 
-def test_old_peppers_in_a_file_are_set_apart_by_lines_or_commas(tmp_path):
+def test_old_peppers_in_a_file_are_separated_by_lines_or_commas(tmp_path):
     file = tmp_path / "peppers"
     file.write_text(f"{PEPPER}\n\n{OLD_PEPPER}, {OLD_PEPPER}2\n")
 
@@ -232,28 +280,24 @@ def test_old_peppers_in_a_file_are_set_apart_by_lines_or_commas(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["DEEDS_PEPPER", "DEEDS_PEPPERS_OLD"])
-def test_a_value_and_a_file_at_once_stop_the_start(name, tmp_path):
-    line = refusal(**{name: PEPPER, f"{name}_FILE": str(tmp_path / "pepper")})
-
-    assert line == f"deeds cannot start: {name} and {name}_FILE are both set; set one"
-
-
-@pytest.mark.parametrize("name", ["DEEDS_PEPPER", "DEEDS_PEPPERS_OLD"])
-@pytest.mark.parametrize("kind", ["missing", "directory", "binary"])
-def test_a_file_that_cannot_be_read_stops_the_start(name, kind, tmp_path):
-    paths = {"missing": NO_FILE, "directory": str(tmp_path), "binary": str(tmp_path / "binary")}
+def test_a_pepper_that_cannot_be_read_stops_the_start(name, tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe" + PEPPER.encode())
 
-    line = refusal(**{f"{name}_FILE": paths[kind]})
+    assert refusal(**{name: PEPPER, f"{name}_FILE": "/nowhere"}) == (
+        f"deeds cannot start: {name} and {name}_FILE are both set; set one"
+    )
+    for path in ("/nowhere/pepper", str(tmp_path), str(tmp_path / "binary")):
+        assert refusal(**{f"{name}_FILE": path}) == (
+            f"deeds cannot start: {name}_FILE names a file that cannot be read as text"
+        )
 
-    assert line == f"deeds cannot start: {name}_FILE names a file that cannot be read as text"
 
-
-def test_the_repr_of_the_settings_hides_peppers_and_password():
+def test_the_repr_of_the_settings_hides_peppers_and_passwords():
     shown = repr(
         read(
             DATABASE_URL=f"postgresql://deeds:{MARK}@localhost/",
             DEEDS_PEPPER=PEPPER,
+            DEEDS_PEPPERS_OLD=OLD_PEPPER,
             DEEDS_RATE_LIMITS_STORAGE=f"redis://:{MARK}@localhost/",
         )
     )

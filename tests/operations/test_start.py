@@ -45,20 +45,23 @@ def test_the_line_it_prints_mints_a_deed(tmp_path: Path, settings: dict[str, str
     assert [output["amount"] for output in minted["outputs"]] == [5]
 
 
-@pytest.mark.parametrize("port", ["abc", "-1", "65536", "99999999999999999999", "٣", "80 "])
-def test_an_odd_port_stops_the_start_in_one_line(tmp_path: Path, port: str) -> None:
-    assert stopped_start(tmp_path, PORT=port) == (
-        1,
-        "deeds cannot start: PORT must be a whole number, 0 to 65535",
-    )
-
-
-@pytest.mark.parametrize("count", ["0", "1025"])
-def test_an_odd_concurrency_stops_the_start_in_one_line(tmp_path: Path, count: str) -> None:
-    assert stopped_start(tmp_path, WEB_CONCURRENCY=count) == (
-        1,
-        "deeds cannot start: WEB_CONCURRENCY must be a whole number, 1 to 1024",
-    )
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"PORT": "000000000099999"}, "PORT must be a whole number from 0 to 65535"),
+        ({"WEB_CONCURRENCY": "0"}, "WEB_CONCURRENCY must be a whole number from 1 to 1024"),
+        ({"DEEDS_LOG": "xml"}, "DEEDS_LOG must be one of auto, json, console"),
+        (
+            {"DEEDS_METRICS": "127.0.0.1:8000"},
+            "DEEDS_METRICS must not have the port of the service",
+        ),
+    ],
+    ids=["PORT", "WEB_CONCURRENCY", "DEEDS_LOG", "DEEDS_METRICS"],
+)
+def test_an_invalid_setting_of_the_server_stops_the_start_in_one_line(
+    tmp_path: Path, settings: dict[str, str], said: str
+) -> None:
+    assert stopped_start(tmp_path, **settings) == (1, f"deeds cannot start: {said}")
 
 
 def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:
@@ -74,7 +77,7 @@ def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:
 
     assert checked.returncode == 1
     assert checked.stderr == (
-        "deeds cannot start: WEB_CONCURRENCY must be a whole number, 1 to 1024\n"
+        "deeds cannot start: WEB_CONCURRENCY must be a whole number from 1 to 1024\n"
     )
 
 

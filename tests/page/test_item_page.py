@@ -7,7 +7,7 @@ import pytest
 
 from deeds.domain.model import Item
 from deeds.page.card import TEXT_LENGTH_MAX, DeedCard, deed_card
-from deeds.rate_limits import parse_rate_limits
+from deeds.settings import parse_rate_limits
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 from tests.support.html import read_html
 from tests.support.requests import mint, post

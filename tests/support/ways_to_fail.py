@@ -13,9 +13,8 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 from werkzeug.test import TestResponse
 
-from deeds.rate_limits import parse_rate_limits
 from deeds.server.gthread_worker.refusals import problem_for, response_bytes
-from deeds.settings import Settings
+from deeds.settings import Settings, parse_rate_limits
 from storage.engine import WRITES, make_engine, parse_database_url
 from storage.tables import operations
 from tests.support.requests import mint, post, swap
