@@ -1,9 +1,10 @@
-"""Every failure that a caller can act on, one class each. Must import nothing of the project.
+"""Every failure that a caller can act on, one class each.
 
 The domain knows no HTTP status: `deeds.blueprints.problems` maps each class to one.
 No message here may hold a secret or the offending value.
 """
 
+import re
 import traceback
 from typing import ClassVar
 
@@ -27,6 +28,11 @@ class DeedError(Exception):
     code: ClassVar[str]
     detail: str
 
+    def __init_subclass__(cls) -> None:
+        """Give the class its stable code: that of UnknownInputError is `unknown_input`."""
+        words = re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Error"))
+        cls.code = "_".join(words).lower()
+
     def __init__(
         self,
         detail: str | None = None,
@@ -34,9 +40,9 @@ class DeedError(Exception):
         index: int | None = None,
         failed_secrets_count: int = 0,
     ) -> None:
-        """Take a sentence for the client, unless the class has one, and the element's position.
+        """Create an error with a sentence for the client and the position of the element at fault.
 
-        `failed_secrets_count` tells how many secrets of the request turned out to be none.
+        `failed_secrets_count` is how many secrets of the request were wrong: guesses, maybe.
         """
         self.detail = detail or self.detail
         self.index = index
@@ -47,106 +53,84 @@ class DeedError(Exception):
 class WrongMediaTypeError(DeedError):
     """The body is not announced as application/json."""
 
-    code = "wrong_media_type"
     detail = "the body must be sent with Content-Type: application/json"
 
 
 class InvalidJsonError(DeedError):
     """The body is not JSON text in UTF-8."""
 
-    code = "invalid_json"
-
 
 class BodyUnreadableError(DeedError):
     """The body broke off or its framing is wrong."""
 
-    code = "body_unreadable"
     detail = "the body broke off or its framing is wrong"
 
 
 class BodyTooLargeError(DeedError):
     """The body is larger than this service reads."""
 
-    code = "body_too_large"
-
 
 class InvalidRequestError(DeedError):
     """The JSON is well-formed but not a request of this interface."""
-
-    code = "invalid_request"
 
 
 class InvalidIdempotencyKeyError(DeedError):
     """The Idempotency-Key header is empty, too long or not printable ASCII."""
 
-    code = "invalid_idempotency_key"
-
 
 class IdempotencyKeyReusedError(DeedError):
     """The Idempotency-Key was used before, for another request."""
 
-    code = "idempotency_key_reused"
     detail = "this Idempotency-Key was used before, for another request"
 
 
 class TotalTooLargeError(DeedError):
     """The amounts of a mint add up to more than an item may hold."""
 
-    code = "total_too_large"
-
 
 class UnbalancedError(DeedError):
     """Inputs and outputs of an item do not add up to the same amount."""
 
-    code = "unbalanced"
     detail = "for every item the amounts of inputs and outputs must be equal"
 
 
 class DuplicateInputError(DeedError):
     """An input is named twice."""
 
-    code = "duplicate_input"
     detail = "this input is named twice"
 
 
 class DuplicateSecretError(DeedError):
     """A request names one secret of an item twice."""
 
-    code = "duplicate_secret"
-
 
 class UnknownItemError(DeedError):
     """A swap names an item that does not exist."""
 
-    code = "unknown_item"
     detail = "the item of this input does not exist"
 
 
 class UnknownInputError(DeedError):
     """No output of the item has this amount and this secret."""
 
-    code = "unknown_input"
     detail = "the item has no output with this amount and this secret"
 
 
 class SpentInputError(DeedError):
     """The output was spent before."""
 
-    code = "spent_input"
     detail = "this output was spent before"
 
 
 class UsedSecretError(DeedError):
     """The secret of a new output was used in this item before."""
 
-    code = "used_secret"
     detail = "the secret of this output was used in the item before"
 
 
 class ItemNotFoundError(DeedError):
     """No item has this id."""
 
-    code = "item_not_found"
     detail = "no item has this id"
 
 
@@ -154,7 +138,7 @@ class RetryLaterError(DeedError):
     """Base of failures that pass by themselves."""
 
     def __init__(self, detail: str | None = None, *, retry_after_s: int = 1) -> None:
-        """Take a sentence for the client and the whole seconds to wait, at least 1."""
+        """Create an error with a sentence for the client and the seconds to wait, at least 1."""
         super().__init__(detail)
         self.retry_after_s = max(1, retry_after_s)
 
@@ -162,34 +146,28 @@ class RetryLaterError(DeedError):
 class OverloadedError(RetryLaterError):
     """More work is waiting than the service takes on."""
 
-    code = "overloaded"
-
 
 class TooManyFailuresError(RetryLaterError):
-    """A client has presented too many secrets that are none, or that may be none."""
+    """A client has presented too many wrong secrets, or may be doing so."""
 
-    code = "too_many_failures"
     detail = "too many secrets from this address were wrong, or are just being looked at"
 
 
 class TooManyRequestsError(RetryLaterError):
     """A client asks a path more often than the operator allows."""
 
-    code = "too_many_requests"
     detail = "this address asks this path more often than the operator allows"
 
 
 class LedgerUnavailableError(RetryLaterError):
     """The database does not answer; nothing was changed."""
 
-    code = "ledger_unavailable"
     detail = "the database does not answer"
 
 
 class LedgerInDoubtError(RetryLaterError):
     """The database broke off while committing: the operation is wholly there or wholly not."""
 
-    code = "ledger_in_doubt"
     detail = (
         "the database broke off while committing; ask again with the same Idempotency-Key, "
         "or check the outputs"
@@ -199,14 +177,12 @@ class LedgerInDoubtError(RetryLaterError):
 class LedgerRolledBackError(RetryLaterError):
     """The ledger lacks operations that were committed; nothing is written until it is accepted."""
 
-    code = "ledger_rolled_back"
     detail = "the ledger lacks operations that were made; nothing is written before it is looked at"
 
 
 class SchemeUnavailableError(RetryLaterError):
     """An output is guarded by a pepper that this process was not given."""
 
-    code = "scheme_unavailable"
     detail = "an output is guarded by a pepper that this process was not given"
 
 

@@ -1,6 +1,8 @@
-"""The Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header). Must import no library.
+"""The Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header) and replays.
 
-See docs/decisions/0003-idempotency-in-the-ledger.md.
+The ledger itself is the record: an operation is replayed for a request that names the very outputs
+which that operation spent and created. So nothing has to be stored that a secret could be guessed
+from. See docs/decisions/0003-idempotency-in-the-ledger.md.
 """
 
 import hashlib
@@ -20,7 +22,6 @@ from deeds.domain.model import (
     Operation,
     OperationKind,
     RawOutput,
-    RecordedOutput,
     SecretClass,
     Swapped,
     SwapRequest,
@@ -29,6 +30,9 @@ from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Ledger
 from deeds.domain.schemes import HashSchemes
 from deeds.domain.strong_secret import is_strong_secret
+
+# The hash of a key under each scheme that it may have been recorded under, the current one first.
+KeyHashes = tuple[bytes, ...]
 
 _PRINTABLE = re.compile(rf"[!-~](?:[ -~]{{0,{IDEMPOTENCY_KEY_LENGTH_MAX - 2}}}[!-~])?")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
@@ -59,20 +63,11 @@ def parse_idempotency_key(header: str) -> str:
 
 
 def is_random_key(key: str) -> bool:
-    """Tell whether the key is beyond guessing: a random UUID (RFC 9562, 122 bits) or strong secret.
+    """Return whether nobody can guess the key: a random UUID (122 bits) or a strong secret.
 
     Any other key has to be hashed like a secret: clients make keys from what they send.
     """
     return is_strong_secret(key) or _RANDOM_UUID.fullmatch(key) is not None
-
-
-def random_key_hash(key: str) -> bytes:
-    """Return the 32-byte hash of a key that is beyond guessing; it depends on no setting."""
-    return hashlib.sha256(_LABEL + key.encode("ascii")).digest()
-
-
-# The hash of a key under each scheme that it may have been recorded under, the current one first.
-KeyHashes = tuple[bytes, ...]
 
 
 class Replayer:
@@ -81,18 +76,17 @@ class Replayer:
     def __init__(
         self, ledger: Ledger, schemes: HashSchemes, hasher: Hasher, locator: Locator
     ) -> None:
-        """Take the ledger, how keys were hashed, what hashes them, and what finds outputs."""
         self._ledger = ledger
         self._schemes = schemes
         self._hasher = hasher
         self._locator = locator
 
     def hash_key(self, key: str | None) -> KeyHashes:
-        """Return the hashes of a key; empty where there is no key."""
+        """Return the 32-byte hashes of a key; empty where there is no key."""
         if key is None:
             return ()
         if is_random_key(key):
-            return (random_key_hash(key),)
+            return (hashlib.sha256(_LABEL + key.encode("ascii")).digest(),)
         schemes = self._schemes.all_of(SecretClass.ORDINARY)
         return tuple(self._hasher.digests([HashJob(key, each.key_salt, each) for each in schemes]))
 
@@ -118,9 +112,7 @@ class Replayer:
         if item is None or item.metadata != request.metadata:
             raise IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = tuple(RawOutput(new.amount, item.id, new.secret) for new in request.outputs)
-        found = self._find(raws)
-        if not _all_created_by(operation, found):
-            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+        self._check_same(operation, (), raws)
         return Minted(item.id, raws, operation.id, replayed=True)
 
     def replay_swap(self, operation: Operation, request: SwapRequest) -> Swapped:
@@ -131,23 +123,18 @@ class Replayer:
         """
         if operation.kind is not OperationKind.SWAP:
             raise IdempotencyKeyReusedError(failed_secrets_count=1)
-        found = self._find(request.inputs + request.outputs)
-        inputs, outputs = found[: len(request.inputs)], found[len(request.inputs) :]
-        if not (_all_spent_by(operation, inputs) and _all_created_by(operation, outputs)):
-            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+        self._check_same(operation, request.inputs, request.outputs)
         return Swapped(operation.id, replayed=True)
 
-    def _find(self, raws: Sequence[RawOutput]) -> list[RecordedOutput | None]:
-        return self._locator.find(raws, self._locator.read_item_schemes(raws))
-
-
-def _all_spent_by(operation: Operation, inputs: Sequence[RecordedOutput | None]) -> bool:
-    return len(inputs) == operation.inputs_count and all(
-        found is not None and found.spent_by == operation.id for found in inputs
-    )
-
-
-def _all_created_by(operation: Operation, outputs: Sequence[RecordedOutput | None]) -> bool:
-    return len(outputs) == operation.outputs_count and all(
-        found is not None and found.created_by == operation.id for found in outputs
-    )
+    def _check_same(
+        self, operation: Operation, inputs: Sequence[RawOutput], outputs: Sequence[RawOutput]
+    ) -> None:
+        """Raise IdempotencyKeyReusedError unless the operation spent and created just these."""
+        raws = [*inputs, *outputs]
+        found = self._locator.find(raws, self._locator.read_items(raws))
+        spent, created = found[: len(inputs)], found[len(inputs) :]
+        is_same = (len(inputs), len(outputs)) == (operation.inputs_count, operation.outputs_count)
+        is_same = is_same and all(each and each.spent_by == operation.id for each in spent)
+        is_same = is_same and all(each and each.created_by == operation.id for each in created)
+        if not is_same:
+            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))

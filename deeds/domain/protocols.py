@@ -18,8 +18,12 @@ from deeds.domain.model import (
 )
 
 
-class SchemeLedger(Protocol):
-    """The part that knows hash schemes."""
+class Ledger(Protocol):
+    """The ledger. Every method is one transaction of its own.
+
+    All of them raise `LedgerUnavailableError` when the database does not answer, and those that
+    write `LedgerInDoubtError` when it broke off while committing.
+    """
 
     def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
         """Record those schemes that are new; any number of processes may do so at once."""
@@ -30,15 +34,11 @@ class SchemeLedger(Protocol):
     def read_scheme_use(self, scheme_id: int) -> SchemeUse:
         """Return what was hashed under the scheme. May read the whole ledger."""
 
-
-class Ledger(SchemeLedger, Protocol):
-    """The whole ledger."""
-
     def read_item(self, item_id: str) -> Item | None:
-        """Return the item, or None if there is none."""
+        """Return the item, or None where no item has this id."""
 
     def read_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
-        """Return the guards of those of the items that exist."""
+        """Return the salt and schemes of those of the items that exist."""
 
     def recall_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
         """Return the same, perhaps as it was before another process added a scheme to an item.
@@ -73,44 +73,36 @@ class Ledger(SchemeLedger, Protocol):
 
 
 class Measures(Protocol):
-    """Takes figures; any thread may call it, and no call may fail."""
+    """Receives figures; any thread may call it, and no call may fail.
+
+    No argument may be anything but a word of a short list or a number: never an id, an address or a
+    path. `deeds.server.metrics` counts for Prometheus; the methods here do nothing.
+    """
 
     def count_request(self, route: str, method: str, seconds: float) -> None:
         """Count a request of a route and how long it took."""
+        return
 
     def count_operation(self, kind: str, outcome: str) -> None:
-        """Count what came of a mint, swap, check or read of an item."""
+        """Count the outcome of a mint, swap, check or read of an item."""
+        return
 
     def count_refusal(self, code: str) -> None:
         """Count an answer that is a problem."""
+        return
 
     def count_hashes(self, lane: SecretClass, count: int, seconds: float) -> None:
         """Count evaluations and the time they took together."""
+        return
 
     def set_queue(self, requests_count: int, hashes_count: int) -> None:
-        """Tell what is in the lane of ordinary secrets, running or waiting."""
+        """Set how many requests and evaluations the pool has admitted."""
+        return
 
     def count_retry(self, reason: str) -> None:
         """Count a transaction that is tried again."""
+        return
 
 
-class NoMeasures:
+class NoMeasures(Measures):
     """Counts nothing."""
-
-    def count_request(self, route: str, method: str, seconds: float) -> None:
-        """Do nothing."""
-
-    def count_operation(self, kind: str, outcome: str) -> None:
-        """Do nothing."""
-
-    def count_refusal(self, code: str) -> None:
-        """Do nothing."""
-
-    def count_hashes(self, lane: SecretClass, count: int, seconds: float) -> None:
-        """Do nothing."""
-
-    def set_queue(self, requests_count: int, hashes_count: int) -> None:
-        """Do nothing."""
-
-    def count_retry(self, reason: str) -> None:
-        """Do nothing."""

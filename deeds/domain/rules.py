@@ -5,7 +5,6 @@ Each check returns None or raises. Storage asserts the balance once more inside 
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Protocol
 
 from deeds.domain.errors import (
     DuplicateInputError,
@@ -13,19 +12,10 @@ from deeds.domain.errors import (
     TotalTooLargeError,
     UnbalancedError,
 )
-from deeds.domain.model import AMOUNT_MAX, MintRequest, RawOutput, SwapRequest
+from deeds.domain.model import AMOUNT_MAX, MintRequest, Output, RawOutput, SwapRequest
 
-
-class Amount(Protocol):
-    """Units of an item."""
-
-    @property
-    def amount(self) -> int:
-        """Return how many."""
-
-    @property
-    def item_id(self) -> str:
-        """Return of which item."""
+# Anything with units of an item.
+Amounts = Iterable[RawOutput] | Iterable[Output]
 
 
 def check_mint(request: MintRequest) -> None:
@@ -67,7 +57,7 @@ def check_swap(request: SwapRequest) -> None:
     check_balance(request.inputs, request.outputs)
 
 
-def check_balance(inputs: Iterable[Amount], outputs: Iterable[Amount]) -> None:
+def check_balance(inputs: Amounts, outputs: Amounts) -> None:
     """Check that for every item the inputs add up to the outputs (contract 4.2, rule 1).
 
     Raises:
@@ -81,7 +71,7 @@ def _named(output: RawOutput) -> tuple[str, str]:
     return output.item_id, output.secret
 
 
-def _sums(amounts: Iterable[Amount]) -> Counter[str]:
+def _sums(amounts: Amounts) -> Counter[str]:
     sums: Counter[str] = Counter()
     for each in amounts:
         sums[each.item_id] += each.amount

@@ -1,17 +1,17 @@
 """The hash schemes of a ledger, as one process may use them.
 
 Every (class, parameters, pepper) ever used is a row in the ledger. New outputs get the current
-scheme of their secret's class; older outputs are found under the scheme they were made with. So no
-change of settings strands a deed.
+scheme of their secret's class; older outputs are found under the scheme they were created with. So
+no change of settings strands a deed.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from deeds.domain.errors import SchemeUnavailableError, StartError
 from deeds.domain.hashing import STRONG_COST, pepper_fingerprint
 from deeds.domain.model import Argon2Cost, HashScheme, SchemeSpec, SchemeUse, SecretClass
-from deeds.domain.protocols import SchemeLedger
+from deeds.domain.protocols import Ledger
 
 _log = logging.getLogger("deeds")
 
@@ -28,7 +28,7 @@ class HashSchemes:
 
     def __init__(
         self,
-        ledger: SchemeLedger,
+        ledger: Ledger,
         current: Mapping[SecretClass, SchemeSpec],
         pepper_fingerprints: Iterable[str],
     ) -> None:
@@ -52,26 +52,22 @@ class HashSchemes:
             for scheme in self._schemes.values()
             if scheme.spec in current.values()
         }
-        self._retired = frozenset(
-            scheme_id for scheme_id in self._missing if self._is_retired(scheme_id)
-        )
+        self._retired = frozenset(each for each in self._missing if self._is_retired(each))
 
     def current(self, secret_class: SecretClass) -> HashScheme:
         """Return the scheme that new outputs of this class get."""
         return self._current[secret_class]
 
-    def all_of(self, secret_class: SecretClass) -> tuple[HashScheme, ...]:
+    def all_of(self, secret_class: SecretClass) -> list[HashScheme]:
         """Return every scheme of the class as of now, the current one first, then the newest.
 
         Raises:
-            SchemeUnavailableError: as `candidates`.
+            SchemeUnavailableError: as `in_order`.
         """
         self._read()
-        return self.candidates(secret_class, self._schemes)
+        return self.in_order(secret_class, self._schemes)
 
-    def candidates(
-        self, secret_class: SecretClass, scheme_ids: Iterable[int]
-    ) -> tuple[HashScheme, ...]:
+    def in_order(self, secret_class: SecretClass, scheme_ids: Collection[int]) -> list[HashScheme]:
         """Return those of the schemes that are of this class, in the order of `all_of`.
 
         Raises:
@@ -82,13 +78,19 @@ class HashSchemes:
             self._read()
         missing = wanted & self._missing
         # Retired ones are passed over; but an item under these alone has units, so one is in use.
-        for scheme_id in missing if missing == wanted else missing - self._retired:
-            self._log_missing(self._schemes[scheme_id].spec.pepper_fingerprint)
+        if needed := missing if missing == wanted else missing - self._retired:
+            self._log_missing(min(needed))
             raise SchemeUnavailableError
-        return self._in_order(wanted - missing, secret_class)
+        found = [self._schemes[each] for each in wanted - missing]
+        return sorted(
+            (scheme for scheme in found if scheme.spec.secret_class is secret_class),
+            key=lambda scheme: (scheme == self._current[secret_class], scheme.id),
+            reverse=True,
+        )
 
-    def _log_missing(self, fingerprint: str) -> None:
+    def _log_missing(self, scheme_id: int) -> None:
         """Name the pepper to the operator, once in the life of the process."""
+        fingerprint = self._schemes[scheme_id].spec.pepper_fingerprint
         if fingerprint not in self._logged:
             self._logged.add(fingerprint)
             _log.warning(
@@ -108,16 +110,8 @@ class HashSchemes:
         )
         self._schemes = schemes
 
-    def _in_order(self, ids: set[int], secret_class: SecretClass) -> tuple[HashScheme, ...]:
-        current_id = self._current[secret_class].id
-        found = [self._schemes[each] for each in ids]
-        of_class = [scheme for scheme in found if scheme.spec.secret_class is secret_class]
-        return tuple(
-            sorted(of_class, key=lambda scheme: (scheme.id == current_id, scheme.id), reverse=True)
-        )
-
     def _is_retired(self, scheme_id: int) -> bool:
-        """Tell whether the scheme was used and guards nothing any more."""
+        """Return whether the scheme was used and guards nothing any more."""
         use = self._ledger.read_scheme_use(scheme_id)
         if use is SchemeUse.UNSPENT:
             fingerprint = self._schemes[scheme_id].spec.pepper_fingerprint

@@ -1,4 +1,4 @@
-"""The four things this service does: mint, swap, check and read an item. Must import no library.
+"""The four things this service does: mint, swap, check and read an item.
 
 Each goes the same way: rules that need no ledger, reads, hashing with no transaction open, and at
 most one short transaction.
@@ -16,7 +16,7 @@ from deeds.domain.errors import (
     UsedSecretError,
 )
 from deeds.domain.hashing import SALT_BYTES
-from deeds.domain.idempotency import Replayer
+from deeds.domain.idempotency import KeyHashes, Replayer
 from deeds.domain.model import (
     CheckRequest,
     Item,
@@ -30,7 +30,7 @@ from deeds.domain.model import (
     SwapRecord,
     SwapRequest,
 )
-from deeds.domain.outputs import Locator, hash_swap
+from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Ledger
 from deeds.domain.raw_output import is_item_id, make_item_id
 from deeds.domain.rules import check_mint, check_swap
@@ -41,10 +41,9 @@ TRIES_MAX = 3
 
 
 class DeedService:
-    """Joins the rules, the hashing and the ledger. Holds no state; any thread may call it."""
+    """Joins the rules, the hashing and the ledger. Stateless; any thread may call it."""
 
     def __init__(self, ledger: Ledger, locator: Locator, replayer: Replayer) -> None:
-        """Take the ledger, what finds outputs in it, and what answers repeated requests."""
         self._ledger = ledger
         self._locator = locator
         self._replayer = replayer
@@ -61,7 +60,7 @@ class DeedService:
             return self._replayer.replay_mint(operation, request)
         item_id, salt = make_item_id(), secrets.token_bytes(SALT_BYTES)
         raws = tuple(RawOutput(new.amount, item_id, new.secret) for new in request.outputs)
-        outputs = self._locator.hash([self._locator.new_trial(raw, salt) for raw in raws])
+        outputs = self._locator.hash([self._locator.new_candidate(raw, salt) for raw in raws])
         item = Item(item_id, sum(raw.amount for raw in raws), request.metadata)
         try:
             operation_id = self._ledger.record_mint(MintRecord(item, salt, tuple(outputs), hashes))
@@ -82,14 +81,14 @@ class DeedService:
             return self._replayer.replay_swap(operation, request)
         for tries_count in range(TRIES_MAX):
             try:
-                record = self._hash(request, hashes, is_retry=tries_count > 0)
+                record = self._hash(request, hashes, may_be_stale=tries_count == 0)
                 return Swapped(self._ledger.record_swap(record))
             except IdempotencyKeyTakenError:
                 return self._replayer.replay_swap(self._replayer.get(hashes), request)
             except ItemSchemesChangedError:
                 continue
             except UsedSecretError as error:
-                # Who holds units learns of a secret of somebody else that way: a guess like others.
+                # A client learns from it that somebody may have that secret: a guess like others.
                 is_guess = not is_strong_secret(request.outputs[error.index or 0].secret)
                 error.failed_secrets_count = int(is_guess)
                 raise
@@ -97,14 +96,14 @@ class DeedService:
 
     def check(self, request: CheckRequest) -> list[OutputState]:
         """Return the state of each raw output, in order. Changes nothing."""
-        guards = self._locator.read_item_schemes(request.outputs)
-        return [_state(recorded) for recorded in self._locator.find(request.outputs, guards)]
+        items = self._locator.read_items(request.outputs)
+        return [_state(recorded) for recorded in self._locator.find(request.outputs, items)]
 
     def item(self, item_id: str) -> Item:
         """Return the item.
 
         Raises:
-            ItemNotFoundError: there is none with this id.
+            ItemNotFoundError: no item has this id.
         """
         item = self._ledger.read_item(item_id) if is_item_id(item_id) else None
         if item is None:
@@ -112,23 +111,22 @@ class DeedService:
         return item
 
     def _hash(
-        self, request: SwapRequest, key_hashes: tuple[bytes, ...], *, is_retry: bool
+        self, request: SwapRequest, key_hashes: KeyHashes, *, may_be_stale: bool
     ) -> SwapRecord:
         """Return what the swap writes.
 
         Raises:
             ItemSchemesChangedError: what is remembered of an item is out of date.
         """
-        read = self._locator.read_item_schemes if is_retry else self._locator.recall_item_schemes
-        guards = read(request.inputs)
+        items = self._locator.read_items(request.inputs, may_be_stale=may_be_stale)
         # The swap balances, so its outputs name no item that its inputs do not.
-        unknown = [index for index, raw in enumerate(request.inputs) if raw.item_id not in guards]
+        unknown = [index for index, raw in enumerate(request.inputs) if raw.item_id not in items]
         if unknown:
             raise UnknownItemError(index=unknown[0], failed_secrets_count=len(unknown))
         try:
-            return hash_swap(self._locator, request, guards, key_hashes)
+            return self._locator.hash_swap(request, items, key_hashes)
         except UnknownInputError:
-            if guards == self._locator.read_item_schemes(request.inputs):
+            if items == self._locator.read_items(request.inputs):
                 raise
             raise ItemSchemesChangedError from None
 

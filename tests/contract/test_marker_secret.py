@@ -22,7 +22,7 @@ from deeds.domain.model import (
     SecretClass,
     SwapRequest,
 )
-from deeds.domain.outputs import Trial
+from deeds.domain.outputs import Candidate
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
 from deeds.settings import Settings
 from tests.support import marker
@@ -136,7 +136,7 @@ RAW = RawOutput(5, NOWHERE, MARK)
         CheckRequest((RAW,)),
         Minted(NOWHERE, (RAW,), 1),
         HashJob(MARK, MARK.encode(), SCHEME),
-        Trial(RAW, MARK.encode(), SCHEME),
+        Candidate(RAW, MARK.encode(), SCHEME),
         Settings(f"postgresql://deeds:{MARK}@db/deeds", pepper=MARK.encode()),
         Settings("sqlite:///deeds", peppers_old=(MARK.encode(),)),
     ],

@@ -57,7 +57,7 @@ def test_a_scheme_that_another_process_recorded_is_found(repository):
     book = HashSchemes(repository, specs(16), [])
     newer = HashSchemes(repository, specs(24), [])
 
-    found = book.candidates(SecretClass.ORDINARY, [newer.current(SecretClass.ORDINARY).id])
+    found = book.in_order(SecretClass.ORDINARY, [newer.current(SecretClass.ORDINARY).id])
 
     assert costs(found) == [24]
 
@@ -79,12 +79,12 @@ def test_a_scheme_without_its_pepper_is_unavailable_even_while_the_book_is_read(
 
     def look():
         try:
-            met.append(book.candidates(SecretClass.ORDINARY, [peppered.id]))
+            met.append(book.in_order(SecretClass.ORDINARY, [peppered.id]))
         except SchemeUnavailableError:
             met.append("unavailable")
 
     Interrupting.interrupt = look
     with pytest.raises(SchemeUnavailableError):
-        book.candidates(SecretClass.ORDINARY, [peppered.id])
+        book.in_order(SecretClass.ORDINARY, [peppered.id])
 
     assert met == ["unavailable"]
