@@ -16,7 +16,6 @@ from gunicorn.errors import HaltServer
 
 from deeds.domain.errors import StartError
 from deeds.server.cpus import default_processes_count
-from deeds.server.gthread_worker import early_signals
 from deeds.server.metrics_files import MetricsFiles, count_in
 from deeds.settings import read_server_settings
 
@@ -30,7 +29,7 @@ workers = _settings.processes_count or default_processes_count()
 
 # Argon2id runs without holding the GIL, so threads that wait for it cost little. How many hash at
 # once is bounded in deeds/domain/hash_pool.py, not here.
-worker_class = "deeds.server.gthread_worker.worker.ThreadWorker"
+worker_class = "deeds.server.worker.WaitressWorker"
 threads = 32
 
 # Open connections a process holds. Who keeps it waiting does so without a thread, and where all are
@@ -120,7 +119,7 @@ def _stop_of(stop: Callable[..., None]) -> Callable[..., None]:
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Give a worker its place among the files of metrics, and let it lose no signal."""
+    """Give a worker its place among the files of metrics."""
     files = getattr(server, "metrics_files", None)
     worker.metrics_place = None
     if files is not None:
@@ -128,7 +127,6 @@ def pre_fork(server: Any, worker: Any) -> None:
             worker.metrics_place = files.take_place()
         except OSError as error:
             server.log.warning("a worker's metrics are not counted: %s", error.strerror)
-    early_signals.hold()
 
 
 def post_fork(server: Any, worker: Any) -> None:
@@ -138,19 +136,13 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Tell the worker the limit of bodies, count what it refuses itself, and set its garbage apart.
+    """Set apart what the start has made.
 
     A full collection looks through all that was ever made, and nobody is served meanwhile: 60 to
     90 ms, a few times a minute under load. What is there now stays, so it need not be looked at.
     """
     gc.collect()
     gc.freeze()
-    limit = getattr(worker.wsgi, "config", {}).get("MAX_CONTENT_LENGTH")
-    if limit is not None:
-        worker.body_bytes_max = limit
-    measures = getattr(worker.wsgi, "extensions", {}).get("deeds.domain.measures")
-    if measures is not None:
-        worker.on_refused = measures.count_refusal
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -1,4 +1,4 @@
 """The domain of the deed service: values, rules, hashing and the service that joins them.
 
-Nothing here but `blueprints`, `cli` and `gthread_worker` may import a web or database library.
+Nothing here but `blueprints`, `cli` and `server` may import a web or database library.
 """

@@ -14,7 +14,7 @@ def metrics_blueprint(text: Callable[[], bytes], content_type: str, port: int | 
 
     @blueprint.get("/metrics")
     def metrics() -> Response:
-        if port is not None and _port_of_connection() != port:
+        if port is not None and (request.server is None or request.server[1] != port):
             abort(404)
         return Response(text(), content_type=content_type, headers={"Cache-Control": NO_STORE})
 
@@ -33,10 +33,3 @@ def keep_to_monitors(app: Flask, port: int) -> None:
             abort(404)
 
     app.before_request(refuse)
-
-
-def _port_of_connection() -> int | None:
-    # Of the socket itself: on a Unix socket gunicorn takes SERVER_PORT from what the client says.
-    connection = request.environ.get("gunicorn.socket")
-    address = connection.getsockname() if connection is not None else None
-    return int(address[1]) if isinstance(address, tuple) else None

@@ -26,6 +26,7 @@ _HTTP_CODES = {
 
 def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> None:
     """Make the app answer all errors as problems, but unknown paths to browsers as a page."""
+    app.before_request(_refuse_garbage)
 
     def answer_http_error(error: HTTPException) -> Response:
         code = _HTTP_CODES.get(HTTPStatus(error.code or HTTPStatus.BAD_REQUEST), "bad_request")
@@ -39,6 +40,11 @@ def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> Non
     app.register_error_handler(DeedError, _answer_deed_error)
     app.register_error_handler(HTTPException, answer_http_error)
     app.register_error_handler(Exception, _answer_defect)
+
+
+def _refuse_garbage() -> Response | None:
+    code = request.environ.get("deeds.refusal")
+    return code and problem_answer(PROBLEMS[code], PROBLEMS[code].meaning)
 
 
 def problem_answer(

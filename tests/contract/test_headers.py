@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.requests import mint, swap
-from tests.support.ways_to_fail import WAYS, Ground, whole
+from tests.support.ways_to_fail import WAYS, Ground
 
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
 
@@ -137,7 +137,7 @@ def test_every_refusal_has_the_headers_of_every_answer(
     item_id = mint(client, "+5.a", "+3.b")
     swap(client, [f"+3.{item_id}.b"], [f"+3.{item_id}.c"])
 
-    answer = whole(way(Ground(client, item_id, settings, open_app, monkeypatch)))
+    answer = way(Ground(client, item_id, settings, open_app, monkeypatch))
 
     allowed = {"Content-Type", "Content-Length", "Cache-Control", "Allow", "Retry-After"}
     # Of the worker alone: the application's get these two from gunicorn.
@@ -145,7 +145,7 @@ def test_every_refusal_has_the_headers_of_every_answer(
     assert assert_safe(answer.headers).keys() <= allowed
 
 
-def test_the_server_tells_its_name_and_no_version(gunicorn_service):
+def test_the_server_tells_neither_its_name_nor_its_version(gunicorn_service):
     service = gunicorn_service(WEB_CONCURRENCY="1")
     close = b"Host: a\r\nConnection: close\r\n\r\n"
 
@@ -160,7 +160,9 @@ def test_the_server_tells_its_name_and_no_version(gunicorn_service):
     ]
 
     for head in heads:
-        fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:])
+        # waitress writes the names of headers in its own case.
+        lines = head.replace("X-Request-Id", "X-Request-ID").split("\r\n")[1:]
+        fields = dict(line.split(": ", 1) for line in lines)
         assert_safe(fields)
-        assert fields.get("Server", "gunicorn") == "gunicorn"
+        assert "Server" not in fields
         assert "X-Powered-By" not in fields

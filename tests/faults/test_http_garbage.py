@@ -5,6 +5,7 @@ byte of it, and the service goes on.
 """
 
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,128 +17,100 @@ MARK = b"mark-7c1f9e"
 
 HOST = b"Host: localhost\r\n"
 CLOSE = HOST + b"Connection: close\r\n"
+GET = b"GET / HTTP/1.1\r\n"
 MINT = b"POST /v1/mint HTTP/1.1\r\n" + CLOSE + b"Content-Type: application/json\r\n"
 CHUNKED = MINT + b"Transfer-Encoding: chunked\r\n\r\n"
+MARKED = b"X: " + MARK + b"\r\n"
 
 # What a client that expects TLS sends first (RFC 8446, 4.1.2), cut short.
 TLS_CLIENT_HELLO = bytes.fromhex("16030100f1010000ed0303") + bytes(range(256))[:230] + MARK
 
-REFUSED_BY_THE_PARSER = {
+REFUSED_BY_THE_SERVER = {
     "request line of one word": (400, MARK + b"\r\n\r\n"),
     "request line without version": (400, b"GET /" + MARK + b"\r\n\r\n"),
     "request line of four words": (400, b"GET / " + MARK + b" HTTP/1.1\r\n\r\n"),
-    "only spaces": (400, b"   \r\n\r\n"),
     "bytes of no character set": (400, bytes(range(128, 256)) + MARK + b"\r\n\r\n"),
     "method in lower case": (400, b"get-" + MARK + b" / HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "method of odd characters": (400, b"G(E)T / HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "method too long": (400, b"M" * 21 + b" / HTTP/1.1\r\n" + CLOSE + b"\r\n"),
+    "method with brackets": (400, b"G(E)T / HTTP/1.1\r\n" + CLOSE + b"\r\n"),
     "method empty": (400, b" /" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
     "version of letters": (400, b"GET / HTTP/" + MARK + b"\r\n" + CLOSE + b"\r\n"),
     "version 0.9": (400, b"GET /" + MARK + b" HTTP/0.9\r\n" + CLOSE + b"\r\n"),
-    "version 2.0": (400, b"GET /" + MARK + b" HTTP/2.0\r\n" + CLOSE + b"\r\n"),
-    "version 9.9": (400, b"GET /" + MARK + b" HTTP/9.9\r\n" + CLOSE + b"\r\n"),
     "HTTP/2 preface": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + MARK),
     "TLS client hello": (400, TLS_CLIENT_HELLO),
-    "another protocol": (400, b"SSH-2.0-" + MARK + b"\r\n"),
     "PROXY line": (400, b"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\nGET /" + MARK + b" HTTP/1.1\r\n\r\n"),
     "target without slash": (400, b"GET " + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
     "target of broken IPv6": (400, b"GET http://[" + MARK + b"/ HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "target star with GET": (400, b"GET * HTTP/1.1\r\nX: " + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "target with NUL": (400, b"GET /\0" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "target with UTF-8": (400, "GET /é".encode() + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
+    "target of UTF-8": (400, "GET /é".encode() + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
     "target too long": (414, b"GET /" + b"a" * 5000 + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "target endless": (414, b"GET /" + MARK * 20_000),
-    "header without colon": (400, b"GET / HTTP/1.1\r\n" + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header without name": (400, b"GET / HTTP/1.1\r\n: " + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header name with space": (400, b"GET / HTTP/1.1\r\nX y: " + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header space before colon": (400, b"GET / HTTP/1.1\r\nX : " + MARK + b"\r\n\r\n"),
-    "header with NUL": (400, b"GET / HTTP/1.1\r\nX: \0" + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header with lone CR": (400, b"GET / HTTP/1.1\r\nX: a\r" + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header folded": (400, b"GET / HTTP/1.1\r\nX: a\r\n " + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header first line folded": (400, b"GET / HTTP/1.1\r\n X: " + MARK + b"\r\n\r\n"),
-    "header of 64 kB": (431, b"GET / HTTP/1.1\r\nX: " + MARK * 6000 + b"\r\n" + CLOSE + b"\r\n"),
-    "headers endless": (431, b"GET / HTTP/1.1\r\n" + (b"X: " + MARK + b"\r\n") * 60_000),
-    "headers of 40 kB": (
-        431,
-        b"GET / HTTP/1.1\r\n" + (b"X: " + MARK * 500 + b"\r\n") * 7 + b"\r\n",
-    ),
-    "200 headers": (431, b"GET / HTTP/1.1\r\n" + (b"X: " + MARK + b"\r\n") * 200 + b"\r\n"),
-    "Host twice": (400, b"GET / HTTP/1.1\r\n" + HOST + b"Host: " + MARK + b"\r\n\r\n"),
-    "Content-Type twice": (400, MINT + b"Content-Type: " + MARK + b"\r\n\r\n"),
-    "lines ended by LF": (400, b"GET /" + MARK + b" HTTP/1.1\nHost: localhost\n\n"),
-    "one line ended by LF": (400, b"GET / HTTP/1.1\r\nX: " + MARK + b"\nY: b\r\n\r\n"),
+    "target endless": (431, b"GET /" + MARK * 20_000),
+    "header without colon": (400, GET + MARK + b"\r\n" + CLOSE + b"\r\n"),
+    "header without name": (400, GET + b": " + MARK + b"\r\n" + CLOSE + b"\r\n"),
+    "header space before colon": (400, GET + b"X : " + MARK + b"\r\n\r\n"),
+    "header with NUL": (400, GET + b"X: \0" + MARK + b"\r\n" + CLOSE + b"\r\n"),
+    "header with lone CR": (400, GET + b"X: a\r" + MARK + b"\r\n" + CLOSE + b"\r\n"),
+    "header with LF alone": (400, GET + b"X: " + MARK + b"\nY: b\r\n\r\n"),
+    "header folded": (400, GET + b"X: a\r\n " + MARK + b"\r\n" + CLOSE + b"\r\n"),
+    "header of 64 kB": (431, GET + b"X: " + MARK * 6000 + b"\r\n" + CLOSE + b"\r\n"),
+    "headers endless": (431, GET + MARKED * 60_000),
+    "200 headers": (400, GET + MARKED * 200 + b"\r\n"),
+    "Host twice": (400, GET + HOST + b"Host: " + MARK + b"\r\n\r\n"),
     "length and chunked": (
         400,
         MINT + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + MARK,
     ),
-    "length negative": (400, MINT + b"Content-Length: -1\r\n\r\n" + MARK),
     "length with plus": (400, MINT + b"Content-Length: +5\r\n\r\n" + MARK),
     "length of letters": (400, MINT + b"Content-Length: " + MARK + b"\r\n\r\n"),
     "length empty": (400, MINT + b"Content-Length:\r\n\r\n" + MARK),
-    "length in superscript": (400, MINT + b"Content-Length: \xb2\r\n\r\n" + MARK),
     "length of 5000 digits": (400, MINT + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + MARK),
-    "length twice the same": (400, MINT + b"Content-Length: 5\r\n" * 2 + b"\r\n" + MARK),
-    "length twice different": (
-        400,
-        MINT + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n" + MARK,
-    ),
-    "length as a list": (400, MINT + b"Content-Length: 5, 5\r\n\r\n" + MARK),
+    "length twice": (400, MINT + b"Content-Length: 5\r\n" * 2 + b"\r\n" + MARK),
     "transfer coding gzip": (400, MINT + b"Transfer-Encoding: gzip\r\n\r\n" + MARK),
-    "transfer coding unknown": (400, MINT + b"Transfer-Encoding: " + MARK + b"\r\n\r\n"),
+    "transfer coding gzip before chunked": (
+        400,
+        MINT + b"Transfer-Encoding: " + MARK + b", chunked\r\n\r\n0\r\n\r\n",
+    ),
     "transfer coding chunked twice": (400, MINT + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n"),
     "transfer coding in HTTP/1.0": (
         400,
         b"POST /v1/mint HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" + MARK,
     ),
     "expectation unknown": (417, MINT + b"Expect: " + MARK + b"\r\n\r\n"),
+    "chunk size of letters": (400, CHUNKED + MARK + b"\r\n"),
+    "chunk size negative": (400, CHUNKED + b"-5\r\n" + MARK + b"\r\n0\r\n\r\n"),
+    "chunk size endless": (400, CHUNKED + b"0" * 20_000 + MARK),
+    "chunk without its end": (400, CHUNKED + b"5\r\n" + MARK + b"\r\n0\r\n\r\n"),
+    "chunk extension of control characters": (400, CHUNKED + b"5;\x01" + MARK + b"\r\n12345\r\n"),
+    "trailer endless": (400, CHUNKED + b"0\r\n" + MARKED * 80_000),
 }
 
-# Well-formed as far as the parser reads: the application gets these and refuses them.
+# The application gets these and refuses them.
 REFUSED_BY_THE_APPLICATION = {
-    "chunk size of letters": CHUNKED + MARK + b"\r\n",
-    "chunk size negative": CHUNKED + b"-5\r\n" + MARK + b"\r\n0\r\n\r\n",
-    "chunk size empty": CHUNKED + b"\r\n" + MARK,
-    "chunk size endless": CHUNKED + b"0" * 20_000 + MARK,
     "chunk size huge": CHUNKED + b"f" * 4000 + b"\r\n" + MARK,
-    "chunk without its end": CHUNKED + b"5\r\n" + MARK + b"\r\n0\r\n\r\n",
-    "chunk extension odd": CHUNKED + b"5;\x01" + MARK + b"\r\n12345\r\n0\r\n\r\n",
-    "chunk broken off": CHUNKED + b"ff\r\n" + MARK,
-    "chunks without the last": CHUNKED + b"b\r\n" + MARK + b"\r\n",
-    "trailer without colon": CHUNKED + b"0\r\n" + MARK + b"\r\n\r\n",
-    "trailer with LF": CHUNKED + b"0\r\nX: a\n" + MARK + b"\r\n\r\n",
-    "trailer endless": CHUNKED + b"0\r\n" + (b"X: " + MARK + b"\r\n") * 80_000,
     "trailer that sets the length": CHUNKED + b"0\r\nContent-Length: 5\r\n\r\n" + MARK,
-    "body broken off": MINT + b'Content-Length: 100\r\n\r\n{"outputs":["' + MARK,
+    "Content-Type twice": MINT + b"Content-Type: " + MARK + b"\r\n\r\n",
     "body of no text": MINT + b"Content-Length: 4\r\n\r\n\xff\xfe\x00\x01",
     "body too large": MINT + b"Content-Length: 9999999999999\r\n\r\n" + MARK,
     "body longer than its length": MINT + b"Content-Length: 1\r\n\r\n{" + MARK * 100,
+    "path with NUL": b"GET /\0" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
     "path with an encoded NUL": b"GET /%00" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
     "path of no UTF-8": b"GET /v1/item/%ff%fe" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
-    "path with a broken escape": b"GET /%zz" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
     "path of two slashes": b"GET //" + MARK + b"//x HTTP/1.1\r\n" + CLOSE + b"\r\n",
     "path upwards": b"GET /v1/../../" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
-    "method unknown": b"BREW /" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
-    "method unknown on a path": b"BREW /v1/mint HTTP/1.1\r\nX: " + MARK + b"\r\n" + CLOSE + b"\r\n",
-    "method CONNECT": b"CONNECT " + MARK + b":443 HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    "method unknown": b"BREW /v1/mint HTTP/1.1\r\n" + MARKED + CLOSE + b"\r\n",
     "target of another host": b"GET http://" + MARK + b"/x HTTP/1.1\r\n" + CLOSE + b"\r\n",
     "header SCRIPT_NAME": b"GET /x HTTP/1.1\r\nSCRIPT_NAME: /" + MARK + b"\r\n" + CLOSE + b"\r\n",
-    "Host of odd bytes": b"GET /x HTTP/1.1\r\nHost: \xff:"
-    + MARK
-    + b"\r\nConnection: close\r\n\r\n",
-    "contradictory schemes": b"GET /x HTTP/1.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Ssl: off"
-    + MARK
-    + b"\r\n"
-    + CLOSE
-    + b"\r\n",
-    "header Range": b"GET /x HTTP/1.1\r\nRange: bytes=9-" + MARK + b"\r\n" + CLOSE + b"\r\n",
+    "Host of no text": b"GET /x HTTP/1.1\r\nHost: \xff:" + MARK + b"\r\nConnection: close\r\n\r\n",
     "HTTP/1.0": b"GET /" + MARK + b" HTTP/1.0\r\n\r\n",
 }
 
 BROKEN_OFF = {
     "nothing": b"",
     "an empty line": b"\r\n",
-    "half a request line": b"GET /" + MARK,
-    "half a head": b"GET / HTTP/1.1\r\nX: " + MARK,
+    "only spaces": b"   \r\n\r\n",
+    "lines ended by LF": b"GET /" + MARK + b" HTTP/1.1\nHost: localhost\n\n",
+    "half a head": GET + MARKED,
+    "half a body": MINT + b'Content-Length: 100\r\n\r\n{"outputs":["' + MARK,
+    "half a chunk": CHUNKED + b"ff\r\n" + MARK,
+    "chunks without the last": CHUNKED + b"b\r\n" + MARK + b"\r\n",
 }
 
 
@@ -153,6 +126,7 @@ def _service_goes_on_and_says_nothing(service: Service) -> Iterator[None]:
     assert service.get_status("/v1/info") == 200
     log = service.log_text()
     assert MARK.decode() not in log
+    assert '"level":"error"' not in log
     assert "Traceback" not in log
 
 
@@ -166,30 +140,23 @@ def problem_of(answer: bytes) -> dict[str, object]:
     assert int(headers["content-length"]) == len(body), "one answer, whole, and nothing after it"
     problem: dict[str, object] = json.loads(body)
     assert problem["status"] == int(status_line.split()[1])
+    assert MARK not in answer
     return problem
 
 
-@pytest.mark.parametrize("name", REFUSED_BY_THE_PARSER)
+@pytest.mark.parametrize("name", REFUSED_BY_THE_SERVER)
 def test_what_is_not_http_is_refused_with_a_problem(service: Service, name: str) -> None:
-    status, data = REFUSED_BY_THE_PARSER[name]
+    status, data = REFUSED_BY_THE_SERVER[name]
 
-    answer = service.send_bytes(data)
-
-    problem = problem_of(answer)
-    assert problem["status"] == status
-    assert set(problem) == {"type", "title", "status", "detail", "code"}
-    assert problem["type"] == f"/problems#{problem['code']}"
-    assert MARK not in answer
+    assert problem_of(service.send_bytes(data))["status"] == status
 
 
 @pytest.mark.parametrize("name", REFUSED_BY_THE_APPLICATION)
-def test_odd_http_is_refused_by_the_application(service: Service, name: str) -> None:
-    answer = service.send_bytes(REFUSED_BY_THE_APPLICATION[name])
+def test_strange_http_is_refused_by_the_application(service: Service, name: str) -> None:
+    status = problem_of(service.send_bytes(REFUSED_BY_THE_APPLICATION[name]))["status"]
 
-    status = problem_of(answer)["status"]
     assert isinstance(status, int)
     assert 400 <= status <= 499
-    assert MARK not in answer
 
 
 @pytest.mark.parametrize("name", BROKEN_OFF)
@@ -197,44 +164,44 @@ def test_a_request_that_breaks_off_is_not_answered(service: Service, name: str) 
     assert service.send_bytes(BROKEN_OFF[name]) == b""
 
 
-def test_a_malformed_rest_of_a_body_draws_no_second_answer(service: Service) -> None:
-    head = b"POST /nowhere HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET a://" + b"1" * 30_000 + b" ",
+        GET + b"X:" + b" " * 30_000 + b"\0",
+        GET + (b"X: " + b"\t" * 60 + b"a" + b" " * 60 + b"\0\r\n") * 90,
+    ],
+    ids=["digits", "spaces", "spaces in many fields"],
+)
+def test_no_head_takes_long_to_parse(service: Service, head: bytes) -> None:
+    """waitress parses in the thread that waits on all connections."""
+    started = time.monotonic()
 
-    answer = service.send_bytes(head + MARK + b"\r\n")
-
-    assert answer.startswith(b"HTTP/1.1 404 ")
-    assert answer.count(b"HTTP/1.1 ") == 1
+    assert problem_of(service.send_bytes(head + b"\r\n\r\n"))["status"] == 400
+    assert time.monotonic() - started < 1
 
 
 def test_a_good_request_after_a_refused_one_is_not_answered(service: Service) -> None:
     """Where the next request starts is unknown after garbage: answering it is request smuggling."""
     good = b"GET /v1/info HTTP/1.1\r\n" + CLOSE + b"\r\n"
 
-    answer = service.send_bytes(MARK + b"\r\n\r\n" + good)
-
-    assert problem_of(answer)["status"] == 400
+    assert problem_of(service.send_bytes(MARK + b"\r\n\r\n" + good))["status"] == 400
 
 
-def test_a_head_may_have_30_kb(service: Service) -> None:
-    head = b"GET /v1/info HTTP/1.1\r\n" + (b"X: " + b"a" * 6000 + b"\r\n") * 5 + CLOSE + b"\r\n"
-
-    assert service.send_bytes(head).startswith(b"HTTP/1.1 200 ")
-
-
-def test_one_empty_line_before_a_request_is_skipped(service: Service) -> None:
+def test_a_head_may_have_30_kb_after_an_empty_line(service: Service) -> None:
     """RFC 9112, 2.2."""
-    answer = service.send_bytes(b"\r\nGET /v1/info HTTP/1.1\r\n" + CLOSE + b"\r\n")
+    head = b"\r\nGET /v1/info HTTP/1.1\r\n" + (b"X: " + b"a" * 6000 + b"\r\n") * 5 + CLOSE
 
-    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert service.send_bytes(head + b"\r\n").startswith(b"HTTP/1.1 200 ")
 
 
 def test_requests_sent_in_one_go_are_answered_in_order(service: Service) -> None:
     get = b"GET /v1/info HTTP/1.1\r\n"
-    lost = b"GET /nowhere HTTP/1.1\r\n"
+    check = b"POST /v1/check HTTP/1.1\r\nContent-Length: 2\r\n"
 
     answer = service.send_bytes(
-        get + HOST + b"\r\n" + lost + HOST + b"\r\n" + get + CLOSE + b"\r\n"
+        get + HOST + b"\r\n" + check + HOST + b"\r\n{}" + get + CLOSE + b"\r\n"
     )
 
     statuses = [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]]
-    assert statuses == [b"200", b"404", b"200"]
+    assert statuses == [b"200", b"400", b"200"]

@@ -41,7 +41,7 @@ def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
     """Otherwise a setting could be read that the two tests above do not know of."""
     assert files_that_touch_the_environment() == {
         "app.py",  # Hands it to deeds/settings.py.
-        "deeds/blueprints/metrics.py",  # That of a WSGI request.
+        "deeds/blueprints/problems.py",  # That of a WSGI request.
         "deeds/server/log.py",  # Hands it to deeds/settings.py.
         "deeds/settings.py",
         "deeds/server/metrics.py",  # What the next one has set, for prometheus-client.

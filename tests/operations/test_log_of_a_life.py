@@ -66,7 +66,7 @@ def test_every_line_is_json_whatever_happens_to_the_service(gunicorn_service, fr
 
     counts = count_lines(service.log_text())
     named = {event for event, _ in counts}
-    assert named == {"server", "request", "refused", "mark_off", "client_refused"}
+    assert named == {"server", "request", "mark_off", "client_refused"}
     assert counts["mark_off", "warning"] == counts["client_refused", "warning"] == 1
     assert MARK not in service.log_text()
 

@@ -1,32 +1,19 @@
 """Every way in which a request can fail, for the tests of what errors look like."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from email import message_from_bytes
 
 import pytest
 from argon2.exceptions import HashingError
 from flask import Flask
 from flask.testing import FlaskClient
-from gunicorn.http import errors as http_errors
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
-from werkzeug.test import TestResponse
 
-from deeds.server.gthread_worker.refusals import problem_for, response_bytes
 from deeds.settings import Settings, parse_rate_limits
 from storage.engine import WRITES, make_engine, parse_database_url
 from storage.tables import operations
 from tests.support.requests import mint, post, swap
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole answer, whoever sent it."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +109,9 @@ def meet_a_defect(ground):
     return ground.client.get(f"/v1/item/{ground.item_id}")
 
 
-def refuse_in_the_worker(error):
-    def answer(_ground):
-        head, _, body = response_bytes(problem_for(error), "id-1").partition(b"\r\n\r\n")
-        status_line, _, fields = head.partition(b"\r\n")
-        return Answer(int(status_line.split()[1]), dict(message_from_bytes(fields)), body)
-
-    return answer
-
-
-def whole(answer):
-    """Return an answer of the application, or one of the worker, as one kind of value."""
-    if isinstance(answer, TestResponse):
-        return Answer(answer.status_code, dict(answer.headers), answer.data)
-    return answer
+def refuse(code):
+    """What the server could not parse, it gives to the application under a code."""
+    return lambda g: g.client.get("/", environ_overrides={"deeds.refusal": code})
 
 
 # Code, place of the element at fault, and how to come by it.
@@ -202,17 +178,8 @@ WAYS = {
     "older copy": ("ledger_rolled_back", None, lose_the_last_operation),
     "no pepper": ("scheme_unavailable", None, lack_a_pepper),
     "defect": ("internal", None, meet_a_defect),
-    "no HTTP": ("bad_request", None, refuse_in_the_worker(http_errors.InvalidRequestLine("<b>"))),
-    "long line": ("uri_too_long", None, refuse_in_the_worker(http_errors.LimitRequestLine(9, 8))),
-    "long header": (
-        "headers_too_large",
-        None,
-        refuse_in_the_worker(http_errors.LimitRequestHeaders("<b>")),
-    ),
-    "expectation": (
-        "expectation_failed",
-        None,
-        refuse_in_the_worker(http_errors.ExpectationFailed("<b>")),
-    ),
-    "defect of the worker": ("internal", None, refuse_in_the_worker(ZeroDivisionError("<b>"))),
+    "no HTTP": ("bad_request", None, refuse("bad_request")),
+    "long line": ("uri_too_long", None, refuse("uri_too_long")),
+    "long head": ("headers_too_large", None, refuse("headers_too_large")),
+    "expectation": ("expectation_failed", None, refuse("expectation_failed")),
 }

@@ -1,0 +1,254 @@
+"""HTTP by waitress, hardened against slow and malformed clients.
+
+waitress receives requests in one loop and gives a thread to those that are whole. Neither an answer
+nor the log repeats a byte of what is malformed.
+"""
+
+import re
+import socket
+import time
+from operator import attrgetter
+from typing import Any
+
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.server import BaseWSGIServer
+from waitress.task import ThreadedTaskDispatcher, WSGITask
+from waitress.utilities import BadRequest, RequestEntityTooLarge, RequestHeaderFieldsTooLarge
+
+from deeds.blueprints.request_log import MONITORED_PATHS
+
+# Paths of ours have at most 41 characters.
+URI_BYTES_MAX = 4094
+
+# The line of the request and its fields; far more than a browser and three proxies send.
+HEAD_LINES_MAX = 101
+
+# The line before a chunk, or all trailers.
+CHUNK_LINE_BYTES_MAX = 8192
+
+# Answered by threads of their own: they must not wait for a database or for hashes.
+_QUICK_PATHS = MONITORED_PATHS | {"/v1/info"}
+
+# waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
+# "GET a://1111… ", while nobody else is served.
+_LINE = re.compile(rb"[^ \r\n]+ [^ \r\n]+ HTTP/1\.[01]\r\n")
+_FOLDED_OR_SPACES = re.compile(rb"\r\n[ \t]|[ \t]{64}")
+
+_CODING = re.compile(rb"\r\ntransfer-encoding:([^\r]*)", re.IGNORECASE)
+
+
+class Parser(HTTPRequestParser):
+    """Parses one request, and refuses what two servers could read differently."""
+
+    body_rcv: Any
+    headers: dict[str, str]
+    refusal: str | None = None  # The code of the problem to be answered instead.
+    surplus = b""  # What was received after the request.
+
+    def received(self, data: bytes) -> int:
+        """Return how much of `data` belongs to this request, or is kept in `surplus`."""
+        consumed = len(data)
+        try:
+            consumed = super().received(data)
+        except Exception:  # noqa: BLE001  (of urlsplit or int, and its text quotes the request)
+            self.error = BadRequest("")
+        if self._is_too_large():
+            self._drop_body()
+        elif self.refusal or self.error is not None or self._is_hopeless():
+            self._refuse()
+        if not self.completed:
+            return consumed
+        self.expect_continue = False  # No body is owed, and yet waitress would ask for it.
+        self.surplus = data[consumed:]
+        return len(data)
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Parse a head.
+
+        Raises:
+            ParsingError: it is not HTTP/1.0 or HTTP/1.1, or its meaning is in doubt.
+        """
+        if not _LINE.match(header_plus) or _FOLDED_OR_SPACES.search(header_plus):
+            raise ParsingError("")
+        super().parse_header(header_plus)
+        codings = [coding.strip(b" \t").lower() for coding in _CODING.findall(header_plus)]
+        doubts = (
+            header_plus.count(b"\r\n") > HEAD_LINES_MAX + 1,
+            codings not in ([], [b"chunked"]),
+            codings and (self.version == "1.0" or "CONTENT_LENGTH" in self.headers),
+            "," in self.headers.get("HOST", ""),
+            self.request_uri[:1] != "/" and "://" not in self.request_uri,
+        )
+        if any(doubts):
+            raise ParsingError("")
+        if len(self.request_uri) > URI_BYTES_MAX:
+            self.refusal = "uri_too_long"
+        elif self.headers.get("EXPECT", "100-continue").lower() != "100-continue":
+            self.refusal = "expectation_failed"
+
+    def _is_too_large(self) -> bool:
+        if self.error is not None:
+            return isinstance(self.error, RequestEntityTooLarge)
+        body = self.body_rcv
+        size = len(body) + body.chunk_remainder if self.chunked else self.content_length
+        return bool(size > self.adj.body_bytes_max)
+
+    def _is_hopeless(self) -> bool:
+        """Return whether waiting for more cannot make a request of this."""
+        if self.chunked:
+            return len(self.body_rcv.control_line + self.body_rcv.trailer) > CHUNK_LINE_BYTES_MAX
+        start = self.header_plus.lstrip()[:1]
+        return bool(start) and not start.isupper()  # TLS, above all.
+
+    def _drop_body(self) -> None:
+        """Let the application refuse the request by its length, and end the connection."""
+        length = max(self.content_length, self.adj.body_bytes_max + 1)
+        self.headers |= {"CONTENT_LENGTH": str(length), "CONNECTION": "close"}
+        self.completed, self.error, self.body_rcv = True, None, None
+
+    def _refuse(self) -> None:
+        """Become a request without a byte of what came, for the application to answer."""
+        if isinstance(self.error, RequestHeaderFieldsTooLarge):
+            self.refusal = "headers_too_large"
+        self.refusal = self.refusal or "bad_request"
+        self.headers, self.chunked = {}, False
+        super().parse_header(b"- * HTTP/1.1\r\nConnection: close\r\n")
+        self.completed, self.error, self.body_rcv = True, None, None
+
+
+class Task(WSGITask):
+    """Answers a request."""
+
+    def get_environment(self) -> dict[str, Any]:
+        """Return the WSGI environment, with what the application has to refuse."""
+        return {**super().get_environment(), "deeds.refusal": self.request.refusal}
+
+    def build_response_header(self) -> bytes:
+        """Return the head of the answer; a worker that stops announces the end in it."""
+        self.channel.waiting_since = time.monotonic()
+        if self.channel.server.is_stopping:
+            self.request.headers["CONNECTION"] = "close"
+        return bytes(super().build_response_header())
+
+
+class Channel(HTTPChannel):
+    """A connection: it is being served, or waits for its client since `waiting_since`."""
+
+    task_class = Task
+    parser_class = Parser
+    request: Parser | None
+    is_lingering = False
+    surplus = b""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.waiting_since = time.monotonic()
+        super().__init__(*args, **kwargs)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of a next request has come and all answers are sent."""
+        is_begun = self.requests or self.request is not None or self.total_outbufs_len
+        return not is_begun and not self.is_lingering
+
+    @property
+    def held_bytes(self) -> int:
+        """What the body that is received and the unsent answer take of the memory."""
+        request = self.request or next(iter(self.requests), None)
+        body = request and request.body_rcv
+        return int(self.total_outbufs_len) + len(self.surplus) + (len(body) if body else 0)
+
+    def readable(self) -> bool:
+        """Return whether to read more; what came with the request before is parsed first."""
+        if self.surplus and super().readable():
+            self.received(self.surplus)
+        return bool(super().readable())
+
+    def received(self, data: bytes) -> bool:
+        """Parse one request at a time: the answers to more could fill the memory unread."""
+        if self.is_lingering:
+            return False
+        if self.request is None:
+            self.waiting_since = time.monotonic()
+            self.request = Parser(self.adj)
+        request = self.request
+        is_taken = super().received(data)
+        self.surplus = request.surplus
+        return bool(is_taken)
+
+    def handle_write(self) -> None:
+        """Send what is left. After the last answer waitress would close: linger instead."""
+        self._flush_exception(self._flush_some_if_lockable)
+        if self.will_close:
+            self.handle_close()
+        elif self.connected and self.close_when_flushed and not self.total_outbufs_len:
+            self.linger()
+
+    def linger(self) -> None:
+        """Close our direction and discard what still comes: a reset would eat the answer."""
+        self.is_lingering, self.close_when_flushed = True, False
+        self.request, self.surplus = None, b""
+        self.waiting_since = time.monotonic()
+        try:
+            self.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.handle_close()
+
+    def handle_expt(self) -> None:
+        """Close at urgent data, which would wake the loop without end."""
+        self.handle_close()
+
+
+class Server(BaseWSGIServer):
+    """A socket of any family that gunicorn has opened."""
+
+    channel_class = Channel
+    is_stopping = False
+    monitor_dispatcher: ThreadedTaskDispatcher
+
+    def getsockname(self) -> tuple[str, Any]:
+        """Return host and port; a unix socket has its path for a port."""
+        name = self.socket.getsockname()
+        return name[:2] if isinstance(name, tuple) else ("localhost", name)
+
+    def fix_addr(self, addr: Any) -> Any:
+        """Return the client's address; behind a unix socket it has none."""
+        return addr if isinstance(addr, tuple) else ("", 0)
+
+    def set_socket_options(self, conn: socket.socket) -> None:
+        """Send answers at once."""
+        if self.family != socket.AF_UNIX:
+            conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def readable(self) -> bool:
+        """Return whether to accept a connection."""
+        return bool(self.accepting) and (self._has_place() or bool(oldest(self.active_channels)))
+
+    def handle_accept(self) -> None:
+        """Accept a connection, in the place of the one that has waited for its client longest."""
+        if not self._has_place() and (found := oldest(self.active_channels)):
+            found.handle_close()
+        super().handle_accept()
+
+    def add_task(self, task: Channel) -> None:
+        """Give a request to a thread."""
+        request = task.requests[0]
+        is_quick = request.refusal or request.path in _QUICK_PATHS
+        (self.monitor_dispatcher if is_quick else self.task_dispatcher).add_task(task)
+
+    def handle_close(self) -> None:
+        """End the worker, which would live on without this socket."""
+        raise RuntimeError("a listening socket is broken")
+
+    def _has_place(self) -> bool:
+        return len(self.active_channels) < int(self.adj.connection_limit)
+
+
+def oldest(channels: dict[int, Channel], held_bytes_min: int = 0) -> Channel | None:
+    """Return the connection that has waited longest for its client, and holds so much memory."""
+    waiting = (
+        channel
+        for channel in channels.values()
+        if not channel.requests and channel.held_bytes >= held_bytes_min
+    )
+    return min(waiting, key=attrgetter("waiting_since"), default=None)

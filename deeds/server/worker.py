@@ -1,0 +1,204 @@
+"""The gunicorn worker of this service: gunicorn keeps the processes, waitress serves in each."""
+
+import logging
+import math
+import os
+import signal
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers.base import Worker
+from waitress import wasyncore
+from waitress.adjustments import Adjustments
+from waitress.task import ThreadedTaskDispatcher
+
+from deeds.domain.errors import StartError
+from deeds.domain.model import BODY_BYTES_MAX
+from deeds.server.http_server import Channel, Server, oldest
+from deeds.server.log import ServerLog
+
+# As much as nginx allows by default.
+HEAD_BYTES_MAX = 32_768
+
+# What chunks may add to twice the length of a body.
+CHUNKS_BYTES_MAX = 65_536
+
+# All bodies on their way to a thread, and all answers that wait to be read. Where they are more,
+# the oldest connection that holds as much as LARGE_BYTES and waits for its client is closed.
+HELD_BYTES_MAX = 67_108_864
+LARGE_BYTES = 65_536
+
+# What a client gets to close after our last answer; when we stop, also to send another request.
+LINGER_SECONDS = 1.0
+TICK_SECONDS = 1.0
+
+MONITOR_THREADS = 2
+
+# How a worker ends that served and met a defect of its own: the master starts another one. A defect
+# that one of the first workers meets before it serves ends the master too.
+DEFECT = 1
+
+_STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGQUIT, signal.SIGINT})
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+
+
+class WaitressWorker(Worker):
+    """One process: a main thread that waits on all connections, and threads that serve requests."""
+
+    # For the whole of a request, and for reading an answer.
+    client_seconds_max = 60.0
+
+    # How long a worker that cannot start waits before it ends: the master starts another at once.
+    retry_seconds = 5.0
+
+    log: ServerLog
+    _is_stopping = False
+    _waits_for_clients = True
+    _next_tick = 0.0
+
+    def __init__(self, *args: Any) -> None:
+        """Begin, in the master; signals to the worker wait for its handlers after the fork.
+
+        The master's, which it has until then, would lose a stop.
+        """
+        super().__init__(*args)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+        self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
+        self._channels: dict[int, Channel] = {}
+
+    def init_process(self) -> None:
+        """Load the application and serve. gunicorn would print what an exception says."""
+        try:
+            super().init_process()
+        except StartError as stop:
+            self.log.say(stop)
+        except Exception:
+            self.log.exception("Exception in worker process")
+            if self.booted:
+                sys.exit(DEFECT)
+            if self.age <= self.cfg.workers:
+                sys.exit(Arbiter.WORKER_BOOT_ERROR)
+        retry_at = time.monotonic() + (0.0 if self.booted else self.retry_seconds)
+        while self._goes_on() and time.monotonic() < retry_at:
+            self.notify()
+            time.sleep(0.1)
+
+    def init_signals(self) -> None:
+        """Set the handlers, and meet the signals that came before."""
+        super().init_signals()
+        _release_signals()
+
+    def handle_quit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop without waiting for clients, as Ctrl-C asks; gunicorn's own breaks requests off."""
+        self.alive = False
+        self._waits_for_clients = False
+
+    def run(self) -> None:
+        """Serve until told to stop, then answer what has begun."""
+        for name in ("waitress", "waitress.queue"):
+            logging.getLogger(name).addFilter(_quote_nothing)
+        threads, monitors = ThreadedTaskDispatcher(), ThreadedTaskDispatcher()
+        threads.set_thread_count(self.cfg.threads)
+        monitors.set_thread_count(MONITOR_THREADS)
+        servers = self._listen(threads, monitors)
+        while self._goes_on():
+            self._turn()
+        self._is_stopping = True
+        deadline = time.monotonic() + self.cfg.graceful_timeout - 1
+        for server in servers:
+            server.is_stopping = True
+            wasyncore.dispatcher.close(server)  # Its own would close what wakes the loop, too.
+        while self._channels and time.monotonic() < deadline:
+            self._turn()
+        threads.shutdown(timeout=deadline - time.monotonic())
+
+    def _goes_on(self) -> bool:
+        return self.alive and self.ppid == os.getppid()
+
+    def _listen(
+        self, threads: ThreadedTaskDispatcher, monitors: ThreadedTaskDispatcher
+    ) -> list[Server]:
+        servers = []
+        limit = getattr(self.wsgi, "config", {}).get("MAX_CONTENT_LENGTH", BODY_BYTES_MAX)
+        adjustments = _adjustments(self.cfg.worker_connections, limit)
+        for listener in self.sockets:
+            server = Server(
+                self.wsgi,
+                map=self._map,
+                _start=False,  # gunicorn has let it listen.
+                _sock=listener,
+                dispatcher=threads,
+                adj=adjustments,
+                sockinfo=(listener.family, listener.type, listener.proto, None),
+                bind_socket=False,
+            )
+            server.accepting = True
+            server.server_name = server.effective_host
+            server.active_channels = self._channels
+            server.monitor_dispatcher = monitors
+            servers.append(server)
+        # A signal ends the waiting for connections.
+        wake_up = servers[0].trigger.trigger
+        os.set_blocking(wake_up, False)
+        signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
+        return servers
+
+    def _turn(self) -> None:
+        """Wait for connections, at most for a tick, and close those that have had their time."""
+        wasyncore.poll2(TICK_SECONDS, self._map)
+        held_bytes = sum(channel.held_bytes for channel in self._channels.values())
+        if held_bytes > HELD_BYTES_MAX and (found := oldest(self._channels, LARGE_BYTES)):
+            found.handle_close()
+        now = time.monotonic()
+        if now < self._next_tick:
+            return
+        self._next_tick = now + TICK_SECONDS
+        self.notify()
+        for channel in list(self._channels.values()):
+            if now - channel.waiting_since > self._seconds_max(channel):
+                channel.linger() if channel.is_idle else channel.handle_close()
+
+    def _seconds_max(self, channel: Channel) -> float:
+        """Return how long a connection may wait for its client."""
+        if channel.requests:
+            return math.inf
+        if not self._waits_for_clients:
+            return 0.0
+        if channel.is_lingering or (channel.is_idle and self._is_stopping):
+            return LINGER_SECONDS
+        return float(self.cfg.keepalive) if channel.is_idle else self.client_seconds_max
+
+
+def _adjustments(connections_max: int, body_bytes_max: int) -> Adjustments:
+    adjustments = Adjustments(
+        asyncore_use_poll=True,
+        clear_untrusted_proxy_headers=False,  # Or all who come by a proxy would be one client.
+        connection_limit=connections_max,
+        ident=None,
+        # Larger ones would be written to a disk.
+        inbuf_overflow=sys.maxsize,
+        outbuf_overflow=sys.maxsize,
+        outbuf_high_watermark=sys.maxsize,
+        log_socket_errors=False,
+        max_request_header_size=HEAD_BYTES_MAX,
+        max_request_body_size=2 * body_bytes_max + CHUNKS_BYTES_MAX,  # As it is sent, in chunks.
+    )
+    adjustments.body_bytes_max = body_bytes_max
+    return adjustments
+
+
+def _quote_nothing(record: logging.LogRecord) -> bool:
+    """Keep what waitress logs of defects, but only the place: its texts quote requests."""
+    record.msg, record.args = f"waitress.{record.module}.{record.funcName}", None
+    record.exc_info = record.exc_info or sys.exc_info()
+    return record.name == "waitress" and record.levelno >= logging.WARNING
+
+
+# Also where the fork failed.
+os.register_at_fork(after_in_parent=_release_signals)
