@@ -1,0 +1,144 @@
+"""Amounts and secrets as they cross HTTP (contract 2.2 and part 2); their grammar apart."""
+
+import pytest
+
+from deeds.domain.strong_secret import make_strong_secret
+from tests.support.requests import check, mint, post, refusal, swap
+
+# All alike, to somebody or to some library, and all different secrets.
+ALIKE = [
+    "secret",
+    "Secret",
+    "ß",
+    "ss",
+    "i",
+    "\u0131",
+    "a",
+    " a",
+    "a ",
+    " ",
+    "  ",
+    "a b",
+    "a\u00a0b",
+]
+ALIKE += ["a\n", "a\0", "\0", "\0\0", "a\0b", "a\0c", "a\u200b", "\ufeffa", "a\ufe0f", "\u00e9"]
+ALIKE += ["e\u0301", "\ufb01", "fi", "\uff41", "\u212b", "\u00c5", "\u0430", "1", "01", "a.", ".a"]
+ALIKE += ["+a", "a%20b", "a+b", "\\", "\\\\", "\ufffd", "\ufffe", "\U0001f3e1", "\U0001f3e0"]
+
+LONGEST = ["x" * 32, "é" * 32, "\U0001f3e1" * 32, "e\u0301" * 16, "\0" * 32, "." * 32]
+LONGEST += ["\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d" * 5 + "ab"]
+LONGEST += ["\U0010ffff\uffff\ud7ff\ue000" * 8]
+
+NO_AMOUNTS_IN_JSON = ["0", "-0", "-1", "1.0", "1.5", "1e2", "1E400", '"5"', "true", "null", "[5]"]
+NO_AMOUNTS_IN_JSON += ["{}", "9007199254740992", "9223372036854775808", "18446744073709551617"]
+NO_AMOUNTS_IN_JSON += ["1" + "0" * 400]
+
+NO_JSON = ["05", "+5", "0x5", "1_000", "5.", "NaN", "Infinity", "-Infinity", "\u0665"]
+NO_JSON += ["1" + "0" * 10_000]
+
+
+def post_text(client, text):
+    body = f'{{"outputs":[{{"amount":1,"secret":"a"}},{{"amount":{text},"secret":"b"}}]}}'
+    return client.post("/v1/mint", data=body.encode(), content_type="application/json")
+
+
+@pytest.mark.parametrize("amount", [1, 9007199254740991])
+def test_the_smallest_and_the_largest_amount_are_minted_and_swapped(client, ledger, amount):
+    item_id = mint(client, f"+{amount}.a")
+
+    answer = swap(client, [f"+{amount}.{item_id}.a"], [f"+{amount}.{item_id}.b"])
+
+    assert answer.get_json() == {"success": True}
+    assert ledger.live(item_id) == [amount]
+
+
+@pytest.mark.parametrize("text", NO_AMOUNTS_IN_JSON, ids=lambda text: text[:20])
+def test_an_output_object_takes_no_other_amount(client, ledger, text):
+    answer = post_text(client, text)
+
+    assert refusal(answer) == (400, "invalid_request", 1)
+    assert answer.get_json()["detail"].startswith("outputs[1].amount: must ")
+    assert ledger.operations() == []
+
+
+@pytest.mark.parametrize("text", NO_JSON, ids=lambda text: text[:20])
+def test_an_amount_must_be_json(client, ledger, text):
+    assert refusal(post_text(client, text)) == (400, "invalid_json", None)
+    assert ledger.operations() == []
+
+
+@pytest.mark.parametrize("secret", [5, 5.0, True, None, ["a"], {"a": "b"}, "", "x" * 33, "\ud800"])
+def test_an_output_object_takes_no_other_secret(client, ledger, secret):
+    answer = post(client, "/v1/mint", {"outputs": [{"amount": 1, "secret": secret}]})
+
+    assert refusal(answer) == (400, "invalid_request", 0)
+    assert ledger.operations() == []
+
+
+@pytest.mark.parametrize(
+    "bad", ["+0.{}.a", "+5.{}.", "+5.{}.\ud800", "5.{}.a"], ids=["amount", "none", "form", "plus"]
+)
+def test_what_is_no_raw_output_is_refused_everywhere_and_moves_nothing(client, ledger, bad):
+    item_id = mint(client, "+5.a")
+    good, bad = f"+5.{item_id}.a", bad.format(item_id)
+    before = ledger.rows()
+
+    answers = [
+        post(client, "/v1/mint", {"outputs": [bad]}),
+        swap(client, [bad], [f"+5.{item_id}.b"]),
+        swap(client, [good], [bad]),
+        post(client, "/v1/check", {"outputs": [bad]}),
+    ]
+
+    assert [refusal(each) for each in answers] == [(400, "invalid_request", 0)] * 4
+    assert ledger.rows() == before
+
+
+def test_secrets_that_look_alike_are_different(client, ledger):
+    assert len(set(ALIKE)) == len(ALIKE)
+    item_id = mint(client, *(f"+{n}..{secret}" for n, secret in enumerate(ALIKE, 1)))
+    raws = [f"+{n}.{item_id}.{secret}" for n, secret in enumerate(ALIKE, 1)]
+    others = [f"+{n}.{item_id}.{secret}" for n, secret in enumerate(ALIKE[1:] + ALIKE[:1], 1)]
+
+    assert check(client, *raws) == ["unspent"] * len(raws)
+    assert check(client, *others) == ["unknown"] * len(others)
+    assert swap(
+        client, raws[::2], [f"+{sum(range(1, len(ALIKE) + 1, 2))}.{item_id}.new"]
+    ).get_json()
+    assert check(client, *raws) == ["spent" if n % 2 == 0 else "unspent" for n in range(len(raws))]
+
+
+def test_secrets_of_32_code_points_are_minted_repeated_exactly_and_spent(client, ledger):
+    assert {len(secret) for secret in LONGEST} == {32}
+    objects = [{"amount": 5, "secret": secret} for secret in LONGEST]
+
+    minted = post(client, "/v1/mint", {"outputs": objects}).get_json()
+
+    item_id = minted["itemId"]
+    assert [each["secret"] for each in minted["outputs"]] == LONGEST
+    assert minted["rawOutputs"] == [f"+5.{item_id}.{secret}" for secret in LONGEST]
+    answer = swap(client, minted["rawOutputs"], [f"+{5 * len(LONGEST)}.{item_id}.short"])
+    assert answer.get_json() == {"success": True}
+
+
+def test_an_escaped_pair_of_surrogates_is_one_code_point(client):
+    body = b'{"outputs":[{"amount":5,"secret":"%s"}]}' % (rb"\ud83c\udfe1" * 32)
+
+    answer = client.post("/v1/mint", data=body, content_type="application/json")
+
+    assert answer.get_json()["outputs"][0]["secret"] == "\U0001f3e1" * 32
+
+
+def test_a_strong_secret_is_spent_like_any_other_and_compared_exactly(client, ledger):
+    strong, stronger = make_strong_secret(), make_strong_secret()
+    item_id = mint(client, "+5.weak")
+    changed = ("1" if strong[0] == "0" else "0") + strong[1:]
+
+    moved = [swap(client, [f"+5.{item_id}.weak"], [f"+5.{item_id}.{strong}"])]
+    states = check(client, f"+5.{item_id}.{changed}", f"+5.{item_id}.{strong.upper()}")
+    moved.append(swap(client, [f"+5.{item_id}.{strong}"], [f"+5.{item_id}.{stronger}"]))
+    moved.append(swap(client, [f"+5.{item_id}.{stronger}"], [f"+5.{item_id}.weaker"]))
+
+    assert states == ["unknown", "unknown"]
+    assert [answer.get_json() for answer in moved] == [{"success": True}] * 3
+    assert (ledger.spent(item_id), ledger.live(item_id)) == ([5, 5, 5], [5])
