@@ -16,14 +16,12 @@ from deeds.domain.model import SchemeSpec
 from deeds.domain.schemes import current_specs
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
-from storage.audit import audit
-from storage.audit_report import AuditReport
+from storage.audit import AuditReport, audit
 from storage.backup import InUseError, back_up, restore
-from storage.counts import LedgerCounts, count_bytes, count_ledger
+from storage.counts import LedgerCounts, SchemeCounts, count_bytes, count_ledger, count_schemes
 from storage.failures import cause_of
 from storage.mark import HOW_TO_ACCEPT, RollbackError, mark_file_of, raise_mark, read_newest
 from storage.schema import check_schema, migrate
-from storage.scheme_counts import SchemeCounts, count_schemes
 from storage.transactions import snapshot
 
 # Secrets printed by one call: more than anyone mints at once, and still a moment's work.
@@ -87,7 +85,7 @@ def _add_reports(group: AppGroup, engine: Engine, settings: Settings) -> None:
         check_schema(engine)
         report = _audit(engine)
         click.echo(_counts_text(report.counts))
-        if not report.is_clean:
+        if report.findings:
             raise click.ClickException(_findings_text(report))
         click.echo("Every invariant holds.")
 
@@ -226,7 +224,7 @@ def _audit(engine: Engine) -> AuditReport:
 def _inspect(copy: Engine) -> None:
     """Refuse a copy that violates an invariant, and show what is in a good one."""
     report = _audit(copy)
-    if not report.is_clean:
+    if report.findings:
         raise click.ClickException(f"the copy is not used: {_findings_text(report)}")
     click.echo(_counts_text(report.counts))
     click.echo("Every invariant holds.")

@@ -1,12 +1,28 @@
-"""How much there is in a ledger."""
+"""How much there is in a ledger, and under which hash schemes."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, text
 
-from deeds.domain.model import OperationKind
-from storage.tables import items, metadata, operations, outputs
+from deeds.domain.model import HashScheme
+from storage import statements
+from storage.repository import scheme_of
+from storage.tables import metadata
+
+_COUNT_LEDGER = text("""
+    SELECT items, operations, mints, outputs, spent
+    FROM (SELECT count(*) AS items FROM items) AS of_items
+    CROSS JOIN (
+        SELECT count(*) AS operations, count(*) FILTER (WHERE kind = 'mint') AS mints
+        FROM operations
+    ) AS of_operations
+    CROSS JOIN (SELECT count(*) AS outputs, count(spent_by) AS spent FROM outputs) AS of_outputs
+""")
+
+_COUNT_SCHEME = text(
+    "SELECT count(*) AS outputs, count(spent_by) AS spent FROM outputs WHERE scheme_id = :id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,32 +35,37 @@ class LedgerCounts:
     live_outputs: int
     spent_outputs: int
 
-    @property
-    def operations(self) -> int:
-        """Return how many operations there are of both kinds."""
-        return self.mints + self.swaps
+
+@dataclass(frozen=True, slots=True)
+class SchemeCounts:
+    """A scheme and how many outputs it guards."""
+
+    scheme: HashScheme
+    live: int
+    spent: int
 
 
 def count_ledger(connection: Connection) -> LedgerCounts:
     """Count every row once. Reads the whole ledger."""
-    is_mint = operations.c.kind == OperationKind.MINT
-    of_items = connection.execute(select(func.count()).select_from(items)).scalar_one()
-    of_operations = connection.execute(
-        select(func.count().label("all"), func.count().filter(is_mint).label("mints")).select_from(
-            operations
-        )
-    ).one()
-    of_outputs = connection.execute(
-        # COUNT of a column leaves NULLs out.
-        select(func.count().label("all"), func.count(outputs.c.spent_by).label("spent"))
-    ).one()
+    row = connection.execute(_COUNT_LEDGER).one()
     return LedgerCounts(
-        items=of_items,
-        mints=of_operations.mints,
-        swaps=of_operations.all - of_operations.mints,
-        live_outputs=of_outputs.all - of_outputs.spent,
-        spent_outputs=of_outputs.spent,
+        items=row.items,
+        mints=row.mints,
+        swaps=row.operations - row.mints,
+        live_outputs=row.outputs - row.spent,
+        spent_outputs=row.spent,
     )
+
+
+def count_schemes(connection: Connection) -> list[SchemeCounts]:
+    """Return the counts of every scheme ever recorded, oldest first. Reads every output."""
+    schemes = [scheme_of(row) for row in connection.execute(statements.READ_SCHEMES)]
+    # One after the other, so that nothing is sorted: there are few.
+    rows = [connection.execute(_COUNT_SCHEME, {"id": scheme.id}).one() for scheme in schemes]
+    return [
+        SchemeCounts(scheme, row.outputs - row.spent, row.spent)
+        for scheme, row in zip(schemes, rows, strict=True)
+    ]
 
 
 def count_bytes(connection: Connection) -> int:
@@ -53,10 +74,5 @@ def count_bytes(connection: Connection) -> int:
         path = str(connection.engine.url.database)
         files = [Path(path + suffix) for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
-    sizes = [
-        connection.execute(
-            text("SELECT pg_total_relation_size(CAST(:name AS regclass))"), {"name": name}
-        ).scalar_one()
-        for name in metadata.tables
-    ]
-    return sum(sizes)
+    size = text("SELECT pg_total_relation_size(CAST(:name AS regclass))")
+    return sum(connection.execute(size, {"name": name}).scalar_one() for name in metadata.tables)
