@@ -9,7 +9,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from gunicorn.errors import HaltServer
@@ -27,18 +26,13 @@ bind = [_settings.address, *([_metrics.address] if _metrics.address else [])]
 
 workers = _settings.processes_count or default_processes_count()
 
-# Argon2id runs without holding the GIL, so threads that wait for it cost little. How many hash at
-# once is bounded in deeds/domain/hash_pool.py, not here.
+# waitress serves in each. Argon2id runs without holding the GIL, so threads that wait for it cost
+# little; how many hash at once is bounded in deeds/domain/hash_pool.py.
 worker_class = "deeds.server.worker.WaitressWorker"
 threads = 32
 
-# Open connections a process holds. Who keeps it waiting does so without a thread, and where all are
-# taken, who has kept it waiting longest is closed to let another in. One file each, so it stays
-# well below the usual limit of 1024 open files with the database's beside it.
+# Open connections of a process, one file each: with the database's below the usual limit of 1024.
 worker_connections = 512
-
-# Files are sent like other answers: by nothing that waits for the client.
-sendfile = False
 
 # Longer than the 60 s after which AWS's and most other proxies drop an idle connection: they must
 # be the ones to close it, or they send a request into a connection that we are just closing.
@@ -48,23 +42,6 @@ keepalive = 65
 timeout = 30
 graceful_timeout = 30
 
-# The longest path of ours has 41 characters; headers leave room for what proxies add. All of a head
-# together may have 32 KiB (deeds/server/gthread_worker/endings.py).
-limit_request_line = 4094
-limit_request_fields = 100
-limit_request_field_size = 8190
-
-# One parser and one protocol, whatever else is installed: the tests know these.
-http_parser = "python"
-http_protocols = "h1"
-
-# Headers of proxies are not read: nothing here depends on who the client is. gunicorn's own reading
-# of them lets a client that sends SCRIPT_NAME draw a 500.
-forwarded_allow_ips = ""
-forwarder_headers = ""
-secure_scheme_headers: dict[str, str] = {}
-header_map = "drop"
-
 # A file that a worker touches to show it lives must not wait for a disk.
 _in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
 worker_tmp_dir = _in_memory
@@ -73,13 +50,15 @@ worker_tmp_dir = _in_memory
 preload_app = False
 control_socket_disable = True
 
-# The service logs its requests itself, without what could be a secret.
-accesslog = None
 errorlog = "-"
-# At "debug" gunicorn logs the bytes of requests that broke off.
+# At "debug" gunicorn logs its whole configuration.
 _level = _settings.log.level
 loglevel = "info" if _level == "debug" else _level
 logger_class = "deeds.server.log.ServerLog"
+
+# What gunicorn's own workers would act on, and ours does not.
+_UNUSED_SECTIONS = {"HTTP/2", "Security", "SSL"}
+_UNUSED = {"accesslog", "forwarded_allow_ips", "max_requests", "proxy_protocol", "statsd_host"}
 
 
 def on_starting(server: Any) -> None:
@@ -91,7 +70,7 @@ def on_starting(server: Any) -> None:
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
     server.stop = _stop_of(server.stop)
-
+    _name_unused(server)
     try:
         prepare()
     except StartError as stop:
@@ -101,19 +80,29 @@ def on_starting(server: Any) -> None:
         server.metrics_files = MetricsFiles.create(_in_memory or tempfile.gettempdir())
 
 
-def _stop_of(stop: Callable[..., None]) -> Callable[..., None]:
-    """Return gunicorn's stop, gone on with where a worker fails to start meanwhile.
+def _name_unused(server: Any) -> None:
+    default = type(server.cfg)().settings
+    unused = [
+        name
+        for name, setting in sorted(server.cfg.settings.items())
+        if (setting.section in _UNUSED_SECTIONS or name in _UNUSED)
+        and setting.get() != default[name].get()
+    ]
+    if unused:
+        server.log.warning("settings of gunicorn without effect here: %s", ", ".join(unused))
 
-    The stop itself would raise HaltServer for that. The master would end with 1 and no line that
-    says why, before `on_exit` and before the workers that are left.
+
+def _stop_of(stop: Callable[..., None]) -> Callable[..., None]:
+    """Return gunicorn's stop, continued where a worker fails to start meanwhile.
+
+    The stop itself would raise HaltServer for that, and the master would end with 1 and no line.
     """
 
     def stop_all(*graceful: bool) -> None:
-        is_stopped = False
-        while not is_stopped:
-            with suppress(HaltServer):
-                stop(*graceful)
-                is_stopped = True
+        try:
+            stop(*graceful)
+        except HaltServer:
+            stop_all(*graceful)
 
     return stop_all
 

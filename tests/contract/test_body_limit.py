@@ -1,6 +1,7 @@
 """The limit of a body holds however the body is sent, over real HTTP."""
 
 import json
+import socket
 
 import pytest
 
@@ -47,3 +48,41 @@ def test_a_body_up_to_the_limit_is_read_and_a_larger_one_refused(service, send, 
     head, _, text = answer.partition(b"\r\n\r\n")
     assert head.split(b" ")[1] == str(status).encode()
     assert json.loads(text).get("code") == code
+
+
+def answer_to(service, head, body=b""):
+    """Return all that comes back while the body is sent only after the first answer."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as client:
+        client.sendall(head)
+        answer = client.recv(65_536)
+        client.sendall(body)
+        while received := client.recv(65_536):
+            answer += received
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "statuses"),
+    [
+        (b"Content-Length: 21\r\n", b'{"outputs": ["+5.a"]}', [b"100", b"200"]),
+        (b"Content-Length: 9999\r\n", b"", [b"413"]),
+        (b"Content-Length: 5\r\nHost: twice\r\n", b"", [b"400"]),
+        (b"", b"", [b"400"]),
+    ],
+    ids=["owed", "too large", "malformed", "none"],
+)
+def test_a_body_is_asked_for_only_where_it_is_owed_and_allowed(service, fields, body, statuses):
+    head = HEAD + b"Connection: close\r\nExpect: 100-continue\r\n" + fields + b"\r\n"
+
+    answer = answer_to(service, head, body)
+
+    assert [part[:3] for part in answer.split(b"HTTP/1.1 ")[1:]] == statuses
+
+
+def test_a_client_that_goes_on_sending_still_reads_that_its_body_is_too_large(service):
+    """Closed at once, the connection would be reset, and the answer lost on many systems."""
+    head = HEAD + b"Content-Length: 500000\r\n\r\n"
+
+    answer = answer_to(service, head, body=b" " * 500_000)
+
+    assert answer.startswith(b"HTTP/1.1 413 ")

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -79,6 +80,38 @@ def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:
     assert checked.stderr == (
         "deeds cannot start: WEB_CONCURRENCY must be a whole number from 1 to 1024\n"
     )
+
+
+def test_settings_of_gunicorn_that_do_nothing_are_named(tmp_path: Path) -> None:
+    arguments = (
+        "--bind 127.0.0.1:0 --access-logfile - --max-requests 9 --ssl-version 2 --keep-alive 9"
+    )
+    with running_service(tmp_path, GUNICORN_CMD_ARGS=arguments) as service:
+        [line] = [line for line in service.log_text().splitlines() if "without effect" in line]
+
+    assert "settings of gunicorn without effect here: accesslog, max_requests, ssl_version" in line
+
+
+def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path: Path) -> None:
+    def status_for(client: str) -> bytes:
+        with socket.socket(socket.AF_UNIX) as proxy:
+            proxy.connect(str(tmp_path / "socket"))
+            proxy.sendall(
+                b"GET /v1/item/x HTTP/1.1\r\nConnection: close\r\nX-Forwarded-For: %s\r\n\r\n"
+                % client.encode()
+            )
+            return proxy.recv(65_536).split(b" ")[1]
+
+    settings = {
+        "DEEDS_RATE_LIMITS": "item=1/day",
+        "DEEDS_TRUSTED_PROXIES": "1",
+        "WEB_CONCURRENCY": "1",
+        "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:0 --bind unix:{tmp_path / 'socket'}",
+    }
+    with running_service(tmp_path, **settings):
+        statuses = [status_for(client) for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2")]
+
+    assert statuses == [b"404", b"429", b"404"]
 
 
 def test_an_odd_setting_of_the_service_stops_the_start_in_one_line(tmp_path: Path) -> None:
