@@ -11,9 +11,8 @@ from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from deeds.blueprints.docs import docs_blueprint
-from deeds.blueprints.health import health_blueprint
 from deeds.blueprints.limits import ClientLimits, open_redis
-from deeds.blueprints.metrics import keep_to_monitors, metrics_blueprint
+from deeds.blueprints.monitoring import monitoring_blueprint
 from deeds.blueprints.openapi import openapi_blueprint
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import register_problems
@@ -35,6 +34,7 @@ from deeds.page.qr import qr_blueprint
 from deeds.page.static_files import StaticFiles, read_static_files
 from deeds.server.cpus import default_processes_count, usable_cpus_count
 from deeds.server.log import configure_log
+from deeds.server.metrics import Metrics
 from deeds.settings import Settings, read_settings
 from deeds.version import INTERFACE_VERSION, VERSION
 from storage.engine import make_engine, parse_database_url
@@ -115,7 +115,12 @@ def prepare() -> None:
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
     file = mark_file_of(engine, settings.mark_file)
     mark = NO_OPERATION if file is None else open_mark(engine, file)
-    measures = _make_measures(app, settings)
+    configure_log(settings.log)
+    metrics = None
+    if settings.metrics.is_on:
+        metrics = Metrics(PROBLEMS, RETRY_REASONS, HASH_REQUESTS_MAX)
+    measures = metrics or NoMeasures()
+    register_request_log(app, measures)
     repository = Repository(engine, measures.count_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
     schemes = _make_schemes(settings, repository)
@@ -125,6 +130,13 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     closing.callback(pool.close)
     service = _make_service(settings, repository, schemes, pool, measures)
     static = read_static_files()
+    app.register_blueprint(
+        monitoring_blueprint(
+            lambda: _check_ready(repository, pool),
+            metrics.text if metrics else None,
+            settings.metrics.port,
+        )
+    )
     register_problems(app, lambda: not_found_page(static))
     register_headers(app)
     info = _info(settings, schemes)
@@ -132,7 +144,6 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
     _register_web(app, settings, service, static)
-    app.register_blueprint(health_blueprint(lambda: _check_ready(repository, pool)))
 
 
 def _register_web(
@@ -156,26 +167,6 @@ def _limit_clients(app: Flask, settings: Settings, closing: ExitStack) -> Client
         # The scheme is for the links of pages. A proxy replaces what it is told of it: one entry.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)  # type: ignore[method-assign]
     return client_limits
-
-
-def _make_measures(app: Flask, settings: Settings) -> Measures:
-    """Return what counts, after the app was made to log and count its requests."""
-    configure_log(settings.log)
-    if not settings.metrics.is_on:
-        register_request_log(app, NoMeasures())
-        return NoMeasures()
-    # Not before it is needed, and not in the process that starts the workers.
-    from deeds.server.metrics import CONTENT_TYPE, Metrics  # noqa: PLC0415
-
-    metrics = Metrics(codes=PROBLEMS, retry_reasons=RETRY_REASONS, requests_max=HASH_REQUESTS_MAX)
-    register_request_log(app, metrics)
-    # gunicorn.conf.py lets the worker count here what it refuses by itself.
-    app.extensions["deeds.domain.measures"] = metrics
-    port = settings.metrics.port
-    if port is not None:
-        keep_to_monitors(app, port)
-    app.register_blueprint(metrics_blueprint(metrics.text, CONTENT_TYPE, port))
-    return metrics
 
 
 def _check_ready(repository: Repository, pool: HashPool) -> None:

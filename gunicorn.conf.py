@@ -15,7 +15,7 @@ from gunicorn.errors import HaltServer
 
 from deeds.domain.errors import StartError
 from deeds.server.cpus import default_processes_count
-from deeds.server.metrics_files import MetricsFiles, count_in
+from deeds.server.metrics import MetricsFiles
 from deeds.settings import read_server_settings
 
 _settings = read_server_settings(os.environ)
@@ -77,7 +77,7 @@ def on_starting(server: Any) -> None:
         server.log.say(stop)
         raise SystemExit(1) from None
     if _metrics.is_on:
-        server.metrics_files = MetricsFiles.create(_in_memory or tempfile.gettempdir())
+        server.metrics_files = MetricsFiles(_in_memory or tempfile.gettempdir())
 
 
 def _name_unused(server: Any) -> None:
@@ -108,20 +108,20 @@ def _stop_of(stop: Callable[..., None]) -> Callable[..., None]:
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Give a worker its place among the files of metrics."""
-    files = getattr(server, "metrics_files", None)
-    worker.metrics_place = None
-    if files is not None:
+    """Give a worker its number among the files of metrics."""
+    worker.metrics_number = None
+    if _metrics.is_on:
+        taken = [each.metrics_number for each in server.WORKERS.values()]
         try:
-            worker.metrics_place = files.take_place()
+            worker.metrics_number = server.metrics_files.allocate(taken)
         except OSError as error:
             server.log.warning("a worker's metrics are not counted: %s", error.strerror)
 
 
 def post_fork(server: Any, worker: Any) -> None:
     """Let the worker count there, before it loads the application."""
-    if worker.metrics_place is not None:
-        count_in(server.metrics_files.directory, worker.metrics_place)
+    if worker.metrics_number is not None:
+        server.metrics_files.count_as(worker.metrics_number)
 
 
 def post_worker_init(worker: Any) -> None:
@@ -136,12 +136,13 @@ def post_worker_init(worker: Any) -> None:
 
 def child_exit(server: Any, worker: Any) -> None:
     """Keep what a worker that has ended has counted, for the one that takes its place."""
-    if worker.metrics_place is not None:
-        server.metrics_files.free_place(worker.metrics_place)
+    if worker.metrics_number is not None:
+        server.metrics_files.free(worker.metrics_number)
 
 
 def on_exit(server: Any) -> None:
     """Remove the files of metrics."""
+    # Absent where the start was refused.
     files = getattr(server, "metrics_files", None)
     if files is not None:
         files.remove()

@@ -20,7 +20,7 @@ import app
 from deeds.blueprints.request_log import RequestNotes
 from deeds.domain.protocols import Measures
 from deeds.domain.strong_secret import make_strong_secret
-from deeds.server.metrics_files import MetricsFiles, count_in
+from deeds.server.metrics import MetricsFiles
 from deeds.settings import MetricsPlace, Settings
 
 SWAPS_COUNT = 2000
@@ -30,8 +30,8 @@ WARM_UP_COUNT = 200
 def main() -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as directory:
-        files = MetricsFiles.create(directory)
-        count_in(files.directory, files.take_place())
+        files = MetricsFiles(directory)
+        files.count_as(files.allocate([]))
         apps = _apps(directory)
         print({name: f"{each:.0f} us" for name, each in _measure(apps).items()})
         for each in apps.values():

@@ -44,8 +44,7 @@ def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
         "deeds/blueprints/problems.py",  # That of a WSGI request.
         "deeds/server/log.py",  # Hands it to deeds/settings.py.
         "deeds/settings.py",
-        "deeds/server/metrics.py",  # What the next one has set, for prometheus-client.
-        "deeds/server/metrics_files.py",
+        "deeds/server/metrics.py",  # Sets it for prometheus-client.
         "gunicorn.conf.py",
     }
 

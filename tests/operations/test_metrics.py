@@ -1,20 +1,31 @@
-"""What GET /metrics counts, and where it is served at all."""
+"""What GET /metrics tells: of one process, and of a gunicorn whose processes come and go."""
 
+import http.client
+import json
+import os
+import signal
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from deeds.blueprints.problem_table import PROBLEMS
-from deeds.domain.model import SecretClass
-from deeds.domain.protocols import NoMeasures
 from deeds.domain.strong_secret import make_strong_secret
+from deeds.server.metrics import MetricsFiles
 from deeds.settings import MetricsPlace, parse_rate_limits
 from tests.support.hashes_held import HeldHashes
+from tests.support.marker import MARK, assert_no_trace
 from tests.support.requests import check, mint, post, swap
+from tests.support.waiting import wait_until
 from tests.support.watched import moved, read_metrics
-from tests.support.ways_to_fail import WAYS, Ground, meet_a_defect
+from tests.support.ways_to_fail import Ground, meet_a_defect
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+WORKERS = 3
+MINTS_COUNT = 30
+MINTED = "deeds_operations_total{kind=mint,outcome=done}"
+ROOM = "deeds_hash_queue_requests_max{lane=ordinary}"
 
 
 @pytest.fixture
@@ -25,18 +36,15 @@ def database_url(sqlite_url):
 
 @pytest.fixture
 def settings(settings):
-    return replace(settings, metrics=MetricsPlace(is_on=True))
-
-
-def by_the_worker(way):
-    return way.__qualname__.startswith("refuse_in_the_worker")
+    limits = parse_rate_limits("qr=1/day")
+    return replace(settings, metrics=MetricsPlace(is_on=True), rate_limits=limits)
 
 
 def metrics(client):
     return client.get("/metrics").text
 
 
-def test_operations_are_counted_by_kind_and_outcome(client):
+def test_operations_are_counted_by_kind_and_outcome(client, settings, open_app, monkeypatch):
     item = mint(client, "+5.a", key=KEY)
     mint(client, "+5.a", key=KEY)
     swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
@@ -45,6 +53,7 @@ def test_operations_are_counted_by_kind_and_outcome(client):
     client.get(f"/v1/item/{item}")
     client.get("/v1/item/nobody")
     client.options("/v1/mint")
+    meet_a_defect(Ground(client, item, settings, open_app, monkeypatch))
 
     assert moved(metrics(client), "deeds_operations_total") == {
         "deeds_operations_total{kind=mint,outcome=done}": 1,
@@ -54,54 +63,27 @@ def test_operations_are_counted_by_kind_and_outcome(client):
         "deeds_operations_total{kind=check,outcome=done}": 1,
         "deeds_operations_total{kind=item,outcome=done}": 1,
         "deeds_operations_total{kind=item,outcome=item_not_found}": 1,
+        "deeds_operations_total{kind=item,outcome=internal}": 1,
     }
 
 
-def test_every_code_is_there_before_it_was_ever_answered(client):
-    series = read_metrics(metrics(client))
+def test_refusals_are_counted_by_code_and_every_code_begins_with_0(client):
+    before = read_metrics(metrics(client))
+    client.get("/v1/item/nobody")
+    client.get("/item/nobody")
+    client.delete("/v1/mint")
+    post(client, "/v1/mint", {"outputs": []})
+    for _ in range(3):
+        post(client, "/web/qr", {"text": "a"})
 
-    refusals = {name: value for name, value in series.items() if name.startswith("deeds_refusals")}
+    refusals = {name: value for name, value in before.items() if "deeds_refusals" in name}
     assert refusals == {f"deeds_refusals_total{{code={code}}}": 0 for code in PROBLEMS}
-
-
-# These take an application of other settings, which counts by itself.
-LIMITED = {
-    "too_many_failures": ("failures=1/day", "/v1/check", {"outputs": ["+1.deed_0.a"]}),
-    "too_many_requests": ("mint=1/day", "/v1/mint", {"outputs": ["+1.a"]}),
-}
-
-
-@pytest.mark.parametrize("code", LIMITED)
-def test_a_client_over_its_limit_is_counted(settings, open_app, code):
-    limits, path, body = LIMITED[code]
-    client = open_app(replace(settings, rate_limits=parse_rate_limits(limits))).test_client()
-
-    for _ in range(2):
-        post(client, path, body)
-
-    counted = moved(metrics(client), "deeds_refusals_total")
-    assert counted == {f"deeds_refusals_total{{code={code}}}": 1}
-
-
-# What the worker refuses is counted where a real gunicorn runs: test_metrics_processes.py.
-IN_THE_APPLICATION = {
-    name: (code, way)
-    for name, (code, _, way) in WAYS.items()
-    if not by_the_worker(way) and code not in LIMITED
-}
-
-
-@pytest.mark.parametrize(
-    ("code", "way"), IN_THE_APPLICATION.values(), ids=IN_THE_APPLICATION.keys()
-)
-def test_a_refusal_is_counted_by_its_code(client, settings, open_app, monkeypatch, code, way):
-    item_id = mint(client, "+5.a", "+3.b")
-    swap(client, [f"+3.{item_id}.b"], [f"+3.{item_id}.c"])
-
-    way(Ground(client, item_id, settings, open_app, monkeypatch))
-
-    counted = moved(metrics(client), "deeds_refusals_total")
-    assert counted == {f"deeds_refusals_total{{code={code}}}": 1}
+    assert moved(metrics(client), "deeds_refusals_total") == {
+        "deeds_refusals_total{code=item_not_found}": 2,
+        "deeds_refusals_total{code=method_not_allowed}": 1,
+        "deeds_refusals_total{code=invalid_request}": 1,
+        "deeds_refusals_total{code=too_many_requests}": 2,
+    }
 
 
 def test_requests_are_counted_by_the_rule_of_their_route_and_never_by_their_path(client):
@@ -110,21 +92,14 @@ def test_requests_are_counted_by_the_rule_of_their_route_and_never_by_their_path
     client.get("/no/such/path")
     client.open("/v1/info", method="MADEUP")
 
-    assert moved(metrics(client), "deeds_request_duration_seconds_count") == {
+    told = metrics(client)
+    assert moved(told, "deeds_request_duration_seconds_count") == {
         "deeds_request_duration_seconds_count{method=GET,route=/v1/item/<item_id>}": 2,
         "deeds_request_duration_seconds_count{method=GET,route=unmatched}": 1,
         "deeds_request_duration_seconds_count{method=other,route=unmatched}": 1,
     }
-
-
-def test_the_latency_has_buckets_from_a_millisecond_to_ten_seconds(client):
-    client.get("/v1/info")
-
-    bounds = [
-        float(name.partition("le=")[2].partition(",")[0])
-        for name in read_metrics(metrics(client))
-        if name.startswith("deeds_request_duration_seconds_bucket") and "/v1/info" in name
-    ]
+    buckets = [name for name in read_metrics(told) if "_bucket{" in name and "=other" in name]
+    bounds = [float(name.partition("le=")[2].partition(",")[0]) for name in buckets]
     assert (bounds[0], bounds[-2:], len(bounds)) == (0.001, [10.0, float("inf")], 14)
 
 
@@ -146,7 +121,7 @@ def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, monkeyp
         during = moved(metrics(client), "deeds_hash_queue")
     minting.result()
 
-    most = {"deeds_hash_queue_requests_max{lane=ordinary}": 24}
+    most = {ROOM: 24}
     assert during == most | {
         "deeds_hash_queue_requests{lane=ordinary}": 1,
         "deeds_hash_queue_hashes{lane=ordinary}": 2,
@@ -154,49 +129,145 @@ def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, monkeyp
     assert moved(metrics(client), "deeds_hash_queue") == most
 
 
-def test_without_the_setting_nothing_is_served_or_counted(settings, open_app):
-    app = open_app(replace(settings, metrics=MetricsPlace()))
+def test_a_free_number_is_given_again_with_what_was_counted_under_it(tmp_path):
+    files = MetricsFiles(str(tmp_path))
 
-    answer = app.test_client().get("/metrics")
+    assert [files.allocate(taken) for taken in ([], [0], [0, 1], [0, 2])] == [0, 1, 2, 1]
+    files.free(1)
 
-    assert (answer.status_code, answer.get_json()["code"]) == (404, "not_found")
-    assert "deeds.domain.measures" not in app.extensions
-
-
-def test_metrics_are_text_for_prometheus_that_nobody_keeps(client):
-    answer = client.get("/metrics")
-
-    assert answer.status_code == 200
-    assert answer.content_type.startswith("text/plain; version=")
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert "Access-Control-Allow-Origin" not in answer.headers
+    assert sorted(path.name for path in files.directory.glob("*_1.db")) == [
+        "counter_1.db",
+        "histogram_1.db",
+    ]
 
 
-def test_an_address_of_their_own_is_the_only_one_that_serves_them(settings, open_app):
-    place = MetricsPlace(is_on=True, address="127.0.0.1:9464")
-    client = open_app(replace(settings, metrics=place)).test_client()
+def test_a_start_removes_what_killed_services_have_left_and_nothing_else(tmp_path):
+    in_use = MetricsFiles(str(tmp_path))
+    left = MetricsFiles(str(tmp_path))
+    left.allocate([])
+    os.close(left._lock)
+    just_made, elsewhere = tmp_path / "deeds-metrics-new", tmp_path / "elsewhere"
+    for path in (just_made, elsewhere):
+        path.mkdir()
+    (tmp_path / "deeds-metrics-link").symlink_to(elsewhere)
+    long_ago = time.time() - 3600
+    for path in (in_use.directory, left.directory, elsewhere):
+        os.utime(path, (long_ago, long_ago))
 
-    here = client.get("/metrics")
-    claimed = client.get("/metrics", headers={"Host": "x:9464"})
-    other = client.get("/v1/info", base_url="http://x:9464")
+    MetricsFiles(str(tmp_path)).remove()
 
-    assert [each.status_code for each in (here, claimed, other)] == [404, 404, 404]
-
-
-def test_who_counts_nothing_takes_the_same_calls():
-    measures = NoMeasures()
-
-    measures.count_request("/v1/info", "GET", 0.1)
-    measures.count_operation("mint", "done")
-    measures.count_refusal("not_found")
-    measures.count_hashes(SecretClass.STRONG, 1, 0.1)
-    measures.set_queue(1, 1)
-    measures.count_retry("conflict")
+    assert sorted(tmp_path.iterdir()) == sorted(
+        [in_use.directory, just_made, elsewhere, tmp_path / "deeds-metrics-link"]
+    )
 
 
-def test_a_defect_is_counted_as_one(client, settings, open_app, monkeypatch):
-    meet_a_defect(Ground(client, f"deed_{26 * '0'}", settings, open_app, monkeypatch))
+def ask(service, path, body=None):
+    """Return the text of a good answer over a new connection, which any process may take."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    try:
+        headers = {"Content-Type": "application/json"}
+        connection.request("GET" if body is None else "POST", path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    finally:
+        connection.close()
+    assert answer.status == 200, text
+    return text
 
-    assert moved(metrics(client), "deeds_operations_total") == {
-        "deeds_operations_total{kind=item,outcome=internal}": 1
-    }
+
+def mint_some(service):
+    for _ in range(MINTS_COUNT):
+        ask(service, "/v1/mint", json.dumps({"outputs": [f"+1.{MARK}"]}))
+
+
+def figures(service):
+    return read_metrics(ask(service, "/metrics"))
+
+
+def workers(service):
+    path = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
+    return {int(each) for each in path.read_text().split()}
+
+
+def wait_for_all_workers(service):
+    """Wait until every process serves: then it has told its room."""
+    wait_until(lambda: len(workers(service)) == WORKERS and figures(service)[ROOM] == WORKERS * 24)
+
+
+def directory_of(service):
+    """Return where the processes count: the master holds it open."""
+    opened = [path.readlink() for path in Path(f"/proc/{service.process.pid}/fd").iterdir()]
+    return next((path for path in opened if path.name.startswith("deeds-metrics-")), None)
+
+
+@pytest.fixture
+def service(gunicorn_service):
+    service = gunicorn_service(
+        DEEDS_METRICS="on", DEEDS_ARGON2="m=8,t=1,p=1", WEB_CONCURRENCY=str(WORKERS)
+    )
+    wait_for_all_workers(service)
+    return service
+
+
+def test_every_process_tells_the_sum_of_all_however_many_were_killed_or_replaced(service):
+    files = sorted(directory_of(service).iterdir())
+    mint_some(service)
+
+    assert {figures(service)[MINTED] for _ in range(3 * WORKERS)} == {MINTS_COUNT}
+
+    for victim in workers(service):
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda gone=victim: gone not in workers(service))
+        wait_for_all_workers(service)
+    mint_some(service)
+
+    assert figures(service)[MINTED] == 2 * MINTS_COUNT
+    assert sorted(directory_of(service).iterdir()) == files
+
+    before = workers(service)
+    os.kill(service.process.pid, signal.SIGHUP)
+    wait_until(lambda: not before & workers(service))
+    wait_for_all_workers(service)
+    mint_some(service)
+
+    assert figures(service)[MINTED] == 3 * MINTS_COUNT
+
+
+def test_the_files_are_private_never_grow_and_go_with_the_service(service):
+    """A file that grew while memory is full would kill its process."""
+    directory = directory_of(service)
+    sizes = {path: path.stat().st_size for path in directory.glob("*.db")}
+    mint_some(service)
+    for path in ("/v1/info", "/healthz", "/readyz", "/docs"):
+        ask(service, path)
+
+    found = {path: path.stat() for path in directory.glob("*.db")}
+    assert len(found) == 3 * WORKERS
+    assert {path: each.st_size for path, each in found.items()} == sizes
+    assert [each for each in found.values() if each.st_blocks * 512 < each.st_size] == []
+    assert {each.stat().st_mode & 0o077 for each in [directory, *found]} == {0}
+
+    os.kill(service.process.pid, signal.SIGTERM)
+    service.process.wait(timeout=30)
+
+    assert not directory.exists()
+
+
+def test_what_is_no_http_is_counted_and_nothing_tells_a_secret(service):
+    mint_some(service)
+    service.send_bytes(f"{MARK}\r\n\r\n".encode())
+    service.send_bytes(f"{MARK} /{MARK} HTTP/1.1\r\nHost: {MARK}\r\n\r\n".encode())
+    service.send_bytes(f"GET /{MARK} HTTP/1.1\r\n{MARK}\r\n\r\n".encode())
+    service.get_status(f"/v1/item/{MARK}?{MARK}")
+
+    told = ask(service, "/metrics")
+    assert moved(told, "deeds_refusals")["deeds_refusals_total{code=bad_request}"] >= 2
+    assert_no_trace(told.encode())
+    assert_no_trace(service.log.read_bytes())
+
+
+def test_without_the_setting_there_are_no_files(gunicorn_service):
+    service = gunicorn_service()
+
+    assert service.get_status("/metrics") == 404
+    assert directory_of(service) is None

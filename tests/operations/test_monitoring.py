@@ -1,7 +1,12 @@
 """GET /healthz: the process lives. GET /readyz: its requests would not be refused.
 
-With a database that goes away and comes back: tests/faults/test_database_away.py.
+With a database that goes away and comes back: tests/faults/test_database_away.py. What /metrics
+tells: test_metrics.py.
 """
+
+import http.client
+import socket
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -10,7 +15,7 @@ from sqlalchemy import text
 
 import storage.schema
 from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
+from deeds.settings import MetricsPlace, Settings
 from storage.engine import make_engine, parse_database_url
 from tests.support.hashes_held import HeldHashes
 from tests.support.hooks import hooked
@@ -145,3 +150,47 @@ def test_a_full_lane_of_hashes_is_not_ready_until_it_has_room(settings, open_app
     assert refusal(full) == (503, "overloaded", None)
     assert alive == ALIVE
     assert said(client, "/readyz") == READY
+
+
+def test_metrics_are_text_for_prometheus_that_is_never_cached(settings, open_app):
+    client = open_app(replace(settings, metrics=MetricsPlace(is_on=True))).test_client()
+
+    answer = client.get("/metrics")
+
+    assert answer.status_code == 200
+    assert answer.content_type.startswith("text/plain; version=")
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_without_the_setting_there_are_no_metrics(client):
+    answer = client.get("/metrics")
+
+    assert (answer.status_code, answer.get_json()["code"]) == (404, "not_found")
+
+
+def test_metrics_on_an_address_of_their_own_are_there_alone(gunicorn_service):
+    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("", 0)) as other:
+        port, own_port = free.getsockname()[1], other.getsockname()[1]
+    # The tests' own --bind would replace both addresses.
+    service = gunicorn_service(
+        PORT=str(port), DEEDS_METRICS=f"127.0.0.1:{own_port}", GUNICORN_CMD_ARGS=""
+    )
+    paths = ["/metrics", "/healthz", "/readyz", "/v1/info", "/docs", "/no/such/path"]
+
+    def statuses(asked_port, host):
+        return [status_of(asked_port, path, host) for path in paths]
+
+    assert service.port == port
+    assert statuses(port, "localhost") == [404, 200, 200, 200, 200, 404]
+    assert statuses(port, f"localhost:{own_port}") == [404, 200, 200, 200, 200, 404]
+    assert statuses(own_port, "localhost") == [200, 200, 200, 404, 404, 404]
+
+
+def status_of(port, path, host):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path, headers={"Host": host})
+        return connection.getresponse().status
+    finally:
+        connection.close()

@@ -1,0 +1,52 @@
+"""GET /healthz, /readyz and /metrics: for whatever watches and restarts the service."""
+
+from collections.abc import Callable
+from functools import partial
+
+from flask import Blueprint, Response, abort, request
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from deeds.blueprints.request_log import MONITORED_PATHS
+from deeds.blueprints.responses import NO_STORE, json_answer
+
+
+def monitoring_blueprint(
+    check_ready: Callable[[], None],
+    metrics_text: Callable[[], bytes] | None,
+    metrics_port: int | None,
+) -> Blueprint:
+    """Return the blueprint; `check_ready` raises a `RetryLaterError` while requests would fail.
+
+    `metrics_port` is for metrics alone, where they have a port of their own.
+    """
+    blueprint = Blueprint("monitoring", __name__)
+
+    @blueprint.get("/healthz")
+    def healthz() -> Response:
+        # It looks at nothing else: a restart would not bring a database back.
+        return json_answer({"status": "alive"})
+
+    @blueprint.get("/readyz")
+    def readyz() -> Response:
+        check_ready()
+        return json_answer({"status": "ready"})
+
+    if metrics_text is not None:
+
+        @blueprint.get("/metrics")
+        def metrics() -> Response:
+            headers = {"Cache-Control": NO_STORE}
+            return Response(metrics_text(), content_type=CONTENT_TYPE_LATEST, headers=headers)
+
+    if metrics_port is not None:
+        blueprint.before_app_request(partial(_keep_apart, metrics_port))
+    return blueprint
+
+
+def _keep_apart(metrics_port: int) -> None:
+    """Refuse metrics on other ports, and on theirs what is not for monitors."""
+    # The port of the socket: a client cannot choose it.
+    is_theirs = request.server is not None and request.server[1] == metrics_port
+    is_refused = request.path not in MONITORED_PATHS if is_theirs else request.path == "/metrics"
+    if is_refused:
+        abort(404)
