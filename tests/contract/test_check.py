@@ -1,4 +1,4 @@
-"""POST /v1/check (contract part 2): is it still mine?"""
+"""POST /v1/check (contract part 2). What its body may hold is in test_request_schemas.py."""
 
 import pytest
 
@@ -25,6 +25,7 @@ def test_states_come_in_the_order_of_the_request_and_nothing_changes(client, led
                 f"+5.{one}.nobody",
                 f"+2.{one}.c",
                 f"+5.{NOWHERE}.a",
+                f"+5.{one}.a",
             ]
         },
     )
@@ -32,7 +33,16 @@ def test_states_come_in_the_order_of_the_request_and_nothing_changes(client, led
     assert (answer.status_code, answer.content_type) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.get_json() == {
-        "states": ["spent", "unspent", "unspent", "unspent", "unknown", "unspent", "unknown"]
+        "states": [
+            "spent",
+            "unspent",
+            "unspent",
+            "unspent",
+            "unknown",
+            "unspent",
+            "unknown",
+            "spent",
+        ]
     }
     assert ledger.rows() == before
 
@@ -42,13 +52,10 @@ def test_states_come_in_the_order_of_the_request_and_nothing_changes(client, led
     [
         "+5.{item}.b",
         "+4.{item}.a",
-        "+6.{item}.a",
         "+3.{item}.a",
         "+5.{item}. a",
         "+5.{item}.a.",
         "+5.{other}.a",
-        "+5.deed_.a",
-        "+5.deed_x.a",
         "+5.deed_x'--.a",
         "+5.deed_\0.a",
         "+5.deed_é.a",
@@ -58,16 +65,6 @@ def test_what_was_never_there_is_unknown(client, raw):
     item, other = mint(client, "+5.a", "+3.c"), mint(client, "+3.a")
 
     assert check(client, raw.format(item=item, other=other)) == ["unknown"]
-
-
-def test_an_output_may_be_asked_for_twice(client):
-    item_id = mint(client, "+5.a")
-
-    assert check(client, f"+5.{item_id}.a", f"+5.{item_id}.a", f"+4.{item_id}.a") == [
-        "unspent",
-        "unspent",
-        "unknown",
-    ]
 
 
 def test_strong_and_other_secrets_are_found_side_by_side(client):
@@ -96,21 +93,7 @@ def test_1_to_256_outputs_are_checked_at_once(client, count, status):
         assert answer.get_json() == {"states": ["unspent"] + ["unknown"] * (count - 1)}
 
 
-@pytest.mark.parametrize(
-    ("body", "index"),
-    [
-        ({"outputs": ["+5.a"]}, 0),
-        ({"outputs": ["+5..a"]}, 0),
-        ({"outputs": ["+1.deed_x.a", "+0.deed_x.a"]}, 1),
-        ({"outputs": [{"amount": 5, "secret": "a"}]}, 0),
-        ({"outputs": "+5.deed_x.a"}, None),
-        ({"outputs": None}, None),
-        ({"inputs": ["+5.deed_x.a"]}, None),
-        ({"outputs": ["+5.deed_x.a"], "inputs": []}, None),
-        ({}, None),
-        ([], None),
-        (None, None),
-    ],
-)
-def test_what_is_no_check_request_is_refused(client, body, index):
-    assert refusal(post(client, "/v1/check", body)) == (400, "invalid_request", index)
+def test_what_is_no_check_request_is_refused(client):
+    answer = post(client, "/v1/check", {"outputs": ["+1.deed_x.a", "+0.deed_x.a"]})
+
+    assert refusal(answer) == (400, "invalid_request", 1)

@@ -1,4 +1,4 @@
-"""POST /v1/mint (contract 4.1)."""
+"""POST /v1/mint (contract 4.1). What its body may hold is in test_request_schemas.py."""
 
 import json
 import re
@@ -12,9 +12,12 @@ ITEM_ID = re.compile("deed_[0-9abcdefghjkmnpqrstvwxyz]{26}")
 
 
 def test_a_mint_answers_with_a_new_item_and_its_outputs_in_order(client, ledger):
-    answer = post(client, "/v1/mint", {"outputs": ["+5.zeta", "+9007199254740900.alpha", "+3.m"]})
+    texts = ["+5.zeta", "+9007199254740900..a.+b", "+3.deed_placeholder.é"]
+
+    answer = post(client, "/v1/mint", {"outputs": texts})
 
     item_id = answer.get_json()["itemId"]
+    raws = [f"+5.{item_id}.zeta", f"+9007199254740900.{item_id}.a.+b", f"+3.{item_id}.é"]
     assert ITEM_ID.fullmatch(item_id)
     assert (answer.status_code, answer.content_type) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
@@ -22,17 +25,14 @@ def test_a_mint_answers_with_a_new_item_and_its_outputs_in_order(client, ledger)
         "itemId": item_id,
         "outputs": [
             {"amount": 5, "secret": "zeta", "itemId": item_id},
-            {"amount": 9007199254740900, "secret": "alpha", "itemId": item_id},
-            {"amount": 3, "secret": "m", "itemId": item_id},
+            {"amount": 9007199254740900, "secret": "a.+b", "itemId": item_id},
+            {"amount": 3, "secret": "é", "itemId": item_id},
         ],
-        "rawOutputs": [
-            f"+5.{item_id}.zeta",
-            f"+9007199254740900.{item_id}.alpha",
-            f"+3.{item_id}.m",
-        ],
+        "rawOutputs": raws,
     }
     assert ledger.live(item_id) == [3, 5, 9007199254740900]
     assert ledger.operations() == [("mint", 0, 3)]
+    assert check(client, *raws) == ["unspent"] * 3
 
 
 def test_output_objects_are_minted_like_strings(client, ledger):
@@ -52,41 +52,16 @@ def test_output_objects_are_minted_like_strings(client, ledger):
     assert ledger.live(item_id) == [2, 5]
 
 
-def test_the_raw_outputs_of_a_mint_can_be_checked_as_they_are(client):
-    raws = post(client, "/v1/mint", {"outputs": ["+5.a.+b", "+2..é"]}).get_json()["rawOutputs"]
+def test_metadata_is_read_as_it_was_minted(client):
+    """Values are counted before they are parsed, but not the characters of strings."""
+    text = '\\"{},[],"' * 60_000
+    metadata = {"image": "ar:x", "name": "Grüße \0 🏡", "description": text}
 
-    assert check(client, *raws) == ["unspent", "unspent"]
+    minted = post(client, "/v1/mint", {"outputs": ["+1.a"], "metadata": metadata}).get_json()
 
-
-@pytest.mark.parametrize(
-    ("text", "secret"),
-    {
-        "+5.s": "s",
-        "+5..s": "s",
-        "+5.deed_.s": "s",
-        "+5.deed_placeholder.s": "s",
-        "+5.deed_00000000000000000000000000.s": "s",
-        "+5.a.b": "a.b",
-        "+5..a.b": "a.b",
-        "+5.deed_x.a.b": "a.b",
-        "+5.deed_x.deed_y.s": "deed_y.s",
-        "+5.deed_x": "deed_x",
-        "+5.Deed_x.s": "Deed_x.s",
-        "+5.xdeed_.s": "xdeed_.s",
-        "+5...": ".",
-        "+5...s": ".s",
-        "+5.a.": "a.",
-        "+5.+6.b": "+6.b",
-        "+5.+": "+",
-        "+5. s ": " s ",
-    }.items(),
-)
-def test_a_string_may_leave_the_item_id_out_empty_or_open(client, text, secret):
-    answer = post(client, "/v1/mint", {"outputs": [text]})
-
-    item_id = answer.get_json()["itemId"]
-    assert ITEM_ID.fullmatch(item_id)
-    assert answer.get_json()["rawOutputs"] == [f"+5.{item_id}.{secret}"]
+    stored = client.get(f"/v1/item/{minted['itemId']}").get_json()["metadata"]
+    assert stored.startswith('{"name":"Grüße \\u0000 🏡","description":')
+    assert json.loads(stored) == metadata
 
 
 def test_every_mint_makes_another_item(client, ledger):
@@ -106,81 +81,20 @@ def test_an_item_may_hold_the_largest_total(client, ledger):
     ("outputs", "code", "index"),
     [
         (["+9007199254740991.a", "+1.b"], "total_too_large", None),
-        (["+9007199254740991.a", "+9007199254740991.b"], "total_too_large", None),
-        (["+1.a", "+2.b", "+3.a"], "duplicate_secret", 2),
-        (["+1.a", "+1..a"], "duplicate_secret", 1),
-        (["+1.deed_x.a", "+1.deed_y.a"], "duplicate_secret", 1),
+        (["+1.a", "+2.b", "+3..a"], "duplicate_secret", 2),
         ([{"amount": 1, "secret": "a"}, {"amount": 1, "secret": "a"}], "duplicate_secret", 1),
-        (["+1.a", {"amount": 1, "secret": "b"}], "invalid_request", None),
-        ([{"amount": 1, "secret": "b"}, "+1.a"], "invalid_request", None),
-        ([["+1.a"]], "invalid_request", None),
-        ([None], "invalid_request", None),
-        (["+1.a", None], "invalid_request", None),
-        ([5], "invalid_request", None),
         (["+1.a", "1.b"], "invalid_request", 1),
-        (["+1.a", "+1"], "invalid_request", 1),
-        ([""], "invalid_request", 0),
-        (["+"], "invalid_request", 0),
-        (["+."], "invalid_request", 0),
-        (["+1."], "invalid_request", 0),
-        (["+1.."], "invalid_request", 0),
-        (["+1.deed_x."], "invalid_request", 0),
-        ([" +1.a"], "invalid_request", 0),
-        ([{"amount": 1}], "invalid_request", 0),
-        ([{"secret": "a"}], "invalid_request", 0),
-        ([{}], "invalid_request", 0),
-        ([{"amount": 1, "secret": "a"}, {"amount": 1, "secret": None}], "invalid_request", 1),
-        ([{"amount": None, "secret": "a"}], "invalid_request", 0),
-        ([{"amount": 1, "secret": "a", "itemId": "deed_x"}], "invalid_request", 0),
-        ([], "invalid_request", None),
-        (None, "invalid_request", None),
-        ("+1.a", "invalid_request", None),
-        ({"0": "+1.a"}, "invalid_request", None),
-        (1, "invalid_request", None),
-        (True, "invalid_request", None),
     ],
 )
-def test_bad_outputs_are_refused_and_nothing_is_minted(client, ledger, outputs, code, index):
+def test_a_mint_against_the_rules_is_refused_and_nothing_is_minted(
+    client, ledger, outputs, code, index
+):
     before = ledger.rows()
 
     answer = post(client, "/v1/mint", {"outputs": outputs})
 
     assert refusal(answer) == (400, code, index)
     assert ledger.rows() == before
-
-
-@pytest.mark.parametrize("body", [None, [], "x", 5, True, ["+1.a"], {}, {"metadata": {}}])
-def test_a_body_that_is_no_mint_request_is_refused(client, ledger, body):
-    answer = post(client, "/v1/mint", body)
-
-    assert refusal(answer) == (400, "invalid_request", None)
-    assert ledger.operations() == []
-
-
-@pytest.mark.parametrize(
-    ("body", "name", "index"),
-    [
-        ({"outputs": ["+1.a"], "metdata": {"name": "lost"}}, "metdata", None),
-        ({"outputs": ["+1.a"], "Metadata": None}, "Metadata", None),
-        ({"outputs": ["+1.a"], "metadata": {"nmae": "lost"}}, "metadata.nmae", None),
-        ({"outputs": [{"amount": 1, "secret": "a", "note": 1}]}, "outputs[0].note", 0),
-    ],
-)
-def test_an_unknown_key_is_refused_by_its_name(client, ledger, body, name, index):
-    answer = post(client, "/v1/mint", body)
-
-    assert refusal(answer) == (400, "invalid_request", index)
-    assert answer.get_json()["detail"] == f"{name}: is not a field of this request"
-    assert ledger.operations() == []
-
-
-@pytest.mark.parametrize("key", ["+5.deed_x.secret", "a b", "", "k" * 25, "ключ", "\ud800"])
-def test_an_unknown_key_that_is_no_name_is_not_repeated(client, key):
-    """It may be a secret that slipped into the wrong place."""
-    answer = post(client, "/v1/mint", {"outputs": ["+1.a"], key: "x"})
-
-    assert refusal(answer) == (400, "invalid_request", None)
-    assert answer.get_json()["detail"] == "(an unknown key): is not a field of this request"
 
 
 @pytest.mark.parametrize(("count", "status"), [(1, 200), (256, 200), (257, 400)])
@@ -212,26 +126,8 @@ def test_the_setting_bounds_the_outputs(settings, open_app, count, status):
     assert post(client, "/v1/mint", {"outputs": outputs}).status_code == status
 
 
-@pytest.mark.parametrize(("length", "status"), [(1000, 200), (1001, 413)])
-def test_the_setting_bounds_the_body(settings, open_app, length, status):
-    client = open_app(replace(settings, body_bytes_max=1000)).test_client()
-    body = b'{"outputs":["+1.a"]}'.ljust(length)
-
-    answer = client.post("/v1/mint", data=body, content_type="application/json")
-
-    assert answer.status_code == status
-
-
 @pytest.mark.parametrize(
-    "media_type",
-    [
-        "application/json",
-        "Application/JSON",
-        " application/json ",
-        "application/json;charset=utf-8",
-        'application/json; charset="UTF-8"; profile=x',
-        "application/json;",
-    ],
+    "media_type", [" Application/JSON ", 'application/json; charset="UTF-8"; profile=x']
 )
 def test_the_media_type_may_be_written_in_every_way(client, media_type):
     answer = client.post("/v1/mint", data=b'{"outputs":["+1.a"]}', content_type=media_type)

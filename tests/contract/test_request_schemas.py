@@ -1,0 +1,248 @@
+"""What the body of each request may hold: the schemas alone, without HTTP."""
+
+import json
+
+import pytest
+
+from deeds.domain.errors import InvalidRequestError
+from schemas.requests import (
+    CheckRequestSchema,
+    MintRequestSchema,
+    QrRequestSchema,
+    SwapRequestSchema,
+    load,
+)
+
+SCHEMAS = {
+    "mint": MintRequestSchema(array_length_max=256),
+    "swap": SwapRequestSchema(array_length_max=256),
+    "check": CheckRequestSchema(array_length_max=256),
+    "qr": QrRequestSchema(),
+}
+GOOD = {
+    "mint": {"outputs": ["+1.a"]},
+    "swap": {"inputs": ["+5.deed_x.a"], "outputs": ["+5.deed_x.b"]},
+    "check": {"outputs": ["+5.deed_x.a"]},
+    "qr": {"text": "a"},
+}
+ARRAYS = [("mint", "outputs"), ("swap", "inputs"), ("swap", "outputs"), ("check", "outputs")]
+
+# What is no array of outputs, whichever form they have, and the element at fault.
+NO_ARRAYS = [
+    ([], None),
+    (None, None),
+    ("+1.a", None),
+    ({"0": "+1.a"}, None),
+    (True, None),
+    (["5.a"], 0),
+    (["+5"], 0),
+    ([" +5.deed_x.a"], 0),
+    (["+05.deed_x.a"], 0),
+    (["+5.deed_x.\ud800"], 0),
+    (["+5.deed_x.a", "+5.deed_x."], 1),
+    (["+5.deed_x.a"] * 257, None),
+]
+NO_MINT_OUTPUTS = [
+    (["+1.a", {"amount": 1, "secret": "b"}], None),
+    ([{"amount": 1, "secret": "b"}, "+1.a"], None),
+    ([["+1.a"]], None),
+    (["+1.a", None], None),
+    ([{"amount": 1}], 0),
+    ([{"secret": "a"}], 0),
+    ([{"amount": None, "secret": "a"}], 0),
+    ([{"amount": 1, "secret": 5}], 0),
+    ([{"amount": 1, "secret": "a"}, {"amount": 1, "secret": None}], 1),
+    ([{"amount": 1, "secret": "a", "itemId": "deed_x"}], 0),
+]
+NO_RAW_OUTPUTS = [
+    ([None], 0),
+    (["+5.deed_x.a", 5], 1),
+    ([["+5.deed_x.a"]], 0),
+    ([{"amount": 5, "itemId": "deed_x", "secret": "a"}], 0),
+    (["+5..a"], 0),
+    (["+5.a"], 0),
+    (["+5.DEED_x.a"], 0),
+]
+
+# 300 kB: a picture in a data URI is large, and the pattern must not mind.
+LARGE_PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 30_000
+
+IMAGES = [
+    "http://a.example",
+    "https://a.example/b/c.png?width=320&x=a/b?c",
+    "https://user:word@a.example:8443/b.png",
+    "https://a.example:/b.png",
+    "HTTPS://A.EXAMPLE/B.PNG",
+    "https://[2001:db8::1]:443/b.png",
+    "https://xn--bcher-kva.example/%C3%A9.png",
+    "https://a.example/b,(c);d='e'!*$~_-.@:.png",
+    "https://a.example//b//c",
+    "https://a.example/a%20b.png",
+    "ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi",
+    "ar:cG9ydHJhaXQ",
+    "data:image/png;base64,iVBORw0KGgo=",
+    "data:image/svg+xml;charset=utf-8,%3Csvg%2F%3E",
+    "DATA:IMAGE/GIF;BASE64,R0lGODlhAQABAAAAACw=",
+    "data:image/png,",
+    LARGE_PICTURE,
+]
+NO_IMAGES = [
+    "",
+    " ",
+    "a.png",
+    "/a.png",
+    "//a.example/b.png",
+    "https:",
+    "https:/a.example/b.png",
+    "https://",
+    "https:///b.png",
+    "https://?a",
+    "https://a.example/b.png#fragment",
+    "https://a.example:port/b.png",
+    "https://[::1/b.png",
+    "https://a.example/b c.png",
+    " https://a.example/b.png",
+    "https://a.example/b.png\n",
+    "https://a.example/b\t.png",
+    "https://a.example/\0",
+    'https://a.example/"onerror="alert(1)',
+    "https://a.example/<script>",
+    "https://a.example\\@b.example/",
+    "https://a.example/{b}",
+    "https://a.example/%",
+    "https://a.example/%zz",
+    "https://bücher.example/b.png",
+    "https://a.example@b@c/",
+    "ipfs://",
+    "ar:",
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\nscript:alert(1)",
+    "\x01javascript:alert(1)",
+    "file:///etc/passwd",
+    "blob:https://a.example/1",
+    "httpsx://a.example/b.png",
+    "data:",
+    "data:,x",
+    "data:text/html,<script>alert(1)</script>",
+    "data:text/html;image/png,x",
+    "data:image,x",
+    "data:image/*,x",
+    "data:image/png",
+    "data:image/png;charset,x",
+    "data:image/png,a b",
+    "data:image/png,<svg>",
+    "data:image/png,x#y",
+    "data: image/png,x",
+]
+
+
+def refused(request, body):
+    """Return what the refusal of the body says, and the element at fault."""
+    with pytest.raises(InvalidRequestError) as caught:
+        load(SCHEMAS[request], body)
+    return caught.value.detail, caught.value.index
+
+
+def stored_metadata(metadata):
+    """Return what is stored of the metadata of a mint."""
+    return load(SCHEMAS["mint"], GOOD["mint"] | {"metadata": metadata}).metadata
+
+
+@pytest.mark.parametrize("endpoint", SCHEMAS)
+@pytest.mark.parametrize("body", [None, [], "x", 5, True, ["+1.a"]])
+def test_a_body_that_is_no_object_is_refused(endpoint, body):
+    assert refused(endpoint, body) == ("the body: must be an object", None)
+
+
+@pytest.mark.parametrize(("endpoint", "field"), [*ARRAYS, ("qr", "text")], ids="-".join)
+def test_every_field_of_a_request_is_required_but_metadata(endpoint, field):
+    body = {name: value for name, value in GOOD[endpoint].items() if name != field}
+
+    assert refused(endpoint, body) == (f"{field}: is required", None)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "field", "value", "index"),
+    [(*array, *case) for array in ARRAYS for case in NO_ARRAYS]
+    + [("mint", "outputs", *case) for case in NO_MINT_OUTPUTS]
+    + [(*array, *case) for array in ARRAYS[1:] for case in NO_RAW_OUTPUTS],
+)
+def test_an_array_of_anything_else_is_refused_with_its_element(endpoint, field, value, index):
+    detail, place = refused(endpoint, GOOD[endpoint] | {field: value})
+
+    assert detail.startswith(field)
+    assert place == index
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "more", "name", "index"),
+    [
+        ("mint", {"metdata": {"name": "lost"}}, "metdata", None),
+        ("mint", {"Metadata": None}, "Metadata", None),
+        ("mint", {"metadata": {"nmae": "lost"}}, "metadata.nmae", None),
+        ("mint", {"outputs": [{"amount": 1, "secret": "a", "note": 1}]}, "outputs[0].note", 0),
+        ("swap", {"memo": "thanks"}, "memo", None),
+        ("check", {"inputs": []}, "inputs", None),
+        # These may be secrets that slipped into the wrong place.
+        ("mint", {"+5.deed_x.secret": "x"}, "(an unknown key)", None),
+        ("mint", {"a b": "x"}, "(an unknown key)", None),
+        ("mint", {"": "x"}, "(an unknown key)", None),
+        ("mint", {"k" * 25: "x"}, "(an unknown key)", None),
+        ("mint", {"ключ": "x"}, "(an unknown key)", None),
+        ("mint", {"\ud800": "x"}, "(an unknown key)", None),
+    ],
+)
+def test_an_unknown_key_is_refused_by_its_name_if_it_can_be_one(endpoint, more, name, index):
+    said = (f"{name}: is not a field of this request", index)
+
+    assert refused(endpoint, GOOD[endpoint] | more) == said
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        (None, None),
+        ({}, "{}"),
+        ({"name": ""}, '{"name":""}'),
+        (
+            {"image": "https://a.example/b.png", "description": "D", "name": "N"},
+            '{"name":"N","description":"D","image":"https://a.example/b.png"}',
+        ),
+        ({"description": "  two  spaces  "}, '{"description":"  two  spaces  "}'),
+        ({"name": "Grüße 東京 🏡 e\u0301"}, '{"name":"Grüße 東京 🏡 e\u0301"}'),
+        ({"name": '"\\\n\t\0\x7f\u2028'}, '{"name":"\\"\\\\\\n\\t\\u0000\x7f\u2028"}'),
+        ({"name": "<script>alert(1)</script>"}, '{"name":"<script>alert(1)</script>"}'),
+        ({"description": "é" * 100_000}, '{"description":"' + "é" * 100_000 + '"}'),
+    ],
+)
+def test_metadata_is_kept_as_compact_json_in_one_order(metadata, text):
+    assert stored_metadata(metadata) == text
+
+
+@pytest.mark.parametrize("metadata", ["text", "{}", [], 5, True, [{"name": "x"}]])
+def test_metadata_that_is_no_object_is_refused(metadata):
+    said = ("metadata: must be an object", None)
+
+    assert refused("mint", GOOD["mint"] | {"metadata": metadata}) == said
+
+
+@pytest.mark.parametrize("field", ["name", "description", "image"])
+@pytest.mark.parametrize("value", [None, 5, True, ["x"], {"x": "y"}, "\ud800", "x\udfff"])
+def test_a_metadata_field_that_is_no_text_is_refused(field, value):
+    detail, index = refused("mint", GOOD["mint"] | {"metadata": {field: value}})
+
+    assert detail.startswith(f"metadata.{field}: ")
+    assert index is None
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_an_image_may_be_an_absolute_uri_that_a_page_can_show(image):
+    assert json.loads(stored_metadata({"image": image})) == {"image": image}
+
+
+@pytest.mark.parametrize("image", NO_IMAGES)
+def test_any_other_image_is_refused(image):
+    detail, _ = refused("mint", GOOD["mint"] | {"metadata": {"image": image}})
+
+    assert detail.startswith("metadata.image: must be an absolute URI")
