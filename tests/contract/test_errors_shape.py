@@ -1,4 +1,4 @@
-"""Every error has one shape, whatever caused it (contract part 2, "error body")."""
+"""Every error has one shape and the headers of every answer, and is in the OpenAPI document."""
 
 import json
 
@@ -11,6 +11,8 @@ from deeds.domain.errors import (
     TooManyFailuresError,
     TooManyRequestsError,
 )
+from tests.support.headers import CORS, assert_safe
+from tests.support.openapi import answer_faults, operation_at, read_document
 from tests.support.requests import mint, swap
 from tests.support.ways_to_fail import WAYS, Ground
 
@@ -35,6 +37,8 @@ def ground(client, settings, open_app, monkeypatch):
 
 @pytest.mark.parametrize(("code", "index", "way"), WAYS.values(), ids=WAYS)
 def test_every_error_has_one_shape(ground, code, index, way):
+    document = read_document(ground.client)
+
     answer = way(ground)
 
     problem = json.loads(answer.data)
@@ -46,11 +50,27 @@ def test_every_error_has_one_shape(ground, code, index, way):
         "code": code,
     } | ({} if index is None else {"index": index})
     assert answer.status_code == PROBLEMS[code].status
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.headers["Cache-Control"] == "no-store"
     assert detail
     assert b"<b>" not in answer.data
-    assert ("Retry-After" in answer.headers) == (answer.status_code in {429, 503})
+    assert_headers(answer)
+    assert described_faults(document, answer) == []
+
+
+def assert_headers(answer):
+    """Assert that the headers are those of a problem, with nothing missing and no more."""
+    rest = assert_safe(answer.headers)
+    assert rest.pop("Content-Type") == "application/problem+json"
+    assert rest.pop("Cache-Control") == "no-store"
+    assert ("Retry-After" in rest) == (answer.status_code in {429, 503})
+    assert ("Allow" in rest) == (answer.status_code == 405)
+    assert rest.keys() <= {"Content-Length", "Allow", "Retry-After"} | CORS.keys()
+
+
+def described_faults(document, answer):
+    """Return what the document does not say of a problem, where it is one of an operation."""
+    operation_id = operation_at(document, answer.request.path)
+    is_described = operation_id and answer.status_code != 405
+    return answer_faults(document, operation_id, answer) if is_described else []
 
 
 def test_every_problem_was_met_in_its_shape():

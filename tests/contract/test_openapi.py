@@ -1,14 +1,31 @@
-"""The OpenAPI document: valid, complete, and in agreement with the code."""
+"""GET /openapi.json: valid, complete, in agreement with what is answered, built late and once.
 
+The answers to what fails are held against it in test_errors_shape.py.
+"""
+
+import json
 import re
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from openapi_spec_validator import validate
 
+from deeds.blueprints import openapi
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
-from tests.support.openapi import faults, operations, problem_codes, read_document
+from tests.support.openapi import (
+    answer_faults,
+    faults,
+    operations,
+    problem_codes,
+    read_document,
+)
+from tests.support.requests import mint, post
+from tests.support.serving import REPOSITORY
 
 # Answers to what is no operation: the document's introduction names them.
 OF_NO_OPERATION = {"not_found", "method_not_allowed"}
@@ -121,3 +138,94 @@ def test_the_bound_of_arrays_follows_the_setting(sqlite_url, open_app):
 
     # Mint's two forms, swap's inputs and outputs, check's outputs.
     assert list(found_everywhere(document["components"], "maxItems")) == [3, 3, 3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("operation_id", "body"),
+    [
+        ("mint", {"outputs": ["+1.a", "+2.b.c"], "metadata": {"name": "é"}}),
+        ("mint", {"outputs": [{"amount": 9007199254740991, "secret": "a"}], "metadata": None}),
+        ("swap", {"inputs": ["+5.ITEM.live"], "outputs": ["+2.ITEM.a", "+3.ITEM.b"]}),
+        ("check", {"outputs": ["+5.ITEM.live", "+5.ITEM.never"]}),
+    ],
+)
+def test_answers_to_good_requests_are_as_described(client, document, operation_id, body):
+    item_id = mint(client, "+5.live")
+    sent = json.loads(json.dumps(body).replace("ITEM", item_id))
+
+    answer = post(client, f"/v1/{operation_id}", sent)
+
+    assert answer.status_code == 200
+    assert answer_faults(document, operation_id, answer) == []
+
+
+@pytest.mark.parametrize("metadata", [None, {"name": "é"}])
+def test_items_are_as_described(client, document, metadata):
+    minted = post(client, "/v1/mint", {"outputs": ["+5.a"], "metadata": metadata})
+    path = f"/v1/item/{minted.get_json()['itemId']}"
+
+    first = client.get(path)
+    again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+
+    assert (first.status_code, again.status_code) == (200, 304)
+    assert answer_faults(document, "readItem", first) == []
+    assert answer_faults(document, "readItem", again) == []
+
+
+def test_the_info_is_as_described_and_its_own_example(client, document):
+    answer = client.get("/v1/info")
+
+    described = document["paths"]["/v1/info"]["get"]["responses"]["200"]
+    example = described["content"]["application/json"]["examples"]["this"]["value"]
+    assert answer_faults(document, "readInfo", answer) == []
+    assert answer.get_json() == example
+
+
+def test_a_replayed_answer_is_as_described(client, document):
+    answers = [post(client, "/v1/mint", {"outputs": ["+5.a"]}, "a key") for _ in range(2)]
+
+    assert answers[1].headers["Idempotency-Replayed"] == "true"
+    assert [answer_faults(document, "mint", each) for each in answers] == [[], []]
+
+
+def test_the_document_is_sent_again_only_when_it_has_changed(client):
+    first = client.get("/openapi.json")
+    again = client.get("/openapi.json", headers={"If-None-Match": first.headers["ETag"]})
+
+    assert (first.status_code, first.content_type) == (200, "application/json")
+    assert first.headers["Cache-Control"] == "no-cache"
+    assert (again.status_code, again.data) == (304, b"")
+
+
+def test_the_document_is_built_once_however_many_ask_at_once(app, monkeypatch):
+    threads_count = 8
+    together = threading.Barrier(threads_count, timeout=30)
+    builds = []
+    build = openapi.build_document
+
+    def counted(info):
+        builds.append(info)
+        return build(info)
+
+    def ask(_):
+        together.wait()
+        return app.test_client().get("/openapi.json").data
+
+    monkeypatch.setattr(openapi, "build_document", counted)
+    with ThreadPoolExecutor(threads_count) as pool:
+        texts = set(pool.map(ask, range(threads_count)))
+
+    assert (len(builds), len(texts)) == (1, 1)
+
+
+def test_a_start_does_not_load_what_builds_the_document(sqlite_url):
+    script = "import sys, app; app.create_app(); sys.exit('apispec' in sys.modules)"
+
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=REPOSITORY,
+        env={"DATABASE_URL": sqlite_url},
+        check=False,
+    )
+
+    assert ended.returncode == 0

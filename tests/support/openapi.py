@@ -1,5 +1,6 @@
 """Reads the OpenAPI document of an app and holds answers against it."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,14 @@ def operations(document: Parts) -> Iterator[tuple[str, str, Parts]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield path, method, operation
+
+
+def operation_at(document: Parts, path: str) -> str | None:
+    """Return the id of the operation that a path belongs to, if it belongs to one."""
+    for template, _, operation in operations(document):
+        if re.fullmatch(re.sub(r"{\w+}", ".+", template), path):
+            return str(operation["operationId"])
+    return None
 
 
 def problem_codes(response: Parts) -> list[str]:
