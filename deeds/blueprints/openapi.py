@@ -106,6 +106,7 @@ def _whole_numbers(most: int) -> str:
 # In a request any id may follow the prefix: one that no item can have is just unknown.
 _AMOUNT = rf"^\+(?:{_whole_numbers(AMOUNT_MAX)})\."
 _SECRET = rf"[\s\S]{{1,{SECRET_LENGTH_MAX}}}$"
+_NO_ITEM_ID = r"(?:deed_[^.]*)?\."
 _RAW_OUTPUT = {
     "type": "string",
     "pattern": rf"{_AMOUNT}deed_[^.]*\.{_SECRET}",
@@ -113,7 +114,8 @@ _RAW_OUTPUT = {
 }
 _MINT_OUTPUT = {
     "type": "string",
-    "pattern": rf"{_AMOUNT}(?:(?:deed_[^.]*)?\.)?{_SECRET}",
+    # A text that begins as one with an item id has one: its secret is not the whole rest.
+    "pattern": rf"{_AMOUNT}(?:{_NO_ITEM_ID}|(?!{_NO_ITEM_ID})){_SECRET}",
     "description": f"+amount.secret, with an amount of at most {AMOUNT_MAX}. An item id between "
     "the two may be empty, or start with deed_ and is passed over: the item does not exist yet.",
 }
