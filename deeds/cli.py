@@ -136,10 +136,10 @@ def _add_copying(group: AppGroup, engine: Engine, settings: Settings) -> None:
         mark = mark_file_of(engine, settings.mark_file)
         assert mark is not None  # noqa: S101  (an SQLite ledger always has one)
         with _one_line_errors(str(file)), _progress("Copying") as show:
-            restored = restore(engine, mark, file, _inspect, show)
-        click.echo(f"Restored {file}, up to operation {restored.newest.operation_id}.")
-        if restored.replaced is not None:
-            click.echo(f"The ledger that was there is now {restored.replaced}.")
+            newest, replaced = restore(engine, mark, file, _inspect, show)
+        click.echo(f"Restored {file}, up to operation {newest.operation_id}.")
+        if replaced is not None:
+            click.echo(f"The ledger that was there is now {replaced}.")
         try:
             raise_mark(engine, mark)
         except RollbackError as rollback:

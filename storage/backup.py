@@ -7,7 +7,6 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,15 +38,6 @@ class InUseError(Exception):
     """Another connection to the ledger is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """What came of putting a copy back."""
-
-    newest: Mark
-    # Where the ledger that was replaced is now, if there was one.
-    replaced: Path | None
-
-
 def back_up(engine: Engine, path: Path, inspect: Inspect, progress: Progress) -> Mark:
     """Copy the ledger to a file that is not there yet, and return its newest operation.
 
@@ -72,10 +62,11 @@ def back_up(engine: Engine, path: Path, inspect: Inspect, progress: Progress) ->
 
 def restore(
     engine: Engine, file: MarkFile, path: Path, inspect: Inspect, progress: Progress
-) -> Restored:
+) -> tuple[Mark, Path | None]:
     """Put a copy in the place of the ledger, which is kept under another name.
 
-    The mark is raised to what the ledger had reached, and never lowered.
+    The mark is raised to what the ledger had reached, and never lowered. Returns the copy's newest
+    operation, and where the replaced ledger is now, if there was one.
 
     Raises:
         InUseError: another connection to the ledger is open.
@@ -96,7 +87,7 @@ def restore(
             _give(copy, ledger.parent)
             copy.rename(ledger)
             _flush(ledger.parent)
-    return Restored(newest, replaced)
+    return newest, replaced
 
 
 @contextmanager

@@ -133,8 +133,11 @@ def check_not_lost(url: URL, mark: MarkFile | None) -> None:
         StartError: a mark or a log shows that there was one, or the mark cannot be read.
     """
     path = Path(url.database or "")
+    log = Path(f"{path}-wal")
     # First what only a ledger leaves: one that is being made meanwhile has its file before these.
-    traces = _traces(path, mark)
+    traces = [mark.path] if mark is not None and _names_operation(mark) else []
+    if has_content(log):
+        traces.append(log)
     if traces and not has_content(path):
         found = "empty" if path.exists() else "gone"
         named = " and ".join(map(str, traces))
@@ -143,13 +146,6 @@ def check_not_lost(url: URL, mark: MarkFile | None) -> None:
             "with the files beside it, or run: flask --app app deeds restore FILE (to begin a new "
             f"ledger, in which nobody owns anything, remove {named})"
         )
-
-
-def _traces(path: Path, mark: MarkFile | None) -> list[Path]:
-    """Return the files that show that there was a ledger."""
-    log = Path(f"{path}-wal")
-    traces = [mark.path] if mark is not None and _names_operation(mark) else []
-    return [*traces, log] if log.exists() and has_content(log) else traces
 
 
 def _names_operation(mark: MarkFile) -> bool:

@@ -3,17 +3,14 @@
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deeds.domain.errors import StartError
-from deeds.settings import Settings
 from tests.support.commanding import invoke
 from tests.support.requests import check, mint, swap
-from tests.support.serving import start_gunicorn
-from tests.support.starting import stopped_migrate, stopped_start
-from tests.support.watched import said_at_stop
 
 BEGINS = "deeds cannot start: DATABASE_URL: "
 
@@ -63,19 +60,6 @@ def empty(path):
     os.truncate(path, 0)
 
 
-def without_log(path):
-    for suffix in ("-wal", "-shm"):
-        beside(path, suffix).unlink()
-
-
-def without_mark(path):
-    beside(path, "-mark").unlink()
-
-
-def nothing_else(_path):
-    pass
-
-
 def content(path):
     """Return what there is of a ledger, but for the file that is locked."""
     return {
@@ -87,73 +71,47 @@ def content(path):
 
 @pytest.mark.parametrize("lose", [gone, empty])
 @pytest.mark.parametrize(
-    ("also", "shown_by"),
-    [
-        (without_log, ["-mark"]),
-        (without_mark, ["-wal"]),
-        (nothing_else, ["-mark", "-wal"]),
-    ],
+    "left", [{"-mark"}, {"-wal"}, {"-mark", "-wal"}], ids=["mark", "log", "both"]
 )
 def test_no_ledger_begins_where_one_was_lost_and_what_is_left_of_it_is_kept(
-    used, path, lose, also, shown_by
+    used, open_app, settings, path, lose, left
 ):
-    also(path)
+    for suffix in {"-mark", "-wal"} - left:
+        beside(path, suffix).unlink()
     lose(path)
     before = content(path)
 
-    lines = {stop(DATABASE_URL=f"sqlite:///{path}") for stop in (stopped_start, stopped_migrate)}
+    with pytest.raises(StartError) as stopped:
+        open_app(settings)
+    migrated = invoke(settings, "migrate")
 
-    named = " and ".join(f"{path}{suffix}" for suffix in shown_by)
+    named = " and ".join(f"{path}{suffix}" for suffix in sorted(left))
     line = (
-        f"DATABASE_URL: {path} is {lose.__name__}, but it held a ledger, as {named} shows; put it "
+        f"{BEGINS}{path} is {lose.__name__}, but it held a ledger, as {named} shows; put it "
         "back with the files beside it, or run: flask --app app deeds restore FILE (to begin a "
         f"new ledger, in which nobody owns anything, remove {named})"
     )
-    assert lines == {line}
+    assert (str(stopped.value), migrated.output) == (line, f"{line}\n")
     assert content(path) == before
 
 
-@pytest.mark.parametrize("lose", [gone, empty])
-def test_a_mark_on_another_disk_tells_of_a_lost_ledger_too(
-    open_app, sqlite_url, path, tmp_path, lose
+@pytest.mark.parametrize("mark", ["elsewhere", "damaged"])
+def test_a_mark_elsewhere_or_a_damaged_one_tells_of_a_lost_ledger_too(
+    open_app, settings, path, tmp_path, mark
 ):
-    settings = Settings(sqlite_url, mark_file=str(tmp_path / "elsewhere"))
+    settings = replace(settings, mark_file=str(tmp_path / mark))
     client = open_app(settings).test_client()
     mint(client, "+5.a")
     client.application.extensions["deeds"].close()
-    lose(path)
-
-    with pytest.raises(StartError) as stopped:
-        open_app(settings)
-
-    shown = (
-        f"{BEGINS}{path} is {lose.__name__}, but it held a ledger, as {tmp_path}/elsewhere shows"
-    )
-    assert str(stopped.value).startswith(shown)
-
-
-@pytest.mark.parametrize("lose", [gone, empty])
-def test_a_damaged_mark_tells_of_a_lost_ledger_too(used, open_app, settings, path, lose):
-    without_log(path)
-    beside(path, "-mark").write_bytes(b"torn")
-    lose(path)
-
-    with pytest.raises(StartError) as stopped:
-        open_app(settings)
-
-    assert str(stopped.value).startswith(f"{BEGINS}{path} is {lose.__name__}, but it held a ledger")
-
-
-def test_the_service_says_it_in_one_line(used, path, sqlite_url, tmp_path):
+    if mark == "damaged":
+        (tmp_path / mark).write_bytes(b"torn")
     gone(path)
-    log = tmp_path / "service.log"
 
-    with start_gunicorn(log, {"DATABASE_URL": sqlite_url}) as process:
-        code = process.wait(timeout=30)
+    with pytest.raises(StartError) as stopped:
+        open_app(settings)
 
-    said = said_at_stop(log.read_text())
-    assert (code, said.count("\n")) == (1, 0), said
-    assert said.startswith(f"{BEGINS}{path} is gone, but it held a ledger, as ")
+    shown = f"{BEGINS}{path} is gone, but it held a ledger, as {tmp_path / mark} shows"
+    assert str(stopped.value).startswith(shown)
 
 
 @pytest.mark.parametrize("lose", [gone, empty])
@@ -198,16 +156,13 @@ def test_a_restored_backup_does_not_meet_the_log_of_the_lost_ledger(
     assert check(client, f"+5.{used}.a", f"+5.{used}.b") == ["unspent", "unknown"]
 
 
-@pytest.mark.parametrize(
-    "command", [["audit"], ["stats"], ["schemes"], ["backup", "copy"], ["accept-rollback"]]
-)
 @pytest.mark.parametrize("lose", [gone, empty])
-def test_commands_leave_what_is_left_of_a_lost_ledger_alone(used, settings, path, command, lose):
+def test_commands_leave_what_is_left_of_a_lost_ledger_alone(used, settings, path, lose):
     lose(path)
     before = content(path)
 
-    ran = invoke(settings, *command)
+    for command in ["audit"], ["stats"], ["schemes"], ["backup", "copy"], ["accept-rollback"]:
+        ran = invoke(settings, *command)
+        assert (ran.exit_code, ran.output) == (1, f"{BEGINS}there is no ledger at {path}\n")
 
-    said = f"{BEGINS}there is no ledger at {path}\n"
-    assert (ran.exit_code, ran.output) == (1, said)
     assert content(path) == before
