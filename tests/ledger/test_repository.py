@@ -1,10 +1,9 @@
-"""What the repository writes and reads back, whole; and in which order it writes."""
+"""What the repository writes and reads back, whole; and the order in which it writes."""
 
+import sqlite3
 import time
-from contextlib import closing
 from dataclasses import replace
 
-import psycopg
 import pytest
 
 from deeds.domain.model import (
@@ -12,31 +11,28 @@ from deeds.domain.model import (
     ItemSchemes,
     Operation,
     OperationKind,
+    OutputKey,
     RecordedOutput,
     SchemeSpec,
     SchemeUse,
     SecretClass,
 )
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import WRITES
 from storage.mark import read_newest
 from storage.mark_file import Mark
-from storage.repository import METADATA_KEPT_LENGTH_MAX, Repository
+from storage.repository import METADATA_KEPT_LENGTH_MAX
 from storage.statements import CompiledStatement
 from storage.tables import operations
+from tests.support.hooks import hooked
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
 from tests.support.statement_log import logged_statements
 
 # So many that nothing is in order by accident.
 MANY = 6
 SPECS = [SchemeSpec(SecretClass.ORDINARY, Argon2Cost(8 + n, 1, 1), "") for n in range(MANY)]
+# The largest DEEDS_MAX_ARRAY.
+ARRAY_LENGTH_LIMIT = 16_000
 MINT_KEY, SWAP_KEY = b"m" * 32, b"s" * 32
-
-
-@pytest.fixture
-def repository(database_url):
-    repository = Repository(make_engine(parse_database_url(database_url)))
-    yield repository
-    repository.close()
 
 
 @pytest.fixture
@@ -70,14 +66,14 @@ def test_outputs_are_read_back_as_they_were_recorded(repository, scheme_ids, led
     assert repository.read_outputs([three.key]) == {three.key: RecordedOutput(three, mint, None)}
 
 
-def test_the_guards_of_the_items_that_are_asked_for_are_read(repository, scheme_ids, ledger):
+def test_the_schemes_of_the_items_that_are_asked_for_are_read(repository, scheme_ids, ledger):
     record = mint_record(*(output(each, 5) for each in scheme_ids[:2]))
     repository.record_mint(record)
     repository.record_mint(mint_record(output(scheme_ids[2], 5, OTHER_ID)))
 
-    guard = ItemSchemes(record.salt, frozenset(scheme_ids[:2]))
-    assert repository.read_item_schemes([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
-    assert repository.recall_item_schemes([ITEM_ID, "deed_x"]) == {ITEM_ID: guard}
+    schemes = ItemSchemes(record.salt, frozenset(scheme_ids[:2]))
+    assert repository.read_item_schemes([ITEM_ID, "deed_x"]) == {ITEM_ID: schemes}
+    assert repository.recall_item_schemes([ITEM_ID, "deed_x"]) == {ITEM_ID: schemes}
 
 
 def test_the_operation_of_a_key_is_read_whole(repository, scheme_ids, ledger):
@@ -175,16 +171,29 @@ def digests(outputs):
     return [each.key.digest for each in sorted(outputs, key=lambda each: each.key)]
 
 
-def test_a_connection_that_was_lost_is_replaced_and_told(emptied_postgres_url):
-    reasons = []
-    engine = make_engine(parse_database_url(emptied_postgres_url))
-    with closing(Repository(engine, on_retry=reasons.append)) as repository:
-        repository.read_schemes()
-        with engine.connect() as connection:
-            backend = connection.connection.driver_connection.info.backend_pid
-        with psycopg.connect(emptied_postgres_url, autocommit=True) as other:
-            other.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
+@pytest.mark.parametrize("items_count", [1, 2])
+def test_the_outputs_of_the_largest_swap_can_be_looked_up(repository, items_count):
+    """A replay looks for inputs and outputs at once."""
+    count = 2 * ARRAY_LENGTH_LIMIT // items_count
+    keys = [
+        OutputKey(f"deed_{item}", number.to_bytes(32))
+        for item in range(items_count)
+        for number in range(count)
+    ]
 
-        assert repository.read_item(ITEM_ID) is None
+    with hooked("begin", limit_variables):
+        assert repository.read_outputs(keys) == {}
 
-    assert reasons == ["disconnect"]
+
+def test_the_schemes_of_as_many_items_can_be_looked_up(repository):
+    item_ids = {f"deed_{number}" for number in range(ARRAY_LENGTH_LIMIT)}
+
+    with hooked("begin", limit_variables):
+        assert repository.read_item_schemes(item_ids) == {}
+
+
+def limit_variables(connection):
+    """Let SQLite take as many values as it does by default; some systems build it for more."""
+    driver = connection.connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        driver.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)

@@ -1,6 +1,5 @@
 """The turn of a process among those that share an SQLite file: which locks it holds, and when."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,7 +11,7 @@ from storage.transactions import Transactions, ignore_retry
 from tests.support.holding import held_locks, holding_locks
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
-TURNSTILE, WRITER = 0, 1
+NEXT, WRITER = 0, 1
 
 
 @pytest.fixture
@@ -21,34 +20,23 @@ def path(tmp_path):
 
 
 @pytest.fixture
-def open_turnstile(path):
+def open_lock(path):
     opened = []
 
-    def open_one(timeout_s):
+    def open_one(timeout_s=WAIT_SECONDS_MAX):
         opened.append(ProcessLock(path, timeout_s=timeout_s))
         return opened[-1]
 
     yield open_one
-    for turnstile in opened:
-        turnstile.close()
+    for lock in opened:
+        lock.close()
 
 
-def test_in_its_turn_a_process_lets_another_one_wait_next_and_after_it_holds_nothing(
-    open_turnstile, path
-):
-    turnstile = open_turnstile(WAIT_SECONDS_MAX)
-
-    with turnstile.turn():
-        within = held_locks(path)
-
-    assert (within, held_locks(path)) == ([WRITER], [])
-
-
-def test_who_waits_for_the_writer_lets_nobody_pass(open_turnstile, path):
-    turnstile = open_turnstile(WAIT_SECONDS_MAX)
+def test_a_process_that_waits_to_write_lets_no_other_overtake_it(open_lock, path):
+    lock = open_lock()
 
     def take_turn():
-        with turnstile.turn():
+        with lock.turn():
             return held_locks(path)
 
     with (
@@ -56,47 +44,50 @@ def test_who_waits_for_the_writer_lets_nobody_pass(open_turnstile, path):
         holding_locks(path, first=WRITER, count=1) as writer,
     ):
         waiting = pool.submit(take_turn)
-        wait_until(lambda: held_locks(path) == [TURNSTILE, WRITER])
+        wait_until(lambda: held_locks(path) == [NEXT, WRITER])
         writer.kill()
         within = waiting.result(WAIT_SECONDS_MAX)
 
     assert (within, held_locks(path)) == ([WRITER], [])
 
 
-@pytest.mark.parametrize("held", [TURNSTILE, WRITER])
-def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(
-    open_turnstile, path, held
-):
-    turnstile = open_turnstile(0.05)
+@pytest.mark.parametrize("held", [NEXT, WRITER])
+def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_lock, path, held):
+    lock = open_lock(timeout_s=0.05)
 
     with holding_locks(path, first=held, count=1):
-        with pytest.raises(LedgerUnavailableError), turnstile.turn():
-            pytest.fail("it was another one's turn")
+        with pytest.raises(LedgerUnavailableError), lock.turn():
+            pytest.fail("another process has the turn")
         left = held_locks(path)
 
     assert left == [held]
 
 
-def test_a_work_that_fails_in_its_turn_ends_it(open_turnstile, path):
-    turnstile = open_turnstile(WAIT_SECONDS_MAX)
-
-    with pytest.raises(KeyError), turnstile.turn():
+def test_work_that_fails_ends_its_turn(open_lock, path):
+    with pytest.raises(KeyError), open_lock().turn():
         raise KeyError
 
     assert held_locks(path) == []
 
 
-def test_the_file_is_for_its_owner_alone(open_turnstile, path):
-    before = os.umask(0)
-    try:
-        open_turnstile(WAIT_SECONDS_MAX)
-    finally:
-        os.umask(before)
+def test_a_turn_survives_the_closing_of_another_descriptor_of_its_file(open_lock, path):
+    with open_lock().turn():
+        path.open("r+").close()
+        held = held_locks(path)
 
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert held == [WRITER]
 
 
-def test_whoever_writes_has_the_turn_and_a_reader_waits_for_nobody(sqlite_url):
+def test_two_locks_of_one_process_exclude_each_other(open_lock):
+    with (
+        open_lock().turn(),
+        pytest.raises(LedgerUnavailableError),
+        open_lock(timeout_s=0.05).turn(),
+    ):
+        pytest.fail("the other one has the turn")
+
+
+def test_a_writer_has_the_turn_and_a_reader_waits_for_none(sqlite_url):
     url = parse_database_url(sqlite_url)
     transactions = Transactions(make_engine(url), ignore_retry)
 

@@ -1,29 +1,28 @@
-"""Races for the same units: one wins, the others are told so, and the books balance."""
+"""Races for the same units or secret: one wins, the others are told so, and the ledger balances."""
 
 import random
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 
 import pytest
 
 from deeds.domain.strong_secret import make_strong_secret
 from tests.support.racing import Racers, client_of_app, client_of_port
+from tests.support.serving import running_service
 
+WAIT_S = 60
 THREADS_COUNT = 32
 CROSSING_COUNT = 8
 ROUNDS_COUNT = 12
 # Each round of these lets PostgreSQL look for a deadlock, which it does after a second.
 DEADLOCK_ROUNDS_COUNT = 3
+NEW_SECRET_ROUNDS_COUNT = 300
 
-
-@pytest.fixture(params=["one process", "three processes"])
-def racers(request, database_url):
-    """Clients of the service, in this process or behind a gunicorn of three."""
-    if request.param == "one process":
-        return Racers(partial(client_of_app, request.getfixturevalue("app")))
-    start = request.getfixturevalue("gunicorn_service")
-    service = start(DATABASE_URL=database_url, WEB_CONCURRENCY="3")
-    return Racers(partial(client_of_port, service.port))
+# As in the middle of a rolling change of settings.
+COSTS = ("m=8,t=1,p=1", "m=8,t=2,p=1")
 
 
 def strong(count):
@@ -31,7 +30,7 @@ def strong(count):
     return [make_strong_secret() for _ in range(count)]
 
 
-def test_of_many_who_spend_one_output_exactly_one_succeeds(racers, ledger):
+def race_to_spend_one_output(racers, ledger):
     [secret], new = strong(1), strong(THREADS_COUNT)
     item = racers.mint(f"+5.{secret}")
 
@@ -47,7 +46,7 @@ def test_of_many_who_spend_one_output_exactly_one_succeeds(racers, ledger):
     ]
 
 
-def test_of_many_who_create_one_secret_exactly_one_succeeds(racers, ledger):
+def race_to_create_one_secret(racers, ledger):
     [wanted], sources = strong(1), strong(THREADS_COUNT)
     item = racers.mint(*(f"+5.{each}" for each in sources))
 
@@ -65,7 +64,7 @@ def test_of_many_who_create_one_secret_exactly_one_succeeds(racers, ledger):
     ]
 
 
-def test_of_crossing_swaps_of_the_same_outputs_exactly_one_succeeds(racers, ledger):
+def race_to_spend_the_same_outputs_in_crossing_orders(racers, ledger):
     shuffle = random.Random(17).shuffle
     items = [racers.mint("+8.first") for _ in range(2)]
     secrets = ["first"]
@@ -90,7 +89,7 @@ def test_of_crossing_swaps_of_the_same_outputs_exactly_one_succeeds(racers, ledg
         assert ledger.live(item) == [2, 2, 2, 2]
 
 
-def test_of_overlapping_swaps_one_at_least_succeeds_and_the_rest_lose_nothing(racers, ledger):
+def race_to_spend_overlapping_outputs(racers, ledger):
     item = racers.mint(*(f"+1.{index}" for index in range(3)))
     live = ["0", "1", "2"]
 
@@ -113,8 +112,7 @@ def test_of_overlapping_swaps_one_at_least_succeeds_and_the_rest_lose_nothing(ra
     assert racers.check([f"+1.{item}.{each}" for each in live]) == ["unspent"] * 3
 
 
-def test_swaps_that_lock_each_others_outputs_are_refused_and_never_fail(racers, ledger):
-    """Each spends an output and wants to create the secret that the other one is spending."""
+def race_to_create_what_the_other_one_spends(racers, ledger):
     for _ in range(DEADLOCK_ROUNDS_COUNT):
         a, b = strong(2)
         item = racers.mint(f"+5.{a}", f"+5.{b}")
@@ -125,3 +123,77 @@ def test_swaps_that_lock_each_others_outputs_are_refused_and_never_fail(racers, 
 
         assert Counter(said) == {(400, "used_secret", 0): 8}
         assert ledger.live(item) == [5, 5]
+
+
+RACES = [
+    race_to_spend_one_output,
+    race_to_create_one_secret,
+    race_to_spend_the_same_outputs_in_crossing_orders,
+    race_to_spend_overlapping_outputs,
+    race_to_create_what_the_other_one_spends,
+]
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_of_racing_threads_one_wins_and_the_others_are_refused(app, ledger, race):
+    race(Racers(partial(client_of_app, app)), ledger)
+
+
+def test_of_clients_of_several_processes_one_wins_and_the_others_are_refused(
+    gunicorn_service, database_url, ledger
+):
+    service = gunicorn_service(DATABASE_URL=database_url, WEB_CONCURRENCY="3")
+
+    for race in RACES:
+        race(Racers(partial(client_of_port, service.port)), ledger)
+
+
+@pytest.fixture
+def clients(tmp_path, emptied_postgres_url):
+    """A client of each of two processes whose current schemes differ."""
+    with ExitStack() as stack:
+
+        def start(cost):
+            service = running_service(
+                tmp_path,
+                DATABASE_URL=emptied_postgres_url,
+                DEEDS_ARGON2=cost,
+                # The loser of a round has guessed a used secret.
+                DEEDS_RATE_LIMITS="failures=off",
+                WEB_CONCURRENCY="1",
+            )
+            return client_of_port(stack.enter_context(service).port)
+
+        yield [stack.enter_context(start(cost)) for cost in COSTS]
+
+
+def mint_under_both_schemes(clients):
+    """Return an item, and two outputs of it, one under each scheme."""
+    first, second = clients
+    status, minted = first("/v1/mint", {"outputs": ["+1.a", "+1.b"]})
+    assert status == 200, minted
+    left, right, new = (f"+1.{minted['itemId']}.{secret}" for secret in ("a", "b", "c"))
+    assert second("/v1/swap", {"inputs": [right], "outputs": [new]})[0] == 200
+    return minted["itemId"], [left, new]
+
+
+def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(clients):
+    item, live = mint_under_both_schemes(clients)
+    start = threading.Barrier(len(clients))
+
+    def offer(client, old, new):
+        start.wait(WAIT_S)
+        status, answer = client("/v1/swap", {"inputs": [old], "outputs": [new]})
+        return status, answer.get("code")
+
+    said = []
+    with ThreadPoolExecutor(len(clients)) as pool:
+        for number in range(NEW_SECRET_ROUNDS_COUNT):
+            new = f"+1.{item}.new {number}"
+            answers = list(pool.map(offer, clients, live, [new, new]))
+            said.append(sorted(answers))
+            live[answers.index((200, None))] = new
+
+    assert said == [[(200, None), (400, "used_secret")]] * NEW_SECRET_ROUNDS_COUNT
+    states = clients[0]("/v1/check", {"outputs": live})[1]["states"]
+    assert states == ["unspent", "unspent"]
