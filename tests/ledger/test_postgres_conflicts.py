@@ -1,20 +1,27 @@
-"""Deadlocks, serialization failures and locks of others on PostgreSQL: retried, or 503."""
+"""Transactions that meet on PostgreSQL: who waits for whom, what is tried again, what is a 503."""
+
+from dataclasses import replace
 
 import pytest
+from psycopg import sql
 
 import storage.engine
-from deeds.domain.errors import LedgerUnavailableError
+from deeds.domain.model import Argon2Cost
 from storage.failures import CONFLICT
-from storage.transactions import TRIES_MAX, Transactions
-from tests.support.hooks import hooked
-from tests.support.racing import client_of_port
+from storage.transactions import TRIES_MAX
+from tests.support.hooks import AtWrite, hooked
 from tests.support.requests import check, mint, post, refusal, swap
 from tests.support.waiting import wait_until
-from tests.support.watched import moved
+from tests.support.watched import counting, retries
 
 UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
+OLDER, NEWER = Argon2Cost(16, 1, 1), Argon2Cost(24, 1, 1)
+
+# Statements of a swap, and those that a mint with a key hashed under two schemes sends.
+SWAP_INSERTS_OUTPUTS = 1
+MINT_INSERTS_ITEM = 3
 
 # Fails a number of times for real: a sequence counts on when its transaction is undone.
 FAILING = """
@@ -22,137 +29,179 @@ FAILING = """
     CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         IF nextval('failures') <= {count} THEN
-            RAISE EXCEPTION 'made for a test' USING ERRCODE = '{state}';
+            RAISE EXCEPTION 'made for a test' USING ERRCODE = '40001';
         END IF;
         RETURN NULL;
     END $$;
     CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON operations
     {deferred} FOR EACH ROW WHEN (NEW.kind = 'swap') EXECUTE FUNCTION fail();
 """
-
-
-CONFLICT = "DO $$ BEGIN RAISE EXCEPTION 'made for a test' USING ERRCODE = '40001'; END $$"
+FAILING_NO_MORE = "DROP TRIGGER fail ON operations; DROP FUNCTION fail; DROP SEQUENCE failures"
 
 
 @pytest.fixture
-def database_url(fresh_postgres_url):
-    """A database that the test may change the tables of."""
-    return fresh_postgres_url()
+def database_url(emptied_postgres_url):
+    return emptied_postgres_url
 
 
-class SqlStates:
-    """Notes the error codes that the service met."""
+@pytest.fixture
+def clients(settings, open_app):
+    """Two processes, the second of which hashes new outputs under another scheme."""
+    return [
+        open_app(replace(settings, ordinary_cost=cost)).test_client() for cost in (OLDER, NEWER)
+    ]
 
-    def __init__(self):
-        self.met = []
 
-    def __call__(self, context):
-        self.met.append(context.original_exception.sqlstate)
+@pytest.fixture
+def impatient_client(settings, open_app, monkeypatch):
+    """A client of a service that waits 50 ms for a lock and a statement."""
+    begin = storage.engine._BEGIN_POSTGRESQL
+    monkeypatch.setattr(storage.engine, "_BEGIN_POSTGRESQL", begin.replace("= 5000", "= 50"))
+    monkeypatch.setattr(storage.engine, "POSTGRESQL_STATEMENT_TIMEOUT_MS", 50)
+    return open_app(settings).test_client()
 
 
 def somebody_waits_for_a_lock(other):
     return other.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone()
 
 
-def lock(other, row):
-    other.execute("UPDATE outputs SET amount = amount WHERE item_id = %s AND digest = %s", row)
+class Meanwhile:
+    """Sends a request in a thread and goes on when it waits for a lock, or is answered."""
+
+    def __init__(self, other, thread, send):
+        self.other = other
+        self.thread = thread
+        self.send = send
+        self.has_waited = False
+        self.sent = None
+
+    def __call__(self, _connection):
+        self.sent = self.thread.submit(self.send)
+        wait_until(lambda: self.sent.done() or somebody_waits_for_a_lock(self.other))
+        self.has_waited = not self.sent.done()
+
+    def answer(self):
+        return self.sent.result(WAIT_S)
 
 
-@pytest.fixture
-def deadlock(other, thread):
-    """A function that sends a swap of the only two outputs into a deadlock; returns the answer."""
-
-    def send_into_it(send, *arguments):
-        first, second = other.execute("SELECT item_id, digest FROM outputs ORDER BY 1, 2")
-        # PostgreSQL ends whoever looks for a deadlock first: the service, not we.
-        other.execute("SET deadlock_timeout = '1min'")
-        other.execute("BEGIN")
-        lock(other, second)
-        swapping = thread.submit(send, *arguments)
-        wait_until(lambda: somebody_waits_for_a_lock(other))
-        lock(other, first)
-        other.execute("ROLLBACK")
-        return swapping.result(WAIT_S)
-
-    return send_into_it
-
-
-def test_a_swap_that_a_deadlock_ends_is_tried_again(client, ledger, deadlock):
+def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, other, thread):
     item = mint(client, "+5.a", "+7.b")
-    states = SqlStates()
+    second = Meanwhile(other, thread, lambda: swap(client, [f"+7.{item}.b"], [f"+7.{item}.d"]))
 
-    with hooked("handle_error", states):
-        answer = deadlock(swap, client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"])
+    with hooked("before_cursor_execute", AtWrite(SWAP_INSERTS_OUTPUTS, second)):
+        first = swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
 
-    assert states.met == ["40P01"]
-    assert answer.status_code == 200
+    assert not second.has_waited
+    assert (first.status_code, second.answer().status_code) == (200, 200)
+    assert ledger.live(item) == [5, 7]
+
+
+def test_a_swap_of_an_output_created_while_it_is_under_way_succeeds_at_the_next_try(
+    settings, open_app, ledger, other, thread
+):
+    """The output is of an operation with a later id, so the first try must not spend it."""
+    client = open_app(counting(settings)).test_client()
+    item = mint(client, "+5.a")
+    creating = Meanwhile(other, thread, lambda: swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]))
+
+    with hooked("before_cursor_execute", AtWrite(SWAP_INSERTS_OUTPUTS, creating)):
+        spending = swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
+
+    assert (creating.answer().status_code, spending.status_code) == (200, 200)
+    states = check(client, *(f"+5.{item}.{secret}" for secret in "abc"))
+    assert states == ["spent", "spent", "unspent"]
+    assert ledger.live(item) == [5]
+    assert retries(client) == {"conflict": 1}
+
+
+@pytest.mark.parametrize("wider", [0, 1])
+def test_a_swap_that_brings_an_item_a_scheme_runs_while_no_other_swap_does(
+    clients, ledger, other, thread, wider
+):
+    """Else both could create one secret, under two digests, and one of them would be lost."""
+    item = mint(clients[0], "+5.a", "+7.b")
+    first_client, second_client = clients[wider], clients[1 - wider]
+    second = Meanwhile(
+        other, thread, lambda: swap(second_client, [f"+7.{item}.b"], [f"+7.{item}.same"])
+    )
+
+    with hooked("before_cursor_execute", AtWrite(SWAP_INSERTS_OUTPUTS, second)):
+        first = swap(first_client, [f"+5.{item}.a"], [f"+5.{item}.same"])
+
+    assert second.has_waited
+    assert first.status_code == 200
+    assert refusal(second.answer()) == (400, "used_secret", 0)
+    assert ledger.live(item) == [5, 7]
+
+
+def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(
+    clients, ledger, other, thread
+):
+    body = {"outputs": ["+5.a"]}
+    second = Meanwhile(other, thread, lambda: post(clients[0], "/v1/mint", body, "order 17"))
+
+    with hooked("before_cursor_execute", AtWrite(MINT_INSERTS_ITEM, second)):
+        first = post(clients[1], "/v1/mint", body, "order 17")
+
+    assert second.has_waited
+    assert second.answer().get_json() == first.get_json()
+    assert second.answer().headers["Idempotency-Replayed"] == "true"
+    assert len(ledger.rows()["items"]) == 1
+
+
+def test_a_swap_that_a_deadlock_ends_is_tried_again(settings, open_app, ledger, other, thread):
+    client = open_app(counting(settings)).test_client()
+    item = mint(client, "+5.a", "+7.b")
+    first, second = other.execute("SELECT item_id, digest FROM outputs ORDER BY 1, 2")
+    lock = "UPDATE outputs SET amount = amount WHERE item_id = %s AND digest = %s"
+
+    # PostgreSQL ends the transaction that first looks for a deadlock: the service's, not ours.
+    other.execute("SET deadlock_timeout = '1min'")
+    other.execute("BEGIN")
+    other.execute(lock, second)
+    swapping = thread.submit(swap, client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"])
+    wait_until(lambda: somebody_waits_for_a_lock(other))
+    other.execute(lock, first)
+    other.execute("ROLLBACK")
+
+    assert swapping.result(WAIT_S).status_code == 200
+    assert retries(client) == {"conflict": 1}
     assert ledger.live(item) == [12]
 
 
-def test_a_real_service_counts_the_conflicts_that_it_tried_again(
-    gunicorn_service, database_url, deadlock
-):
-    service = gunicorn_service(DATABASE_URL=database_url, DEEDS_METRICS="on")
-    with client_of_port(service.port) as send:
-        item = send("/v1/mint", {"outputs": ["+5.a", "+7.b"]})[1]["itemId"]
-        spent, created = [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"]
+@pytest.fixture
+def fail_swaps(other):
+    """A function that lets swaps meet so many serialization failures."""
 
-        answer = deadlock(send, "/v1/swap", {"inputs": spent, "outputs": created})
+    def begin(count, deferred):
+        other.execute(FAILING.format(count=count, deferred=deferred))
 
-    assert answer == (200, {"success": True})
-    assert moved(service.get_text("/metrics"), "deeds_database_retries") == {
-        "deeds_database_retries_total{reason=conflict}": 1
-    }
+    yield begin
+    other.execute(FAILING_NO_MORE)
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [("40001", ""), ("40P01", ""), ("40001", "DEFERRABLE INITIALLY DEFERRED")],
-    ids=["serialization failure", "deadlock", "serialization failure at the commit"],
-)
-@pytest.mark.parametrize(
-    ("failures_count", "status"),
-    [(1, 200), (TRIES - 1, 200), (TRIES, 503)],
-)
+@pytest.mark.parametrize("deferred", ["", "DEFERRABLE INITIALLY DEFERRED"])
+@pytest.mark.parametrize("failures_count", [TRIES - 1, TRIES])
 def test_a_serialization_failure_is_tried_again_up_to_a_bound(
-    client, ledger, other, failure, failures_count, status
+    client, ledger, other, fail_swaps, failures_count, deferred
 ):
     item = mint(client, "+5.a")
     before = ledger.rows()
-    state, deferred = failure
-    other.execute(FAILING.format(count=failures_count, state=state, deferred=deferred))
+    fail_swaps(failures_count, deferred)
 
     answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
 
-    assert answer.status_code == status
-    assert other.execute("SELECT last_value FROM failures").fetchone() == (
-        min(failures_count + 1, TRIES),
-    )
-    if status == 503:
+    assert other.execute("SELECT last_value FROM failures").fetchone() == (TRIES,)
+    if failures_count == TRIES:
         assert refusal(answer) == UNAVAILABLE
         assert ledger.rows() == before
     else:
+        assert answer.status_code == 200
         assert check(client, f"+5.{item}.a", f"+5.{item}.b") == ["spent", "unspent"]
 
 
-def test_each_try_after_the_first_is_told_with_its_reason(ledger):
-    def conflict(connection):
-        connection.exec_driver_sql(CONFLICT)
-
-    reasons = []
-    transactions = Transactions(ledger.engine, reasons.append)
-
-    with pytest.raises(LedgerUnavailableError):
-        transactions.write(conflict)
-
-    assert reasons == ["conflict"] * (TRIES - 1)
-
-
-def test_an_output_that_somebody_keeps_locked_is_a_503(
-    settings, open_app, ledger, other, monkeypatch
-):
-    monkeypatch.setattr(storage.engine, "POSTGRESQL_LOCK_TIMEOUT_MS", 50)
-    client = open_app(settings).test_client()
+def test_an_output_that_stays_locked_is_a_503(impatient_client, ledger, other):
+    client = impatient_client
     item = mint(client, "+5.a")
     before = ledger.rows()
 
@@ -167,11 +216,10 @@ def test_an_output_that_somebody_keeps_locked_is_a_503(
     assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
 
 
-def test_a_table_that_somebody_keeps_locked_is_a_503_for_every_request_that_needs_it(
-    settings, open_app, ledger, other, monkeypatch
+def test_a_table_that_stays_locked_is_a_503_for_every_request_that_needs_it(
+    impatient_client, ledger, other
 ):
-    monkeypatch.setattr(storage.engine, "POSTGRESQL_LOCK_TIMEOUT_MS", 50)
-    client = open_app(settings).test_client()
+    client = impatient_client
     item = mint(client, "+5.a")
 
     other.execute("BEGIN")
@@ -188,22 +236,32 @@ def test_a_table_that_somebody_keeps_locked_is_a_503_for_every_request_that_need
     assert client.get(f"/v1/item/{item}").status_code == 200
 
 
-def test_a_database_that_became_read_only_is_a_503_for_writers(settings, open_app, ledger, other):
-    client = open_app(settings).test_client()
-    item = mint(client, "+5.a")
-    before = ledger.rows()
+@pytest.fixture
+def set_read_only(other, ledger):
+    """A function that makes the database read-only, or no longer, for all new sessions."""
     name = other.info.dbname
-
-    other.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     end_all = (
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
     )
-    other.execute(end_all, [name, other.info.backend_pid])
+
+    def set_it(value):
+        statement = "ALTER DATABASE {} SET default_transaction_read_only = {}"
+        other.execute(sql.SQL(statement).format(sql.Identifier(name), sql.SQL(value)))
+        other.execute(end_all, [name, other.info.backend_pid])
+        ledger.engine.dispose()
+
+    yield set_it
+    set_it("off")
+
+
+def test_a_database_that_turned_read_only_is_a_503_for_writers(client, ledger, set_read_only):
+    item = mint(client, "+5.a")
+    before = ledger.rows()
+
+    set_read_only("on")
     refused = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
     states = check(client, f"+5.{item}.a")
-    other.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
-    other.execute(end_all, [name, other.info.backend_pid])
-    ledger.engine.dispose()
+    set_read_only("off")
 
     assert (refusal(refused), states) == (UNAVAILABLE, ["unspent"])
     assert ledger.rows() == before

@@ -1,9 +1,14 @@
 """Reads what operators see of the service: metrics as values and the log as events."""
 
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
+from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
+
+from deeds.settings import MetricsPlace, Settings
 
 # What differs from run to run.
 VARYING = {"time", "duration_ms"}
@@ -25,6 +30,17 @@ def moved(text: str, start: str = "") -> dict[str, float]:
         for name, value in read_metrics(text).items()
         if value and name.startswith(start) and "_bucket{" not in name
     }
+
+
+def counting(settings: Settings) -> Settings:
+    """Return the settings with metrics on."""
+    return replace(settings, metrics=MetricsPlace(is_on=True))
+
+
+def retries(client: FlaskClient) -> dict[str, float]:
+    """Return how many transactions were tried again, by the reason."""
+    series = moved(client.get("/metrics").text, "deeds_database_retries")
+    return {re.findall("reason=([a-z]+)", name)[0]: count for name, count in series.items()}
 
 
 def events(log: str) -> list[dict[str, Any]]:
