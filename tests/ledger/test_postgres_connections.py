@@ -1,0 +1,320 @@
+"""Connections to PostgreSQL: bounded and kept, set up for each transaction, replaced when lost."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.pq import TransactionStatus
+from sqlalchemy import event, make_url, text
+
+import storage.engine
+from deeds.domain.errors import LedgerUnavailableError, OverloadedError, StartError
+from storage.engine import POOL_SIZE, POSTGRESQL_CONNECT_ARGS, make_engine, parse_database_url
+from storage.transactions import Transactions, ignore_retry, snapshot
+from tests.support.hooks import AtWrite, hooked, is_writer
+from tests.support.requests import check, mint, post, refusal, swap
+
+WAIT_S = 20
+KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+# What a swap sends between BEGIN and COMMIT.
+STATEMENTS_COUNT = 3
+NAMES = (
+    "lock_timeout",
+    "statement_timeout",
+    "idle_in_transaction_session_timeout",
+    "synchronous_commit",
+)
+PREPARED_AFTER = psycopg.Connection.connect.__kwdefaults__["prepare_threshold"]
+
+
+@pytest.fixture
+def database_url(emptied_postgres_url):
+    return emptied_postgres_url
+
+
+@pytest.fixture
+def engine(database_url):
+    engine = make_engine(parse_database_url(database_url))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def transactions(database_url):
+    transactions = Transactions(make_engine(parse_database_url(database_url)), ignore_retry)
+    yield transactions
+    transactions.close()
+
+
+@pytest.fixture
+def set_default(database_url):
+    """A function that sets what sessions of the database begin with, as an operator does."""
+    names = []
+
+    def set_it(name, value):
+        names.append(name)
+        alter("ALTER DATABASE {} SET {} = {}", sql.Identifier(name), value)
+
+    def alter(statement, *values):
+        with psycopg.connect(database_url) as connection:
+            database = sql.Identifier(make_url(database_url).database)
+            connection.execute(sql.SQL(statement).format(database, *values))
+
+    yield set_it
+    for name in names:
+        alter("ALTER DATABASE {} RESET {}", sql.Identifier(name))
+
+
+@pytest.fixture
+def cut_off(database_url):
+    """A function that ends the server's side of a connection."""
+    with psycopg.connect(database_url, autocommit=True) as other:
+
+        def end(connection):
+            pid = connection.connection.driver_connection.info.backend_pid
+            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+
+        yield end
+
+
+def settings_of(connection):
+    shown = ", ".join(f"current_setting('{name}')" for name in NAMES)
+    return dict(zip(NAMES, connection.execute(text(f"SELECT {shown}")).one(), strict=True))
+
+
+def backend_of(connection):
+    return connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+
+
+def prepare_threshold(url):
+    engine = make_engine(parse_database_url(url))
+    try:
+        with engine.connect() as connection:
+            return connection.connection.driver_connection.prepare_threshold
+    finally:
+        engine.dispose()
+
+
+def with_options(url, **options):
+    return make_url(url).update_query_dict(options).render_as_string(hide_password=False)
+
+
+def test_connections_that_a_burst_has_opened_serve_the_next_one(engine):
+    opened = []
+    event.listen(engine, "connect", lambda *_: opened.append(1))
+    together = threading.Barrier(POOL_SIZE)
+
+    def use(_number):
+        with engine.connect() as connection:
+            together.wait(WAIT_S)
+            return connection.execute(text("SELECT 1")).scalar_one()
+
+    with ThreadPoolExecutor(POOL_SIZE) as threads:
+        bursts = [list(threads.map(use, range(POOL_SIZE))) for _ in range(3)]
+
+    assert bursts == [[1] * POOL_SIZE] * 3
+    assert len(opened) == POOL_SIZE
+
+
+def test_a_quiet_time_after_a_burst_uses_one_connection(engine):
+    with engine.connect() as first, engine.connect() as second:
+        burst = {backend_of(first), backend_of(second)}
+
+    quiet = set()
+    for _ in range(3):
+        with engine.connect() as connection:
+            quiet.add(backend_of(connection))
+
+    assert len(quiet) == 1
+    assert quiet < burst
+
+
+def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(database_url, monkeypatch):
+    monkeypatch.setattr(storage.engine, "POOL_SIZE", 1)
+    monkeypatch.setattr(storage.engine, "POOL_TIMEOUT_S", 0.05)
+    engine = make_engine(parse_database_url(database_url))
+    transactions = Transactions(engine, ignore_retry)
+    said = []
+
+    with engine.connect():
+        for ask in (transactions.read, transactions.write):
+            with pytest.raises(OverloadedError) as refused:
+                ask(backend_of)
+            said.append(refused.value.detail)
+
+    assert said == ["too many requests are waiting for the database"] * 2
+    assert transactions.read(backend_of) == transactions.write(backend_of)
+    transactions.close()
+
+
+def test_a_read_leaves_no_transaction_open(client):
+    """There is nothing to undo, and ending one would cost a round trip."""
+    item = mint(client, "+5.a")
+    statuses = []
+
+    def note(connection, *_):
+        statuses.append(connection.connection.driver_connection.info.transaction_status)
+
+    with hooked("after_cursor_execute", note):
+        check(client, f"+5.{item}.a")
+
+    assert statuses == [TransactionStatus.IDLE] * 2
+
+
+@pytest.mark.parametrize(
+    ("default", "within"),
+    [("off", "on"), ("on", "on"), ("local", "local"), ("remote_apply", "remote_apply")],
+)
+def test_a_write_is_bounded_and_its_commit_on_disk_whatever_the_default(
+    set_default, transactions, default, within
+):
+    set_default("synchronous_commit", default)
+
+    assert transactions.write(settings_of) == {
+        "lock_timeout": "5s",
+        "statement_timeout": "30s",
+        "idle_in_transaction_session_timeout": "30s",
+        "synchronous_commit": within,
+    }
+
+
+def test_a_write_leaves_nothing_in_its_session(set_default, transactions):
+    set_default("synchronous_commit", "off")
+    before, pid = transactions.read(settings_of), transactions.read(backend_of)
+
+    transactions.write(settings_of)
+
+    assert transactions.read(backend_of) == pid
+    assert transactions.read(settings_of) == before
+    assert before["lock_timeout"] == "0"
+
+
+def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_whole_ledger(
+    set_default, engine, transactions
+):
+    unbounded = transactions.read(settings_of)["statement_timeout"]
+    transactions.close()
+    set_default("statement_timeout", "10ms")
+
+    assert unbounded == "30s"
+    assert transactions.read(settings_of)["statement_timeout"] == "10ms"
+    with pytest.raises(LedgerUnavailableError):
+        transactions.read(lambda connection: connection.execute(text("SELECT pg_sleep(60)")))
+    with snapshot(engine) as connection:
+        connection.execute(text("SELECT pg_sleep(0.1)"))
+    transactions.read_all(lambda connection: connection.execute(text("SELECT pg_sleep(0.1)")))
+
+
+@pytest.mark.parametrize(("given", "threshold"), [("0", 0), ("7", 7), ("None", None)])
+def test_statements_are_prepared_as_the_url_says(database_url, given, threshold):
+    assert prepare_threshold(with_options(database_url, prepare_threshold=given)) == threshold
+
+
+def test_statements_are_prepared_where_no_pooler_stands_between(database_url):
+    assert prepare_threshold(database_url) == PREPARED_AFTER
+
+
+@pytest.mark.parametrize("given", ["often", "-1", "1.5", "\u0661", "1&prepare_threshold=2"])
+def test_a_threshold_that_is_no_number_stops_the_start(given):
+    url = parse_database_url(f"postgresql://u@h/deeds?prepare_threshold={given}")
+
+    with pytest.raises(StartError, match="DATABASE_URL must give prepare_threshold as a"):
+        make_engine(url)
+
+
+def test_the_url_can_change_how_a_connection_is_watched(database_url):
+    url = with_options(database_url, keepalives_idle="99")
+    engine = make_engine(parse_database_url(url))
+
+    with engine.connect() as connection:
+        told = connection.connection.driver_connection.info.get_parameters()
+    engine.dispose()
+
+    expected = POSTGRESQL_CONNECT_ARGS | {"keepalives_idle": 99}
+    assert {name: told.get(name) for name in expected} == {
+        name: str(value) for name, value in expected.items()
+    }
+
+
+@pytest.mark.parametrize("number", range(STATEMENTS_COUNT))
+def test_a_swap_cut_off_before_a_statement_is_made_once_all_the_same(
+    client, ledger, cut_off, number
+):
+    item = mint(client, "+5.a", "+7.b")
+    cut = AtWrite(number, cut_off)
+
+    with hooked("before_cursor_execute", cut):
+        answer = swap(client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+4.{item}.{s}" for s in "cde"])
+
+    # Those of the first try, up to the cut, and all of the second one.
+    assert cut.statements_count == number + 1 + STATEMENTS_COUNT
+    assert answer.status_code == 200
+    assert ledger.live(item) == [4, 4, 4]
+
+
+def test_a_connection_is_replaced_once_and_then_the_database_is_away(engine, cut_off):
+    reasons = []
+    transactions = Transactions(engine, reasons.append)
+
+    def break_off(connection):
+        cut_off(connection)
+        connection.exec_driver_sql("SELECT 1")
+
+    for ask in (transactions.read, transactions.write):
+        with pytest.raises(LedgerUnavailableError):
+            ask(break_off)
+
+    assert reasons == ["disconnect"] * 2
+
+
+def before_first_commit(function):
+    """Return a hook for the moment before a writer's first COMMIT."""
+    calls = []
+
+    def hook(connection):
+        if is_writer(connection) and not calls:
+            calls.append(connection)
+            function(connection)
+
+    return hook
+
+
+@pytest.mark.parametrize("has_arrived", [False, True])
+def test_a_commit_that_breaks_off_is_in_doubt_and_the_key_brings_certainty(
+    client, ledger, cut_off, has_arrived
+):
+    def commit_or_not_and_cut_off(connection):
+        driver = connection.connection.driver_connection
+        if has_arrived:
+            driver.execute("COMMIT")
+            driver.execute("BEGIN")
+        cut_off(connection)
+
+    item = mint(client, "+5.a")
+    request = ([f"+5.{item}.a"], [f"+5.{item}.b"], KEY)
+
+    with hooked("commit", before_first_commit(commit_or_not_and_cut_off)):
+        doubtful = swap(client, *request)
+    states = check(client, f"+5.{item}.a", f"+5.{item}.b")
+    again = swap(client, *request)
+
+    assert refusal(doubtful) == (503, "ledger_in_doubt", None)
+    assert int(doubtful.headers["Retry-After"]) >= 1
+    assert states == (["spent", "unspent"] if has_arrived else ["unspent", "unknown"])
+    replayed = again.headers.get("Idempotency-Replayed")
+    assert (again.status_code, replayed) == (200, "true" if has_arrived else None)
+    assert ledger.live(item) == [5]
+
+
+def test_a_mint_in_doubt_is_minted_once(client, ledger, cut_off):
+    body = {"outputs": ["+5.a"]}
+
+    with hooked("commit", before_first_commit(cut_off)):
+        doubtful = post(client, "/v1/mint", body, KEY)
+    answers = [post(client, "/v1/mint", body, KEY) for _ in range(2)]
+
+    assert refusal(doubtful) == (503, "ledger_in_doubt", None)
+    assert answers[0].get_json() == answers[1].get_json()
+    assert len(ledger.rows()["items"]) == 1
