@@ -7,7 +7,6 @@ nor the log repeats a byte of what is malformed.
 import re
 import socket
 import time
-from operator import attrgetter
 from typing import Any
 
 from waitress.channel import HTTPChannel
@@ -15,8 +14,6 @@ from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import BaseWSGIServer
 from waitress.task import ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge, RequestHeaderFieldsTooLarge
-
-from deeds.blueprints.request_log import MONITORED_PATHS
 
 # Paths of ours have at most 41 characters.
 URI_BYTES_MAX = 4094
@@ -26,9 +23,6 @@ HEAD_LINES_MAX = 101
 
 # The line before a chunk, or all trailers.
 CHUNK_LINE_BYTES_MAX = 8192
-
-# Answered by threads of their own: they must not wait for a database or for hashes.
-_QUICK_PATHS = MONITORED_PATHS | {"/v1/info"}
 
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
@@ -127,9 +121,14 @@ class Task(WSGITask):
     def build_response_header(self) -> bytes:
         """Return the head of the answer; a worker that stops announces the end in it."""
         self.channel.waiting_since = time.monotonic()
-        if self.channel.server.is_stopping:
+        if not self.channel.server.accepting:
             self.request.headers["CONNECTION"] = "close"
-        return bytes(super().build_response_header())
+        head = bytes(super().build_response_header())
+        is_last = self.request.headers.get("CONNECTION", "").lower() == "close"
+        if self.version == "1.1" and not self.has_body and not is_last:
+            # After 204 and 304 waitress would end the connection, for want of a length.
+            self.close_on_finish, head = False, head.replace(b"\r\nConnection: close", b"", 1)
+        return head
 
 
 class Channel(HTTPChannel):
@@ -203,8 +202,7 @@ class Server(BaseWSGIServer):
     """A socket of any family that gunicorn has opened."""
 
     channel_class = Channel
-    is_stopping = False
-    monitor_dispatcher: ThreadedTaskDispatcher
+    monitor_threads: dict[str, ThreadedTaskDispatcher]  # By path.
 
     def getsockname(self) -> tuple[str, Any]:
         """Return host and port; a unix socket has its path for a port."""
@@ -220,35 +218,11 @@ class Server(BaseWSGIServer):
         if self.family != socket.AF_UNIX:
             conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def readable(self) -> bool:
-        """Return whether to accept a connection."""
-        return bool(self.accepting) and (self._has_place() or bool(oldest(self.active_channels)))
-
-    def handle_accept(self) -> None:
-        """Accept a connection, in the place of the one that has waited for its client longest."""
-        if not self._has_place() and (found := oldest(self.active_channels)):
-            found.handle_close()
-        super().handle_accept()
-
     def add_task(self, task: Channel) -> None:
         """Give a request to a thread."""
-        request = task.requests[0]
-        is_quick = request.refusal or request.path in _QUICK_PATHS
-        (self.monitor_dispatcher if is_quick else self.task_dispatcher).add_task(task)
+        threads = self.monitor_threads.get(task.requests[0].path)
+        (threads or self.task_dispatcher).add_task(task)
 
     def handle_close(self) -> None:
         """End the worker, which would live on without this socket."""
         raise RuntimeError("a listening socket is broken")
-
-    def _has_place(self) -> bool:
-        return len(self.active_channels) < int(self.adj.connection_limit)
-
-
-def oldest(channels: dict[int, Channel], held_bytes_min: int = 0) -> Channel | None:
-    """Return the connection that has waited longest for its client, and holds so much memory."""
-    waiting = (
-        channel
-        for channel in channels.values()
-        if not channel.requests and channel.held_bytes >= held_bytes_min
-    )
-    return min(waiting, key=attrgetter("waiting_since"), default=None)

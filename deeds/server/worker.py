@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from operator import attrgetter
 from types import FrameType
 from typing import Any
 
@@ -17,7 +18,7 @@ from waitress.task import ThreadedTaskDispatcher
 
 from deeds.domain.errors import StartError
 from deeds.domain.model import BODY_BYTES_MAX
-from deeds.server.http_server import Channel, Server, oldest
+from deeds.server.http_server import Channel, Server
 from deeds.server.log import ServerLog
 
 # As much as nginx allows by default.
@@ -34,8 +35,6 @@ LARGE_BYTES = 65_536
 # What a client gets to close after our last answer; when we stop, also to send another request.
 LINGER_SECONDS = 1.0
 TICK_SECONDS = 1.0
-
-MONITOR_THREADS = 2
 
 # How a worker ends that served and met a defect of its own: the master starts another one. A defect
 # that one of the first workers meets before it serves ends the master too.
@@ -58,7 +57,6 @@ class WaitressWorker(Worker):
     retry_seconds = 5.0
 
     log: ServerLog
-    _is_stopping = False
     _waits_for_clients = True
     _next_tick = 0.0
 
@@ -101,18 +99,15 @@ class WaitressWorker(Worker):
 
     def run(self) -> None:
         """Serve until told to stop, then answer what has begun."""
-        for name in ("waitress", "waitress.queue"):
-            logging.getLogger(name).addFilter(_quote_nothing)
-        threads, monitors = ThreadedTaskDispatcher(), ThreadedTaskDispatcher()
-        threads.set_thread_count(self.cfg.threads)
-        monitors.set_thread_count(MONITOR_THREADS)
-        servers = self._listen(threads, monitors)
+        logging.getLogger("waitress").setLevel(logging.ERROR)
+        logging.getLogger("waitress").addFilter(_quote_nothing)
+        threads = _started_threads(self.cfg.threads)
+        servers = self._listen(threads)
         while self._goes_on():
             self._turn()
-        self._is_stopping = True
+        self.alive = False
         deadline = time.monotonic() + self.cfg.graceful_timeout - 1
         for server in servers:
-            server.is_stopping = True
             wasyncore.dispatcher.close(server)  # Its own would close what wakes the loop, too.
         while self._channels and time.monotonic() < deadline:
             self._turn()
@@ -121,12 +116,11 @@ class WaitressWorker(Worker):
     def _goes_on(self) -> bool:
         return self.alive and self.ppid == os.getppid()
 
-    def _listen(
-        self, threads: ThreadedTaskDispatcher, monitors: ThreadedTaskDispatcher
-    ) -> list[Server]:
-        servers = []
+    def _listen(self, threads: ThreadedTaskDispatcher) -> list[Server]:
         limit = getattr(self.wsgi, "config", {}).get("MAX_CONTENT_LENGTH", BODY_BYTES_MAX)
-        adjustments = _adjustments(self.cfg.worker_connections, limit)
+        adjustments = _adjustments(self.cfg.worker_connections + 2 * len(self.sockets), limit)
+        quick, ready = _started_threads(1), _started_threads(1)
+        servers = []
         for listener in self.sockets:
             server = Server(
                 self.wsgi,
@@ -141,7 +135,13 @@ class WaitressWorker(Worker):
             server.accepting = True
             server.server_name = server.effective_host
             server.active_channels = self._channels
-            server.monitor_dispatcher = monitors
+            # A stopped database keeps those waiting that ask whether it is ready, nobody else.
+            server.monitor_threads = {
+                "/healthz": quick,
+                "/metrics": quick,
+                "/v1/info": quick,
+                "/readyz": ready,
+            }
             servers.append(server)
         # A signal ends the waiting for connections.
         wake_up = servers[0].trigger.trigger
@@ -152,9 +152,10 @@ class WaitressWorker(Worker):
     def _turn(self) -> None:
         """Wait for connections, at most for a tick, and close those that have had their time."""
         wasyncore.poll2(TICK_SECONDS, self._map)
-        held_bytes = sum(channel.held_bytes for channel in self._channels.values())
-        if held_bytes > HELD_BYTES_MAX and (found := oldest(self._channels, LARGE_BYTES)):
-            found.handle_close()
+        if len(self._channels) > self.cfg.worker_connections:
+            self._close_oldest()
+        if sum(channel.held_bytes for channel in self._channels.values()) > HELD_BYTES_MAX:
+            self._close_oldest(LARGE_BYTES)
         now = time.monotonic()
         if now < self._next_tick:
             return
@@ -164,22 +165,36 @@ class WaitressWorker(Worker):
             if now - channel.waiting_since > self._seconds_max(channel):
                 channel.linger() if channel.is_idle else channel.handle_close()
 
+    def _close_oldest(self, held_bytes_min: int = 0) -> None:
+        """Close the connection that has waited longest for its client, and holds so much."""
+        channels = (each for each in self._channels.values() if not each.requests)
+        waiting = [each for each in channels if each.held_bytes >= held_bytes_min]
+        if waiting:
+            min(waiting, key=attrgetter("waiting_since")).handle_close()
+
     def _seconds_max(self, channel: Channel) -> float:
         """Return how long a connection may wait for its client."""
         if channel.requests:
             return math.inf
         if not self._waits_for_clients:
             return 0.0
-        if channel.is_lingering or (channel.is_idle and self._is_stopping):
+        if channel.is_lingering or (channel.is_idle and not self.alive):
             return LINGER_SECONDS
         return float(self.cfg.keepalive) if channel.is_idle else self.client_seconds_max
+
+
+def _started_threads(count: int) -> ThreadedTaskDispatcher:
+    threads = ThreadedTaskDispatcher()
+    threads.set_thread_count(count)
+    return threads
 
 
 def _adjustments(connections_max: int, body_bytes_max: int) -> Adjustments:
     adjustments = Adjustments(
         asyncore_use_poll=True,
         clear_untrusted_proxy_headers=False,  # Or all who come by a proxy would be one client.
-        connection_limit=connections_max,
+        channel_timeout=sys.maxsize,  # The worker sees to it.
+        connection_limit=connections_max + 1,  # One comes before another is closed for it.
         ident=None,
         # Larger ones would be written to a disk.
         inbuf_overflow=sys.maxsize,
@@ -194,10 +209,10 @@ def _adjustments(connections_max: int, body_bytes_max: int) -> Adjustments:
 
 
 def _quote_nothing(record: logging.LogRecord) -> bool:
-    """Keep what waitress logs of defects, but only the place: its texts quote requests."""
-    record.msg, record.args = f"waitress.{record.module}.{record.funcName}", None
+    """Log where waitress met a defect, and of what class: its own texts quote requests."""
+    record.msg, record.args = f"{record.module}.{record.funcName}", None
     record.exc_info = record.exc_info or sys.exc_info()
-    return record.name == "waitress" and record.levelno >= logging.WARNING
+    return True
 
 
 # Also where the fork failed.

@@ -11,8 +11,8 @@ LAST_SECONDS = CLIENT_SECONDS_MAX + 2.0
 
 
 def lasting_app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer /lasting after a while and everything else at once, always with its body."""
-    if environ["PATH_INFO"] == "/lasting":
+    """Answer what has the query `last` after a while, all else at once; always with its body."""
+    if environ["QUERY_STRING"] == "last":
         time.sleep(LAST_SECONDS)
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [environ["wsgi.input"].read()]
