@@ -11,6 +11,8 @@ LOCKED := redis dev bench mutants native audit
 AUDITED := requirements.txt requirements/bench.txt requirements/native.txt requirements/audit.txt
 MUTANTS_READY := $(VENV)/mutants.stamp
 NATIVE_TRIED := $(VENV)/native.stamp
+PAGE_TESTS := tests/page/js
+NODE_READY := $(PAGE_TESTS)/node_modules/.package-lock.json
 ARGS ?=
 # What `make check` adds to them.
 CHECK_ARGS :=
@@ -67,9 +69,11 @@ format: $(DEV_READY) ## format the code
 
 lint: $(DEV_READY) ## look for faults in the code
 	@$(BIN)/ruff check .
+	@$(call with_node,eslint --config $(PAGE_TESTS)/eslint.config.js deeds $(PAGE_TESTS))
 
 types: $(DEV_READY) ## check the types
 	@$(BIN)/mypy
+	@$(call with_node,tsc --project $(PAGE_TESTS))
 
 imports: $(DEV_READY) ## check that imports run one way
 	@$(BIN)/lint-imports
@@ -99,7 +103,7 @@ audit-deps: $(AUDIT_READY) ## look all locked releases up in PyPI's list of know
 		exit 1; }
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
-	@rm -rf $(VENV) mutants .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules mutants .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written last, so an installation that was interrupted is taken up again.
@@ -131,6 +135,20 @@ $(AUDIT_READY): requirements/audit.txt $(RUN_READY)
 $(MUTANTS_READY): requirements.txt requirements/dev.txt requirements/mutants.txt
 	@$(call make_environment,requirements/mutants.txt)
 	@touch $(RUN_READY) $(DEV_READY) $@
+
+$(NODE_READY): $(PAGE_TESTS)/package-lock.json
+	@npm ci --prefix $(PAGE_TESTS) --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+# Runs a tool on the page's JavaScript. Where node 20 or npm is missing, only make check fails.
+define with_node
+	if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then \
+		$(MAKE) --silent $(NODE_READY) && $(PAGE_TESTS)/node_modules/.bin/$(1); \
+	else \
+		echo "the page's JavaScript is not checked: node 20 and npm are needed" >&2; \
+		test -z "$(CHECK_ARGS)"; \
+	fi
+endef
 
 define make_environment
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \

@@ -11,11 +11,18 @@ import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
 
 /**
+ * @typedef {{
+ *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
+ *   api: import("../wallet/api.js").Api, wake: () => void,
+ * }} Opened
+ */
+
+/**
  * Return the wallet with its store and the service, or null after saying why there is none.
  *
  * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once.
  * @param {(outcomes: import("../wallet/wallet.js").Outcome[]) => void} onOutcomes called after each try
- * @returns {Promise<{wallet: object, store: object, api: object, wake: () => void} | null>}
+ * @returns {Promise<Opened | null>}
  */
 export async function openWallet(onOutcomes) {
   const missing = whatIsMissing();
@@ -40,7 +47,7 @@ export async function openWallet(onOutcomes) {
 
 /**
  * Return an operation once it has ended, by this tab or another.
- * @param {object} store
+ * @param {import("../wallet/store.js").Store} store
  * @param {string} key
  * @returns {Promise<import("../wallet/records.js").OperationRecord>}
  */
@@ -50,7 +57,7 @@ export function whenEnded(store, key) {
       store
         .read(({ operations }) => operations.get(key))
         .then((operation) => {
-          if (operation.state === "begun") return;
+          if (!operation || operation.state === "begun") return;
           stop();
           resolve(operation);
         }, reject);
@@ -61,7 +68,7 @@ export function whenEnded(store, key) {
 
 /**
  * Return the operation of an outcome once it has ended; say meanwhile that it is sent again.
- * @param {{store: object, wake: () => void}} opened
+ * @param {Pick<Opened, "store" | "wake">} opened
  * @param {import("../wallet/wallet.js").Outcome} outcome
  * @param {(text: string) => void} onWait
  * @returns {Promise<import("../wallet/records.js").OperationRecord>}
@@ -80,7 +87,7 @@ export async function untilEnded({ store, wake }, { operation, problem }, onWait
 
 /**
  * Return what carries out a verb.
- * @param {{store: object, wake: () => void}} opened
+ * @param {Pick<Opened, "store" | "wake">} opened
  * @returns {(verb: () => Promise<import("../wallet/wallet.js").Outcome>, onWait: (text: string) => void) =>
  *   Promise<Ended>}
  */

@@ -36,7 +36,10 @@ export function operationText({ kind, amount, state, itemId }, name) {
   return `${state === "done" ? done : underWay} ${unitsText(amount)}${of}`;
 }
 
-/** Return why a refused operation was refused. */
+/**
+ * Return why a refused operation was refused.
+ * @param {{code?: string}} operation
+ */
 export function refusalText({ code }) {
   return textFor({ name: "ProblemError", code });
 }
@@ -70,6 +73,7 @@ export function outcomesText(outcomes, wasWaiting) {
   return waiting && !wasWaiting ? `${textFor(waiting.problem)} It is sent again.` : "";
 }
 
+/** @param {import("../wallet/records.js").OperationRecord} operation */
 function endText({ kind, state, amount, code }) {
   if (state === "done") return `${unitsText(amount)} ${DONE[kind]}`;
   if (state !== "refused") return "";

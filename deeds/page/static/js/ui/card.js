@@ -2,6 +2,7 @@
 // page as text, and a picture only from where deeds/page/deed_card.py lets one come.
 
 import { unitsText } from "../format/amounts.js";
+import { copyTemplate, find } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 
@@ -11,7 +12,7 @@ const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 
 /**
  * Return the metadata of a registry item; what is no text there is left out.
- * @param {{metadata: string | null}} item
+ * @param {{metadata?: string | null}} item
  * @returns {Metadata}
  */
 export function metadataOf(item) {
@@ -35,8 +36,7 @@ function isShown(image) {
  * @param {number} total
  */
 export function makeCard(metadata, total) {
-  const template = document.getElementById("card-template");
-  const card = template.content.firstElementChild.cloneNode(true);
+  const card = copyTemplate("card-template");
   fillCard(card, metadata, total);
   return card;
 }
@@ -58,7 +58,7 @@ export function fillCard(card, { name = "", description = "", image = "" }, tota
 }
 
 function place(card, name) {
-  return card.querySelector(`[data-card="${name}"]`);
+  return find(card, `[data-card="${name}"]`);
 }
 
 /** Without a picture, or with a broken one, the drawing behind it is seen. */

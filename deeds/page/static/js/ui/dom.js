@@ -2,10 +2,12 @@
 
 /**
  * Return a new element.
- * @param {string} tag
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
  * @param {Record<string, string | boolean | EventListener>} [attributes] `true` sets an empty one,
  *   `false` none; a function under `onclick` and the like listens
  * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -18,13 +20,36 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * Return the element with this id; what a page lacks is a fault that should be seen at once.
+ * Return the first element that matches; what a page lacks is a fault that should be seen at once.
+ * @template {HTMLElement} [Kind=HTMLElement]
+ * @param {ParentNode} root
+ * @param {string} selector
+ * @param {new () => Kind} [kind] HTMLElement unless given
+ * @returns {Kind}
+ */
+export function find(root, selector, kind) {
+  const element = root.querySelector(selector);
+  if (!(element instanceof (kind ?? HTMLElement))) throw new Error(`the page has no ${selector}`);
+  return /** @type {Kind} */ (element);
+}
+
+/**
+ * Return the element with this id.
+ * @template {HTMLElement} [Kind=HTMLElement]
+ * @param {string} id
+ * @param {new () => Kind} [kind]
+ */
+export function byId(id, kind) {
+  return find(document, `#${id}`, kind);
+}
+
+/**
+ * Return a copy of what the template with this id holds.
  * @param {string} id
  */
-export function byId(id) {
-  const element = document.getElementById(id);
-  if (!element) throw new Error(`the page has no ${id}`);
-  return element;
+export function copyTemplate(id) {
+  const { firstElementChild } = byId(id, HTMLTemplateElement).content;
+  return /** @type {HTMLElement} */ (firstElementChild?.cloneNode(true));
 }
 
 let idsCount = 0;
@@ -48,5 +73,5 @@ export function makeButton(text, onclick, kind = "quiet") {
  */
 export function headingOf(element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
-  return own ?? document.getElementById("holdings-title");
+  return own instanceof HTMLElement ? own : byId("holdings-title");
 }

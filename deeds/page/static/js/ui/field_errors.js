@@ -1,6 +1,8 @@
 // Says beside a field what is wrong with it. In the HTML the field names the place of its error in
 // aria-describedby, so that a screen reader speaks both together.
 
+import { find } from "./dom.js";
+
 /**
  * Show what is wrong with a field, or take that away with an empty text.
  * @param {HTMLInputElement | HTMLTextAreaElement} field
@@ -20,7 +22,7 @@ export function showError(field, place, text) {
  * @returns {boolean} whether there is one
  */
 export function focusFirstError(form) {
-  const field = form.querySelector("[aria-invalid=true]");
-  field?.focus();
-  return field !== null;
+  if (!form.querySelector("[aria-invalid=true]")) return false;
+  find(form, "[aria-invalid=true]").focus();
+  return true;
 }

@@ -1,5 +1,7 @@
 // Tells a person something: at the foot of the window for a moment, or at the head of the page.
 
+import { byId } from "./dom.js";
+
 /** How long it stays there, in milliseconds: two lines are read in less. */
 const STAY_MS = 6000;
 
@@ -25,7 +27,7 @@ export function whatIsMissing(browser = globalThis) {
  * @param {string[]} sentences
  */
 export function showMissing(sentences) {
-  const place = document.getElementById("missing");
+  const place = byId("missing");
   const paragraphs = sentences.map((sentence) => {
     const paragraph = document.createElement("p");
     paragraph.textContent = sentence;
@@ -42,7 +44,7 @@ export function showMissing(sentences) {
 export function say(text) {
   // While a dialog is open, all else is out of reach, for screen readers too.
   const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
-  const place = [...dialogs].at(-1) ?? document.getElementById("notices");
+  const place = [...dialogs].at(-1) ?? byId("notices");
   const notice = document.createElement("p");
   notice.textContent = text;
   place.replaceChildren(notice);

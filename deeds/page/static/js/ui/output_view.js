@@ -56,7 +56,7 @@ function makeQrView(text, description, qr, isOpen) {
   const details = make("details", {}, make("summary", {}, "QR code"), place);
   // Asked for only when somebody wants it: a code takes the service as long as many swaps.
   details.addEventListener("toggle", () => {
-    if (details.open && !place.hasChildNodes()) fillQr(place, text, description, qr);
+    if (details.open && !place.hasChildNodes()) fillQr(details, place, text, description, qr);
   });
   details.open = isOpen;
   return details;
@@ -65,7 +65,7 @@ function makeQrView(text, description, qr, isOpen) {
 // One after the other: the service makes few at once.
 let last = Promise.resolve();
 
-function fillQr(place, text, description, qr) {
+function fillQr(details, place, text, description, qr) {
   const image = make("img", { alt: description, width: "256", height: "256" });
   place.append(image);
   last = last.then(async () => {
@@ -75,7 +75,7 @@ function fillQr(place, text, description, qr) {
       image.src = url;
     } catch (error) {
       place.replaceChildren();
-      place.closest("details").open = false;
+      details.open = false;
       say(textFor(error));
     }
   });

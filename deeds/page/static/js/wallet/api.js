@@ -34,6 +34,10 @@ export class NoAnswerError extends Error {
 }
 
 /**
+ * @typedef {ReturnType<typeof makeApi>} Api
+ */
+
+/**
  * Return the service's verbs.
  * @param {typeof fetch} fetch
  * @param {string} [origin] scheme, host and port; the page's own unless given

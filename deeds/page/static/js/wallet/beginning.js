@@ -99,8 +99,8 @@ export function beginTakeBack(draft, { key, outputKey, secret, now }) {
 
 function beginSwap(draft, { kind, key, inputs, made, amount, now }) {
   const [{ itemId }] = inputs;
-  const outputs = made.map(({ state, ...output }) => ({
-    ...newOutput({ ...output, itemId }, "coming", now),
+  const outputs = made.map((output) => ({
+    ...newOutput({ itemId, amount: output.amount, secret: output.secret }, "coming", now),
     operation: key,
   }));
   checkSwap(inputs, outputs, itemId);

@@ -28,7 +28,7 @@ export class NotAWalletFileError extends Error {
 
 /**
  * Return the text of a file that holds the records.
- * @param {{outputs: object[], operations: object[], items: object[]}} records
+ * @param {import("./records.js").Records} records
  * @param {string} passphrase
  * @param {Crypto} [crypto]
  * @returns {Promise<string>}

@@ -6,7 +6,7 @@ import { AMOUNT_MAX } from "../format/amounts.js";
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  * @typedef {{
- *   itemId: string, item: object | null, sum: number, outputs: OutputRecord[],
+ *   itemId: string, item: import("./records.js").Item | null, sum: number, outputs: OutputRecord[],
  *   given: OutputRecord[], coming: number, unknown: OutputRecord[], taken: OutputRecord[],
  *   lost: OutputRecord[], isOver: boolean,
  * }} Shown `taken` are links that somebody has claimed, `lost` what else was spent elsewhere

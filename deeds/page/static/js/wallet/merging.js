@@ -10,7 +10,7 @@ const OPERATION_STATES = { mint: ["refused", "begun", "done"], swap: ["begun", "
 
 /**
  * @param {import("./records.js").Draft} draft
- * @param {{outputs: object[], operations: object[], items: object[]}} theirs see file.js
+ * @param {import("./records.js").Records} theirs see file.js
  * @returns {{outputsCount: number}} how many outputs are new here
  */
 export function mergeInto(draft, theirs) {
@@ -49,7 +49,11 @@ function statesOf({ state, before }) {
   return [state, before];
 }
 
-/** An output whose operation ended in one wallet and not yet in the other goes where it belongs. */
+/**
+ * An output whose operation ended in one wallet and not yet in the other goes where it belongs.
+ * @param {import("./records.js").Draft} draft
+ * @param {import("./records.js").OutputRecord} output
+ */
 function bringToOperation(draft, { key, state, before, operation }) {
   const owner = draft.operation(operation);
   if (state === "leaving" && owner?.state !== "begun") {

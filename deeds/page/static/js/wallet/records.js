@@ -14,19 +14,21 @@
 import { formatRawOutput } from "../format/raw_output.js";
 
 /**
+ * @typedef {{id: string, total: number, metadata?: string | null, key?: string}} Item
  * @typedef {{
  *   key: string, itemId: string, amount: number, secret: string, state: string, before?: string,
  *   operation?: string, createdAt: number, changedAt: number, spentElsewhere?: boolean,
  *   unknown?: boolean,
  * }} OutputRecord
  * @typedef {{
- *   key: string, kind: string, path: string, body: object, inputs: string[],
+ *   key: string, kind: string, path: string, body: any, inputs: string[],
  *   outputs: {key: string, state: string}[], state: string, code?: string, itemId?: string,
  *   amount: number, begunAt: number, endedAt?: number,
  * }} OperationRecord
+ * @typedef {{outputs: OutputRecord[], operations: OperationRecord[], items: Item[]}} Records
  * @typedef {{
  *   outputs: Map<string, OutputRecord>, operations: Map<string, OperationRecord>,
- *   items: Map<string, object>,
+ *   items: Map<string, Item>,
  * }} Slices
  */
 
@@ -40,9 +42,23 @@ export class WalletError extends Error {
   }
 }
 
-/** Return the key of an output's record: no item has two outputs with one secret. */
+/**
+ * Return the key of an output's record: no item has two outputs with one secret.
+ * @param {{itemId: string, secret: string}} output
+ */
 export function keyOf({ itemId, secret }) {
   return `${itemId}.${secret}`;
+}
+
+/**
+ * Return a record that must be there.
+ * @template Kind
+ * @param {Kind | undefined} record
+ * @returns {Kind}
+ */
+export function existing(record) {
+  if (!record) throw new Error("a record that is not there");
+  return record;
 }
 
 /** Return the raw outputs of records. */
@@ -80,7 +96,7 @@ export class Draft {
 
   /** Change some fields of an output. */
   changeOutput(key, fields) {
-    const record = this.output(key);
+    const record = existing(this.output(key));
     if (record.state === "spent" && (fields.state ?? "spent") !== "spent") {
       throw new Error("a spent output stays spent");
     }

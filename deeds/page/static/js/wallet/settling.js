@@ -3,7 +3,7 @@
 // Two tabs may settle one operation, and a request may be carried out long after it was given up.
 // So that both are told the truth, "done" may follow "refused", and nothing follows "done".
 
-import { keyOf } from "./records.js";
+import { existing, keyOf } from "./records.js";
 
 const NONE = new Set();
 
@@ -42,7 +42,7 @@ export function isRefusal(code) {
  *   its outputs are spent since
  */
 export function settleDone(draft, key, { itemId, spent = NONE, now }) {
-  const operation = draft.operation(key);
+  const operation = existing(draft.operation(key));
   if (operation.state === "done") return operation;
   const taken = { state: "spent", operation: key, changedAt: now };
   for (const input of operation.inputs) {
@@ -51,7 +51,7 @@ export function settleDone(draft, key, { itemId, spent = NONE, now }) {
   const made =
     operation.kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
   for (const output of made) bringToEnd(draft, output, spent.has(output.key), now);
-  const { code: _code, ...rest } = operation;
+  const { code, ...rest } = operation;
   return put(draft, {
     ...rest,
     state: "done",
@@ -63,18 +63,21 @@ export function settleDone(draft, key, { itemId, spent = NONE, now }) {
 
 /**
  * The service has not carried the operation out, and said that it never will.
- * @param {Map<string, string>} states what it knows of the inputs
+ * @param {import("./records.js").Draft} draft
+ * @param {string} key of the operation
+ * @param {{code: string, states: Map<string, string>, now: number}} found the problem, and what the
+ *   service knows of the inputs
  */
 export function settleRefused(draft, key, { code, states, now }) {
-  const operation = draft.operation(key);
+  const operation = existing(draft.operation(key));
   if (operation.state !== "begun") return operation;
   for (const input of operation.inputs) {
-    const { state, operation: owner, before } = draft.output(input);
+    const { state, operation: owner, before } = existing(draft.output(input));
     // Another operation may have it by now, if a wallet was imported.
     if (state === "leaving" && owner === key) release(draft, input, before, states.get(input), now);
   }
   for (const output of operation.outputs) {
-    if (draft.output(output.key).state === "coming") {
+    if (existing(draft.output(output.key)).state === "coming") {
       draft.changeOutput(output.key, { state: "void", changedAt: now });
     }
   }

@@ -19,6 +19,10 @@ export class StoreError extends Error {
 }
 
 /**
+ * @typedef {Awaited<ReturnType<typeof openStore>>} Store
+ */
+
+/**
  * Open the store, and make it where there is none.
  *
  * @param {IDBFactory} [indexedDB]
@@ -56,14 +60,21 @@ export async function openStore(
   }
 
   return {
-    /** Return what `look` makes of the records; it must not wait for anything. */
+    /**
+     * Return what `look` makes of the records; it must not wait for anything.
+     * @template Result
+     * @param {(slices: import("./records.js").Slices) => Result} look
+     * @returns {Promise<Result>}
+     */
     read: (look) => transact(database, "readonly", (slices) => ({ result: look(slices) })),
 
     /**
      * Put the records that `apply` returns, and return its `result`.
-     * @param {(slices: import("./records.js").Slices) => {outputs: object[], operations: object[],
-     *   items: object[], result: unknown}} apply must not wait for anything; if it throws, nothing
-     *   is changed
+     * @template Result
+     * @param {(slices: import("./records.js").Slices) =>
+     *   import("./records.js").Records & {result: Result}} apply must not wait for anything; if it
+     *   throws, nothing is changed
+     * @returns {Promise<Result>}
      */
     async update(apply) {
       const result = await transact(database, "readwrite", apply);

@@ -10,10 +10,12 @@ import * as beginning from "./beginning.js";
 import { INPUTS_COUNT_MAX } from "./beginning.js";
 import { historyOf, holdingsOf } from "./holdings.js";
 import { mergeInto } from "./merging.js";
-import { Draft, rawsOf, WalletError } from "./records.js";
+import { Draft, existing, rawsOf, WalletError } from "./records.js";
 import { isRefusal, settleChecked, settleDone, settleRefused, suspects } from "./settling.js";
 
 /**
+ * @typedef {ReturnType<typeof makeWallet>} Wallet
+ *
  * What became of an operation. Where it is still begun, `problem` says why; it will be sent again.
  * @typedef {{operation: import("./records.js").OperationRecord, problem?: Error}} Outcome
  */
@@ -22,8 +24,8 @@ import { isRefusal, settleChecked, settleDone, settleRefused, suspects } from ".
  * Return a wallet.
  *
  * @param {object} parts
- * @param {{read: Function, update: Function}} parts.store see store.js
- * @param {object} parts.api see api.js
+ * @param {Pick<import("./store.js").Store, "read" | "update">} parts.store
+ * @param {import("./api.js").Api} parts.api
  * @param {() => Promise<string>} parts.makeSecret
  * @param {() => string} [parts.newKey] a random UUID
  * @param {() => number} [parts.now] in milliseconds
@@ -52,21 +54,22 @@ export function makeWallet({
    * @returns {Promise<Outcome>}
    */
   async function finish(key) {
-    const operation = await store.read(({ operations }) => operations.get(key));
-    if (operation?.state !== "begun") return { operation };
+    const operation = existing(await store.read(({ operations }) => operations.get(key)));
+    if (operation.state !== "begun") return { operation };
     const send = operation.kind === "mint" ? api.mint : api.swap;
     const { answer, problem } = await ask(() => send(operation.body, key));
     if (answer) return settle(settleDone, key, { itemId: answer.itemId });
-    if (!isRefusal(problem.code)) return { operation, problem };
+    if (!(problem instanceof ProblemError) || !isRefusal(problem.code))
+      return { operation, problem };
     return refuse(operation, problem.code);
   }
 
   /** Settle what the service refused, unless it turns out to have been carried out before. */
   async function refuse(operation, code) {
-    const { key, inputs, outputs } = operation;
+    const { key, outputs } = operation;
     if (operation.kind === "mint") return settle(settleRefused, key, { code, states: new Map() });
     const { answer: states, problem } = await ask(() => look(operation));
-    if (problem) return { operation, problem };
+    if (!states) return { operation, problem };
     if (states.get(outputs[0].key) !== "unknown") {
       return settle(settleDone, key, { spent: spentAmong(states) });
     }
@@ -221,7 +224,12 @@ export function makeWallet({
   };
 }
 
-/** Return the answer, or what the service or the network has against it. */
+/**
+ * Return the answer, or what the service or the network has against it.
+ * @template Answer
+ * @param {() => Promise<Answer>} question
+ * @returns {Promise<{answer?: Answer, problem?: ProblemError | NoAnswerError}>}
+ */
 async function ask(question) {
   try {
     return { answer: await question() };

@@ -16,15 +16,24 @@ const OVERTAKEN = new Set(["already_held", "already_spent"]);
 /**
  * Return what takes and shows.
  * @param {object} parts
- * @param {object} parts.list see pages/claim/list.js
- * @param {object} parts.view see pages/claim/view.js
- * @param {object} parts.api
- * @param {object} [parts.wallet] with its store, where the browser can have one
- * @param {object} [parts.store]
- * @param {() => void} [parts.wake] sends again what is begun, see pages/open_wallet.js
+ * @param {ReturnType<typeof import("./list.js").makeClaimList>} parts.list
+ * @param {ReturnType<typeof import("./view.js").claimView>} parts.view
+ * @param {import("../../wallet/api.js").Api} parts.api
+ * @param {import("../../wallet/wallet.js").Wallet} [parts.wallet] with its store, where the browser
+ *   can have one
+ * @param {import("../../wallet/store.js").Store} [parts.store]
+ * @param {() => void} [parts.wake] sends again what is begun, see open_wallet.js
  * @param {boolean} [parts.isAsked] whether a secret may be sent to ask for its state
  */
-export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isSecureContext }) {
+export function makeClaims({
+  list,
+  view,
+  api,
+  wallet,
+  store,
+  wake = () => {},
+  isAsked = isSecureContext,
+}) {
   /** Why an operation has not ended, by its key. */
   const problems = new Map();
   let states = new Map();
@@ -53,7 +62,7 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
     return store.read((slices) =>
       outputs.map((output) => {
         const record = slices.outputs.get(keyOf(output));
-        return { record, operation: slices.operations.get(record?.operation) };
+        return { record, operation: slices.operations.get(record?.operation ?? "") };
       }),
     );
   }
@@ -71,14 +80,15 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   const stateOf = (output) => states.get(keyOf(output)) ?? { kind: "asking" };
 
   async function takeOne(output) {
+    if (!wallet || !store) return;
     const outcome = await wallet.claim(output).catch(nullIfOvertaken);
     if (outcome?.operation.state === "begun") {
-      waitFor(outcome, output).catch((error) => view.tell(textFor(error)));
+      waitFor(outcome, output, store).catch((error) => view.tell(textFor(error)));
     }
     if (outcome?.operation.state === "refused") await tellRefused(outcome.operation, output);
   }
 
-  async function waitFor(outcome, output) {
+  async function waitFor(outcome, output, store) {
     problems.set(outcome.operation.key, outcome.problem);
     draw();
     // No sooner than the service said.

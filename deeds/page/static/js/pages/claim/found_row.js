@@ -36,7 +36,7 @@ export function makeFoundRow(output) {
     element,
 
     /**
-     * @param {object | null | undefined} item see pages/claim/looking.js
+     * @param {import("../../wallet/records.js").Item | null | undefined} item see looking.js
      * @param {import("./state.js").ClaimState} claim
      */
     draw(item, claim) {

@@ -10,7 +10,8 @@ import { keyOf } from "../../wallet/records.js";
  * @param {object} parts
  * @param {((rawOutputs: string[]) => Promise<string[]>) | null} parts.check null asks for the
  *   items alone
- * @param {(itemId: string) => Promise<object>} parts.readItem
+ * @param {(itemId: string) =>
+ *   Promise<import("../../wallet/records.js").Item>} parts.readItem
  * @param {() => void} parts.onChange called when more is known
  * @param {(run: () => void, delayMs: number) => unknown} [parts.schedule]
  */

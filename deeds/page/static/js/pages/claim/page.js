@@ -11,7 +11,7 @@ import { makeClaimList } from "./list.js";
 import { scanButton } from "./scan.js";
 import { claimView } from "./view.js";
 
-const paste = byId("paste");
+const paste = byId("paste", HTMLTextAreaElement);
 const list = makeClaimList();
 let mistake = null;
 let receive = (outputs) => list.add(outputs);

@@ -6,6 +6,9 @@ import { say } from "../../ui/notices.js";
 const LOOK_EVERY_MS = 200;
 const FORMAT = "qr_code";
 
+// No standard yet, so TypeScript does not know it.
+const { BarcodeDetector } = /** @type {{BarcodeDetector?: any}} */ (globalThis);
+
 /** The camera cannot be used. The message is for people. */
 class ScanError extends Error {
   name = "ScanError";
@@ -15,7 +18,7 @@ class ScanError extends Error {
  * Tell whether this browser reads QR codes and lets this page see by a camera.
  * @returns {Promise<boolean>}
  */
-async function canScan({ BarcodeDetector, navigator } = globalThis) {
+async function canScan() {
   if (!BarcodeDetector || !navigator.mediaDevices?.getUserMedia) return false;
   try {
     return (await BarcodeDetector.getSupportedFormats()).includes(FORMAT);
@@ -34,7 +37,7 @@ async function canScan({ BarcodeDetector, navigator } = globalThis) {
  */
 async function startScan(video, onText) {
   const stream = await openCamera();
-  const detector = new globalThis.BarcodeDetector({ formats: [FORMAT] });
+  const detector = new BarcodeDetector({ formats: [FORMAT] });
   let seen = "";
   let isOver = false;
 
@@ -79,7 +82,7 @@ function textOf(name) {
  * @param {(text: string) => boolean} onText returns whether it was what is looked for
  */
 export async function scanButton(onText) {
-  const start = byId("scan-start");
+  const start = byId("scan-start", HTMLButtonElement);
   const place = byId("scan");
   const isPossible = await canScan();
   start.hidden = !isPossible;
@@ -99,7 +102,7 @@ export async function scanButton(onText) {
     place.hidden = false;
     byId("scan-stop").focus();
     try {
-      stop = await startScan(byId("scan-video"), (text) => {
+      stop = await startScan(byId("scan-video", HTMLVideoElement), (text) => {
         if (onText(text)) end();
         else say("This QR code holds no deed.");
       });

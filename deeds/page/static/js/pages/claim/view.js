@@ -8,7 +8,8 @@ import { makeFoundRow } from "./found_row.js";
 
 /**
  * @typedef {{
- *   output: import("../../format/raw_output.js").RawOutput, item: object | null | undefined,
+ *   output: import("../../format/raw_output.js").RawOutput,
+ *   item: import("../../wallet/records.js").Item | null | undefined,
  *   state: import("./state.js").ClaimState,
  * }} FoundRow
  */
@@ -17,7 +18,7 @@ import { makeFoundRow } from "./found_row.js";
 export function claimView() {
   const section = byId("found");
   const list = byId("found-list");
-  const button = byId("claim-button");
+  const button = byId("claim-button", HTMLButtonElement);
   const problem = byId("claim-error");
   const entry = byId("entry");
   const known = new Map();

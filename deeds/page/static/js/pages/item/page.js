@@ -1,17 +1,19 @@
 // The page of a deed: what goes beyond showing it. Without this it is whole all the same.
 
 import { copyText } from "../../ui/copying.js";
+import { byId } from "../../ui/dom.js";
 import { say } from "../../ui/notices.js";
 
-const button = document.getElementById("copy-id");
-button.addEventListener("click", async () => {
-  const isCopied = await copyText(button.dataset.copy);
+byId("copy-id").addEventListener("click", async () => {
+  const isCopied = await copyText(byId("copy-id").dataset.copy ?? "");
   say(isCopied ? "The item id is copied." : "This browser does not let pages copy.");
 });
 
 // The drawing behind a broken picture is shown where the browser gives that room anyway; this is
 // for those that draw a sign of their own. It may have broken before this ran.
-for (const image of document.querySelectorAll("[data-card=image]")) {
+/** @type {NodeListOf<HTMLImageElement>} */
+const images = document.querySelectorAll("[data-card=image]");
+for (const image of images) {
   const hide = () => {
     image.hidden = true;
   };
@@ -20,9 +22,8 @@ for (const image of document.querySelectorAll("[data-card=image]")) {
 }
 
 // Who has a wallet here has it finish what was begun; nobody gets one by looking at a deed.
-const isKnown = ({ name }) => name === "deeds";
 const databases = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
-if (databases.some(isKnown)) {
+if (databases.some(({ name }) => name === "deeds")) {
   const { openWallet, makeTeller } = await import("../open_wallet.js");
   await openWallet(makeTeller());
 }

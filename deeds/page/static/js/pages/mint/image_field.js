@@ -21,7 +21,7 @@ const WIDTH_MAX = 1080;
  * @param {() => void} onChange is called when there is another address to preview
  */
 export function imageField(picture, onChange) {
-  const field = byId("image");
+  const field = byId("image", HTMLInputElement);
   const advice = byId("image-advice");
   let timer = 0;
   let address = "";

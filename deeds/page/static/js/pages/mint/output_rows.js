@@ -4,7 +4,7 @@
 import { AmountError, parseAmount, sumOf } from "../../format/amounts.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { isStrongSecret } from "../../format/strong_secret.js";
-import { byId } from "../../ui/dom.js";
+import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { showError } from "../../ui/field_errors.js";
 import { hintOf } from "./secret_hint.js";
 
@@ -16,7 +16,7 @@ const NUMBERED = ["id", "for", "aria-describedby"];
  */
 export function outputRows({ countMax, onChange }) {
   const list = byId("outputs");
-  const addButton = byId("add-output");
+  const addButton = byId("add-output", HTMLButtonElement);
   let number = 1;
 
   const rows = () => Array.from(list.children);
@@ -25,7 +25,7 @@ export function outputRows({ countMax, onChange }) {
     const all = rows();
     all.forEach((row, place) => {
       find(row, "[data-row-name]").textContent = ` part ${place + 1}`;
-      find(row, "[data-do=remove]").disabled = all.length === 1;
+      find(row, "[data-do=remove]", HTMLButtonElement).disabled = all.length === 1;
     });
     addButton.disabled = all.length >= countMax;
     onChange();
@@ -33,26 +33,28 @@ export function outputRows({ countMax, onChange }) {
 
   function add() {
     number += 1;
-    const row = byId("output-row").content.firstElementChild.cloneNode(true);
+    const row = copyTemplate("output-row");
     numberIds(row, number);
     list.append(row);
     renumber();
-    find(row, "[data-field=amount]").focus();
-    find(row, "[data-field=amount]").select();
+    fieldOf(row, "amount").focus();
+    fieldOf(row, "amount").select();
   }
 
   function remove(row) {
     const next = row.nextElementSibling ?? row.previousElementSibling;
     row.remove();
     renumber();
-    find(next, "[data-field=amount]").focus();
+    fieldOf(next, "amount").focus();
   }
 
   addButton.addEventListener("click", add);
-  list.addEventListener("click", ({ target }) => {
+  list.addEventListener("click", (event) => {
+    const target = /** @type {Element} */ (event.target);
     if (target.closest("[data-do=remove]")) remove(target.closest("[data-row]"));
   });
-  list.addEventListener("input", ({ target }) => {
+  list.addEventListener("input", (event) => {
+    const target = /** @type {HTMLInputElement} */ (event.target);
     const row = target.closest("[data-row]");
     clearError(row, target);
     showSecret(row, target);
@@ -63,7 +65,7 @@ export function outputRows({ countMax, onChange }) {
     /** Return what is typed so far as the total, or null while it is none. */
     total() {
       try {
-        return sumOf(rows().map((row) => parseAmount(find(row, "[data-field=amount]").value)));
+        return sumOf(rows().map((row) => parseAmount(fieldOf(row, "amount").value)));
       } catch (error) {
         if (error instanceof AmountError) return null;
         throw error;
@@ -90,12 +92,12 @@ export function outputRows({ countMax, onChange }) {
 
 function readRow(row) {
   const amount = attempt(row, "amount", parseAmount);
-  if (!find(row, "[data-field=own]").checked) return { amount };
+  if (!fieldOf(row, "own").checked) return { amount };
   return { amount, secret: attempt(row, "secret", checkSecret) };
 }
 
 function attempt(row, name, read) {
-  const field = find(row, `[data-field=${name}]`);
+  const field = fieldOf(row, name);
   const place = find(row, `[data-error=${name}]`);
   try {
     const value = read(field.value);
@@ -110,8 +112,8 @@ function attempt(row, name, read) {
 function refuseRepeated(rows) {
   const seen = new Set();
   for (const row of rows) {
-    const field = find(row, "[data-field=secret]");
-    if (!find(row, "[data-field=own]").checked || field.ariaInvalid) continue;
+    const field = fieldOf(row, "secret");
+    if (!fieldOf(row, "own").checked || field.ariaInvalid) continue;
     if (seen.has(field.value)) {
       showError(field, find(row, "[data-error=secret]"), "Another part has this secret already.");
     }
@@ -120,12 +122,12 @@ function refuseRepeated(rows) {
 }
 
 function clearError(row, field) {
-  const place = find(row, `[data-error=${field.dataset.field}]`);
+  const place = row.querySelector(`[data-error=${field.dataset.field}]`);
   if (place) showError(field, place, "");
 }
 
 async function showSecret(row, { dataset, checked }) {
-  const field = find(row, "[data-field=secret]");
+  const field = fieldOf(row, "secret");
   if (dataset.field === "own") {
     find(row, "[data-part=secret]").hidden = !checked;
     showError(field, find(row, "[data-error=secret]"), "");
@@ -147,6 +149,6 @@ function numberIds(row, number) {
   }
 }
 
-function find(row, selector) {
-  return row.querySelector(selector);
+function fieldOf(row, name) {
+  return find(row, `[data-field=${name}]`, HTMLInputElement);
 }

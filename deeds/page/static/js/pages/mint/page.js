@@ -3,7 +3,7 @@
 import { formatAmount } from "../../format/amounts.js";
 import { textFor } from "../../texts/problems.js";
 import { fillCard } from "../../ui/card.js";
-import { byId } from "../../ui/dom.js";
+import { byId, find } from "../../ui/dom.js";
 import { focusFirstError } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { openWallet, untilEnded } from "../open_wallet.js";
@@ -11,12 +11,14 @@ import { imageField } from "./image_field.js";
 import { outputRows } from "./output_rows.js";
 import { mintResult } from "./result.js";
 
-const form = byId("mint-form");
-const button = byId("mint-button");
+const form = byId("mint-form", HTMLFormElement);
+const button = byId("mint-button", HTMLButtonElement);
+const name = byId("name", HTMLInputElement);
+const description = byId("description", HTMLTextAreaElement);
 const place = byId("mint-error");
 const preview = byId("preview");
 
-const image = imageField(preview.querySelector("[data-card=image]"), draw);
+const image = imageField(find(preview, "[data-card=image]", HTMLImageElement), draw);
 const rows = outputRows({ countMax: Number(form.dataset.outputsMax), onChange: draw });
 
 /** Show in the preview and the total what the form says. */
@@ -27,7 +29,7 @@ function draw() {
 }
 
 function readTexts() {
-  return { name: byId("name").value.trim(), description: byId("description").value.trim() };
+  return { name: name.value.trim(), description: description.value.trim() };
 }
 
 /** Return what to ask for, or null after saying what is wrong. */

@@ -12,8 +12,8 @@ import { makeOutputView } from "../../ui/output_view.js";
  * @param {{qr: (text: string) => Promise<Blob>, onAnother: () => void}} options
  */
 export function mintResult({ qr, onAnother }) {
-  const saved = byId("saved");
-  const another = byId("mint-another");
+  const saved = byId("saved", HTMLInputElement);
+  const another = byId("mint-another", HTMLButtonElement);
   let outputs = [];
 
   // The browser's own question: it does not show the words of a page.
@@ -41,7 +41,7 @@ export function mintResult({ qr, onAnother }) {
       outputs = body.outputs.map(({ amount, secret }) => ({ itemId, amount, secret }));
       saved.checked = false;
       another.disabled = true;
-      byId("minted-link").href = `/item/${itemId}`;
+      byId("minted-link", HTMLAnchorElement).href = `/item/${itemId}`;
       const isOne = outputs.length === 1;
       const views = outputs.map((output, place) =>
         makeOutputView(output, { qr, isOpen: isOne, title: isOne ? "" : `Part ${place + 1}` }),

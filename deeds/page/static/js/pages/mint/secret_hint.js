@@ -11,7 +11,10 @@ const TEXTS = {
   strong: "Made by a machine: nobody will guess it.",
 };
 
-// How many characters a guesser has to try for each kind that a secret has.
+/**
+ * How many characters a guesser has to try for each kind that a secret has.
+ * @type {[RegExp, number][]}
+ */
 const KINDS = [
   [/[a-z]/, 26],
   [/[A-Z]/, 26],

@@ -14,7 +14,7 @@ const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
  * Take care of the forms.
- * @param {object} wallet
+ * @param {import("../../wallet/wallet.js").Wallet} wallet
  * @param {{onRead: () => Promise<string>}} options `onRead` is called after a file was taken in, and
  *   returns what else there is to say
  */
@@ -34,8 +34,10 @@ class FieldError extends Error {
 }
 
 function onSubmit(form, names, act, next = async () => "") {
-  const [element, button, done] = ["form", "button", "done"].map((each) => byId(`${form}-${each}`));
-  const fields = names.map((name) => byId(`${form}-${name}`));
+  const element = byId(`${form}-form`, HTMLFormElement);
+  const button = byId(`${form}-button`, HTMLButtonElement);
+  const done = byId(`${form}-done`);
+  const fields = names.map((name) => fieldOf(`${form}-${name}`));
   const place = byId(`${form}-error`);
   element.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -60,7 +62,7 @@ function onSubmit(form, names, act, next = async () => "") {
 }
 
 async function writeFile(wallet) {
-  const [first, second] = [byId("export-passphrase"), byId("export-again")];
+  const [first, second] = [fieldOf("export-passphrase"), fieldOf("export-again")];
   if ([...first.value].length < PASSPHRASE_LENGTH_MIN) {
     throw new FieldError(first, `Take at least ${PASSPHRASE_LENGTH_MIN} characters.`);
   }
@@ -76,16 +78,20 @@ async function writeFile(wallet) {
 }
 
 async function readFile(wallet) {
-  const field = byId("import-file");
-  const [file] = field.files;
+  const field = fieldOf("import-file");
+  const file = field.files?.[0];
   if (!file) throw new FieldError(field, "Choose the file first.");
   if (file.size > FILE_BYTES_MAX) throw new FieldError(field, "This is no file of a wallet.");
   const text = await file.text().catch(() => {
     throw new FieldError(field, "The browser cannot read this file.");
   });
-  const records = await importWallet(text, byId("import-passphrase").value);
+  const records = await importWallet(text, fieldOf("import-passphrase").value);
   const { outputsCount } = await wallet.importRecords(records);
   return readText(outputsCount, records.outputs.length);
+}
+
+function fieldOf(id) {
+  return byId(id, HTMLInputElement);
 }
 
 function readText(newCount, count) {

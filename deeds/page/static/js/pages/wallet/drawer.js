@@ -12,13 +12,14 @@ import { holdingView } from "./holding_view.js";
 
 /**
  * Return what draws the page.
- * @param {{wallet: object, store: object, api: object, wake: () => void}} opened
+ * @param {import("../open_wallet.js").Opened} opened
  * @param {Map<string, Error>} problems why operations have not ended, by their keys
  */
 export function drawer(opened, problems) {
   const { wallet, store, api } = opened;
   const asked = new Set();
   const tools = { wallet, api, nameOf, run: verbRunner(opened) };
+  /** @type {ReturnType<typeof shownOf>} */
   let shown = { holdings: [], begun: [], history: [], items: new Map() };
 
   /** Return what a deed is called. */

@@ -2,7 +2,7 @@
 
 import { operationText, refusalText, timeText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
-import { byId, make } from "../../ui/dom.js";
+import { byId, find, make } from "../../ui/dom.js";
 import { drawList } from "../../ui/keyed_list.js";
 
 const SHOWN_AT_FIRST = 20;
@@ -12,7 +12,7 @@ let shownCount = SHOWN_AT_FIRST;
 /**
  * Draw the operations, the latest first.
  * @param {import("../../wallet/records.js").OperationRecord[]} history
- * @param {(itemId: string) => string} nameOf
+ * @param {(itemId?: string) => string} nameOf
  */
 export function drawHistory(history, nameOf) {
   const more = byId("history-more");
@@ -22,7 +22,7 @@ export function drawHistory(history, nameOf) {
   more.onclick = () => {
     shownCount = Infinity;
     drawHistory(history, nameOf);
-    byId("history").children[SHOWN_AT_FIRST].focus();
+    find(byId("history"), `li:nth-child(${SHOWN_AT_FIRST + 1})`).focus();
   };
   drawList(byId("history"), shown, {
     keyOf: ({ key, state, itemId }) => `${key} ${state} ${nameOf(itemId)}`,
@@ -34,7 +34,7 @@ export function drawHistory(history, nameOf) {
  * Draw what has not ended, with what is known of the reason.
  * @param {import("../../wallet/records.js").OperationRecord[]} begun
  * @param {Map<string, Error>} problems by the operation's key
- * @param {(itemId: string) => string} nameOf
+ * @param {(itemId?: string) => string} nameOf
  */
 export function drawBegun(begun, problems, nameOf) {
   byId("begun").hidden = !begun.length;

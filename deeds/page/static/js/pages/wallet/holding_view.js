@@ -4,7 +4,7 @@ import { parseAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts/operations.js";
 import { fillCard, makeCard, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
-import { freshId, make } from "../../ui/dom.js";
+import { copyTemplate, find, freshId, make } from "../../ui/dom.js";
 import { focusFirstError, showError } from "../../ui/field_errors.js";
 import { drawList } from "../../ui/keyed_list.js";
 import { showLink } from "./link_dialog.js";
@@ -17,24 +17,23 @@ import { deadRow, givenRow, heldRow, takenRow } from "./part_rows.js";
  */
 export function holdingView(first, tools) {
   const { itemId } = first;
-  const element = document.getElementById("holding-template").content.firstElementChild;
-  const view = element.cloneNode(true);
-  const part = (name) => view.querySelector(`[data-part="${name}"]`);
+  const view = copyTemplate("holding-template");
   const card = makeCard({}, 0);
-  card.querySelector("[data-card=name]").setAttribute("data-focus", "");
-  card.querySelector("[data-card=name]").tabIndex = -1;
-  part("card").append(card);
-  part("links").open = first.given.length > 0;
-  part("item-link").href = `/item/${encodeURIComponent(itemId)}`;
+  const name = find(card, "[data-card=name]");
+  name.setAttribute("data-focus", "");
+  name.tabIndex = -1;
+  find(view, "[data-part=card]").append(card);
+  find(view, "[data-part=links]", HTMLDetailsElement).open = first.given.length > 0;
+  find(view, "[data-part=item-link]", HTMLAnchorElement).href =
+    `/item/${encodeURIComponent(itemId)}`;
   linkIds(view);
   view.addEventListener("submit", (event) => {
     event.preventDefault();
     send(view, itemId, tools);
   });
-  view.querySelector("input").addEventListener("input", ({ target }) => {
-    showError(target, view.querySelector("[data-error]"), "");
-  });
-  part("merge").addEventListener("click", () => askToMerge(view, itemId, tools));
+  const field = find(view, "input", HTMLInputElement);
+  field.addEventListener("input", () => showError(field, find(view, "[data-error]"), ""));
+  find(view, "[data-part=merge]").addEventListener("click", () => askToMerge(view, itemId, tools));
   return { element: view, update: (holding) => draw(view, card, holding, tools) };
 }
 

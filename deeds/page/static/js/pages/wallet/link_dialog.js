@@ -24,7 +24,7 @@ export function showLink(output, { title, name, isNew = false, opener, qr }) {
       make("p", { class: "hint" }, hint),
       make("ul", { class: "plain" }, makeOutputView(output, { qr, isOpen: isNew })),
     ],
-    actions: navigator.share ? [shareButton(output, name)] : [],
+    actions: "share" in navigator ? [shareButton(output, name)] : [],
     closeText: "Done",
     opener,
   });

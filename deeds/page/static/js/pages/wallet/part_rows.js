@@ -13,7 +13,8 @@ import { askToSplit } from "./split_dialog.js";
 
 /**
  * @typedef {import("../../wallet/records.js").OutputRecord} OutputRecord
- * @typedef {{wallet: object, api: object, run: ReturnType<import("../open_wallet.js").verbRunner>,
+ * @typedef {Pick<import("../open_wallet.js").Opened, "wallet" | "api"> & {
+ *   run: ReturnType<typeof import("../open_wallet.js").verbRunner>,
  *   nameOf: (itemId: string) => string}} Tools
  */
 

@@ -2,7 +2,7 @@
 
 import { AmountError, formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { ask } from "../../ui/dialog.js";
-import { freshId, make, makeButton } from "../../ui/dom.js";
+import { byId, find, freshId, make, makeButton } from "../../ui/dom.js";
 import { focusFirstError, showError } from "../../ui/field_errors.js";
 import { INPUTS_COUNT_MAX } from "../../wallet/beginning.js";
 
@@ -21,14 +21,16 @@ export function askToSplit(output, { opener, split }) {
     addButton.disabled = list.children.length >= INPUTS_COUNT_MAX - 1;
   };
   const addButton = makeButton("Add a part", () => {
-    list.append(makeRow(list.children.length + 1));
-    list.lastElementChild.querySelector("input").focus();
+    const row = makeRow(list.children.length + 1);
+    list.append(row);
+    find(row, "input").focus();
     draw();
   });
   list.append(makeRow(1));
-  list.querySelector("input").setAttribute("autofocus", "");
-  list.addEventListener("input", ({ target }) => {
-    showError(target, placeOf(target), "");
+  find(list, "input").setAttribute("autofocus", "");
+  list.addEventListener("input", (event) => {
+    const field = /** @type {HTMLInputElement} */ (event.target);
+    showError(field, placeOf(field), "");
     draw();
   });
   draw();
@@ -107,5 +109,5 @@ function restText(list, whole) {
 }
 
 function placeOf(field) {
-  return document.getElementById(field.getAttribute("aria-describedby"));
+  return byId(field.getAttribute("aria-describedby"));
 }

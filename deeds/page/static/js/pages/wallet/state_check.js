@@ -8,12 +8,12 @@ import { byId, make } from "../../ui/dom.js";
 /**
  * Return two ways to check: `aloud` for whoever asked, and `quietly`, which returns what it could
  * not do and speaks of news alone.
- * @param {object} wallet
+ * @param {import("../../wallet/wallet.js").Wallet} wallet
  * @param {{draw: () => Promise<import("../../wallet/holdings.js").Shown[]>,
  *   nameOf: (itemId: string) => string}} picture see pages/wallet/drawer.js
  */
 export function stateChecker(wallet, { draw, nameOf }) {
-  const button = byId("check-states");
+  const button = byId("check-states", HTMLButtonElement);
   const place = byId("checked");
 
   /** Return what is to be said, of what has changed, and otherwise. */
