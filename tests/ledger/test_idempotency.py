@@ -1,80 +1,67 @@
 """The header Idempotency-Key on mint and swap (contract part 2, "retries")."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Barrier
 
 import pytest
 
+import deeds.domain.hashing
 from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
+from storage.engine import WRITES
+from storage.tables import item_schemes, items, operations, outputs
+from tests.support.evaluations import Evaluations
+from tests.support.hooks import hooked, is_writer
 from tests.support.requests import check, mint, post, refusal, swap
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 MINT = {"outputs": ["+5.a", "+3.b"], "metadata": {"name": "N"}}
+REUSED = (422, "idempotency_key_reused", None)
+
+ROUNDS = 25
+CLIENTS_COUNT = 3
 
 
 def replayed(answer):
     return answer.headers.get("Idempotency-Replayed")
 
 
-def test_a_repeated_mint_answers_as_the_first_time(client, ledger):
+def fill(texts, *ids):
+    return [each.format(*ids) for each in texts]
+
+
+@pytest.mark.parametrize(
+    "same", [MINT["outputs"], [{"secret": "b", "amount": 3}, {"secret": "a", "amount": 5}]]
+)
+def test_a_repeated_mint_answers_as_the_first_time_in_whatever_order(client, ledger, same):
     first = post(client, "/v1/mint", MINT, KEY)
     before = ledger.rows()
 
-    again = post(client, "/v1/mint", MINT, KEY)
+    again = post(client, "/v1/mint", MINT | {"outputs": same}, KEY)
 
     assert (first.status_code, replayed(first)) == (200, None)
     assert (again.status_code, replayed(again)) == (200, "true")
-    assert again.data == first.data
+    turn = 1 if same == MINT["outputs"] else -1
+    for name in ("outputs", "rawOutputs"):
+        assert again.get_json()[name] == first.get_json()[name][::turn]
+    assert (again.data == first.data) == (turn == 1)
     assert ledger.rows() == before
 
 
-def test_a_repeated_swap_answers_as_the_first_time(client, ledger):
-    item_id = mint(client, "+5.a")
-    request = ([f"+5.{item_id}.a"], [f"+2.{item_id}.b", f"+3.{item_id}.c"])
-    first = swap(client, *request, key=KEY)
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_repeated_swap_answers_as_the_first_time_in_whatever_order(client, ledger, turn):
+    item_id = mint(client, "+5.a", "+3.b")
+    inputs = fill(["+5.{0}.a", "+3.{0}.b"], item_id)
+    outputs = fill(["+1.{0}.c", "+7.{0}.d"], item_id)
+    first = swap(client, inputs, outputs, key=KEY)
     before = ledger.rows()
 
-    again = swap(client, *request, key=KEY)
+    again = swap(client, inputs[::turn], outputs[::turn], key=KEY)
 
     assert (first.get_json(), replayed(first)) == ({"success": True}, None)
     assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
     assert ledger.rows() == before
-
-
-def test_without_a_key_a_repeated_mint_makes_another_item_and_a_repeated_swap_is_refused(client):
-    one, other = mint(client, "+5.a"), mint(client, "+5.a")
-    request = ([f"+5.{one}.a"], [f"+5.{one}.b"])
-
-    answers = [swap(client, *request), swap(client, *request)]
-
-    assert one != other
-    assert answers[0].get_json() == {"success": True}
-    assert refusal(answers[1]) == (400, "spent_input", 0)
-
-
-def test_a_mint_in_another_order_and_spelling_is_the_same_mint(client, ledger):
-    first = post(client, "/v1/mint", MINT, KEY).get_json()
-    objects = [{"secret": "b", "amount": 3}, {"secret": "a", "amount": 5}]
-
-    again = post(client, "/v1/mint", MINT | {"outputs": objects}, KEY)
-
-    assert replayed(again) == "true"
-    assert again.get_json() == {
-        "itemId": first["itemId"],
-        "outputs": first["outputs"][::-1],
-        "rawOutputs": first["rawOutputs"][::-1],
-    }
-
-
-def test_a_swap_in_another_order_is_the_same_swap(client):
-    item_id = mint(client, "+5.a", "+3.b")
-    inputs = [f"+5.{item_id}.a", f"+3.{item_id}.b"]
-    outputs = [f"+1.{item_id}.c", f"+7.{item_id}.d"]
-    swap(client, inputs, outputs, key=KEY)
-
-    again = swap(client, inputs[::-1], outputs[::-1], key=KEY)
-
-    assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +85,7 @@ def test_a_key_does_not_serve_another_mint(client, ledger, other):
 
     answer = post(client, "/v1/mint", MINT | other, KEY)
 
-    assert refusal(answer) == (422, "idempotency_key_reused", None)
+    assert refusal(answer) == REUSED
     assert ledger.rows() == before
 
 
@@ -121,11 +108,9 @@ def test_a_key_does_not_serve_another_swap(client, ledger, inputs, outputs):
     swap(client, [f"+5.{ids[0]}.a"], [f"+2.{ids[0]}.c", f"+3.{ids[0]}.d"], key=KEY)
     before = ledger.rows()
 
-    answer = swap(
-        client, [each.format(*ids) for each in inputs], [each.format(*ids) for each in outputs], KEY
-    )
+    answer = swap(client, fill(inputs, *ids), fill(outputs, *ids), KEY)
 
-    assert refusal(answer) == (422, "idempotency_key_reused", None)
+    assert refusal(answer) == REUSED
     assert ledger.rows() == before
 
 
@@ -138,14 +123,9 @@ def test_a_key_does_not_serve_for_what_another_swap_did(client, inputs, outputs)
     swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.c"], key=KEY)
     swap(client, [f"+5.{item_id}.b"], [f"+5.{item_id}.d"])
 
-    answer = swap(
-        client,
-        [each.format(item_id) for each in inputs],
-        [each.format(item_id) for each in outputs],
-        KEY,
-    )
+    answer = swap(client, fill(inputs, item_id), fill(outputs, item_id), KEY)
 
-    assert refusal(answer) == (422, "idempotency_key_reused", None)
+    assert refusal(answer) == REUSED
 
 
 def test_the_key_of_a_mint_does_not_serve_for_what_a_swap_made_of_it(client):
@@ -154,7 +134,7 @@ def test_the_key_of_a_mint_does_not_serve_for_what_a_swap_made_of_it(client):
 
     answer = post(client, "/v1/mint", MINT | {"outputs": ["+5.c", "+3.b"]}, KEY)
 
-    assert refusal(answer) == (422, "idempotency_key_reused", None)
+    assert refusal(answer) == REUSED
 
 
 def test_the_key_of_a_mint_does_not_serve_a_swap_nor_the_other_way_round(client, ledger):
@@ -167,7 +147,7 @@ def test_the_key_of_a_mint_does_not_serve_a_swap_nor_the_other_way_round(client,
         post(client, "/v1/mint", {"outputs": ["+5.b"]}, "of the swap"),
     ]
 
-    assert [refusal(each) for each in answers] == [(422, "idempotency_key_reused", None)] * 2
+    assert [refusal(each) for each in answers] == [REUSED] * 2
     assert ledger.rows() == before
 
 
@@ -219,7 +199,6 @@ def test_another_process_replays_even_after_the_outputs_were_spent(settings, ope
     [
         {"ordinary_cost": Argon2Cost(16, 1, 1)},
         {"pepper": b"0123456789abcdef0123456789abcdef"},
-        {"ordinary_cost": Argon2Cost(16, 1, 1), "pepper": b"0123456789abcdef0123456789abcdef"},
     ],
 )
 @pytest.mark.parametrize("key", ["order 17", KEY])
@@ -235,5 +214,99 @@ def test_a_change_of_settings_loses_no_key(settings, open_app, changed, key):
     other = swap(changed_client, request[1], [f"+5.{item_id}.d"], key=key)
 
     assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
-    assert refusal(other) == (422, "idempotency_key_reused", None)
+    assert refusal(other) == REUSED
     assert check(changed_client, *request[0], *request[1]) == ["spent", "unspent", "unspent"]
+
+
+@pytest.fixture(params=["one process", "several processes"])
+def clients(request, settings, open_app):
+    """Clients of one app, or each of an app of its own on the same database."""
+    apps_count = 1 if request.param == "one process" else CLIENTS_COUNT
+    apps = [open_app(settings) for _ in range(apps_count)]
+    return [apps[number % apps_count].test_client() for number in range(CLIENTS_COUNT)]
+
+
+def send_at_once(clients, path, bodies, key):
+    """Send each client's body at the same moment and return the answers."""
+    barrier = Barrier(len(clients))
+
+    def send(client, body):
+        barrier.wait()
+        return post(client, path, body, key)
+
+    with ThreadPoolExecutor(len(clients)) as pool:
+        return list(pool.map(send, clients, bodies))
+
+
+def marks(answers):
+    return sorted(replayed(answer) or "first" for answer in answers)
+
+
+def test_mints_at_once_with_one_key_make_one_item(clients, ledger):
+    for number in range(ROUNDS):
+        answers = send_at_once(
+            clients, "/v1/mint", [{"outputs": ["+5.a"]}] * CLIENTS_COUNT, f"key {number}"
+        )
+
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.data for answer in answers}) == 1
+        assert marks(answers) == ["first", "true", "true"]
+    assert ledger.operations() == [("mint", 0, 1)] * ROUNDS
+
+
+def test_swaps_at_once_with_one_key_are_one_swap_and_all_succeed(clients, ledger):
+    item_id = mint(clients[0], "+5.0")
+
+    for number in range(ROUNDS):
+        body = {"inputs": [f"+5.{item_id}.{number}"], "outputs": [f"+5.{item_id}.{number + 1}"]}
+        answers = send_at_once(clients, "/v1/swap", [body] * CLIENTS_COUNT, f"key {number}")
+
+        assert [answer.get_json() for answer in answers] == [{"success": True}] * CLIENTS_COUNT
+        assert marks(answers) == ["first", "true", "true"]
+    assert ledger.operations()[1:] == [("swap", 1, 1)] * ROUNDS
+    assert ledger.live(item_id) == [5]
+
+
+def test_other_requests_at_once_with_one_key_leave_one_winner(clients, ledger):
+    bodies = [{"outputs": [f"+{5 + number}.a"]} for number in range(CLIENTS_COUNT)]
+
+    for number in range(ROUNDS):
+        answers = send_at_once(clients, "/v1/mint", bodies, f"key {number}")
+
+        losers = [answer for answer in answers if answer.status_code != 200]
+        assert [refusal(each) for each in losers] == [REUSED] * (CLIENTS_COUNT - 1)
+    assert ledger.operations() == [("mint", 0, 1)] * ROUNDS
+
+
+def test_a_key_whose_record_is_gone_again_is_a_503(settings, open_app, ledger, monkeypatch):
+    """It was there when the mint was to be recorded, and then the ledger was put back."""
+    client, other = (open_app(settings).test_client() for _ in range(2))
+    evaluations = Evaluations(deeds.domain.hashing.hash_secret_raw)
+    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", evaluations)
+
+    def meanwhile():
+        evaluations.before = lambda: None
+        mint(other, "+5.a", key=KEY)
+
+    def put_back(connection):
+        if is_writer(connection):
+            undone.append(connection)
+
+    def before_look(_connection, _cursor, statement, *_):
+        if undone and "FROM operations" in statement:
+            undone.clear()
+            delete_all(ledger.engine)
+
+    undone = []
+    evaluations.before = meanwhile
+    with hooked("rollback", put_back), hooked("before_cursor_execute", before_look):
+        answer = post(client, "/v1/mint", {"outputs": ["+5.a"]}, KEY)
+
+    assert refusal(answer) == (503, "ledger_unavailable", None)
+    assert answer.get_json()["detail"] == "the ledger has lost the record of this Idempotency-Key"
+
+
+def delete_all(engine):
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        for table in (outputs, item_schemes, items, operations):
+            connection.execute(table.delete())
