@@ -8,13 +8,19 @@ import pytest
 from sqlalchemy import select
 
 import deeds.domain.hashing
-from deeds.domain.model import Argon2Cost
+from deeds.domain.errors import SchemeUnavailableError
+from deeds.domain.hashing import pepper_fingerprint
+from deeds.domain.model import Argon2Cost, SecretClass
+from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.strong_secret import make_strong_secret
+from storage.engine import make_engine, parse_database_url
+from storage.repository import Repository
 from storage.tables import hash_schemes, outputs
 from tests.support.evaluations import Evaluations
 from tests.support.requests import check, mint, post, refusal, swap
 
 FIRST, SECOND, THIRD = (Argon2Cost(memory_cost_kib, 1, 1) for memory_cost_kib in (16, 24, 32))
+PEPPER = b"p" * 32
 
 
 @pytest.fixture
@@ -79,44 +85,20 @@ def test_without_a_change_every_secret_costs_one_evaluation(
     assert evaluations.take() == inputs_count + outputs_count + 1
 
 
-def test_the_first_swap_of_an_older_item_costs_one_more_for_each_output(open_client, evaluations):
-    item = mint(open_client(FIRST), "+5.a", "+7.b")
-    client = open_client(SECOND)
-    evaluations.take()
-
-    answer = swap(client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+4.{item}.{s}" for s in "cde"])
-
-    assert answer.status_code == 200
-    assert evaluations.counts == {16: 2 + 3, 24: 3}
-
-
 def test_an_output_costs_one_evaluation_and_one_for_each_older_scheme_of_its_item(
     open_client, evaluations
 ):
     item = mint(open_client(FIRST), "+5.a", "+5.b")
-    swap(open_client(SECOND), [f"+5.{item}.a"], [f"+5.{item}.c"])
-    client = open_client(THIRD)
+    newer, newest = open_client(SECOND), open_client(THIRD)
     evaluations.take()
 
-    answer = swap(client, [f"+5.{item}.c"], [f"+5.{item}.d"])
+    first = swap(newer, [f"+5.{item}.a"], [f"+2.{item}.c", f"+3.{item}.d"])
+    assert (first.status_code, evaluations.counts) == (200, {16: 1 + 2, 24: 2})
+    evaluations.take()
 
-    assert answer.status_code == 200
+    second = swap(newest, [f"+2.{item}.c"], [f"+2.{item}.e"])
     # The input is found under the newer of two schemes; the output is tried under both.
-    assert evaluations.counts == {24: 1 + 1, 16: 1, 32: 1}
-
-
-def test_an_item_minted_after_the_change_costs_one_evaluation_a_secret(open_client, evaluations):
-    mint(open_client(FIRST), "+5.a")
-    client = open_client(SECOND)
-    evaluations.take()
-
-    item = mint(client, "+5.a", "+7.b")
-    assert evaluations.counts == {24: 2}
-    evaluations.take()
-
-    answer = swap(client, [f"+5.{item}.a"], [f"+2.{item}.c", f"+3.{item}.d"])
-    assert answer.status_code == 200
-    assert evaluations.counts == {24: 3}
+    assert (second.status_code, evaluations.counts) == (200, {24: 1 + 1, 16: 1, 32: 1})
 
 
 def test_a_secret_whose_class_the_item_never_had_costs_nothing(open_client, evaluations):
@@ -234,3 +216,57 @@ def test_one_key_is_one_mint_whatever_the_settings_of_the_processes(
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].get_json() == answers[1].get_json()
     assert len(ledger.rows()["items"]) == 1
+
+
+@pytest.fixture
+def open_schemes(database_url):
+    """A function that reads the schemes of the ledger as a process of these settings does."""
+    repository = Repository(make_engine(parse_database_url(database_url)))
+
+    def open_one(cost, pepper=None):
+        fingerprints = [pepper_fingerprint(pepper)] if pepper else []
+        return HashSchemes(repository, current_specs(cost, pepper), fingerprints)
+
+    yield open_one
+    repository.close()
+
+
+def test_schemes_come_with_the_current_one_first_and_then_the_newest(open_schemes):
+    for cost in (FIRST, SECOND, THIRD):
+        open_schemes(cost)
+
+    for schemes in (open_schemes(SECOND), open_schemes(SECOND)):
+        ordinary = [each.spec.cost for each in schemes.all_of(SecretClass.ORDINARY)]
+        assert ordinary == [SECOND, THIRD, FIRST]
+        assert len(schemes.all_of(SecretClass.STRONG)) == 1
+
+
+class Interrupting(frozenset):
+    """Fingerprints that let another thread in while the schemes are being read."""
+
+    interrupt = None
+
+    def __contains__(self, fingerprint):
+        if Interrupting.interrupt is not None:
+            interrupt, Interrupting.interrupt = Interrupting.interrupt, None
+            interrupt()
+        return super().__contains__(fingerprint)
+
+
+def test_a_scheme_without_its_pepper_is_unavailable_even_while_schemes_are_read(open_schemes):
+    schemes = open_schemes(FIRST)
+    peppered = open_schemes(FIRST, PEPPER).current(SecretClass.ORDINARY)
+    schemes._fingerprints = Interrupting(schemes._fingerprints)
+    met = []
+
+    def look():
+        try:
+            met.append(schemes.in_order(SecretClass.ORDINARY, [peppered.id]))
+        except SchemeUnavailableError:
+            met.append("unavailable")
+
+    Interrupting.interrupt = look
+    with pytest.raises(SchemeUnavailableError):
+        schemes.in_order(SecretClass.ORDINARY, [peppered.id])
+
+    assert met == ["unavailable"]
