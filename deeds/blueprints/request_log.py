@@ -56,8 +56,13 @@ def register_request_log(app: Flask, measures: Measures) -> None:
         answer.headers[REQUEST_ID] = noted.request_id
         route = request.url_rule.rule if request.url_rule else "unmatched"
         method = request.method if request.method in _METHODS else "other"
-        _count(measures, route, method, seconds, noted)
-        _write(route, method, seconds, noted, answer.status_code)
+        measures.count_request(route, method, seconds)
+        if noted.problem_code is not None:
+            measures.count_refusal(noted.problem_code)
+        if route in OPERATIONS and method != "OPTIONS":
+            done = "replayed" if noted.is_replayed else "done"
+            measures.count_operation(OPERATIONS[route], noted.problem_code or done)
+        _write(route, method, answer.status_code, seconds, noted)
         return answer
 
     app.before_request(_begin)
@@ -77,30 +82,14 @@ def note_operation(operation_id: int, *, is_replayed: bool) -> None:
     noted.is_replayed = is_replayed
 
 
-def make_request_id() -> str:
-    """Return a new id of 32 hex digits."""
-    return secrets.token_hex(_ID_BYTES)
-
-
 def _begin() -> None:
     sent = request.headers.get(REQUEST_ID, "")
     # It comes back in a header and stands in logs.
-    request_id = sent if _HARMLESS_ID.fullmatch(sent) else make_request_id()
+    request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(_ID_BYTES)
     g.notes = RequestNotes(request_id, perf_counter())
 
 
-def _count(
-    measures: Measures, route: str, method: str, seconds: float, noted: RequestNotes
-) -> None:
-    measures.count_request(route, method, seconds)
-    if noted.problem_code is not None:
-        measures.count_refusal(noted.problem_code)
-    if route in OPERATIONS and method != "OPTIONS":
-        done = "replayed" if noted.is_replayed else "done"
-        measures.count_operation(OPERATIONS[route], noted.problem_code or done)
-
-
-def _write(route: str, method: str, seconds: float, noted: RequestNotes, status: int) -> None:
+def _write(route: str, method: str, status: int, seconds: float, noted: RequestNotes) -> None:
     level = logging.DEBUG if route in MONITORED_PATHS else logging.INFO
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         is_defect = status == HTTPStatus.INTERNAL_SERVER_ERROR
@@ -113,8 +102,7 @@ def _write(route: str, method: str, seconds: float, noted: RequestNotes, status:
         "duration_ms": round(seconds * _MS_PER_S, 3),
     }
     if noted.operation_id is not None:
-        fields["operation_id"] = noted.operation_id
-        fields["replayed"] = noted.is_replayed
+        fields |= {"operation_id": noted.operation_id, "replayed": noted.is_replayed}
     if noted.problem_code is not None:
         fields["problem"] = noted.problem_code
     _log.log(level, "", extra={"event": "request", "fields": fields})

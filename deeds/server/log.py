@@ -34,12 +34,11 @@ class StderrHandler(logging.Handler):
     """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the line of the record, unless it is a library's chatter."""
-        if record.levelno < logging.WARNING and not record.name.startswith("deeds"):
-            return
-        line = self.format(record)
-        with suppress(OSError):
-            os.write(_STDERR, line.encode("utf-8", "backslashreplace") + b"\n")
+        """Write the line of the record, unless a library says it below a warning."""
+        if record.levelno >= logging.WARNING or record.name.startswith("deeds"):
+            line = self.format(record).encode("utf-8", "backslashreplace")
+            with suppress(OSError):
+                os.write(_STDERR, line + b"\n")
 
 
 class LineFormatter(logging.Formatter):
@@ -74,9 +73,7 @@ class ServerLog(Logger):
             handler.setFormatter(LineFormatter(is_console=self.is_console))
         # Python would print these with messages that may quote a secret.
         logging.captureWarnings(capture=True)
-        sys.excepthook = _log_uncaught
-        threading.excepthook = _log_uncaught_elsewhere
-        sys.unraisablehook = _log_uncaught_elsewhere
+        sys.excepthook = threading.excepthook = sys.unraisablehook = _log_uncaught
 
     def say(self, stop: StartError) -> None:
         """Log why a process cannot start."""
@@ -123,14 +120,9 @@ def _shown(value: object) -> str:
     return text if text.isprintable() and " " not in text else repr(text)
 
 
-def _log_uncaught(*error: Any) -> None:
-    """Log an exception that nobody caught: its class, itself and its traceback."""
+def _log_uncaught(*raised: Any) -> None:
+    """Log an exception that nobody caught. That of a thread or a finalizer comes as one object."""
+    error = raised if len(raised) > 1 else raised[0][:3]
     if issubclass(error[0], Exception):
-        logging.getLogger("deeds").error(
-            "an exception that nobody caught", exc_info=error, extra={"event": "defect"}
-        )
-
-
-def _log_uncaught_elsewhere(failure: Any) -> None:
-    """Log the same of a thread or a finalizer, where it comes as one object."""
-    _log_uncaught(failure.exc_type, failure.exc_value, failure.exc_traceback)
+        said = "an exception that nobody caught"
+        logging.getLogger("deeds").error(said, exc_info=error, extra={"event": "defect"})

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -49,10 +48,9 @@ class Metrics:
     def __init__(
         self, codes: Iterable[str], retry_reasons: Iterable[str], requests_max: int
     ) -> None:
-        """Create the metrics, for all codes of problems and all reasons to try again.
+        """Create the metrics; `requests_max` is how many requests with slow hashes may be there.
 
-        Those begin with 0, because Prometheus sees no increase in a series that begins with 1.
-        `requests_max` is how many requests with slow hashes may be there at once.
+        Codes and reasons begin with 0: Prometheus sees no increase in what begins with 1.
         """
         # When a series began, a second series for each: nobody asks.
         disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -63,8 +61,7 @@ class Metrics:
 
         def gauge(name: str, meaning: str) -> Gauge:
             # Added up over the processes that live.
-            mode: Literal["livesum"] = "livesum"
-            family = Gauge(name, meaning, ["lane"], registry=registry, multiprocess_mode=mode)
+            family = Gauge(name, meaning, ["lane"], registry=registry, multiprocess_mode="livesum")
             return family.labels(SecretClass.ORDINARY.value)
 
         self._requests = Histogram(
@@ -120,11 +117,11 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return the metrics of all processes in the format of Prometheus."""
-        if _DIRECTORY not in os.environ:
-            return generate_latest(self._registry)
-        all_processes = CollectorRegistry()
-        MultiProcessCollector(all_processes)  # type: ignore[no-untyped-call]
-        return generate_latest(all_processes)
+        registry = self._registry
+        if _DIRECTORY in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry)
 
 
 class MetricsFiles:
@@ -154,11 +151,8 @@ class MetricsFiles:
         """
         number = next(each for each in count() if each not in taken)
         for kind, size in _FILE_SIZES.items():
-            file = os.open(self.directory / f"{kind}_{number}.db", os.O_RDWR | os.O_CREAT, 0o600)
-            try:
-                os.posix_fallocate(file, 0, size)
-            finally:
-                os.close(file)
+            with (self.directory / f"{kind}_{number}.db").open("ab") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
         return number
 
     def count_as(self, number: int) -> None:

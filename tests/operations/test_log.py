@@ -1,90 +1,205 @@
-"""The lines of gunicorn and of libraries look like ours, and quote no exception."""
+"""The log of a service, from its start to its stop: every line of one shape, none with a secret."""
 
 import json
 import logging
 import os
+import re
 import signal
+from collections import Counter
 
 import pytest
 
 from deeds.server.log import LineFormatter
+from tests.faults.test_killed_workers import children
+from tests.support.breaking_app import BREAKING
 from tests.support.marker import MARK
+from tests.support.racing import client_of_port
+from tests.support.serving import start_gunicorn
 from tests.support.waiting import wait_until
 from tests.support.watched import events
 
+JSON = {"DEEDS_LOG": "json", "DEEDS_ARGON2": "m=8,t=1,p=1", "WEB_CONCURRENCY": "2"}
 
-def written(name, level, message, *args, error=None):
-    """Return the line of a logger of this name."""
-    info = error and (type(error), error, error.__traceback__)
-    record = logging.LogRecord(name, level, __file__, 1, message, args, info)
-    return LineFormatter(is_console=False).format(record)
-
-
-def test_a_line_of_gunicorn_is_an_event_with_its_text_as_message():
-    line = written("gunicorn.error", logging.WARNING, "worker %s is %s", 5, "slow")
-
-    assert events(line) == [{"event": "server", "level": "warning", "message": "worker 5 is slow"}]
+MALFORMED = [
+    f"{MARK}\r\n\r\n",
+    f"POST /v1/mint HTTP/1.1\r\nHost: {MARK}\r\n{MARK}: x\r\nContent",
+    f"POST /v1/mint HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{MARK}",
+    f"GET /{MARK} HTTP/9.9\r\n\r\n",
+]
 
 
-def test_a_line_of_a_library_names_its_logger():
-    line = written("sqlalchemy.pool", logging.ERROR, "lost")
-
-    assert events(line) == [
-        {"event": "library", "level": "error", "message": "lost", "logger": "sqlalchemy.pool"}
-    ]
+def send(service, path, body):
+    with client_of_port(service.port) as post:
+        return post(path, body)[0]
 
 
-def test_an_exception_is_told_by_its_class_and_places_alone():
+def workers(service):
+    return set(children(service.process.pid))
+
+
+def kill_a_worker(service):
+    before = workers(service)
+    os.kill(min(before), signal.SIGKILL)
+    wait_until(lambda: len(workers(service)) == 2 and workers(service) != before)
+
+
+def restart_workers(service):
+    before = workers(service)
+    os.kill(service.process.pid, signal.SIGHUP)
+    wait_until(lambda: len(workers(service)) == 2 and not workers(service) & before)
+
+
+def stop(service):
+    os.kill(service.process.pid, signal.SIGTERM)
+    assert service.process.wait(timeout=30) == 0
+
+
+def count_lines(log):
+    """Return how many lines there are of each event and level; each must have the shape of all."""
+    said = [json.loads(line) for line in log.splitlines()]
+    assert [each for each in said if not {"event", "level", "time"} <= each.keys()] == []
+    return Counter((each["event"], each["level"]) for each in said)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gunicorn.error", {"event": "server"}),
+        ("sqlalchemy.pool", {"event": "library", "logger": "sqlalchemy.pool"}),
+    ],
+)
+def test_a_line_of_others_has_its_text_as_message_and_quotes_no_exception(name, said):
     with pytest.raises(ValueError, match="deed") as caught:
         int(f"deed {MARK}")
+    record = logging.LogRecord(
+        name, logging.WARNING, __file__, 1, "%s is %s", ("worker", 5), caught._excinfo
+    )
 
-    line = written("gunicorn.error", logging.ERROR, "Exception in worker", error=caught.value)
+    line = LineFormatter(is_console=False).format(record)
 
-    said = json.loads(line)
-    assert (said["error"], said["message"]) == ("ValueError", "Exception in worker")
-    assert "tests/operations/test_log.py:" in said["places"]
+    [told] = events(line)
+    assert re.fullmatch(r"\S*tests/operations/test_log\.py:\d+", told.pop("places"))
+    assert told == said | {"level": "warning", "message": "worker is 5", "error": "ValueError"}
     assert MARK not in line
 
 
-def test_every_line_of_a_service_is_json(gunicorn_service):
-    service = gunicorn_service(DEEDS_LOG_LEVEL="debug", WEB_CONCURRENCY="1")
-    service.send_bytes(b"GARBAGE\r\n\r\n")
-    service.get_status("/healthz")
-    os.kill(service.process.pid, signal.SIGTERM)
-    service.process.wait(timeout=30)
+def test_every_line_is_json_that_quotes_nothing_whatever_happens_to_the_service(
+    gunicorn_service, fresh_postgres_url
+):
+    url = fresh_postgres_url()
+    settings = {"DEEDS_RATE_LIMITS": "failures=2/day", "DEEDS_LOG_LEVEL": "debug"}
+    service = gunicorn_service(DATABASE_URL=url, **settings, **JSON)
+    wait_until(lambda: len(workers(service)) == 2)
 
-    said = events(service.log_text())
-    assert {each["event"] for each in said} == {"server", "request"}
-    [refused] = [each for each in said if each.get("problem") == "bad_request"]
-    assert (refused["route"], refused["method"], refused["status"]) == ("unmatched", "other", 400)
-    assert {each["route"] for each in said if each["event"] == "request"} >= {"/healthz"}
+    answers = [service.send_bytes(each.encode()).decode() for each in MALFORMED]
+    kill_a_worker(service)
+    restart_workers(service)
+    assert send(service, "/v1/mint", {"outputs": ["+5.a"]}) == 200
+    wrong = [f"+5.deed_{'0' * 25}{number}.{MARK}" for number in range(2)]
+    assert send(service, "/v1/check", {"outputs": wrong}) == 200
+    assert service.get_status("/healthz") == 200
+    stop(service)
 
-
-def test_the_id_of_what_is_refused_before_the_application_is_in_its_answer(gunicorn_service):
-    service = gunicorn_service(WEB_CONCURRENCY="1")
-    answer = service.send_bytes(b"GARBAGE\r\n\r\n").decode()
-    wait_until(lambda: '"bad_request"' in service.log_text())
-
-    [refused] = [each for each in events(service.log_text()) if "problem" in each]
-    assert f"X-Request-Id: {refused['request_id']}\r\n" in answer
-
-
-def test_gunicorn_never_writes_what_clients_send_however_much_is_asked_for(gunicorn_service):
-    service = gunicorn_service(DEEDS_LOG_LEVEL="debug", WEB_CONCURRENCY="1")
-
-    service.send_bytes(f"POST /v1/mint HTTP/1.1\r\nHost: {MARK}\r\n{MARK}: x\r\nContent".encode())
-    service.send_bytes(
-        f"POST /v1/mint HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{MARK}".encode()
-    )
-    service.send_bytes(f"GET /{MARK} HTTP/9.9\r\n\r\n".encode())
-    service.get_status("/v1/info")
-
+    counts = count_lines(service.log_text())
+    assert {event for event, _ in counts} == {"server", "request", "mark_off", "client_refused"}
+    assert counts["mark_off", "warning"] == counts["client_refused", "warning"] == 1
     assert MARK not in service.log_text()
+    # What is refused before the application sees it has the id of its answer.
+    [refused, *_] = [each for each in events(service.log_text()) if each.get("problem")]
+    assert (refused["route"], refused["method"], refused["status"]) == ("unmatched", "other", 400)
+    assert f"x-request-id: {refused['request_id']}\r\n" in answers[0].lower()
 
 
-def test_for_eyes_there_are_columns_and_a_line_to_try(gunicorn_service):
+def test_a_mark_that_is_new_and_one_that_cannot_be_kept_are_events(
+    gunicorn_service, fresh_postgres_url, tmp_path
+):
+    mark = tmp_path / "mark"
+    settings = {"DATABASE_URL": fresh_postgres_url(), "DEEDS_MARK_FILE": str(mark), **JSON}
+    service = gunicorn_service(**settings)
+    send(service, "/v1/mint", {"outputs": ["+5.a"]})
+    stop(service)
+    mark.unlink()
+
+    service = gunicorn_service(**settings)
+    wait_until(lambda: len(workers(service)) == 2)
+    mark.unlink()
+    mark.mkdir()
+    send(service, "/v1/mint", {"outputs": ["+5.a"]})
+    wait_until(lambda: '"event":"mark_unwritten"' in service.log_text())
+    # A worker that finds it so does not start; there is a service again once it can.
+    kill_a_worker(service)
+    wait_until(lambda: '"event":"cannot_start"' in service.log_text())
+    mark.rmdir()
+    wait_until(mark.is_file)
+    stop(service)
+
+    counts = count_lines(service.log_text())
+    assert {event for event, _ in counts} >= {"mark_new", "mark_unwritten", "cannot_start"}
+    assert counts["mark_unwritten", "warning"] == 1
+
+
+def test_a_start_that_fails_says_why_as_json(tmp_path):
+    log = tmp_path / "service.log"
+
+    with start_gunicorn(log, JSON | {"DATABASE_URL": "mysql://localhost/deeds"}) as process:
+        assert process.wait(timeout=30) == 1
+
+    [stopped] = [each for each in events(log.read_text()) if each["event"] != "server"]
+    assert stopped == {
+        "event": "cannot_start",
+        "level": "error",
+        "message": "deeds cannot start: DATABASE_URL must name an SQLite file or a PostgreSQL "
+        "database",
+    }
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("a thread", ("defect", "error")),
+        ("a finalizer", ("defect", "error")),
+        ("a warning", ("library", "warning")),
+    ],
+)
+def test_what_python_would_print_is_json_and_quotes_nothing(tmp_path, sqlite_url, broken, said):
+    log = tmp_path / "service.log"
+    settings = JSON | {"DATABASE_URL": sqlite_url, "BREAKS": broken}
+
+    with start_gunicorn(log, settings, BREAKING) as process:
+        wait_until(lambda: said in count_lines(log.read_text()))
+        os.kill(process.pid, signal.SIGTERM)
+        process.wait(timeout=30)
+
+    assert count_lines(log.read_text())[said] >= 1
+    assert MARK not in log.read_text()
+
+
+@pytest.mark.parametrize("broken", ["the start", "the start, during the stop"])
+def test_a_defect_of_the_start_ends_the_service_and_is_json_that_quotes_nothing(
+    tmp_path, sqlite_url, broken
+):
+    log = tmp_path / "service.log"
+    meeting = str(tmp_path / "meeting")
+    settings = JSON | {"DATABASE_URL": sqlite_url, "BREAKS": broken, "MEETING": meeting}
+
+    with start_gunicorn(log, settings, BREAKING) as process:
+        code = process.wait(timeout=30)
+
+    said = events(log.read_text())
+    assert (code, {each["event"] for each in said}) == (3, {"server"})
+    assert said[-1]["message"] == "Reason: Worker failed to boot."
+    assert "ValueError" in {each.get("error") for each in said}
+    assert MARK not in log.read_text()
+
+
+def test_on_a_console_there_are_columns_and_a_line_to_try(gunicorn_service):
     service = gunicorn_service(DEEDS_LOG="console", WEB_CONCURRENCY="1")
+    service.get_status("/v1/item/deed_nobody")
 
     lines = service.log_text().splitlines()
     assert [line for line in lines if line.startswith("curl -s ")] != []
     assert [line for line in lines if line.startswith("{")] == []
+    request = (
+        r"\d\d:\d\d:\d\d info     request        request_id=\w{32} route=/v1/item/<item_id> .*"
+    )
+    assert [line for line in lines if re.fullmatch(request, line)] != []

@@ -1,18 +1,31 @@
-"""One line in the log for every request, which says what came of it and nothing that was sent."""
+"""Every request has an id and one line in the log, which holds nothing that was sent."""
 
 import os
+import re
 from dataclasses import replace
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
-from deeds.settings import LogStyle, Settings
+from deeds.settings import LogStyle
+from tests.support.marker import MARK
 from tests.support.requests import mint, swap
 from tests.support.watched import events
 from tests.support.ways_to_fail import Ground, lose_the_database, meet_a_defect
 
 ID = {"X-Request-ID": "id-1"}
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+
+HARMLESS_IDS = [
+    "1",
+    "8e03978e-40d5-43e8-bc93-6894a57f9324",
+    "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+    "a_b.c-d",
+    "x" * 64,
+]
+HARMFUL_IDS = [
+    *["", "x" * 65, "two words", "-begins-with-a-dash", 'quote"', "a\tb", "a,b", "é", "<b>"],
+    f"+5.deed_x.{MARK}",
+]
 
 
 @pytest.fixture
@@ -24,17 +37,20 @@ def database_url(sqlite_url):
 @pytest.fixture
 def open_client(settings, open_app):
     """A function that opens the service with another style of log."""
-
-    def open_one(**style):
-        same = {"database_url": settings.database_url, "ordinary_cost": Argon2Cost(8, 1, 1)}
-        return open_app(Settings(**same, log=LogStyle(**style))).test_client()
-
-    return open_one
+    return lambda **style: open_app(replace(settings, log=LogStyle(**style))).test_client()
 
 
 @pytest.fixture
 def ground(client, settings, open_app, monkeypatch):
     return Ground(client, f"deed_{26 * '0'}", settings, open_app, monkeypatch)
+
+
+@pytest.fixture
+def said(capfd):
+    """A function that returns the events of requests and of defects since it was called last."""
+    return lambda: [
+        each for each in events(capfd.readouterr().err) if each["event"] in {"request", "defect"}
+    ]
 
 
 def line(**fields):
@@ -50,31 +66,42 @@ def line(**fields):
     return usual | fields
 
 
-def test_a_request_is_one_line(client, capfd):
+@pytest.mark.parametrize("request_id", HARMLESS_IDS)
+def test_a_harmless_id_comes_back(client, request_id):
+    answer = client.get("/v1/info", headers={"X-Request-ID": request_id})
+
+    assert answer.headers.getlist("X-Request-ID") == [request_id]
+
+
+def test_an_id_that_could_do_harm_is_replaced_by_a_new_one(client):
+    made = []
+    for request_id in HARMFUL_IDS:
+        answer = client.get("/v1/info", headers={"X-Request-ID": request_id})
+        made += answer.headers.getlist("X-Request-ID")
+
+    assert [each for each in made if not re.fullmatch("[0-9a-f]{32}", each)] == []
+    assert len(set(made)) == len(HARMFUL_IDS)
+
+
+def test_a_request_is_one_line(client, said):
     client.get("/v1/info", headers=ID)
 
-    assert events(capfd.readouterr().err) == [line()]
+    assert said() == [line()]
 
 
-def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(client, capfd):
-    item_id = mint(client, "+5.a")
-    raws = [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]
-    swap(client, *raws, KEY)
-    swap(client, *raws, KEY)
-
-    told = [
-        (each["route"], each["operation_id"], each["replayed"])
-        for each in events(capfd.readouterr().err)
-    ]
-    assert told == [("/v1/mint", 1, False), ("/v1/swap", 2, False), ("/v1/swap", 2, True)]
-
-
-def test_a_replayed_mint_tells_the_first_operation(client, capfd):
+def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(client, said):
     for _ in range(2):
-        mint(client, "+5.a", key=KEY)
+        item_id = mint(client, "+5.a", key=KEY)
+    raws = [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]
+    for _ in range(2):
+        swap(client, *raws, f"swap-{KEY}")
 
-    told = [(each["operation_id"], each["replayed"]) for each in events(capfd.readouterr().err)]
-    assert told == [(1, False), (1, True)]
+    assert [(each["route"], each["operation_id"], each["replayed"]) for each in said()] == [
+        ("/v1/mint", 1, False),
+        ("/v1/mint", 1, True),
+        ("/v1/swap", 2, False),
+        ("/v1/swap", 2, True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -87,46 +114,28 @@ def test_a_replayed_mint_tells_the_first_operation(client, capfd):
         ("POST", "/v1/mint", {"route": "/v1/mint", "status": 400, "problem": "wrong_media_type"}),
     ],
 )
-def test_a_refusal_tells_its_problem_and_the_rule_of_its_route(client, capfd, method, path, fields):
+def test_a_refusal_tells_its_problem_and_the_rule_of_its_route(client, said, method, path, fields):
     code = client.open(path, method=method, headers=ID).get_json()["code"]
 
-    said = events(capfd.readouterr().err)
-    assert said == [line(**{"problem": code, "method": method} | fields)]
+    assert said() == [line(**{"problem": code, "method": method} | fields)]
 
 
-def test_what_passes_by_itself_is_a_warning(ground, capfd):
+def test_what_passes_by_itself_is_a_warning(ground, said):
     lose_the_database(ground)
 
-    said = events(capfd.readouterr().err)[-1]
-    assert (said["level"], said["status"], said["problem"]) == (
-        "warning",
-        503,
-        "ledger_unavailable",
-    )
+    [told] = said()
+    expected = ("warning", 503, "ledger_unavailable")
+    assert (told["level"], told["status"], told["problem"]) == expected
 
 
-def test_a_defect_is_an_error_with_its_places_under_the_id_of_its_request(ground, capfd):
+def test_a_defect_is_an_error_with_its_places_under_the_id_of_its_request(ground, said):
     meet_a_defect(ground)
 
-    defect, request = events(capfd.readouterr().err)
-    assert (defect["event"], defect["level"], defect["error"]) == (
-        "defect",
-        "error",
-        "ZeroDivisionError",
-    )
+    defect, request = said()
+    assert (defect["level"], defect["error"]) == ("error", "ZeroDivisionError")
     assert "deeds/domain/service.py:" in defect["places"]
     assert (request["level"], request["problem"]) == ("error", "internal")
     assert defect["request_id"] == request["request_id"]
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_monitors_are_written_of_at_debug_alone(client, open_client, capfd, path):
-    client.get(path)
-    quiet = capfd.readouterr().err
-    open_client(level="debug").get(path)
-
-    assert quiet == ""
-    assert [each["route"] for each in events(capfd.readouterr().err)] == [path]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +147,7 @@ def test_monitors_are_written_of_at_debug_alone(client, open_client, capfd, path
         ("error", ["error", "error"]),
     ],
 )
-def test_what_is_below_the_level_is_left_out(open_client, ground, capfd, level, written):
+def test_what_is_below_the_level_is_left_out(open_client, ground, said, level, written):
     client = open_client(level=level)
 
     client.get("/healthz")
@@ -146,17 +155,7 @@ def test_what_is_below_the_level_is_left_out(open_client, ground, capfd, level, 
     lose_the_database(replace(ground, client=client))
     meet_a_defect(replace(ground, client=client))
 
-    said = [each for each in events(capfd.readouterr().err) if each["event"] != "database"]
-    assert [each["level"] for each in said] == written
-
-
-def test_lines_for_eyes_are_no_json(open_client, capfd):
-    open_client(form="console").get("/v1/info", headers=ID)
-
-    [said] = capfd.readouterr().err.splitlines()
-    assert not said.startswith("{")
-    assert "request_id=id-1" in said
-    assert "route=/v1/info" in said
+    assert [each["level"] for each in said()] == written
 
 
 def test_no_request_fails_because_its_line_cannot_be_written(client):
