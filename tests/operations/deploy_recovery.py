@@ -160,5 +160,5 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
 
     assert "Every invariant holds." in audited
     assert "up to 1 operations are lost" in (tmp_path / "refused.log").read_text()
-    assert "accepted: the ledger goes on after operation 2" in told
+    assert "accepted: the ledger continues after operation 2" in told
     assert found == ["spent", "unspent", "unknown"]

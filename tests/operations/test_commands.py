@@ -1,0 +1,196 @@
+"""What an operator learns from `deeds audit`, `stats`, `schemes` and `secret`.
+
+`backup` and `restore`: test_backup.py. `accept-rollback`: tests/ledger/test_rollback.py.
+"""
+
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from deeds.domain.hashing import pepper_fingerprint
+from deeds.domain.model import Argon2Cost
+from deeds.domain.strong_secret import is_strong_secret, make_strong_secret
+from storage.engine import WRITES, make_engine, parse_database_url
+from tests.support.commanding import invoke
+from tests.support.requests import mint, swap
+from tests.support.starting import run_deeds
+
+OLD, NEW = b"o" * 32, b"n" * 32
+
+
+def words(printed):
+    return [line.split() for line in printed.splitlines()]
+
+
+@pytest.fixture
+def item(client):
+    """An item of two operations, beside another one."""
+    item = mint(client, "+5.a", "+3.b")
+    mint(client, "+1.a")
+    swap(client, [f"+5.{item}.a"], [f"+2.{item}.c", f"+3.{item}.d"])
+    return item
+
+
+COUNTS = [
+    ["items", "2"],
+    ["mints", "2"],
+    ["swaps", "1"],
+    ["live", "outputs", "4"],
+    ["spent", "outputs", "1"],
+]
+
+
+def test_audit_says_that_every_invariant_holds_with_the_counts(item, settings):
+    ran = invoke(settings, "audit")
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert words(ran.stdout) == [*COUNTS, ["Every", "invariant", "holds."]]
+
+
+def test_audit_of_a_ledger_that_violates_one_ends_with_exit_code_1_and_the_places(item, settings):
+    engine = make_engine(parse_database_url(settings.database_url))
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        connection.execute(text("UPDATE items SET total = 9 WHERE total = 8"))
+    engine.dispose()
+
+    ran = invoke(settings, "audit")
+
+    first, *places = ran.stderr.splitlines()
+    assert ran.exit_code == 1
+    assert first == "Error: the ledger violates these invariants:"
+    assert f"  the live outputs of an item sum to its total: {item}" in places
+    assert words(ran.stdout) == COUNTS
+
+
+def test_audit_makes_no_ledger_where_there_is_none(tmp_path):
+    path = tmp_path / "deeds.db"
+
+    ran = run_deeds("audit", DATABASE_URL=f"sqlite:///{path}")
+
+    assert ran.returncode == 1
+    assert ran.stderr == f"deeds cannot start: DATABASE_URL: there is no ledger at {path}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_audit_of_a_damaged_file_ends_in_one_line_or_names_the_damage(client, settings, tmp_path):
+    mint(client, *(f"+1.{number}" for number in range(256)))
+    client.application.extensions["deeds"].close()
+    path = tmp_path / "deeds.sqlite3"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    data = bytearray(path.read_bytes())
+    for page in range(4096 * 8, len(data) - 100, 4096):
+        data[page : page + 100] = b"\xff" * 100
+    path.write_bytes(data)
+
+    ran = invoke(settings, "audit")
+
+    assert ran.exit_code == 1
+    assert "malformed" in ran.stderr or "the database itself is not damaged" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_stats_counts_everything_and_shows_the_size(item, settings, tmp_path):
+    ran = invoke(settings, "stats")
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    *counts, size = words(ran.stdout)
+    assert counts == COUNTS
+    assert size[:3] == ["bytes", "on", "disk"]
+    if settings.database_url.startswith("sqlite"):
+        files = [Path(f"{tmp_path}/deeds.sqlite3{suffix}") for suffix in ("", "-wal", "-shm")]
+        assert size[3] == f"{sum(file.stat().st_size for file in files):,}"
+    else:
+        assert int(size[3].replace(",", "")) > 4096
+
+
+@pytest.fixture
+def guarded(settings, open_app):
+    """Settings with a new pepper on a ledger with outputs of an old one, and the item of those."""
+    client = open_app(replace(settings, pepper=OLD)).test_client()
+    item = mint(client, "+5.a", f"+3.{make_strong_secret()}", "+1.b")
+    client.application.extensions["deeds"].close()
+    now = replace(settings, pepper=NEW, peppers_old=(OLD,), ordinary_cost=Argon2Cost(16, 1, 1))
+    return now, item
+
+
+def rows(printed):
+    """Return the rows of the table that begin with the number of a scheme, without the number."""
+    return [
+        " ".join(line.split()[1:]) for line in printed.splitlines() if re.match(r" *\d+ ", line)
+    ]
+
+
+def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(guarded, open_app):
+    settings, item = guarded
+    client = open_app(settings).test_client()
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+    old, new = pepper_fingerprint(OLD), pepper_fingerprint(NEW)
+
+    ran = invoke(settings, "schemes")
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert sorted(rows(ran.stdout)) == sorted(
+        [
+            f"ordinary m=8,t=1,p=1 {old} 1 1",
+            f"strong m=8,t=1,p=1 {old} 1 0",
+            f"ordinary m=16,t=1,p=1 {new} 1 0 current",
+            f"strong m=8,t=1,p=1 {new} 0 0 current",
+        ]
+    )
+    assert f"Pepper {old} must stay: it guards 2 live outputs." in ran.stdout
+    assert f"Pepper {new} is the current one." in ran.stdout
+
+
+def test_a_pepper_that_guards_nothing_live_may_go_and_then_can(settings, open_app):
+    peppered = replace(settings, pepper=OLD)
+    client = open_app(peppered).test_client()
+    item = mint(client, "+5.a")
+    client.application.extensions["deeds"].close()
+    client = open_app(replace(settings, peppers_old=(OLD,))).test_client()
+    swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+
+    printed = invoke(settings, "schemes").stdout
+
+    fingerprint = pepper_fingerprint(OLD)
+    assert f"Pepper {fingerprint} can be removed: it guards no live output." in printed
+    assert f"ordinary m=8,t=1,p=1 {fingerprint} 0 1" in rows(printed)
+    assert "ordinary m=8,t=1,p=1 none 1 0 current" in rows(printed)
+    assert (
+        swap(open_app(settings).test_client(), [f"+5.{item}.b"], [f"+5.{item}.c"]).status_code
+        == 200
+    )
+
+
+def test_a_ledger_without_peppers_is_told_nothing_of_them(client, settings):
+    mint(client, "+5.a")
+
+    printed = invoke(settings, "schemes").stdout
+
+    assert "Pepper" not in printed
+    assert len(rows(printed)) == 2
+
+
+def test_secret_prints_as_many_strong_secrets_as_asked_for_and_needs_no_database(tmp_path):
+    url = f"sqlite:///{tmp_path / 'deeds.db'}"
+
+    one = run_deeds("secret", DATABASE_URL=url).stdout.splitlines()
+    more = run_deeds("secret", "--count", "20", DATABASE_URL=url).stdout.splitlines()
+
+    assert (len(one), len(set(one + more))) == (1, 21)
+    assert all(is_strong_secret(secret) for secret in one + more)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("count", ["0", "10001", "many"])
+def test_an_invalid_count_of_secrets_is_refused(settings, count):
+    ran = invoke(settings, "secret", "--count", count)
+
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert "Invalid value for '--count'" in ran.stderr
