@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from tests.support.mutating import ANY_CHARACTER, near_bytes
+from tests.support.mutating import near_bytes
 from tests.support.requests import mint
 
 pytestmark = pytest.mark.soak(share=0.3)
@@ -48,32 +48,3 @@ def test_a_body_of_almost_the_right_bytes_is_done_or_refused(client, ledger, pat
     answer = client.post(path, data=body, content_type="application/json")
 
     assert_answered(answer)
-
-
-PRINTABLE = st.characters(min_codepoint=0x20, max_codepoint=0x7E)
-KEYS = (
-    st.text(PRINTABLE, max_size=300)
-    | st.text(PRINTABLE, min_size=250, max_size=260)
-    | st.text(ANY_CHARACTER, max_size=40)
-).filter(lambda key: key == key.strip(" \t") and not key.startswith('"') and not {*"\r\n"} & {*key})
-
-
-@MANY
-@given(KEYS)
-def test_an_idempotency_key_of_printable_ascii_is_taken_and_any_other_refused(client, ledger, key):
-    header = key.encode("utf-8", "surrogatepass").decode("latin-1")
-    fits = 1 <= len(key) <= 255 and all(" " <= each <= "~" for each in key)
-
-    answers = [
-        client.post(
-            "/v1/mint",
-            data=b'{"outputs":["+5.a"]}',
-            content_type="application/json",
-            environ_overrides={"HTTP_IDEMPOTENCY_KEY": header},
-        )
-        for _ in range(2)
-    ]
-
-    assert_answered(answers[0])
-    assert (answers[0].status_code == 200) is fits
-    assert answers[1].data == answers[0].data

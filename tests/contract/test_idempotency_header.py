@@ -23,19 +23,7 @@ def replayed(answer):
     return answer.headers.get("Idempotency-Replayed")
 
 
-@pytest.mark.parametrize(
-    ("key", "same"),
-    [
-        ("abc", '"abc"'),
-        ('"abc"', "abc"),
-        ("abc", "  abc\t"),
-        (KEY, f'"{KEY}"'),
-        ("a b", '"a b"'),
-        ('a"b', r'"a\"b"'),
-        ("a\\b", r'"a\\b"'),
-        ("k" * 255, f'"{"k" * 255}"'),
-    ],
-)
+@pytest.mark.parametrize(("key", "same"), [("abc", '"abc"'), (KEY, f'  "{KEY}"\t')])
 def test_a_key_is_one_key_quoted_or_bare(client, key, same):
     first = post(client, "/v1/mint", MINT, key)
 
@@ -55,9 +43,7 @@ def test_keys_are_compared_exactly(client, key, other):
     assert second.get_json()["itemId"] != first.get_json()["itemId"]
 
 
-@pytest.mark.parametrize(
-    "key", ["", " ", '""', '" "', "k" * 256, f'"{"k" * 256}"', "é", "a\x7f", "a\tb", "\x00", "\xff"]
-)
+@pytest.mark.parametrize("key", ["", '" "', "k" * 256, "é", "\x00", "\xff"])
 def test_what_is_no_key_is_refused(client, ledger, key):
     item_id = mint(client, "+5.a")
     before = ledger.rows()
@@ -77,27 +63,7 @@ def costly(settings):
     return replace(settings, ordinary_cost=Argon2Cost(16, 2, 1))
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        "order 17",
-        "+5.deed_x.secret",
-        KEY.replace("-", ""),
-        "00000000-0000-0000-0000-000000000000",
-        "8e03978e-40d5-13e8-bc93-6894a57f9324",
-        "8e03978e-40d5-73e8-bc93-6894a57f9324",
-        "8e03978e-40d5-43e8-1c93-6894a57f9324",
-    ],
-    ids=[
-        "words",
-        "raw output",
-        "UUID without hyphens",
-        "UUID of zeros",
-        "UUID of a time",
-        "UUID of a newer kind of time",
-        "UUID of no variant",
-    ],
-)
+@pytest.mark.parametrize("key", ["order 17", "+5.deed_x.secret", KEY.replace("-", "")])
 def test_a_key_that_could_be_guessed_is_hashed_like_a_secret(
     costly, open_app, ledger, hash_costs, key
 ):
