@@ -1,28 +1,19 @@
-"""A real gunicorn on a disk that is full, read-only or damaged: 503 or no start, nothing lost."""
+"""A real gunicorn on a disk that is full or read-only: 503 for writers, and nothing lost."""
 
-import os
-import re
 import resource
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from deeds.domain.errors import StartError
 from deeds.domain.strong_secret import make_strong_secret
-from storage import sqlite_file
-from storage.engine import make_engine, parse_database_url
-from storage.sqlite_file import check_file
+from storage.engine import parse_database_url
 from tests.faults.test_killed_workers import children
 from tests.support.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY
 from tests.support.racing import Racers, client_of_port
-from tests.support.released_ledgers import load, released_revisions
-from tests.support.serving import running_service, start_gunicorn
+from tests.support.serving import running_service
 from tests.support.waiting import wait_until
-from tests.support.watched import said_at_stop
 
 HOLDERS_COUNT = 4
 LARGE_MINT = {"outputs": [f"+1.{number}" for number in range(256)]}
@@ -191,94 +182,3 @@ def test_a_file_that_turns_read_only_refuses_writers_not_readers_and_serves_agai
     assert read == 200
     assert ledger.rows() == before
     assert_served_again(service, racers, holders, ledger, workers)
-
-
-@pytest.fixture
-def damaged_path(tmp_path):
-    """An SQLite file with a ledger in it, for a test to damage."""
-    path = tmp_path / "damaged.sqlite3"
-    load(released_revisions()[-1], f"sqlite:///{path}")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    return path
-
-
-def page_size_and_count(path):
-    with closing(sqlite3.connect(path)) as connection:
-        [size] = connection.execute("PRAGMA page_size").fetchone()
-        [count] = connection.execute("PRAGMA page_count").fetchone()
-    return size, count
-
-
-def write_garbage(path, offset, count):
-    with path.open("r+b") as file:
-        file.seek(offset)
-        file.write(os.urandom(count))
-
-
-def garbage_in_the_header(path):
-    write_garbage(path, 0, 100)
-
-
-def cut_short(path):
-    size, count = page_size_and_count(path)
-    os.truncate(path, size * (count // 2))
-
-
-def garbage_in_the_middle(path):
-    size, count = page_size_and_count(path)
-    write_garbage(path, size * (count // 2), size)
-
-
-@pytest.mark.parametrize("damage", [garbage_in_the_header, cut_short, garbage_in_the_middle])
-def test_a_damaged_file_stops_the_start_of_the_service_in_one_line(damaged_path, tmp_path, damage):
-    damage(damaged_path)
-    before = damaged_path.read_bytes()
-    log = tmp_path / "service.log"
-
-    with start_gunicorn(log, {"DATABASE_URL": f"sqlite:///{damaged_path}"}) as process:
-        code = process.wait(timeout=30)
-
-    said = said_at_stop(log.read_text())
-    assert (code, said.count("\n")) == (1, 0), said
-    assert said.startswith("deeds cannot start: DATABASE_URL: ")
-    assert re.search("malformed|not a database|damaged", said)
-    assert damaged_path.read_bytes() == before
-
-
-def test_garbage_in_any_page_is_found(damaged_path):
-    size, count = page_size_and_count(damaged_path)
-    whole = damaged_path.read_bytes()
-    missed = []
-
-    for page in range(1, count):
-        damaged_path.write_bytes(whole)
-        write_garbage(damaged_path, size * page, size)
-        engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
-        try:
-            check_file(engine)
-            missed.append(page)
-        except StartError:
-            pass
-        finally:
-            engine.dispose()
-
-    assert (count > 10, missed) == (True, [])
-
-
-def test_a_whole_file_passes(damaged_path):
-    engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
-
-    check_file(engine)
-
-    engine.dispose()
-
-
-def test_a_file_that_would_take_too_long_is_left_to_the_audit(damaged_path, monkeypatch):
-    garbage_in_the_middle(damaged_path)
-    monkeypatch.setattr(sqlite_file, "CHECKED_BYTES_MAX", damaged_path.stat().st_size - 1)
-    engine = make_engine(parse_database_url(f"sqlite:///{damaged_path}"))
-
-    check_file(engine)
-
-    engine.dispose()

@@ -1,36 +1,112 @@
-"""PostgreSQL is restarted, or killed, under the load of two services; nobody does anything else."""
+"""PostgreSQL stops, is killed or hangs: 503 meanwhile, nothing lost, no restart of the service."""
 
 import time
 from collections import Counter
 
 import pytest
 
-from tests.faults.load import line_of
+from deeds.domain.model import Argon2Cost
+from deeds.settings import Settings
+from storage.engine import POOL_TIMEOUT_S
+from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.faults.mortal_service import MortalService
 from tests.faults.soaking import soak
+from tests.support import hooks
+from tests.support.marker import NOWHERE
+from tests.support.racing import client_of_port
+from tests.support.requests import mint, post, refusal
 from tests.support.stoppable_postgres import StoppablePostgres
+from tests.support.waiting import wait_until
+from tests.support.watched import counting, retries
+
+# What a request may try: the connection that it had, and a new one.
+CONNECTS_MAX = 2
 
 # As for an update, and as at a power cut.
 ENDS = {"stops": StoppablePostgres.stop, "kills": StoppablePostgres.kill}
 ANSWERS_BETWEEN_MAX = 150
 LATER_SECONDS_MAX = 0.01
 
+# What a request may take beside its wait for a connection, on a busy machine.
+SLACK_S = 2.0
+WORKS_AGAIN_S_MAX = 2.0
+
 
 @pytest.fixture
-def services(tmp_path, stoppable_url):
-    services = [MortalService(tmp_path, stoppable_url) for _ in range(2)]
-    for service in services:
-        service.begin_start()
-    for service in services:
-        service.wait_until_up()
-    yield services
+def client(stoppable_url, open_app):
+    settings = counting(Settings(stoppable_url, ordinary_cost=Argon2Cost(8, 1, 1)))
+    return open_app(settings).test_client()
+
+
+def requests(client, item, new):
+    """Return a request of each kind, by name; `new` makes the secrets of one call differ."""
+    swap = {"inputs": [f"+5.{item}.{new - 1}"], "outputs": [f"+5.{item}.{new}"]}
+    return {
+        "mint": lambda: post(client, "/v1/mint", {"outputs": ["+5.a"]}),
+        "keyed mint": lambda: post(client, "/v1/mint", {"outputs": ["+5.a"]}, f"key {new}"),
+        "swap": lambda: post(client, "/v1/swap", swap),
+        "check": lambda: post(client, "/v1/check", {"outputs": [f"+5.{item}.0"]}),
+        "item": lambda: client.get(f"/v1/item/{item}"),
+    }
+
+
+def test_every_request_is_a_503_while_the_database_is_away_and_served_once_it_is_back(
+    stoppable_postgres, client
+):
+    item = mint(client, "+5.0")
+    stoppable_postgres.stop()
+    connects = hooks.Counter()
+    with hooks.hooked("do_connect", connects):
+        answers = {name: send() for name, send in requests(client, item, 1).items()}
+    unready, alive = client.get("/readyz"), client.get("/healthz")
+    stoppable_postgres.start()
+    back = [send().status_code for send in requests(client, item, 1).values()]
+
+    for name, answer in (answers | {"readyz": unready}).items():
+        assert refusal(answer) == (503, "ledger_unavailable", None), name
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert answer.headers["Cache-Control"] == "no-store"
+    assert connects.count <= CONNECTS_MAX * len(answers)
+    assert alive.status_code == 200
+    assert back == [200] * len(back)
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_restart_of_the_database_between_two_requests_is_counted_and_not_noticed(
+    stoppable_postgres, client
+):
+    item = mint(client, "+5.0")
+    restarts_count = 0
+
+    for name, send in requests(client, item, 1).items():
+        stoppable_postgres.restart()
+        restarts_count += 1
+        assert send().status_code == 200, name
+
+    assert retries(client) == {"disconnect": restarts_count}
+
+
+@pytest.fixture
+def start_services(tmp_path, stoppable_url):
+    """A function that starts so many services on the database."""
+    services = []
+
+    def start(count, **options):
+        services.extend(MortalService(tmp_path, stoppable_url, **options) for _ in range(count))
+        for service in services:
+            service.begin_start()
+        for service in services:
+            service.wait_until_up()
+        return services
+
+    yield start
     for service in services:
         service.close()
 
 
 @pytest.mark.soak(share=6)
 def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
-    stoppable_postgres, services, stoppable_url, seed, report, soak_seconds
+    stoppable_postgres, start_services, stoppable_url, seed, report, soak_seconds
 ):
     def end_and_start(load, rng):
         for end in ENDS.values():
@@ -41,7 +117,45 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
         load.wait_for_answers(1)
         return Counter(dict.fromkeys(ENDS, 1))
 
-    ports = [service.find_port for service in services]
+    ports = [service.find_port for service in start_services(2)]
     counts = soak(ports, stoppable_url, end_and_start, seed=seed, seconds=soak_seconds)
 
     report(f"stops {counts['stops']}, {line_of(counts)}")
+
+
+def check(port):
+    """Return the status of a check over a connection of its own, and the seconds that it took."""
+    started_s = time.monotonic()
+    with client_of_port(port) as send:
+        status, _ = send("/v1/check", {"outputs": [f"+5.{NOWHERE}.a"]})
+    return status, time.monotonic() - started_s
+
+
+def test_a_frozen_postgresql_is_refused_soon_and_used_at_once_when_it_goes_on(
+    stoppable_postgres, start_services, stoppable_url, report
+):
+    [service] = start_services(1, workers=1)
+    port = service.find_port()
+    load = Load([service.find_port], seed=1)
+    with load.running():
+        load.wait_for_answers(100)
+        stoppable_postgres.freeze()
+        try:
+            # Once one client was refused, others hold each connection that there may be.
+            wait_until(lambda: any(client.unanswered_count for client in load.clients))
+            status, refused_s = check(port)
+        finally:
+            stoppable_postgres.thaw()
+        acknowledged = load.acknowledged_count()
+        started_s = time.monotonic()
+        wait_until(
+            lambda: check(port)[0] == 200 and load.acknowledged_count() > acknowledged,
+            WORKS_AGAIN_S_MAX,
+        )
+        seconds = time.monotonic() - started_s
+        wait_until(lambda: load.acknowledged_count() > acknowledged + 100)
+    counts = assert_nothing_lost(load, service.find_port, stoppable_url)
+
+    assert status == 503
+    assert refused_s < POOL_TIMEOUT_S + SLACK_S
+    report(f"refused after {refused_s:.1f} s, served after {seconds:.2f} s, {dict(counts)}")

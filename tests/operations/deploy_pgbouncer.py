@@ -21,7 +21,7 @@ CONTRACT = (
     "contract/test_mint.py",
     "contract/test_swap.py",
     "contract/test_swap_refusals.py",
-    "ledger/test_double_spend.py",
+    "ledger/test_races.py",
     "ledger/test_hash_schemes.py",
     "ledger/test_idempotency.py",
     "ledger/test_idempotency_races.py",

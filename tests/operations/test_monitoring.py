@@ -1,6 +1,6 @@
 """GET /healthz: the process lives. GET /readyz: its requests would not be refused.
 
-With a database that goes away and comes back: tests/faults/test_database_away.py. What /metrics
+With a database that goes away and comes back: tests/faults/test_postgres_away.py. What /metrics
 tells: test_metrics.py.
 """
 

@@ -1,0 +1,165 @@
+"""An SQLite file that is damaged or locked: no start, or 503 for what needs it, and never worse."""
+
+import os
+import re
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+import storage.engine
+from deeds.domain.errors import StartError
+from storage import sqlite_file
+from storage.engine import make_engine, parse_database_url
+from storage.sqlite_file import check_file
+from tests.support.released_ledgers import load, released_revisions
+from tests.support.requests import check as check_states
+from tests.support.requests import mint, post, refusal, swap
+from tests.support.serving import start_gunicorn
+from tests.support.watched import said_at_stop
+
+UNAVAILABLE = (503, "ledger_unavailable", None)
+
+
+@pytest.fixture
+def database_url(sqlite_url):
+    return sqlite_url
+
+
+@pytest.fixture
+def path(sqlite_url):
+    return parse_database_url(sqlite_url).database
+
+
+@pytest.fixture
+def other(path):
+    """A connection of another program."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+def test_a_lock_of_somebody_else_is_a_503_for_writers_and_nothing_for_readers(
+    settings, open_app, ledger, other, monkeypatch
+):
+    monkeypatch.setattr(storage.engine, "SQLITE_BUSY_TIMEOUT_MS", 50)
+    client = open_app(settings).test_client()
+    item = mint(client, "+5.a")
+    before = ledger.rows()
+
+    other.execute("BEGIN IMMEDIATE")
+    minted = post(client, "/v1/mint", {"outputs": ["+5.a"]})
+    swapped = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+    states = check_states(client, f"+5.{item}.a")
+    read = client.get(f"/v1/item/{item}")
+    other.execute("ROLLBACK")
+
+    assert refusal(minted) == refusal(swapped) == UNAVAILABLE
+    assert int(swapped.headers["Retry-After"]) >= 1
+    assert (states, read.status_code) == (["unspent"], 200)
+    assert ledger.rows() == before
+    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
+
+
+def test_a_damaged_page_is_a_503_for_what_needs_it(settings, open_app, path, other):
+    client = open_app(settings).test_client()
+    item = mint(client, "+5.a")
+    client.application.extensions["deeds"].close()
+    other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    [page] = other.execute("SELECT rootpage FROM sqlite_master WHERE name = 'outputs'").fetchone()
+    [page_bytes] = other.execute("PRAGMA page_size").fetchone()
+    with Path(path).open("r+b") as file:
+        file.seek((page - 1) * page_bytes)
+        file.write(b"\xff" * page_bytes)
+    client = open_app(settings).test_client()
+
+    checked = post(client, "/v1/check", {"outputs": [f"+5.{item}.a"]})
+    swapped = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+
+    assert refusal(checked) == refusal(swapped) == UNAVAILABLE
+    assert client.get(f"/v1/item/{item}").status_code == 200
+
+
+@pytest.fixture
+def damaged_path(tmp_path):
+    """An SQLite file with a ledger in it, for a test to damage."""
+    path = tmp_path / "damaged.sqlite3"
+    load(released_revisions()[-1], f"sqlite:///{path}")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    return path
+
+
+def page_size_and_count(path):
+    with closing(sqlite3.connect(path)) as connection:
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+        [count] = connection.execute("PRAGMA page_count").fetchone()
+    return size, count
+
+
+def check(path):
+    engine = make_engine(parse_database_url(f"sqlite:///{path}"))
+    try:
+        check_file(engine)
+    finally:
+        engine.dispose()
+
+
+def write_garbage(path, offset, count):
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(os.urandom(count))
+
+
+def garbage_in_the_header(path):
+    write_garbage(path, 0, 100)
+
+
+def cut_short(path):
+    size, count = page_size_and_count(path)
+    os.truncate(path, size * (count // 2))
+
+
+def garbage_in_the_middle(path):
+    size, count = page_size_and_count(path)
+    write_garbage(path, size * (count // 2), size)
+
+
+@pytest.mark.parametrize("damage", [garbage_in_the_header, cut_short, garbage_in_the_middle])
+def test_a_damaged_file_stops_the_start_of_the_service_in_one_line(damaged_path, tmp_path, damage):
+    damage(damaged_path)
+    before = damaged_path.read_bytes()
+    log = tmp_path / "service.log"
+
+    with start_gunicorn(log, {"DATABASE_URL": f"sqlite:///{damaged_path}"}) as process:
+        code = process.wait(timeout=30)
+
+    said = said_at_stop(log.read_text())
+    assert (code, said.count("\n")) == (1, 0), said
+    assert said.startswith("deeds cannot start: DATABASE_URL: ")
+    assert re.search("malformed|not a database|damaged", said)
+    assert damaged_path.read_bytes() == before
+
+
+def test_garbage_in_any_page_is_found(damaged_path):
+    size, count = page_size_and_count(damaged_path)
+    whole = damaged_path.read_bytes()
+    check(damaged_path)
+    missed = []
+
+    for page in range(1, count):
+        damaged_path.write_bytes(whole)
+        write_garbage(damaged_path, size * page, size)
+        with suppress(StartError):
+            check(damaged_path)
+            missed.append(page)
+
+    assert (count > 10, missed) == (True, [])
+
+
+def test_a_file_that_would_take_too_long_is_left_to_the_audit(damaged_path, monkeypatch):
+    garbage_in_the_middle(damaged_path)
+    monkeypatch.setattr(sqlite_file, "CHECKED_BYTES_MAX", damaged_path.stat().st_size - 1)
+
+    check(damaged_path)
