@@ -1,20 +1,14 @@
-"""The reference: what Flask alone costs. Answers the service's paths with JSON and does nothing.
-
-Runs under the service's own gunicorn.conf.py, so with the same worker class, processes and threads.
-A POST reads its body with Flask's `request.get_json()`, and every answer is a dict that Flask turns
-into JSON: the shortest way that Flask offers.
-"""
+"""The reference: the service's paths in the shortest way that Flask offers."""
 
 from typing import Any
 
 from flask import Flask, request
 
-# As long as what the service answers for the items of `bench.rows_reads`.
+# As long as what the service answers for the items of the row of reads.
 METADATA = '{"name":"A share in the garden shed","description":"One of a hundred"}'
 
 
 def create_app() -> Flask:
-    """Return the application."""
     app = Flask("bare", static_folder=None)
 
     @app.get("/v1/info")

@@ -1,142 +1,141 @@
-"""Puts load on a port from processes of its own, so that clients never wait for each other."""
+"""Clients on kept connections, in processes of their own: each sends when it was answered.
+
+A client is a thread that blocks. It is written by hand, because a general HTTP client takes more
+CPU than the service: of an answer only the status and the length are read.
+"""
 
 import math
 import multiprocessing
-from collections import Counter
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
-from types import TracebackType
-from typing import Self
 
-from bench.load_process import LoadOrder, Tally, serve_loads
-from bench.payload import Requests
+from bench.payload import ANSWER_SECONDS_MAX, Requests
 
-# So that no process of ours is ever what the fastest server waits for: one drives eight clients at
-# some thousand requests a second with a small part of a core.
+# So that no process of clients is what a fast server waits for.
 CLIENTS_PER_PROCESS = 8
+PROCESSES_MAX = 12
 
-CLIENTS_MAX = 32
+# From the order until all processes can have it.
+START_SECONDS = 0.2
 
-STOP_SECONDS_MAX = 5.0
+# What an answer that broke off counts as, and for how long its client then waits.
+BROKEN = 0
+BROKEN_PAUSE_S = 0.02
+
+# After these the same request is sent once more. All other answers decide it.
+_RETRIED_STATUSES = frozenset({BROKEN, 429, 503})
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What all clients together have seen."""
+class Stretch:
+    """When clients send: one request each in `interval_s` at most. What is before is a warm-up."""
 
-    statuses: Counter[int]
-    connection_errors_count: int
-    ran_out_count: int
-    latencies_s: tuple[float, ...]
-    seconds: float
-    client_cpu_s: float
+    start_s: float
+    counted_from_s: float
+    end_s: float
+    interval_s: float = 0.0
 
-    @property
-    def ok_count(self) -> int:
-        """Return how many requests were answered 200."""
-        return self.statuses[HTTPStatus.OK]
-
-    @property
-    def refused(self) -> dict[int, int]:
-        """Return how often each other status was answered, the warm-up included."""
-        return {status: n for status, n in self.statuses.items() if status != HTTPStatus.OK}
-
-    @property
-    def rate(self) -> float:
-        """Return the 200s a second, from the first request to the last answer."""
-        return self.ok_count / self.seconds if self.seconds else 0.0
-
-    def quantile_s(self, share: float) -> float:
-        """Return the latency that `share` of the 200s did not exceed."""
-        if not self.latencies_s:
-            return math.nan
-        return self.latencies_s[max(0, math.ceil(share * len(self.latencies_s)) - 1)]
+    @classmethod
+    def soon(cls, seconds: float, warm_up_s: float = 0.0, interval_s: float = 0.0) -> "Stretch":
+        start_s = time.monotonic() + START_SECONDS
+        counted_from_s = start_s + warm_up_s
+        return cls(start_s, counted_from_s, counted_from_s + seconds, interval_s)
 
 
-class LoadGenerator(AbstractContextManager["LoadGenerator"]):
-    """A few processes that wait for orders. Use it in a `with`, which ends them."""
-
-    def __init__(self) -> None:
-        """Start the processes."""
-        # Spawned, not forked: they share nothing with this process but a pipe.
-        context = multiprocessing.get_context("spawn")
-        self._workers: list[tuple[BaseProcess, Connection]] = []
-        for _ in range(math.ceil(CLIENTS_MAX / CLIENTS_PER_PROCESS)):
-            ours, theirs = context.Pipe()
-            process = context.Process(target=serve_loads, args=(theirs,), daemon=True)
-            process.start()
-            theirs.close()
-            self._workers.append((process, ours))
-        self._busy: list[Connection] = []
-        self._warm_up = Tally()
-
-    def __enter__(self) -> Self:
-        """Return the generator."""
-        return self
-
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """End the processes, at once if something went wrong."""
-        for process, pipe in self._workers:
-            if error is None:
-                with suppress(BrokenPipeError):
-                    pipe.send(None)
-                process.join(STOP_SECONDS_MAX)
-            process.kill()
-            process.join()
-            process.close()
-            pipe.close()
-
-    def prepare(
-        self, port: int, requests: Sequence[Requests], *, warm_up_seconds: float = 0.0
-    ) -> None:
-        """Make all requests, one element of `requests` a client, and warm up.
-
-        Returns when every client stands still.
-        """
-        assert 0 < len(requests) <= CLIENTS_MAX
-        parts = [
-            tuple(requests[start : start + CLIENTS_PER_PROCESS])
-            for start in range(0, len(requests), CLIENTS_PER_PROCESS)
-        ]
-        self._busy = [pipe for _, pipe in self._workers[: len(parts)]]
-        for pipe, part in zip(self._busy, parts, strict=True):
-            pipe.send(LoadOrder(port, part, warm_up_seconds))
-        self._warm_up = _sum([pipe.recv() for pipe in self._busy])
-
-    def run(self, seconds: float) -> Load:
-        """Let the clients send for so long, or until they have nothing left."""
-        for pipe in self._busy:
-            pipe.send(seconds)
-        total = _sum([pipe.recv() for pipe in self._busy])
-        # What was refused while warming up is not hidden.
-        del self._warm_up.statuses[HTTPStatus.OK]
-        return Load(
-            statuses=total.statuses + self._warm_up.statuses,
-            connection_errors_count=total.connection_errors_count
-            + self._warm_up.connection_errors_count,
-            ran_out_count=total.ran_out_count + self._warm_up.ran_out_count,
-            latencies_s=tuple(sorted(total.latencies_s)),
-            seconds=total.ended_at_s - total.started_at_s,
-            client_cpu_s=total.cpu_s,
-        )
+# The latencies of answers in seconds, by status; of a warm-up only those that were refused.
+Answers = dict[int, list[float]]
 
 
-def _sum(tallies: Sequence[Tally]) -> Tally:
-    return Tally(
-        statuses=sum((tally.statuses for tally in tallies), Counter()),
-        connection_errors_count=sum(tally.connection_errors_count for tally in tallies),
-        ran_out_count=sum(tally.ran_out_count for tally in tallies),
-        latencies_s=[latency for tally in tallies for latency in tally.latencies_s],
-        started_at_s=min(tally.started_at_s for tally in tallies),
-        ended_at_s=max(tally.ended_at_s for tally in tallies),
-        cpu_s=sum(tally.cpu_s for tally in tallies),
-    )
+def merged(parts: Iterable[Answers]) -> Answers:
+    whole: Answers = {}
+    for part in parts:
+        for status, latencies_s in part.items():
+            whole.setdefault(status, []).extend(latencies_s)
+    return whole
+
+
+def quantile_ms(latencies_s: Sequence[float], share: float) -> float:
+    """Return the latency that `share` of the answers did not exceed."""
+    if not latencies_s:
+        return math.nan
+    return sorted(latencies_s)[max(0, math.ceil(share * len(latencies_s)) - 1)] * 1000
+
+
+def start_pool() -> ProcessPoolExecutor:
+    """Start the processes, which share nothing with this one but a pipe."""
+    pool = ProcessPoolExecutor(PROCESSES_MAX, mp_context=multiprocessing.get_context("spawn"))
+    # All of them now: to start one takes CPU of what is measured.
+    list(pool.map(time.sleep, [1.0] * PROCESSES_MAX))
+    return pool
+
+
+def start_load(
+    pool: ProcessPoolExecutor, port: int, requests: Sequence[Requests], stretch: Stretch
+) -> Callable[[], Answers]:
+    """Let a client for each of `requests` begin; return what waits for all their answers."""
+    step = max(CLIENTS_PER_PROCESS, math.ceil(len(requests) / PROCESSES_MAX))
+    parts = [requests[first : first + step] for first in range(0, len(requests), step)]
+    futures = [pool.submit(_serve, port, part, stretch) for part in parts]
+    return lambda: merged(each.result() for each in futures)
+
+
+def _serve(port: int, requests: Sequence[Requests], stretch: Stretch) -> Answers:
+    """Run clients to their end, in this process."""
+    with ThreadPoolExecutor(len(requests)) as pool:
+        return merged(pool.map(lambda each: _run_client(port, each(), stretch), requests))
+
+
+def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answers:
+    answers: Answers = {}
+    connection: socket.socket | None = None
+    request, next_s = next(requests), stretch.start_s
+    while next_s < stretch.end_s:
+        time.sleep(max(0.0, next_s - time.monotonic()))
+        sent_s = time.monotonic()
+        try:
+            connection = connection or _connect(port)
+            status = _ask(connection, request)
+        except (OSError, ValueError):
+            status, connection = BROKEN, None
+        answered_s = time.monotonic()
+        if status != HTTPStatus.OK or stretch.counted_from_s <= answered_s <= stretch.end_s:
+            answers.setdefault(status, []).append(answered_s - sent_s)
+        if status not in _RETRIED_STATUSES:
+            request = next(requests)
+        # Nothing is caught up with: what was held back has no burst afterwards.
+        pause_s = BROKEN_PAUSE_S if status == BROKEN else stretch.interval_s
+        next_s = max(answered_s, sent_s + pause_s)
+    if connection is not None:
+        connection.close()
+    return answers
+
+
+def _connect(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS_MAX)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def _ask(connection: socket.socket, request: bytes) -> int:
+    """Send a request and return the status of its answer, once that is whole."""
+    connection.sendall(request)
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += _receive(connection)
+    head, _, body = data.partition(b"\r\n\r\n")
+    _, _, length = head.lower().partition(b"\r\ncontent-length:")
+    missing_count = int(length.partition(b"\r\n")[0]) - len(body)
+    while missing_count > 0:
+        missing_count -= len(_receive(connection))
+    return int(head[9:12])
+
+
+def _receive(connection: socket.socket) -> bytes:
+    data = connection.recv(65_536)
+    if not data:
+        raise ConnectionResetError("closed before the answer was whole")
+    return data

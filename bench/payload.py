@@ -1,20 +1,23 @@
-"""The requests that a client sends, made whole before the clock starts.
+"""The requests of a client, endless and as bytes, and the mint of what it swaps.
 
-A list of them is built in the load process itself, from one of the small classes below. Every
-output has one unit, so that a swap says nothing but secrets.
+Every output has one unit, so that a swap says nothing but secrets.
 """
 
+import http.client
 import json
 import secrets
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from enum import StrEnum
-from itertools import cycle, islice, pairwise
-from typing import Any, Protocol
+from functools import partial
+from itertools import cycle
+from typing import Any
 
 from deeds.domain.strong_secret import make_strong_secret
 
-# 12 random bytes are 16 characters of URL-safe base64.
-_ORDINARY_SECRET_BYTES = 12
+ANSWER_SECONDS_MAX = 60.0
+
+# What one client sends: made in the client's process, as it goes along.
+Requests = Callable[[], Iterator[bytes]]
 
 
 class SecretKind(StrEnum):
@@ -23,91 +26,28 @@ class SecretKind(StrEnum):
     ORDINARY = "ordinary"
     STRONG = "strong"
 
-
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """One unit of an item and the secret that owns it."""
-
-    item_id: str
-    secret: str = field(repr=False)
-
-    @property
-    def raw_output(self) -> str:
-        """Return the output string (contract 2.1)."""
-        return f"+1.{self.item_id}.{self.secret}"
+    def make(self) -> str:
+        return make_strong_secret() if self is SecretKind.STRONG else secrets.token_urlsafe(12)
 
 
-class Requests(Protocol):
-    """What one client will send."""
-
-    def build(self) -> list[bytes]:
-        """Return the requests, in order, as bytes of HTTP/1.1."""
-
-
-@dataclass(frozen=True, slots=True)
-class SwapChain:
-    """`count` swaps of one deed: each spends the secret that the one before it created."""
-
-    deed: Deed
-    kind: SecretKind
-    count: int
-    client: str | None = None
-
-    def build(self) -> list[bytes]:
-        """Return the swaps."""
-        deeds = [self.deed]
-        deeds += [Deed(self.deed.item_id, make_secret(self.kind)) for _ in range(self.count)]
-        outputs = [deed.raw_output for deed in deeds]
-        return [
-            post("/v1/swap", {"inputs": [spent], "outputs": [created]}, self.client)
-            for spent, created in pairwise(outputs)
-        ]
+def swaps(raw_output: str, kind: SecretKind, address: str | None = None) -> Iterator[bytes]:
+    """Yield swaps without end, each of what the one before it created."""
+    item = raw_output[: raw_output.rindex(".") + 1]
+    while True:
+        created = item + kind.make()
+        yield post("/v1/swap", {"inputs": [raw_output], "outputs": [created]}, address)
+        raw_output = created
 
 
-@dataclass(frozen=True, slots=True)
-class Mints:
-    """`count` mints of `outputs_count` outputs each."""
-
-    outputs_count: int
-    kind: SecretKind
-    count: int
-
-    def build(self) -> list[bytes]:
-        """Return the mints."""
-        return [
-            post("/v1/mint", mint_body(self.outputs_count, self.kind)[0]) for _ in range(self.count)
-        ]
+def repeated(requests: list[bytes]) -> Requests:
+    """Return the given requests, over and over."""
+    return partial(cycle, requests)
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """`count` requests: the given ones over and over."""
-
-    requests: tuple[bytes, ...]
-    count: int
-
-    def build(self) -> list[bytes]:
-        """Return the requests."""
-        return list(islice(cycle(self.requests), self.count))
-
-
-def mint_body(outputs_count: int, kind: SecretKind) -> tuple[dict[str, Any], list[str]]:
-    """Return the body of a mint of outputs of one unit, and their secrets in order."""
-    made = [make_secret(kind) for _ in range(outputs_count)]
-    return {"outputs": [{"amount": 1, "secret": secret} for secret in made]}, made
-
-
-def make_secret(kind: SecretKind) -> str:
-    """Return a fresh secret."""
-    if kind is SecretKind.STRONG:
-        return make_strong_secret()
-    return secrets.token_urlsafe(_ORDINARY_SECRET_BYTES)
-
-
-def post(path: str, body: Any, client: str | None = None) -> bytes:
-    """Return a POST of the body as compact JSON; `client` is named as a proxy names it."""
+def post(path: str, body: Any, address: str | None = None) -> bytes:
+    """Return a POST of the body as compact JSON; a proxy would name the `address`."""
     content = json.dumps(body, separators=(",", ":")).encode()
-    forwarded = "" if client is None else f"X-Forwarded-For: {client}\r\n"
+    forwarded = "" if address is None else f"X-Forwarded-For: {address}\r\n"
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n{forwarded}\r\n"
@@ -116,5 +56,24 @@ def post(path: str, body: Any, client: str | None = None) -> bytes:
 
 
 def get(path: str) -> bytes:
-    """Return a GET."""
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+def mint_body(outputs_count: int, kind: SecretKind) -> dict[str, Any]:
+    return {"outputs": [{"amount": 1, "secret": kind.make()} for _ in range(outputs_count)]}
+
+
+def mint_item(port: int, outputs_count: int, kind: SecretKind, metadata: Any = None) -> list[str]:
+    """Mint an item of so many outputs of one unit and return them as raw outputs."""
+    body = json.dumps(mint_body(outputs_count, kind) | {"metadata": metadata})
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS_MAX)
+    try:
+        connection.request("POST", "/v1/mint", body, {"Content-Type": "application/json"})
+        raw_outputs: list[str] = json.load(connection.getresponse())["rawOutputs"]
+    finally:
+        connection.close()
+    return raw_outputs
+
+
+def item_id_of(raw_output: str) -> str:
+    return raw_output.split(".")[1]

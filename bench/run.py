@@ -1,103 +1,165 @@
-"""One run of the benchmark: its plan, its load processes, and the journal of all measurements."""
+"""What the rows of the table share: a run, its measurements, and the table."""
 
-import math
+import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from statistics import median
 
-from bench.load import LoadGenerator
-from bench.measurement import Measurement, measure
-from bench.payload import Deed, Repeated, Requests, SecretKind, SwapChain
-from bench.row import Row
-from bench.server import Server
+from bench.load import Stretch, quantile_ms, start_load
+from bench.payload import Requests, SecretKind, mint_item, repeated, swaps
+from bench.server import BARE, Server, running
+from tests.support.postgres import PostgresCluster, running_cluster
 
 CLIENTS_COUNT = 16
-
-# More than any server here can do, so that no client runs out of requests before its time is over.
-_REQUESTS_PER_SECOND_MAX = {SecretKind.ORDINARY: 2_000, SecretKind.STRONG: 8_000}
-_READS_PER_SECOND_MAX = 30_000
-
-# The clients of one process get more than those of another when its connections are fewer.
-_UNEVENNESS = 2
+WARM_UP_SECONDS = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How much to measure."""
+class Measurement:
+    """One stretch of load on one server. CPU, of PostgreSQL too, is per 200."""
 
-    rounds: int
-    seconds: float
-    warm_up_seconds: float
-    long: bool
+    rate: float
+    refused_count: int = 0
+    p50_ms: float = 0.0
+    p99_ms: float = 0.0
+    cpu_ms: float = 0.0
+
+
+Found = dict[str, list[Measurement]]
+
+# The points of each line of each plot.
+Curves = dict[str, dict[str, list[tuple[float, float]]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A figure of each round, mostly a ratio to a reference, and its target, such as `≤ 50 ms`."""
+
+    name: str
+    target: str
+    values: Sequence[float]
+    refused_count: int = 0
+    note: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """Return what the table shows. A row with anything refused does not pass."""
+        found = median(self.values)
+        sign, bound, *_ = self.target.split()
+        is_met = found >= float(bound) if sign == "≥" else found <= float(bound)
+        verdict = "pass" if is_met and not self.refused_count else "short"
+        if self.refused_count:
+            verdict += f", {self.refused_count} refused"
+        figures = (found, min(self.values), max(self.values))
+        return (self.name, self.target, *map(_shown, figures), verdict)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the rows and curves of one run share."""
+    """Measures servers, with the same clients and for the same time."""
 
-    plan: Plan
-    load: LoadGenerator
+    rounds: int
+    seconds: float
+    is_long: bool
     # On a real disk; removed after the run.
     directory: Path
-    # Tells the progress bar what was just done or is going on, and how many steps that was.
-    progress: Callable[[str, int], None]
-    measurements: list[Measurement] = field(default_factory=list)
-    curves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    pool: ProcessPoolExecutor
+    say: Callable[[str], None]
+    # Ends what the row that is being measured has started.
+    stack: ExitStack
+    curves: Curves = field(default_factory=dict)
 
-    def measure(
+    def service(self, name: str, url: str | None = None, **settings: str) -> Server:
+        return self.stack.enter_context(running(self.directory, name, url, **settings))
+
+    def bare(self) -> Server:
+        return self.stack.enter_context(running(self.directory, "bare", application=BARE))
+
+    def postgres(self) -> PostgresCluster:
+        return self.stack.enter_context(running_cluster())
+
+    def add_point(self, plot: str, line: str, x: float, y: float) -> None:
+        self.curves.setdefault(plot, {}).setdefault(line, []).append((x, y))
+
+    def alternate(self, **measured: Callable[[], Measurement]) -> Found:
+        """Measure each in turn, in every round; return what was found by name."""
+        found: Found = {name: [] for name in measured}
+        for _ in range(self.rounds):
+            for name, measure in measured.items():
+                found[name].append(measure())
+        return found
+
+    def swap(
         self,
         server: Server,
-        requests: Sequence[Requests],
+        kind: SecretKind = SecretKind.STRONG,
         *,
+        clients_count: int = CLIENTS_COUNT,
+        raw_outputs: Sequence[str] = (),
+        addresses: Sequence[str] = (),
         seconds: float | None = None,
-        beside: AbstractContextManager[None] | None = None,
     ) -> Measurement:
-        """Measure one stretch, with the plan's warm-up before it and this `beside` it."""
-        measurement = measure(
-            self.load,
-            server,
-            requests,
-            seconds=seconds or self.plan.seconds,
-            warm_up_seconds=self.plan.warm_up_seconds,
-            beside=beside,
+        """Measure swaps of these outputs or of fresh ones, by a client for each."""
+        owned = raw_outputs or [mint_item(server.port, 1, kind)[0] for _ in range(clients_count)]
+        named = addresses or (None,) * len(owned)
+        chains = [partial(swaps, raw, kind, name) for raw, name in zip(owned, named, strict=True)]
+        return self.measure(server, chains, seconds or self.seconds)
+
+    def repeat(self, server: Server, requests: list[bytes]) -> Measurement:
+        """Measure these requests over and over."""
+        return self.measure(server, [repeated(requests)] * CLIENTS_COUNT, self.seconds)
+
+    def measure(self, server: Server, requests: Sequence[Requests], seconds: float) -> Measurement:
+        """Measure one stretch, with a warm-up before it."""
+        stretch = Stretch.soon(seconds, WARM_UP_SECONDS)
+        wait = start_load(self.pool, server.port, requests, stretch)
+        time.sleep(max(0.0, stretch.counted_from_s - time.monotonic()))
+        before_s = server.cpu_s()
+        time.sleep(max(0.0, stretch.end_s - time.monotonic()))
+        cpu_s = server.cpu_s() - before_s
+        answers = wait()
+        latencies_s = answers.get(HTTPStatus.OK, [])
+        rate = len(latencies_s) / seconds
+        self.say(f"{server.name} {rate:,.0f}/s")
+        return Measurement(
+            rate=rate,
+            refused_count=sum(map(len, answers.values())) - len(latencies_s),
+            p50_ms=quantile_ms(latencies_s, 0.50),
+            p99_ms=quantile_ms(latencies_s, 0.99),
+            cpu_ms=cpu_s / max(1, len(latencies_s)) * 1000,
         )
-        # A client that has nothing left to send makes the others look faster.
-        assert measurement.ran_out_count == 0, "this server needs more requests than were made"
-        return self._noted(measurement)
-
-    def measure_all(
-        self, server: Server, requests: Sequence[Requests], *, seconds_max: float
-    ) -> Measurement:
-        """Measure until all requests are answered, without a warm-up."""
-        return self._noted(measure(self.load, server, requests, seconds=seconds_max))
-
-    def swaps(self, deeds: Sequence[Deed], kind: SecretKind) -> list[SwapChain]:
-        """Return a chain for each deed, long enough for one stretch."""
-        count = self._count(_REQUESTS_PER_SECOND_MAX[kind], len(deeds))
-        return [SwapChain(deed, kind, count) for deed in deeds]
-
-    def repeated(self, requests: tuple[bytes, ...]) -> list[Repeated]:
-        """Return the requests for each client, over and over for one stretch."""
-        return [Repeated(requests, self._count(_READS_PER_SECOND_MAX, 1))] * CLIENTS_COUNT
-
-    def _count(self, per_second_max: int, clients_count: int) -> int:
-        seconds = self.plan.warm_up_seconds + self.plan.seconds
-        return math.ceil(per_second_max * seconds * _UNEVENNESS / clients_count)
-
-    def _noted(self, measurement: Measurement) -> Measurement:
-        self.measurements.append(measurement)
-        self.progress(f"{measurement.server} {measurement.rate:,.0f}/s", 1)
-        return measurement
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Rows or curves that are measured together."""
+def ratio(
+    name: str, target: str, found: Found, upper: str, lower: str, figure: str = "rate"
+) -> Row:
+    """Return the row of a figure of one ÷ that of the other; its note holds the figure itself."""
+    pairs = list(zip(found[upper], found[lower], strict=True))
+    values = [getattr(one, figure) / getattr(other, figure) for one, other in pairs]
+    refused_count = sum(one.refused_count + other.refused_count for one, other in pairs)
+    figures = (f"{each} {_shown(middle(found, each, figure))}" for each in found)
+    return Row(name, target, values, refused_count, f"{figure}: {', '.join(figures)}")
 
-    name: str
-    # How many steps the progress bar will see.
-    steps_count: Callable[[Plan], int]
-    measure: Callable[[Run], list[Row]]
+
+def middle(found: Found, name: str, figure: str) -> float:
+    return float(median(getattr(each, figure) for each in found[name]))
+
+
+def _shown(figure: float) -> str:
+    return f"{figure:.3g}" if figure < 100 else f"{figure:,.0f}"
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the table as text, with a line of absolute figures under each row that has one."""
+    cells = [("", "target", "median", "min", "max", "verdict"), *(row.cells() for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for line, note in zip(cells, ["", *(row.note for row in rows)], strict=True):
+        padded = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
+        lines.append("  ".join(padded).rstrip())
+        lines += [f"    {note}"] if note else []
+    return "\n".join(lines)

@@ -1,16 +1,16 @@
-"""Starts what is measured: the service on SQLite or PostgreSQL, and the bare Flask application."""
+"""Starts what is measured, and reads what its processes use."""
 
+import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import psycopg
-from psutil import Process
 
-from tests.support.postgres import PostgresCluster
-from tests.support.serving import running_service
+from tests.support.serving import SERVICE, running_service
 
 BARE = "bench.bare_app:create_app()"
 
@@ -21,57 +21,60 @@ class Server:
 
     name: str
     port: int
-    master_pid: int
-    postgres_pid: int | None = None
+    pid: int
+    postgres_pid: int | None
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds that it has taken so far, those of PostgreSQL included."""
+        return _tree_cpu_s(self.pid) + _tree_cpu_s(self.postgres_pid)
 
 
 @contextmanager
-def service(
-    directory: Path, database_url: str, name: str, settings: Mapping[str, str] | None = None
+def running(
+    directory: Path, name: str, url: str | None = None, application: str = SERVICE, **settings: str
 ) -> Iterator[Server]:
-    """Run the service on the database with these settings; `directory` takes its log."""
-    is_postgres = database_url.startswith("postgres")
-    postgres_pid = _postgres_pid(database_url) if is_postgres else None
-    environment = {"DATABASE_URL": database_url, **(settings or {})}
-    with running_service(_own(directory, name), **environment) as running:
-        yield Server(name, running.port, running.process.pid, postgres_pid)
+    """Run the service, or the bare application, with these settings; `directory` takes its files.
+
+    Without a URL its database is a fresh SQLite file.
+    """
+    url = url or sqlite_url(directory)
+    if application == BARE:
+        # gunicorn's own worker, with the processes and threads of the service.
+        settings["GUNICORN_CMD_ARGS"] = "--bind 127.0.0.1:0 --worker-class gthread"
+    postgres_pid = _postgres_pid(url) if url.startswith("postgres") else None
+    settings["DATABASE_URL"] = url
+    # A directory for each start: the port is read from its log.
+    own = Path(tempfile.mkdtemp(dir=directory))
+    with running_service(own, application=application, **settings) as started:
+        yield Server(name, started.port, started.process.pid, postgres_pid)
 
 
-@contextmanager
-def bare_server(directory: Path) -> Iterator[Server]:
-    """Run the bare Flask application under the gunicorn settings of the service."""
-    with running_service(_own(directory, "bare"), application=BARE) as running:
-        yield Server("bare", running.port, running.process.pid)
-
-
-def fresh_sqlite_url(directory: Path) -> str:
+def sqlite_url(directory: Path) -> str:
     """Return the DATABASE_URL of an SQLite file that is not there yet."""
-    return f"sqlite:///{_own(directory, 'ledger') / 'deeds.sqlite3'}"
+    return f"sqlite:///{tempfile.mkdtemp(dir=directory)}/deeds.sqlite3"
 
 
-@contextmanager
-def fresh_postgres_url(cluster: PostgresCluster) -> Iterator[str]:
-    """Make a PostgreSQL database with the service's tables; drop it after the block."""
-    url = cluster.create_migrated_database()
-    try:
-        yield url
-    finally:
-        cluster.drop_database(url)
+def _tree_cpu_s(pid: int | None) -> float:
+    """Return the CPU seconds of a process and all that came from it."""
+    while pid is not None:
+        root = psutil.Process(pid)
+        try:
+            processes = (root, *root.children(recursive=True))
+            # With those of children that have ended, once their parent has collected them.
+            return sum(sum(process.cpu_times()[:4]) for process in processes)
+        except psutil.NoSuchProcess:
+            # One ended meanwhile, as PostgreSQL's come and go. Its parent counts it now.
+            continue
+    return 0.0
 
 
-def postgres_facts(database_url: str) -> dict[str, str]:
-    """Return the version of PostgreSQL and the settings that durability hangs on."""
-    names = ("server_version", "fsync", "synchronous_commit", "shared_buffers")
-    with psycopg.connect(database_url) as connection:
-        return {
-            name: str(connection.execute("SELECT current_setting(%s)", [name]).fetchall()[0][0])
-            for name in names
-        }
+def children_rss_mb(pid: int) -> list[float]:
+    """Return the resident memory of each child of a process, in MB of 10**6 bytes."""
+    return [child.memory_info().rss / 1e6 for child in psutil.Process(pid).children()]
 
 
-def _own(directory: Path, name: str) -> Path:
-    """Make a directory for one start: the port is read from its log."""
-    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=directory))
+def cpus_count() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _postgres_pid(database_url: str) -> int:
@@ -79,4 +82,4 @@ def _postgres_pid(database_url: str) -> int:
     with psycopg.connect(database_url) as connection:
         # Asked for, not told at the handshake: there may be a pooler in between.
         [[backend]] = connection.execute("SELECT pg_backend_pid()").fetchall()
-        return int(Process(backend).ppid())
+        return int(psutil.Process(backend).ppid())

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bench.processes import children_rss_mb
+from bench.server import children_rss_mb
 from deeds.domain.model import BODY_BYTES_MAX
 from tests.support.serving import running_service
 

@@ -1,0 +1,123 @@
+"""What a swap costs in a ledger that grows, beside one that began empty; and the curves."""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain, islice, product
+
+from sqlalchemy import create_engine, make_url, text
+
+from bench.payload import SecretKind, item_id_of, mint_item
+from bench.run import CLIENTS_COUNT, Row, Run, middle, ratio
+from bench.server import running, sqlite_url
+
+# The curve: few items, so that at its end each has more than a million outputs.
+CURVE_ITEMS_COUNT = 4
+CURVE_SIZES = (1_024, 10_000, 100_000, 1_000_000, 10_000_000)
+CLIENTS_COUNTS = (1, 2, 4, 8, 16, 32)
+MINTED_COUNT = 256
+
+_GROW_ITEM = "UPDATE items SET total = total + :count WHERE id = :item_id"
+_GROW_MINT = (
+    "UPDATE operations SET outputs_count = outputs_count + :count"
+    " WHERE id = (SELECT created_by FROM items WHERE id = :item_id)"
+)
+# By ascending digest, which is several times faster and leaves the same tree.
+_ADD = (
+    "INSERT INTO outputs (item_id, digest, scheme_id, amount, created_by)"
+    " SELECT items.id, {} AS digest, item_schemes.scheme_id, 1, items.created_by"
+    " FROM items JOIN item_schemes ON item_schemes.item_id = items.id, {}"
+    " WHERE items.id = :item_id ORDER BY digest"
+)
+_ADD_ON_SQLITE = _ADD.format(
+    "randomblob(32)",
+    "(WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count)"
+    " SELECT n FROM numbers)",
+)
+_ADD_ON_POSTGRES = _ADD.format(
+    "uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())", "generate_series(1, :count)"
+)
+# Foreign keys hold by construction, and checking each would take minutes.
+_TRUST_FOREIGN_KEYS = "SELECT set_config('session_replication_role', 'replica', true)"
+
+
+def preload(database_url: str, item_id: str, outputs_count: int) -> None:
+    """Add outputs by SQL to an item whose outputs are all under one scheme, as part of its mint.
+
+    Nobody knows their secrets. No service may run on the database meanwhile.
+    """
+    if not outputs_count:
+        return
+    is_sqlite = database_url.startswith("sqlite")
+    driver = "sqlite+pysqlite" if is_sqlite else "postgresql+psycopg"
+    engine = create_engine(make_url(database_url).set(drivername=driver))
+    add = [_ADD_ON_SQLITE] if is_sqlite else [_TRUST_FOREIGN_KEYS, _ADD_ON_POSTGRES]
+    with engine.begin() as connection:
+        for statement in (_GROW_ITEM, _GROW_MINT, *add):
+            connection.execute(text(statement), {"item_id": item_id, "count": outputs_count})
+    # Leave nothing that the database would put off: log, statistics, dirty pages.
+    settle = ["PRAGMA wal_checkpoint(TRUNCATE)"] if is_sqlite else ["VACUUM ANALYZE", "CHECKPOINT"]
+    with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+        for statement in settle:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+def ledger(run: Run) -> list[Row]:
+    """Measure swaps in an item of a million outputs; in the long run the curve to ten million."""
+    urls = [sqlite_url(run.directory) for _ in range(4)]
+    rows = _grow(run, "sqlite, one item", urls[:2], 1, [1_000_000])
+    if run.is_long:
+        rows += _grow(run, "sqlite", urls[2:], CURVE_ITEMS_COUNT, CURVE_SIZES)
+        cluster = run.postgres()
+        databases = [cluster.create_migrated_database() for _ in range(2)]
+        rows += _grow(run, "postgresql", databases, CURVE_ITEMS_COUNT, CURVE_SIZES)
+    return rows
+
+
+def _grow(
+    run: Run, database: str, urls: list[str], items_count: int, sizes: Sequence[int]
+) -> list[Row]:
+    """Measure swaps in a ledger that grows to each of the sizes, beside one that began empty."""
+    empty = run.service("empty", urls[1])
+    with running(run.directory, "growing", urls[0]) as server:
+        items = [
+            mint_item(server.port, MINTED_COUNT, SecretKind.STRONG) for _ in range(items_count)
+        ]
+    # One of each item in turn, so that the clients of a round meet all items.
+    unused = chain.from_iterable(zip(*items, strict=True))
+    outputs_count = items_count * MINTED_COUNT
+    for size in sizes:
+        run.say(f"loading {size:,} outputs")
+        for raw_outputs in items:
+            preload(urls[0], item_id_of(raw_outputs[0]), (size - outputs_count) // items_count)
+        outputs_count = size
+        with running(run.directory, f"{size:,} outputs", urls[0]) as grown:
+            found = run.alternate(
+                empty=lambda: run.swap(empty),
+                grown=lambda: run.swap(grown, raw_outputs=list(islice(unused, CLIENTS_COUNT))),
+            )
+        for name, line in (("grown", database), ("empty", f"{database} empty, same minutes")):
+            run.add_point("ledger-cpu", line, size, middle(found, name, "cpu_ms"))
+            run.add_point("ledger-throughput", line, size, middle(found, name, "rate"))
+    cpu = f"{database}, {sizes[-1]:,} outputs: CPU of a swap ÷ empty ledger"
+    duration = f"{database}, {sizes[-1]:,} outputs: time of a swap ÷ empty ledger"
+    return [
+        ratio(cpu, "≤ 1.3", found, "grown", "empty", "cpu_ms"),
+        ratio(duration, "≤ 1.3", found, "empty", "grown"),
+    ]
+
+
+def clients(run: Run) -> list[Row]:
+    """Measure the curve of throughput and latency against clients."""
+    for database in ("sqlite", "postgresql"):
+        is_postgres = database == "postgresql"
+        url = run.postgres().create_migrated_database() if is_postgres else None
+        server = run.service(database, url)
+        for kind, count in product(SecretKind, CLIENTS_COUNTS):
+            found = run.alternate(swaps=partial(run.swap, server, kind, clients_count=count))
+            rate = middle(found, "swaps", "rate")
+            run.add_point(f"throughput-{kind}", database, count, rate)
+            for name in ("p50", "p99"):
+                latency_ms = middle(found, "swaps", f"{name}_ms")
+                run.add_point(f"latency-{kind}", f"{database} {name}", count, latency_ms)
+    return []

@@ -1,0 +1,126 @@
+"""The rows of a service that nobody attacks: swaps, hashes, reads, memory and start."""
+
+import json
+import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from bench.bare_app import METADATA
+from bench.payload import SecretKind, get, item_id_of, mint_item, swaps
+from bench.run import Measurement, Row, Run, middle, ratio
+from bench.server import children_rss_mb, cpus_count, running, sqlite_url
+from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
+from tests.support.pgbouncer import behind, running_pgbouncer
+
+# A 1-to-1 swap hashes the secret of its input and that of its output.
+HASHES_PER_SWAP = 2
+
+# Memory is flat if at the end it is hardly more than after so many swaps.
+MEMORY_FLAT_FROM = 10_000
+
+
+def strong(run: Run) -> list[Row]:
+    """Measure what everything but the hash costs, beside bare Flask and on both databases."""
+    # A body as long as those of the service.
+    body = next(swaps(f"+1.deed_{'0' * 26}.{'0' * 32}", SecretKind.STRONG))
+    sqlite, bare = run.service("sqlite"), run.bare()
+    postgres = run.service("postgresql", run.postgres().create_migrated_database())
+    found = run.alternate(
+        sqlite=lambda: run.swap(sqlite),
+        bare=lambda: run.repeat(bare, [body]),
+        postgresql=lambda: run.swap(postgres),
+    )
+    p99_ms = [each.p99_ms for each in found["sqlite"]]
+    p50 = f"p50 {middle(found, 'sqlite', 'p50_ms'):.1f} ms"
+    name = "strong secrets: CPU of a swap ÷ of a bare Flask POST"
+    on_postgres = "strong secrets: swaps/s on PostgreSQL ÷ SQLite"
+    return [
+        ratio(name, "≤ 3.4", found, "sqlite", "bare", "cpu_ms"),
+        ratio("strong secrets: swaps/s ÷ bare Flask POSTs/s", "≥ 0.25", found, "sqlite", "bare"),
+        Row("strong secrets: p99", "≤ 50 ms", p99_ms, note=p50),
+        ratio(on_postgres, "≥ 0.5", found, "postgresql", "sqlite"),
+    ]
+
+
+def ordinary(run: Run) -> list[Row]:
+    """Measure what is left of the speed of argon2-cffi inside of the service."""
+    server = run.service("ordinary secrets")
+    # A swap takes 16 clients a quarter of a second here.
+    seconds = 1.5 * run.seconds
+    found = run.alternate(
+        swaps=lambda: run.swap(server, SecretKind.ORDINARY, seconds=seconds),
+        alone=lambda: Measurement(hashes_per_s(run.seconds) / HASHES_PER_SWAP),
+    )
+    name = "ordinary secrets: swaps/s ÷ half of the hashes/s of argon2-cffi alone"
+    return [ratio(name, "≥ 0.85", found, "swaps", "alone")]
+
+
+def hashes_per_s(seconds: float) -> float:
+    """Return how many ordinary secrets a second argon2-cffi alone hashes, on all CPUs."""
+    started_s = time.monotonic()
+
+    def hash_until_then(_: int) -> int:
+        count = 0
+        while time.monotonic() < started_s + seconds:
+            argon2id_digest("somebody's secret", b"16 bytes of salt", ORDINARY_COST, None)
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(cpus_count()) as pool:
+        count = sum(pool.map(hash_until_then, range(cpus_count())))
+    return count / (time.monotonic() - started_s)
+
+
+def pooler(run: Run) -> list[Row]:
+    """Measure PostgreSQL through pgbouncer in transaction mode, where that is installed."""
+    if shutil.which("pgbouncer") is None:
+        return []
+    url = run.postgres().create_migrated_database()
+    pooled_url = behind(url, run.stack.enter_context(running_pgbouncer(url)).directory)
+    direct, pooled = run.service("direct", url), run.service("pgbouncer", pooled_url)
+    found = run.alternate(direct=lambda: run.swap(direct), pgbouncer=lambda: run.swap(pooled))
+    name = "strong secrets, PostgreSQL: swaps/s through pgbouncer ÷ direct"
+    return [ratio(name, "≥ 0.7", found, "pgbouncer", "direct")]
+
+
+def reads(run: Run) -> list[Row]:
+    """Measure reads of items beside a bare Flask route that answers the same JSON."""
+    server, bare = run.service("sqlite"), run.bare()
+    metadata = json.loads(METADATA)
+    minted = [mint_item(server.port, 1, SecretKind.STRONG, metadata) for _ in range(256)]
+    requests = [get(f"/v1/item/{item_id_of(raw_output)}") for [raw_output] in minted]
+    found = run.alternate(
+        sqlite=lambda: run.repeat(server, requests), bare=lambda: run.repeat(bare, requests)
+    )
+    return [ratio("GET /v1/item/{id}: reads/s ÷ bare Flask", "≥ 0.5", found, "sqlite", "bare")]
+
+
+def memory(run: Run) -> list[Row]:
+    """Measure the memory of the worker processes while swaps go by."""
+    server = run.service("memory")
+    swaps_count = 100_000 if run.is_long else 20_000
+    done, mb_by_swaps = 0, {}
+    while done < swaps_count:
+        done += 1 + int(run.swap(server, seconds=5 * run.seconds).rate * 5 * run.seconds)
+        found_mb = sorted(children_rss_mb(server.pid))
+        mb_by_swaps[done] = found_mb[-1]
+        for number, mb in enumerate(found_mb, start=1):
+            run.add_point("memory", f"process {number}", done, mb)
+    after = mb_by_swaps[done]
+    before = next(mb for count, mb in mb_by_swaps.items() if count >= MEMORY_FLAT_FROM)
+    growth = f"memory after {swaps_count:,} swaps ÷ after {MEMORY_FLAT_FROM:,}"
+    return [
+        Row("memory of each process", "≤ 110 MB", [after]),
+        Row(growth, "≤ 1.05", [after / before]),
+    ]
+
+
+def start(run: Run) -> list[Row]:
+    """Measure the time from the execution of gunicorn to the first answer."""
+    url, values = sqlite_url(run.directory), []
+    # The first start makes the database.
+    for _ in range(8):
+        started_s = time.monotonic()
+        with running(run.directory, "sqlite", url):
+            values.append(time.monotonic() - started_s)
+    return [Row("start to first answer, existing database", "≤ 1.5 s", values[1:])]

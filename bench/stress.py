@@ -1,0 +1,122 @@
+"""The rows of a service under attack: a flood of guesses, a greedy client, slow clients."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from threading import Event, Thread
+
+from bench.load import Answers, Stretch, quantile_ms, start_load
+from bench.payload import Requests, SecretKind, item_id_of, mint_body, mint_item, post, repeated
+from bench.rows import hashes_per_s
+from bench.run import CLIENTS_COUNT, WARM_UP_SECONDS, Measurement, Row, Run, ratio
+from bench.server import Server
+
+# Wrong secrets a second that are sent, as a multiple of those that this machine can hash.
+OVERLOAD = 10
+WRONG_COUNT = 16
+
+# More requests than the hashing of two processes admits, 24 each.
+FLOOD_CLIENTS_COUNT = 60
+
+SLOW_CLIENTS_COUNT = 300
+
+
+def flood(run: Run) -> list[Row]:
+    """Measure strong swaps during a flood of wrong ordinary secrets, and its refusals."""
+    capacity = hashes_per_s(run.seconds)
+    # A limit of wrong secrets would end the flood before it began.
+    server = run.service("flooded", DEEDS_RATE_LIMITS="failures=off")
+    # An item with an ordinary output: else wrong secrets need no hashing.
+    item_id = item_id_of(mint_item(server.port, 1, SecretKind.ORDINARY)[0])
+    wrong = [f"+1.{item_id}.{SecretKind.ORDINARY.make()}" for _ in range(WRONG_COUNT)]
+    guesses = [repeated([post("/v1/check", {"outputs": wrong})])] * FLOOD_CLIENTS_COUNT
+    interval_s = FLOOD_CLIENTS_COUNT * WRONG_COUNT / (OVERLOAD * capacity)
+    floods: list[Answers] = []
+
+    def swap_beside() -> Measurement:
+        with _beside(run, server, guesses, run.seconds, interval_s) as seen:
+            measurement = run.swap(server)
+        floods.extend(seen)
+        return measurement
+
+    found = run.alternate(quiet=lambda: run.swap(server), flooded=swap_beside)
+    refusals_s = [each.get(HTTPStatus.SERVICE_UNAVAILABLE, []) for each in floods]
+    p99_ms = [quantile_ms(each, 0.99) for each in refusals_s]
+    name = "flood of wrong ordinary secrets: strong swaps/s during it ÷ without it"
+    note = f"{sum(map(len, refusals_s)):,} refused; {capacity:,.0f} hashes/s alone"
+    return [
+        ratio(name, "≥ 0.5", found, "flooded", "quiet"),
+        Row("flood: p99 of its refusals", "≤ 50 ms", p99_ms, note=note),
+    ]
+
+
+def fairness(run: Run) -> list[Row]:
+    """Measure ordinary swaps of others beside one client that mints without end."""
+    server = run.service("fairness", DEEDS_TRUSTED_PROXIES="1")
+    # Swaps of ordinary secrets take long, and so do the mints beside them.
+    seconds = 3 * run.seconds
+    others = [f"192.0.2.{number}" for number in range(1, CLIENTS_COUNT + 1)]
+    body = mint_body(256, SecretKind.ORDINARY)
+    mints = [repeated([post("/v1/mint", body, "198.51.100.1")])] * 10
+
+    def swap() -> Measurement:
+        return run.swap(server, SecretKind.ORDINARY, addresses=others, seconds=seconds)
+
+    def swap_beside() -> Measurement:
+        with _beside(run, server, mints, seconds):
+            return swap()
+
+    found = run.alternate(alone=swap, beside=swap_beside)
+    name = "10 connections mint 256 ordinary secrets each: ordinary swaps/s of 16 others ÷ alone"
+    return [ratio(name, "≥ 0.5", found, "beside", "alone")]
+
+
+def slow_clients(run: Run) -> list[Row]:
+    """Measure strong swaps beside clients that send a body byte by byte."""
+    server = run.service("slow clients")
+
+    def swap_beside() -> Measurement:
+        with _trickling(server.port):
+            return run.swap(server)
+
+    found = run.alternate(quiet=lambda: run.swap(server), beside=swap_beside)
+    name = f"{SLOW_CLIENTS_COUNT} slow clients: p99 of strong swaps ÷ without them"
+    return [ratio(name, "≤ 2", found, "beside", "quiet", "p99_ms")]
+
+
+@contextmanager
+def _beside(
+    run: Run, server: Server, requests: list[Requests], seconds: float, interval_s: float = 0.0
+) -> Iterator[list[Answers]]:
+    """Send these for as long as a measurement takes, and the mint and warm-up before it."""
+    stretch = Stretch.soon(seconds + 2 * WARM_UP_SECONDS + 1, interval_s=interval_s)
+    wait = start_load(run.pool, server.port, requests, stretch)
+    seen: list[Answers] = []
+    yield seen
+    seen.append(wait())
+
+
+@contextmanager
+def _trickling(port: int) -> Iterator[None]:
+    """Hold connections whose bodies never end, each with another byte now and then."""
+    head = post("/v1/swap", "x" * 100_000).partition(b"x")[0]
+    sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(SLOW_CLIENTS_COUNT)]
+    is_over = Event()
+
+    def send() -> None:
+        for each in sockets:
+            each.sendall(head)
+        while not is_over.wait(1.0):
+            for each in sockets:
+                each.send(b"x")
+
+    sender = Thread(target=send)
+    sender.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        sender.join()
+        for each in sockets:
+            each.close()
