@@ -2,17 +2,14 @@
 
 import logging
 import secrets
-import sqlite3
-from contextlib import closing
-from dataclasses import replace
 
-import psycopg
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 
 import storage.failures
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
+from storage.engine import make_engine, parse_database_url
 from tests.support.hooks import hooked
 from tests.support.limited_disk import FULL
 from tests.support.marker import MARK, assert_no_trace
@@ -30,16 +27,9 @@ def _nothing_was_said_yet(monkeypatch):
 
 
 @pytest.fixture
-def settings():
-    """Settings, but for the database."""
-    return Settings("", ordinary_cost=Argon2Cost(8, 1, 1))
-
-
-@pytest.fixture
-def postgres_client(fresh_postgres_url, settings, open_app):
-    """The service on a database that the test may change the tables of, and its URL."""
-    url = fresh_postgres_url()
-    return open_app(replace(settings, database_url=url)).test_client(), url
+def open_client(open_app):
+    """A function that opens the service on a database."""
+    return lambda url: open_app(Settings(url, ordinary_cost=Argon2Cost(8, 1, 1))).test_client()
 
 
 def causes(caplog):
@@ -52,29 +42,23 @@ def causes(caplog):
 
 
 def execute(url, *statements):
-    with psycopg.connect(url, autocommit=True) as other:
+    engine = make_engine(parse_database_url(url))
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for statement in statements:
-            other.execute(statement)
-
-
-def execute_on_sqlite(url, statement):
-    with closing(sqlite3.connect(make_url(url).database)) as other:
-        other.execute(statement)
+            connection.execute(text(statement))
+    engine.dispose()
 
 
 def forbid_new_pages(connection):
     connection.connection.driver_connection.execute(FULL)
 
 
-def test_a_role_that_may_not_log_in_is_named_as_the_cause(
-    fresh_postgres_url, settings, open_app, caplog
-):
+def test_a_role_that_may_not_log_in_is_named_as_the_cause(fresh_postgres_url, open_client, caplog):
     admin = fresh_postgres_url()
     role = f"deeds_test_{secrets.token_hex(6)}"
     own = make_url(admin).set(username=role, password=MARK)
     execute(admin, f"CREATE ROLE {role} LOGIN SUPERUSER")
-    url = own.render_as_string(hide_password=False)
-    client = open_app(replace(settings, database_url=url)).test_client()
+    client = open_client(own.render_as_string(hide_password=False))
     item = mint(client, "+5.a")
     execute(
         admin,
@@ -93,66 +77,57 @@ def test_a_role_that_may_not_log_in_is_named_as_the_cause(
     assert_no_trace(message.encode())
 
 
-def test_a_column_that_is_not_there_is_a_defect_with_its_code(postgres_client, caplog, capfd):
-    client, url = postgres_client
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("sqlite", ("OperationalError", "SQLITE_ERROR")),
+        ("postgresql", ("UndefinedColumn", "42703")),
+    ],
+)
+def test_a_column_that_is_not_there_is_a_defect_with_its_code(
+    request, open_client, caplog, capfd, kind, expected
+):
+    names = {"sqlite": "sqlite_url", "postgresql": "fresh_postgres_url"}
+    found = request.getfixturevalue(names[kind])
+    url = found if kind == "sqlite" else found()
+    client = open_client(url)
     item = mint(client, "+5.a")
     execute(url, "ALTER TABLE outputs RENAME COLUMN amount TO units")
 
     answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
 
     assert refusal(answer) == DEFECT
-    assert causes(caplog) == [
-        ("UndefinedColumn", "42703", 'column "amount" of relation "outputs" does not exist')
-    ]
-    [defect] = [each for each in events(capfd.readouterr().err) if each["event"] == "defect"]
-    assert defect["database_code"] == "42703"
-
-
-def test_a_wrong_statement_is_a_defect_on_sqlite_too(sqlite_url, settings, open_app, caplog, capfd):
-    client = open_app(replace(settings, database_url=sqlite_url)).test_client()
-    item = mint(client, "+5.a")
-    execute_on_sqlite(sqlite_url, "ALTER TABLE outputs RENAME COLUMN amount TO units")
-
-    answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-
-    assert refusal(answer) == DEFECT
-    [(name, code, message)] = causes(caplog)
-    assert (name, code) == ("OperationalError", "SQLITE_ERROR")
+    [(*cause, message)] = causes(caplog)
+    assert tuple(cause) == expected
     assert "amount" in message
     [defect] = [each for each in events(capfd.readouterr().err) if each["event"] == "defect"]
-    assert defect["database_code"] == "SQLITE_ERROR"
+    assert defect["database_code"] == expected[1]
 
 
-def test_a_commit_that_the_disk_refuses_is_told_with_its_code(
-    sqlite_url, settings, open_app, caplog
+def test_a_commit_that_the_disk_refuses_is_told_with_its_code_at_most_once_a_second(
+    sqlite_url, open_client, caplog, monkeypatch
 ):
-    client = open_app(replace(settings, database_url=sqlite_url)).test_client()
-
-    with hooked("begin", forbid_new_pages):
-        answer = post(client, "/v1/mint", LARGE_MINT)
-
-    assert refusal(answer) == AWAY
-    assert causes(caplog) == [("OperationalError", "SQLITE_FULL", "database or disk is full")]
-
-
-def test_a_cause_is_told_at_most_once_a_second(sqlite_url, settings, open_app, caplog, monkeypatch):
     clock = [1_000.0, 1_000.9, 1_001.0, 1_001.5]
     monkeypatch.setattr(storage.failures, "monotonic", lambda: clock.pop(0))
-    client = open_app(replace(settings, database_url=sqlite_url)).test_client()
-    told = []
+    client = open_client(sqlite_url)
+    counts = []
 
     with hooked("begin", forbid_new_pages):
         while clock:
             assert refusal(post(client, "/v1/mint", LARGE_MINT)) == AWAY
-            told.append(len(causes(caplog)))
+            counts.append(len(causes(caplog)))
 
-    assert told == [1, 1, 2, 2]
+    assert counts == [1, 1, 2, 2]
+    assert set(causes(caplog)) == {("OperationalError", "SQLITE_FULL", "database or disk is full")}
 
 
-def test_what_postgresql_says_in_detail_stays_out_of_the_log(postgres_client, caplog, capfd):
+def test_what_postgresql_says_in_detail_stays_out_of_the_log(
+    fresh_postgres_url, open_client, caplog, capfd
+):
     """DETAIL of a constraint is the whole row."""
     caplog.set_level(logging.DEBUG)
-    client, url = postgres_client
+    url = fresh_postgres_url()
+    client = open_client(url)
     execute(url, f"ALTER TABLE items ADD CONSTRAINT no_mark CHECK (metadata NOT LIKE '%{MARK}%')")
     body = {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}}
 

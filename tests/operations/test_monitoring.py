@@ -9,7 +9,6 @@ import socket
 from dataclasses import replace
 
 import psycopg
-import pytest
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import text
 
@@ -53,29 +52,16 @@ def said(client, path):
     return answer.status_code, answer.get_json()
 
 
-def test_a_service_that_can_work_is_alive_and_ready(client):
-    assert said(client, "/healthz") == ALIVE
-    assert said(client, "/readyz") == READY
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_what_they_say_is_kept_by_nobody(client, path):
-    assert client.get(path).headers["Cache-Control"] == "no-store"
-    assert client.head(path).status_code == 200
-
-
-def test_to_live_takes_no_database_and_no_hash(client, hash_costs):
+def test_a_service_that_can_work_is_alive_and_ready(client, hash_costs):
     with logged_statements() as log:
-        client.get("/healthz")
-
-    assert (log.sent, hash_costs) == ([], [])
-
-
-def test_to_be_ready_takes_one_statement_and_no_hash(client, hash_costs):
-    with logged_statements() as log:
-        client.get("/readyz")
+        assert said(client, "/healthz") == ALIVE
+        assert log.sent == []
+        assert said(client, "/readyz") == READY
 
     assert (log.names, log.commits_count, hash_costs) == (["SELECT alembic_version"], 0, [])
+    for path in ("/healthz", "/readyz"):
+        assert client.get(path).headers["Cache-Control"] == "no-store"
+        assert client.head(path).status_code == 200
 
 
 def test_a_database_of_another_revision_is_not_ready(database_url, client, monkeypatch):
@@ -96,14 +82,6 @@ def test_a_database_whose_tables_are_gone_is_not_ready(sqlite_url, open_app):
 
     assert refusal(client.get("/readyz")) == (503, "ledger_unavailable", None)
     assert said(client, "/healthz") == ALIVE
-
-
-def test_a_connection_that_the_server_has_closed_is_replaced(emptied_postgres_url, open_app):
-    client = open_app(Settings(emptied_postgres_url, CHEAP)).test_client()
-    client.get("/readyz")
-    end_other_sessions(emptied_postgres_url)
-
-    assert said(client, "/readyz") == READY
 
 
 def test_a_postgresql_that_turns_read_only_is_not_ready(fresh_postgres_url, open_app):
