@@ -110,34 +110,6 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens_to_the_service(
     assert f"x-request-id: {refused['request_id']}\r\n" in answers[0].lower()
 
 
-def test_a_mark_that_is_new_and_one_that_cannot_be_kept_are_events(
-    gunicorn_service, fresh_postgres_url, tmp_path
-):
-    mark = tmp_path / "mark"
-    settings = {"DATABASE_URL": fresh_postgres_url(), "DEEDS_MARK_FILE": str(mark), **JSON}
-    service = gunicorn_service(**settings)
-    send(service, "/v1/mint", {"outputs": ["+5.a"]})
-    stop(service)
-    mark.unlink()
-
-    service = gunicorn_service(**settings)
-    wait_until(lambda: len(workers(service)) == 2)
-    mark.unlink()
-    mark.mkdir()
-    send(service, "/v1/mint", {"outputs": ["+5.a"]})
-    wait_until(lambda: '"event":"mark_unwritten"' in service.log_text())
-    # A worker that finds it so does not start; there is a service again once it can.
-    kill_a_worker(service)
-    wait_until(lambda: '"event":"cannot_start"' in service.log_text())
-    mark.rmdir()
-    wait_until(mark.is_file)
-    stop(service)
-
-    counts = count_lines(service.log_text())
-    assert {event for event, _ in counts} >= {"mark_new", "mark_unwritten", "cannot_start"}
-    assert counts["mark_unwritten", "warning"] == 1
-
-
 def test_a_start_that_fails_says_why_as_json(tmp_path):
     log = tmp_path / "service.log"
 
