@@ -120,8 +120,8 @@ class SqliteWriter:
     """Runs works on an SQLite engine in groups: one transaction, one fsync.
 
     A thread that finds no other writing leads: it runs all works that wait, first come, first
-    served, and commits once. While it commits, the next group gathers. Where a work of several
-    fails, all are rolled back and run once more, each in a savepoint of its own.
+    served, and commits once, while the next group gathers. Where a work of several fails, all are
+    rolled back and run once more, each in a savepoint of its own.
     """
 
     def __init__(self, engine: Engine, turn: Callable[[], AbstractContextManager[None]]) -> None:
@@ -168,35 +168,25 @@ class SqliteWriter:
 
     def _lead(self) -> None:
         group: list[_Ticket] = []
+        # Fetching it from the pool for each group would cost a strong swap 6 % more.
+        connection, self._connection = self._connection, None
         try:
-            with self._turn(), self._lent() as connection:
+            with self._turn():
+                connection = connection or self._engine.connect()
                 group = self._take_group()
                 _commit(connection, group)
+            if not connection.invalidated:
+                self._connection = connection
         except Exception as error:  # noqa: BLE001 - raised again in `write`
             group = group or self._take_group()
             _fail(group, error)
         finally:
+            if connection is not None and self._connection is None:
+                connection.close()
             self._pass_on()
             for ticket in group:
                 ticket.is_done = True
                 ticket.gate.set()
-
-    @contextmanager
-    def _lent(self) -> Iterator[Connection]:
-        """Yield the connection that groups use, or a new one if the last group broke it.
-
-        Fetching it from the pool for each group would cost a strong swap 6 % more.
-        """
-        connection, self._connection = self._connection or self._engine.connect(), None
-        try:
-            yield connection
-        except BaseException:
-            connection.close()
-            raise
-        if connection.invalidated:
-            connection.close()
-        else:
-            self._connection = connection
 
     def _take_group(self) -> list[_Ticket]:
         """Return the works that wait, the leader's own first."""
@@ -214,10 +204,7 @@ class SqliteWriter:
 
 
 def _fail(group: list[_Ticket], error: Exception) -> None:
-    """Fail a group of which nothing was kept: the leader with the error, the others in general.
-
-    An exception raised in several threads would mix their tracebacks.
-    """
+    """Fail a group of which nothing was kept; no exception is raised in more than one thread."""
     if any(ticket.error is None for ticket in group):
         # The group is committed: it was the connection that failed to close.
         return
@@ -238,7 +225,7 @@ def _commit(connection: Connection, group: list[_Ticket]) -> None:
     except DBAPIError as error:
         log_cause(error)
         in_doubt = [] if is_surely_undone(error, driver) else kept
-        # The transaction may still be open: close the connection and do not use it again.
+        # The transaction may still be open: the next group gets a new connection.
         connection.invalidate()
         for ticket in group:
             ticket.error = LedgerInDoubtError() if ticket in in_doubt else LedgerUnavailableError()

@@ -1,18 +1,22 @@
-"""The schema: what migrations make is what the statements expect, on both databases."""
+"""The schema: migrations make what the statements expect, and an upgrade says what is wrong."""
 
 import re
 import tempfile
 from contextlib import ExitStack
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy import make_url
 
 from deeds.domain.errors import StartError
 from storage.engine import make_engine, parse_database_url
 from storage.schema import HEAD_REVISION, may_serve, migrate, open_schema
 from storage.tables import metadata
-from tests.support.migrating import script, set_revision, upgrade_to, words
+from tests.support.migrating import revisions, script, set_revision, words
+from tests.support.newer_code import newer_revision, run_migrate_of, write_newer_code
+from tests.support.starting import stopped_migrate
 
 # Alembic keeps 32 characters of it.
 REVISION = re.compile(r"[0-9]{4}(_from_[0-9]{4})?")
@@ -43,39 +47,23 @@ def empty_engine(open_empty):
     return open_empty()
 
 
-def test_the_code_knows_the_newest_revision():
-    _, directory = script()
-
-    assert directory.get_heads() == [HEAD_REVISION]
-
-
-def test_revisions_are_numbered_in_their_order():
-    _, directory = script()
-
-    newest_first = [each.revision for each in directory.walk_revisions()]
-
-    assert newest_first == sorted(newest_first, reverse=True)
+def test_revisions_are_numbered_and_the_code_knows_the_newest():
+    assert script()[1].get_heads() == [HEAD_REVISION]
+    assert revisions() == sorted(revisions())
+    assert [each for each in revisions() if not REVISION.fullmatch(each)] == []
 
 
-def test_an_empty_database_gets_the_newest_revision_once(empty_engine):
+def test_no_revision_permits_code_that_an_earlier_one_shut_out():
+    """Code that may serve a revision must know all that came before it, or not need to."""
+    oldest = [each.partition("_from_")[2] or each for each in revisions()]
+
+    assert oldest == sorted(oldest)
+
+
+def test_an_empty_database_gets_the_tables_of_the_newest_revision_once(empty_engine):
     assert migrate(empty_engine) == (None, HEAD_REVISION)
     assert migrate(empty_engine) == (HEAD_REVISION, HEAD_REVISION)
     open_schema(empty_engine)
-
-
-def test_a_database_of_the_first_revision_is_upgraded(empty_engine):
-    _, directory = script()
-    [first] = directory.get_bases()
-    upgrade_to(empty_engine, first)
-
-    assert migrate(empty_engine) == (first, HEAD_REVISION)
-
-    with empty_engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-
-
-def test_alembic_finds_no_difference_between_the_tables_and_a_migrated_database(empty_engine):
-    migrate(empty_engine)
 
     with empty_engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_server_default": True})
@@ -94,10 +82,7 @@ def test_migrations_make_the_very_constraints_that_the_tables_name(open_empty):
 
 @pytest.mark.parametrize(
     ("revision", "advice"),
-    [
-        ("9999", "run newer code"),
-        ("0000", "run: flask --app app deeds migrate"),
-    ],
+    [("9999", "run newer code"), ("0000", "run: flask --app app deeds migrate")],
 )
 def test_a_database_of_another_revision_stops_the_start_and_both_are_named(
     postgres_url, revision, advice
@@ -116,37 +101,15 @@ def test_a_database_of_another_revision_stops_the_start_and_both_are_named(
     )
 
 
-def test_an_empty_postgresql_stops_the_start_and_says_what_to_run(postgres_url):
-    engine = make_engine(parse_database_url(postgres_url))
-
-    with pytest.raises(StartError) as stopped:
-        open_schema(engine)
-    engine.dispose()
-
-    assert str(stopped.value) == (
-        f"deeds cannot start: the database is at revision none and the code at {HEAD_REVISION}; "
-        "run: flask --app app deeds migrate"
-    )
-
-
-def test_a_database_ahead_of_the_code_is_left_as_it_is(empty_engine):
+@pytest.mark.parametrize("revision", ["9999", "0000"])
+def test_a_revision_ahead_or_unknown_stops_the_migration_in_one_line(empty_engine, revision):
     migrate(empty_engine)
-    set_revision(empty_engine, "9999")
-
-    with pytest.raises(StartError, match="at revision 9999 and the code at"):
-        migrate(empty_engine)
-    with pytest.raises(StartError, match="run newer code"):
-        open_schema(empty_engine)
-
-
-def test_a_revision_that_nobody_knows_stops_the_migration_in_one_line(empty_engine):
-    migrate(empty_engine)
-    set_revision(empty_engine, "0000")
+    set_revision(empty_engine, revision)
 
     with pytest.raises(StartError) as stopped:
         migrate(empty_engine)
 
-    assert "0000" in str(stopped.value)
+    assert revision in str(stopped.value)
     assert "\n" not in str(stopped.value)
 
 
@@ -174,11 +137,9 @@ def test_code_serves_its_own_revision_and_a_later_one_that_permits_it(monkeypatc
 def test_a_revision_with_a_permission_of_its_own_is_served_where_it_is_the_newest(monkeypatch):
     monkeypatch.setattr("storage.schema.HEAD_REVISION", "0004_from_0002")
 
-    assert [may_serve(each) for each in ("0004_from_0002", "0005_from_0004", "0004")] == [
-        True,
-        True,
-        False,
-    ]
+    found = [may_serve(each) for each in ("0004_from_0002", "0005_from_0004", "0004")]
+
+    assert found == [True, True, False]
 
 
 def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
@@ -190,12 +151,38 @@ def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
     open_schema(empty_engine)
 
 
-def test_no_revision_permits_code_that_an_earlier_one_shut_out():
-    """Whoever may serve a revision must know all that came before it, or not need to."""
-    _, directory = script()
-    revisions = [each.revision for each in directory.walk_revisions()][::-1]
+@pytest.mark.parametrize("defect", ["1 / 0", 'op.execute("SELECT no_such_column FROM items")'])
+def test_the_defect_of_a_migration_keeps_its_traceback_and_changes_nothing(
+    sqlite_url, tmp_path, defect
+):
+    revision = newer_revision(permits_old=False)
+    sources = tmp_path / "newer"
+    sources.mkdir()
+    write_newer_code(sources, revision, more=defect)
 
-    oldest = [each.partition("_from_")[2] or each for each in revisions]
+    ran = run_migrate_of(sources, sqlite_url)
 
-    assert [each for each in revisions if not REVISION.fullmatch(each)] == []
-    assert oldest == sorted(oldest)
+    assert ran.returncode == 1
+    assert "Traceback" in ran.stderr
+    assert f"{revision}.py" in ran.stderr
+    engine = make_engine(parse_database_url(sqlite_url))
+    assert migrate(engine) == (HEAD_REVISION, HEAD_REVISION)
+    engine.dispose()
+
+
+def test_a_missing_right_to_create_tables_stops_the_migration_in_one_line(postgres_url):
+    role = f"reader_{make_url(postgres_url).database}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'reader'")
+    url = make_url(postgres_url).set(username=role, password="reader")
+
+    try:
+        line = stopped_migrate(DATABASE_URL=url.render_as_string(hide_password=False))
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"DROP ROLE {role}")
+
+    assert line.startswith(
+        "DATABASE_URL: the database cannot be opened: permission denied for schema public"
+    )

@@ -26,6 +26,7 @@ def upgrade() -> None:
     op.add_column("outputs", sa.Column("rank", sa.Integer, nullable=False, server_default="0"))
     op.create_index("outputs_rank", "outputs", ["rank"])
     op.create_table("notes", sa.Column("id", sa.Integer, primary_key=True))
+    {more}
 """
 
 
@@ -35,13 +36,16 @@ def newer_revision(*, permits_old: bool) -> str:
     return f"{number + 1:04}_from_{number:04}" if permits_old else f"{number + 1:04}"
 
 
-def write_newer_code(directory: Path, revision: str) -> Path:
-    """Copy the sources into the directory, with a migration to the revision; return where to."""
+def write_newer_code(directory: Path, revision: str, more: str = "pass") -> Path:
+    """Copy the sources into the directory, with a migration to the revision; return where to.
+
+    `more` is a statement at the end of the migration.
+    """
     for name in SOURCES:
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
         copy(REPOSITORY / name, directory / name)
     storage = directory / "storage"
-    migration = _MIGRATION.format(revision=revision, before=HEAD_REVISION)
+    migration = _MIGRATION.format(revision=revision, before=HEAD_REVISION, more=more)
     (storage / "migrations" / "versions" / f"{revision}.py").write_text(migration)
     schema = storage / "schema.py"
     text, count = re.subn(
@@ -54,7 +58,14 @@ def write_newer_code(directory: Path, revision: str) -> Path:
 
 def migrate_by(sources: Path, url: str) -> str:
     """Run `flask --app app deeds migrate` of the sources, and return what it said."""
-    ran = subprocess.run(
+    ran = run_migrate_of(sources, url)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def run_migrate_of(sources: Path, url: str) -> subprocess.CompletedProcess[str]:
+    """Run the same, and return how it ended."""
+    return subprocess.run(
         [sys.executable, "-m", "flask", "--app", "app", "deeds", "migrate"],
         cwd=sources,
         env=environment(DATABASE_URL=url),
@@ -63,5 +74,3 @@ def migrate_by(sources: Path, url: str) -> str:
         timeout=120,
         check=False,
     )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    return ran.stdout
