@@ -1,6 +1,8 @@
 """An older copy of the ledger, in which spent secrets are live again, is not served by accident."""
 
+import os
 import shutil
+import signal
 from itertools import pairwise
 
 import pytest
@@ -12,7 +14,9 @@ from storage.mark_file import Mark, MarkFile
 from tests.support.commanding import invoke
 from tests.support.copying import copy_ledger, ledger_url  # noqa: F401  (fixtures)
 from tests.support.hooks import hooked
+from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, swap
+from tests.support.serving import running_service
 
 ADVICE = "; restore the right database, or run: flask --app app deeds accept-rollback"
 
@@ -238,3 +242,17 @@ def test_there_is_nothing_to_accept_on_the_newest_ledger(rolled_back, mark_path)
     nothing = "the ledger is not behind its mark: there is nothing to accept\n"
     assert (ran.exit_code, ran.stdout) == (0, nothing)
     assert mark_path.read_bytes() == before
+
+
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark_path, tmp_path):  # noqa: F811
+    mark_path.parent.mkdir()
+    settings = {"DATABASE_URL": ledger_url, "DEEDS_MARK_FILE": str(mark_path)}
+    with running_service(tmp_path, WEB_CONCURRENCY="2", **settings) as service:
+        with client_of_port(service.port) as send:
+            for number in range(20):
+                send("/v1/mint", {"outputs": [f"+1.{number}"]})
+        os.kill(service.process.pid, signal.SIGTERM)
+        assert service.process.wait(timeout=30) == 0
+
+    assert MarkFile(mark_path).read().operation_id == 20
