@@ -1,4 +1,1 @@
-"""The web side: Flask blueprints that turn bytes into value objects and answers into bytes.
-
-They import schemas and the service, never storage.
-"""
+"""The web side: Flask blueprints that turn bytes into value objects and answers into bytes."""

@@ -5,16 +5,18 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 from marshmallow import Schema, fields
 
 from deeds.blueprints import openapi_examples as examples
 from deeds.blueprints.problem_table import PROBLEMS, Problem
 from deeds.blueprints.problems import MEDIA_TYPE
-from deeds.blueprints.responses import FOREVER, NO_STORE
-from deeds.domain.model import AMOUNT_MAX, IDEMPOTENCY_KEY_LENGTH_MAX, SECRET_LENGTH_MAX
+from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer
+from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX
 from deeds.domain.raw_output import check_secret, parse_raw_output
 from deeds.version import INTERFACE_VERSION
 from schemas import answers, requests
@@ -28,31 +30,7 @@ def _header(description: str, **schema: Any) -> Parts:
     return {"description": description, "required": True, "schema": schema}
 
 
-_IDEMPOTENCY_KEY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": False,
-    "description": "Makes the request safe to repeat: with the same key the same request is done "
-    "once and answered alike every time, for as long as the ledger lives. Use a new random UUID "
-    "for each operation, bare or in double quotes.",
-    "schema": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX,
-        "pattern": "^[!-~](?:[ -~]*[!-~])?$",
-        "examples": ["8e03978e-40d5-43e8-bc93-6894a57f9324"],
-    },
-}
-
-_IF_NONE_MATCH = {
-    "name": "If-None-Match",
-    "in": "header",
-    "required": False,
-    "description": "An ETag of an earlier answer: while it fits, the answer is 304.",
-    "schema": {"type": "string", "examples": ['"a79ab0ec3dcc17e87faa0fe6780f55a8704b4fb0"']},
-}
-
-# Headers of answers that are kept by nobody, of those to a mint or swap, and of an item.
+# Headers of answers that are not cached, of those to a mint or swap, and of an item.
 _NOT_KEPT = {"Cache-Control": _header("The answer must not be kept.", const=NO_STORE)}
 _CHANGED = _NOT_KEPT | {
     "Idempotency-Replayed": {
@@ -106,7 +84,7 @@ def _whole_numbers(most: int) -> str:
 # In a request any id may follow the prefix: one that no item can have is just unknown.
 _AMOUNT = rf"^\+(?:{_whole_numbers(AMOUNT_MAX)})\."
 _SECRET = rf"[\s\S]{{1,{SECRET_LENGTH_MAX}}}$"
-_NO_ITEM_ID = r"(?:deed_[^.]*)?\."
+_PLACEHOLDER = r"(?:deed_[^.]*)?\."
 _RAW_OUTPUT = {
     "type": "string",
     "pattern": rf"{_AMOUNT}deed_[^.]*\.{_SECRET}",
@@ -114,10 +92,10 @@ _RAW_OUTPUT = {
 }
 _MINT_OUTPUT = {
     "type": "string",
-    # A text that begins as one with an item id has one: its secret is not the whole rest.
-    "pattern": rf"{_AMOUNT}(?:{_NO_ITEM_ID}|(?!{_NO_ITEM_ID})){_SECRET}",
+    # Where a placeholder can be read, it is one and no part of the secret.
+    "pattern": rf"{_AMOUNT}(?:{_PLACEHOLDER}|(?!{_PLACEHOLDER})){_SECRET}",
     "description": f"+amount.secret, with an amount of at most {AMOUNT_MAX}. An item id between "
-    "the two may be empty, or start with deed_ and is passed over: the item does not exist yet.",
+    "the two may be empty, or start with deed_ and is ignored: the item does not exist yet.",
 }
 
 _TYPES: dict[type[fields.Field[Any]], Parts] = {
@@ -139,17 +117,13 @@ def openapi_blueprint(info: Mapping[str, Any]) -> Blueprint:
 
     @functools.cache
     def text() -> bytes:
-        document = build_document(info)
-        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        return json.dumps(build_document(info), ensure_ascii=False).encode("utf-8")
 
     @blueprint.get("/openapi.json")
     def read_document() -> Response:
         with building:
-            answer = Response(text(), content_type="application/json")
-        answer.headers["Cache-Control"] = "no-cache"
-        answer.add_etag()
-        answer.make_conditional(request)
-        return answer
+            document = text()
+        return file_answer(document, "application/json")
 
     return blueprint
 
@@ -169,7 +143,7 @@ def build_document(info: Mapping[str, Any]) -> Parts:
         info={"description": examples.DESCRIPTION, "license": {"name": "MIT", "identifier": "MIT"}},
         servers=[{"url": "/"}],
         tags=examples.TAGS,
-        # Nobody logs in: whoever knows a secret owns what is bound to it.
+        # There is no login: knowing a secret is owning the units bound to it.
         security=[],
     )
     converter: Any = plugin.converter  # Any: apispec types it in part only.
@@ -211,7 +185,7 @@ def _mint(shape: Schema) -> Parts:
         (*_BODY, *_CHANGE, *_SECRETS, "duplicate_secret", "total_too_large"),
         tags=["deeds"],
         description="Creates an item whose units are bound to the secrets of the request.",
-        parameters=[_IDEMPOTENCY_KEY],
+        parameters=[examples.IDEMPOTENCY_KEY],
         requestBody={"required": True} | _json(shape, examples.MINT_REQUESTS),
     )
 
@@ -227,7 +201,7 @@ def _swap(shape: Schema) -> Parts:
         tags=["deeds"],
         description="Hands over, splits, joins or trades units, all or nothing: the inputs are "
         "spent, the outputs take their place. For every item the amounts must be equal.",
-        parameters=[_IDEMPOTENCY_KEY],
+        parameters=[examples.IDEMPOTENCY_KEY],
         requestBody={"required": True} | _json(shape, examples.SWAP_REQUESTS),
     )
 
@@ -264,7 +238,7 @@ def _item() -> Parts:
         (*_READ, "item_not_found", "not_found"),
         tags=["registry"],
         description="Tells the total of an item and its metadata. Both never change.",
-        parameters=[item_id, _IF_NONE_MATCH],
+        parameters=[item_id, examples.IF_NONE_MATCH],
     )
 
 
@@ -297,16 +271,15 @@ def _json(schema: Schema, shown: Parts) -> Parts:
 
 def _problem_responses(codes: Sequence[str]) -> Parts:
     """Return the responses of an operation that answers these problems, one for each status."""
-    problems = [PROBLEMS[code] for code in codes]
-    statuses = sorted({problem.status for problem in problems})
+    by_status = attrgetter("status")
+    problems = sorted((PROBLEMS[code] for code in codes), key=by_status)
     return {
-        str(int(status)): _problem_response([each for each in problems if each.status == status])
-        for status in statuses
+        str(int(status)): _problem_response(status, list(those))
+        for status, those in groupby(problems, key=by_status)
     }
 
 
-def _problem_response(problems: list[Problem]) -> Parts:
-    status = problems[0].status
+def _problem_response(status: HTTPStatus, problems: list[Problem]) -> Parts:
     is_retried = status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
     codes = {"enum": [each.code for each in problems]}
     schema = {

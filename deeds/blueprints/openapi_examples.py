@@ -1,10 +1,12 @@
-"""Texts, examples and links of the OpenAPI document. The ids and secrets are of no real item.
+"""Texts, parameters, examples and links of the OpenAPI document. No id or secret in them is real.
 
 Links lead from an answer to the next request, by the runtime expressions of OpenAPI 3.1, 4.8.20.4.
 """
 
 import json
 from typing import Any
+
+from deeds.domain.model import IDEMPOTENCY_KEY_LENGTH_MAX
 
 DESCRIPTION = """\
 Issues deeds: items divided into units. Units belong to whoever knows the secret they are bound to.
@@ -24,6 +26,30 @@ TAGS = [
     {"name": "deeds", "description": "Mint, swap and check"},
     {"name": "registry", "description": "Read items and what this service is"},
 ]
+
+IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Makes the request safe to repeat: with the same key the same request is done "
+    "once and answered alike every time, for as long as the ledger lives. Use a new random UUID "
+    "for each operation, bare or in double quotes.",
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX,
+        "pattern": "^[!-~](?:[ -~]*[!-~])?$",
+        "examples": ["8e03978e-40d5-43e8-bc93-6894a57f9324"],
+    },
+}
+
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "An ETag of an earlier answer: while it fits, the answer is 304.",
+    "schema": {"type": "string", "examples": ['"a79ab0ec3dcc17e87faa0fe6780f55a8704b4fb0"']},
+}
 
 ITEM_ID = "deed_hh9822bx8kphnbf2xp8dx0575x"
 _OTHER_ITEM_ID = "deed_8h1a7b0jxgpjnwf38g7z7zzzpa"

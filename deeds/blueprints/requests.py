@@ -114,8 +114,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # the process larger for good. In 64 KiB there is no room for so many.
 _LARGE_BYTES = 65_536
 
-# Strings, once no quote in them is escaped, and what opens or parts values. A string without its
-# end goes on to the end of the body, so that no byte is looked at twice.
+# Strings, once no quote in them is escaped, and what opens or separates values. A string without
+# its end goes on to the end of the body, so that no byte is looked at twice.
 _TOKEN = re.compile(rb'"[^"]*+"?|[\[{,]')
 
 # An output object has 8: two keys, two values that may be strings, a brace and three commas.

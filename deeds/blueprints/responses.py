@@ -18,8 +18,8 @@ FOREVER = "public, max-age=31536000, immutable"
 # Asks for the page again each time; the ETag spares sending it.
 _ASK_AGAIN = "no-cache"
 
-# In every answer. Types are not guessed, links tell nobody where they were clicked, and what is
-# shown as a page loads nothing and stands in no frame. Pages of ours have their own policy.
+# In every answer: browsers must not guess types, send a referrer, or load or frame anything.
+# Pages of ours have their own policy.
 SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -36,8 +36,7 @@ _PREFLIGHT = {
     "Access-Control-Max-Age": "86400",
 }
 
-# Nothing is loaded from elsewhere, nothing runs that is not a file of ours, nobody frames us
-# (CSP Level 3).
+# The start of the policy of every page (CSP Level 3).
 _EVERY_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 # What is smaller gains nothing. A page may hold a picture of 1 MiB that somebody has minted: to
@@ -52,7 +51,7 @@ _TEXT = ("text/", "image/svg+xml")
 Place = tuple[str, str]
 STATIC: Place = ("deeds.blueprints", "static")
 
-# Made once: json.dumps would make one for every answer.
+# Created once: json.dumps would create one for every answer.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -68,7 +67,7 @@ def json_answer(
     media_type: str = "application/json",
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return an answer with the body as compact JSON text, cached by nobody unless headers say."""
+    """Return an answer with the body as compact JSON text, not cached unless `headers` say so."""
     answer = Response(_encode(body).encode("utf-8"), status, content_type=media_type)
     answer.headers["Cache-Control"] = NO_STORE
     answer.headers.update(headers or {})
@@ -93,7 +92,7 @@ def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Resp
 
 
 def file_answer(content: bytes, media_type: str) -> Response:
-    """Return a file that a page loads. It is compressed once, and that remembered."""
+    """Return a file that a page loads, compressed once and remembered."""
     squeeze = _squeeze_once if media_type.startswith(_TEXT) else None
     return _page_or_file(content, media_type, squeeze, HTTPStatus.OK)
 
