@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.page.browser import running_browser
-from tests.page.reporting import SCREENSHOTS
 from tests.page.samples import sample_pages
+from tests.page.screenshots import SCREENSHOTS
 from tests.page.visitor import Visitor, visiting
 from tests.support.serving import Service, running_service
 

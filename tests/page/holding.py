@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.page.samples import post
+from tests.page.samples import check
 from tests.page.visitor import Visitor
 
 # The page's own modules, as a second tab would run them.
@@ -23,12 +23,6 @@ _MINT = f"""async ([outputs, metadata]) => {{ {_WALLET}
   const {{ operation }} = await wallet.mint({{ outputs, metadata }});
   store.close();
   return operation.itemId;
-}}"""
-
-_CLAIM = f"""async (output) => {{ {_WALLET}
-  const {{ operation }} = await wallet.claim(output);
-  store.close();
-  return operation.state;
 }}"""
 
 _RECORDS = """(kind) => new Promise((resolve, reject) => {
@@ -55,11 +49,6 @@ def hold(
     return page, str(item_id)
 
 
-def claim(visitor: Visitor, output: dict[str, Any]) -> str:
-    """Take custody of an output in another profile; return the operation's state."""
-    return str(visitor.go("/wallet").evaluate(_CLAIM, raw_parts(output)))
-
-
 def records(page: Page, kind: str = "outputs") -> list[dict[str, Any]]:
     """Return what the browser keeps."""
     found: list[dict[str, Any]] = page.evaluate(_RECORDS, kind)
@@ -74,33 +63,24 @@ def amounts(page: Page) -> dict[str, list[int]]:
     return found
 
 
-def in_state(page: Page, state: str) -> list[dict[str, Any]]:
-    """Return the outputs of one state."""
-    return [record for record in records(page) if record["state"] == state]
+def raws(page: Page, state: str) -> list[str]:
+    """Return the raw outputs of one state."""
+    return [
+        f"+{record['amount']}.{record['itemId']}.{record['secret']}"
+        for record in records(page)
+        if record["state"] == state
+    ]
 
 
-def raw(record: dict[str, Any]) -> str:
-    """Return the raw output of a record."""
-    return f"+{record['amount']}.{record['itemId']}.{record['secret']}"
-
-
-def raw_parts(record: dict[str, Any]) -> dict[str, Any]:
-    """Return what an output is to whoever is sent it."""
-    return {name: record[name] for name in ("amount", "itemId", "secret")}
+def operations(page: Page) -> list[tuple[str, str]]:
+    """Return kind and state of each operation, oldest first."""
+    kept = sorted(records(page, "operations"), key=lambda record: record["begunAt"])
+    return [(record["kind"], record["state"]) for record in kept]
 
 
 def live_amounts(origin: str, page: Page) -> list[int]:
     """Return the amounts of the outputs in a wallet that the service would still swap."""
-    kept = sorted(records(page), key=lambda record: record["amount"])
-    states = post(f"{origin}/v1/check", {"outputs": [raw(record) for record in kept]})["states"]
-    return [
-        record["amount"] for record, state in zip(kept, states, strict=True) if state == "unspent"
-    ]
-
-
-def take(origin: str, record: dict[str, Any], secret: str = "somebody else's") -> None:
-    """Spend an output as somebody who has a copy of its secret."""
-    made = raw(record | {"secret": secret})
-    assert post(f"{origin}/v1/swap", {"inputs": [raw(record)], "outputs": [made]}) == {
-        "success": True
-    }
+    kept = [raw for state in amounts(page) for raw in raws(page, state)]
+    states = check(origin, kept)
+    live = [raw for raw, state in zip(kept, states, strict=True) if state == "unspent"]
+    return sorted(int(raw[1:].partition(".")[0]) for raw in live)

@@ -4,6 +4,7 @@ import base64
 import json
 import urllib.request
 from typing import Any
+from uuid import uuid4
 
 PICTURE = (
     b'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="420" viewBox="0 0 640 420">'
@@ -38,6 +39,24 @@ def mint_deed(origin: str, metadata: dict[str, str] | None, *outputs: str) -> st
     """Mint an item at a running service and return its id."""
     body = {"outputs": list(outputs) or ["+100.a"], "metadata": metadata}
     return str(post(f"{origin}/v1/mint", body)["itemId"])
+
+
+def mint_outputs(origin: str, *secrets: str, metadata: dict[str, str] | None = SHED) -> list[str]:
+    """Mint five units for each secret; return the raw outputs."""
+    item_id = mint_deed(origin, metadata, *(f"+5.{secret}" for secret in secrets))
+    return [f"+5.{item_id}.{secret}" for secret in secrets]
+
+
+def spend(origin: str, raw: str) -> None:
+    """Spend an output as somebody who has a copy of its secret."""
+    made = f"{raw.rpartition('.')[0]}.{uuid4().hex}"
+    assert post(f"{origin}/v1/swap", {"inputs": [raw], "outputs": [made]}) == {"success": True}
+
+
+def check(origin: str, raws: list[str]) -> list[str]:
+    """Return what the service says of outputs."""
+    states: list[str] = post(f"{origin}/v1/check", {"outputs": raws})["states"]
+    return states
 
 
 PAGES = ("mint", "claim", "claim-found", "wallet", "item", "item-without-picture", "item-unknown")

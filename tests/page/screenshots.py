@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.page.browser import running_browser
@@ -16,6 +17,9 @@ from tests.support.waiting import wait_until
 THEMES = ("light", "dark")
 WIDTHS = (360, 1280)
 HEIGHT = 800
+
+# The line that says after all tests where the pictures are.
+SCREENSHOTS = pytest.StashKey[str]()
 
 
 def take_screenshots(
@@ -31,6 +35,8 @@ def take_screenshots(
                 for name, path in pages.items():
                     visitor.go(path)
                     visitor.rest()
+                    if name == "claim-found":
+                        visitor.page.locator("#offer").wait_for()
                     taken.append(_take(visitor.page, directory / f"{name}-{theme}-{width}.png"))
                 fill_in(visitor.go("/"))
                 taken.append(_take(visitor.page, directory / f"mint-filled-{theme}-{width}.png"))

@@ -3,16 +3,17 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.faults.load import ledger_view
+from tests.page.claim_steps import take
 from tests.page.held_service import HeldService
-from tests.page.kept import kept_operations, kept_outputs
-from tests.page.samples import mint_deed, post
+from tests.page.holding import operations, raws
+from tests.page.samples import check, mint_outputs, spend
 from tests.page.visitor import visiting
 from tests.support.at_commit import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.waiting import wait_until
 
-MOMENTS = [BEFORE_COMMIT, AFTER_COMMIT]
 ONE_CLAIM = [("mint", 0, 1), ("swap", 1, 1)]
 
 
@@ -32,29 +33,22 @@ def visitor(browser, service):
 
 @pytest.fixture
 def raw(service):
-    return f"+5.{mint_deed(service.url, {'name': 'A ticket'}, '+5.secret')}.secret"
+    return mint_outputs(service.url, "secret")[0]
 
 
-def begin_claim(visitor, raw):
-    page = visitor.go(f"/claim#{raw}")
-    page.get_by_role("button", name="Take custody").click()
-    return page
-
-
-def operations(service):
+def in_ledger(service):
     with ledger_view(service.database_url) as ledger:
         ledger.assert_sound()
         return ledger.operations()
 
 
 def assert_claimed_once(service, page, raw):
-    wait_until(lambda: kept_operations(page) == [("claim", "done")])
-    [held] = kept_outputs(page, "held")
+    wait_until(lambda: operations(page) == [("claim", "done")])
+    [held] = raws(page, "held")
     assert re.fullmatch(rf"{re.escape(raw.rpartition('.')[0])}\.[0-9a-z]{{32}}", held)
-    assert kept_outputs(page, "spent") == [raw]
-    asked = {"outputs": [raw, held]}
-    assert post(f"{service.url}/v1/check", asked) == {"states": ["spent", "unspent"]}
-    assert operations(service) == ONE_CLAIM
+    assert raws(page, "spent") == [raw]
+    assert check(service.url, [raw, held]) == ["spent", "unspent"]
+    assert in_ledger(service) == ONE_CLAIM
 
 
 def open_again(visitor, path):
@@ -63,13 +57,16 @@ def open_again(visitor, path):
     return visitor.go(path)
 
 
-@pytest.mark.parametrize("path", ["/claim", "/", "/item/{item_id}"])
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("moment", "path"),
+    [(BEFORE_COMMIT, "/claim"), (AFTER_COMMIT, "/"), (AFTER_COMMIT, "/item/{item_id}")],
+)
 def test_a_claim_whose_tab_was_closed_before_the_service_died_is_finished_by_the_next_visit(
     service, visitor, raw, moment, path
 ):
     service.hold_at(moment)
-    page = begin_claim(visitor, raw)
+    page = visitor.go(f"/claim#{raw}")
+    take(page)
     service.wait_until_held()
 
     page.close()
@@ -89,64 +86,37 @@ def test_a_claim_whose_tab_was_closed_before_the_service_died_is_finished_by_the
     assert replayed == ["true" if moment == AFTER_COMMIT else None]
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_claim_is_finished_by_the_next_visit_after_its_page_has_seen_the_service_die(
-    service, visitor, raw, moment
-):
-    service.hold_at(moment)
-    page = begin_claim(visitor, raw)
+@pytest.mark.parametrize("then", ["wait", "reload", "close"])
+def test_a_claim_is_finished_after_its_page_has_seen_the_service_die(service, visitor, raw, then):
+    service.hold_at(AFTER_COMMIT if then == "wait" else BEFORE_COMMIT)
+    page = visitor.go(f"/claim#{raw}")
+    take(page)
     service.wait_until_held()
 
     service.kill()
     page.get_by_text("There was no answer.").wait_for()
-    page.close()
+    expect(page.locator(".found")).to_have_attribute("data-state", "busy")
     service.start()
-    page = open_again(visitor, "/claim")
+    if then == "reload":
+        page.reload()
+    if then == "close":
+        page.close()
+        page = open_again(visitor, "/claim")
 
-    page.get_by_text("What was begun earlier is finished: 5 units taken.").wait_for()
-    assert_claimed_once(service, page, raw)
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_an_open_page_finishes_by_itself_once_the_service_is_back(service, visitor, raw, moment):
-    service.hold_at(moment)
-    page = begin_claim(visitor, raw)
-    service.wait_until_held()
-
-    service.kill()
-    page.get_by_text("There was no answer.").wait_for()
-    assert page.locator(".found").get_attribute("data-state") == "busy"
-    assert not page.get_by_role("button", name="Take custody").is_visible()
-    service.start()
-
-    page.get_by_role("heading", name="Yours now").wait_for()
-    assert_claimed_once(service, page, raw)
-
-
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_reload_in_between_shows_the_deed_again_and_finishes_it(service, visitor, raw, moment):
-    service.hold_at(moment)
-    page = begin_claim(visitor, raw)
-    service.wait_until_held()
-
-    service.kill()
-    service.start()
-    page.reload()
-
-    page.get_by_role("heading", name="Yours now").wait_for()
+    finished = "What was begun earlier is finished: 5 units taken."
+    page.get_by_text(finished if then == "close" else "Yours now").first.wait_for()
     assert_claimed_once(service, page, raw)
 
 
 def test_a_claim_that_never_went_out_is_finished_by_the_next_visit(service, visitor, raw):
     page = visitor.go(f"/claim#{raw}")
     # Looking the deed up asks the service too.
-    take = page.get_by_role("button", name="Take custody")
-    take.wait_for()
+    page.get_by_role("button", name="Take custody").wait_for()
     visitor.context.set_offline(True)
-    take.click()
+    take(page)
     page.get_by_text("There was no answer.").wait_for()
     page.close()
-    assert operations(service) == ONE_CLAIM[:1]
+    assert in_ledger(service) == ONE_CLAIM[:1]
 
     visitor.context.set_offline(False)
     page = open_again(visitor, "/claim")
@@ -155,21 +125,21 @@ def test_a_claim_that_never_went_out_is_finished_by_the_next_visit(service, visi
     assert_claimed_once(service, page, raw)
 
 
-def test_whoever_was_faster_while_the_service_was_away_has_it_and_nobody_else(
+def test_the_first_to_spend_while_the_service_was_away_has_it_and_nobody_else(
     service, visitor, raw
 ):
     service.hold_at(BEFORE_COMMIT)
-    page = begin_claim(visitor, raw)
+    page = visitor.go(f"/claim#{raw}")
+    take(page)
     service.wait_until_held()
     page.close()
     service.kill()
     service.start()
-    other = f"{raw.rpartition('.')[0]}.faster"
-    post(f"{service.url}/v1/swap", {"inputs": [raw], "outputs": [other]})
+    spend(service.url, raw)
 
     page = open_again(visitor, "/claim")
 
     page.get_by_text("5 units refused (These units were taken already.").wait_for()
-    wait_until(lambda: kept_operations(page) == [("claim", "refused")])
-    assert (kept_outputs(page, "held"), kept_outputs(page, "spent")) == ([], [raw])
-    assert operations(service) == ONE_CLAIM
+    wait_until(lambda: operations(page) == [("claim", "refused")])
+    assert (raws(page, "held"), raws(page, "spent")) == ([], [raw])
+    assert in_ledger(service) == ONE_CLAIM

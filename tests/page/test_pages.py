@@ -1,14 +1,30 @@
-"""The pages for people, /docs and /problems: nothing from elsewhere, nothing inline."""
+"""All pages for people: nothing from elsewhere, nothing inline, and the files that they load."""
 
+import gzip
 import re
-from html.parser import HTMLParser
 from http import HTTPStatus
 
 import pytest
 
 from deeds.blueprints.problem_table import PROBLEMS, Problem
+from deeds.page.static_files import STATIC, read_static_files
+from tests.support.html import read_html
+from tests.support.requests import mint
 
-PAGES = ["/docs", "/docs/", "/problems"]
+OURS = ["/", "/claim", "/wallet", "/item/deed_x"]
+PAGES = [*OURS, "/docs", "/docs/", "/problems"]
+
+CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+POLICIES = {
+    "/docs": f"{CLOSED}; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'",
+    "/problems": f"{CLOSED}; style-src 'self'",
+}
+OUR_POLICY = (
+    f"{CLOSED}; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' blob: data: https: http:; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
 
 FILES = {
     "/docs/docs.css": "text/css; charset=utf-8",
@@ -18,13 +34,9 @@ FILES = {
     "/docs/swagger-ui.css": "text/css; charset=utf-8",
     "/problems.css": "text/css; charset=utf-8",
 }
-
-CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-POLICIES = {
-    "/docs": f"{CLOSED}; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'",
-    "/problems": f"{CLOSED}; style-src 'self'",
-}
+FIRST_LOAD_BYTES_MAX = 60_000
+SQUEEZED = {"Accept-Encoding": "gzip"}
+SCRIPTS = sorted((STATIC / "js").rglob("*.js"))
 
 
 @pytest.fixture
@@ -33,51 +45,93 @@ def database_url(sqlite_url):
     return sqlite_url
 
 
-class Page(HTMLParser):
-    """What a page holds that a browser would load or run, its ids, and its text."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.loaded, self.inline, self.ids, self.text = [], [], [], ""
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        self.ids += [found["id"]] if "id" in found else []
-        self.inline += [name for name in found if name.startswith("on") or name == "style"]
-        if tag == "style" or (tag == "script" and "src" not in found):
-            self.inline.append(tag)
-        if tag == "link":
-            self.loaded.append(found["href"])
-        elif "src" in found:
-            self.loaded.append(found["src"])
-
-    def handle_data(self, data):
-        self.text += data
+def loaded(html):
+    """Return what a page loads at once: its links, scripts and pictures."""
+    places = [("link", "href"), ("script", "src"), ("img", "src")]
+    found = [
+        element.attributes[name]
+        for tag, name in places
+        for element in html.all(tag)
+        if element.attributes.get("rel") != "canonical" and element.attributes.get(name)
+    ]
+    return sorted(set(found))
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_loads_only_files_of_this_service_and_runs_nothing_inline(client, path):
+def test_a_page_has_a_strict_policy_and_loads_only_files_of_this_service(client, path):
     answer = client.get(path)
 
-    page = Page(answer.text)
-    assert (answer.status_code, answer.content_type) == (200, "text/html; charset=utf-8")
-    assert page.inline == []
-    assert set(page.loaded) <= FILES.keys()
-
-
-def test_every_file_is_loaded_by_a_page(client):
-    loaded = {name for path in PAGES for name in Page(client.get(path).text).loaded}
-
-    assert loaded == FILES.keys()
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_has_a_strict_policy(client, path):
-    answer = client.get(path)
-
-    assert answer.headers["Content-Security-Policy"] == POLICIES[path.rstrip("/")]
+    html = read_html(answer.text)
+    assert answer.content_type == "text/html; charset=utf-8"
+    assert answer.headers["Content-Security-Policy"] == POLICIES.get(path.rstrip("/"), OUR_POLICY)
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert html.all("style") == []
+    assert [each for each in html.all("script") if each.text.strip()] == []
+    named = [name for each in html.elements for name in each.attributes]
+    assert [name for name in named if name == "style" or name.startswith("on")] == []
+    assert {client.get(address).status_code for address in loaded(html)} == {200}
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_a_page_has_a_title_a_language_a_heading_landmarks_and_all_ids_it_names(client, path):
+    html = read_html(client.get(path).text)
+
+    assert html.one("html").attributes["lang"] == "en"
+    assert html.one("title").text.endswith(" · Deeds")
+    assert html.all("h1") != []
+    assert html.one("main").attributes["id"] == "main"
+    assert html.one("a", class_="skip").attributes["href"] == "#main"
+    ids = [each.attributes["id"] for each in html.elements if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    named = [
+        name
+        for each in html.elements
+        for attribute in ("for", "aria-describedby", "aria-labelledby")
+        for name in (each.attributes.get(attribute) or "").split()
+    ]
+    assert [name for name in named if name not in ids] == []
+
+
+@pytest.mark.parametrize("path", ["/", "/claim", "/wallet", "item"])
+def test_the_first_load_of_a_page_is_small(client, path):
+    path = f"/item/{mint(client, '+1.a')}" if path == "item" else path
+    page = client.get(path, headers=SQUEEZED)
+    html = read_html(gzip.decompress(page.data).decode())
+
+    sizes = {each: len(client.get(each, headers=SQUEEZED).data) for each in loaded(html)}
+
+    assert len(sizes) >= 2
+    assert len(page.data) + sum(sizes.values()) < FIRST_LOAD_BYTES_MAX
+
+
+@pytest.mark.parametrize("path", ["/", "/problems", "/docs/swagger-ui.css"])
+@pytest.mark.parametrize(
+    ("accepted", "encoding"), [("br, gzip;q=0.5", "gzip"), ("*", "gzip"), ("gzip;q=0", None)]
+)
+def test_text_is_compressed_for_those_who_take_it(client, path, accepted, encoding):
+    plain = client.get(path)
+
+    answer = client.get(path, headers={"Accept-Encoding": accepted})
+
+    assert answer.headers["Vary"] == plain.headers["Vary"] == "Accept-Encoding"
+    assert answer.headers.get("Content-Encoding") == encoding
+    assert (answer.headers["ETag"] == plain.headers["ETag"]) == (encoding is None)
+    assert (gzip.decompress(answer.data) if encoding else answer.data) == plain.data
+
+
+def test_answers_with_secrets_and_pages_with_large_pictures_are_not_compressed(client):
+    image = "data:image/png;base64," + "A" * 100_000
+    body = {"outputs": [f"+1.{number}" for number in range(100)], "metadata": {"image": image}}
+    minted = client.post("/v1/mint", json=body, headers=SQUEEZED)
+
+    answers = [
+        minted,
+        client.post("/web/qr", json={"text": "a" * 500}, headers=SQUEEZED),
+        client.get(f"/item/{minted.get_json()['itemId']}", headers=SQUEEZED),
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert [answer.headers.get("Content-Encoding") for answer in answers] == [None, None, None]
 
 
 @pytest.mark.parametrize(("path", "content_type"), FILES.items())
@@ -86,67 +140,110 @@ def test_a_file_is_served_with_its_type_and_only_when_it_has_changed(client, pat
     again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
 
     assert (first.status_code, first.content_type) == (200, content_type)
-    assert first.headers["X-Content-Type-Options"] == "nosniff"
     assert first.headers["Cache-Control"] == "no-cache"
     assert len(first.data) > 100
     assert (again.status_code, again.data) == (304, b"")
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.endswith(".css")])
-def test_a_style_sheet_loads_nothing(client, path):
-    style = client.get(path).text
+def test_a_file_may_be_kept_for_good_under_its_address(client):
+    static = read_static_files()
 
-    assert re.findall(r"@import|url\((?!\s*[\"']?data:)", style) == []
-
-
-def test_our_script_names_no_other_host(client):
-    script = client.get("/docs/docs.js").text
-
-    assert 'url: "/openapi.json"' in script
-    assert "validatorUrl: null" in script
-    assert "//" not in re.sub(r"^ *//.*$", "", script, flags=re.MULTILINE)
+    for name, file in static.by_name.items():
+        answer = client.get(static.url(name))
+        assert (answer.status_code, answer.data) == (200, file.content)
+        assert answer.content_type == file.media_type
+        assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
 
 
 @pytest.mark.parametrize(
-    "name",
+    "path",
     [
-        "index.html",
-        "docs.html",
-        "swagger-ui.js",
-        "LICENSE",
-        "../docs.py",
-        "..%2Fdocs.py",
-        "%2e%2e%2fdocs.py",
-        "..\\docs.py",
-        "/etc/passwd",
-        "docs.js/",
-        "docs.js%00",
+        "/docs/index.html",
+        "/docs/swagger-ui.js",
+        "/docs/../docs.py",
+        "/docs/%2e%2e%2fdocs.py",
+        "/docs//etc/passwd",
+        "/docs/docs.js%00",
+        "/web/0123456789abcdef/deeds.css",
+        "/web/{version}/nothing.css",
+        "/web/{version}/../pages.py",
+        "/web/{version}/..%2Fpages.py",
+        "/web/{version}/js/",
+        "/web/{version}/JS/ui/dom.js",
+        "/web/{version}//deeds.css",
+        "/web/{version}/templates/base.html",
+        "/web/{version}/deeds.css%00",
     ],
 )
-def test_nothing_else_is_served_below_docs(client, name):
-    answer = client.get(f"/docs/{name}")
+def test_nothing_else_is_served_and_nothing_of_another_release(client, path):
+    answer = client.get(path.format(version=read_static_files().version))
 
-    assert answer.status_code == 404
-    assert answer.get_json()["code"] == "not_found"
-
-
-def test_every_problem_is_on_the_page_that_its_type_names(client):
-    page = Page(client.get("/problems").text)
-
-    for problem in PROBLEMS.values():
-        assert problem.type.removeprefix("/problems#") in page.ids
-        assert problem.title in page.text
-        assert problem.meaning in page.text
-        assert f"{problem.status.value} {problem.status.phrase}" in page.text
-    assert len(page.ids) == len(set(page.ids))
+    assert (answer.status_code, answer.get_json()["code"]) == (404, "not_found")
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_texts_on_the_page_are_escaped(client, monkeypatch):
-    odd = Problem("odd", HTTPStatus.BAD_REQUEST, "A <b>", "A <script>alert(1)</script> & co")
-    monkeypatch.setitem(PROBLEMS, "odd", odd)
+def static_files_of(directory, texts):
+    for name, text in texts.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return read_static_files(directory)
+
+
+def test_any_change_of_any_file_changes_all_addresses(tmp_path):
+    sets = [
+        {"deeds.css": "a{}", "js/a.js": "b", "js/b.js": ""},
+        {"deeds.css": "a{", "js/a.js": "b", "js/b.js": ""},
+        {"deeds.css": "a{}", "js/a.js": "", "js/b.js": "b"},
+        {"deeds.css": "a{}", "js/a.js": "b", "js/c.js": ""},
+        {"deeds.css": "a{}", "js/a.js": "b"},
+    ]
+
+    found = [static_files_of(tmp_path / str(place), texts) for place, texts in enumerate(sets)]
+
+    assert len({each.version for each in found}) == len(sets)
+
+
+def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
+    texts = {
+        "js/pages/p/page.js": 'import { a } from "../../a.js";\nimport {\n  b,\n} from "./b.js";\n',
+        "js/a.js": 'export { c } from "./q/r/c.js";\nimport "./pages/p/page.js";',
+        "js/pages/p/b.js": "import * as c from '../../q/r/c.js';\n",
+        "js/q/r/c.js": '// import "../../d.js"\n',
+        "js/d.js": "",
+    }
+
+    modules = static_files_of(tmp_path, texts).modules
+
+    assert modules == {"p": ("js/pages/p/page.js", "js/a.js", "js/pages/p/b.js", "js/q/r/c.js")}
+
+
+def test_no_script_makes_html_of_texts_or_asks_another_host_and_no_style_loads_anything(client):
+    dangerous = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function"
+    another_host = r"""["'`](?:https?:)?//[a-z]"""
+    scripts = {path.name: path.read_text() for path in SCRIPTS}
+    scripts["docs.js"] = client.get("/docs/docs.js").text
+    for name, script in scripts.items():
+        code = re.sub(r"^\s*(//|/?\*).*$", "", script, flags=re.MULTILINE)
+        assert re.findall(f"{dangerous}|{another_host}", code) == [], name
+    styles = [client.get(path).text for path in FILES if path.endswith(".css")]
+    for style in [*styles, (STATIC / "deeds.css").read_text()]:
+        assert re.findall(r"@import|url\((?!\s*[\"']?data:)", style) == []
+    assert "validatorUrl: null" in scripts["docs.js"]
+
+
+def test_every_problem_is_on_the_page_that_its_type_names_escaped(client, monkeypatch):
+    text = "A <script>alert(1)</script> & co"
+    monkeypatch.setitem(PROBLEMS, "odd", Problem("odd", HTTPStatus.BAD_REQUEST, "A <b>", text))
 
     html = client.get("/problems").text
 
-    assert "A &lt;b&gt;" in html
-    assert "A &lt;script&gt;alert(1)&lt;/script&gt; &amp; co" in html
+    page = read_html(html)
+    ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
+    said = page.one("body").text
+    for problem in PROBLEMS.values():
+        assert problem.type.removeprefix("/problems#") in ids
+        for expected in [problem.title, problem.meaning, str(problem.status.value)]:
+            assert expected in said
+    assert len(ids) == len(set(ids))
     assert "<script" not in html

@@ -5,13 +5,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route
 
 from tests.support.waiting import wait_until
 
 # A twentieth of what counts as good (Cumulative Layout Shift, 0.1): once in some hundred visits a
 # picture was painted a moment before it was in its place, and moved by 0.002.
 SHIFT_MAX = 0.005
+
+AXE = Axe()
+AXE_OPTIONS = {"resultTypes": ["violations"]}
 
 # Written into the page before its own scripts. Playwright cannot be told of these.
 WATCH = """
@@ -63,6 +67,19 @@ class Visitor:
         """Tell whether nothing that could be seen has moved by itself."""
         return sum(self.watched("shifts")) < SHIFT_MAX
 
+    def assert_good(self) -> None:
+        """Assert that the page is accessible, fits the window, and did nothing that it should not.
+
+        axe-core tells what keeps people out, each fault with the element that it is about.
+        """
+        violations = AXE.run(self.page, options=AXE_OPTIONS).response["violations"]
+        faults = [f"{each['id']}: {node['html']}" for each in violations for node in each["nodes"]]
+        assert faults == []
+        assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert self.watched("violations") == []
+        assert self.foreign_requests() == []
+        assert self.errors == []
+
     def hear(self, page: Page) -> None:
         """Note what becomes of this page."""
         page.on("console", self._note_console)
@@ -92,3 +109,14 @@ def visiting(browser: Browser, origin: str, **options: Any) -> Iterator[Visitor]
         yield visitor
     finally:
         context.close()
+
+
+def hold_back(page: Page, pattern: str) -> list[Route]:
+    """Keep requests of a page from the service; return the list that they are put into."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(pattern, hold)
+    return held

@@ -1,0 +1,180 @@
+"""What strangers put into the metadata of a deed does no harm on any page that shows it."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.claim_steps import paste, wait_for_rows
+from tests.page.holding import raws
+from tests.page.samples import mint_deed, mint_outputs
+from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
+
+# Where the pictures that a mint takes are; nothing listens there.
+NOWHERE = "https://127.0.0.1:9/"
+
+# Puts records into the store as another maker's page could have, and tells the page.
+PUT = """([kind, all]) => new Promise((resolve, reject) => {
+  const opening = indexedDB.open("deeds");
+  opening.onsuccess = () => {
+    const transaction = opening.result.transaction(kind, "readwrite");
+    for (const record of all) transaction.objectStore(kind).put(record);
+    transaction.onabort = () => reject(transaction.error);
+    transaction.oncomplete = () => {
+      opening.result.close();
+      new BroadcastChannel("deeds").postMessage("changed");
+      resolve();
+    };
+  };
+})"""
+
+
+def put_held(page, *metadata):
+    """Put items with an output each into the store; return the ids."""
+    ids = [f"deed_{place}" for place in range(len(metadata))]
+    items = [
+        {"key": item_id, "id": item_id, "total": 1, "metadata": each}
+        for item_id, each in zip(ids, metadata, strict=True)
+    ]
+    shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1e300}
+    page.evaluate(PUT, ["items", items])
+    outputs = [{"key": f"{each}.a", "itemId": each} | shared for each in ids]
+    page.evaluate(PUT, ["outputs", outputs])
+    expect(page.locator("[data-holding]")).to_have_count(len(ids))
+
+
+@pytest.fixture
+def careful(visitor):
+    """A person who notes each dialog that comes up; none should."""
+    visitor.dialogs = []
+
+    def note(dialog):
+        visitor.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    visitor.page.on("dialog", note)
+    return visitor
+
+
+def assert_unharmed(visitor, path):
+    """Nothing ran, nothing came up, and nothing but pictures that a mint takes was asked for."""
+    page = visitor.page
+    strangers = "[window.harmed, document.querySelectorAll('iframe, base').length]"
+    assert page.evaluate(strangers) == [None, 0]
+    assert page.url == f"{visitor.origin}{path}"
+    assert visitor.dialogs == []
+    assert visitor.watched("violations") == []
+    assert [url for url in visitor.foreign_requests() if not url.startswith(NOWHERE)] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def texts_of(page, name):
+    """Return what the cards say in this place, character by character."""
+    places = page.locator(f"main [data-card={name}]")
+    return places.evaluate_all("all => all.map((each) => each.textContent)")
+
+
+def sources_of(page):
+    pictures = page.locator("main [data-card=image][src]")
+    return pictures.evaluate_all("all => all.map((each) => each.getAttribute('src'))")
+
+
+def test_texts_are_shown_as_they_are_where_a_deed_is_claimed_and_kept(careful):
+    texts = list(TEXTS.values())
+    sent = [
+        mint_outputs(careful.origin, "s", metadata={"name": text, "description": text})[0]
+        for text in texts
+    ]
+    page = careful.go("/claim")
+
+    paste(page, "\n".join(sent))
+    wait_for_rows(page, *["free"] * len(texts))
+    assert (texts_of(page, "name"), texts_of(page, "description")) == (texts, texts)
+    page.get_by_role("button", name=f"Take custody of all {len(texts)}").click()
+    wait_for_rows(page, *["taken"] * len(texts))
+    assert_unharmed(careful, "/claim")
+    careful.go("/wallet")
+    expect(page.locator("[data-holding] img")).to_have_count(len(texts))
+    page.get_by_label("Units to send").first.fill("1")
+    page.get_by_role("button", name="Make a link").first.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+    assert sorted(texts_of(page, "name")) == sorted(texts)
+    assert len(raws(page, "given")) == 1
+    assert_unharmed(careful, "/wallet")
+    assert careful.errors == []
+
+
+def test_pictures_that_a_mint_takes_do_no_harm(careful):
+    pictures = list(ACCEPTED_IMAGES.values())
+    sent = [mint_outputs(careful.origin, "s", metadata={"image": each})[0] for each in pictures]
+    page = careful.go("/claim")
+
+    paste(page, "\n".join(sent))
+    wait_for_rows(page, *["free"] * len(pictures))
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    careful.rest()
+
+    assert sources_of(page) == pictures
+    assert_unharmed(careful, "/claim")
+
+
+def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(careful):
+    pictures = list(IMAGES.values())
+    page = careful.go("/wallet")
+
+    # As a ledger of another maker could answer.
+    put_held(page, *(json.dumps({"image": image}) for image in pictures))
+
+    assert sources_of(page) == []
+    assert sorted(texts_of(page, "image-note")) == sorted(
+        f"Browsers cannot show its picture: {each}" for each in pictures
+    )
+    assert_unharmed(careful, "/wallet")
+
+
+def test_no_hostile_text_or_picture_does_anything_on_the_page_of_a_deed(careful):
+    hostile = [{"name": text, "description": text} for text in TEXTS.values()]
+    hostile += [{"image": image} for image in ACCEPTED_IMAGES.values()]
+
+    for metadata in hostile:
+        path = f"/item/{mint_deed(careful.origin, metadata)}"
+        page = careful.go(path)
+        assert_unharmed(careful, path)
+        assert page.locator("h1").count() == 1
+
+
+def test_no_hostile_text_does_anything_in_the_form(careful):
+    page = careful.go("/")
+
+    for text in [*TEXTS.values(), *ACCEPTED_IMAGES.values()]:
+        for label in ["Name", "Description", "Address of a picture"]:
+            page.get_by_label(label).fill(text)
+        page.get_by_label("Address of a picture").blur()
+        assert page.evaluate("window.harmed") is None, text
+
+    assert_unharmed(careful, "/")
+
+
+METADATA = ["null", "[]", "3", '"text"', "{", '{"name": {"a": 1}}', '{"image": ["x"]}', ""]
+
+
+def test_metadata_of_any_form_is_a_deed_without_a_name(visitor):
+    page = visitor.go("/wallet")
+
+    put_held(page, *METADATA)
+
+    expect(page.locator("[data-card=name]")).to_have_text(["A deed without a name"] * len(METADATA))
+    assert visitor.errors == []
+
+
+def test_a_deed_of_another_service_is_shown_as_far_as_it_is_known(visitor):
+    page = visitor.go("/wallet")
+    put_held(page, None)
+
+    page.get_by_role("button", name="Check their state").click()
+
+    expect(page.locator("#checked")).to_contain_text("Not known to the service: 1 unit of “A deed")
+    page.locator("[data-part=parts] > summary").click()
+    expect(page.get_by_text("not known to the service", exact=True)).to_be_visible()
+    expect(page.locator("[data-part=send]")).to_be_hidden()
