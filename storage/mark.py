@@ -78,7 +78,7 @@ class LastOperations:
     def __init__(
         self, mark: Mark, file: MarkFile | None, read: Read, *, are_ids_in_order: bool
     ) -> None:
-        """Take the mark the process started with, its file and what runs a read of the ledger.
+        """Create it from the mark at the start, its file, and what runs a read of the ledger.
 
         `are_ids_in_order` says whether the database gives out ids in the order of commits.
         """
@@ -200,7 +200,7 @@ class RollbackError(StartError):
     """The ledger is not the one that the mark was made for, or only an earlier state of it."""
 
     def __init__(self, newest: Mark, mark: Mark | None) -> None:
-        """Take the ledger's newest operation and the mark, None where that is damaged."""
+        """Create it from the newest operation of the ledger and the mark, None if damaged."""
         self.finding = _explain(newest, mark)
         super().__init__(f"{self.finding}; restore the right database, or run: {HOW_TO_ACCEPT}")
 

@@ -51,7 +51,7 @@ class MarkFile:
     """The mark at one path. Any thread and process may use it."""
 
     def __init__(self, path: Path) -> None:
-        """Take the path; opens nothing yet."""
+        """Create it for a path; opens nothing yet."""
         self.path = path
 
     def read(self) -> Mark | None:

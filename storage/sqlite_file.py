@@ -1,8 +1,8 @@
 """The file of an SQLite ledger and those beside it: who owns them, and whether one is damaged.
 
-What root makes there is left to the owner of the directory, whose service opens it. SQLite does the
-same with the files it makes itself. By descriptor and through no link: the owner of the directory
-may put there what he likes, and must not get another file of root's by it.
+Files that root creates there are given to the owner of the directory, whose service opens them, as
+SQLite does with its own. This is done by descriptor and follows no link: the owner of the directory
+can put anything there, and must not get another file of root's that way.
 """
 
 import os
@@ -59,13 +59,13 @@ def leave_to_owner(file: int, directory: Path) -> None:
 
 
 def has_content(path: Path) -> bool:
-    """Tell whether there is more than an empty file."""
+    """Return whether a file is there and not empty."""
     try:
         return path.stat().st_size > 0
     except FileNotFoundError:
         return False
     except OSError:
-        # Whoever opens it is told what is wrong.
+        # What opens it reports what is wrong.
         return True
 
 

@@ -23,6 +23,7 @@ COUNTS = LedgerCounts(items=2, mints=2, swaps=2, live_outputs=4, spent_outputs=3
 # operation 1 mints 5 and 3 units of A, 2 mints 7 of B, 3 splits the 5 into 2 and 3, and 4 trades
 # 3 of A and 7 of B.
 TAMPERED = {
+    "nothing but the constraints": ("DELETE FROM items WHERE id = 'nothing'", {}),
     "a total that was raised": (
         "UPDATE items SET total = 9 WHERE id = :a",
         {Invariant.ITEM_TOTAL: "A", Invariant.OPERATION_BALANCE: "1 (A)"},
@@ -224,13 +225,7 @@ def books(serve, ledger_url):  # noqa: F811
 
 
 def test_a_sound_ledger_is_counted_and_nothing_is_found(books):
-    report = books.audit()
-
-    assert (report.counts, report.findings) == (COUNTS, {})
-
-
-def test_an_empty_ledger_is_sound(ledger_url):  # noqa: F811
-    assert Books(ledger_url, "", "").audit() == AuditReport(LedgerCounts(0, 0, 0, 0, 0))
+    assert books.audit() == AuditReport(COUNTS)
 
 
 @pytest.mark.parametrize(("change", "found"), TAMPERED.values(), ids=TAMPERED)
@@ -240,19 +235,13 @@ def test_what_was_tampered_with_is_found_where_it_is(books, change, found):
     assert books.findings() == found
 
 
-def test_without_its_constraints_alone_a_ledger_is_still_sound(books):
-    books.execute("DELETE FROM items WHERE id = 'nothing'")
-
-    assert books.findings() == {}
-
-
 def test_every_invariant_is_broken_by_one_of_these_tests():
     broken = {invariant for _, found in TAMPERED.values() for invariant in found}
 
     assert set(Invariant) - broken == {Invariant.DATABASE}
 
 
-@pytest.mark.parametrize("amount", ["9223372036854775807", "-9223372036854775807"])
+@pytest.mark.parametrize("amount", [2**63 - 1, 1 - 2**63])
 def test_sums_beyond_64_bits_are_found_and_fail_nothing(books, amount):
     books.execute(f"UPDATE outputs SET amount = {amount}")  # noqa: S608
 

@@ -107,24 +107,17 @@ def test_a_backup_taken_while_16_clients_swap_is_whole(sqlite_url, copy, tmp_pat
     assert invoke(Settings(f"sqlite:///{copy}"), "audit").exit_code == 0
 
 
-def test_a_backup_is_one_file_for_its_owner_alone(client, sqlite_url, copy):
+def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_nothing(client, sqlite_url, copy):
     mint(client, "+5.a")
 
     run("backup", copy, sqlite_url)
-
-    assert [each.name for each in copy.parent.iterdir()] == [copy.name]
-    assert copy.stat().st_mode & 0o777 == 0o600
-    assert state(copy) == (1, 5)
-
-
-def test_a_backup_overwrites_nothing(client, sqlite_url, copy):
-    copy.write_text("precious")
-
+    mint(client, "+1.b")
     ran = run("backup", copy, sqlite_url)
 
     assert (ran.exit_code, ran.stderr) == (1, f"Error: {copy} already exists\n")
-    assert copy.read_text() == "precious"
     assert [each.name for each in copy.parent.iterdir()] == [copy.name]
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert state(copy) == (1, 5)
 
 
 def test_a_ledger_that_is_broken_gives_no_backup(client, sqlite_url, copy):
