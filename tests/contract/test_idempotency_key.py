@@ -53,7 +53,9 @@ def test_other_headers_are_refused(header):
         parse_idempotency_key(header)
 
 
-@pytest.mark.parametrize("key", [UUID, UUID.upper(), make_strong_secret()])
+@pytest.mark.parametrize(
+    "key", [UUID, UUID.upper(), make_strong_secret()], ids=["uuid", "upper case", "strong secret"]
+)
 def test_a_key_that_cannot_be_guessed_is_known(key):
     assert is_random_key(key)
 
