@@ -7,12 +7,13 @@ nor the log repeats a byte of what is malformed.
 import re
 import socket
 import time
+from concurrent.futures import Executor
 from typing import Any
 
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import BaseWSGIServer
-from waitress.task import ThreadedTaskDispatcher, WSGITask
+from waitress.task import WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge, RequestHeaderFieldsTooLarge
 
 # Paths of ours have at most 41 characters.
@@ -202,7 +203,8 @@ class Server(BaseWSGIServer):
     """A socket of any family that gunicorn has opened."""
 
     channel_class = Channel
-    monitor_threads: dict[str, ThreadedTaskDispatcher]  # By path.
+    task_dispatcher: Executor
+    monitor_threads: dict[str, Executor]  # By path.
 
     def getsockname(self) -> tuple[str, Any]:
         """Return host and port; a unix socket has its path for a port."""
@@ -220,8 +222,8 @@ class Server(BaseWSGIServer):
 
     def add_task(self, task: Channel) -> None:
         """Give a request to a thread."""
-        threads = self.monitor_threads.get(task.requests[0].path)
-        (threads or self.task_dispatcher).add_task(task)
+        threads = self.monitor_threads.get(task.requests[0].path, self.task_dispatcher)
+        threads.submit(task.service)
 
     def handle_close(self) -> None:
         """End the worker, which would live on without this socket."""
