@@ -24,7 +24,7 @@ from deeds.domain.errors import RetryLaterError, StartError
 from deeds.domain.hash_pool import HashPool
 from deeds.domain.hashing import Hasher, by_fingerprint
 from deeds.domain.idempotency import Replayer
-from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX, SecretClass
+from deeds.domain.model import AMOUNT_MAX, ARRAY_LENGTH_MAX, SECRET_LENGTH_MAX, SecretClass
 from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Measures, NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
@@ -32,7 +32,7 @@ from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
 from deeds.page.qr import qr_blueprint
 from deeds.page.static_files import StaticFiles, read_static_files
-from deeds.server.cpus import default_processes_count, usable_cpus_count
+from deeds.server.cpus import THREADS_COUNT, default_processes_count, usable_cpus_count
 from deeds.server.log import configure_log
 from deeds.server.metrics import Metrics
 from deeds.settings import Settings, read_settings
@@ -49,12 +49,12 @@ _log = logging.getLogger("deeds")
 
 DEFAULT_DATABASE_URL = f"sqlite:///{Path(__file__).parent / 'instance' / 'deeds.sqlite3'}"
 
-# Requests that may wait for slow hashes at once: three quarters of the 32 threads that
-# gunicorn.conf.py gives a process, so that a quarter is always there for strong secrets and reads.
-HASH_REQUESTS_MAX = 24
+# Requests of a process that may wait for slow hashes at once: three quarters of its threads, so
+# that a quarter is always there for strong secrets and reads.
+HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
 
-# Evaluations of one client that may wait: 256 in each of a quarter of those requests.
-HASH_TASKS_MAX = 1536
+# Evaluations of one client that may wait: those of a quarter of these requests.
+HASH_TASKS_MAX = HASH_REQUESTS_MAX // 4 * ARRAY_LENGTH_MAX
 
 
 def create_app(settings: Settings | None = None) -> Flask:

@@ -14,7 +14,7 @@ from typing import Any
 from gunicorn.errors import HaltServer
 
 from deeds.domain.errors import StartError
-from deeds.server.cpus import default_processes_count
+from deeds.server.cpus import THREADS_COUNT, default_processes_count
 from deeds.server.metrics import MetricsFiles
 from deeds.settings import read_server_settings
 
@@ -26,10 +26,9 @@ bind = [_settings.address, *([_metrics.address] if _metrics.address else [])]
 
 workers = _settings.processes_count or default_processes_count()
 
-# waitress serves in each. Argon2id runs without holding the GIL, so threads that wait for it cost
-# little; how many hash at once is bounded in deeds/domain/hash_pool.py.
+# waitress serves in each.
 worker_class = "deeds.server.worker.WaitressWorker"
-threads = 32
+threads = THREADS_COUNT
 
 # Open connections of a process, one file each: with the database's below the usual limit of 1024.
 worker_connections = 512

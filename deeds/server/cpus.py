@@ -1,4 +1,4 @@
-"""How many CPUs this process may really use. Must import nothing of the project.
+"""How many CPUs this process may really use, and how many processes and threads there are.
 
 A container or a PaaS dyno sees all CPUs of its host but may use few of them. Sizing pools by
 `os.cpu_count()` there starts dozens of workers on one CPU.
@@ -11,6 +11,11 @@ from pathlib import Path
 
 OWN_CGROUPS = Path("/proc/self/cgroup")
 CGROUP_MOUNT = Path("/sys/fs/cgroup")
+
+
+# Of a process. Argon2id runs without holding the GIL, so threads that wait for it cost little; how
+# many hash at once is bounded in deeds/domain/hash_pool.py.
+THREADS_COUNT = 32
 
 
 def default_processes_count() -> int:
