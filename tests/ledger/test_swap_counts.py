@@ -16,6 +16,7 @@ KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 OTHER_KEY = "4a13b9c5-2a0e-4c1b-9b0e-3f0c7e5f9a61"
 NOWHERE = "deed_00000000000000000000000000"
 OUTPUTS_COUNT = 100_000
+SECRETS = [make_strong_secret() for _ in range(3)]
 
 SWAP = ["SELECT items", "INSERT operations", "INSERT outputs", "UPDATE outputs"]
 MINT = ["INSERT operations", "INSERT items", "INSERT item_schemes", "INSERT outputs"]
@@ -62,7 +63,9 @@ def full_item(client, ledger):
     return item_id
 
 
-def test_among_100000_outputs_each_secret_costs_one_evaluation(client, full_item, hash_costs):
+def test_among_100000_outputs_each_secret_costs_one_evaluation_and_no_scan(
+    client, ledger, full_item, hash_costs
+):
     other = mint(client, "+7.a")
     inputs = [f"+1.{full_item}.a", f"+7.{other}.a"]
     outputs = [f"+1.{full_item}.b", f"+4.{other}.b", f"+3.{other}.c"]
@@ -76,11 +79,9 @@ def test_among_100000_outputs_each_secret_costs_one_evaluation(client, full_item
     assert costs == [[ORDINARY] * 5, [ORDINARY] * 5, [ORDINARY] * 6]
     assert check(client, *inputs, *outputs) == ["spent"] * 2 + ["unspent"] * 3
 
-
-def test_no_statement_reads_its_way_through_100000_outputs(client, ledger, full_item):
     with logged_statements() as log:
-        swap(client, [f"+1.{full_item}.a"], [f"+1.{full_item}.b"], "key")
-        swap(client, [f"+1.{full_item}.a"], [f"+1.{full_item}.c"])
+        swap(client, [f"+1.{full_item}.b"], [f"+1.{full_item}.c"], "key")
+        swap(client, [f"+1.{full_item}.b"], [f"+1.{full_item}.d"])
         check(client, *(f"+1.{full_item}.{number}" for number in range(8)))
 
     assert {each.name for each in log.sent} >= {"SELECT outputs", "UPDATE outputs"}
@@ -135,14 +136,19 @@ def test_a_mint_and_a_swap_send_the_same_statements_whatever_their_size(client, 
     assert (swapping.names, swapping.commits_count) == (SWAP, 1)
 
 
-def test_a_random_key_costs_one_statement_more(client):
+def test_a_random_key_costs_one_statement_more_and_a_key_of_words_two(client):
+    """Another process may have recorded words under a scheme that this one has not seen yet."""
     with logged_statements() as minting:
         item_id = mint(client, "+1.a", key=KEY)
     with logged_statements() as swapping:
         swap(client, [f"+1.{item_id}.a"], [f"+1.{item_id}.b"], OTHER_KEY)
+    with logged_statements() as of_words:
+        mint(client, "+1.a", key="order 17")
 
     assert (minting.names, minting.commits_count) == (["SELECT operations", *MINT], 1)
     assert (swapping.names, swapping.commits_count) == (["SELECT operations", *SWAP], 1)
+    assert of_words.names == ["SELECT hash_schemes", "SELECT operations", *MINT]
+    assert of_words.commits_count == 1
 
 
 def test_a_replay_is_known_before_anything_is_written(client):
@@ -155,15 +161,6 @@ def test_a_replay_is_known_before_anything_is_written(client):
 
     assert (again, swapped.headers["Idempotency-Replayed"]) == (item_id, "true")
     assert {name.partition(" ")[0] for name in log.names} == {"SELECT"}
-
-
-def test_a_key_of_words_costs_two(client):
-    """Another process may have recorded it under a scheme that this one has not seen yet."""
-    with logged_statements() as minting:
-        mint(client, "+1.a", key="order 17")
-
-    assert minting.names == ["SELECT hash_schemes", "SELECT operations", *MINT]
-    assert minting.commits_count == 1
 
 
 def test_a_check_reads_twice_and_an_item_once_and_neither_writes(client):
@@ -236,21 +233,23 @@ def test_a_bad_mint_is_refused_without_hashing(client, hash_costs, outputs):
     assert hash_costs == []
 
 
-def test_unknown_items_are_checked_without_hashing(client, hash_costs):
-    assert check(client, f"+1.{NOWHERE}.a", "+1.deed_x.a") == ["unknown", "unknown"]
-    assert hash_costs == []
+@pytest.mark.parametrize(
+    ("live", "guess", "costs"),
+    [
+        ([SECRETS[0]], "guess", []),
+        (["a"], SECRETS[1], []),
+        ([SECRETS[0], "a"], "guess", [ORDINARY]),
+        (["a", "b"], "guess", [ORDINARY]),
+    ],
+    ids=["ordinary among strong", "strong among ordinary", "among both", "among ordinary"],
+)
+def test_a_guess_is_hashed_only_where_secrets_of_its_class_live(
+    client, hash_costs, live, guess, costs
+):
+    item_id = mint(client, *(f"+5.{secret}" for secret in live))
 
-
-def test_where_all_secrets_are_strong_an_ordinary_guess_costs_nothing(client, hash_costs):
-    strong = make_strong_secret()
-    item_id = mint(client, f"+5.{strong}")
-    guess, new = f"+5.{item_id}.guess", f"+5.{item_id}.new"
-
-    def swap_a_guess():
-        assert refusal(swap(client, [guess], [new])) == (400, "unknown_input", 0)
-
-    assert hashes_of(hash_costs, lambda: check(client, guess)) == []
-    assert hashes_of(hash_costs, swap_a_guess) == []
+    assert hashes_of(hash_costs, lambda: check(client, f"+5.{item_id}.{guess}")) == costs
+    assert hashes_of(hash_costs, lambda: check(client, f"+5.{NOWHERE}.{guess}")) == []
 
 
 def test_one_impossible_input_spares_the_hashing_of_the_others(client, hash_costs):
@@ -267,21 +266,12 @@ def test_one_impossible_input_spares_the_hashing_of_the_others(client, hash_cost
     assert hash_costs == []
 
 
-def test_where_all_secrets_are_ordinary_a_strong_guess_costs_nothing(client, hash_costs):
-    item_id = mint(client, "+5.a")
-
-    costs = hashes_of(hash_costs, lambda: check(client, f"+5.{item_id}.{make_strong_secret()}"))
-
-    assert costs == []
-
-
 def test_a_strong_secret_costs_argon2_at_its_least(client, hash_costs):
-    strong = [make_strong_secret() for _ in range(3)]
     raws: list[str] = []
 
     def mint_one():
-        item_id = mint(client, f"+5.{strong[0]}")
-        raws.extend(f"+5.{item_id}.{each}" for each in strong)
+        item_id = mint(client, f"+5.{SECRETS[0]}")
+        raws.extend(f"+5.{item_id}.{each}" for each in SECRETS)
 
     costs = [
         hashes_of(hash_costs, mint_one),
@@ -290,15 +280,6 @@ def test_a_strong_secret_costs_argon2_at_its_least(client, hash_costs):
     ]
 
     assert costs == [[STRONG], [STRONG] * 2, [STRONG] * 3]
-
-
-def test_one_ordinary_secret_makes_ordinary_guesses_cost_what_they_should(client, hash_costs):
-    strong = make_strong_secret()
-    item_id = mint(client, f"+5.{strong}", "+3.a")
-
-    costs = hashes_of(hash_costs, lambda: check(client, f"+3.{item_id}.guess"))
-
-    assert costs == [ORDINARY]
 
 
 def test_the_operation_before_is_looked_up_by_its_id(client, ledger):
