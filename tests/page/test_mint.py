@@ -163,16 +163,6 @@ def test_a_picture_is_previewed_with_advice(visitor, width, advice):
     expect(page.locator(".deed-image")).to_be_visible()
 
 
-def test_a_picture_that_is_not_there_is_told(visitor):
-    page = visitor.go("/")
-    page.route(PICTURES, lambda route: route.abort())
-
-    page.get_by_label("Address of a picture").fill("https://pictures.example/a.png")
-
-    page.get_by_text("There is no picture at this address.").wait_for()
-    expect(page.locator(".deed-image")).to_be_hidden()
-
-
 def test_parts_come_and_go_and_the_total_follows(visitor):
     page = visitor.go("/")
 
@@ -250,25 +240,6 @@ def test_a_qr_code_is_asked_for_by_post_and_only_when_it_is_wanted(visitor):
 
     assert sent == [("POST", {"text": shown(page, "Claim link")[1]})]
     expect(page.get_by_role("img", name="QR code of the claim link to 2 units")).to_be_visible()
-
-
-def test_a_mint_whose_answer_is_lost_is_sent_again_and_made_once(visitor):
-    page = visitor.go("/")
-    answers = []
-
-    def lose_the_first(route):
-        answer = route.fetch()
-        answers.append((answer.json()["itemId"], answer.headers.get("idempotency-replayed")))
-        if len(answers) == 1:
-            route.abort()
-        else:
-            route.fulfill(response=answer)
-
-    page.route("**/v1/mint", lose_the_first)
-    [raw] = mint_parts(page, "1")
-
-    assert [replayed for _, replayed in answers] == [None, "true"]
-    assert {item_id for item_id, _ in answers} == {parse_raw_output(raw).item_id}
 
 
 def test_a_refusal_is_told_in_plain_words_and_nothing_is_lost(visitor):

@@ -141,22 +141,6 @@ def test_an_update_is_on_disk_before_it_is_told(tab):
     assert tab().evaluate(ASKED_OF_TRANSACTIONS) == [["readwrite", "strict"]]
 
 
-UPDATE_AND_CLOSE = """async () => {
-  const updating = window.store.update(() => ({
-    outputs: [{ key: "a" }], operations: [], items: [] }));
-  window.store.close();
-  return updating.then(() => "done", (error) => String(error));
-}"""
-
-
-def test_an_update_under_way_when_the_store_closes_is_whole(tab):
-    page, other = tab(), tab()
-
-    assert page.evaluate(UPDATE_AND_CLOSE) == "done"
-
-    assert other.evaluate(ALL) == NOTHING | {"outputs": [{"key": "a"}]}
-
-
 NEWER = """() => new Promise((resolve, reject) => {
   const opening = indexedDB.open("deeds", 2);
   opening.onsuccess = () => { window.newer = opening.result; resolve(opening.result.version); };

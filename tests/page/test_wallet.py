@@ -72,16 +72,6 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
 
 
-def test_a_given_secret_is_fresh_even_where_one_output_is_all_that_is_sent(visitor):
-    page, _ = hold(visitor, 10)
-
-    give(page, "10")
-
-    assert amounts(page) == {"given": [10], "spent": [10]}
-    assert live_amounts(visitor.origin, page) == [10]
-    expect(page.get_by_label("Units to send")).to_be_hidden()
-
-
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
@@ -144,15 +134,6 @@ def test_what_was_spent_since_the_last_visit_is_said_without_asking(visitor):
     page.reload()
 
     expect(page.locator("#checked")).to_contain_text("Spent elsewhere: 3 units of “A ticket”.")
-
-
-def test_a_check_without_an_answer_says_that_nothing_was_checked(visitor):
-    page, _ = hold(visitor, 3)
-    visitor.context.set_offline(True)
-
-    page.get_by_role("button", name="Check their state").click()
-
-    expect(page.locator("#checked")).to_contain_text("Nothing was checked. There was no answer.")
 
 
 def test_a_link_that_nobody_has_claimed_is_taken_back_and_worth_nothing_then(visitor):

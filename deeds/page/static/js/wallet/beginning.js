@@ -36,10 +36,8 @@ export function beginClaim(draft, { key, output, secret, now }) {
   if (!known) draft.addOutput(newOutput(output, "offered", now));
   // The link before it may have named another amount; of what this wallet made it knows better.
   if (known?.state === "offered") draft.changeOutput(known.key, { amount: output.amount });
-  const input = draft.output(keyOf(output));
-  const { amount } = input;
-  const made = [{ amount, secret, state: "held" }];
-  return beginSwap(draft, { kind: "claim", key, inputs: [input], made, amount, now });
+  const inputs = [draft.output(keyOf(output))];
+  return beginTaking(draft, { kind: "claim", key, inputs, secret, now });
 }
 
 /** Begin to make a fresh secret of `amount` units to give away; change comes back. */
@@ -72,29 +70,20 @@ export function beginMerge(draft, { key, itemId, outputKeys, secret, now }) {
   );
   const inputs = smallestFirst.slice(0, INPUTS_COUNT_MAX);
   if (inputs.length < 2) throw new WalletError("nothing_to_merge", "There is nothing to merge.");
-  const amount = unitsOf(inputs);
-  return beginSwap(draft, {
-    kind: "merge",
-    key,
-    inputs,
-    made: [{ amount, secret, state: "held" }],
-    amount,
-    now,
-  });
+  return beginTaking(draft, { kind: "merge", key, inputs, secret, now });
 }
 
 /** Begin to make a link that was handed out worthless. */
 export function beginTakeBack(draft, { key, outputKey, secret, now }) {
-  const input = mine(draft, outputKey, "given");
-  const { amount } = input;
-  return beginSwap(draft, {
-    kind: "takeBack",
-    key,
-    inputs: [input],
-    made: [{ amount, secret, state: "held" }],
-    amount,
-    now,
-  });
+  const inputs = [mine(draft, outputKey, "given")];
+  return beginTaking(draft, { kind: "takeBack", key, inputs, secret, now });
+}
+
+/** Begin to swap all of the inputs for one new output that is held. */
+function beginTaking(draft, { kind, key, inputs, secret, now }) {
+  const amount = unitsOf(inputs);
+  const made = [{ amount, secret, state: "held" }];
+  return beginSwap(draft, { kind, key, inputs, made, amount, now });
 }
 
 function beginSwap(draft, { kind, key, inputs, made, amount, now }) {

@@ -107,6 +107,7 @@ export class Draft {
 
   putOperation(record) {
     this.#put("operations", record);
+    return record;
   }
 
   putItem(item) {

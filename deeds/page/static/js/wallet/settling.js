@@ -52,7 +52,7 @@ export function settleDone(draft, key, { itemId, spent = NONE, now }) {
     operation.kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
   for (const output of made) bringToEnd(draft, output, spent.has(output.key), now);
   const { code, ...rest } = operation;
-  return put(draft, {
+  return draft.putOperation({
     ...rest,
     state: "done",
     itemId: operation.itemId ?? itemId,
@@ -81,7 +81,7 @@ export function settleRefused(draft, key, { code, states, now }) {
       draft.changeOutput(output.key, { state: "void", changedAt: now });
     }
   }
-  return put(draft, { ...operation, state: "refused", code, endedAt: now });
+  return draft.putOperation({ ...operation, state: "refused", code, endedAt: now });
 }
 
 /** The service was asked for outputs that are at rest here. */
@@ -142,9 +142,4 @@ function addMinted(draft, operation, itemId, now) {
     else draft.addOutput({ key, itemId, amount, secret, state: "coming", ...own });
     return { key, state: "held" };
   });
-}
-
-function put(draft, operation) {
-  draft.putOperation(operation);
-  return operation;
 }
