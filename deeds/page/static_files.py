@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, normpath
-from typing import NamedTuple
 
 STATIC = Path(__file__).parent / "static"
 _MEDIA_TYPES = {
@@ -28,7 +27,8 @@ _IMPORT = re.compile(
 _VERSION_LENGTH = 16
 
 
-class StaticFile(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class StaticFile:
     """What a file holds and what kind of file it is."""
 
     content: bytes

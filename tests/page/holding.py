@@ -7,36 +7,6 @@ from playwright.sync_api import Page
 from tests.page.samples import check
 from tests.page.visitor import Visitor
 
-# The page's own modules, as a second tab would run them.
-_WALLET = """
-const style = document.querySelector("link[rel=stylesheet]").href;
-const load = (name) => import(new URL(`js/${name}`, style));
-const [{ openStore }, { makeApi }, { makeStrongSecret }, { makeWallet }] = await Promise.all(
-  ["wallet/store.js", "wallet/api.js", "format/strong_secret.js", "wallet/wallet.js"].map(load),
-);
-const store = await openStore();
-const api = makeApi((...request) => fetch(...request));
-const wallet = makeWallet({ store, api, makeSecret: makeStrongSecret });
-"""
-
-_MINT = f"""async ([outputs, metadata]) => {{ {_WALLET}
-  const {{ operation }} = await wallet.mint({{ outputs, metadata }});
-  store.close();
-  return operation.itemId;
-}}"""
-
-_RECORDS = """(kind) => new Promise((resolve, reject) => {
-  const opening = indexedDB.open("deeds");
-  opening.onerror = () => reject(opening.error);
-  opening.onsuccess = () => {
-    const all = opening.result.transaction(kind).objectStore(kind).getAll();
-    all.onsuccess = () => {
-      opening.result.close();
-      resolve(all.result);
-    };
-  };
-})"""
-
 
 def hold(
     visitor: Visitor, *amounts: int, metadata: dict[str, str] | None = None
@@ -44,14 +14,14 @@ def hold(
     """Mint an item into the visitor's wallet; return the My deeds page and the item's id."""
     page = visitor.go("/wallet")
     outputs = [{"amount": amount} for amount in amounts]
-    item_id = page.evaluate(_MINT, [outputs, metadata])
+    item_id = page.evaluate("given => inBrowser.mint(given)", [outputs, metadata])
     page.locator("[data-holding]").first.wait_for()
     return page, str(item_id)
 
 
 def records(page: Page, kind: str = "outputs") -> list[dict[str, Any]]:
     """Return what the browser keeps."""
-    found: list[dict[str, Any]] = page.evaluate(_RECORDS, kind)
+    found: list[dict[str, Any]] = page.evaluate("kind => inBrowser.records(kind)", kind)
     return found
 
 

@@ -8,11 +8,6 @@ from tests.page.holding import operations, raws
 from tests.page.samples import check, mint_outputs, spend
 from tests.support.waiting import wait_until
 
-# The address of the page's own module has the version of all of them in it.
-MAKE_LINK = """async (output) => {
-  const module = document.querySelector('link[href$="/claim_link.js"]').href;
-  return (await import(module)).claimLink("", output);
-}"""
 UNKNOWN_ID = "deed_00000000000000000000000000"
 
 
@@ -21,7 +16,8 @@ def test_a_secret_of_any_characters_arrives_by_its_link(visitor):
     [raw] = mint_outputs(visitor.origin, secret)
     item_id = raw.split(".", 2)[1]
     page = visitor.go("/claim")
-    link = page.evaluate(MAKE_LINK, {"amount": 5, "itemId": item_id, "secret": secret})
+    output = {"amount": 5, "itemId": item_id, "secret": secret}
+    link = page.evaluate("output => inBrowser.claimLink(output)", output)
 
     page = visitor.go(link)
 

@@ -13,21 +13,6 @@ from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 # Where the pictures that a mint takes are; nothing listens there.
 NOWHERE = "https://127.0.0.1:9/"
 
-# Puts records into the store as another maker's page could have, and tells the page.
-PUT = """([kind, all]) => new Promise((resolve, reject) => {
-  const opening = indexedDB.open("deeds");
-  opening.onsuccess = () => {
-    const transaction = opening.result.transaction(kind, "readwrite");
-    for (const record of all) transaction.objectStore(kind).put(record);
-    transaction.onabort = () => reject(transaction.error);
-    transaction.oncomplete = () => {
-      opening.result.close();
-      new BroadcastChannel("deeds").postMessage("changed");
-      resolve();
-    };
-  };
-})"""
-
 
 def put_held(page, *metadata):
     """Put items with an output each into the store; return the ids."""
@@ -37,9 +22,9 @@ def put_held(page, *metadata):
         for item_id, each in zip(ids, metadata, strict=True)
     ]
     shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1e300}
-    page.evaluate(PUT, ["items", items])
+    page.evaluate("given => inBrowser.put(given)", ["items", items])
     outputs = [{"key": f"{each}.a", "itemId": each} | shared for each in ids]
-    page.evaluate(PUT, ["outputs", outputs])
+    page.evaluate("given => inBrowser.put(given)", ["outputs", outputs])
     expect(page.locator("[data-holding]")).to_have_count(len(ids))
 
 

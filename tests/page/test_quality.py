@@ -12,14 +12,6 @@ from tests.support.waiting import wait_until
 
 VIEWS = [(theme, width) for theme in THEMES for width in WIDTHS]
 
-# A check box is hit by its label too.
-SMALL_CONTROLS = """() =>
-  [...document.querySelectorAll("button, input, textarea, nav a, .button, summary")]
-    .filter((each) => each.checkVisibility({ visibilityProperty: true }))
-    .map((each) => (each.type === "checkbox" ? each.labels[0] : each))
-    .filter((each) => each.getBoundingClientRect().height < 44)
-    .map((each) => each.outerHTML)"""
-
 # What Chromium says of the page itself when it is a 404.
 MISSING = "Failed to load resource: the server responded with a status of 404 (NOT FOUND)"
 
@@ -37,7 +29,7 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(visit, pages, 
             visitor.errors.clear()
         assert visitor.is_still(), name
         visitor.assert_good()
-        assert page.evaluate(SMALL_CONTROLS) == [], name
+        assert page.evaluate("inBrowser.smallControls()") == [], name
     fill_in(visitor.go("/"))
     visitor.assert_good()
     mint(page)

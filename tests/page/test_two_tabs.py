@@ -11,11 +11,6 @@ from tests.support.waiting import wait_until
 
 SWAP = "**/v1/swap"
 
-# Submits what is open in this tab at a moment that both tabs are given.
-SUBMIT_AT = """(at) => {
-  const form = document.querySelector("dialog[open] form") ?? document.querySelector("form");
-  setTimeout(() => form.requestSubmit(), at - Date.now());
-}"""
 SOON_MS = 700
 
 SAID = "[...document.querySelectorAll('.error')].map((each) => each.textContent.trim())"
@@ -105,7 +100,7 @@ def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor, verb):
 
     moment = time.time() * 1000 + SOON_MS
     for page in (one, other):
-        page.evaluate(SUBMIT_AT, moment)
+        page.evaluate("moment => inBrowser.submitAt(moment)", moment)
     wait_until(lambda: len(said(one) + said(other)) == 1)
     wait_until(lambda: amounts(one) == left)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
@@ -15,20 +16,10 @@ from tests.support.waiting import wait_until
 SHIFT_MAX = 0.005
 
 AXE = Axe()
-AXE_OPTIONS = {"resultTypes": ["violations"]}
+# Runs in every page before its own scripts.
+IN_BROWSER = Path(__file__).parent / "js" / "in_browser.js"
 
-# Written into the page before its own scripts. Playwright cannot be told of these.
-WATCH = """
-window.watched = { shifts: [], violations: [] };
-new PerformanceObserver((list) => {
-  for (const shift of list.getEntries()) {
-    if (!shift.hadRecentInput) window.watched.shifts.push(shift.value);
-  }
-}).observe({ type: "layout-shift", buffered: true });
-document.addEventListener("securitypolicyviolation", (event) => {
-  window.watched.violations.push(`${event.effectiveDirective} ${event.blockedURI}`);
-});
-"""
+AXE_OPTIONS = {"resultTypes": ["violations"]}
 
 
 # Without slots: Playwright keeps notes on an object whose methods it calls.
@@ -102,7 +93,7 @@ def visiting(browser: Browser, origin: str, **options: Any) -> Iterator[Visitor]
     """Yield a visitor with a fresh profile; `options` are those of Playwright's contexts."""
     context = browser.new_context(**options)
     try:
-        context.add_init_script(WATCH)
+        context.add_init_script(path=IN_BROWSER)
         page = context.new_page()
         visitor = Visitor(context, page, origin)
         visitor.hear(page)

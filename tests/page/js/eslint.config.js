@@ -17,4 +17,5 @@ export default [
   },
   { files: ["deeds/**"], languageOptions: { globals: globals.browser } },
   { files: ["tests/**"], languageOptions: { globals: globals.node } },
+  { files: ["**/in_browser.js"], languageOptions: { globals: globals.browser } },
 ];

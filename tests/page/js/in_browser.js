@@ -1,0 +1,196 @@
+// What tests do inside a page, past the page's own code. A script that runs before those of the page.
+
+window.watched = { shifts: [], violations: [] };
+new PerformanceObserver((list) => {
+  for (const shift of list.getEntries()) {
+    if (!shift.hadRecentInput) window.watched.shifts.push(shift.value);
+  }
+}).observe({ type: "layout-shift", buffered: true });
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.watched.violations.push(`${event.effectiveDirective} ${event.blockedURI}`);
+});
+
+const inBrowser = {
+  /** Return a module of the page, as a second tab would run it. */
+  load(name) {
+    return import(new URL(`js/${name}`, document.querySelector("link[rel=stylesheet]").href));
+  },
+
+  async claimLink(output) {
+    return (await this.load("format/claim_link.js")).claimLink("", output);
+  },
+
+  /** Mint into this browser's wallet, and return the id of the item. */
+  async mint([outputs, metadata]) {
+    const names = [
+      "wallet/store.js",
+      "wallet/api.js",
+      "format/strong_secret.js",
+      "wallet/wallet.js",
+    ];
+    const modules = await Promise.all(names.map((name) => this.load(name)));
+    const { openStore, makeApi, makeStrongSecret, makeWallet } = Object.assign({}, ...modules);
+    const store = await openStore();
+    const api = makeApi((...request) => fetch(...request));
+    const wallet = makeWallet({ store, api, makeSecret: makeStrongSecret });
+    const { operation } = await wallet.mint({ outputs, metadata });
+    store.close();
+    return operation.itemId;
+  },
+
+  /** Open a database past the store, and return what `use` makes of it. */
+  open(version, use = (database) => database, name = "deeds") {
+    return new Promise((resolve, reject) => {
+      const opening = indexedDB.open(name, version);
+      opening.onupgradeneeded = () => {
+        if (name !== "deeds") opening.result.createObjectStore("all", { autoIncrement: true });
+      };
+      opening.onerror = () => reject(opening.error);
+      opening.onblocked = () => reject(new Error("blocked"));
+      opening.onsuccess = () => resolve(use(opening.result));
+    });
+  },
+
+  /** Return all records of a kind. */
+  records(kind) {
+    const readAll = (database) =>
+      new Promise((resolve) => {
+        const all = database.transaction(kind).objectStore(kind).getAll();
+        all.onsuccess = () => {
+          database.close();
+          resolve(all.result);
+        };
+      });
+    return this.open(undefined, readAll);
+  },
+
+  /** Put records as another maker's page could have, and tell the page. */
+  put([kind, all]) {
+    const putAll = (database) =>
+      new Promise((resolve, reject) => {
+        const transaction = database.transaction(kind, "readwrite");
+        for (const record of all) transaction.objectStore(kind).put(record);
+        transaction.onabort = () => reject(transaction.error);
+        transaction.oncomplete = () => {
+          database.close();
+          new BroadcastChannel("deeds").postMessage("changed");
+          resolve();
+        };
+      });
+    return this.open(undefined, putAll);
+  },
+
+  /** Fill a database of its own with whatever still fits, in smaller and smaller pieces. */
+  async fillUp() {
+    const ballast = await this.open(undefined, undefined, "ballast");
+    const put = (length) =>
+      new Promise((resolve) => {
+        const transaction = ballast.transaction("all", "readwrite");
+        transaction.oncomplete = () => resolve(true);
+        transaction.onabort = () => resolve(false);
+        transaction.objectStore("all").put("-".repeat(length));
+      });
+    let length = 100_000;
+    while (length >= 1) if (!(await put(length))) length /= 2;
+  },
+
+  /** Open the store of this tab, and count changes and whether it was closed for good. */
+  async openStore() {
+    this.closedCount = 0;
+    this.changesCount = 0;
+    const { openStore } = await this.load("wallet/store.js");
+    try {
+      this.store = await openStore(undefined, { onClosed: () => (this.closedCount += 1) });
+      this.store.onChange(() => (this.changesCount += 1));
+      return "open";
+    } catch (error) {
+      return `${error.name} ${error.code}: ${error.message}`;
+    }
+  },
+
+  readStore() {
+    const listed = (slices) =>
+      Object.fromEntries(Object.entries(slices).map(([kind, all]) => [kind, [...all.values()]]));
+    return this.store.read(listed);
+  },
+
+  /** Put records, and return the result; or the name and code of the error. */
+  update(changes) {
+    const nothing = { outputs: [], operations: [], items: [] };
+    return this.store
+      .update(() => ({ ...nothing, ...changes }))
+      .catch((error) => `${error.name} ${error.code}`);
+  },
+
+  /** Try updates that go wrong in the middle, after another record was put; count them. */
+  async failHalfWay() {
+    const outputs = [{ key: "a" }];
+    const rules = [
+      () => {
+        throw new Error("no");
+      },
+      () => ({ outputs, operations: [{ n: 1 }] }),
+      () => ({ outputs, items: [undefined] }),
+      () => ({ outputs, items: [{ key: "b", n: () => 1 }] }),
+    ];
+    const results = await Promise.allSettled(rules.map((rule) => this.store.update(rule)));
+    return results.filter(({ status }) => status === "rejected").length;
+  },
+
+  /** Begin to put many records, without waiting for it. */
+  beginMany(count) {
+    const outputs = Array.from({ length: count }, (_, n) => ({
+      key: `o${n}`,
+      text: "x".repeat(100),
+    }));
+    this.update({ outputs, items: [{ key: "last" }] });
+  },
+
+  /** Begin so many updates at once, each of which adds one to what is there. */
+  beginToCount(times) {
+    const addOne = ({ items }) => ({
+      outputs: [],
+      operations: [],
+      items: [{ key: "count", n: (items.get("count")?.n ?? 0) + 1 }],
+    });
+    this.counted = Promise.all(Array.from({ length: times }, () => this.store.update(addOne)));
+  },
+
+  /** Return mode and durability of the transactions of an update. */
+  async transactionsOfUpdate() {
+    const asked = [];
+    const begin = IDBDatabase.prototype.transaction;
+    IDBDatabase.prototype.transaction = function (...given) {
+      const transaction = begin.apply(this, given);
+      asked.push([transaction.mode, transaction.durability]);
+      return transaction;
+    };
+    await this.update({});
+    return asked;
+  },
+
+  /** Delete the database; "blocked" where a page still has it open. */
+  remove() {
+    return new Promise((resolve) => {
+      const removing = indexedDB.deleteDatabase("deeds");
+      removing.onsuccess = () => resolve("removed");
+      removing.onblocked = () => resolve("blocked");
+    });
+  },
+
+  /** Submit what is open in this tab at a moment that several tabs are given. */
+  submitAt(moment) {
+    const form = document.querySelector("dialog[open] form") ?? document.querySelector("form");
+    setTimeout(() => form.requestSubmit(), moment - Date.now());
+  },
+
+  /** Return the controls that are too small for a thumb; a check box is hit by its label too. */
+  smallControls() {
+    return [...document.querySelectorAll("button, input, textarea, nav a, .button, summary")]
+      .filter((each) => each.checkVisibility({ visibilityProperty: true }))
+      .map((each) => (each.type === "checkbox" ? each.labels[0] : each))
+      .filter((each) => each.getBoundingClientRect().height < 44)
+      .map((each) => each.outerHTML);
+  },
+};
+window.inBrowser = inBrowser;
