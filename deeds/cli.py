@@ -33,7 +33,7 @@ Idempotency-Key that is not a random UUID and was first used under it is forgott
 
 _ACCEPT_WORD = "accept"
 _ACCEPT_MEANING = """\
-Accepting this means that whoever spent a secret since, or was paid with one, may lose or gain
+Accepting this means that anyone who spent a secret since, or was paid with one, may lose or gain
 units, because the ledger has forgotten it. Do it only if the newest ledger is lost for good."""
 
 

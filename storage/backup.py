@@ -109,8 +109,8 @@ def _copy(source: Path, copy: Path, progress: Progress) -> None:
         closing(sqlite3.connect(address, uri=True, isolation_level=None)) as read,
         closing(sqlite3.connect(copy, isolation_level=None)) as written,
     ):
-        # One state of the ledger, held for as long as it takes: otherwise each commit of the
-        # service makes the copy begin anew.
+        # Hold one state of the ledger for as long as it takes: otherwise each commit of the
+        # service makes the copy start over.
         read.execute("BEGIN")
         read.execute("SELECT count(*) FROM sqlite_master").fetchone()
         read.backup(
