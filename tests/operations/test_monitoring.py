@@ -6,16 +6,17 @@ tells: test_metrics.py.
 
 import http.client
 import socket
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import psycopg
 from psycopg.sql import SQL, Identifier
-from sqlalchemy import text
+from sqlalchemy import make_url
 
 import storage.schema
 from deeds.domain.model import Argon2Cost
 from deeds.settings import MetricsPlace, Settings
-from storage.engine import make_engine, parse_database_url
 from tests.support.hashes_held import HeldHashes
 from tests.support.hooks import hooked
 from tests.support.requests import mint, post, refusal
@@ -64,7 +65,7 @@ def test_a_service_that_can_work_is_alive_and_ready(client, hash_costs):
         assert client.head(path).status_code == 200
 
 
-def test_a_database_of_another_revision_is_not_ready(database_url, client, monkeypatch):
+def test_a_database_of_another_revision_is_not_ready(client, monkeypatch):
     monkeypatch.setattr(storage.schema, "HEAD_REVISION", "9999")
 
     answer = client.get("/readyz")
@@ -75,10 +76,8 @@ def test_a_database_of_another_revision_is_not_ready(database_url, client, monke
 
 def test_a_database_whose_tables_are_gone_is_not_ready(sqlite_url, open_app):
     client = open_app(Settings(sqlite_url, CHEAP)).test_client()
-    engine = make_engine(parse_database_url(sqlite_url))
-    with engine.begin() as connection:
-        connection.execute(text("DROP TABLE alembic_version"))
-    engine.dispose()
+    with closing(sqlite3.connect(make_url(sqlite_url).database)) as other:
+        other.execute("DROP TABLE alembic_version")
 
     assert refusal(client.get("/readyz")) == (503, "ledger_unavailable", None)
     assert said(client, "/healthz") == ALIVE
@@ -130,21 +129,16 @@ def test_a_full_lane_of_hashes_is_not_ready_until_it_has_room(settings, open_app
     assert said(client, "/readyz") == READY
 
 
-def test_metrics_are_text_for_prometheus_that_is_never_cached(settings, open_app):
-    client = open_app(replace(settings, metrics=MetricsPlace(is_on=True))).test_client()
+def test_metrics_are_text_for_prometheus_where_they_are_asked_for(client, settings, open_app):
+    asked_for = open_app(replace(settings, metrics=MetricsPlace(is_on=True))).test_client()
 
-    answer = client.get("/metrics")
+    answer = asked_for.get("/metrics")
 
     assert answer.status_code == 200
     assert answer.content_type.startswith("text/plain; version=")
     assert answer.headers["Cache-Control"] == "no-store"
     assert "Access-Control-Allow-Origin" not in answer.headers
-
-
-def test_without_the_setting_there_are_no_metrics(client):
-    answer = client.get("/metrics")
-
-    assert (answer.status_code, answer.get_json()["code"]) == (404, "not_found")
+    assert refusal(client.get("/metrics")) == (404, "not_found", None)
 
 
 def test_metrics_on_an_address_of_their_own_are_there_alone(gunicorn_service):
