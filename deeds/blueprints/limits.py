@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from flask import request
-from limits import RateLimitItem, parse
+from limits import parse
 from limits.errors import ConfigurationError, StorageError
 from limits.storage import RedisStorage
 
@@ -25,15 +25,6 @@ from deeds.domain.idempotency import is_random_key
 from deeds.domain.model import NewOutput, RawOutput
 from deeds.domain.strong_secret import is_strong_secret
 from deeds.settings import FAILURES, RateLimits
-
-_NAMES = {
-    "/v1/mint": "mint",
-    "/v1/swap": "swap",
-    "/v1/check": "check",
-    "/v1/item/<item_id>": "item",
-    "/item/<item_id>": "item",
-    "/web/qr": "qr",
-}
 
 # A client below its limit is served a request of more secrets than that. The longer window makes up
 # for it: in so many units, no more than so many times the limit.
@@ -107,12 +98,12 @@ class ClientLimits:
         self._held: Counter[str] = Counter()
 
     def count_request(self) -> None:
-        """Count the current request, if its route is limited.
+        """Count the current request if its endpoint, without its blueprint, has a limit.
 
         Raises:
-            TooManyRequestsError: its client is over the limit of the route.
+            TooManyRequestsError: its client is over the limit.
         """
-        name = _NAMES.get(request.url_rule.rule) if request.url_rule else None
+        name = (request.endpoint or "").rpartition(".")[2]
         # A browser sends OPTIONS before a request of a page: it counts as part of that.
         if name in self._windows and request.method != "OPTIONS":
             over_s = self._count(name, client_of(request), 1)
@@ -164,34 +155,29 @@ class ClientLimits:
 
     def _count(self, name: str, client: str, amount: int, more: int = 0) -> float:
         """Add to the counts of a client; return for how many seconds `more` are over a limit."""
-        windows = [
-            (each, each.key_for("deeds", name, client)) for each in self._windows.get(name, ())
-        ]
         if self._redis is not None and time.monotonic() >= self._redis_from_s:
             try:
-                return _over_s(self._redis, windows, amount, more)
+                return self._over_s(self._redis, (name, client), amount, more)
             except StorageError:
                 self._redis_from_s = time.monotonic() + REDIS_PAUSE_S
                 _log.warning(
                     "DEEDS_RATE_LIMITS_STORAGE does not answer: each process counts alone",
                     extra={"event": "counts_apart"},
                 )
-        return _over_s(self._own, windows, amount, more)
+        return self._over_s(self._own, (name, client), amount, more)
 
-
-def _over_s(
-    counts: Counts, windows: list[tuple[RateLimitItem, str]], amount: int, more: int
-) -> float:
-    waits_s = [0.0]
-    for window, key in windows:
-        count = counts.incr(key, window.get_expiry(), amount) if amount else counts.get(key)
-        if count + min(more, 1) > window.amount:
-            # At least a second, because Retry-After tells whole ones.
-            waits_s.append(max(1.0, counts.get_expiry(key) - time.time()))
-        elif count + more > window.amount:
-            # Only for as long as other requests are served.
-            waits_s.append(1.0)
-    return max(waits_s)
+    def _over_s(self, counts: Counts, whose: tuple[str, str], amount: int, more: int) -> float:
+        waits_s = [0.0]
+        for window in self._windows.get(whose[0], ()):
+            key = window.key_for("deeds", *whose)
+            count = counts.incr(key, window.get_expiry(), amount) if amount else counts.get(key)
+            if count + min(more, 1) > window.amount:
+                # At least a second, because Retry-After tells whole ones.
+                waits_s.append(max(1.0, counts.get_expiry(key) - time.time()))
+            elif count + more > window.amount:
+                # Only for as long as other requests are served.
+                waits_s.append(1.0)
+        return max(waits_s)
 
 
 def count_guesses(

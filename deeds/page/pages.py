@@ -49,7 +49,7 @@ def pages_blueprint(
     def read_wallet_page() -> Response:
         return _page("wallet.html", static)
 
-    @blueprint.get("/item/<item_id>")
+    @blueprint.get("/item/<item_id>", endpoint="item")
     def read_item_page(item_id: str) -> Response:
         try:
             card = deed_card(service.item(item_id))

@@ -28,7 +28,7 @@ def qr_blueprint() -> Blueprint:
     schema = QrRequestSchema()
     places = BoundedSemaphore(_AT_ONCE_MAX)
 
-    @blueprint.post("/web/qr")
+    @blueprint.post("/web/qr", endpoint="qr")
     def make_qr() -> Response:
         text = load(schema, read_json(request, array_length_max=0)).text
         if not places.acquire(blocking=False):
