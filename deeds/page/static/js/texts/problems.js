@@ -53,14 +53,11 @@ export function textFor(error) {
   const { code, name, message } = /** @type {any} */ (error ?? {});
   if (name === "NoAnswerError") return NO_ANSWER_TEXT;
   if (name === "ProblemError") return PROBLEM_TEXTS[code] ?? "The service refused this.";
-  return isOurs(name) && message ? message : "Something went wrong in this page. Reload it.";
+  const isOurs = OUR_ERRORS.has(name) && message;
+  return isOurs ? message : "Something went wrong in this page. Reload it.";
 }
 
 /** Errors of our own modules have messages for people; those of the browser have not. */
-function isOurs(name) {
-  return OUR_ERRORS.has(name);
-}
-
 const OUR_ERRORS = new Set([
   "AmountError",
   "NotAWalletFileError",
