@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 
 import psycopg
 import pytest
@@ -89,8 +90,12 @@ def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
     assert len({body["itemId"] for _, body in answers}) == PROCESSES_COUNT
 
 
-def test_a_new_file_and_its_directory_are_for_their_owner_alone(sqlite_path):
-    ran = run_python("import app; app.prepare()", DATABASE_URL=f"sqlite:///{sqlite_path}")
+@pytest.mark.parametrize("start", ["import app; app.prepare()", "migrate"])
+def test_a_new_file_and_its_directory_are_for_their_owner_alone(sqlite_path, start):
+    url = f"sqlite:///{sqlite_path}"
+    run = run_migrate if start == "migrate" else partial(run_python, start)
+
+    ran = run(DATABASE_URL=url)
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert f"{sqlite_path.parent.stat().st_mode & 0o777:o}" == "700"
@@ -106,13 +111,6 @@ def test_files_beside_a_database_in_use_are_for_their_owner_alone(sqlite_path):
     assert (ran.returncode, ran.stderr) == (0, "")
     assert set(modes(sqlite_path.parent)) >= {"deeds.db", "deeds.db-wal", "deeds.db-shm"}
     assert set(modes(sqlite_path.parent).values()) == {"600"}
-
-
-def test_migrate_creates_a_new_sqlite_file_as_a_start_does(sqlite_path):
-    ran = run_migrate(DATABASE_URL=f"sqlite:///{sqlite_path}")
-
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert modes(sqlite_path.parent)["deeds.db"] == "600"
 
 
 def test_migrate_says_what_it_did_and_that_it_has_been_done(postgres_url):
@@ -131,27 +129,29 @@ def test_an_empty_postgresql_stops_the_start_in_one_line(postgres_url):
     )
 
 
-@pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
-def test_a_closed_port_stops_in_one_line_without_the_password(stop):
+@pytest.fixture
+def closed_port():
     with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # Bound but not listening: nobody else can take it.
-        port = unused.getsockname()[1]
-        line = stop(DATABASE_URL=f"postgresql://deeds:{PASSWORD}@127.0.0.1:{port}/deeds")
-
-    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
-    assert "refused" in line
-    assert PASSWORD not in line
+        unused.bind(("127.0.0.1", 0))  # Bound but not listening: no other process can take it.
+        yield unused.getsockname()[1]
 
 
 @pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
-def test_an_unknown_database_stops_in_one_line_without_the_password(stop, postgres_url):
-    url = make_url(postgres_url).set(database="no_such_database", password=PASSWORD)
+def test_a_server_or_database_that_is_absent_stops_in_one_line_without_the_password(
+    stop, postgres_url, closed_port
+):
+    absent = make_url(postgres_url).set(database="no_such_database", password=PASSWORD)
+    urls = {
+        "refused": f"postgresql://deeds:{PASSWORD}@127.0.0.1:{closed_port}/deeds",
+        '"no_such_database" does not exist': absent.render_as_string(hide_password=False),
+    }
 
-    line = stop(DATABASE_URL=url.render_as_string(hide_password=False))
+    for cause, url in urls.items():
+        line = stop(DATABASE_URL=url)
 
-    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
-    assert '"no_such_database" does not exist' in line
-    assert PASSWORD not in line
+        assert line.startswith("DATABASE_URL: the database cannot be opened: ")
+        assert cause in line
+        assert PASSWORD not in line
 
 
 @pytest.fixture(params=["SQL_ASCII", "LATIN1"])
