@@ -82,9 +82,5 @@ def _answer_defect(error: Exception) -> Response:
         "error": type(error).__name__,
         "places": places(error),
     }
-    cause = getattr(error, "orig", None)
-    for name in ("sqlstate", "sqlite_errorname"):
-        if code := getattr(cause, name, None):
-            fields["database_code"] = code
     _log.error("", extra={"event": "defect", "fields": fields})
     return problem_answer(PROBLEMS["internal"], "this is a defect of the service")
