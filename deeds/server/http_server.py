@@ -160,9 +160,15 @@ class Channel(HTTPChannel):
 
     def readable(self) -> bool:
         """Return whether to read more; what came with the request before is parsed first."""
-        if self.surplus and super().readable():
+        is_readable = super().readable()
+        if is_readable and self.surplus:
             self.received(self.surplus)
-        return bool(super().readable())
+            is_readable = super().readable()
+        return bool(is_readable)
+
+    def writable(self) -> bool:
+        """Return whether to send: not what a thread is sending, or the loop would spin."""
+        return not self.requests and bool(super().writable())
 
     def received(self, data: bytes) -> bool:
         """Parse one request at a time: the answers to more could fill the memory unread."""

@@ -34,7 +34,10 @@ LARGE_BYTES = 65_536
 
 # What a client gets to close after our last answer; when we stop, also to send another request.
 LINGER_SECONDS = 1.0
-TICK_SECONDS = 1.0
+WAIT_SECONDS = 1.0
+
+# How often connections are looked through, at most: under load the loop turns more often.
+LOOK_SECONDS = 0.05
 
 # How a worker ends that served and met a defect of its own: the master starts another one. A defect
 # that one of the first workers meets before it serves ends the master too.
@@ -58,7 +61,7 @@ class WaitressWorker(Worker):
 
     log: ServerLog
     _waits_for_clients = True
-    _next_tick = 0.0
+    _look_at = 0.0
 
     def __init__(self, *args: Any) -> None:
         """Begin, in the master; signals to the worker wait for its handlers after the fork.
@@ -152,27 +155,29 @@ class WaitressWorker(Worker):
         return servers
 
     def _turn(self) -> None:
-        """Wait for connections, at most for a tick, and close those that have had their time."""
-        wasyncore.poll2(TICK_SECONDS, self._map)
+        """Wait for connections, at most a second, and close those that have had their time."""
+        wasyncore.poll2(WAIT_SECONDS, self._map)
         if len(self._channels) > self.cfg.worker_connections:
             self._close_oldest()
-        if sum(channel.held_bytes for channel in self._channels.values()) > HELD_BYTES_MAX:
-            self._close_oldest(LARGE_BYTES)
         now = time.monotonic()
-        if now < self._next_tick:
+        if now < self._look_at:
             return
-        self._next_tick = now + TICK_SECONDS
+        self._look_at = now + LOOK_SECONDS
         self.notify()
+        while sum(channel.held_bytes for channel in self._channels.values()) > HELD_BYTES_MAX:
+            if not self._close_oldest(LARGE_BYTES):
+                break
         for channel in list(self._channels.values()):
             if now - channel.waiting_since > self._seconds_max(channel):
                 channel.linger() if channel.is_idle else channel.handle_close()
 
-    def _close_oldest(self, held_bytes_min: int = 0) -> None:
+    def _close_oldest(self, held_bytes_min: int = 0) -> bool:
         """Close the connection that has waited longest for its client, and holds so much."""
         channels = (each for each in self._channels.values() if not each.requests)
         waiting = [each for each in channels if each.held_bytes >= held_bytes_min]
         if waiting:
             min(waiting, key=attrgetter("waiting_since")).handle_close()
+        return bool(waiting)
 
     def _seconds_max(self, channel: Channel) -> float:
         """Return how long a connection may wait for its client."""
