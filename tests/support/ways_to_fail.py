@@ -29,6 +29,9 @@ class Ground:
     def post(self, path, body, key=None):
         return post(self.client, path, body, key)
 
+    def mint(self, *outputs):
+        return self.post("/v1/mint", {"outputs": list(outputs)})
+
     def send(self, path, data, media_type="application/json", **kwargs):
         return self.client.post(path, data=data, content_type=media_type, **kwargs)
 
@@ -48,7 +51,7 @@ def hash_without_memory(ground):
         raise HashingError("Memory allocation error")
 
     ground.monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", refuse)
-    return ground.post("/v1/mint", {"outputs": ["+1.a"]})
+    return ground.mint("+1.a")
 
 
 def lose_the_database(ground):
@@ -69,7 +72,7 @@ def lose_the_database_while_committing(ground):
 def with_listener(name, listener, ground):
     event.listen(Engine, name, listener)
     try:
-        return ground.post("/v1/mint", {"outputs": ["+1.a"]})
+        return ground.mint("+1.a")
     finally:
         event.remove(Engine, name, listener)
 
@@ -81,7 +84,7 @@ def lose_the_last_operation(ground):
         times = operations.update().values(created_at_ms=operations.c.created_at_ms + 1)
         connection.execute(times)
     engine.dispose()
-    return ground.post("/v1/mint", {"outputs": ["+1.a"]})
+    return ground.mint("+1.a")
 
 
 def lack_a_pepper(ground):
@@ -126,30 +129,18 @@ WAYS = {
     "no body": ("invalid_json", None, lambda g: g.send("/v1/mint", b"")),
     "bytes": ("invalid_json", None, lambda g: g.send("/v1/check", b"\xff<b>")),
     "array": ("invalid_request", None, lambda g: g.post("/v1/mint", [])),
-    "bad element": (
-        "invalid_request",
-        1,
-        lambda g: g.post("/v1/mint", {"outputs": ["+1.a", "<b>"]}),
-    ),
+    "bad element": ("invalid_request", 1, lambda g: g.mint("+1.a", "<b>")),
     "unknown key": ("invalid_request", None, lambda g: g.post("/v1/swap", {"<b>": 1})),
     "empty key": (
         "invalid_idempotency_key",
         None,
         lambda g: g.post("/v1/mint", {"outputs": ["+1.a"]}, ""),
     ),
-    "total": (
-        "total_too_large",
-        None,
-        lambda g: g.post("/v1/mint", {"outputs": ["+9007199254740991.a", "+1.b"]}),
-    ),
+    "total": ("total_too_large", None, lambda g: g.mint("+9007199254740991.a", "+1.b")),
     "units from nowhere": ("unbalanced", None, lambda g: g.swap(["+5.{}.a"], ["+6.{}.d"])),
     "input twice": ("duplicate_input", 1, lambda g: g.swap(["+5.{}.a", "+5.{}.a"], ["+10.{}.d"])),
     "secret twice": ("duplicate_secret", 1, lambda g: g.swap(["+5.{}.a"], ["+4.{}.d", "+1.{}.d"])),
-    "secret twice in a mint": (
-        "duplicate_secret",
-        1,
-        lambda g: g.post("/v1/mint", {"outputs": ["+1.a", "+1.a"]}),
-    ),
+    "secret twice in a mint": ("duplicate_secret", 1, lambda g: g.mint("+1.a", "+1.a")),
     "item of nobody": ("unknown_item", 0, lambda g: g.swap(["+5.deed_<b>.a"], ["+5.deed_<b>.d"])),
     "wrong secret": ("unknown_input", 0, lambda g: g.swap(["+5.{}.<b>"], ["+5.{}.d"])),
     "spent": ("spent_input", 1, lambda g: g.swap(["+5.{}.a", "+3.{}.b"], ["+8.{}.d"])),
