@@ -32,6 +32,12 @@ SCHEME = SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")
 ITEMS = [f"deed_{number:026}" for number in range(8)]
 
 
+@pytest.fixture(autouse=True)
+def mark_soon(monkeypatch):
+    """The mark is written as soon as it is behind: nobody waits a second for it."""
+    monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.01)
+
+
 @pytest.fixture
 def settings(ledger_url, tmp_path):
     return Settings(ledger_url, Argon2Cost(8, 1, 1), mark_file=str(tmp_path / "a mark"))

@@ -18,6 +18,9 @@ from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, swap
 from tests.support.serving import running_service
 
+# Where the database makes no difference.
+ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+
 ADVICE = "; restore the right database, or run: flask --app app deeds accept-rollback"
 
 
@@ -79,6 +82,7 @@ def test_an_older_copy_is_not_served(rolled_back, serve):
     )
 
 
+@ON_SQLITE
 def test_the_newest_ledger_is_served_again_after_an_older_one_was_refused(rolled_back, serve):
     older, item, newest = rolled_back
     refused(serve, older)
@@ -116,7 +120,7 @@ def test_an_older_copy_that_went_on_elsewhere_is_not_served(rolled_back, serve, 
     )
 
 
-@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_restore_does_not_raise_the_mark_over_what_is_lost(
     rolled_back,
     serve,
@@ -140,6 +144,7 @@ def test_a_restore_does_not_raise_the_mark_over_what_is_lost(
     refused(serve, older)
 
 
+@ON_SQLITE
 def test_a_damaged_mark_stops_the_start_until_it_is_accepted(rolled_back, serve, mark_path):
     mark_path.write_bytes(b"deeds-mark-1 1 1 no")
 
@@ -150,6 +155,7 @@ def test_a_damaged_mark_stops_the_start_until_it_is_accepted(rolled_back, serve,
     serve(rolled_back[2])
 
 
+@ON_SQLITE
 def test_a_ledger_without_a_mark_gets_one_and_that_is_told_once(
     rolled_back, serve, mark_path, caplog
 ):
@@ -191,6 +197,7 @@ def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(
     assert MarkFile(mark_path).read() == lost
 
 
+@ON_SQLITE
 def test_a_mark_that_cannot_be_kept_stops_the_start(open_app, ledger_url, tmp_path):  # noqa: F811
     path = tmp_path / "missing" / "mark"
 
@@ -202,6 +209,7 @@ def test_a_mark_that_cannot_be_kept_stops_the_start(open_app, ledger_url, tmp_pa
     )
 
 
+@ON_SQLITE
 def test_a_refused_request_raises_no_mark(rolled_back, serve, mark_path):
     _, item, newest = rolled_back
     client = serve(newest)
@@ -225,6 +233,7 @@ def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back
     assert MarkFile(mark_path).read().operation_id > 1
 
 
+@ON_SQLITE
 def test_anything_but_the_word_accepts_nothing(rolled_back, mark_path):
     older, _, _ = rolled_back
     before = mark_path.read_bytes()
@@ -234,6 +243,7 @@ def test_anything_but_the_word_accepts_nothing(rolled_back, mark_path):
         assert mark_path.read_bytes() == before
 
 
+@ON_SQLITE
 def test_there_is_nothing_to_accept_on_the_newest_ledger(rolled_back, mark_path):
     before = mark_path.read_bytes()
 
@@ -244,7 +254,7 @@ def test_there_is_nothing_to_accept_on_the_newest_ledger(rolled_back, mark_path)
     assert mark_path.read_bytes() == before
 
 
-@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark_path, tmp_path):  # noqa: F811
     mark_path.parent.mkdir()
     settings = {"DATABASE_URL": ledger_url, "DEEDS_MARK_FILE": str(mark_path)}
