@@ -30,7 +30,7 @@ POSTGRESQL_CONNECT_ARGS: dict[str, Any] = {
     "keepalives_count": 3,
 }
 
-# A row that is locked for longer than this is held by somebody's forgotten session.
+# A row that is locked for longer than this is held by a forgotten session.
 POSTGRESQL_LOCK_TIMEOUT_MS = 5_000
 
 # Our statements take milliseconds; one that takes this long waits for something that is not coming.

@@ -53,7 +53,7 @@ class Repository:
         mark_file: MarkFile | None = None,
         mark: Mark = NO_OPERATION,
     ) -> None:
-        """Take an engine of `storage.engine` whose database this code may serve.
+        """Create a repository on an engine of `storage.engine` whose database this code may serve.
 
         `on_retry` is called with one of `storage.transactions.RETRY_REASONS`. Where a mark is kept,
         it comes with its file, as `storage.mark.open_mark` returned it.

@@ -4,6 +4,7 @@ Values are bound by name; a name that is also a column's gets a prefix (`at_`, `
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 from sqlalchemy import (
@@ -105,8 +106,8 @@ READ_READINESS = {
 # Writes a page and changes nothing.
 WRITE_NOTHING = text("UPDATE alembic_version SET version_num = version_num")
 
-# On PostgreSQL: makes those wait for each other who may bring an item one secret under different
-# schemes. Rows that refer to an item can be written meanwhile.
+# On PostgreSQL: transactions that may bring an item one secret under different schemes wait for
+# each other. Rows that refer to an item can be written meanwhile.
 LOCK_ITEMS = (
     select(items.c.id)
     .where(items.c.id.in_(bindparam("item_ids", expanding=True)))
@@ -114,7 +115,7 @@ LOCK_ITEMS = (
     .with_for_update(key_share=True)
 )
 
-# On PostgreSQL: makes those wait for each other who may record one key under different hashes.
+# On PostgreSQL: transactions that may record one key under different hashes wait for each other.
 LOCK_KEY = select(func.pg_advisory_xact_lock(bindparam("lock")))
 
 # On PostgreSQL a swap that brings an item its first output under a scheme runs while no other swap
@@ -132,7 +133,7 @@ class CompiledStatement:
     def __init__(
         self, construct: ClauseElement, dialect: Dialect, columns: Sequence[str] | None = None
     ) -> None:
-        """Take the construct and, of an INSERT, the columns whose values are bound."""
+        """Compile the construct; `columns` of an INSERT are those whose values are bound."""
         compiled = cast(SQLCompiler, construct.compile(dialect=dialect, column_keys=columns))
         self._text = compiled.string
         # On SQLite values are bound by place.
@@ -156,7 +157,7 @@ class WriteStatements:
     """What mints and swaps write with. All but `item` leave a row alone which is there already."""
 
     def __init__(self, dialect: Dialect) -> None:
-        """Take the dialect of the engine, SQLite's or PostgreSQL's."""
+        """Compile the statements for the dialect of an engine, SQLite's or PostgreSQL's."""
         self._dialect = dialect
         self.scheme = self._insert(hash_schemes, without={"id"})
         self.item = CompiledStatement(items.insert(), dialect, items.columns.keys())
@@ -181,11 +182,11 @@ class OperationInsert:
     """Inserts an operation if its key is not taken and all its predecessors are in the ledger."""
 
     def __init__(self, dialect: Dialect, *locks: str) -> None:
-        """Take the dialect and the locks that the transaction gets with the row."""
+        """Compile the INSERT; the transaction takes the locks with the row."""
         self._dialect = dialect
         self._returning = [operations.c.id, *map(literal_column, locks)]
-        # By the number of predecessors: most often one, as many as overlapped at the most.
-        self._prepared = {count: self._prepare(count) for count in range(2)}
+        # By the number of predecessors: most often one, at most as many as overlapped.
+        self._compiled = cache(self._compile)
 
     def execute(
         self, connection: Connection, values: Values, predecessors: Sequence[Mark]
@@ -195,12 +196,9 @@ class OperationInsert:
         for at, mark in enumerate(predecessors):
             bound[f"before_id_{at}"] = mark.operation_id
             bound[f"before_ms_{at}"] = mark.created_at_ms
-        count = len(predecessors)
-        if count not in self._prepared:
-            self._prepared[count] = self._prepare(count)
-        return self._prepared[count].execute(connection, bound)
+        return self._compiled(len(predecessors)).execute(connection, bound)
 
-    def _prepare(self, count: int) -> CompiledStatement:
+    def _compile(self, count: int) -> CompiledStatement:
         columns = [column for column in operations.columns if column.name != "id"]
         values = select(*(bindparam(column.name, type_=column.type) for column in columns))
         conditions = (
