@@ -1,11 +1,9 @@
 """A commit that the disk refuses is surely undone, one that it may have kept is in doubt.
 
-What a crash would leave is a copy of the files, in which SQLite reads the log anew.
+What a crash would leave is a copy of the files, in which SQLite reads the log again.
 """
 
 import json
-
-import pytest
 
 from tests.support.failing_disk import run_on_failing_disk
 
@@ -46,25 +44,17 @@ app.extensions["deeds"].close()
 """
 
 
-@pytest.fixture(scope="module")
-def tried(tmp_path_factory):
-    """What came of a swap whose first, second … write to the log failed, and of a failed fsync."""
-    directory = tmp_path_factory.mktemp("disk")
-    url = f"sqlite:///{directory / 'deeds.sqlite3'}"
+def test_a_refused_write_undoes_the_commit_and_a_failed_fsync_leaves_it_in_doubt(tmp_path):
+    url = f"sqlite:///{tmp_path / 'deeds.sqlite3'}"
     settings = {"DATABASE_URL": url, "DEEDS_ARGON2": "m=8,t=1,p=1", "DEEDS_LOG_LEVEL": "error"}
-    return json.loads(run_on_failing_disk(PROGRAM, directory, **settings))
 
+    tried = json.loads(run_on_failing_disk(PROGRAM, tmp_path, **settings))
 
-def test_a_commit_whose_writes_are_refused_is_undone_whichever_it_was(tried):
+    # The first, second … write to the log was refused, until there was no further one.
     *refused, done = tried["writes"]
-
     undone = ["unspent", "unknown"]
     assert refused == [["ledger_unavailable", undone, undone, 200]] * len(refused)
     assert len(refused) > 3
     assert done == [None, ["spent", "unspent"], ["spent", "unspent"], 400]
-
-
-def test_a_commit_whose_fsync_fails_is_in_doubt_because_it_may_come_back(tried):
     code, _, after_a_crash, _ = tried["sync"]
-
     assert (code, after_a_crash) == ("ledger_in_doubt", ["spent", "unspent"])

@@ -25,36 +25,25 @@ TRY_AGAIN, TROUBLE, DEFECT = (CONFLICT, True), (None, True), (None, False)
         (IntegrityError, sqlite3.IntegrityError(), DEFECT),
         (ProgrammingError, sqlite3.ProgrammingError(), DEFECT),
     ],
-    ids=repr,
 )
 def test_an_error_is_tried_again_or_told_as_trouble_or_is_a_defect(kind, original, meaning):
     error = kind("SELECT 1", {}, original)
-
     assert (retry_reason(error), is_unavailable(error)) == meaning
 
 
 def test_a_lost_connection_is_a_reason_to_try_again():
-    original = psycopg.OperationalError()
-
-    error = OperationalError("SELECT 1", {}, original, connection_invalidated=True)
+    error = OperationalError("", {}, psycopg.OperationalError(), connection_invalidated=True)
 
     assert retry_reason(error) == DISCONNECT
 
 
 @pytest.mark.parametrize(
     ("name", "is_undone"),
-    [
-        ("SQLITE_FULL", True),
-        ("SQLITE_IOERR_WRITE", True),
-        ("SQLITE_IOERR_FSYNC", False),
-        ("SQLITE_IOERR", False),
-        (None, False),
-    ],
+    [("SQLITE_FULL", True), ("SQLITE_IOERR_WRITE", True), ("SQLITE_IOERR_FSYNC", False)],
 )
 def test_a_commit_is_surely_undone_where_a_write_or_all_of_it_was_refused(name, is_undone):
     original = sqlite3.OperationalError()
-    if name is not None:
-        original.sqlite_errorcode = getattr(sqlite3, name)
+    original.sqlite_errorcode = getattr(sqlite3, name)
     error = OperationalError("COMMIT", {}, original)
 
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
