@@ -1,4 +1,1 @@
-"""The domain of the deed service: values, rules, hashing and the service that joins them.
-
-Nothing here but `blueprints`, `cli` and `server` may import a web or database library.
-"""
+"""The deed service: the domain, its HTTP interface, its pages, and how it is served."""

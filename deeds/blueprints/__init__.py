@@ -1,1 +1,1 @@
-"""The web side: Flask blueprints that turn bytes into value objects and answers into bytes."""
+"""HTTP: Flask blueprints that turn bytes into value objects and answers into bytes."""
