@@ -6,22 +6,9 @@ from deeds.domain.strong_secret import make_strong_secret
 from tests.support.requests import check, mint, post, refusal, swap
 
 # All alike, to somebody or to some library, and all different secrets.
-ALIKE = [
-    "secret",
-    "Secret",
-    "ß",
-    "ss",
-    "i",
-    "\u0131",
-    "a",
-    " a",
-    "a ",
-    " ",
-    "  ",
-    "a b",
-    "a\u00a0b",
-]
-ALIKE += ["a\n", "a\0", "\0", "\0\0", "a\0b", "a\0c", "a\u200b", "\ufeffa", "a\ufe0f", "\u00e9"]
+ALIKE = ["secret", "Secret", "ß", "ss", "i", "\u0131", "a", " a", "a ", " ", "  ", "a b"]
+ALIKE += ["a\u00a0b", "a\n", "a\0", "\0", "\0\0", "a\0b", "a\0c", "a\u200b", "\ufeffa"]
+ALIKE += ["a\ufe0f", "\u00e9"]
 ALIKE += ["e\u0301", "\ufb01", "fi", "\uff41", "\u212b", "\u00c5", "\u0430", "1", "01", "a.", ".a"]
 ALIKE += ["+a", "a%20b", "a+b", "\\", "\\\\", "\ufffd", "\ufffe", "\U0001f3e1", "\U0001f3e0"]
 
@@ -33,65 +20,16 @@ NO_AMOUNTS_IN_JSON = ["0", "-0", "-1", "1.0", "1.5", "1e2", "1E400", '"5"', "tru
 NO_AMOUNTS_IN_JSON += ["{}", "9007199254740992", "9223372036854775808", "18446744073709551617"]
 NO_AMOUNTS_IN_JSON += ["1" + "0" * 400]
 
-NO_JSON = ["05", "+5", "0x5", "1_000", "5.", "NaN", "Infinity", "-Infinity", "\u0665"]
-NO_JSON += ["1" + "0" * 10_000]
-
-
-def post_text(client, text):
-    body = f'{{"outputs":[{{"amount":1,"secret":"a"}},{{"amount":{text},"secret":"b"}}]}}'
-    return client.post("/v1/mint", data=body.encode(), content_type="application/json")
-
-
-@pytest.mark.parametrize("amount", [1, 9007199254740991])
-def test_the_smallest_and_the_largest_amount_are_minted_and_swapped(client, ledger, amount):
-    item_id = mint(client, f"+{amount}.a")
-
-    answer = swap(client, [f"+{amount}.{item_id}.a"], [f"+{amount}.{item_id}.b"])
-
-    assert answer.get_json() == {"success": True}
-    assert ledger.live(item_id) == [amount]
-
 
 @pytest.mark.parametrize("text", NO_AMOUNTS_IN_JSON, ids=lambda text: text[:20])
 def test_an_output_object_takes_no_other_amount(client, ledger, text):
-    answer = post_text(client, text)
+    body = f'{{"outputs":[{{"amount":1,"secret":"a"}},{{"amount":{text},"secret":"b"}}]}}'
+
+    answer = client.post("/v1/mint", data=body, content_type="application/json")
 
     assert refusal(answer) == (400, "invalid_request", 1)
     assert answer.get_json()["detail"].startswith("outputs[1].amount: must ")
     assert ledger.operations() == []
-
-
-@pytest.mark.parametrize("text", NO_JSON, ids=lambda text: text[:20])
-def test_an_amount_must_be_json(client, ledger, text):
-    assert refusal(post_text(client, text)) == (400, "invalid_json", None)
-    assert ledger.operations() == []
-
-
-@pytest.mark.parametrize("secret", [5, 5.0, True, None, ["a"], {"a": "b"}, "", "x" * 33, "\ud800"])
-def test_an_output_object_takes_no_other_secret(client, ledger, secret):
-    answer = post(client, "/v1/mint", {"outputs": [{"amount": 1, "secret": secret}]})
-
-    assert refusal(answer) == (400, "invalid_request", 0)
-    assert ledger.operations() == []
-
-
-@pytest.mark.parametrize(
-    "bad", ["+0.{}.a", "+5.{}.", "+5.{}.\ud800", "5.{}.a"], ids=["amount", "none", "form", "plus"]
-)
-def test_what_is_no_raw_output_is_refused_everywhere_and_moves_nothing(client, ledger, bad):
-    item_id = mint(client, "+5.a")
-    good, bad = f"+5.{item_id}.a", bad.format(item_id)
-    before = ledger.rows()
-
-    answers = [
-        post(client, "/v1/mint", {"outputs": [bad]}),
-        swap(client, [bad], [f"+5.{item_id}.b"]),
-        swap(client, [good], [bad]),
-        post(client, "/v1/check", {"outputs": [bad]}),
-    ]
-
-    assert [refusal(each) for each in answers] == [(400, "invalid_request", 0)] * 4
-    assert ledger.rows() == before
 
 
 def test_secrets_that_look_alike_are_different(client, ledger):

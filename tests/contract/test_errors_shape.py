@@ -1,19 +1,17 @@
-"""Every error has one shape and the headers of every answer, and is in the OpenAPI document."""
+"""Every error has one shape and the headers of every answer, and is in the OpenAPI document.
+
+A path that does not exist is a page for browsers, outside /v1.
+"""
 
 import json
 
 import pytest
 
 from deeds.blueprints.problem_table import PROBLEMS
-from deeds.domain.errors import (
-    DeedError,
-    RetryLaterError,
-    TooManyFailuresError,
-    TooManyRequestsError,
-)
+from deeds.domain.errors import DeedError, RetryLaterError
 from tests.support.headers import CORS, assert_safe
 from tests.support.openapi import answer_faults, operation_at, read_document
-from tests.support.requests import mint, swap
+from tests.support.requests import mint, refusal, swap
 from tests.support.ways_to_fail import WAYS, Ground
 
 # What no domain error stands for: paths, methods, bytes that are not HTTP, and defects.
@@ -26,6 +24,8 @@ HTTP_CODES = {
     "headers_too_large",
     "internal",
 }
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 
 @pytest.fixture
@@ -53,7 +53,9 @@ def test_every_error_has_one_shape(ground, code, index, way):
     assert detail
     assert b"<b>" not in answer.data
     assert_headers(answer)
-    assert described_faults(document, answer) == []
+    operation_id = operation_at(document, answer.request.path)
+    if operation_id and answer.status_code != 405:
+        assert answer_faults(document, operation_id, answer) == []
 
 
 def assert_headers(answer):
@@ -64,13 +66,6 @@ def assert_headers(answer):
     assert ("Retry-After" in rest) == (answer.status_code in {429, 503})
     assert ("Allow" in rest) == (answer.status_code == 405)
     assert rest.keys() <= {"Content-Length", "Allow", "Retry-After"} | CORS.keys()
-
-
-def described_faults(document, answer):
-    """Return what the document does not say of a problem, where it is one of an operation."""
-    operation_id = operation_at(document, answer.request.path)
-    is_described = operation_id and answer.status_code != 405
-    return answer_faults(document, operation_id, answer) if is_described else []
 
 
 def test_every_problem_was_met_in_its_shape():
@@ -95,8 +90,36 @@ def test_every_error_has_a_code_of_its_own_in_the_table():
 
 
 def test_what_passes_by_itself_is_answered_503_and_the_rest_of_the_errors_4xx():
-    families = {error: PROBLEMS[error.code].status // 100 for error in concrete_errors()}
-    # They pass by themselves, but the client has brought them about.
-    assert families.pop(TooManyFailuresError) == families.pop(TooManyRequestsError) == 4
+    for error in concrete_errors():
+        # These pass by themselves too, but the client has brought them about.
+        is_the_clients = error.code in {"too_many_failures", "too_many_requests"}
+        passes = issubclass(error, RetryLaterError) and not is_the_clients
+        assert PROBLEMS[error.code].status // 100 == (5 if passes else 4)
 
-    assert families == {error: 5 if issubclass(error, RetryLaterError) else 4 for error in families}
+
+@pytest.mark.parametrize("path", ["/nothing", "/docs/nothing", "/v2/info", "/item/"])
+def test_a_browser_gets_a_page_with_ways_on(client, path):
+    answer = client.get(path, headers={"Accept": BROWSER})
+
+    assert (answer.status_code, answer.content_type) == (404, "text/html; charset=utf-8")
+    assert 'href="/"' in answer.text
+    assert path.strip("/") + "<" not in answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "require-trusted-types-for" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/nothing", "/v1/mint/"])
+def test_below_v1_a_browser_gets_a_problem_too(client, path):
+    answer = client.get(path, headers={"Accept": BROWSER})
+
+    assert refusal(answer) == (404, "not_found", None)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    ["", "*/*", "application/json, text/html;q=0.9", "text/html;q=0", "image/avif,*/*;q=0.8"],
+)
+def test_a_program_gets_a_problem(client, accept):
+    answer = client.get("/nothing", headers={"Accept": accept} if accept else {})
+
+    assert refusal(answer) == (404, "not_found", None)

@@ -1,12 +1,20 @@
-"""The Idempotency-Key header: what a key is, and which keys nobody can guess."""
+"""The Idempotency-Key header: what a key is, which keys nobody can guess, what is kept of one."""
+
+from dataclasses import replace
 
 import pytest
+from sqlalchemy import select
 
 from deeds.domain.errors import InvalidIdempotencyKeyError
+from deeds.domain.hashing import argon2id_digest
 from deeds.domain.idempotency import Replayer, is_random_key, parse_idempotency_key
+from deeds.domain.model import Argon2Cost, SecretClass
 from deeds.domain.strong_secret import make_strong_secret
+from storage.tables import hash_schemes, operations
+from tests.support.requests import mint, post, refusal, swap
 
 UUID = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+MINT = {"outputs": ["+5.a"]}
 
 KEYS = [
     ("abc", "abc"),
@@ -18,7 +26,6 @@ KEYS = [
     (r'"a\\b"', r"a\b"),
     (r"a\b", r"a\b"),
     ('abc"', 'abc"'),
-    ("1", "1"),
     ("!~", "!~"),
     ("XabcX", "XabcX"),
     ("k" * 255, "k" * 255),
@@ -40,6 +47,11 @@ GUESSABLE = {
     "uuid and more": f"{UUID}-1",
     "strong secret broken": make_strong_secret()[:-1] + "!",
 }
+RANDOM = {"uuid": UUID, "upper case": UUID.upper(), "strong secret": make_strong_secret()}
+
+
+def replayed(answer):
+    return answer.headers.get("Idempotency-Replayed")
 
 
 @pytest.mark.parametrize(("header", "key"), KEYS)
@@ -53,19 +65,66 @@ def test_other_headers_are_refused(header):
         parse_idempotency_key(header)
 
 
-@pytest.mark.parametrize(
-    "key", [UUID, UUID.upper(), make_strong_secret()], ids=["uuid", "upper case", "strong secret"]
-)
-def test_a_key_that_cannot_be_guessed_is_known(key):
-    assert is_random_key(key)
+@pytest.mark.parametrize("key", ["", "\xff"])
+def test_a_request_with_another_header_is_refused_and_moves_nothing(client, ledger, key):
+    item_id = mint(client, "+5.a")
+    before = ledger.rows()
+
+    answers = [
+        post(client, "/v1/mint", MINT, key),
+        swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"], key),
+    ]
+
+    assert [refusal(each) for each in answers] == [(400, "invalid_idempotency_key", None)] * 2
+    assert ledger.rows() == before
 
 
-@pytest.mark.parametrize("key", GUESSABLE.values(), ids=GUESSABLE)
+@pytest.mark.parametrize("key", [*RANDOM.values(), *GUESSABLE.values()], ids=[*RANDOM, *GUESSABLE])
 def test_a_key_that_may_be_made_from_a_secret_is_known(key):
-    assert not is_random_key(key)
+    assert is_random_key(key) == (key in RANDOM.values())
 
 
 def test_the_hash_of_a_random_key_never_changes():
     [digest] = Replayer(None, None, None, None).hash_key(UUID)
 
     assert digest.hex() == "b09a62f8cefa4668763e77ecb830184c714d8b97acd7c8fd946d0bcfae46f920"
+
+
+@pytest.mark.parametrize(("key", "other"), [("abc", "ABC"), ("abc", "abc."), (UUID, UUID.upper())])
+def test_keys_are_compared_exactly(client, key, other):
+    first = post(client, "/v1/mint", MINT, key)
+
+    second = post(client, "/v1/mint", MINT, other)
+
+    assert (replayed(second), second.status_code) == (None, 200)
+    assert second.get_json()["itemId"] != first.get_json()["itemId"]
+
+
+@pytest.fixture
+def costly(settings):
+    """Settings that make the hash of an ordinary secret, or key, differ from a strong one's."""
+    return replace(settings, ordinary_cost=Argon2Cost(16, 2, 1))
+
+
+def test_a_key_that_could_be_guessed_is_hashed_like_a_secret(costly, open_app, ledger, hash_costs):
+    """The record of a key must not be a quicker way to a secret than the outputs are."""
+    key = "+5.deed_x.secret"
+
+    post(open_app(costly).test_client(), "/v1/mint", MINT, key)
+
+    assert hash_costs == ["m=16,t=2,p=1"] * 2
+    is_ordinary = hash_schemes.c.secret_class == SecretClass.ORDINARY
+    with ledger.engine.connect() as connection:
+        stored = connection.execute(select(operations.c.idempotency_key_hash)).scalar_one()
+        salt = connection.execute(select(hash_schemes.c.key_salt).where(is_ordinary)).scalar_one()
+    assert stored == argon2id_digest(key, salt, costly.ordinary_cost, None)
+
+
+@pytest.mark.parametrize("key", RANDOM.values(), ids=RANDOM)
+def test_a_key_beyond_guessing_needs_no_slow_hash(costly, open_app, hash_costs, key):
+    client = open_app(costly).test_client()
+
+    first, again = post(client, "/v1/mint", MINT, key), post(client, "/v1/mint", MINT, f' "{key}"')
+
+    assert (first.data, replayed(again)) == (again.data, "true")
+    assert hash_costs == ["m=16,t=2,p=1"] * 2

@@ -1,45 +1,18 @@
 """What a service that is busy hashing answers, and to whom."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import deeds.domain.hashing
-from deeds.domain.hashing import STRONG_COST
 from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
+from tests.support.evaluations import Evaluations
 from tests.support.requests import check, mint, post, refusal, swap
 
 ORDINARY_COST = Argon2Cost(16, 1, 1)
 WAIT_S = 20
-
-
-class SlowHashes:
-    """Lets evaluations of ordinary secrets wait while `open` is not set."""
-
-    def __init__(self, evaluate):
-        self.open = threading.Event()
-        self.open.set()
-        self.waiting = threading.Event()
-        self.begun_count = 0
-        self._evaluate = evaluate
-
-    def __call__(self, *args, **kwargs):
-        if kwargs["memory_cost"] != STRONG_COST.memory_cost_kib:
-            self.begun_count += 1
-            if not self.open.is_set():
-                self.waiting.set()
-            assert self.open.wait(WAIT_S)
-        return self._evaluate(*args, **kwargs)
-
-
-@pytest.fixture
-def hashes(monkeypatch):
-    hashes = SlowHashes(deeds.domain.hashing.hash_secret_raw)
-    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", hashes)
-    return hashes
 
 
 @pytest.fixture
@@ -49,26 +22,34 @@ def client(monkeypatch, sqlite_url, open_app):
     return open_app(Settings(sqlite_url, ordinary_cost=ORDINARY_COST)).test_client()
 
 
-def test_a_full_lane_refuses_ordinary_secrets_and_serves_strong_ones(client, hashes):
+def test_a_full_pool_refuses_ordinary_secrets_and_serves_strong_ones(client, monkeypatch, thread):
     strong = [make_strong_secret() for _ in range(2)]
     ordinary_item, strong_item = mint(client, "+5.a", "+7.d"), mint(client, f"+5.{strong[0]}")
-    hashes.open.clear()
+    waiting, go_on = threading.Event(), threading.Event()
 
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        slow = pool.submit(swap, client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.b"])
-        assert hashes.waiting.wait(WAIT_S)
-        begun_count = hashes.begun_count
-        refused = swap(client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.c"])
-        guessed = post(client, "/v1/check", {"outputs": [f"+5.{ordinary_item}.guess"]})
-        begun_by_refused_count = hashes.begun_count - begun_count
-        served = swap(client, [f"+5.{strong_item}.{strong[0]}"], [f"+5.{strong_item}.{strong[1]}"])
-        read = client.get(f"/v1/item/{ordinary_item}")
-        hashes.open.set()
+    def wait_in_the_pool():
+        if threading.current_thread() is not threading.main_thread():
+            waiting.set()
+            assert go_on.wait(WAIT_S)
+
+    evaluations = Evaluations(deeds.domain.hashing.hash_secret_raw)
+    evaluations.before = wait_in_the_pool
+    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", evaluations)
+
+    slow = thread.submit(swap, client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.b"])
+    assert waiting.wait(WAIT_S)
+    evaluations.take()
+    refused = swap(client, [f"+5.{ordinary_item}.a"], [f"+5.{ordinary_item}.c"])
+    guessed = post(client, "/v1/check", {"outputs": [f"+5.{ordinary_item}.guess"]})
+    begun_by_refused_count = evaluations.take()
+    served = swap(client, [f"+5.{strong_item}.{strong[0]}"], [f"+5.{strong_item}.{strong[1]}"])
+    read = client.get(f"/v1/item/{ordinary_item}")
+    go_on.set()
 
     assert refusal(refused) == (503, "overloaded", None)
     assert int(refused.headers["Retry-After"]) >= 1
     assert refusal(guessed) == (503, "overloaded", None)
-    # The lane was held all the while: they were answered without waiting for it or hashing.
+    # The pool was full all the while: they were answered without waiting for it or hashing.
     assert begun_by_refused_count <= 1
     assert (served.status_code, served.get_json()) == (200, {"success": True})
     assert read.status_code == 200

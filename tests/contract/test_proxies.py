@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+from contextlib import closing
 
 import pytest
 from flask import Request
@@ -24,23 +25,18 @@ SENT = {
     "one proxy": (1, CLIENT, CLIENT),
     "one proxy and what the client wrote": (1, f"10.0.0.1, {CLIENT}", CLIENT),
     "one proxy and much that the client wrote": (1, "10.0.0.1," * 800 + CLIENT, CLIENT),
-    "one proxy, many spaces": (1, f"10.0.0.1 ,\t {CLIENT}  ", CLIENT),
-    "two proxies": (2, f"{CLIENT}, 10.0.0.2", CLIENT),
     "two proxies and what the client wrote": (2, f"10.0.0.1, {CLIENT}, 10.0.0.2", CLIENT),
     "no header": (1, None, PEER),
     "empty header": (1, "", PEER),
     "past the outer proxy": (2, CLIENT, PEER),
-    "a quotation mark of the client's": (1, f'10.0.0.1, "x, {CLIENT}', PEER),
     "a quotation mark before two proxies": (2, f'10.0.0.1, "x, {CLIENT}, 10.0.0.2', PEER),
     "a word": (1, "unknown", "-"),
-    "a large number": (1, "203.0.113.256", "-"),
     "an octal number": (1, "203.0.113.011", "-"),
     "digits of another script": (1, "203.0.113.\u0669", "-"),
     "a network": (1, "203.0.113.9/8", "-"),
     "a line end": (1, f"{CLIENT}\n10.0.0.1", "-"),
     "half a bracket": (1, "[2001:db8:1:2::99", "-"),
     "with its port": (1, f"{CLIENT}:5555", CLIENT),
-    "IPv6": (1, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
     "IPv6 of the same network": (1, "2001:DB8:1:2::99", "2001:db8:1:2::/64"),
     "IPv6 with its port": (1, "[2001:db8:1:2::99]:5555", "2001:db8:1:2::/64"),
     "IPv6 with a zone": (1, "fe80::1%eth0", "fe80::/64"),
@@ -66,26 +62,29 @@ def test_a_request_counts_for_its_client(name):
     assert counted_as(trusted_proxies, environ) == client
 
 
-@pytest.mark.parametrize("peer", ["2001:db8:1:2:3:4:5:6", "::ffff:192.0.2.1", ""])
-def test_an_unix_socket_has_no_address_and_an_ipv6_client_a_network(peer):
-    clients = {"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "::ffff:192.0.2.1": "192.0.2.1"}
-
-    assert counted_as(0, {"REMOTE_ADDR": peer}) == clients.get(peer, "-")
+@pytest.mark.parametrize(
+    ("peer", "client"),
+    [
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("", "-"),  # As from a Unix socket.
+    ],
+)
+def test_a_request_without_proxies_counts_for_its_peer(peer, client):
+    assert counted_as(0, {"REMOTE_ADDR": peer}) == client
 
 
 def status_of_a_wrong_secret(service: Service, *headers: tuple[str, str]) -> int:
     """Check a secret that nobody has, with these header lines, and return the status."""
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
     body = json.dumps({"outputs": ["+1.deed_0.wrong"]}).encode()
-    try:
+    length = ("Content-Length", str(len(body)))
+    with closing(connection):
         connection.putrequest("POST", "/v1/check")
-        for name, value in (*headers, ("Content-Type", "application/json")):
+        for name, value in (*headers, ("Content-Type", "application/json"), length):
             connection.putheader(name, value)
-        connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body)
         return connection.getresponse().status
-    finally:
-        connection.close()
 
 
 def test_a_client_behind_the_proxy_cannot_pass_for_another(gunicorn_service):
@@ -107,53 +106,33 @@ def test_a_client_behind_the_proxy_cannot_pass_for_another(gunicorn_service):
     assert status_of_a_wrong_secret(service, (name, "203.0.113.10")) == 200
 
 
-@pytest.fixture
-def linked_from(sqlite_url, open_app):
-    """A function that returns the origin that the page of a deed links to, behind proxies."""
-
-    def find(trusted_proxies, **headers):
-        settings = Settings(
-            sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1), trusted_proxies=trusted_proxies
-        )
-        client = open_app(settings).test_client()
-        item = mint(client, "+5.a")
-        names = {name.replace("_", "-"): value for name, value in headers.items()}
-        html = client.get(f"/item/{item}", headers=names).text
-        linked = re.search(f'<link rel="canonical" href="(.*?)/item/{item}">', html)
-        return linked and linked[1]
-
-    return find
-
-
 @pytest.mark.parametrize(
-    ("host", "origin"),
+    ("proxies", "host", "forwarded", "origin"),
     [
-        ("deeds.example.org:8080", "http://deeds.example.org:8080"),
-        ("[::1]:8000", "http://[::1]:8000"),
-        ('x"><script>', None),
-        ("user@x", None),
-        ("x:99999", None),
-        ("ex\u00e4mple", None),
+        (0, "deeds.example.org:8080", None, "http://deeds.example.org:8080"),
+        (0, "[::1]:8000", None, "http://[::1]:8000"),
+        (0, 'x"><script>', None, None),
+        (0, "user@x", None, None),
+        (0, "x:99999", None, None),
+        (0, "ex\u00e4mple", None, None),
+        # By TLS where the proxy before us says so.
+        (0, "a.example", "https", "http://a.example"),
+        (1, "a.example", "https", "https://a.example"),
+        (1, "a.example", "http", "http://a.example"),
+        (1, "a.example", "https, http", "http://a.example"),
+        (1, "a.example", "javascript", "http://a.example"),
+        (2, "a.example", "https", "https://a.example"),
     ],
 )
-def test_a_page_links_to_the_host_that_was_asked_for_if_it_can_be_one(linked_from, host, origin):
-    assert linked_from(0, Host=host) == origin
-
-
-@pytest.mark.parametrize(
-    ("proxies", "forwarded", "scheme"),
-    [
-        (0, "https", "http"),
-        (1, "https", "https"),
-        (1, "http", "http"),
-        (1, "https, http", "http"),
-        (1, "javascript", "http"),
-        (2, "https", "https"),
-    ],
-)
-def test_a_page_links_by_tls_where_the_proxy_before_us_says_so(
-    linked_from, proxies, forwarded, scheme
+def test_a_page_links_to_the_host_that_was_asked_for_if_it_can_be_one(
+    sqlite_url, open_app, proxies, host, forwarded, origin
 ):
-    found = linked_from(proxies, Host="deeds.example.org", X_Forwarded_Proto=forwarded)
+    settings = Settings(sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1), trusted_proxies=proxies)
+    client = open_app(settings).test_client()
+    item = mint(client, "+5.a")
+    headers = {"Host": host} | ({"X-Forwarded-Proto": forwarded} if forwarded else {})
 
-    assert found == f"{scheme}://deeds.example.org"
+    html = client.get(f"/item/{item}", headers=headers).text
+
+    linked = re.search(f'<link rel="canonical" href="(.*?)/item/{item}">', html)
+    assert (linked and linked[1]) == origin

@@ -22,8 +22,6 @@ from deeds.domain.raw_output import (
 )
 from tests.support.mutating import ANY_TEXT, near_texts
 
-MARK = "mark-7c1f9e"
-
 # No amount as text: not ASCII digits alone, a leading zero, or above 2**53 - 1.
 NO_AMOUNTS = ["", "0", "000", "05", "+5", "-5", " 5", "5 ", "5\n", "1_000", "1,000", "1e2", "0x5"]
 NO_AMOUNTS += ["a", "\u0665", "\uff15", "\U0001d7d3", "\u00b2", "5\ud800"]
@@ -31,33 +29,15 @@ NO_AMOUNTS += ["9007199254740992", "10000000000000000", "1" + "0" * 400, "9" * 1
 
 NO_SECRETS = ["", "a" * 33, "\U0001f3e1" * 33, "e\u0301" * 17, "\ud800", "a\udfff", "a" * 1_000_000]
 
-REFUSED = {
-    "empty": "",
-    "plus alone": "+",
-    "no plus": "5.deed_x.a",
-    "space before": " +5.deed_x.a",
-    "fraction": "+1.5.deed_x.a",
-    "amount alone": "+5",
-    "two parts": "+5.deed_x",
-    "item id missing": "+5..a",
-    "item id without prefix": "+5.x.a",
-    "item id in upper case": "+5.DEED_x.a",
-    "space before item id": "+5. deed_x.a",
-    "surrogate in item id": "+5.deed_\udfff.a",
-}
 
 MINT_FORMS = {
     "item id left out": ("+5.a", "a"),
-    "dot in secret": ("+5.a.b", "a.b"),
-    "secret ends with a dot": ("+5.a.", "a."),
+    "dot in secret": ("+5.a.b.", "a.b."),
     "plus in secret": ("+5.+5.a", "+5.a"),
     "item id empty": ("+5..a", "a"),
-    "item id empty, dot in secret": ("+5..a.b", "a.b"),
     "item id empty, secret begins with a dot": ("+5...a", ".a"),
     "placeholder": ("+5.deed_anything.a", "a"),
-    "placeholder, dots in secret": ("+5.deed_x.a.b.", "a.b."),
     "placeholder is the prefix alone": ("+5.deed_.a", "a"),
-    "placeholder of other characters": ("+5.deed_é +.a", "a"),
     "secret like a placeholder": ("+5.deed_x", "deed_x"),
     "secret like half a placeholder": ("+5.deed.x", "deed.x"),
     "placeholder in upper case": ("+5.DEED_x.a", "DEED_x.a"),
@@ -71,22 +51,11 @@ NO_ITEM_IDS += [f"deed_{BODY.upper()}", f"deed_{BODY}\n", f" deed_{BODY}"]
 NO_ITEM_IDS += [f"deed_{BODY[:-1]}{end}" for end in "ilou.\0\u0661\ud800"]
 
 
-def beginnings(texts):
-    """Return test ids that are not a million characters long."""
-    return [repr(text[:20]) for text in texts]
-
-
 def test_the_secret_is_all_that_remains_after_two_dots():
     assert parse_raw_output("+5.deed_x..a.+b.") == RawOutput(5, "deed_x", ".a.+b.")
 
 
-@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
-def test_other_texts_are_no_raw_output(text):
-    with pytest.raises(RawOutputError):
-        parse_raw_output(text)
-
-
-@pytest.mark.parametrize("amount", NO_AMOUNTS, ids=beginnings(NO_AMOUNTS))
+@pytest.mark.parametrize("amount", NO_AMOUNTS, ids=lambda text: ascii(text[:20]))
 def test_an_amount_has_one_spelling(amount):
     for parse, text in [
         (parse_raw_output, f"+{amount}.deed_x.a"),
@@ -96,7 +65,7 @@ def test_an_amount_has_one_spelling(amount):
             parse(text)
 
 
-@pytest.mark.parametrize("secret", NO_SECRETS, ids=beginnings(NO_SECRETS))
+@pytest.mark.parametrize("secret", NO_SECRETS, ids=lambda text: ascii(text[:20]))
 @pytest.mark.parametrize("form", ["+5.deed_x.{}", "+5.{}", "+5..{}"])
 def test_a_secret_has_1_to_32_code_points_with_a_utf_8_form(form, secret):
     parse = parse_mint_output if form != "+5.deed_x.{}" else parse_raw_output
@@ -107,34 +76,6 @@ def test_a_secret_has_1_to_32_code_points_with_a_utf_8_form(form, secret):
 @pytest.mark.parametrize(("text", "secret"), MINT_FORMS.values(), ids=MINT_FORMS)
 def test_a_mint_takes_three_forms(text, secret):
     assert parse_mint_output(text) == NewOutput(5, secret)
-
-
-@pytest.mark.parametrize("text", ["5.a", "+5", "+.a", "+5.deed_x.", f"+5.deed_x.{'a' * 33}"])
-def test_other_texts_are_no_mint_output(text):
-    with pytest.raises(RawOutputError):
-        parse_mint_output(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"+5.{MARK}.a",
-        f"+{MARK}.deed_x.a",
-        MARK,
-        f"+5.deed_x.{MARK * 4}",
-        f"+5.deed_x.{MARK}\ud800",
-        f"+5.deed_{MARK}\ud800.a",
-    ],
-)
-def test_the_message_never_quotes_the_text(text):
-    with pytest.raises(RawOutputError) as refused:
-        parse_raw_output(text)
-    assert MARK not in str(refused.value)
-
-
-def test_the_repr_of_what_holds_a_secret_hides_it():
-    assert repr(RawOutput(5, "deed_x", MARK)) == "RawOutput(amount=5, item_id='deed_x')"
-    assert repr(NewOutput(5, MARK)) == "NewOutput(amount=5)"
 
 
 def test_made_item_ids_are_ids_different_and_of_the_alphabet():
@@ -191,13 +132,7 @@ def parsed(parse, text):
     """Return what it makes of the text, None where it refuses; any other error goes on."""
     try:
         return parse(text)
-    except RawOutputError as error:
-        # One short line of ASCII, the same for every text at fault.
-        message = str(error)
-        assert message.isascii()
-        assert message.isprintable()
-        assert len(message) < 100
-        assert len(text) < 8 or text not in message
+    except RawOutputError:
         return None
 
 

@@ -8,10 +8,15 @@ from deeds.domain.raw_output import parse_mint_output, parse_raw_output
 from deeds.domain.rules import check_mint, check_swap
 
 RAW = {
+    "": "a raw output starts with +",
+    " +5.deed_x.a": "a raw output starts with +",
     "5.deed_x.a": "a raw output starts with +",
+    "+": "a dot must follow the amount",
     "+5": "a dot must follow the amount",
     "+5.deed_x": "a raw output has three parts: +<amount>.<item_id>.<secret>",
-    "+5.x.a": "the item id must start with deed_",
+    "+5..a": "the item id must start with deed_",
+    "+5.DEED_x.a": "the item id must start with deed_",
+    "+1.5.deed_x.a": "the item id must start with deed_",
     "+0.deed_x.a": "the amount must be a whole number from 1, in digits alone",
     "+9007199254740992.deed_x.a": "the amount must be at most 9007199254740991",
     "+5.deed_x.": "the secret must have 1 to 32 characters",
@@ -22,6 +27,7 @@ MINT = {
     "5.a": "a raw output starts with +",
     "+5": "a dot must follow the amount",
     "+05.a": "the amount must be a whole number from 1, in digits alone",
+    "+5.deed_x.": "the secret must have 1 to 32 characters",
     "+5." + "x" * 33: "the secret must have 1 to 32 characters",
 }
 

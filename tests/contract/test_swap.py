@@ -23,53 +23,34 @@ def test_a_deed_is_handed_over(client, ledger):
     assert ledger.operations() == [("mint", 0, 1), ("swap", 1, 1)]
 
 
-def test_a_deed_is_split(client, ledger):
+def test_a_deed_is_split_and_its_parts_are_merged(client, ledger):
     item_id = mint(client, "+10.whole", "+1.rest")
+    parts = [f"+7.{item_id}.a", f"+2.{item_id}.b", f"+1.{item_id}.c"]
 
-    answer = swap(
-        client, [f"+10.{item_id}.whole"], [f"+7.{item_id}.a", f"+2.{item_id}.b", f"+1.{item_id}.c"]
-    )
+    split = swap(client, [f"+10.{item_id}.whole"], parts)
+    after_split = ledger.spent(item_id), ledger.live(item_id)
+    merged = swap(client, parts[::-1], [f"+10.{item_id}.again"])
 
-    assert answer.get_json() == SUCCESS
-    assert (ledger.spent(item_id), ledger.live(item_id)) == ([10], [1, 1, 2, 7])
-
-
-def test_parts_are_merged(client, ledger):
-    item_id = mint(client, "+7.a", "+2.b", "+1.c")
-
-    answer = swap(
-        client, [f"+1.{item_id}.c", f"+7.{item_id}.a", f"+2.{item_id}.b"], [f"+10.{item_id}.whole"]
-    )
-
-    assert answer.get_json() == SUCCESS
-    assert (ledger.spent(item_id), ledger.live(item_id)) == ([1, 2, 7], [10])
+    assert [split.get_json(), merged.get_json()] == [SUCCESS, SUCCESS]
+    assert after_split == ([10], [1, 1, 2, 7])
+    assert (ledger.spent(item_id), ledger.live(item_id)) == ([1, 2, 7, 10], [1, 10])
 
 
-def test_deeds_of_several_items_change_hands_in_one_swap(client, ledger):
-    house, garden = mint(client, "+1.alice"), mint(client, "+100.bob")
+def test_deeds_of_several_items_change_hands_in_one_swap_though_their_secrets_are_alike(
+    client, ledger
+):
+    house, garden = mint(client, "+1.same"), mint(client, "+100.same")
 
     answer = swap(
         client,
-        [f"+1.{house}.alice", f"+100.{garden}.bob"],
-        [f"+60.{garden}.alice", f"+1.{house}.bob", f"+40.{garden}.bob2"],
+        [f"+1.{house}.same", f"+100.{garden}.same"],
+        [f"+60.{garden}.next", f"+1.{house}.next", f"+40.{garden}.rest"],
     )
 
     assert answer.get_json() == SUCCESS
     assert (ledger.spent(house), ledger.live(house)) == ([1], [1])
     assert (ledger.spent(garden), ledger.live(garden)) == ([100], [40, 60])
     assert ledger.operations()[2:] == [("swap", 2, 3)]
-
-
-def test_one_secret_may_serve_in_two_items(client, ledger):
-    one, other = mint(client, "+5.same"), mint(client, "+5.same")
-
-    answer = swap(
-        client,
-        [f"+5.{one}.same", f"+5.{other}.same"],
-        [f"+5.{one}.next", f"+5.{other}.next"],
-    )
-
-    assert answer.get_json() == SUCCESS
 
 
 def test_a_spent_secret_cannot_be_spent_again(client, ledger):
@@ -84,16 +65,6 @@ def test_a_spent_secret_cannot_be_spent_again(client, ledger):
 
     assert [refusal(answer) for answer in answers] == [(400, "spent_input", 0)] * 2
     assert ledger.rows() == before
-
-
-def test_what_a_swap_created_can_be_spent_on_and_on(client, ledger):
-    item_id = mint(client, "+5.0")
-
-    for step in range(10):
-        answer = swap(client, [f"+5.{item_id}.{step}"], [f"+5.{item_id}.{step + 1}"])
-        assert answer.get_json() == SUCCESS
-
-    assert (ledger.spent(item_id), ledger.live(item_id)) == ([5] * 10, [5])
 
 
 @pytest.mark.parametrize(("inputs_count", "outputs_count"), [(256, 256), (256, 1), (1, 256)])
@@ -111,19 +82,18 @@ def test_a_swap_may_have_256_inputs_and_256_outputs(client, ledger, inputs_count
     assert ledger.operations()[1:] == [("swap", inputs_count, outputs_count)]
 
 
-@pytest.mark.parametrize(("count", "status"), [(2, 200), (3, 400)])
-@pytest.mark.parametrize("side", ["inputs", "outputs"])
-def test_the_setting_bounds_both_sides(settings, open_app, side, count, status):
-    minter = open_app(settings).test_client()
-    client = open_app(replace(settings, array_length_max=2)).test_client()
-    many, one = [f"+1.{n}" for n in range(count)], f"+{count}.a"
-    item_id = mint(minter, *(many if side == "inputs" else [one]))
-    wide = [f"+1.{item_id}.{n}" for n in range(count)]
-    narrow = [f"+{count}.{item_id}.a"]
+@pytest.mark.parametrize(("inputs_count", "outputs_count"), [(2, 2), (3, 1), (1, 3)])
+def test_the_setting_bounds_both_sides(client, settings, open_app, inputs_count, outputs_count):
+    bounded = open_app(replace(settings, array_length_max=2)).test_client()
+    item_id = mint(client, *(f"+{6 // inputs_count}.in{n}" for n in range(inputs_count)))
 
-    answer = swap(client, *((wide, narrow) if side == "inputs" else (narrow, wide)))
+    answer = swap(
+        bounded,
+        [f"+{6 // inputs_count}.{item_id}.in{n}" for n in range(inputs_count)],
+        [f"+{6 // outputs_count}.{item_id}.out{n}" for n in range(outputs_count)],
+    )
 
-    assert answer.status_code == status
+    assert answer.status_code == (400 if 3 in (inputs_count, outputs_count) else 200)
 
 
 @pytest.fixture
@@ -143,27 +113,18 @@ def items(client):
         (["+5.{house}."], ["+5.{house}.a"], ("invalid_request", 0)),
         # The inputs.
         (["+5.{house}.wrong"], ["+5.{house}.a"], ("unknown_input", 0)),
-        (["+4.{house}.five"], ["+4.{house}.a"], ("unknown_input", 0)),
         (["+3.{house}.five"], ["+3.{house}.a"], ("unknown_input", 0)),
         (["+3.{garden}.three"], ["+3.{garden}.a"], ("unknown_input", 0)),
-        (["+1.{house}.two"], ["+1.{house}.a"], ("unknown_input", 0)),
         (["+2.{house}.two"], ["+2.{house}.a"], ("spent_input", 0)),
         (["+5.{nowhere}.five"], ["+5.{nowhere}.a"], ("unknown_item", 0)),
-        (["+5.deed_UPPER.five"], ["+5.deed_UPPER.a"], ("unknown_item", 0)),
         (["+5.deed_é\0.five"], ["+5.deed_é\0.a"], ("unknown_item", 0)),
         (["+5.{house}.five", "+3.{house}.wrong"], ["+8.{house}.a"], ("unknown_input", 1)),
-        (["+5.{house}.five", "+2.{house}.two"], ["+7.{house}.a"], ("spent_input", 1)),
         (
             ["+5.{garden}.five", "+1.{nowhere}.x"],
             ["+5.{garden}.a", "+1.{nowhere}.a"],
             ("unknown_item", 1),
         ),
         # All or nothing, also across items.
-        (
-            ["+5.{garden}.five", "+5.{house}.wrong"],
-            ["+5.{garden}.a", "+5.{house}.a"],
-            ("unknown_input", 1),
-        ),
         (
             ["+5.{house}.five", "+5.{garden}.five", "+2.{house}.two"],
             ["+5.{garden}.a", "+7.{house}.a"],
@@ -179,7 +140,6 @@ def items(client):
         (["+5.{house}.five"], ["+5.{house}.five"], ("duplicate_secret", 0)),
         # A secret serves once in the life of an item.
         (["+5.{house}.five"], ["+5.{house}.three"], ("used_secret", 0)),
-        (["+5.{house}.five"], ["+5.{house}.two"], ("used_secret", 0)),
         (["+5.{house}.five"], ["+5.{house}.new two"], ("used_secret", 0)),
         (["+5.{house}.five"], ["+4.{house}.a", "+1.{house}.two"], ("used_secret", 1)),
     ],
