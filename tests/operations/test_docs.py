@@ -1,10 +1,12 @@
 """The documents say what the code does."""
 
+import configparser
 import re
 
 import pytest
 
 from deeds.blueprints.problem_table import PROBLEMS
+from deeds.version import INTERFACE_VERSION, VERSION
 from tests.support.serving import REPOSITORY
 from tests.support.sources import (
     documents,
@@ -18,27 +20,24 @@ from tests.support.sources import (
 # A link in Markdown, images too, without its fragment; those with a scheme lead elsewhere.
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)(?:#[^)]*)?\)")
 
+# They run tests by the names of their files.
+NAMING_TESTS = ["tests/operations/deploy_pgbouncer.py", "tests/operations/test_needs.py"]
+
 
 def code_in_first_cells(text: str) -> list[str]:
     """Return what the first cells of the tables hold, without backticks."""
     return [row[0].strip("`") for row in table_rows(text)]
 
 
-def test_the_settings_page_lists_every_setting_and_no_other() -> None:
-    before, _, _ = read_text("docs/settings.md").partition("\n## ")
-    listed = code_in_first_cells(before)
+def test_the_settings_page_and_the_example_list_every_setting_and_no_other() -> None:
+    page, _, _ = read_text("docs/settings.md").partition("\n## ")
+    example = re.findall(r"^#? ?([A-Z][A-Z0-9_]*)=", read_text(".env.example"), re.MULTILINE)
 
-    assert sorted(listed) == sorted(read_variables())
-
-
-def test_the_example_environment_lists_every_setting_and_no_other() -> None:
-    listed = re.findall(r"^#? ?([A-Z][A-Z0-9_]*)=", read_text(".env.example"), re.MULTILINE)
-
-    assert sorted(listed) == sorted(read_variables())
+    assert sorted(code_in_first_cells(page)) == sorted(example) == sorted(read_variables())
 
 
 def test_the_environment_is_read_where_the_test_of_settings_looks() -> None:
-    """Otherwise a setting could be read that the two tests above do not know of."""
+    """Otherwise a setting could be read that the test above does not know of."""
     assert files_that_touch_the_environment() == {
         "app.py",  # Hands it to deeds/settings.py.
         "deeds/blueprints/problems.py",  # That of a WSGI request.
@@ -76,15 +75,8 @@ def test_the_settings_page_gives_the_reason_for_every_dependency() -> None:
     assert code_in_first_cells(section("docs/settings.md", "Why these packages")) == required
 
 
-def test_every_target_of_make_is_documented() -> None:
+def test_the_documents_name_every_target_of_make_and_no_other() -> None:
     targets = re.findall(r"^([a-z-]+):.*## ", read_text("Makefile"), re.MULTILINE)
-    text = "".join(map(read_text, documents()))
-
-    assert [target for target in targets if f"make {target}" not in text] == []
-
-
-def test_no_document_names_a_target_that_make_has_not() -> None:
-    targets = set(re.findall(r"^([a-z-]+):.*## ", read_text("Makefile"), re.MULTILINE))
 
     named = {
         target
@@ -92,16 +84,27 @@ def test_no_document_names_a_target_that_make_has_not() -> None:
         for target in re.findall(r"(?:`|^ *)make ([a-z-]+)", read_text(path), re.MULTILINE)
     }
 
-    assert named - targets == set()
+    assert named == set(targets)
+
+
+def test_every_test_file_that_is_named_exists() -> None:
+    named = {
+        (source, path)
+        for source in [*documents(), *NAMING_TESTS]
+        for path in re.findall(r"\btests/[\w/]+\.py\b", read_text(source))
+    }
+
+    assert {source for source, _ in named} > set(NAMING_TESTS)
+    assert [(source, path) for source, path in named if not (REPOSITORY / path).exists()] == []
 
 
 @pytest.mark.parametrize("document", documents())
-def test_every_link_leads_to_a_file(document: str) -> None:
+def test_every_link_leads_to_a_file_and_no_gap_is_left_to_fill(document: str) -> None:
+    text = read_text(document)
     directory = (REPOSITORY / document).parent
 
-    links = LINK.findall(read_text(document))
-
-    assert [link for link in links if not (directory / link).exists()] == []
+    assert [link for link in LINK.findall(text) if not (directory / link).exists()] == []
+    assert re.findall(r"\b(?:FIGURES|TODO|TBD|FIXME)\b", text) == []
 
 
 def test_the_architecture_links_every_decision() -> None:
@@ -111,6 +114,11 @@ def test_the_architecture_links_every_decision() -> None:
     assert links == decisions
 
 
-@pytest.mark.parametrize("document", documents())
-def test_no_document_has_a_gap_left_to_fill(document: str) -> None:
-    assert re.findall(r"\b(?:FIGURES|TODO|TBD|FIXME)\b", read_text(document)) == []
+def test_setup_cfg_and_the_changelog_have_the_version() -> None:
+    setup = configparser.ConfigParser()
+    setup.read_string(read_text("setup.cfg"))
+    changelog = read_text("CHANGELOG.md")
+
+    assert setup["metadata"]["version"] == VERSION
+    assert re.findall(r"^## \[([^]]+)\]", changelog, re.MULTILINE)[0] == VERSION
+    assert f"version {INTERFACE_VERSION}" in changelog

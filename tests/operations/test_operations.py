@@ -1,5 +1,8 @@
-"""What the Procfile starts runs, and the files for operators agree with the service's settings."""
+"""The files for operators: the Procfile, the unit and nginx.conf agree with the service's settings;
+the alert rules, the dashboard and their document name what the service really tells.
+"""
 
+import json
 import os
 import re
 import runpy
@@ -9,18 +12,32 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
-from deeds.domain.model import BODY_BYTES_MAX
-from deeds.settings import RateLimits, parse_rate_limits
+from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.request_log import OPERATIONS
+from deeds.domain.model import BODY_BYTES_MAX, Argon2Cost
+from deeds.settings import MetricsPlace, RateLimits, Settings, parse_rate_limits
+from tests.support.requests import mint
 from tests.support.serving import (
     REPOSITORY,
     clean_environment,
     start_command,
     wait_until_it_answers,
 )
-from tests.support.sources import read_text
+from tests.support.sources import module_paths, read_text, section, table_rows
+from tests.support.watched import read_metrics
 
 BIN = Path(sys.executable).parent
+DOCUMENT = "docs/operations/watching.md"
+ALERTS = "docs/operations/alerts.yaml"
+DASHBOARD = "docs/operations/dashboard.json"
+
+# A metric, and what a label must be: deeds_refusals_total{code=~"a|b"}.
+NAME = re.compile(r"\bdeeds_[a-z_]+\b")
+# An event of ours, and the names of others' lines.
+EVENT = re.compile(r'''extra={"event": "(\w+)"|"event"[:,] "(server|library)"''')
+MATCHER = re.compile(r'(code|route|lane|kind|outcome|reason)=~?"([^"$]*)"')
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +49,6 @@ def gunicorn():
         return runpy.run_path(str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf")
 
 
-@pytest.fixture
-def procfile():
-    """The command of each process type."""
-    lines = (line.partition(": ") for line in read_text("Procfile").splitlines())
-    return {kind: shlex.split(command) for kind, _, command in lines}
-
-
 def unit_settings(name):
     found = re.findall(rf"^{name}=(.*)$", read_text("deploy/deeds.service"), re.MULTILINE)
     return found[0] if len(found) == 1 else found
@@ -48,24 +58,18 @@ def nginx_setting(name):
     return re.findall(rf"^ +{name} (.+);$", read_text("deploy/nginx.conf"), re.MULTILINE)
 
 
-def test_the_procfile_releases_and_then_serves(procfile, postgres_url, tmp_path):
-    path = {"PATH": f"{BIN}:{os.environ['PATH']}", "DATABASE_URL": postgres_url}
-
-    released = subprocess.run(
-        procfile["release"],
-        cwd=REPOSITORY,
-        env=clean_environment(path),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_the_procfile_releases_and_then_serves(postgres_url, tmp_path):
+    lines = (line.partition(": ") for line in read_text("Procfile").splitlines())
+    procfile = {kind: shlex.split(command) for kind, _, command in lines}
+    settings = {"PATH": f"{BIN}:{os.environ['PATH']}", "DATABASE_URL": postgres_url}
 
     assert list(procfile) == ["release", "web"]
-    assert (released.returncode, released.stderr) == (0, "")
+    environment = clean_environment(settings)
+    subprocess.run(procfile["release"], cwd=REPOSITORY, env=environment, check=True)
     log = tmp_path / "web.log"
     # A platform finds the program by the PATH that it sets.
     web = [str(BIN / procfile["web"][0]), *procfile["web"][1:]]
-    with start_command(web, log, path) as process:
+    with start_command(web, log, settings) as process:
         assert wait_until_it_answers(process, log) > 0
 
 
@@ -112,3 +116,82 @@ def test_nginx_closes_idle_connections_before_the_service_and_waits_longer_for_a
     # The first is that of the upstream.
     assert seconds["keepalive_timeout"] < gunicorn["keepalive"]
     assert seconds["proxy_read_timeout"] > gunicorn["graceful_timeout"]
+
+
+def expressions():
+    """Return every expression of the rules and of the dashboard's panels."""
+    groups = yaml.safe_load(read_text(ALERTS))["groups"]
+    panels = json.loads(read_text(DASHBOARD))["panels"]
+    return [rule["expr"] for group in groups for rule in group["rules"]] + [
+        target["expr"] for panel in panels for target in panel["targets"]
+    ]
+
+
+@pytest.fixture
+def client(sqlite_url, open_app):
+    place = MetricsPlace(is_on=True)
+    return open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics=place)).test_client()
+
+
+@pytest.fixture
+def told(client):
+    """The names of all metrics that the service tells."""
+    mint(client, "+5.a")
+    return {name.partition("{")[0] for name in read_metrics(client.get("/metrics").text)}
+
+
+def test_every_metric_of_the_rules_and_the_dashboard_exists(told):
+    named = {name for expression in expressions() for name in NAME.findall(expression)}
+
+    assert len(named) > 5
+    assert named - told == set()
+
+
+def test_every_label_that_they_ask_for_is_one_that_the_service_gives(client):
+    rules = {rule.rule for rule in client.application.url_map.iter_rules()}
+    given = {
+        "code": set(PROBLEMS),
+        "route": rules,
+        "lane": {"ordinary", "strong"},
+        "kind": set(OPERATIONS.values()),
+        "outcome": {"done", "replayed", *PROBLEMS},
+        "reason": {"conflict", "disconnect"},
+    }
+
+    asked = [
+        (label, value)
+        for expression in expressions()
+        for label, values in MATCHER.findall(expression)
+        for value in values.split("|")
+    ]
+
+    assert len(asked) > 5
+    assert [(label, value) for label, value in asked if value not in given[label]] == []
+
+
+def test_the_document_lists_every_metric_and_no_other(told):
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}
+
+    assert set(NAME.findall(read_text(DOCUMENT))) == families
+
+
+def test_the_document_lists_every_event_of_the_log_and_no_other():
+    sources = "".join(read_text(path) for path in ["app.py", *module_paths()])
+    named = {name for names in EVENT.findall(sources) for name in names if name}
+
+    rows = table_rows(section(DOCUMENT, "The log"))
+    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row[0])}
+
+    assert len(named) > 10
+    assert listed == named
+
+
+def test_the_dashboard_asks_the_source_that_is_chosen_and_every_alert_says_how_urgent_it_is():
+    panels = json.loads(read_text(DASHBOARD))["panels"]
+    [group] = yaml.safe_load(read_text(ALERTS))["groups"]
+
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    assert {panel["datasource"]["uid"] for panel in panels} == {"${datasource}"}
+    for rule in group["rules"]:
+        assert rule["labels"]["severity"] in {"page", "ticket"}
+        assert rule["annotations"]["summary"]
