@@ -1,8 +1,8 @@
 """What the Dockerfile and compose.yaml say, done without containers: `make operations`.
 
-There is no container engine where this is developed: nothing here builds an image. The files are
-put where the Dockerfile copies them, its packages are installed from the network, and its commands
-run with its environment, by a user who may write the volume alone.
+Nothing here builds an image: the files are put where the Dockerfile copies them, its packages are
+installed from the network, and its commands run with its environment, by a user who may write the
+volume alone.
 """
 
 import json
@@ -21,6 +21,7 @@ import yaml
 
 from storage.engine import parse_database_url
 from tests.support.proxies import free_port, is_open
+from tests.support.racing import client_of_port
 from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
 from tests.support.sources import read_text, read_variables
 from tests.support.waiting import wait_until
@@ -88,13 +89,13 @@ class Image:
 
     def run(self, *command, cwd=None, **settings):
         """Run a command of the image; fail where it does."""
-        ran = self._run(command, cwd or self.code, settings)
+        ran = self._run(command, settings, cwd)
         assert ran.returncode == 0, ran.stderr
 
-    def _run(self, command, cwd, settings):
+    def _run(self, command, settings, cwd=None):
         return subprocess.run(
             self._as_user(command),
-            cwd=cwd,
+            cwd=cwd or self.code,
             env=clean_environment(self.environment | settings),
             capture_output=True,
             text=True,
@@ -104,7 +105,7 @@ class Image:
     def is_healthy(self, port):
         """Return whether the health check of the image is content."""
         _, _, command = only("HEALTHCHECK").partition(" CMD ")
-        return self._run(json.loads(command), self.code, {"PORT": str(port)}).returncode == 0
+        return self._run(json.loads(command), {"PORT": str(port)}).returncode == 0
 
     @contextmanager
     def running(self, **settings):
@@ -127,7 +128,7 @@ def image(tmp_path_factory):
     return Image(tmp_path_factory.mktemp("image"))
 
 
-def test_the_base_is_pinned_by_its_tag_and_the_user_is_not_root():
+def test_base_and_packages_are_pinned_and_the_user_is_not_root():
     assert re.fullmatch(r"python:3\.\d+-slim-\w+", only("FROM"))
     assert only("WORKDIR") == WORKDIR
     assert only("VOLUME") == VOLUME
@@ -135,9 +136,6 @@ def test_the_base_is_pinned_by_its_tag_and_the_user_is_not_root():
     assert only("USER") == "deeds"
     assert added.startswith("useradd --system --uid 10001 --no-create-home deeds ")
     assert INSTRUCTIONS.index(("USER", "deeds")) < INSTRUCTIONS.index(("CMD", only("CMD")))
-
-
-def test_its_packages_are_held_to_their_hashes():
     [installed] = [rest for word, rest in INSTRUCTIONS if word == "RUN" and "pip" in rest]
     assert "--require-hashes --requirement requirements.txt" in installed
 
@@ -155,25 +153,13 @@ def test_all_that_it_copies_is_what_the_service_consists_of(image):
     }
 
 
-def mint(service):
-    body = b'{"outputs": ["+5.first"]}'
-    return json.loads(post(service, "/v1/mint", body).partition(b"\r\n\r\n")[2])["itemId"]
-
-
-def post(service, path, body):
-    head = f"POST {path} HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"
-    end = f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return service.send_bytes((head + end).encode() + body)
-
-
 def test_the_command_serves_and_keeps_its_ledger_and_mark_in_the_volume(image):
-    with image.running() as service:
-        item = mint(service)
-    with image.running() as service:
+    with image.running() as service, client_of_port(service.port) as send:
+        item = send("/v1/mint", {"outputs": ["+5.first"]})[1]["itemId"]
+    with image.running() as service, client_of_port(service.port) as send:
         body = {"inputs": [f"+5.{item}.first"], "outputs": [f"+5.{item}.second"]}
-        swapped = post(service, "/v1/swap", json.dumps(body).encode())
+        assert send("/v1/swap", body) == (200, {"success": True})
 
-    assert swapped.startswith(b"HTTP/1.1 200 ")
     assert {path.name for path in image.volume.iterdir()} >= {"deeds.sqlite3", "deeds.sqlite3-mark"}
 
 
@@ -226,8 +212,8 @@ def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
     settings["DATABASE_URL"] = postgres.create_database()
 
     image.run(*compose["services"]["migrate"]["command"], **settings)
-    with image.running(**settings) as service:
-        item = mint(service)
+    with image.running(**settings) as service, client_of_port(service.port) as send:
+        item = send("/v1/mint", {"outputs": ["+5.first"]})[1]["itemId"]
         assert service.get_status(f"/v1/item/{item}") == 200
 
     assert (image.volume / Path(settings["DEEDS_MARK_FILE"]).name).exists()

@@ -4,23 +4,21 @@ A machine is a group of gunicorn processes with a port of its own; both share a 
 """
 
 import json
-import os
 import signal
-import subprocess
 import threading
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 
 from deeds.domain.strong_secret import make_strong_secret
 from tests.faults.load import ledger_view
+from tests.faults.mortal_service import MortalService
+from tests.faults.test_killed_workers import children
 from tests.support.proxies import free_port, running_nginx, upstream
 from tests.support.reporting import add_line
-from tests.support.serving import start_gunicorn
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 12
@@ -30,50 +28,29 @@ ROUNDS_COUNT = 2
 ANSWERS_BETWEEN = 60
 
 
-class Machine:
-    """Starts and stops the service on one port."""
-
-    def __init__(self, directory, database_url):
-        self.port = free_port()
-        self._log = directory / f"{self.port}.log"
-        self._settings = {
-            "DATABASE_URL": database_url,
-            "DEEDS_MARK_FILE": str(directory / f"{self.port}.mark"),
-            "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{self.port}",
-            "WEB_CONCURRENCY": "2",
-            "DEEDS_TRUSTED_PROXIES": "1",
-        }
-        self._running = ExitStack()
-        self._process = None
-
-    def start(self):
-        self._process = self._running.enter_context(start_gunicorn(self._log, self._settings))
-        ready = ["curl", "-sf", f"http://127.0.0.1:{self.port}/readyz"]
-        wait_until(lambda: subprocess.run(ready, capture_output=True, check=False).returncode == 0)
-
-    def stop(self):
-        os.kill(self._process.pid, signal.SIGTERM)
-        assert self._process.wait(timeout=40) == 0
-        self._running.close()
-
-    def close(self):
-        self._running.close()
+@pytest.fixture
+def database_url(fresh_postgres_url):
+    return fresh_postgres_url()
 
 
 @pytest.fixture
-def database_url(postgres):
-    url = postgres.create_migrated_database()
-    yield url
-    postgres.drop_database(url)
+def ports():
+    return [free_port(), free_port()]
 
 
 @pytest.fixture
-def machines(tmp_path, database_url):
-    machines = [Machine(tmp_path, database_url) for _ in range(2)]
+def machines(tmp_path, database_url, ports):
     with ExitStack() as closing:
-        for machine in machines:
-            closing.callback(machine.close)
-            machine.start()
+        machines = []
+        for port in ports:
+            settings = {
+                "DEEDS_MARK_FILE": str(tmp_path / f"{port}.mark"),
+                "DEEDS_TRUSTED_PROXIES": "1",
+                "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
+            }
+            machines.append(MortalService(tmp_path, database_url, **settings))
+            closing.callback(machines[-1].close)
+            machines[-1].start()
         yield machines
 
 
@@ -92,9 +69,8 @@ class Load:
         # Each request as another client: the limits of one are not looked at here.
         addresses = (f"10.{number}.{n // 256 % 256}.{n % 256}" for n in range(2**16))
         secret = make_strong_secret()
-        item = json.loads(self._ask("mint", {"outputs": [f"+5.{secret}"]}, next(addresses)))[
-            "itemId"
-        ]
+        minted = self._ask("mint", {"outputs": [f"+5.{secret}"]}, next(addresses))
+        item = json.loads(minted)["itemId"]
         while not self._stop.is_set():
             new = make_strong_secret()
             outputs = [f"+5.{item}.{new}"]
@@ -114,9 +90,9 @@ class Load:
         assert status == 200, answer
         return answer
 
-    def wait_for_answers(self, count=ANSWERS_BETWEEN):
-        """Wait until so many more requests were answered, or one has failed."""
-        goal = self.answers.total() + count
+    def wait_for_answers(self):
+        """Wait until some more requests were answered, or one has failed."""
+        goal = self.answers.total() + ANSWERS_BETWEEN
         wait_until(
             lambda: self.answers.total() >= goal or any(client.done() for client in self._clients)
         )
@@ -129,37 +105,31 @@ class Load:
         self._pool.shutdown()
 
 
-def children(process):
-    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    return set(path.read_text().split())
-
-
-def reload_and_wait(nginx):
-    """Let nginx read its file again, and wait until the processes from before have ended."""
-    before = children(nginx.process)
+def set_upstreams(nginx, *lines):
+    """Let nginx read its file with other servers, and wait until the old processes have ended."""
+    before = children(nginx.process.pid)
+    nginx.set_upstreams(*lines)
     nginx.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: not before & children(nginx.process))
+    wait_until(lambda: not set(before) & set(children(nginx.process.pid)))
 
 
 @pytest.mark.parametrize("drained", [False, True], ids=["with keys", "drained, without keys"])
 def test_no_request_fails_while_all_machines_are_restarted(
-    machines, database_url, tmp_path, request, drained
+    machines, ports, database_url, tmp_path, request, drained
 ):
-    ports = [machine.port for machine in machines]
     with running_nginx(tmp_path, ports) as nginx:
         load = Load(nginx, with_keys=not drained)
-        for machine in machines * ROUNDS_COUNT:
+        for restarted, machine in list(zip(ports, machines, strict=True)) * ROUNDS_COUNT:
             load.wait_for_answers()
             if drained:
-                down = [upstream(port, " down" * (port == machine.port)) for port in ports]
-                nginx.set_upstreams(*down)
-                reload_and_wait(nginx)
-            machine.stop()
+                set_upstreams(
+                    nginx, *(upstream(port, " down" * (port == restarted)) for port in ports)
+                )
+            assert machine.stop() == 0
             load.wait_for_answers()
             machine.start()
             if drained:
-                nginx.set_upstreams(*map(upstream, ports))
-                reload_and_wait(nginx)
+                set_upstreams(nginx, *map(upstream, ports))
         load.wait_for_answers()
         load.end()
 

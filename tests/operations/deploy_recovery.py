@@ -1,19 +1,18 @@
 """The recipe of docs/operations/recovery.md, run as it stands: `make operations`."""
 
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.support.postgres import PostgresCluster, running_server
+from tests.support.racing import client_of_port
 from tests.support.serving import REPOSITORY, clean_environment, running_service, start_gunicorn
 from tests.support.sources import read_text
 from tests.support.stoppable_postgres import StoppablePostgres
@@ -49,7 +48,7 @@ class Recipe:
     def as_postgres(self):
         """Run the next block as the user of the server."""
         environment = {"PATH": f"{self._server.bin_path}:{os.environ['PATH']}"} | {
-            "PGHOST": socket_of(self._server),
+            "PGHOST": re.search(r"host=([^&]+)", self._server.get_uri())[1],
             "PGUSER": "postgres",
         }
         return self._run(self._next("sh"), environment, self._server.system_user, "/")
@@ -82,10 +81,6 @@ class Recipe:
         self._server.ensure_postgres_running()
 
 
-def socket_of(server):
-    return re.search(r"host=([^&]+)", server.get_uri())[1]
-
-
 def ask(url, statement):
     with psycopg.connect(url, autocommit=True) as connection:
         return connection.execute(statement).fetchone()[0]
@@ -109,20 +104,6 @@ def backups(server):
     shutil.rmtree(path)
 
 
-def states(service, *outputs):
-    return post(service, "check", {"outputs": list(outputs)})["states"]
-
-
-def post(service, name, body):
-    request = urllib.request.Request(
-        f"{service.url}/v1/{name}",
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
-
-
 def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
     server, backups, tmp_path
 ):
@@ -132,15 +113,15 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
     recipe.as_postgres()
     recipe.configure()
     recipe.as_postgres()
-    with running_service(tmp_path, **settings) as service:
-        item = post(service, "mint", {"outputs": ["+5.a"]})["itemId"]
+    with running_service(tmp_path, **settings) as service, client_of_port(service.port) as send:
+        item = send("/v1/mint", {"outputs": ["+5.a"]})[1]["itemId"]
         a, b, c = (f"+5.{item}.{secret}" for secret in "abc")
-        post(service, "swap", {"inputs": [a], "outputs": [b]})
+        assert send("/v1/swap", {"inputs": [a], "outputs": [b]})[0] == 200
         recipe.replaced[MOMENT] = str(ask(url, "SELECT clock_timestamp()"))
         # Some of the log is in the archive, the rest beside the database alone.
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
-        post(service, "swap", {"inputs": [b], "outputs": [c]})
+        assert send("/v1/swap", {"inputs": [b], "outputs": [c]})[0] == 200
 
     StoppablePostgres(server).kill()
     recipe.as_postgres()
@@ -154,11 +135,11 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
     with start_gunicorn(tmp_path / "refused.log", settings) as refused:
         assert refused.wait(timeout=30) != 0
     told = recipe.as_operator(said="accept\n")
-    with running_service(tmp_path, **settings) as service:
-        found = states(service, a, b, c)
+    with running_service(tmp_path, **settings) as service, client_of_port(service.port) as send:
+        _, found = send("/v1/check", {"outputs": [a, b, c]})
     recipe.as_postgres()
 
     assert "Every invariant holds." in audited
     assert "up to 1 operations are lost" in (tmp_path / "refused.log").read_text()
     assert "accepted: the ledger continues after operation 2" in told
-    assert found == ["spent", "unspent", "unknown"]
+    assert found == {"states": ["spent", "unspent", "unknown"]}

@@ -5,25 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.support.serving import REPOSITORY
-
-UNIT = REPOSITORY / "deploy" / "deeds.service"
+from tests.support.sources import read_text
 
 # Of 10, where 0 is the safest: what systemd calls OK ends at 4.9.
 EXPOSURE_MAX = 1.2
-
-
-@pytest.fixture
-def unit(tmp_path):
-    """The unit with paths that are there: `verify` looks for the program."""
-    text = UNIT.read_text()
-    gunicorn = "/srv/deeds/app/.venv/bin/gunicorn"
-    assert gunicorn in text
-    path = tmp_path / "deeds.service"
-    path.write_text(text.replace(gunicorn, str(Path(sys.executable).parent / "gunicorn")))
-    return path
 
 
 def analyze(*arguments):
@@ -32,15 +17,17 @@ def analyze(*arguments):
     )
 
 
-def test_systemd_finds_nothing_wrong_with_the_unit(unit):
-    ran = analyze("verify", unit)
+def test_systemd_finds_nothing_wrong_with_the_unit_which_exposes_little(tmp_path):
+    text = read_text("deploy/deeds.service")
+    gunicorn = "/srv/deeds/app/.venv/bin/gunicorn"
+    assert gunicorn in text
+    unit = tmp_path / "deeds.service"
+    # `verify` looks for the program.
+    unit.write_text(text.replace(gunicorn, str(Path(sys.executable).parent / "gunicorn")))
 
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    verified = analyze("verify", unit)
+    judged = analyze("security", "--offline=true", "--no-pager", unit)
 
-
-def test_the_unit_exposes_little(unit):
-    ran = analyze("security", "--offline=true", "--no-pager", unit)
-
-    [exposure] = re.findall(r"Overall exposure level for deeds.service: ([0-9.]+)", ran.stdout)
-
+    assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
+    [exposure] = re.findall(r"Overall exposure level for deeds.service: ([0-9.]+)", judged.stdout)
     assert float(exposure) <= EXPOSURE_MAX
