@@ -28,30 +28,15 @@ MALFORMED = [
 ]
 
 
-def send(service, path, body):
-    with client_of_port(service.port) as post:
-        return post(path, body)[0]
+def signal_and_wait(service, pid, how, ending):
+    """Send a signal to a process, and wait until others serve in the place of these workers."""
+    os.kill(pid, how)
 
+    def are_replaced():
+        now = children(service.process.pid)
+        return len(now) == 2 and not set(ending) & set(now)
 
-def workers(service):
-    return set(children(service.process.pid))
-
-
-def kill_a_worker(service):
-    before = workers(service)
-    os.kill(min(before), signal.SIGKILL)
-    wait_until(lambda: len(workers(service)) == 2 and workers(service) != before)
-
-
-def restart_workers(service):
-    before = workers(service)
-    os.kill(service.process.pid, signal.SIGHUP)
-    wait_until(lambda: len(workers(service)) == 2 and not workers(service) & before)
-
-
-def stop(service):
-    os.kill(service.process.pid, signal.SIGTERM)
-    assert service.process.wait(timeout=30) == 0
+    wait_until(are_replaced)
 
 
 def count_lines(log):
@@ -89,16 +74,20 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens_to_the_service(
     url = fresh_postgres_url()
     settings = {"DEEDS_RATE_LIMITS": "failures=2/day", "DEEDS_LOG_LEVEL": "debug"}
     service = gunicorn_service(DATABASE_URL=url, **settings, **JSON)
-    wait_until(lambda: len(workers(service)) == 2)
+    master = service.process.pid
+    wait_until(lambda: len(children(master)) == 2)
 
     answers = [service.send_bytes(each.encode()).decode() for each in MALFORMED]
-    kill_a_worker(service)
-    restart_workers(service)
-    assert send(service, "/v1/mint", {"outputs": ["+5.a"]}) == 200
-    wrong = [f"+5.deed_{'0' * 25}{number}.{MARK}" for number in range(2)]
-    assert send(service, "/v1/check", {"outputs": wrong}) == 200
+    victim = min(children(master))
+    signal_and_wait(service, victim, signal.SIGKILL, [victim])
+    signal_and_wait(service, master, signal.SIGHUP, children(master))
+    with client_of_port(service.port) as send:
+        assert send("/v1/mint", {"outputs": ["+5.a"]})[0] == 200
+        wrong = [f"+5.deed_{'0' * 25}{number}.{MARK}" for number in range(2)]
+        assert send("/v1/check", {"outputs": wrong})[0] == 200
     assert service.get_status("/healthz") == 200
-    stop(service)
+    os.kill(master, signal.SIGTERM)
+    assert service.process.wait(timeout=30) == 0
 
     counts = count_lines(service.log_text())
     assert {event for event, _ in counts} == {"server", "request", "mark_off", "client_refused"}

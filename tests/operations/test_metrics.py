@@ -1,7 +1,5 @@
 """What GET /metrics tells: of one process, and of a gunicorn whose processes come and go."""
 
-import http.client
-import json
 import os
 import signal
 import time
@@ -14,8 +12,10 @@ from deeds.blueprints.problem_table import PROBLEMS
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.server.metrics import MetricsFiles
 from deeds.settings import MetricsPlace, parse_rate_limits
+from tests.faults.test_killed_workers import children
 from tests.support.hashes_held import HeldHashes
 from tests.support.marker import MARK, assert_no_trace
+from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, swap
 from tests.support.waiting import wait_until
 from tests.support.watched import moved, read_metrics
@@ -161,32 +161,19 @@ def test_a_start_removes_what_killed_services_have_left_and_nothing_else(tmp_pat
     )
 
 
-def ask(service, path, body=None):
-    """Return the text of a good answer over a new connection, which any process may take."""
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
-    try:
-        headers = {"Content-Type": "application/json"}
-        connection.request("GET" if body is None else "POST", path, body, headers)
-        answer = connection.getresponse()
-        text = answer.read().decode()
-    finally:
-        connection.close()
-    assert answer.status == 200, text
-    return text
-
-
 def mint_some(service):
+    """Mint over new connections, which any process may take."""
     for _ in range(MINTS_COUNT):
-        ask(service, "/v1/mint", json.dumps({"outputs": [f"+1.{MARK}"]}))
+        with client_of_port(service.port) as send:
+            assert send("/v1/mint", {"outputs": [f"+1.{MARK}"]})[0] == 200
 
 
 def figures(service):
-    return read_metrics(ask(service, "/metrics"))
+    return read_metrics(service.get_text("/metrics"))
 
 
 def workers(service):
-    path = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
-    return {int(each) for each in path.read_text().split()}
+    return set(children(service.process.pid))
 
 
 def wait_for_all_workers(service):
@@ -217,7 +204,7 @@ def test_every_process_tells_the_sum_of_all_however_many_were_killed_or_replaced
 
     assert {figures(service)[MINTED] for _ in range(3 * WORKERS)} == {MINTS_COUNT}
     assert figures(service)["deeds_refusals_total{code=bad_request}"] == 1
-    assert_no_trace(ask(service, "/metrics").encode())
+    assert_no_trace(service.get_text("/metrics").encode())
     assert_no_trace(service.log.read_bytes())
 
     for victim in workers(service):
@@ -244,7 +231,7 @@ def test_the_files_are_private_never_grow_and_go_with_the_service(service):
     sizes = {path: path.stat().st_size for path in directory.glob("*.db")}
     mint_some(service)
     for path in ("/v1/info", "/healthz", "/readyz", "/docs"):
-        ask(service, path)
+        service.get_text(path)
 
     found = {path: path.stat() for path in directory.glob("*.db")}
     assert len(found) == 3 * WORKERS
