@@ -1,7 +1,6 @@
 """GET /healthz: the process lives. GET /readyz: its requests would not be refused.
 
-With a database that goes away and comes back: tests/faults/test_postgres_away.py. What /metrics
-tells: test_metrics.py.
+With a database that goes away and comes back: tests/faults/test_postgres_away.py.
 """
 
 import http.client
@@ -28,23 +27,17 @@ ALIVE = (200, {"status": "alive"})
 READY = (200, {"status": "ready"})
 
 
-def driver_of(connection):
-    return connection.connection.driver_connection
-
-
-def end_other_sessions(url):
-    with psycopg.connect(url, autocommit=True) as other:
-        other.execute(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-
-
 def set_read_only(url, value):
-    with psycopg.connect(url, options="-c default_transaction_read_only=off") as other:
+    """Make later sessions read-only or not, and end all others."""
+    options = "-c default_transaction_read_only=off"
+    with psycopg.connect(url, options=options, autocommit=True) as other:
         name = Identifier(other.info.dbname)
         other.execute(
             SQL("ALTER DATABASE {} SET default_transaction_read_only = {}").format(name, value)
+        )
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
 
@@ -89,10 +82,8 @@ def test_a_postgresql_that_turns_read_only_is_not_ready(fresh_postgres_url, open
     client.get("/readyz")
 
     set_read_only(url, "on")
-    end_other_sessions(url)
     read_only = client.get("/readyz")
     set_read_only(url, "off")
-    end_other_sessions(url)
 
     assert refusal(read_only) == (503, "ledger_unavailable", None)
     assert read_only.get_json()["detail"] == "the database is read-only"
@@ -103,7 +94,10 @@ def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(sqlite_url,
     client = open_app(Settings(sqlite_url, CHEAP)).test_client()
     disk = "PRAGMA query_only = ON"
 
-    with hooked("begin", lambda connection: driver_of(connection).execute(disk)):
+    def refuse(connection):
+        connection.connection.driver_connection.execute(disk)
+
+    with hooked("begin", refuse):
         unnoticed = said(client, "/readyz")
         refused = post(client, "/v1/mint", {"outputs": ["+5.a"]})
         unready = [client.get("/readyz") for _ in range(2)]
@@ -151,18 +145,14 @@ def test_metrics_on_an_address_of_their_own_are_there_alone(gunicorn_service):
     paths = ["/metrics", "/healthz", "/readyz", "/v1/info", "/docs", "/no/such/path"]
 
     def statuses(asked_port, host):
-        return [status_of(asked_port, path, host) for path in paths]
+        with closing(http.client.HTTPConnection("127.0.0.1", asked_port, timeout=30)) as asked:
+            for path in paths:
+                asked.request("GET", path, headers={"Host": host})
+                answer = asked.getresponse()
+                answer.read()
+                yield answer.status
 
     assert service.port == port
-    assert statuses(port, "localhost") == [404, 200, 200, 200, 200, 404]
-    assert statuses(port, f"localhost:{own_port}") == [404, 200, 200, 200, 200, 404]
-    assert statuses(own_port, "localhost") == [200, 200, 200, 404, 404, 404]
-
-
-def status_of(port, path, host):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("GET", path, headers={"Host": host})
-        return connection.getresponse().status
-    finally:
-        connection.close()
+    assert list(statuses(port, "localhost")) == [404, 200, 200, 200, 200, 404]
+    assert list(statuses(port, f"localhost:{own_port}")) == [404, 200, 200, 200, 200, 404]
+    assert list(statuses(own_port, "localhost")) == [200, 200, 200, 404, 404, 404]

@@ -35,12 +35,6 @@ def database_url(sqlite_url):
 
 
 @pytest.fixture
-def open_client(settings, open_app):
-    """A function that opens the service with another style of log."""
-    return lambda **style: open_app(replace(settings, log=LogStyle(**style))).test_client()
-
-
-@pytest.fixture
 def ground(client, settings, open_app, monkeypatch):
     return Ground(client, f"deed_{26 * '0'}", settings, open_app, monkeypatch)
 
@@ -53,17 +47,15 @@ def said(capfd):
     ]
 
 
-def line(**fields):
-    """Return the event of a request for the information, with other fields."""
-    usual = {
-        "event": "request",
-        "level": "info",
-        "request_id": "id-1",
-        "route": "/v1/info",
-        "method": "GET",
-        "status": 200,
-    }
-    return usual | fields
+# The event of a request for the information.
+LINE = {
+    "event": "request",
+    "level": "info",
+    "request_id": "id-1",
+    "route": "/v1/info",
+    "method": "GET",
+    "status": 200,
+}
 
 
 @pytest.mark.parametrize("request_id", HARMLESS_IDS)
@@ -86,7 +78,7 @@ def test_an_id_that_could_do_harm_is_replaced_by_a_new_one(client):
 def test_a_request_is_one_line(client, said):
     client.get("/v1/info", headers=ID)
 
-    assert said() == [line()]
+    assert said() == [LINE]
 
 
 def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(client, said):
@@ -117,7 +109,7 @@ def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(c
 def test_a_refusal_tells_its_problem_and_the_rule_of_its_route(client, said, method, path, fields):
     code = client.open(path, method=method, headers=ID).get_json()["code"]
 
-    assert said() == [line(**{"problem": code, "method": method} | fields)]
+    assert said() == [LINE | {"problem": code, "method": method} | fields]
 
 
 def test_what_passes_by_itself_is_a_warning(ground, said):
@@ -147,8 +139,8 @@ def test_a_defect_is_an_error_with_its_places_under_the_id_of_its_request(ground
         ("error", ["error", "error"]),
     ],
 )
-def test_what_is_below_the_level_is_left_out(open_client, ground, said, level, written):
-    client = open_client(level=level)
+def test_what_is_below_the_level_is_left_out(settings, open_app, ground, said, level, written):
+    client = open_app(replace(settings, log=LogStyle(level=level))).test_client()
 
     client.get("/healthz")
     client.get("/v1/info")

@@ -40,15 +40,10 @@ def database_url(request, sqlite_url):
     return request.getfixturevalue("fresh_postgres_url")()
 
 
-@pytest.fixture
-def newer(tmp_path):
-    """A function that writes the next release; its revision permits our code or does not."""
-
-    def write(*, permits_old):
-        return write_newer_code(tmp_path / "newer", newer_revision(permits_old=permits_old))
-
-    (tmp_path / "newer").mkdir()
-    return write
+def newer(directory, *, permits_old):
+    """Write the next release; its revision permits our code or does not."""
+    (directory / "newer").mkdir()
+    return write_newer_code(directory / "newer", newer_revision(permits_old=permits_old))
 
 
 class Services:
@@ -127,9 +122,9 @@ def cannot_start(service):
 
 
 def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
-    database_url, gunicorn_service, newer, tmp_path, ledger, request
+    database_url, gunicorn_service, tmp_path, ledger, request
 ):
-    sources = newer(permits_old=True)
+    sources = newer(tmp_path, permits_old=True)
     old = gunicorn_service(DATABASE_URL=database_url, **SETTINGS)
     services = Services(old)
     load = Load(services)
@@ -138,9 +133,8 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
         load.go_on()
         said = migrate_by(sources, database_url)
         replace_workers(old, signal.SIGTERM, load)
-        with running_service(
-            tmp_path, sources=sources, DATABASE_URL=database_url, **SETTINGS
-        ) as new:
+        settings = SETTINGS | {"DATABASE_URL": database_url}
+        with running_service(tmp_path, sources=sources, **settings) as new:
             services.ports.append(new.port)
             load.go_on()
             replace_workers(old, signal.SIGTERM, load)
@@ -162,14 +156,14 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
 
 
 def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
-    database_url, gunicorn_service, newer, ledger
+    database_url, gunicorn_service, tmp_path, ledger
 ):
     """The worker that is left serves on; the place of the dead one is tried every 5 s."""
     service = gunicorn_service(DATABASE_URL=database_url, **SETTINGS)
     services = Services(service)
     load = Load(services)
 
-    migrate_by(newer(permits_old=False), database_url)
+    migrate_by(newer(tmp_path, permits_old=False), database_url)
     first, second = children(service.process.pid)
     with load.running():
         end_worker(service, first, signal.SIGTERM)
@@ -194,10 +188,10 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
 
 
 def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
-    sqlite_url, gunicorn_service, newer
+    sqlite_url, gunicorn_service, tmp_path
 ):
     service = gunicorn_service(DATABASE_URL=sqlite_url, GUNICORN_CMD_ARGS=PATIENT, **SETTINGS)
-    migrate_by(newer(permits_old=False), sqlite_url)
+    migrate_by(newer(tmp_path, permits_old=False), sqlite_url)
     end_worker(service, children(service.process.pid)[0], signal.SIGTERM)
     wait_until(lambda: cannot_start(service))
 
@@ -209,13 +203,8 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
 
 def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(sqlite_url, tmp_path):
     trigger = tmp_path / "broken"
-    settings = {
-        "DATABASE_URL": sqlite_url,
-        "BREAKS": "a later start",
-        "TRIGGER": str(trigger),
-        **SETTINGS,
-    }
-    with running_service(tmp_path, application=BREAKING, **settings) as service:
+    breaking = {"BREAKS": "a later start", "TRIGGER": str(trigger), "DATABASE_URL": sqlite_url}
+    with running_service(tmp_path, application=BREAKING, **breaking, **SETTINGS) as service:
         # Of the first two workers none may break: that ends the master.
         wait_until(lambda: len(list(tmp_path.glob("unbroken-*"))) == 2)
         trigger.touch()
