@@ -107,16 +107,6 @@ def test_stats_counts_everything_and_shows_the_size(item, settings, tmp_path):
         assert int(size[3].replace(",", "")) > 4096
 
 
-@pytest.fixture
-def guarded(settings, open_app):
-    """Settings with a new pepper on a ledger with outputs of an old one, and the item of those."""
-    client = open_app(replace(settings, pepper=OLD)).test_client()
-    item = mint(client, "+5.a", f"+3.{make_strong_secret()}", "+1.b")
-    client.application.extensions["deeds"].close()
-    now = replace(settings, pepper=NEW, peppers_old=(OLD,), ordinary_cost=Argon2Cost(16, 1, 1))
-    return now, item
-
-
 def rows(printed):
     """Return the rows of the table that begin with the number of a scheme, without the number."""
     return [
@@ -124,13 +114,14 @@ def rows(printed):
     ]
 
 
-def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(guarded, open_app):
-    settings, item = guarded
-    client = open_app(settings).test_client()
-    swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(settings, open_app):
+    client = open_app(replace(settings, pepper=OLD)).test_client()
+    item = mint(client, "+5.a", f"+3.{make_strong_secret()}", "+1.b")
+    now = replace(settings, pepper=NEW, peppers_old=(OLD,), ordinary_cost=Argon2Cost(16, 1, 1))
+    swap(open_app(now).test_client(), [f"+5.{item}.a"], [f"+5.{item}.c"])
     old, new = pepper_fingerprint(OLD), pepper_fingerprint(NEW)
 
-    ran = invoke(settings, "schemes")
+    ran = invoke(now, "schemes")
 
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert sorted(rows(ran.stdout)) == sorted(
@@ -146,10 +137,7 @@ def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(guarded
 
 
 def test_a_pepper_that_guards_nothing_live_may_go_and_then_can(settings, open_app):
-    peppered = replace(settings, pepper=OLD)
-    client = open_app(peppered).test_client()
-    item = mint(client, "+5.a")
-    client.application.extensions["deeds"].close()
+    item = mint(open_app(replace(settings, pepper=OLD)).test_client(), "+5.a")
     client = open_app(replace(settings, peppers_old=(OLD,))).test_client()
     swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
 
@@ -159,10 +147,8 @@ def test_a_pepper_that_guards_nothing_live_may_go_and_then_can(settings, open_ap
     assert f"Pepper {fingerprint} can be removed: it guards no live output." in printed
     assert f"ordinary m=8,t=1,p=1 {fingerprint} 0 1" in rows(printed)
     assert "ordinary m=8,t=1,p=1 none 1 0 current" in rows(printed)
-    assert (
-        swap(open_app(settings).test_client(), [f"+5.{item}.b"], [f"+5.{item}.c"]).status_code
-        == 200
-    )
+    client = open_app(settings).test_client()
+    assert swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"]).status_code == 200
 
 
 def test_a_ledger_without_peppers_is_told_nothing_of_them(item, settings):

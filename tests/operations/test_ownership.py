@@ -5,8 +5,6 @@ Where another user runs the tests, that user takes the part of both.
 
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -15,11 +13,9 @@ import pytest
 from app import create_app
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
-from storage.mark_file import Mark, MarkFile
 from tests.support.commanding import invoke
 from tests.support.requests import mint
-from tests.support.serving import REPOSITORY
-from tests.support.starting import environment, run_deeds
+from tests.support.starting import run_deeds, run_python
 
 IS_ROOT = os.geteuid() == 0
 # Nobody of this machine: the owner of a directory needs no name.
@@ -41,13 +37,12 @@ def serve(url):
     assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
     service.extensions["deeds"].close()
 
-url, scratch, owner, group = sys.argv[1:]
-serve(scratch)
+serve(os.environ["SCRATCH"])
 if os.geteuid() == 0:
     os.setgroups([])
-    os.setgid(int(group))
-    os.setuid(int(owner))
-serve(url)
+    os.setgid(int(os.environ["GROUP"]))
+    os.setuid(int(os.environ["OWNER"]))
+serve(os.environ["URL"])
 """
 
 
@@ -78,15 +73,14 @@ def serve(url, tmp_path):
     """A function that mints and swaps as the owner of the directory does."""
 
     def run_as_owner():
-        scratch = f"sqlite:///{tempfile.mkdtemp(dir=tmp_path)}/deeds.sqlite3"
-        ran = subprocess.run(
-            [sys.executable, "-c", SERVE, url, scratch, str(OWNER), str(GROUP)],
-            cwd=REPOSITORY,
-            env=environment(DEEDS_ARGON2="m=8,t=1,p=1", DEEDS_LOG_LEVEL="error"),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+        ran = run_python(
+            SERVE,
+            URL=url,
+            SCRATCH=f"sqlite:///{tempfile.mkdtemp(dir=tmp_path)}/deeds.sqlite3",
+            OWNER=str(OWNER),
+            GROUP=str(GROUP),
+            DEEDS_ARGON2="m=8,t=1,p=1",
+            DEEDS_LOG_LEVEL="error",
         )
         assert ran.returncode == 0, ran.stderr
 
@@ -132,16 +126,11 @@ def used(tmp_path_factory):
     settings = Settings(f"sqlite:///{path / 'deeds.sqlite3'}", Argon2Cost(8, 1, 1))
     app = create_app(settings)
     mint(app.test_client(), "+5.a")
+    # Only root can read it.
     assert invoke(settings, "backup", str(path / "backup")).exit_code == 0
     mint(app.test_client(), "+5.a")
     app.extensions["deeds"].close()
     return path
-
-
-@pytest.fixture
-def backup(used):
-    """A backup that only root can read."""
-    return str(used / "backup")
 
 
 @pytest.fixture
@@ -154,8 +143,8 @@ def old(directory, used):
     return directory
 
 
-def test_what_root_restores_the_service_can_open(directory, url, backup, serve):
-    run("restore", backup, url=url)
+def test_what_root_restores_the_service_can_open(directory, url, used, serve):
+    run("restore", str(used / "backup"), url=url)
 
     names = [f"deeds.sqlite3{suffix}" for suffix in ("", "-lock", "-mark", "-mark-lock")]
     assert all_owned(directory, *names)
@@ -163,24 +152,18 @@ def test_what_root_restores_the_service_can_open(directory, url, backup, serve):
     serve()
 
 
-def test_a_ledger_that_root_replaces_and_accepts_stays_the_owners(old, url, backup, serve):
+def test_a_ledger_that_root_replaces_and_accepts_stays_the_owners(old, url, used, serve):
     (old / "deeds.sqlite3-mark").unlink()
     if IS_ROOT:  # As an earlier command left it.
         os.chown(old / "deeds.sqlite3-lock", 0, 0)
 
-    run("restore", backup, url=url)
+    run("restore", str(used / "backup"), url=url)
     made = owners(old)
     run("accept-rollback", "--yes", url=url)
 
     assert "deeds.sqlite3-mark" in made
     assert set((made | owners(old)).values()) == {(OWNER, GROUP)}
     serve()
-
-
-def test_a_mark_that_root_makes_is_the_owners_from_its_first_moment(directory):
-    MarkFile(directory / "mark").raise_to(Mark(1, 1))
-
-    assert all_owned(directory, "mark", "mark-lock")
 
 
 @pytest.fixture
@@ -193,23 +176,26 @@ def victim(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    ("command", "suffix"),
-    [
-        ("restore", "-lock"),
-        ("restore", "-mark"),
-        ("migrate", "-lock"),
-        ("accept-rollback", "-mark"),
-    ],
-)
-def test_no_symbolic_link_is_followed(old, url, backup, victim, command, suffix):
+def arguments_of(command, used):
+    return {"restore": [str(used / "backup")], "accept-rollback": ["--yes"], "migrate": []}[command]
+
+
+LINKS = [
+    ("restore", "-lock"),
+    ("restore", "-mark"),
+    ("migrate", "-lock"),
+    ("accept-rollback", "-mark"),
+]
+
+
+@pytest.mark.parametrize(("command", "suffix"), LINKS)
+def test_no_symbolic_link_is_followed(old, url, used, victim, command, suffix):
     before = owners(victim.parent)
     path = old / f"deeds.sqlite3{suffix}"
     path.unlink()
     path.symlink_to(victim)
-    arguments = {"restore": [backup], "migrate": [], "accept-rollback": ["--yes"]}[command]
 
-    ran = run_deeds(command, *arguments, DATABASE_URL=url)
+    ran = run_deeds(command, *arguments_of(command, used), DATABASE_URL=url)
 
     assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
     assert owners(victim.parent) == before
@@ -238,11 +224,11 @@ def linked():
 
 
 @pytest.mark.parametrize("command", ["restore", "migrate"])
-def test_a_file_of_roots_that_was_linked_there_stays_roots(old, url, backup, linked, command):
+def test_a_file_of_roots_that_was_linked_there_stays_roots(old, url, used, linked, command):
     (old / "deeds.sqlite3-lock").unlink()
     (old / "deeds.sqlite3-lock").hardlink_to(linked)
     before = linked.stat().st_uid
 
-    run(command, *{"restore": [backup], "migrate": []}[command], url=url)
+    run(command, *arguments_of(command, used), url=url)
 
     assert linked.stat().st_uid == before
