@@ -44,16 +44,11 @@ print(json.dumps([answer.status_code, answer.get_json()]))
 
 
 @pytest.fixture
-def usual_umask():
+def sqlite_path(tmp_path):
+    """The path of an SQLite file and its directory, neither there, under the usual umask."""
     before = os.umask(0o022)
-    yield
+    yield tmp_path / "new" / "deeds.db"
     os.umask(before)
-
-
-@pytest.fixture
-def sqlite_path(tmp_path, usual_umask):
-    """The path of an SQLite file that is not there, in a directory that is not there."""
-    return tmp_path / "new" / "deeds.db"
 
 
 def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
@@ -103,41 +98,35 @@ def test_a_file_its_directory_and_what_is_beside_it_are_for_their_owner_alone(sq
     assert set(modes.values()) == {0o600}
 
 
-def test_migrate_says_what_it_did_and_that_it_has_been_done(postgres_url):
+def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url):
+    refused = stopped_start(DATABASE_URL=postgres_url)
     ran = [run_migrate(DATABASE_URL=postgres_url) for _ in range(2)]
 
+    assert refused == (
+        "the database is at revision none and the code at 0001; run: flask --app app deeds migrate"
+    )
     assert [(each.returncode, each.stderr, each.stdout) for each in ran] == [
         (0, "", "upgraded the database from revision none to 0001\n"),
         (0, "", "the database is already at revision 0001\n"),
     ]
 
 
-def test_an_empty_postgresql_stops_the_start_in_one_line(postgres_url):
-    assert stopped_start(DATABASE_URL=postgres_url) == (
-        "the database is at revision none and the code at 0001; run: flask --app app deeds migrate"
-    )
-
-
-@pytest.fixture
-def closed_port():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # Bound but not listening: no other process can take it.
-        yield unused.getsockname()[1]
-
-
 @pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
 def test_a_server_or_database_that_is_absent_stops_in_one_line_without_the_password(
-    stop, postgres_url, closed_port
+    stop, postgres_url
 ):
-    absent = make_url(postgres_url).set(database="no_such_database", password=PASSWORD)
-    urls = {
-        "refused": f"postgresql://deeds:{PASSWORD}@127.0.0.1:{closed_port}/deeds",
-        '"no_such_database" does not exist': absent.render_as_string(hide_password=False),
-    }
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # Bound but not listening: no other process can take it.
+        away = f"postgresql://deeds:{PASSWORD}@127.0.0.1:{unused.getsockname()[1]}/deeds"
+        absent = make_url(postgres_url).set(database="no_such_database", password=PASSWORD)
+        lines = {
+            "refused": stop(DATABASE_URL=away),
+            '"no_such_database" does not exist': stop(
+                DATABASE_URL=absent.render_as_string(hide_password=False)
+            ),
+        }
 
-    for cause, url in urls.items():
-        line = stop(DATABASE_URL=url)
-
+    for cause, line in lines.items():
         assert line.startswith("DATABASE_URL: the database cannot be opened: ")
         assert cause in line
         assert PASSWORD not in line

@@ -151,16 +151,3 @@ def test_a_defect_of_the_start_ends_the_service_and_is_json_that_quotes_nothing(
     assert said[-1]["message"] == "Reason: Worker failed to boot."
     assert "ValueError" in {each.get("error") for each in said}
     assert MARK not in log.read_text()
-
-
-def test_on_a_console_there_are_columns_and_a_line_to_try(gunicorn_service):
-    service = gunicorn_service(DEEDS_LOG="console", WEB_CONCURRENCY="1")
-    service.get_status("/v1/item/deed_nobody")
-
-    lines = service.log_text().splitlines()
-    assert [line for line in lines if line.startswith("curl -s ")] != []
-    assert [line for line in lines if line.startswith("{")] == []
-    request = (
-        r"\d\d:\d\d:\d\d info     request        request_id=\w{32} route=/v1/item/<item_id> .*"
-    )
-    assert [line for line in lines if re.fullmatch(request, line)] != []

@@ -1,6 +1,7 @@
 """What the start says: where the service is, or in one line which setting is wrong."""
 
 import json
+import re
 import shlex
 import socket
 import subprocess
@@ -12,6 +13,10 @@ import pytest
 
 from tests.support.serving import REPOSITORY, running_service, start_gunicorn
 from tests.support.watched import said_at_stop
+
+CONSOLE_LINE = re.compile(
+    r"\d\d:\d\d:\d\d info     request        request_id=\w{32} route=/v1/item/<item_id> .*"
+)
 
 
 def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path: Path) -> None:
@@ -26,14 +31,20 @@ def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_
     [{"DEEDS_LOG": "console"}, {"DEEDS_LOG": "console", "PORT": "0", "GUNICORN_CMD_ARGS": ""}],
     ids=["on this machine alone", "where PORT is set"],
 )
-def test_the_line_it_prints_mints_a_deed(tmp_path: Path, settings: dict[str, str]) -> None:
+def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
     with running_service(tmp_path, **settings) as service:
-        [line] = [each for each in service.log_text().splitlines() if each.startswith("curl ")]
+        service.get_status("/v1/item/deed_nobody")
+        lines = service.log_text().splitlines()
+        [line] = [each for each in lines if each.startswith("curl ")]
         curl, silent, url, header, media_type, data, body = shlex.split(line)
         request = urllib.request.Request(url, body.encode(), dict([media_type.split(": ")]))
         with urllib.request.urlopen(request, timeout=10) as answer:
             minted = json.load(answer)
 
+    assert [each for each in lines if each.startswith("{")] == []
+    assert [each for each in lines if CONSOLE_LINE.fullmatch(each)] != []
     assert (curl, silent, header, data) == ("curl", "-s", "-H", "-d")
     assert [output["amount"] for output in minted["outputs"]] == [5]
 
