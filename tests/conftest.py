@@ -2,17 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 from argon2.low_level import hash_secret_raw
-from flask import Flask
-from flask.testing import FlaskClient
 
 from app import create_app
 from deeds.domain.model import Argon2Cost
@@ -26,28 +21,29 @@ from tests.support.needs import (
 )
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster
-from tests.support.reporting import pytest_terminal_summary  # noqa: F401
-from tests.support.serving import Service, running_service
-from tests.support.soak_time import pytest_runtest_call, soak_seconds_of  # noqa: F401
-from tests.support.stoppable_postgres import StoppablePostgres, running_stoppable_postgres
+from tests.support.reporting import (
+    pytest_runtest_call,  # noqa: F401
+    pytest_terminal_summary,  # noqa: F401
+    soak_seconds_of,
+)
+from tests.support.serving import running_service
+from tests.support.stoppable_postgres import running_stoppable_postgres
 
-ARGON2_COST_ARGUMENTS = ("memory_cost", "time_cost", "parallelism")
 
-
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Add the time that `make soak` has, and what `make check` asks for."""
     parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
     parser.addoption("--all", action="store_true", help="a test that is skipped has failed")
 
 
 @pytest.fixture
-def soak_seconds(request: pytest.FixtureRequest) -> float:
+def soak_seconds(request):
     """How long a test marked `soak` may repeat itself: 0 is its short form."""
     return soak_seconds_of(request.node)
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresCluster]:
+def postgres():
     """A PostgreSQL: the one that TEST_DATABASE_URL names, or one of our own."""
     if admin_url := os.environ.get("TEST_DATABASE_URL"):
         cluster = PostgresCluster(admin_url)
@@ -59,14 +55,14 @@ def postgres() -> Iterator[PostgresCluster]:
 
 
 @pytest.fixture(scope="module")
-def stoppable_postgres() -> Iterator[StoppablePostgres]:
+def stoppable_postgres():
     """A PostgreSQL that nobody else uses: the tests of one file may stop it and start it."""
     with running_stoppable_postgres() as server:
         yield server
 
 
 @pytest.fixture
-def postgres_url(postgres: PostgresCluster) -> Iterator[str]:
+def postgres_url(postgres):
     """The URL of an empty PostgreSQL database."""
     url = postgres.create_database()
     yield url
@@ -74,11 +70,11 @@ def postgres_url(postgres: PostgresCluster) -> Iterator[str]:
 
 
 @pytest.fixture
-def fresh_postgres_url(postgres: PostgresCluster) -> Iterator[Callable[[], str]]:
+def fresh_postgres_url(postgres):
     """A function that makes a PostgreSQL database with the service's tables and returns its URL."""
     with ExitStack() as stack:
 
-        def make() -> str:
+        def make():
             url = postgres.create_migrated_database()
             stack.callback(postgres.drop_database, url)
             return url
@@ -87,7 +83,7 @@ def fresh_postgres_url(postgres: PostgresCluster) -> Iterator[Callable[[], str]]
 
 
 @pytest.fixture(scope="session")
-def reused_postgres_url(postgres: PostgresCluster) -> Iterator[str]:
+def reused_postgres_url(postgres):
     """The URL of a PostgreSQL database that one test after the other empties and uses."""
     url = postgres.create_migrated_database()
     yield url
@@ -95,7 +91,7 @@ def reused_postgres_url(postgres: PostgresCluster) -> Iterator[str]:
 
 
 @pytest.fixture
-def emptied_postgres_url(reused_postgres_url: str) -> str:
+def emptied_postgres_url(reused_postgres_url):
     """The URL of a PostgreSQL database with the service's tables and nothing in them.
 
     For tests that leave the tables themselves alone: to make a database and to drop it costs some
@@ -106,7 +102,7 @@ def emptied_postgres_url(reused_postgres_url: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sqlite_template(tmp_path_factory):
     """An SQLite file with the service's tables and nothing in them."""
     path = tmp_path_factory.mktemp("template") / "deeds.sqlite3"
     engine = make_engine(parse_database_url(f"sqlite:///{path}"))
@@ -116,47 +112,48 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def sqlite_url(sqlite_template: Path, tmp_path: Path) -> str:
+def sqlite_url(sqlite_template, tmp_path):
     """The URL of an SQLite database with the service's tables and nothing in them."""
     # Copied: to make the tables costs five times the rest of a short test.
     return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'deeds.sqlite3')}"
 
 
 @pytest.fixture
-def other(database_url: str) -> Iterator[psycopg.Connection]:
+def other(database_url):
     """A connection of somebody else to a PostgreSQL database."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         yield connection
 
 
 @pytest.fixture
-def thread() -> Iterator[ThreadPoolExecutor]:
+def thread():
     """A thread to send a request in while another one is under way."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         yield pool
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest) -> str:
+def database_url(request):
     """The URL of a database that the service can start on: the test runs once on each kind."""
-    kind = {"sqlite": "sqlite_url", "postgresql": "emptied_postgres_url"}[request.param]
-    url: str = request.getfixturevalue(kind)
+    if request.param == "sqlite":
+        return request.getfixturevalue("sqlite_url")
+    url = request.getfixturevalue("emptied_postgres_url")
     pooler = os.environ.get("TEST_POOLER")
-    return behind(url, pooler) if pooler and request.param == "postgresql" else url
+    return behind(url, pooler) if pooler else url
 
 
 @pytest.fixture
-def settings(database_url: str) -> Settings:
+def settings(database_url):
     """Settings on that database, with Argon2 at its cheapest."""
     return Settings(database_url=database_url, ordinary_cost=Argon2Cost(8, 1, 1))
 
 
 @pytest.fixture
-def open_app() -> Iterator[Callable[[Settings], Flask]]:
+def open_app():
     """A function that opens the service with its settings: several may share a database."""
     with ExitStack() as closing:
 
-        def open_one(settings: Settings) -> Flask:
+        def open_one(settings):
             app = create_app(settings)
             closing.callback(app.extensions["deeds"].close)
             return app
@@ -165,24 +162,25 @@ def open_app() -> Iterator[Callable[[Settings], Flask]]:
 
 
 @pytest.fixture
-def app(settings: Settings, open_app: Callable[[Settings], Flask]) -> Flask:
+def app(settings, open_app):
     """The service."""
     return open_app(settings)
 
 
 @pytest.fixture
-def client(app: Flask) -> FlaskClient:
+def client(app):
     """A client of the service."""
     return app.test_client()
 
 
 @pytest.fixture
-def hash_costs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def hash_costs(monkeypatch):
     """The cost of each Argon2 evaluation, in the order in which they begin."""
     costs = []
 
-    def counted(*args: Any, **kwargs: Any) -> bytes:
-        costs.append(str(Argon2Cost(*(kwargs[name] for name in ARGON2_COST_ARGUMENTS))))
+    def counted(*args, **kwargs):
+        cost = kwargs["memory_cost"], kwargs["time_cost"], kwargs["parallelism"]
+        costs.append(str(Argon2Cost(*cost)))
         return hash_secret_raw(*args, **kwargs)
 
     monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", counted)
@@ -190,7 +188,7 @@ def hash_costs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def ledger(database_url: str) -> Iterator[LedgerView]:
+def ledger(database_url):
     """A look into the database. After the test its books must balance."""
     engine = make_engine(parse_database_url(database_url))
     view = LedgerView(engine)
@@ -202,11 +200,11 @@ def ledger(database_url: str) -> Iterator[LedgerView]:
 
 
 @pytest.fixture
-def gunicorn_service(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+def gunicorn_service(tmp_path):
     """A function that starts the whole service: `gunicorn_service(DATABASE_URL=…)`."""
     with ExitStack() as stack:
 
-        def start(**settings: str) -> Service:
+        def start(**settings):
             return stack.enter_context(running_service(tmp_path, **settings))
 
         yield start

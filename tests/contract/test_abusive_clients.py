@@ -28,7 +28,7 @@ IMAGE = "data:image/png;base64," + "A" * 400_000
 @pytest.fixture(scope="module")
 def service(tmp_path_factory) -> Iterator[Service]:
     directory = tmp_path_factory.mktemp("abused")
-    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.patient_worker.PatientWorker"
+    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
     with running_service(directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments) as service:
         yield service
         assert "Traceback" not in service.log_text()

@@ -1,16 +1,16 @@
-"""What the tests of faults share: a seed, and the counts that they print at the end."""
+"""What the tests of faults share: a seed, the counts printed at the end, services that die."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
+from tests.faults.mortal_service import MortalService
 from tests.support.reporting import add_line
-from tests.support.stoppable_postgres import StoppablePostgres
 
 
 @pytest.fixture
-def seed() -> int:
+def seed():
     """A new seed for each test; pytest shows it where the test fails."""
     chosen = secrets.randbits(32)
     print(f"seed {chosen}")  # noqa: T201
@@ -18,14 +18,42 @@ def seed() -> int:
 
 
 @pytest.fixture
-def report(request: pytest.FixtureRequest, seed: int) -> Callable[[str], None]:
+def report(request, seed):
     """A function that takes the line to print after all tests."""
     return lambda line: add_line(request.node, f"{line}, seed {seed}")
 
 
 @pytest.fixture
-def stoppable_url(stoppable_postgres: StoppablePostgres) -> Iterator[str]:
+def stoppable_url(stoppable_postgres):
     """The URL of a database with the service's tables, on the PostgreSQL that a test may stop."""
     url = stoppable_postgres.cluster.create_migrated_database()
     yield url
     stoppable_postgres.cluster.drop_database(url)
+
+
+@pytest.fixture
+def make_service(tmp_path):
+    """A function that makes a service on a database, which is not started yet."""
+    with ExitStack() as stack:
+
+        def make(database_url, *arguments, **settings):
+            service = MortalService(tmp_path, database_url, *arguments, **settings)
+            stack.callback(service.close)
+            return service
+
+        yield make
+
+
+@pytest.fixture
+def start_services(make_service):
+    """A function that starts so many services on a database at once."""
+
+    def start(count, database_url, **settings):
+        services = [make_service(database_url, **settings) for _ in range(count)]
+        for service in services:
+            service.begin_start()
+        for service in services:
+            service.wait_until_up()
+        return services
+
+    return start

@@ -1,18 +1,94 @@
 """A client that notes what it asks for before it asks, and goes on wherever it was cut off."""
 
+import json
 import random
-from collections.abc import Iterable
+import time
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from typing import Any
 from uuid import uuid4
 
 from deeds.domain.strong_secret import make_strong_secret
-from tests.faults.sender import CUT_OFF, Said, Sender
+from tests.support.waiting import WAIT_SECONDS_MAX
 
-DONE = {"success": True}
+# As many as one request may name.
+CHECKED_AT_ONCE = 256
 
+RETRY_SECONDS = 0.01
 WALLET_MAX = 12
 AMOUNT_MAX = 40
+
+
+class NotAnsweredError(Exception):
+    """The service said 503: it may be back soon."""
+
+
+# What a client meets whose service is gone, or cannot reach its database.
+CUT_OFF = (OSError, HTTPException, ValueError, NotAnsweredError)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer."""
+
+    status: int
+    answer: Any
+    is_replay: bool
+
+
+class Sender:
+    """One client's connection, opened again whenever it broke."""
+
+    def __init__(self, find_port):
+        """`find_port` waits until there is a service and returns its port."""
+        self._find_port = find_port
+        self._connection = None
+
+    def send(self, path, body, key=None):
+        """Send once; where it is not known whether that was carried out, raise one of CUT_OFF."""
+        headers = {"Content-Type": "application/json"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        try:
+            if self._connection is None:
+                self._connection = HTTPConnection("127.0.0.1", self._find_port(), timeout=30)
+            self._connection.request("POST", path, json.dumps(body), headers)
+            response = self._connection.getresponse()
+            answer = json.loads(response.read())
+        except CUT_OFF:
+            self.close()
+            raise
+        if response.status == 503:
+            raise NotAnsweredError
+        is_replay = response.headers.get("Idempotency-Replayed") == "true"
+        return Said(response.status, answer, is_replay)
+
+    def send_until_answered(self, path, body, key=None):
+        """Send the same until there is an answer; return it and how many tries it took."""
+        deadline = time.monotonic() + WAIT_SECONDS_MAX
+        tries_count = 1
+        while True:
+            try:
+                return self.send(path, body, key), tries_count
+            except CUT_OFF:
+                assert time.monotonic() < deadline, "the service did not come back"
+                time.sleep(RETRY_SECONDS)
+                tries_count += 1
+
+    def check(self, raws):
+        """Return the state of each raw output."""
+        states = []
+        for start in range(0, len(raws), CHECKED_AT_ONCE):
+            body = {"outputs": raws[start : start + CHECKED_AT_ONCE]}
+            said, _ = self.send_until_answered("/v1/check", body)
+            assert said.status == 200, said
+            states += said.answer["states"]
+        return states
+
+    def close(self):
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 @dataclass(slots=True)
@@ -26,82 +102,73 @@ class Entry:
     is_acknowledged: bool = False
 
     @property
-    def inputs(self) -> list[str]:
+    def inputs(self):
         return self.body.get("inputs", [])
-
-    def units(self) -> int:
-        return sum(map(amount_of, self.outputs))
 
 
 class JournalClient:
     """Mints and swaps until told to stop, one request after the other, each with a key."""
 
-    def __init__(self, sender: Sender, seed: int) -> None:
-        self._sender = sender
+    def __init__(self, sender, seed):
+        self.sender = sender
         self._random = random.Random(seed)
-        self.journal: list[Entry] = []
-        self.wallet: list[str] = []
+        self.journal = []
+        self.wallet = []
         self.unanswered_count = 0
         self.found_done_count = 0
 
-    def run(self) -> None:
+    def run(self, stop):
         """Send until told to stop, and know how every request ended."""
-        while not self._sender.stop.is_set():
+        while not stop.is_set():
             entry = self._next_entry()
             self.journal.append(entry)
             try:
-                said = self._sender.send(entry.path, entry.body, entry.key)
+                said = self.sender.send(entry.path, entry.body, entry.key)
             except CUT_OFF:
                 self.unanswered_count += 1
                 said = self._find_out(entry)
             self._acknowledge(entry, said)
 
-    def acknowledged(self) -> list[Entry]:
-        return [entry for entry in self.journal if entry.is_acknowledged]
-
-    def units(self) -> int:
-        return sum(map(amount_of, self.wallet))
-
-    def _find_out(self, entry: Entry) -> Said:
+    def _find_out(self, entry):
         """Look whether an unanswered swap is wholly there or wholly not, then send it again."""
         was_done = self._was_done(entry) if entry.inputs else None
-        said, tries_count = self._sender.send_until_answered(entry.path, entry.body, entry.key)
+        said, tries_count = self.sender.send_until_answered(entry.path, entry.body, entry.key)
         if tries_count == 1 and was_done is not None:
             assert said.is_replay == was_done, "what was looked up is not what the key says"
-        self.found_done_count += bool(said.is_replay)
+        self.found_done_count += said.is_replay
         return said
 
-    def _was_done(self, entry: Entry) -> bool:
-        states = self._sender.check([*entry.inputs, *entry.outputs])
+    def _was_done(self, entry):
+        states = self.sender.check([*entry.inputs, *entry.outputs])
         spent, created = states[: len(entry.inputs)], states[len(entry.inputs) :]
         seen = ({*spent}, {*created})
         assert seen in [({"spent"}, {"unspent"}), ({"unspent"}, {"unknown"})], seen
         return seen == ({"spent"}, {"unspent"})
 
-    def _acknowledge(self, entry: Entry, said: Said) -> None:
+    def _acknowledge(self, entry, said):
         assert said.status == 200, said
         if entry.inputs:
-            assert said.answer == DONE
+            assert said.answer == {"success": True}
         else:
             entry.outputs = said.answer["rawOutputs"]
         self.wallet = [raw for raw in self.wallet if raw not in entry.inputs] + entry.outputs
         entry.is_acknowledged = True
 
-    def _next_entry(self) -> Entry:
+    def _next_entry(self):
         if not self.wallet or (len(self.wallet) < WALLET_MAX and self._random.random() < 0.1):
             amounts = self._split(self._random.randint(1, AMOUNT_MAX))
             new = [f"+{amount}.{make_strong_secret()}" for amount in amounts]
             return Entry("/v1/mint", {"outputs": new})
         inputs = self._random.sample(self.wallet, self._random.randint(1, min(3, len(self.wallet))))
+        items = dict.fromkeys(raw.split(".")[1] for raw in inputs)
         outputs = [
             f"+{amount}.{item}.{make_strong_secret()}"
-            for item, total in totals(inputs).items()
-            for amount in self._split(total)
+            for item in items
+            for amount in self._split(units(raw for raw in inputs if item in raw))
         ]
-        body = {"inputs": inputs, "outputs": outputs}
-        return Entry("/v1/swap", body, outputs=outputs)
+        return Entry("/v1/swap", {"inputs": inputs, "outputs": outputs}, outputs=outputs)
 
-    def _split(self, total: int) -> list[int]:
+    def _split(self, total):
         """Return one to three amounts that add up to the total."""
         cuts = sorted(
             self._random.sample(range(1, total), min(total - 1, self._random.randint(0, 2)))
@@ -109,14 +176,6 @@ class JournalClient:
         return [end - start for start, end in zip([0, *cuts], [*cuts, total], strict=True)]
 
 
-def amount_of(raw: str) -> int:
-    return int(raw[1:].partition(".")[0])
-
-
-def totals(raws: Iterable[str]) -> dict[str, int]:
-    """Return the units of each item."""
-    sums: dict[str, int] = {}
-    for raw in raws:
-        item = raw.split(".")[1]
-        sums[item] = sums.get(item, 0) + amount_of(raw)
-    return sums
+def units(raws):
+    """Return the sum of the amounts of raw outputs."""
+    return sum(int(raw[1:].partition(".")[0]) for raw in raws)

@@ -1,21 +1,21 @@
 """Sixteen clients with a journal each, and what their journals say of a ledger."""
 
+import random
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from storage.engine import make_engine, parse_database_url
-from tests.faults.journal import JournalClient
-from tests.faults.sender import Sender
+from tests.faults.journal import JournalClient, Sender
 from tests.support.ledger_view import LedgerView
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
 
 
-def line_of(counts: Counter[str]) -> str:
+def line_of(counts):
     """Return what is printed at the end of a test."""
     names = ["kills", "acknowledged", "unanswered", "found done", "lost", "doubled", "audits clean"]
     return ", ".join(f"{name} {counts[name]}" for name in names)
@@ -24,79 +24,76 @@ def line_of(counts: Counter[str]) -> str:
 class Load:
     """The clients of one run."""
 
-    def __init__(self, find_ports: Sequence[Callable[[], int]], seed: int) -> None:
-        """Take what finds the service, one or several: clients spread over them."""
-        self.stop = threading.Event()
-        self._senders = [
-            Sender(find_ports[number % len(find_ports)], self.stop)
-            for number in range(CLIENTS_COUNT)
-        ]
+    def __init__(self, find_ports, seed):
+        """`find_ports` find the service, one or several: clients spread over them."""
         self.clients = [
-            JournalClient(sender, seed + number) for number, sender in enumerate(self._senders)
+            JournalClient(Sender(find_ports[number % len(find_ports)]), seed + number)
+            for number in range(CLIENTS_COUNT)
         ]
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self):
         """Run all clients until the block ends, and until each knows how its requests ended."""
+        stop = threading.Event()
         with ThreadPoolExecutor(len(self.clients)) as pool:
-            self._futures = [pool.submit(client.run) for client in self.clients]
+            self._futures = [pool.submit(client.run, stop) for client in self.clients]
             try:
                 yield
             finally:
-                self.stop.set()
+                stop.set()
             wait(self._futures, return_when=FIRST_EXCEPTION)
             for future in self._futures:
                 future.result()
-        for sender in self._senders:
-            sender.close()
+        for client in self.clients:
+            client.sender.close()
 
-    def acknowledged_count(self) -> int:
-        return sum(len(client.acknowledged()) for client in self.clients)
+    def entries(self):
+        return [entry for client in self.clients for entry in client.journal]
 
-    def wait_for_answers(self, count: int) -> None:
+    def acknowledged_count(self):
+        return sum(entry.is_acknowledged for entry in self.entries())
+
+    def wait_for_answers(self, count):
         """Wait until so many more requests were answered, or a client has met what may not be."""
-        goal = sum(len(client.journal) for client in self.clients) + count
+        goal = len(self.entries()) + count
 
-        def is_reached() -> bool:
+        def is_reached():
             for future in self._futures:
                 if future.done():
                     future.result()
-            return sum(len(client.journal) for client in self.clients) >= goal
+            return len(self.entries()) >= goal
 
         wait_until(is_reached)
 
-    def tally(self, find_port: Callable[[], int], operations_count: int) -> Counter[str]:
+    def tally(self, find_port, operations_count):
         """Compare the journals with what the service says now and how many operations it has."""
-        sender = Sender(find_port, self.stop)
-        entries = [entry for client in self.clients for entry in client.journal]
+        entries = self.entries()
         spent = {raw for entry in entries for raw in entry.inputs}
         known = [raw for entry in entries for raw in entry.outputs]
-        states = dict(zip(known, sender.check(known), strict=True))
-        sender.close()
+        with closing(Sender(find_port)) as sender:
+            states = dict(zip(known, sender.check(known), strict=True))
         live = {raw for raw in known if raw not in spent}
         assert live == {raw for client in self.clients for raw in client.wallet}
+        doubled_count = sum(states[raw] == "unspent" for raw in spent)
+        lost = [
+            raw
+            for raw in known
+            if states[raw] == "unknown" or (raw in live and states[raw] == "spent")
+        ]
         return Counter(
             {
-                "acknowledged": sum(entry.is_acknowledged for entry in entries),
+                "acknowledged": self.acknowledged_count(),
                 "unanswered": sum(client.unanswered_count for client in self.clients),
                 "found done": sum(client.found_done_count for client in self.clients),
-                "lost": sum(
-                    states[raw] == "unknown" or (raw in live and states[raw] == "spent")
-                    for raw in known
-                ),
-                "doubled": sum(states[raw] == "unspent" for raw in spent)
-                + max(0, operations_count - len(entries)),
+                "lost": len(lost),
+                "doubled": doubled_count + max(0, operations_count - len(entries)),
             }
         )
 
 
-def assert_nothing_lost(
-    load: Load, find_port: Callable[[], int], database_url: str, *, operations_before: int = 0
-) -> Counter[str]:
+def assert_nothing_lost(load, find_port, database_url, *, operations_before=0):
     """Return the counts of a run: none lost, none doubled, and the ledger audits clean."""
-    with ledger_view(database_url) as ledger:
-        operations_count = len(ledger.operations()) - operations_before
-        ledger.assert_sound()
+    operations_count = len(operations(database_url)) - operations_before
     counts = load.tally(find_port, operations_count)
     counts["audits clean"] = 1
     assert (counts["lost"], counts["doubled"]) == (0, 0), counts
@@ -104,8 +101,35 @@ def assert_nothing_lost(
     return counts
 
 
+def soak(find_ports, database_url, torment, *, seed, seconds):
+    """Torment a service under load, in rounds; after each, nothing may be lost or doubled.
+
+    `torment` gets the load and a random generator, and returns what it counted, kills at least.
+    The services are started, or starting; a round leaves them up. Return the counts of all rounds:
+    at least one is run, however short the time.
+    """
+    rng = random.Random(seed)
+    deadline = time.monotonic() + seconds
+    counts = Counter()
+    while not counts or time.monotonic() < deadline:
+        before = len(operations(database_url))
+        load = Load(find_ports, rng.getrandbits(32))
+        with load.running():
+            counts += torment(load, rng)
+        counts += assert_nothing_lost(load, find_ports[0], database_url, operations_before=before)
+    assert counts["acknowledged"] > counts["kills"]
+    return counts
+
+
+def operations(database_url):
+    """Return the operations of a ledger that audits clean."""
+    with ledger_view(database_url) as ledger:
+        ledger.assert_sound()
+        return ledger.operations()
+
+
 @contextmanager
-def ledger_view(database_url: str) -> Iterator[LedgerView]:
+def ledger_view(database_url):
     """Look into the database, on no connection that outlives the block."""
     engine = make_engine(parse_database_url(database_url))
     try:

@@ -2,10 +2,8 @@
 
 import os
 import signal
-import subprocess
 import threading
 from contextlib import ExitStack
-from pathlib import Path
 
 from sqlalchemy import text
 
@@ -22,82 +20,70 @@ OTHER_SESSIONS = text(
 class MortalService:
     """Starts, dies, and starts again; each time on a port that the kernel chooses."""
 
-    def __init__(
-        self,
-        directory: Path,
-        database_url: str,
-        application: str = SERVICE,
-        *,
-        workers: int = 2,
-        **settings: str,
-    ) -> None:
-        """Take where its logs go, its database, and how many processes it has."""
+    def __init__(self, directory, database_url, application=SERVICE, *, workers=2, **settings):
         self._directory = directory
         self.database_url = database_url
         self._application = application
         # After a fault its clients look up many outputs that are not there: guesses, to a service.
-        ours = {"DEEDS_RATE_LIMITS": "failures=off"}
-        processes = {"DATABASE_URL": database_url, "WEB_CONCURRENCY": str(workers)}
-        self._settings = ours | settings | processes
+        self._settings = {
+            "DEEDS_RATE_LIMITS": "failures=off",
+            **settings,
+            "DATABASE_URL": database_url,
+            "WEB_CONCURRENCY": str(workers),
+        }
         self._starts_count = 0
         self._running = ExitStack()
-        self._log = directory / "none"
-        self._port = 0
         self._is_up = threading.Event()
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process = None
 
-    def begin_start(self) -> None:
+    def begin_start(self):
         """Start it, without waiting for it."""
         self._log = self._directory / f"{id(self)}-{self._starts_count}.log"
         self._starts_count += 1
         gunicorn = start_gunicorn(self._log, self._settings, self._application)
         self.process = self._running.enter_context(gunicorn)
 
-    def wait_until_up(self) -> None:
+    def wait_until_up(self):
         """Wait until it answers; nothing else is done for it."""
-        assert self.process is not None
         self._port = wait_until_it_answers(self.process, self._log)
         self._is_up.set()
 
-    def start(self) -> None:
-        """Start it and wait until it answers."""
+    def start(self):
         self.begin_start()
         self.wait_until_up()
 
-    def find_port(self) -> int:
+    def find_port(self):
         """Return the port, once the service is up."""
         assert self._is_up.wait(WAIT_SECONDS_MAX), "the service did not come back"
         return self._port
 
-    def log_text(self) -> str:
+    def log_text(self):
         """Return what it has written since it was started last."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
-    def kill(self) -> None:
+    def kill(self):
         """Kill the whole group at once, and wait until the database has noticed."""
-        assert self.process is not None
         self._is_up.clear()
         os.killpg(self.process.pid, signal.SIGKILL)
         self._running.close()
         wait_until_nobody_is_connected(self.database_url)
 
-    def stop(self) -> int:
+    def stop(self):
         """Stop it as an operator does, under whatever load there is; return its exit code."""
-        assert self.process is not None
         self._is_up.clear()
         os.kill(self.process.pid, signal.SIGTERM)
         code = self.process.wait(WAIT_SECONDS_MAX)
         self._running.close()
         return code
 
-    def close(self) -> None:
+    def close(self):
         """End it, if it still runs."""
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self._running.close()
 
 
-def wait_until_nobody_is_connected(database_url: str) -> None:
+def wait_until_nobody_is_connected(database_url):
     """Wait until PostgreSQL has ended the sessions of dead clients.
 
     A commit that was on its way when the client died is carried out: until then nobody can say

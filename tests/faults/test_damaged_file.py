@@ -93,9 +93,8 @@ def damaged_path(tmp_path):
 
 def page_size_and_count(path):
     with closing(sqlite3.connect(path)) as connection:
-        [size] = connection.execute("PRAGMA page_size").fetchone()
-        [count] = connection.execute("PRAGMA page_count").fetchone()
-    return size, count
+        query = "SELECT page_size, page_count FROM pragma_page_size, pragma_page_count"
+        return connection.execute(query).fetchone()
 
 
 def check(path):

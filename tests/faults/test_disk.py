@@ -2,6 +2,7 @@
 
 import resource
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -23,11 +24,6 @@ REFUSED = (503, "ledger_unavailable")
 @pytest.fixture
 def database_url(sqlite_url):
     return sqlite_url
-
-
-@pytest.fixture
-def path(sqlite_url):
-    return Path(parse_database_url(sqlite_url).database)
 
 
 @pytest.fixture
@@ -137,28 +133,13 @@ def test_a_disk_that_fills_up_under_load_refuses_and_serves_again_without_a_rest
     assert_served_again(service, racers, holders, ledger, workers)
 
 
-def test_a_wal_that_cannot_grow_refuses_writers_not_readers_and_serves_again(
-    service, racers, holders, ledger, path
-):
+@contextmanager
+def wal_that_cannot_grow(sqlite_url, pragmas, workers):
     """The kernel itself refuses each write past the end, as it does on a full disk."""
-    wal = Path(f"{path}-wal")
-    mint_largely(racers)
-    workers = children(service.process.pid)
-
+    wal = Path(f"{parse_database_url(sqlite_url).database}-wal")
     limit_files(workers, wal.stat().st_size)
-    said = mint_until_refused(racers)
-    size = wal.stat().st_size
-    before = ledger.rows()
-    refused = swap_all(holders, 5)
-    read = service.get_status(f"/v1/item/{holders[0].item}")
-    after = ledger.rows()
+    yield
     limit_files(workers, resource.RLIM_INFINITY)
-
-    assert {said} | refused == {REFUSED}
-    assert read == 200
-    assert after == before
-    assert wal.stat().st_size >= size
-    assert_served_again(service, racers, holders, ledger, workers)
 
 
 def limit_files(workers, size):
@@ -167,18 +148,29 @@ def limit_files(workers, size):
         resource.prlimit(worker, resource.RLIMIT_FSIZE, (size, hard))
 
 
-def test_a_file_that_turns_read_only_refuses_writers_not_readers_and_serves_again(
-    service, racers, holders, ledger, pragmas
-):
-    workers = children(service.process.pid)
-    before = ledger.rows()
-
+@contextmanager
+def read_only_file(sqlite_url, pragmas, workers):
     pragmas.write_text(READ_ONLY)
-    refused = swap_all(holders, 3) | {mint_largely(racers)}
-    read = service.get_status(f"/v1/item/{holders[0].item}")
+    yield
     pragmas.write_text(ROOMY)
 
-    assert refused == {REFUSED}
+
+@pytest.mark.parametrize("limit", [wal_that_cannot_grow, read_only_file])
+def test_a_disk_that_takes_nothing_refuses_writers_not_readers_and_serves_again(
+    service, holders, ledger, sqlite_url, pragmas, limit
+):
+    racers = holders[0].racers
+    mint_largely(racers)
+    workers = children(service.process.pid)
+
+    with limit(sqlite_url, pragmas, workers):
+        said = mint_until_refused(racers)
+        before = ledger.rows()
+        refused = swap_all(holders, 5)
+        read = service.get_status(f"/v1/item/{holders[0].item}")
+        after = ledger.rows()
+
+    assert {said} | refused == {REFUSED}
     assert read == 200
-    assert ledger.rows() == before
+    assert after == before
     assert_served_again(service, racers, holders, ledger, workers)

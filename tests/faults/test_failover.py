@@ -20,10 +20,9 @@ from storage.mark import open_mark
 from storage.mark_file import MarkFile
 from storage.repository import Repository
 from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, ledger_view, line_of
-from tests.faults.mortal_service import MortalService
 from tests.support.commanding import invoke
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output
-from tests.support.replicated_postgres import running_replicated_postgres
+from tests.support.stoppable_postgres import running_replicated_postgres
 from tests.support.waiting import wait_until
 
 WORKERS_COUNT = 2
@@ -48,11 +47,9 @@ def mark(tmp_path):
 
 
 @pytest.fixture
-def service(tmp_path, replicated, mark):
+def service(replicated, mark, make_service):
     url = f"{replicated.url}&target_session_attrs=read-write"
-    service = MortalService(tmp_path, url, workers=WORKERS_COUNT, DEEDS_MARK_FILE=str(mark.path))
-    yield service
-    service.close()
+    return make_service(url, workers=WORKERS_COUNT, DEEDS_MARK_FILE=str(mark.path))
 
 
 class Clients:

@@ -1,17 +1,16 @@
 """The service dies just before a commit, or between it and the answer; the client asks again."""
 
-import threading
+from contextlib import closing
 from uuid import uuid4
 
 import pytest
 
 from deeds.domain.strong_secret import make_strong_secret
-from tests.faults.load import ledger_view
-from tests.faults.mortal_service import MortalService
-from tests.faults.sender import CUT_OFF, Sender
+from tests.faults.journal import CUT_OFF, Sender
+from tests.faults.load import operations
 from tests.support.at_commit import AFTER_COMMIT, BEFORE_COMMIT
 
-APPLICATION = "tests.faults.failpoints:create_failing_app()"
+APPLICATION = "tests.support.at_commit:create_failing_app()"
 
 # Whether the request was carried out by then.
 MOMENTS = {BEFORE_COMMIT: False, AFTER_COMMIT: True}
@@ -23,20 +22,11 @@ def failpoint(tmp_path):
 
 
 @pytest.fixture
-def service(tmp_path, database_url, failpoint):
-    service = MortalService(
-        tmp_path, database_url, APPLICATION, workers=1, FAILPOINT_FILE=str(failpoint)
-    )
+def sender(database_url, make_service, failpoint):
+    service = make_service(database_url, APPLICATION, workers=1, FAILPOINT_FILE=str(failpoint))
     service.start()
-    yield service
-    service.close()
-
-
-@pytest.fixture
-def sender(service):
-    sender = Sender(service.find_port, threading.Event())
-    yield sender
-    sender.close()
+    with closing(Sender(service.find_port)) as sender:
+        yield sender
 
 
 def die_while_sending(sender, failpoint, moment, request):
@@ -45,12 +35,6 @@ def die_while_sending(sender, failpoint, moment, request):
     with pytest.raises(CUT_OFF):
         sender.send(*request)
     assert not failpoint.exists()
-
-
-def operations(database_url):
-    with ledger_view(database_url) as ledger:
-        ledger.assert_sound()
-        return ledger.operations()
 
 
 def test_a_swap_cut_off_at_its_commit_is_one_swap_after_the_retry(sender, failpoint, database_url):

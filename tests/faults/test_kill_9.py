@@ -5,9 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.faults.load import line_of
-from tests.faults.mortal_service import MortalService
-from tests.faults.soaking import soak
+from tests.faults.load import line_of, soak
 
 KILLS_COUNT = 10
 ANSWERS_BETWEEN_KILLS_MAX = 100
@@ -18,17 +16,12 @@ KILLS_BY_START = 5
 START_SECONDS_MAX = 1.0
 
 
-@pytest.fixture
-def service(tmp_path, database_url):
-    service = MortalService(tmp_path, database_url)
-    yield service
-    service.close()
-
-
 @pytest.mark.soak(share=12)
 def test_a_killed_service_loses_and_doubles_nothing(
-    service, database_url, seed, report, soak_seconds
+    database_url, make_service, seed, report, soak_seconds
 ):
+    service = make_service(database_url)
+
     def kill_again_and_again(load, rng):
         for number in range(KILLS_COUNT):
             if number % KILLS_BY_START == KILLS_BY_START - 1:

@@ -8,9 +8,7 @@ import pytest
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import POOL_TIMEOUT_S
-from tests.faults.load import Load, assert_nothing_lost, line_of
-from tests.faults.mortal_service import MortalService
-from tests.faults.soaking import soak
+from tests.faults.load import Load, assert_nothing_lost, line_of, soak
 from tests.support import hooks
 from tests.support.marker import NOWHERE
 from tests.support.racing import client_of_port
@@ -76,37 +74,18 @@ def test_a_restart_of_the_database_between_two_requests_is_counted_and_not_notic
     stoppable_postgres, client
 ):
     item = mint(client, "+5.0")
-    restarts_count = 0
+    sends = requests(client, item, 1)
 
-    for name, send in requests(client, item, 1).items():
+    for name, send in sends.items():
         stoppable_postgres.restart()
-        restarts_count += 1
         assert send().status_code == 200, name
 
-    assert retries(client) == {"disconnect": restarts_count}
-
-
-@pytest.fixture
-def start_services(tmp_path, stoppable_url):
-    """A function that starts so many services on the database."""
-    services = []
-
-    def start(count, **options):
-        services.extend(MortalService(tmp_path, stoppable_url, **options) for _ in range(count))
-        for service in services:
-            service.begin_start()
-        for service in services:
-            service.wait_until_up()
-        return services
-
-    yield start
-    for service in services:
-        service.close()
+    assert retries(client) == {"disconnect": len(sends)}
 
 
 @pytest.mark.soak(share=6)
 def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
-    stoppable_postgres, start_services, stoppable_url, seed, report, soak_seconds
+    stoppable_postgres, stoppable_url, start_services, seed, report, soak_seconds
 ):
     def end_and_start(load, rng):
         for end in ENDS.values():
@@ -117,7 +96,7 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
         load.wait_for_answers(1)
         return Counter(dict.fromkeys(ENDS, 1))
 
-    ports = [service.find_port for service in start_services(2)]
+    ports = [service.find_port for service in start_services(2, stoppable_url)]
     counts = soak(ports, stoppable_url, end_and_start, seed=seed, seconds=soak_seconds)
 
     report(f"stops {counts['stops']}, {line_of(counts)}")
@@ -132,9 +111,9 @@ def check(port):
 
 
 def test_a_frozen_postgresql_is_refused_soon_and_used_at_once_when_it_goes_on(
-    stoppable_postgres, start_services, stoppable_url, report
+    stoppable_postgres, stoppable_url, start_services, report
 ):
-    [service] = start_services(1, workers=1)
+    [service] = start_services(1, stoppable_url, workers=1)
     port = service.find_port()
     load = Load([service.find_port], seed=1)
     with load.running():

@@ -12,8 +12,7 @@ from http.client import HTTPResponse
 import psutil
 import pytest
 
-from tests.faults.load import Load, assert_nothing_lost, ledger_view, line_of
-from tests.faults.mortal_service import MortalService
+from tests.faults.load import Load, assert_nothing_lost, line_of, operations
 from tests.support.abusers import GET
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
@@ -96,7 +95,7 @@ def test_a_stop_closes_kept_connections_without_a_reset(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["polite", "Ctrl-C"])
 def test_waiting_clients_do_not_delay_a_stop(tmp_path, number):
-    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.impatient_worker.ImpatientWorker"
+    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
     settings = {"WEB_CONCURRENCY": "1", "GUNICORN_CMD_ARGS": arguments}
     with running_service(tmp_path, **settings) as service, ExitStack() as stack:
         for data in (b"", GET + b"\r\n", GET + b"X: "):
@@ -131,35 +130,24 @@ def test_a_worker_that_is_told_to_stop_just_after_its_fork_stops(tmp_path):
         assert service.get_status("/v1/info") == 200
 
 
-@pytest.fixture
-def loaded_service(tmp_path, database_url):
-    service = MortalService(tmp_path, database_url, workers=3)
-    service.start()
-    yield service
-    service.close()
-
-
-def operations_count(database_url):
-    with ledger_view(database_url) as ledger:
-        return len(ledger.operations())
-
-
 @pytest.mark.soak(share=2)
 def test_a_stop_under_load_answers_all_that_the_ledger_has_recorded(
-    loaded_service, database_url, seed, report, soak_seconds
+    database_url, make_service, seed, report, soak_seconds
 ):
+    service = make_service(database_url, workers=3)
+    service.start()
     deadline = time.monotonic() + soak_seconds
     codes = []
-    load = Load([loaded_service.find_port], seed)
+    load = Load([service.find_port], seed)
     with load.running():
         while not codes or time.monotonic() < deadline:
             load.wait_for_answers(ANSWERS_BEFORE_A_STOP)
-            codes.append(loaded_service.stop())
-            recorded_count = operations_count(database_url)
+            codes.append(service.stop())
+            recorded_count = len(operations(database_url))
             wait_until(lambda count=recorded_count: load.acknowledged_count() == count)
-            loaded_service.start()
+            service.start()
 
-    counts = assert_nothing_lost(load, loaded_service.find_port, database_url)
+    counts = assert_nothing_lost(load, service.find_port, database_url)
     assert set(codes) == {0}
     assert counts["found done"] == 0
     report(f"stops {len(codes)}, {line_of(counts)}")

@@ -1,47 +1,48 @@
 """Two gunicorn masters on two ports share one PostgreSQL: races, replays and migrations hold."""
 
+import subprocess
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, contextmanager
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from deeds.domain.strong_secret import make_strong_secret
-from tests.faults.load import ledger_view
-from tests.faults.migrations_at_once import migrate_at_once
-from tests.faults.mortal_service import MortalService
-from tests.faults.sender import Sender
+from tests.faults.journal import Sender
+from tests.faults.load import operations
+from tests.support.serving import REPOSITORY
+from tests.support.starting import environment
+from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
 ROUNDS_COUNT = 4
 MIGRATIONS_COUNT = 3
 
+# Imports all that takes time, and waits for the word.
+MIGRATE = """
+import sys
+import alembic.command, app
+from flask.cli import main
+print("ready", flush=True)
+sys.stdin.readline()
+sys.argv = ["flask", "--app", "app", "deeds", "migrate"]
+main()
+"""
 
-@pytest.fixture
-def open_services(tmp_path):
-    """A function that starts two services on a database at once."""
-    with ExitStack() as stack:
-
-        def open_both(database_url):
-            services = [MortalService(tmp_path, database_url) for _ in range(2)]
-            for service in services:
-                stack.callback(service.close)
-                service.begin_start()
-            for service in services:
-                service.wait_until_up()
-            return services
-
-        yield open_both
+# The first table that a migration makes.
+FIRST_TABLE = "CREATE TABLE alembic_version ()"
+WAITING = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
 
 
 @pytest.fixture
-def senders(open_services, emptied_postgres_url):
+def senders(emptied_postgres_url, start_services):
     """Clients that are spread over the two services, one after the other."""
-    services = open_services(emptied_postgres_url)
-    stop = threading.Event()
-    senders = [Sender(services[number % 2].find_port, stop) for number in range(CLIENTS_COUNT)]
+    services = start_services(2, emptied_postgres_url)
+    senders = [Sender(services[number % 2].find_port) for number in range(CLIENTS_COUNT)]
     yield senders
     for sender in senders:
         sender.close()
@@ -56,12 +57,6 @@ def send_at_once(senders, path, bodies, key=None):
 
     with ThreadPoolExecutor(len(senders)) as pool:
         return list(pool.map(send, senders, bodies))
-
-
-def operations(database_url):
-    with ledger_view(database_url) as ledger:
-        ledger.assert_sound()
-        return Counter(ledger.operations())
 
 
 def test_of_swaps_of_one_output_sent_to_both_exactly_one_succeeds(senders, emptied_postgres_url):
@@ -83,7 +78,7 @@ def test_of_swaps_of_one_output_sent_to_both_exactly_one_succeeds(senders, empti
             "unspent" if each.status == 200 else "unknown" for each in said
         ]
     kinds = {("mint", 0, 1): ROUNDS_COUNT, ("swap", 1, 1): ROUNDS_COUNT}
-    assert operations(emptied_postgres_url) == kinds
+    assert Counter(operations(emptied_postgres_url)) == kinds
 
 
 def test_one_key_sent_to_both_at_once_is_one_operation(senders, emptied_postgres_url):
@@ -102,17 +97,46 @@ def test_one_key_sent_to_both_at_once_is_one_operation(senders, emptied_postgres
             assert [each.answer for each in said] == [said[0].answer] * CLIENTS_COUNT
             assert sum(not each.is_replay for each in said) == 1
     kinds = {("mint", 0, 1): ROUNDS_COUNT, ("swap", 1, 1): ROUNDS_COUNT}
-    assert operations(emptied_postgres_url) == kinds
+    assert Counter(operations(emptied_postgres_url)) == kinds
 
 
-def test_migrations_at_once_make_one_ledger_that_both_serve(postgres_url, open_services):
-    ran = migrate_at_once(postgres_url, MIGRATIONS_COUNT)
-    services = open_services(postgres_url)
+@contextmanager
+def ready_to_migrate(database_url):
+    """Start a process that migrates once it is told to."""
+    with subprocess.Popen(
+        [sys.executable, "-c", MIGRATE],
+        cwd=REPOSITORY,
+        env=environment(DATABASE_URL=database_url),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
 
-    assert ran == [(0, "")] * MIGRATIONS_COUNT
-    stop = threading.Event()
-    here, there = (Sender(service.find_port, stop) for service in services)
-    raws = here.send("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}).answer["rawOutputs"]
-    assert there.check(raws) == ["unspent"]
-    here.close()
-    there.close()
+
+def test_migrations_at_once_make_one_ledger_that_both_serve(postgres_url, start_services):
+    """A transaction of ours has made their first table, and ends once each of them waits for it."""
+    with ExitStack() as stack, psycopg.connect(postgres_url) as connection:
+        processes = [
+            stack.enter_context(ready_to_migrate(postgres_url)) for _ in range(MIGRATIONS_COUNT)
+        ]
+        connection.execute(FIRST_TABLE)
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        wait_until(lambda: connection.execute(WAITING).fetchone() == (MIGRATIONS_COUNT,))
+        connection.rollback()
+        said = [process.communicate()[1] for process in processes]
+    services = start_services(2, postgres_url)
+
+    assert said == [""] * MIGRATIONS_COUNT
+    assert [process.returncode for process in processes] == [0] * MIGRATIONS_COUNT
+    with ExitStack() as stack:
+        here, there = (stack.enter_context(closing(Sender(each.find_port))) for each in services)
+        minted = here.send("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}).answer
+        assert there.check(minted["rawOutputs"]) == ["unspent"]

@@ -5,7 +5,7 @@ What a crash would leave is a copy of the files, in which SQLite reads the log a
 
 import json
 
-from tests.support.failing_disk import run_on_failing_disk
+from tests.support.preloading import run_on_failing_disk
 
 PROGRAM = """
 import json, os, shutil

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.support.counted_fsyncs import run_counting_fsyncs
+from tests.support.preloading import run_counting_fsyncs
 
 PROGRAM = """
 import json

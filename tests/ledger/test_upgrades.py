@@ -104,7 +104,7 @@ def live_and_spent(asked):
 
 
 def test_there_is_a_ledger_of_every_revision_for_each_database():
-    """Where one is missing: `python -m tests.support.make_released_ledger`."""
+    """Where one is missing: `python -m tests.support.released_ledgers`."""
     wanted = {
         file_of(revision, database, kind)
         for revision in revisions()

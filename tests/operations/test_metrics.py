@@ -13,7 +13,7 @@ from deeds.domain.strong_secret import make_strong_secret
 from deeds.server.metrics import MetricsFiles
 from deeds.settings import MetricsPlace, parse_rate_limits
 from tests.faults.test_killed_workers import children
-from tests.support.hashes_held import HeldHashes
+from tests.support.evaluations import HeldHashes
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, swap

@@ -16,7 +16,7 @@ from sqlalchemy import make_url
 import storage.schema
 from deeds.domain.model import Argon2Cost
 from deeds.settings import MetricsPlace, Settings
-from tests.support.hashes_held import HeldHashes
+from tests.support.evaluations import HeldHashes
 from tests.support.hooks import hooked
 from tests.support.requests import mint, post, refusal
 from tests.support.statement_log import logged_statements

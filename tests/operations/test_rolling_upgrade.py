@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 HOLDERS_COUNT = 6
 SWAPS_EACH = 8
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
-PATIENT = "--bind 127.0.0.1:0 --worker-class tests.support.patient_worker.PatientWorker"
+PATIENT = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
 
 # A worker that cannot start is tried again so often at most.
 RETRY_SECONDS = 5

@@ -20,7 +20,9 @@ CONSOLE_LINE = re.compile(
 
 
 def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path: Path) -> None:
-    with running_service(tmp_path, application="tests.support.garbage_app:create_app()") as service:
+    with running_service(
+        tmp_path, application="tests.support.applications:create_garbage_app()"
+    ) as service:
         looked_at, left_alone = map(int, service.get_text("/garbage").split())
 
     assert looked_at < left_alone / 10

@@ -2,7 +2,6 @@
 
 import socket
 import threading
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
@@ -45,7 +44,7 @@ ABUSES = {
 
 
 @contextmanager
-def abusing(port: int, abuses: Sequence[Abuse], count: int) -> Iterator[list[socket.socket]]:
+def abusing(port, abuses, count):
     """Open `count` connections for each abuse, and go on with it until the block ends."""
     stop = threading.Event()
     with ExitStack() as stack:
@@ -66,7 +65,7 @@ def abusing(port: int, abuses: Sequence[Abuse], count: int) -> Iterator[list[soc
             thread.join()
 
 
-def connect_to_read_little(port: int) -> socket.socket:
+def connect_to_read_little(port):
     """Return a connection for whose answers there is hardly room at this end."""
     client = socket.socket()
     client.settimeout(10)
@@ -75,7 +74,7 @@ def connect_to_read_little(port: int) -> socket.socket:
     return client
 
 
-def _trickle(trickling: list[tuple[socket.socket, bytes]], stop: threading.Event) -> None:
+def _trickle(trickling, stop):
     while not stop.wait(TRICKLE_SECONDS):
         for client, more in trickling:
             with suppress(OSError):  # The service may end it at any time.

@@ -1,14 +1,13 @@
-"""The service, to which something happens at one moment of a commit.
+"""The service, to which something happens at one moment of a commit. gunicorn imports this.
 
 The moment is written into a file just before the request that is to meet it. It is met once: the
 file is gone then.
 """
 
-from collections.abc import Callable
+import os
+import signal
 from pathlib import Path
-from typing import Any
 
-from flask import Flask
 from sqlalchemy.engine.default import DefaultDialect
 
 from app import create_app
@@ -19,18 +18,24 @@ AFTER_COMMIT = "after commit"
 _commit = DefaultDialect.do_commit
 
 
-def create_app_at_commit(armed: Path, happen: Callable[[], object]) -> Flask:
+def create_app_at_commit(armed, happen):
     """Return the service with its commits wrapped: `happen` is called at the moment in the file."""
 
-    def meet(moment: str) -> None:
+    def meet(moment):
         if armed.exists() and armed.read_text() == moment:
             armed.unlink()
             happen()
 
-    def do_commit(dialect: DefaultDialect, connection: Any) -> None:
+    def do_commit(dialect, connection):
         meet(BEFORE_COMMIT)
         _commit(dialect, connection)
         meet(AFTER_COMMIT)
 
-    DefaultDialect.do_commit = do_commit  # type: ignore[method-assign]
+    DefaultDialect.do_commit = do_commit
     return create_app()
+
+
+def create_failing_app():
+    """Return the service, whose process dies at the moment in FAILPOINT_FILE."""
+    armed = Path(os.environ["FAILPOINT_FILE"])
+    return create_app_at_commit(armed, lambda: os.kill(os.getpid(), signal.SIGKILL))

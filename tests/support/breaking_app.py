@@ -6,8 +6,6 @@ import threading
 import warnings
 from pathlib import Path
 
-from flask import Flask
-
 from app import create_app
 from tests.support.marker import MARK
 from tests.support.waiting import wait_until
@@ -15,7 +13,7 @@ from tests.support.waiting import wait_until
 BREAKING = "tests.support.breaking_app:create_breaking_app()"
 
 
-def create_breaking_app() -> Flask:
+def create_breaking_app():
     """Return the service, after what BREAKS names has broken."""
     {
         "a thread": break_in_a_thread,
@@ -28,11 +26,11 @@ def create_breaking_app() -> Flask:
     return create_app()
 
 
-def break_here() -> None:
+def break_here():
     raise ValueError(MARK)
 
 
-def break_during_the_stop() -> None:
+def break_during_the_stop():
     """Break in one worker, and in the other once the master stops for that reason."""
     meeting = Path(os.environ["MEETING"])
     try:
@@ -46,7 +44,7 @@ def break_during_the_stop() -> None:
     break_here()
 
 
-def break_where_triggered() -> None:
+def break_where_triggered():
     """Break if the trigger is there; else leave a file that says this process goes on."""
     trigger = Path(os.environ["TRIGGER"])
     if trigger.exists():
@@ -54,20 +52,20 @@ def break_where_triggered() -> None:
     trigger.with_name(f"unbroken-{os.getpid()}").touch()
 
 
-def break_in_a_thread() -> None:
+def break_in_a_thread():
     thread = threading.Thread(target=break_here)
     thread.start()
     thread.join()
 
 
 class _Breaking:
-    def __del__(self) -> None:
+    def __del__(self):
         break_here()
 
 
-def break_in_a_finalizer() -> None:
+def break_in_a_finalizer():
     _Breaking()
 
 
-def warn() -> None:
+def warn():
     warnings.warn("old", UserWarning, stacklevel=1)

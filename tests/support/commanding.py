@@ -1,13 +1,12 @@
 """Runs commands of `flask --app app deeds` in this process, which saves starting another one."""
 
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from deeds.cli import deeds_commands
-from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 
 
-def invoke(settings: Settings, *arguments: str, said: str = "") -> Result:
+def invoke(settings, *arguments, said=""):
     """Run a command as an operator does who then types what is `said`."""
     engine = make_engine(parse_database_url(settings.database_url))
     try:

@@ -1,30 +1,60 @@
-"""Counts the Argon2id evaluations of the service, which still makes every one of them."""
+"""Stands before argon2-cffi's function, which still evaluates: counts its calls, or holds them."""
 
+import threading
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
-from deeds.domain.hashing import STRONG_COST
+import deeds.domain.hashing
+
+WAIT_S = 30
 
 
 class Evaluations:
-    """Stands before argon2-cffi's function and counts its calls by the KiB of memory asked for."""
+    """Counts the evaluations by the KiB of memory asked for."""
 
-    def __init__(self, evaluate: Callable[..., bytes]) -> None:
-        """Take the function that evaluates."""
+    def __init__(self, evaluate):
         self._evaluate = evaluate
-        self.counts: Counter[int] = Counter()
+        self.counts = Counter()
         # Called before each evaluation.
-        self.before: Callable[[], None] = lambda: None
+        self.before = lambda: None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> bytes:
-        """Count and evaluate."""
+    def __call__(self, *args, **kwargs):
         self.counts[kwargs["memory_cost"]] += 1
         self.before()
         return self._evaluate(*args, **kwargs)
 
-    def take(self) -> int:
+    def take(self):
         """Return how many ordinary secrets were evaluated since the last time."""
-        count = sum(n for kib, n in self.counts.items() if kib != STRONG_COST.memory_cost_kib)
+        strong_kib = deeds.domain.hashing.STRONG_COST.memory_cost_kib
+        count = sum(n for kib, n in self.counts.items() if kib != strong_kib)
         self.counts.clear()
         return count
+
+
+class HeldHashes:
+    """Within its block every evaluation waits, so that a test can look; at its end all go on."""
+
+    def __init__(self, monkeypatch):
+        self._evaluate = deeds.domain.hashing.hash_secret_raw
+        self._begun = threading.Event()
+        self._go_on = threading.Event()
+        self._pool = ThreadPoolExecutor(max_workers=4)
+        monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", self)
+
+    def __call__(self, *args, **kwargs):
+        self._begun.set()
+        assert self._go_on.wait(WAIT_S)
+        return self._evaluate(*args, **kwargs)
+
+    def start(self, function, *args):
+        """Call the function in a thread and return once it hashes."""
+        future = self._pool.submit(function, *args)
+        assert self._begun.wait(WAIT_S)
+        return future
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._go_on.set()
+        self._pool.shutdown()

@@ -4,10 +4,8 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import schemathesis
-from schemathesis import Case, CheckContext, HookContext, Response
 from schemathesis.checks import CHECKS
 
 # Named in the environment: where to write how often each operation was answered what.
@@ -29,7 +27,7 @@ MEANINGS = {
 
 
 @schemathesis.hook
-def before_load_schema(context: HookContext, raw_schema: dict[str, Any]) -> None:
+def before_load_schema(context, raw_schema):
     """Let the body of a link be the whole body, as OpenAPI has it.
 
     Schemathesis would put generated inputs beside those of the link, and no swap would succeed.
@@ -42,9 +40,7 @@ def before_load_schema(context: HookContext, raw_schema: dict[str, Any]) -> None
 
 
 @schemathesis.check
-def valid_requests_are_refused_for_their_meaning_alone(
-    ctx: CheckContext, response: Response, case: Case
-) -> bool | None:
+def valid_requests_are_refused_for_their_meaning_alone(ctx, response, case):
     """Stand for positive_data_acceptance: 400 alone does not tell wrong form from meaning."""
     if _code(response) in MEANINGS or _holds_integral_float(case.body):
         return None
@@ -56,27 +52,25 @@ def valid_requests_are_refused_for_their_meaning_alone(
 class Tally:
     """Counts answers, so that the test can tell whether the fuzz got anywhere."""
 
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+    def __init__(self):
+        self._counts = Counter()
 
-    def after_response(self, ctx: CheckContext, response: Response, case: Case) -> None:
-        """Count one answer."""
+    def after_response(self, ctx, response, case):
         name = case.operation.definition.raw["operationId"]
         self._counts[f"{name} {response.status_code} {_code(response)}".rstrip()] += 1
 
-    def after_run(self, ctx: CheckContext) -> None:
-        """Write the counts."""
+    def after_run(self, ctx):
         Path(os.environ[TALLY]).write_text(json.dumps(self._counts), encoding="utf-8")
 
 
-def _code(response: Response) -> str:
+def _code(response):
     """Return the code of a problem, empty where the answer is none."""
     if response.headers.get("content-type") != ["application/problem+json"]:
         return ""
     return str(response.json()["code"])
 
 
-def _holds_integral_float(value: Any) -> bool:
+def _holds_integral_float(value):
     """Tell whether there is a 1.0 in it: an integer to JSON Schema, but none to the contract."""
     if isinstance(value, dict):
         return any(map(_holds_integral_float, value.values()))

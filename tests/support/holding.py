@@ -2,9 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 _HOLD = """
 import fcntl, sys
@@ -27,7 +25,7 @@ for byte in 0, 1:
 """
 
 
-def held_locks(path: Path) -> list[int]:
+def held_locks(path):
     """Return which locks another process would have to wait for."""
     command = [sys.executable, "-c", _PROBE, str(path)]
     probe = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -35,7 +33,7 @@ def held_locks(path: Path) -> list[int]:
 
 
 @contextmanager
-def holding_locks(path: Path, *, first: int = 0, count: int = 2) -> Iterator[subprocess.Popen[str]]:
+def holding_locks(path, *, first=0, count=2):
     """Let another process hold locks of writers, both unless told, until the block ends."""
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(path), str(first), str(count)],

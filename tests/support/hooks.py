@@ -1,16 +1,14 @@
 """Does something at a certain moment of the engines of this process, once or every time."""
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 
 from storage.engine import WRITES
 
 
 @contextmanager
-def hooked(moment: str, hook: Callable[..., None]) -> Iterator[None]:
+def hooked(moment, hook):
     """Call the hook at SQLAlchemy's event of this name within the block."""
     event.listen(Engine, moment, hook)
     try:
@@ -19,7 +17,7 @@ def hooked(moment: str, hook: Callable[..., None]) -> Iterator[None]:
         event.remove(Engine, moment, hook)
 
 
-def is_writer(connection: Connection) -> bool:
+def is_writer(connection):
     """Tell whether it is a connection on which the service changes the ledger."""
     return bool(connection.get_execution_options().get(WRITES))
 
@@ -27,13 +25,12 @@ def is_writer(connection: Connection) -> bool:
 class AtWrite:
     """Calls a function once, at the writers' statement of this number, counted from 0."""
 
-    def __init__(self, number: int, function: Callable[[Connection], None]) -> None:
-        """Take the number and the function, which gets the connection."""
+    def __init__(self, number, function):
         self.number = number
         self.function = function
         self.statements_count = 0
 
-    def __call__(self, connection: Connection, _cursor: Any, text: str, *_: Any) -> None:
+    def __call__(self, connection, _cursor, text, *_):
         """Take what SQLAlchemy tells of a statement; a BEGIN is none."""
         if is_writer(connection) and not text.startswith("BEGIN"):
             self.statements_count += 1
@@ -42,11 +39,8 @@ class AtWrite:
 
 
 class Counter:
-    """Counts how often it is called."""
-
-    def __init__(self) -> None:
+    def __init__(self):
         self.count = 0
 
-    def __call__(self, *_: Any) -> None:
-        """Count."""
+    def __call__(self, *_):
         self.count += 1

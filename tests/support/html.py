@@ -1,6 +1,6 @@
 """Reads a page as a browser does: its elements with their attributes, and the text within each."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "img", "input", "br", "hr"}
@@ -15,13 +15,16 @@ class Element:
     text: str = ""
 
 
-@dataclass(slots=True)
-class Html:
+class Html(HTMLParser):
     """The elements of a page, in order."""
 
-    elements: list[Element] = field(default_factory=list)
+    def __init__(self, text):
+        super().__init__()
+        self.elements = []
+        self._open = []
+        self.feed(text)
 
-    def all(self, tag: str, **attributes: str) -> list[Element]:
+    def all(self, tag, **attributes):
         """Return the elements of this tag with these attributes; `_` stands for `-`."""
         wanted = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
         return [
@@ -30,12 +33,11 @@ class Html:
             if element.tag == tag and wanted.items() <= element.attributes.items()
         ]
 
-    def one(self, tag: str, **attributes: str) -> Element:
-        """Return the only one."""
+    def one(self, tag, **attributes):
         [element] = self.all(tag, **attributes)
         return element
 
-    def meta(self) -> dict[str, str | None]:
+    def meta(self):
         """Return what the page says of itself to those who show a link to it."""
         found = {}
         for element in self.all("meta"):
@@ -45,30 +47,20 @@ class Html:
                 found[name] = element.attributes["content"]
         return found
 
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.html = Html()
-        self._open: list[Element] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         element = Element(tag, dict(attrs))
-        self.html.elements.append(element)
+        self.elements.append(element)
         if tag not in VOID:
             self._open.append(element)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         while self._open and self._open.pop().tag != tag:
             pass
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         for element in self._open:
             element.text += data
 
 
-def read_html(text: str) -> Html:
-    """Return the elements of a page."""
-    reader = _Reader()
-    reader.feed(text)
-    return reader.html
+def read_html(text):
+    return Html(text)

@@ -12,8 +12,7 @@ class ModelOutput:
     amount: int
     is_spent: bool = False
 
-    def raw(self) -> str:
-        """Return the raw output string."""
+    def raw(self):
         return f"+{self.amount}.{self.item_id}.{self.secret}"
 
 
@@ -26,16 +25,14 @@ class Model:
     # By key: path, body and the text of the answer.
     answers: dict[str, tuple[str, dict[str, object], str]] = field(default_factory=dict)
 
-    def create(self, item_id: str, parts: list[tuple[int, str]]) -> None:
+    def create(self, item_id, parts):
         """Add outputs; a secret that the item has had is a mistake of the test."""
         for amount, secret in parts:
             assert (item_id, secret) not in self.outputs
             self.outputs[item_id, secret] = ModelOutput(item_id, secret, amount)
 
-    def live(self) -> list[ModelOutput]:
-        """Return the outputs that can be spent."""
+    def live(self):
         return [output for output in self.outputs.values() if not output.is_spent]
 
-    def spent(self) -> list[ModelOutput]:
-        """Return the outputs that were spent."""
+    def spent(self):
         return [output for output in self.outputs.values() if output.is_spent]

@@ -8,25 +8,18 @@ ITEM_ID = "deed_00000000000000000000000000"
 OTHER_ID = "deed_11111111111111111111111111"
 
 
-def output(scheme_id: int, amount: int, item_id: str = ITEM_ID) -> Output:
+def output(scheme_id, amount, item_id=ITEM_ID):
     """Return an output of a digest that no other has."""
     return Output(OutputKey(item_id, secrets.token_bytes(32)), scheme_id, amount)
 
 
-def mint_record(*outputs: Output, key_hashes: tuple[bytes, ...] = ()) -> MintRecord:
+def mint_record(*outputs, key_hashes=()):
     """Return the mint of an item with these outputs."""
     item = Item(outputs[0].item_id, sum(each.amount for each in outputs), None)
     return MintRecord(item, secrets.token_bytes(16), outputs, key_hashes)
 
 
-def swap_record(
-    inputs: list[Output],
-    outputs: list[Output],
-    *,
-    schemes_count: int = 1,
-    schemes_added: frozenset[tuple[str, int]] = frozenset(),
-    key_hashes: tuple[bytes, ...] = (),
-) -> SwapRecord:
+def swap_record(inputs, outputs, *, schemes_count=1, schemes_added=frozenset(), key_hashes=()):
     """Return a swap of one item whose outputs were hashed under so many schemes."""
     return SwapRecord(
         inputs=tuple(inputs),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Engine, select, text
+from sqlalchemy import select, text
 
 from storage.audit import audit
 from storage.engine import make_engine, parse_database_url
@@ -11,7 +11,7 @@ from storage.tables import metadata, operations, outputs
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-def delete_all_rows(database_url: str) -> None:
+def delete_all_rows(database_url):
     """Empty every table, unless somebody still holds a lock on one: then fail."""
     engine = make_engine(parse_database_url(database_url))
     with engine.begin() as connection:
@@ -21,19 +21,13 @@ def delete_all_rows(database_url: str) -> None:
     engine.dispose()
 
 
-def ignore_progress(_done_count: int, _all_count: int) -> None:
-    """Do nothing: an audit of a test is soon done."""
-
-
 class LedgerView:
     """Reads what requests left in the database."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take an engine on the database of the service."""
+    def __init__(self, engine):
         self.engine = engine
 
-    def rows(self) -> Rows:
-        """Return every row of every table."""
+    def rows(self):
         with self.engine.connect() as connection:
             return {
                 table.name: [tuple(row) for row in connection.execute(select(table).order_by(*key))]
@@ -41,27 +35,26 @@ class LedgerView:
                 if (key := list(table.primary_key))
             }
 
-    def live(self, item_id: str) -> list[int]:
+    def live(self, item_id):
         """Return the amounts of the item's unspent outputs, in ascending order."""
         return self._amounts(item_id, spent=False)
 
-    def spent(self, item_id: str) -> list[int]:
+    def spent(self, item_id):
         """Return the amounts of the item's spent outputs, in ascending order."""
         return self._amounts(item_id, spent=True)
 
-    def operations(self) -> list[tuple[str, int, int]]:
+    def operations(self):
         """Return kind, number of inputs and number of outputs of each operation, oldest first."""
         columns = (operations.c.kind, operations.c.inputs_count, operations.c.outputs_count)
         with self.engine.connect() as connection:
             found = connection.execute(select(*columns).order_by(operations.c.id))
             return [(row.kind, row.inputs_count, row.outputs_count) for row in found]
 
-    def assert_sound(self) -> None:
+    def assert_sound(self):
         """Assert what holds after every request, good or bad: all that an audit looks for."""
-        report = audit(self.engine, ignore_progress)
-        assert report.findings == {}
+        assert audit(self.engine, lambda _done_count, _all_count: None).findings == {}
 
-    def _amounts(self, item_id: str, *, spent: bool) -> list[int]:
+    def _amounts(self, item_id, *, spent):
         state = outputs.c.spent_by.is_not(None) if spent else outputs.c.spent_by.is_(None)
         statement = select(outputs.c.amount).where(outputs.c.item_id == item_id, state)
         with self.engine.connect() as connection:

@@ -6,8 +6,7 @@ The file that TEST_PRAGMAS names holds what SQLite executes on a connection befo
 import os
 from pathlib import Path
 
-from flask import Flask
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 
 import app
 
@@ -19,11 +18,11 @@ READ_ONLY = "PRAGMA query_only = ON"
 ROOMY = "PRAGMA max_page_count = 1073741823; PRAGMA query_only = OFF"
 
 
-def create_app() -> Flask:
+def create_app():
     """Return the service, whose connections obey the file."""
     pragmas = Path(os.environ["TEST_PRAGMAS"])
 
-    def execute(connection: Connection) -> None:
+    def execute(connection):
         for pragma in pragmas.read_text().split(";"):
             connection.connection.driver_connection.execute(pragma).fetchall()
 

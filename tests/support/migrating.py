@@ -5,7 +5,7 @@ from pathlib import Path
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 import storage
 from storage.engine import WRITES
@@ -20,20 +20,18 @@ CONSTRAINTS = {
 }
 
 
-def script() -> tuple[Config, ScriptDirectory]:
-    """Return Alembic's view of the migrations."""
+def script():
     config = Config()
     config.set_main_option("script_location", str(Path(storage.__file__).parent / "migrations"))
     return config, ScriptDirectory.from_config(config)
 
 
-def revisions() -> list[str]:
-    """Return all revisions, oldest first."""
+def revisions():
     _, directory = script()
     return [each.revision for each in directory.walk_revisions()][::-1]
 
 
-def upgrade_to(engine: Engine, revision: str) -> None:
+def upgrade_to(engine, revision):
     """Bring a database to a revision by Alembic alone, as an older version of the code did."""
     config, _ = script()
     with engine.execution_options(**{WRITES: True}).connect() as connection, connection.begin():
@@ -41,13 +39,13 @@ def upgrade_to(engine: Engine, revision: str) -> None:
         command.upgrade(config, revision)
 
 
-def set_revision(engine: Engine, revision: str) -> None:
+def set_revision(engine, revision):
     """Make a database say that it is at a revision."""
     with engine.execution_options(**{WRITES: True}).begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = :it"), {"it": revision})
 
 
-def words(engine: Engine) -> list[tuple[str, ...]]:
+def words(engine):
     """Return what the database tells of its tables and constraints, spaces evened out."""
     with engine.connect() as connection:
         rows = connection.execute(text(CONSTRAINTS[engine.dialect.name])).all()

@@ -1,8 +1,5 @@
 """Strategies that make near misses: what is almost a good text, almost good data, almost a body."""
 
-from collections.abc import Sequence
-from typing import Any
-
 from hypothesis import strategies as st
 
 # One code point of each kind that matters somewhere: a surrogate has no UTF-8 form.
@@ -36,7 +33,7 @@ ODD_PIECES = ["\0", "\u0665", "\u00b2", "\uff0e", "\uff0b", "\u0301", "\u202e", 
 
 
 @st.composite
-def near_texts(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
+def near_texts(draw, texts):
     """A text with one to three places changed."""
     text = draw(texts)
     for _ in range(draw(st.integers(1, 3))):
@@ -48,7 +45,7 @@ def near_texts(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
 
 
 @st.composite
-def near_bytes(draw: st.DrawFn, bodies: Sequence[bytes]) -> bytes:
+def near_bytes(draw, bodies):
     """A body with one to three places changed."""
     body = draw(st.sampled_from(bodies))
     for _ in range(draw(st.integers(1, 3))):
@@ -60,7 +57,7 @@ def near_bytes(draw: st.DrawFn, bodies: Sequence[bytes]) -> bytes:
 
 
 @st.composite
-def near_json(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Any:
+def near_json(draw, values):
     """Data with one or two places changed."""
     value = draw(values)
     for _ in range(draw(st.integers(1, 2))):
@@ -68,7 +65,7 @@ def near_json(draw: st.DrawFn, values: st.SearchStrategy[Any]) -> Any:
     return value
 
 
-def _changed(draw: st.DrawFn, value: Any) -> Any:
+def _changed(draw, value):
     """Return the value, with a change somewhere in it; what was given stays as it is."""
     if isinstance(value, dict):
         return _changed_object(draw, value)
@@ -79,7 +76,7 @@ def _changed(draw: st.DrawFn, value: Any) -> Any:
     return draw(ANY_JSON)
 
 
-def _changed_object(draw: st.DrawFn, value: dict[str, Any]) -> Any:
+def _changed_object(draw, value):
     change = draw(st.sampled_from(["inside"] * 4 + ["less", "more", "renamed", "other"]))
     if change == "more" or (change != "other" and not value):
         return value | {draw(KEYS | ANY_TEXT): draw(ANY_JSON)}
@@ -94,7 +91,7 @@ def _changed_object(draw: st.DrawFn, value: dict[str, Any]) -> Any:
     return rest | {key: _changed(draw, value[key])}
 
 
-def _changed_array(draw: st.DrawFn, value: list[Any]) -> Any:
+def _changed_array(draw, value):
     change = draw(st.sampled_from(["inside"] * 4 + ["less", "more", "twice", "nested", "other"]))
     if change == "more" or (change not in {"other", "nested"} and not value):
         return [*value, draw(ANY_JSON)]

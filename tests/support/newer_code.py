@@ -2,13 +2,10 @@
 
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 from storage.schema import HEAD_REVISION
 from tests.support.serving import REPOSITORY
-from tests.support.starting import environment
+from tests.support.starting import run_deeds
 
 SOURCES = ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage")
 
@@ -30,13 +27,13 @@ def upgrade() -> None:
 """
 
 
-def newer_revision(*, permits_old: bool) -> str:
+def newer_revision(*, permits_old):
     """Return the revision after the newest one; it may permit the code of now to serve it."""
     number = int(HEAD_REVISION[:4])
     return f"{number + 1:04}_from_{number:04}" if permits_old else f"{number + 1:04}"
 
 
-def write_newer_code(directory: Path, revision: str, more: str = "pass") -> Path:
+def write_newer_code(directory, revision, more="pass"):
     """Copy the sources into the directory, with a migration to the revision; return where to.
 
     `more` is a statement at the end of the migration.
@@ -56,21 +53,12 @@ def write_newer_code(directory: Path, revision: str, more: str = "pass") -> Path
     return directory
 
 
-def migrate_by(sources: Path, url: str) -> str:
+def migrate_by(sources, url):
     """Run `flask --app app deeds migrate` of the sources, and return what it said."""
     ran = run_migrate_of(sources, url)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
 
 
-def run_migrate_of(sources: Path, url: str) -> subprocess.CompletedProcess[str]:
-    """Run the same, and return how it ended."""
-    return subprocess.run(
-        [sys.executable, "-m", "flask", "--app", "app", "deeds", "migrate"],
-        cwd=sources,
-        env=environment(DATABASE_URL=url),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def run_migrate_of(sources, url):
+    return run_deeds("migrate", cwd=sources, DATABASE_URL=url)

@@ -32,7 +32,6 @@ class PgBouncer:
     """A running pgbouncer; `directory` is that of its unix socket, as PostgreSQL has one too."""
 
     def __init__(self, directory: Path) -> None:
-        """Take the directory."""
         self.directory = str(directory)
 
     def transactions_count(self) -> int:

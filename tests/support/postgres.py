@@ -29,7 +29,6 @@ class PostgresCluster:
     """A PostgreSQL server, and the databases made on it."""
 
     def __init__(self, admin_url: str) -> None:
-        """Take the URL of a database whose user may create others."""
         self._admin_url = make_url(admin_url).set(drivername="postgresql")
         self.admin_url = self._admin_url.render_as_string(hide_password=False)
         self._migrated_template: str | None = None
@@ -116,6 +115,5 @@ def running_server() -> Iterator[Any]:
 
 @contextmanager
 def running_cluster() -> Iterator[PostgresCluster]:
-    """Run a PostgreSQL server of our own until the block ends."""
     with running_server() as server:
         yield PostgresCluster(server.get_uri())

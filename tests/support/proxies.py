@@ -7,14 +7,12 @@ import socket
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from email.message import Message
 from pathlib import Path
 
 from tests.support.readme import WALK, blocks_of, make_comparable
-from tests.support.serving import REPOSITORY, Service
+from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
 NGINX = REPOSITORY / "deploy" / "nginx.conf"
@@ -40,26 +38,23 @@ class Proxy:
     tls: ssl.SSLContext = field(repr=False)
 
     @property
-    def url(self) -> str:
-        """Return the address, without a slash at its end."""
+    def url(self):
         return f"https://localhost:{self.https}"
 
-    def connect(self, timeout_s: float = 60) -> http.client.HTTPSConnection:
+    def connect(self, timeout_s=60):
         """Return a connection of a client, not yet open."""
         return http.client.HTTPSConnection(
             "localhost", self.https, timeout=timeout_s, context=self.tls
         )
 
-    def ask(
-        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
-    ) -> tuple[int, Message, bytes]:
+    def ask(self, method, path, body=b"", headers=None):
         """Return the status, headers and body of an answer over a connection of its own."""
         with closing(self.connect()) as connection:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
 
-    def set_upstreams(self, *lines: str) -> None:
+    def set_upstreams(self, *lines):
         """Write other servers into the running nginx's file, as its administrator would."""
         path = self.directory / "nginx.conf"
         before, start, rest = path.read_text().partition("upstream deeds {\n")
@@ -67,26 +62,23 @@ class Proxy:
         path.write_text("\n".join([before + start.rstrip(), *lines, *kept]))
 
 
-def upstream(port: int, mark: str = "") -> str:
+def upstream(port, mark=""):
     """Return the line of nginx.conf for a server that listens on this port."""
     return SERVER.replace("8000", str(port)).replace(";", f"{mark};").rstrip("\n")
 
 
-def free_port() -> int:
-    """Return a port on which nobody listens."""
+def free_port():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-        return port
+        return unused.getsockname()[1]
 
 
-def is_open(port: int) -> bool:
-    """Return whether somebody listens on a port."""
+def is_open(port):
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def run(*command: str | Path, **environment: str) -> str:
+def run(*command, **environment):
     """Return what a command prints; fail where it does."""
     ran = subprocess.run(
         command, env=os.environ | environment, capture_output=True, text=True, check=False
@@ -95,8 +87,7 @@ def run(*command: str | Path, **environment: str) -> str:
     return ran.stdout
 
 
-def make_certificate(directory: Path) -> ssl.SSLContext:
-    """Make key.pem and cert.pem for localhost, and return what trusts them."""
+def make_certificate(directory):
     certificate = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     new = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     files = ["-keyout", directory / "key.pem", "-out", directory / "cert.pem"]
@@ -104,7 +95,7 @@ def make_certificate(directory: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(directory / "cert.pem"))
 
 
-def assert_hsts_in_every_answer(proxy: Proxy, service: Service, away_status: int) -> None:
+def assert_hsts_in_every_answer(proxy, service, away_status):
     """Ask for what is there and what is not, and again once the service is away."""
     served = [proxy.ask("GET", path)[:2] for path in ("/v1/info", "/v1/item/none", "/metrics")]
     service.process.terminate()
@@ -116,7 +107,7 @@ def assert_hsts_in_every_answer(proxy: Proxy, service: Service, away_status: int
     ] == [(200, HSTS), (404, HSTS), (404, HSTS), (away_status, HSTS)]
 
 
-def assert_walk_of_the_readme(url: str, trusted: Path) -> None:
+def assert_walk_of_the_readme(url, trusted):
     """Run the blocks of the README against a proxy and compare the answers."""
     walk = blocks_of(WALK, "bash")
     script = "\n".join(block.text + r"printf '\0'" for block in walk)
@@ -143,9 +134,7 @@ def assert_walk_of_the_readme(url: str, trusted: Path) -> None:
 
 
 @contextmanager
-def running_nginx(
-    directory: Path, ports: Sequence[int], replaced: dict[str, str] | None = None
-) -> Iterator[Proxy]:
+def running_nginx(directory, ports, replaced=None):
     """Run nginx with the example's own settings before services on these ports.
 
     `replaced` maps texts of the file to others, beside those of names and places.

@@ -3,12 +3,10 @@
 import http.client
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
-
-from flask import Flask
 
 # What an answer says: status, code and index of the element at fault.
 Said = tuple[int, str | None, int | None]
@@ -19,11 +17,11 @@ WAIT_SECONDS_MAX = 60
 
 
 @contextmanager
-def client_of_app(app: Flask) -> Iterator[Send]:
+def client_of_app(app):
     """Yield a function that sends a body to the app and returns status and JSON."""
     client = app.test_client()
 
-    def send(path: str, body: Any, key: str | None = None) -> tuple[int, Any]:
+    def send(path, body, key=None):
         answer = client.post(path, json=body, headers=_headers(key))
         return answer.status_code, answer.get_json()
 
@@ -31,13 +29,13 @@ def client_of_app(app: Flask) -> Iterator[Send]:
 
 
 @contextmanager
-def client_of_port(port: int) -> Iterator[Send]:
-    """Yield a function that sends a body over one connection, opened before."""
+def client_of_port(port, headers=None):
+    """Yield a function that sends a body, with these headers, over one connection opened before."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)
     connection.connect()
 
-    def send(path: str, body: Any, key: str | None = None) -> tuple[int, Any]:
-        connection.request("POST", path, json.dumps(body), _headers(key))
+    def send(path, body, key=None):
+        connection.request("POST", path, json.dumps(body), _headers(key) | (headers or {}))
         answer = connection.getresponse()
         return answer.status, json.load(answer)
 
@@ -47,7 +45,7 @@ def client_of_port(port: int) -> Iterator[Send]:
         connection.close()
 
 
-def _headers(key: str | None) -> dict[str, str]:
+def _headers(key):
     headers = {"Content-Type": "application/json"}
     return headers if key is None else headers | {"Idempotency-Key": key}
 
@@ -55,21 +53,19 @@ def _headers(key: str | None) -> dict[str, str]:
 class Racers:
     """As many clients as are wanted, each in a thread of its own."""
 
-    def __init__(self, open_client: Callable[[], Any]) -> None:
-        """Take a function that opens a client as a context manager."""
+    def __init__(self, open_client):
         self._open_client = open_client
 
-    def send(self, path: str, body: Any, key: str | None = None) -> tuple[int, Any]:
-        """Send one body by a client alone."""
+    def send(self, path, body, key=None):
         with self._open_client() as send:
             status, answer = send(path, body, key)
             return status, answer
 
-    def swap_at_once(self, swaps: Sequence[tuple[list[str], list[str]]]) -> list[Said]:
+    def swap_at_once(self, swaps):
         """Send all swaps at the same moment and return what the answers say, in order."""
         start = threading.Barrier(len(swaps))
 
-        def run(swap: tuple[list[str], list[str]]) -> Said:
+        def run(swap):
             with self._open_client() as send:
                 start.wait(WAIT_SECONDS_MAX)
                 status, answer = send("/v1/swap", {"inputs": swap[0], "outputs": swap[1]})
@@ -78,15 +74,12 @@ class Racers:
         with ThreadPoolExecutor(max_workers=len(swaps)) as pool:
             return list(pool.map(run, swaps))
 
-    def mint(self, *outputs: str) -> str:
-        """Mint an item with these outputs and return its id."""
+    def mint(self, *outputs):
         status, answer = self.send("/v1/mint", {"outputs": list(outputs)})
         assert status == 200, answer
         return str(answer["itemId"])
 
-    def check(self, outputs: list[str]) -> list[str]:
-        """Return the state of each output."""
+    def check(self, outputs):
         status, answer = self.send("/v1/check", {"outputs": outputs})
         assert status == 200, answer
-        states: list[str] = answer["states"]
-        return states
+        return answer["states"]

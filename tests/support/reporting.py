@@ -1,4 +1,6 @@
-"""Lines that are printed after all tests: what they counted, and which could not run."""
+"""Shares the time of `make soak`, and prints lines after all tests: counts and what was not run."""
+
+import time
 
 import pytest
 
@@ -7,20 +9,45 @@ from tests.support.needs import skipped_lines
 _LINES = pytest.StashKey[list[str]]()
 
 
-def add_line(item: pytest.Item, line: str) -> None:
-    """Add a line of one test."""
+def add_line(item, line):
     item.config.stash.setdefault(_LINES, []).append(f"{item.name}: {line}")
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Print the lines."""
-    if lines := config.stash.get(_LINES, []):
-        terminalreporter.section("counted")
+def pytest_terminal_summary(terminalreporter, config):
+    skipped = terminalreporter.stats.get("skipped", [])
+    for title, lines in (
+        ("counted", config.stash.get(_LINES, [])),
+        ("not run", list(skipped_lines(skipped))),
+    ):
+        if lines:
+            terminalreporter.section(title)
         for line in lines:
             terminalreporter.write_line(line)
-    if skipped := terminalreporter.stats.get("skipped", []):
-        terminalreporter.section("not run")
-        for line in skipped_lines(skipped):
-            terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item):
+    """Repeat a test marked `soak` that does not do so itself, as those of Hypothesis."""
+    deadline = time.monotonic() + soak_seconds_of(item)
+    yield
+    if "soak_seconds" in getattr(item, "fixturenames", ()):
+        return
+    repetitions_count = 0
+    while time.monotonic() < deadline:
+        item.runtest()
+        repetitions_count += 1
+    if repetitions_count:
+        add_line(item, f"run {1 + repetitions_count} times")
+
+
+def soak_seconds_of(item):
+    """Return how long a test may repeat itself: 0 where it is not marked, or nothing is soaked."""
+    seconds = float(item.config.getoption("--soak-seconds"))
+    share = _share_of(item)
+    return seconds * share / sum(map(_share_of, item.session.items)) if seconds and share else 0.0
+
+
+def _share_of(item):
+    """Return what the mark says: `@pytest.mark.soak(share=4)`."""
+    mark = item.get_closest_marker("soak")
+    return 0.0 if mark is None else float(mark.kwargs["share"])

@@ -1,14 +1,9 @@
 """Short ways to send the requests of the contract through Flask's test client."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
-
-from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
 
-def post(client: FlaskClient, path: str, body: Any, key: str | None = None) -> TestResponse:
+def post(client, path, body, key=None):
     """Send the body as JSON, with an Idempotency-Key if one is given."""
     headers = {} if key is None else {"Idempotency-Key": key}
     return client.post(
@@ -16,29 +11,24 @@ def post(client: FlaskClient, path: str, body: Any, key: str | None = None) -> T
     )
 
 
-def mint(client: FlaskClient, *outputs: str, key: str | None = None) -> str:
+def mint(client, *outputs, key=None):
     """Mint an item with these outputs, in the form `+5.secret`, and return its id."""
     answer = post(client, "/v1/mint", {"outputs": list(outputs)}, key)
     assert answer.status_code == 200, answer.text
     return str(answer.get_json()["itemId"])
 
 
-def swap(
-    client: FlaskClient, inputs: Sequence[str], outputs: Sequence[str], key: str | None = None
-) -> TestResponse:
-    """Ask for a swap and return its answer."""
+def swap(client, inputs, outputs, key=None):
     return post(client, "/v1/swap", {"inputs": list(inputs), "outputs": list(outputs)}, key)
 
 
-def check(client: FlaskClient, *outputs: str) -> list[str]:
-    """Return the state of each output."""
+def check(client, *outputs):
     answer = post(client, "/v1/check", {"outputs": list(outputs)})
     assert answer.status_code == 200, answer.text
-    states: list[str] = answer.get_json()["states"]
-    return states
+    return answer.get_json()["states"]
 
 
-def refusal(answer: TestResponse) -> tuple[int, str, int | None]:
+def refusal(answer):
     """Return what a refusal says: status, code and the index of the element at fault."""
     problem = answer.get_json()
     assert answer.mimetype == "application/problem+json", answer.text

@@ -34,11 +34,9 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Return the address, without a slash at its end."""
         return f"http://127.0.0.1:{self.port}"
 
     def log_text(self) -> str:
-        """Return all that the processes have written so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def get_status(self, path: str) -> int:

@@ -3,7 +3,6 @@
 import os
 import re
 import runpy
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,25 +17,24 @@ _ENVIRONMENT = re.compile(r"\benviron(b|\.|\[|\b)|\bgetenv\b")
 class RecordingEnvironment(dict[str, str]):
     """An empty environment that remembers every name that it was asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.names: set[str] = set()
+        self.names = set()
 
-    def get(self, name: str, default: object = None) -> object:  # type: ignore[override]
-        """Remember the name; there is no value."""
+    def get(self, name, default=None):  # type: ignore[override]
         self.names.add(name)
         return default
 
-    def __getitem__(self, name: str) -> str:
+    def __getitem__(self, name):
         self.names.add(name)
         return super().__getitem__(name)
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name):
         self.names.add(str(name))
         return False
 
 
-def read_variables() -> set[str]:
+def read_variables():
     """Return the names of all environment variables that the service reads at its start."""
     environment = RecordingEnvironment()
     read_settings(environment, "sqlite:///unused")
@@ -46,13 +44,13 @@ def read_variables() -> set[str]:
     return environment.names
 
 
-def files_that_touch_the_environment() -> set[str]:
+def files_that_touch_the_environment():
     """Return the paths of all sources of the service that name the environment."""
     sources = ["app.py", "gunicorn.conf.py", *module_paths()]
     return {path for path in sources if _ENVIRONMENT.search(read_text(path))}
 
 
-def module_paths() -> list[str]:
+def module_paths():
     """Return the paths of all modules of the packages, without their `__init__.py`."""
     return sorted(
         path.relative_to(REPOSITORY).as_posix()
@@ -62,26 +60,24 @@ def module_paths() -> list[str]:
     )
 
 
-def documents() -> list[str]:
-    """Return the paths of all Markdown documents."""
+def documents():
     patterns = ("*.md", "docs/**/*.md")
     found = {path for pattern in patterns for path in REPOSITORY.glob(pattern)}
     return sorted(path.relative_to(REPOSITORY).as_posix() for path in found)
 
 
-def read_text(path: str) -> str:
-    """Return the text of a file of the project."""
+def read_text(path):
     return (REPOSITORY / path).read_text(encoding="utf-8")
 
 
-def section(document: str, heading: str) -> str:
+def section(document, heading):
     """Return what stands below a heading of the second level, up to the next one."""
     _, found, rest = read_text(document).partition(f"\n## {heading}\n")
     assert found, f"{document} has no section {heading}"
     return rest.partition("\n## ")[0]
 
 
-def table_rows(text: str) -> Iterator[list[str]]:
+def table_rows(text):
     """Yield the cells of each row of the tables, without the rows of their heads."""
     lines = text.splitlines()
     for line, following in zip(lines, [*lines[1:], ""], strict=True):

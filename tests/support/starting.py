@@ -1,47 +1,42 @@
 """Starts the application in a process of its own, to see what it says when it cannot."""
 
-import os
 import subprocess
 import sys
 
-from tests.support.serving import REPOSITORY
+from tests.support.serving import REPOSITORY, clean_environment
 
 CREATE_APP = "import app; app.create_app()"
 
 
-def environment(**settings: str) -> dict[str, str]:
-    """Return our environment without any setting of the service, plus `settings`."""
-    ours = ("DEEDS_", "DATABASE_URL")
-    return {name: text for name, text in os.environ.items() if not name.startswith(ours)} | settings
+def environment(**settings):
+    return clean_environment(settings)
 
 
-def run_python(code: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    """Run Python code in the directory of the sources and return what it said."""
+def run_python(code, **settings):
     return _run(sys.executable, "-c", code, **settings)
 
 
-def run_migrate(**settings: str) -> subprocess.CompletedProcess[str]:
-    """Run `flask --app app deeds migrate` as an operator does."""
+def run_migrate(**settings):
     return run_deeds("migrate", **settings)
 
 
-def run_deeds(*arguments: str, said: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+def run_deeds(*arguments, said="", cwd=REPOSITORY, **settings):
     """Run `flask --app app deeds …` as an operator does who then types what is `said`."""
     command = [sys.executable, "-m", "flask", "--app", "app", "deeds", *arguments]
-    return _run(*command, said=said, **settings)
+    return _run(*command, said=said, cwd=cwd, **settings)
 
 
-def stopped_start(**settings: str) -> str:
+def stopped_start(**settings):
     """Return the one line that a start stops with, without the words that begin it."""
     return _stop_line(run_python(CREATE_APP, **settings))
 
 
-def stopped_migrate(**settings: str) -> str:
+def stopped_migrate(**settings):
     """Return the one line that a migration stops with, without the words that begin it."""
     return _stop_line(run_migrate(**settings))
 
 
-def _stop_line(ran: subprocess.CompletedProcess[str]) -> str:
+def _stop_line(ran):
     lines = ran.stderr.splitlines()
     assert (ran.returncode, ran.stdout, len(lines)) == (1, "", 1), ran.stderr
     start = "deeds cannot start: "
@@ -49,10 +44,10 @@ def _stop_line(ran: subprocess.CompletedProcess[str]) -> str:
     return lines[0].removeprefix(start)
 
 
-def _run(*command: str, said: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+def _run(*command, said="", cwd=REPOSITORY, **settings):
     return subprocess.run(
         command,
-        cwd=REPOSITORY,
+        cwd=cwd,
         env=environment(**settings),
         input=said,
         capture_output=True,

@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -24,16 +23,15 @@ class Statement:
 class StatementLog:
     """The statements that were sent, and how many transactions were committed."""
 
-    def __init__(self) -> None:
-        self.sent: list[Statement] = []
+    def __init__(self):
+        self.sent = []
         self.commits_count = 0
 
     @property
-    def names(self) -> list[str]:
-        """Return verb and table of each statement."""
+    def names(self):
         return [statement.name for statement in self.sent]
 
-    def note(self, _connection: Any, _cursor: Any, text: str, parameters: Any, *_: Any) -> None:
+    def note(self, _connection, _cursor, text, parameters, *_):
         """Take what SQLAlchemy tells before it executes a statement; a BEGIN is none.
 
         What the mark costs, once a second at most, is no part of any request.
@@ -43,14 +41,12 @@ class StatementLog:
         if match := _STATEMENT.match(text):
             self.sent.append(Statement(" ".join(filter(None, match.groups())), text, parameters))
 
-    def note_commit(self, _connection: Any) -> None:
-        """Take what SQLAlchemy tells before it commits."""
+    def note_commit(self, _connection):
         self.commits_count += 1
 
 
 @contextmanager
-def logged_statements() -> Iterator[StatementLog]:
-    """Note all statements and commits within the block."""
+def logged_statements():
     log = StatementLog()
     event.listen(Engine, "before_cursor_execute", log.note)
     event.listen(Engine, "commit", log.note_commit)

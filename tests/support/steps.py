@@ -1,12 +1,8 @@
 """Counts what a call costs, in steps and in bytes, so that no test needs a clock."""
 
 import gc
-import re
 import sys
 import tracemalloc
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 # The patterns' own syntax trees: there is no public way to them.
 from re import _constants, _parser  # type: ignore[attr-defined]  # isort: skip
@@ -15,11 +11,10 @@ _REPEATS = {_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_
 _CHARACTERS = {_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY}
 
 
-def lines_run(function: Callable[[], object]) -> int:
-    """Return how many lines of Python the call runs."""
+def lines_run(function):
     count = 0
 
-    def trace(_frame: FrameType, event: str, _argument: object) -> Any:
+    def trace(_frame, event, _argument):
         nonlocal count
         count += event == "line"
         return trace
@@ -35,7 +30,7 @@ def lines_run(function: Callable[[], object]) -> int:
     return count
 
 
-def peak_bytes(function: Callable[[], object]) -> int:
+def peak_bytes(function):
     """Return how much memory the call has in use at most, beyond what there was before."""
     function()  # What is made once is none of the call's.
     tracemalloc.start()
@@ -46,7 +41,7 @@ def peak_bytes(function: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def repeated_groups(pattern: re.Pattern[str], times_max: int) -> list[str]:
+def repeated_groups(pattern, times_max):
     """Return what the pattern repeats oftener than that and is more than a single character.
 
     Python remembers each round of such a repetition; nested, they are what makes a match
@@ -55,7 +50,7 @@ def repeated_groups(pattern: re.Pattern[str], times_max: int) -> list[str]:
     return list(_repeated_groups(_parser.parse(pattern.pattern, pattern.flags), times_max))
 
 
-def _repeated_groups(tree: Any, times_max: int) -> Any:
+def _repeated_groups(tree, times_max):
     for part in tree:
         if isinstance(part, tuple) and part[0] in _REPEATS:
             _low, high, body = part[1]

