@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
-
 from deeds.domain.strong_secret import make_strong_secret
 from tests.support.racing import Racers, client_of_port
 from tests.support.waiting import wait_until
@@ -29,18 +27,15 @@ class Holder:
     def __init__(self, racers, item, secret):
         self.racers = racers
         self.item = item
-        self.secret = secret
+        self.live = f"+5.{item}.{secret}"
         self.swaps_count = 0
-
-    def raw(self, secret):
-        return f"+5.{self.item}.{secret}"
 
     def swap_until(self, stop):
         while not stop.is_set():
-            new = make_strong_secret()
-            body = {"inputs": [self.raw(self.secret)], "outputs": [self.raw(new)]}
+            new = f"+5.{self.item}.{make_strong_secret()}"
+            body = {"inputs": [self.live], "outputs": [new]}
             assert self.send_until_answered(body, str(uuid4())) == (200, {"success": True})
-            self.secret = new
+            self.live = new
             self.swaps_count += 1
 
     def send_until_answered(self, body, key):
@@ -56,12 +51,8 @@ def children(pid):
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.fixture
-def service(database_url, gunicorn_service):
-    return gunicorn_service(DATABASE_URL=database_url, WEB_CONCURRENCY="2")
-
-
-def test_killed_workers_lose_and_double_nothing(service, ledger):
+def test_killed_workers_lose_and_double_nothing(database_url, gunicorn_service, ledger):
+    service = gunicorn_service(DATABASE_URL=database_url, WEB_CONCURRENCY="2")
     racers = Racers(partial(client_of_port, service.port))
     secrets = [make_strong_secret() for _ in range(HOLDERS_COUNT)]
     item = racers.mint(*(f"+5.{secret}" for secret in secrets))
@@ -84,8 +75,5 @@ def test_killed_workers_lose_and_double_nothing(service, ledger):
         for future in futures:
             future.result()
 
-    assert (
-        racers.check([holder.raw(holder.secret) for holder in holders])
-        == ["unspent"] * HOLDERS_COUNT
-    )
+    assert racers.check([holder.live for holder in holders]) == ["unspent"] * HOLDERS_COUNT
     assert ledger.live(item) == [5] * HOLDERS_COUNT

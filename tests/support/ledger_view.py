@@ -1,14 +1,10 @@
 """Looks into a ledger past the service, on a connection of its own."""
 
-from typing import Any
-
 from sqlalchemy import select, text
 
 from storage.audit import audit
 from storage.engine import make_engine, parse_database_url
 from storage.tables import metadata, operations, outputs
-
-Rows = dict[str, list[tuple[Any, ...]]]
 
 
 def delete_all_rows(database_url):

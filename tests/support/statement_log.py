@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine, event
+from tests.support.hooks import hooked
 
 _STATEMENT = re.compile(r"(SELECT)\b.*?\bFROM (\w+)|(INSERT) INTO (\w+)|(UPDATE) (\w+)", re.DOTALL)
 
@@ -48,10 +48,5 @@ class StatementLog:
 @contextmanager
 def logged_statements():
     log = StatementLog()
-    event.listen(Engine, "before_cursor_execute", log.note)
-    event.listen(Engine, "commit", log.note_commit)
-    try:
+    with hooked("before_cursor_execute", log.note), hooked("commit", log.note_commit):
         yield log
-    finally:
-        event.remove(Engine, "before_cursor_execute", log.note)
-        event.remove(Engine, "commit", log.note_commit)
