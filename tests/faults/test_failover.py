@@ -1,13 +1,13 @@
 """A standby of PostgreSQL takes over under load: one that lagged is found out, one that did not
 serves on."""
 
-import http.client
 import json
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 
 import pytest
 
@@ -62,10 +62,10 @@ class Clients:
 
     def ask(self, method, path, body=None):
         """Return status, code and body of the answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._service.find_port(), timeout=30)
-        with closing(connection):
-            headers = {"Content-Type": "application/json"} if body else {}
-            connection.request(method, path, json.dumps(body) if body else None, headers)
+        port = self._service.find_port()
+        with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            data = json.dumps(body) if body else None
+            connection.request(method, path, data, {"Content-Type": "application/json"})
             answer = connection.getresponse()
             read = json.loads(answer.read())
         return (answer.status, read.get("code")), read

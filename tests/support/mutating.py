@@ -35,25 +35,22 @@ ODD_PIECES = ["\0", "\u0665", "\u00b2", "\uff0e", "\uff0b", "\u0301", "\u202e", 
 @st.composite
 def near_texts(draw, texts):
     """A text with one to three places changed."""
-    text = draw(texts)
-    for _ in range(draw(st.integers(1, 3))):
-        start = draw(st.integers(0, len(text)))
-        length = draw(st.integers(0, 3))
-        piece = draw(st.sampled_from(PIECES + ODD_PIECES) | ANY_CHARACTER)
-        text = text[:start] + piece + text[start + length :]
-    return text
+    return _patched(draw, draw(texts), st.sampled_from(PIECES + ODD_PIECES) | ANY_CHARACTER)
 
 
 @st.composite
 def near_bytes(draw, bodies):
     """A body with one to three places changed."""
-    body = draw(st.sampled_from(bodies))
+    pieces = st.binary(max_size=3) | st.sampled_from([b'"', b",", b"[", b"}", b"\\u0000"])
+    return _patched(draw, draw(st.sampled_from(bodies)), pieces)
+
+
+def _patched(draw, text, pieces):
     for _ in range(draw(st.integers(1, 3))):
-        start = draw(st.integers(0, len(body)))
+        start = draw(st.integers(0, len(text)))
         length = draw(st.integers(0, 3))
-        piece = draw(st.binary(max_size=3) | st.sampled_from([b'"', b",", b"[", b"}", b"\\u0000"]))
-        body = body[:start] + piece + body[start + length :]
-    return body
+        text = text[:start] + draw(pieces) + text[start + length :]
+    return text
 
 
 @st.composite
