@@ -10,14 +10,7 @@ import pytest
 
 from deeds.domain.errors import RawOutputError
 from deeds.domain.hashing import HashJob
-from deeds.domain.model import (
-    CheckRequest,
-    Minted,
-    MintRequest,
-    NewOutput,
-    RawOutput,
-    SwapRequest,
-)
+from deeds.domain.model import CheckRequest, Minted, MintRequest, NewOutput, RawOutput, SwapRequest
 from deeds.domain.outputs import Candidate
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
 from deeds.settings import Settings

@@ -19,13 +19,7 @@ from deeds.domain.errors import RawOutputError
 from deeds.domain.model import AMOUNT_MAX, Argon2Cost
 from deeds.domain.raw_output import is_item_id, make_item_id, parse_mint_output, parse_raw_output
 from deeds.settings import Settings
-from tests.support.openapi import (
-    answer_faults,
-    faults,
-    operations,
-    problem_codes,
-    read_document,
-)
+from tests.support.openapi import answer_faults, faults, operations, problem_codes, read_document
 from tests.support.requests import mint, post
 from tests.support.serving import REPOSITORY
 
