@@ -108,18 +108,13 @@ def test_a_browser_gets_a_page_with_ways_on(client, path):
     assert "require-trusted-types-for" in answer.headers["Content-Security-Policy"]
 
 
-@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/nothing", "/v1/mint/"])
-def test_below_v1_a_browser_gets_a_problem_too(client, path):
-    answer = client.get(path, headers={"Accept": BROWSER})
-
-    assert refusal(answer) == (404, "not_found", None)
-
-
 @pytest.mark.parametrize(
-    "accept",
-    ["", "*/*", "application/json, text/html;q=0.9", "text/html;q=0", "image/avif,*/*;q=0.8"],
+    ("path", "accept"),
+    [(path, BROWSER) for path in ("/v1", "/v1/", "/v1/nothing", "/v1/mint/")]
+    + [("/nothing", accept) for accept in ("*/*", "application/json, text/html;q=0.9")]
+    + [("/nothing", accept) for accept in ("text/html;q=0", "image/avif,*/*;q=0.8")],
 )
-def test_a_program_gets_a_problem(client, accept):
-    answer = client.get("/nothing", headers={"Accept": accept} if accept else {})
+def test_a_program_or_what_asks_below_v1_gets_a_problem(client, path, accept):
+    answer = client.get(path, headers={"Accept": accept})
 
     assert refusal(answer) == (404, "not_found", None)

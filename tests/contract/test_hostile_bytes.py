@@ -152,13 +152,6 @@ def test_random_json_is_refused(client, value):
         assert_refused(send(client, path, json.dumps(value).encode()))
 
 
-@MANY
-@given(body=st.binary(max_size=200))
-def test_random_bytes_are_refused(client, body):
-    for path in PATHS:
-        assert_refused(send(client, path, body))
-
-
 HEADERS = ["Idempotency-Key", "If-None-Match", "Range", "Content-Type", "Content-Encoding"]
 HEADERS += ["Content-Length", "Transfer-Encoding", "Expect", "X-Forwarded-For"]
 HEADERS += ["X-HTTP-Method-Override"]

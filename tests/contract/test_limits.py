@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from limits.storage import RedisStorage
@@ -28,13 +29,9 @@ def limited(sqlite_url, open_app):
     """A function that opens a client of a service with these limits."""
 
     def open_it(text, storage_url=None):
-        settings = Settings(
-            sqlite_url,
-            ordinary_cost=Argon2Cost(8, 1, 1),
-            rate_limits=parse_rate_limits(text),
-            rate_limits_storage=storage_url,
-        )
-        client = open_app(settings).test_client()
+        settings = Settings(sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1))
+        limits = {"rate_limits": parse_rate_limits(text), "rate_limits_storage": storage_url}
+        client = open_app(replace(settings, **limits)).test_client()
         client.environ_base["REMOTE_ADDR"] = "192.0.2.1"
         return client
 

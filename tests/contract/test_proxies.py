@@ -52,12 +52,9 @@ def counted_as(trusted_proxies, environ):
     return counted[0]
 
 
-@pytest.mark.parametrize("name", SENT)
-def test_a_request_counts_for_its_client(name):
-    trusted_proxies, header, client = SENT[name]
-    environ = {"REMOTE_ADDR": PEER}
-    if header is not None:
-        environ["HTTP_X_FORWARDED_FOR"] = header
+@pytest.mark.parametrize(("trusted_proxies", "header", "client"), SENT.values(), ids=SENT)
+def test_a_request_counts_for_its_client(trusted_proxies, header, client):
+    environ = {"REMOTE_ADDR": PEER} | ({} if header is None else {"HTTP_X_FORWARDED_FOR": header})
 
     assert counted_as(trusted_proxies, environ) == client
 

@@ -45,19 +45,15 @@ def test_a_text_that_is_refused_is_told_its_part_at_fault(parse, text, sentence)
     assert str(refused.value) == sentence
 
 
-def test_a_mint_that_names_a_secret_twice_is_told_so():
-    with pytest.raises(DuplicateSecretError) as refused:
-        check_mint(MintRequest((NewOutput(1, "a"), NewOutput(1, "a")), None))
-
-    assert refused.value.detail == "this secret is named twice in the mint"
-
-
-def test_a_swap_whose_output_has_the_secret_of_another_is_told_so():
+def test_a_request_that_names_a_secret_twice_is_told_so():
     raw = RawOutput(1, "deed_x", "a")
 
-    with pytest.raises(DuplicateSecretError) as refused:
+    with pytest.raises(DuplicateSecretError) as in_a_mint:
+        check_mint(MintRequest((NewOutput(1, "a"), NewOutput(1, "a")), None))
+    with pytest.raises(DuplicateSecretError) as in_a_swap:
         check_swap(SwapRequest((raw,), (raw,)))
 
-    assert refused.value.detail == (
+    assert in_a_mint.value.detail == "this secret is named twice in the mint"
+    assert in_a_swap.value.detail == (
         "this output needs a secret of its own: another input or output of the swap has it"
     )
