@@ -82,10 +82,7 @@ def errors(caplog):
 
 
 def test_an_older_copy_under_a_running_service_is_written_no_more(
-    rolled_back,
-    ledger_url,
-    mark,
-    caplog,
+    rolled_back, ledger_url, mark, caplog
 ):
     client, item = rolled_back
     before = rows(ledger_url), mark.path.read_bytes()
@@ -106,29 +103,24 @@ def test_an_older_copy_under_a_running_service_is_written_no_more(
     assert "flask --app app deeds accept-rollback" in line
 
 
-def test_after_the_loss_is_accepted_it_is_served_again(rolled_back, serve, settings, mark):
-    client, item = rolled_back
-    swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
-
-    ran = invoke(settings, "accept-rollback", "--yes")
-    stop(client)
-
-    assert (ran.exit_code, mark.read().operation_id) == (0, 1)
-    client = serve()
-    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"]).status_code == 200
-    assert client.get("/readyz").status_code == 200
-
-
-def test_a_service_that_was_not_restarted_leaves_an_accepted_loss_alone(
-    rolled_back, serve, settings, mark
+@pytest.mark.parametrize("is_noticed_before", [True, False])
+def test_after_the_loss_is_accepted_and_a_restart_it_is_served_again(
+    rolled_back, serve, settings, mark, is_noticed_before
 ):
+    """A service that was not restarted leaves the mark alone that was accepted."""
     client, item = rolled_back
+    request = [f"+5.{item}.a"], [f"+5.{item}.c"]
+    if is_noticed_before:
+        swap(client, *request)
 
     ran = invoke(settings, "accept-rollback", "--yes")
-    refused = swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+    refused = swap(client, *request)
     stop(client)
 
     assert (ran.exit_code, refusal(refused), mark.read().operation_id) == (0, ROLLED_BACK, 1)
+    client = serve()
+    assert swap(client, *request).status_code == 200
+    assert client.get("/readyz").status_code == 200
 
 
 def test_a_service_that_wrote_nothing_since_its_start_is_guarded_by_the_mark(
@@ -185,9 +177,7 @@ def add(repository, number, *key_hashes):
 
 
 def test_a_process_without_a_mark_is_guarded_by_its_own_operations(
-    open_repository,
-    keep_copy,
-    ledger_url,
+    open_repository, keep_copy, ledger_url
 ):
     with closing(open_repository()) as repository:
         add(repository, 0)
@@ -211,17 +201,13 @@ def test_a_taken_key_is_no_rollback(open_repository):
 
 
 def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
-    open_repository,
-    keep_copy,
-    ledger_url,
-    mark,
-    monkeypatch,
+    open_repository, keep_copy, ledger_url, mark, monkeypatch, open_engine
 ):
     """The loser had no second to write its mark before the survivor wrote on."""
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
     loser = open_repository(mark_file=mark)
     add(loser, 0)
-    engine = make_engine(parse_database_url(ledger_url))
+    engine = open_engine(ledger_url)
     raise_mark(engine, mark)
     engine.dispose()
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.01)
@@ -240,7 +226,6 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     assert mark.read().operation_id == lost
     with pytest.raises(RollbackError, match=f"operation {lost} of the ledger is not the one"):
         raise_mark(engine, mark)
-    engine.dispose()
     add(survivor, 5)
     survivor.close()
     with pytest.raises(LedgerRolledBackError):

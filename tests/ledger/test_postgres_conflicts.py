@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-from psycopg import sql
 
 import storage.engine
 from deeds.domain.model import Argon2Cost
@@ -200,30 +199,21 @@ def test_a_serialization_failure_is_tried_again_up_to_a_bound(
         assert check(client, f"+5.{item}.a", f"+5.{item}.b") == ["spent", "unspent"]
 
 
-def test_an_output_that_stays_locked_is_a_503(impatient_client, ledger, other):
-    client = impatient_client
-    item = mint(client, "+5.a")
-    before = ledger.rows()
-
-    other.execute("BEGIN")
-    other.execute("UPDATE outputs SET amount = amount")
-    refused = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-    states = check(client, f"+5.{item}.a")
-    other.execute("ROLLBACK")
-
-    assert (refusal(refused), states) == (UNAVAILABLE, ["unspent"])
-    assert ledger.rows() == before
-    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
-
-
-def test_a_table_that_stays_locked_is_a_503_for_every_request_that_needs_it(
-    impatient_client, ledger, other
+@pytest.mark.parametrize(
+    ("lock", "codes"),
+    [
+        ("UPDATE outputs SET amount = amount", [200, 503, 200, 200]),
+        ("LOCK TABLE outputs, items IN ACCESS EXCLUSIVE MODE", [503] * 4),
+    ],
+)
+def test_what_stays_locked_is_a_503_for_every_request_that_needs_it(
+    impatient_client, ledger, other, lock, codes
 ):
     client = impatient_client
     item = mint(client, "+5.a")
 
     other.execute("BEGIN")
-    other.execute("LOCK TABLE outputs, items IN ACCESS EXCLUSIVE MODE")
+    other.execute(lock)
     answers = [
         post(client, "/v1/mint", {"outputs": ["+5.a"]}),
         swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]),
@@ -232,37 +222,8 @@ def test_a_table_that_stays_locked_is_a_503_for_every_request_that_needs_it(
     ]
     other.execute("ROLLBACK")
 
-    assert [refusal(answer) for answer in answers] == [UNAVAILABLE] * 4
-    assert client.get(f"/v1/item/{item}").status_code == 200
-
-
-@pytest.fixture
-def set_read_only(other, ledger):
-    """A function that makes the database read-only, or no longer, for all new sessions."""
-    name = other.info.dbname
-    end_all = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> %s"
-    )
-
-    def set_it(value):
-        statement = "ALTER DATABASE {} SET default_transaction_read_only = {}"
-        other.execute(sql.SQL(statement).format(sql.Identifier(name), sql.SQL(value)))
-        other.execute(end_all, [name, other.info.backend_pid])
-        ledger.engine.dispose()
-
-    yield set_it
-    set_it("off")
-
-
-def test_a_database_that_turned_read_only_is_a_503_for_writers(client, ledger, set_read_only):
-    item = mint(client, "+5.a")
-    before = ledger.rows()
-
-    set_read_only("on")
-    refused = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-    states = check(client, f"+5.{item}.a")
-    set_read_only("off")
-
-    assert (refusal(refused), states) == (UNAVAILABLE, ["unspent"])
-    assert ledger.rows() == before
+    assert [answer.status_code for answer in answers] == codes
+    refused = [refusal(answer) for answer in answers if answer.status_code != 200]
+    assert refused == [UNAVAILABLE] * len(refused)
+    assert (ledger.live(item), ledger.spent(item)) == ([5], [])
     assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200

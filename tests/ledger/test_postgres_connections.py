@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from psycopg import sql
 from psycopg.pq import TransactionStatus
 from sqlalchemy import event, make_url, text
 
@@ -14,7 +13,7 @@ from deeds.domain.errors import LedgerUnavailableError, OverloadedError, StartEr
 from storage.engine import POOL_SIZE, POSTGRESQL_CONNECT_ARGS, make_engine, parse_database_url
 from storage.transactions import Transactions, ignore_retry, snapshot
 from tests.support.hooks import AtWrite, hooked, is_writer
-from tests.support.requests import check, mint, post, refusal, swap
+from tests.support.requests import check, mint, refusal, swap
 
 WAIT_S = 20
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
@@ -35,10 +34,8 @@ def database_url(emptied_postgres_url):
 
 
 @pytest.fixture
-def engine(database_url):
-    engine = make_engine(parse_database_url(database_url))
-    yield engine
-    engine.dispose()
+def engine(database_url, open_engine):
+    return open_engine(database_url)
 
 
 @pytest.fixture
@@ -53,18 +50,17 @@ def set_default(database_url):
     """A function that sets what sessions of the database begin with, as an operator does."""
     names = []
 
+    def alter(change):
+        with psycopg.connect(database_url) as connection:
+            connection.execute(f'ALTER DATABASE "{connection.info.dbname}" {change}')
+
     def set_it(name, value):
         names.append(name)
-        alter("ALTER DATABASE {} SET {} = {}", sql.Identifier(name), value)
-
-    def alter(statement, *values):
-        with psycopg.connect(database_url) as connection:
-            database = sql.Identifier(make_url(database_url).database)
-            connection.execute(sql.SQL(statement).format(database, *values))
+        alter(f"SET {name} = '{value}'")
 
     yield set_it
     for name in names:
-        alter("ALTER DATABASE {} RESET {}", sql.Identifier(name))
+        alter(f"RESET {name}")
 
 
 @pytest.fixture
@@ -86,15 +82,6 @@ def settings_of(connection):
 
 def backend_of(connection):
     return connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-
-
-def prepare_threshold(url):
-    engine = make_engine(parse_database_url(url))
-    try:
-        with engine.connect() as connection:
-            return connection.connection.driver_connection.prepare_threshold
-    finally:
-        engine.dispose()
 
 
 def with_options(url, **options):
@@ -167,10 +154,11 @@ def test_a_read_leaves_no_transaction_open(client):
     ("default", "within"),
     [("off", "on"), ("on", "on"), ("local", "local"), ("remote_apply", "remote_apply")],
 )
-def test_a_write_is_bounded_and_its_commit_on_disk_whatever_the_default(
+def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_session(
     set_default, transactions, default, within
 ):
     set_default("synchronous_commit", default)
+    before, pid = transactions.read(settings_of), transactions.read(backend_of)
 
     assert transactions.write(settings_of) == {
         "lock_timeout": "5s",
@@ -178,17 +166,9 @@ def test_a_write_is_bounded_and_its_commit_on_disk_whatever_the_default(
         "idle_in_transaction_session_timeout": "30s",
         "synchronous_commit": within,
     }
-
-
-def test_a_write_leaves_nothing_in_its_session(set_default, transactions):
-    set_default("synchronous_commit", "off")
-    before, pid = transactions.read(settings_of), transactions.read(backend_of)
-
-    transactions.write(settings_of)
-
     assert transactions.read(backend_of) == pid
     assert transactions.read(settings_of) == before
-    assert before["lock_timeout"] == "0"
+    assert (before["lock_timeout"], before["synchronous_commit"]) == ("0", default)
 
 
 def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_whole_ledger(
@@ -207,13 +187,18 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
     transactions.read_all(lambda connection: connection.execute(text("SELECT pg_sleep(0.1)")))
 
 
-@pytest.mark.parametrize(("given", "threshold"), [("0", 0), ("7", 7), ("None", None)])
-def test_statements_are_prepared_as_the_url_says(database_url, given, threshold):
-    assert prepare_threshold(with_options(database_url, prepare_threshold=given)) == threshold
-
-
-def test_statements_are_prepared_where_no_pooler_stands_between(database_url):
-    assert prepare_threshold(database_url) == PREPARED_AFTER
+@pytest.mark.parametrize(
+    ("options", "threshold"),
+    [
+        ({"prepare_threshold": "0"}, 0),
+        ({"prepare_threshold": "7"}, 7),
+        ({"prepare_threshold": "None"}, None),
+        ({}, PREPARED_AFTER),
+    ],
+)
+def test_statements_are_prepared_as_the_url_says(database_url, open_engine, options, threshold):
+    with open_engine(with_options(database_url, **options)).connect() as connection:
+        assert connection.connection.driver_connection.prepare_threshold == threshold
 
 
 @pytest.mark.parametrize("given", ["often", "-1", "1.5", "\u0661", "1&prepare_threshold=2"])
@@ -224,13 +209,9 @@ def test_a_threshold_that_is_no_number_stops_the_start(given):
         make_engine(url)
 
 
-def test_the_url_can_change_how_a_connection_is_watched(database_url):
-    url = with_options(database_url, keepalives_idle="99")
-    engine = make_engine(parse_database_url(url))
-
-    with engine.connect() as connection:
+def test_the_url_can_change_how_a_connection_is_watched(database_url, open_engine):
+    with open_engine(with_options(database_url, keepalives_idle="99")).connect() as connection:
         told = connection.connection.driver_connection.info.get_parameters()
-    engine.dispose()
 
     expected = POSTGRESQL_CONNECT_ARGS | {"keepalives_idle": 99}
     assert {name: told.get(name) for name in expected} == {
@@ -306,15 +287,3 @@ def test_a_commit_that_breaks_off_is_in_doubt_and_the_key_brings_certainty(
     replayed = again.headers.get("Idempotency-Replayed")
     assert (again.status_code, replayed) == (200, "true" if has_arrived else None)
     assert ledger.live(item) == [5]
-
-
-def test_a_mint_in_doubt_is_minted_once(client, ledger, cut_off):
-    body = {"outputs": ["+5.a"]}
-
-    with hooked("commit", before_first_commit(cut_off)):
-        doubtful = post(client, "/v1/mint", body, KEY)
-    answers = [post(client, "/v1/mint", body, KEY) for _ in range(2)]
-
-    assert refusal(doubtful) == (503, "ledger_in_doubt", None)
-    assert answers[0].get_json() == answers[1].get_json()
-    assert len(ledger.rows()["items"]) == 1

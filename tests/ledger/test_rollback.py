@@ -25,17 +25,18 @@ ADVICE = "; restore the right database, or run: flask --app app deeds accept-rol
 
 
 @pytest.fixture
-def mark_path(tmp_path):
-    return tmp_path / "somewhere else" / "mark"
+def mark(tmp_path):
+    path = tmp_path / "somewhere else" / "mark"
+    path.parent.mkdir()
+    return MarkFile(path)
 
 
 @pytest.fixture
-def serve(open_app, mark_path):
+def serve(open_app, mark):
     """A function that opens the service on a database and returns a client of it."""
-    mark_path.parent.mkdir()
 
     def open_one(url):
-        settings = Settings(url, Argon2Cost(8, 1, 1), mark_file=str(mark_path))
+        settings = Settings(url, Argon2Cost(8, 1, 1), mark_file=str(mark.path))
         return open_app(settings).test_client()
 
     return open_one
@@ -53,6 +54,12 @@ def refused(serve, url):
     return line.removeprefix("deeds cannot start: ").removesuffix(ADVICE)
 
 
+def hand_on(client, item, secrets):
+    for before, after in pairwise(secrets):
+        assert swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"]).status_code == 200
+    stop(client)
+
+
 @pytest.fixture
 def rolled_back(serve, ledger_url, copy_ledger):  # noqa: F811
     """The URL of a copy made before the last two of three operations, its item, and the URL of the
@@ -61,32 +68,32 @@ def rolled_back(serve, ledger_url, copy_ledger):  # noqa: F811
     item = mint(client, "+5.a")
     stop(client)
     older = copy_ledger(ledger_url)
-    client = serve(ledger_url)
-    swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-    swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
-    stop(client)
+    hand_on(serve(ledger_url), item, "abc")
     return older, item, ledger_url
 
 
-def run_accept(url, mark_path, *arguments, said=""):
-    settings = Settings(url, mark_file=str(mark_path))
-    return invoke(settings, "accept-rollback", *arguments, said=said)
+@pytest.fixture
+def gone_on(rolled_back, serve, mark):
+    """The same after the older copy was used elsewhere, past the operation of the mark."""
+    older, item, _ = rolled_back
+    kept = mark.path.read_bytes()
+    mark.path.unlink()
+    hand_on(serve(older), item, "avwxyz")
+    mark.path.write_bytes(kept)
+    return rolled_back
 
 
-def test_an_older_copy_is_not_served(rolled_back, serve):
-    older, _, _ = rolled_back
+def run_accept(url, mark, *arguments, said=""):
+    return invoke(Settings(url, mark_file=str(mark.path)), "accept-rollback", *arguments, said=said)
+
+
+def test_an_older_copy_is_not_served_and_the_newest_ledger_is_served_again(rolled_back, serve):
+    older, item, newest = rolled_back
 
     assert refused(serve, older) == (
         "the ledger ends at operation 1, but operation 3 was committed: this is an older copy, up "
         "to 2 operations are lost and secrets spent in them are live again"
     )
-
-
-@ON_SQLITE
-def test_the_newest_ledger_is_served_again_after_an_older_one_was_refused(rolled_back, serve):
-    older, item, newest = rolled_back
-    refused(serve, older)
-
     assert check(serve(newest), f"+5.{item}.a", f"+5.{item}.c") == ["spent", "unspent"]
 
 
@@ -104,97 +111,75 @@ def test_an_empty_ledger_in_place_of_a_used_one_is_not_served(
     )
 
 
-def test_an_older_copy_that_went_on_elsewhere_is_not_served(rolled_back, serve, mark_path):
-    older, item, _ = rolled_back
-    kept = mark_path.read_bytes()
-    mark_path.unlink()
-    client = serve(older)
-    secrets = ["a", "x", "y", "z", "last"]
-    for before, after in pairwise(secrets):
-        swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"])
-    stop(client)
-    mark_path.write_bytes(kept)
-
-    assert refused(serve, older).startswith(
+def test_an_older_copy_that_went_on_elsewhere_is_not_served(gone_on, serve):
+    assert refused(serve, gone_on[0]).startswith(
         "operation 3 of the ledger is not the one that was committed: this is another ledger, or "
     )
 
 
 @ON_SQLITE
 def test_a_restore_does_not_raise_the_mark_over_what_is_lost(
-    rolled_back,
+    gone_on,
     serve,
-    mark_path,
+    mark,
     copy_ledger,  # noqa: F811
 ):
-    older, item, _ = rolled_back
-    kept = mark_path.read_bytes()
-    mark_path.unlink()
-    client = serve(older)
-    for before, after in pairwise("axyz"):
-        swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"])
-    stop(client)
-    mark_path.write_bytes(kept)
+    older, kept = gone_on[0], mark.path.read_bytes()
     copy = copy_ledger(older)
 
-    settings = Settings(older, mark_file=str(mark_path))
+    settings = Settings(older, mark_file=str(mark.path))
     ran = invoke(settings, "restore", copy.removeprefix("sqlite:///"))
 
-    assert (ran.exit_code, mark_path.read_bytes()) == (0, kept)
+    assert (ran.exit_code, mark.path.read_bytes()) == (0, kept)
     refused(serve, older)
 
 
 @ON_SQLITE
-def test_a_damaged_mark_stops_the_start_until_it_is_accepted(rolled_back, serve, mark_path):
-    mark_path.write_bytes(b"deeds-mark-1 1 1 no")
+def test_a_damaged_mark_stops_the_start_until_it_is_accepted(rolled_back, serve, mark):
+    mark.path.write_bytes(b"deeds-mark-1 1 1 no")
 
     assert refused(serve, rolled_back[2]) == (
         "the mark file is damaged, so the ledger cannot be told from an older copy"
     )
-    assert run_accept(rolled_back[2], mark_path, "--yes").exit_code == 0
+    assert run_accept(rolled_back[2], mark, "--yes").exit_code == 0
     serve(rolled_back[2])
 
 
 @ON_SQLITE
-def test_a_ledger_without_a_mark_gets_one_and_that_is_told_once(
-    rolled_back, serve, mark_path, caplog
-):
-    newest = rolled_back[2]
-    mark_path.unlink()
+def test_a_ledger_without_a_mark_gets_one_and_that_is_told_once(rolled_back, serve, mark, caplog):
+    mark.path.unlink()
 
     for _ in range(2):
-        stop(serve(newest))
+        stop(serve(rolled_back[2]))
 
     assert [each.getMessage()[:22] for each in caplog.records] == ["there was no mark file"]
-    assert MarkFile(mark_path).read().operation_id == 3
+    assert mark.read().operation_id == 3
 
 
-def test_a_mark_that_fell_behind_is_raised_by_the_start(rolled_back, serve, mark_path):
+def test_a_mark_that_fell_behind_is_raised_by_the_start(rolled_back, serve, mark):
     """After a `kill -9`, or a power failure that took the file's last seconds."""
     older, _, newest = rolled_back
-    kept = MarkFile(mark_path).read()
-    mark_path.unlink()
+    kept = mark.read()
+    mark.path.unlink()
     stop(serve(older))
-    assert MarkFile(mark_path).read() < kept
+    assert mark.read() < kept
 
     stop(serve(newest))
 
-    assert MarkFile(mark_path).read() == kept
+    assert mark.read() == kept
 
 
-def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(
-    rolled_back, serve, mark_path
-):
+def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(rolled_back, serve, mark):
     lost = Mark(99, 1)
 
     def raise_it(_connection, _cursor, statement, *_):
         if "ORDER BY operations.id DESC" in statement:
-            MarkFile(mark_path).raise_to(lost)
+            mark.raise_to(lost)
 
     with hooked("before_cursor_execute", raise_it):
         assert "but operation 99 was committed" in refused(serve, rolled_back[2])
 
-    assert MarkFile(mark_path).read() == lost
+    assert mark.read() == lost
 
 
 @ON_SQLITE
@@ -210,54 +195,45 @@ def test_a_mark_that_cannot_be_kept_stops_the_start(open_app, ledger_url, tmp_pa
 
 
 @ON_SQLITE
-def test_a_refused_request_raises_no_mark(rolled_back, serve, mark_path):
+def test_a_refused_request_raises_no_mark(rolled_back, serve, mark):
     _, item, newest = rolled_back
     client = serve(newest)
     swap(client, [f"+5.{item}.a"], [f"+5.{item}.d"])
     stop(client)
 
-    assert MarkFile(mark_path).read().operation_id == 3
+    assert mark.read().operation_id == 3
 
 
-def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back, serve, mark_path):
+def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back, serve, mark):
     older, item, _ = rolled_back
 
-    ran = run_accept(older, mark_path, said="accept\n")
+    ran = run_accept(older, mark, said="accept\n")
 
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert "up to 2 operations are lost and secrets spent in them are live again" in ran.stdout
     assert ran.stdout.endswith("accepted: the ledger continues after operation 1\n")
-    client = serve(older)
-    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.d"]).status_code == 200
-    stop(client)
-    assert MarkFile(mark_path).read().operation_id > 1
+    hand_on(serve(older), item, "ad")
+    assert mark.read().operation_id > 1
 
 
 @ON_SQLITE
-def test_anything_but_the_word_accepts_nothing(rolled_back, mark_path):
-    older, _, _ = rolled_back
-    before = mark_path.read_bytes()
+def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(rolled_back, mark):
+    older, _, newest = rolled_back
+    before = mark.path.read_bytes()
 
     for said in "", "\n", "yes\n", "ACCEPT\n":
-        assert run_accept(older, mark_path, said=said).exit_code == 1
-        assert mark_path.read_bytes() == before
+        assert run_accept(older, mark, said=said).exit_code == 1
+        assert mark.path.read_bytes() == before
 
-
-@ON_SQLITE
-def test_there_is_nothing_to_accept_on_the_newest_ledger(rolled_back, mark_path):
-    before = mark_path.read_bytes()
-
-    ran = run_accept(rolled_back[2], mark_path, "--yes")
-
+    ran = run_accept(newest, mark, "--yes")
     nothing = "the ledger is not behind its mark: there is nothing to accept\n"
     assert (ran.exit_code, ran.stdout) == (0, nothing)
-    assert mark_path.read_bytes() == before
+    assert mark.path.read_bytes() == before
 
 
 @ON_SQLITE
-def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark_path, tmp_path):  # noqa: F811
-    mark_path.parent.mkdir()
-    settings = {"DATABASE_URL": ledger_url, "DEEDS_MARK_FILE": str(mark_path)}
+def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark, tmp_path):  # noqa: F811
+    settings = {"DATABASE_URL": ledger_url, "DEEDS_MARK_FILE": str(mark.path)}
     with running_service(tmp_path, WEB_CONCURRENCY="2", **settings) as service:
         with client_of_port(service.port) as send:
             for number in range(20):
@@ -265,4 +241,4 @@ def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark
         os.kill(service.process.pid, signal.SIGTERM)
         assert service.process.wait(timeout=30) == 0
 
-    assert MarkFile(mark_path).read().operation_id == 20
+    assert mark.read().operation_id == 20
