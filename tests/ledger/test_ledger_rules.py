@@ -16,6 +16,8 @@ from deeds.domain.errors import (
 from deeds.domain.model import Argon2Cost, OutputKey, SchemeSpec, SecretClass
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
 
+KEY_HASH = b"k" * 32
+
 
 @pytest.fixture
 def scheme_id(repository):
@@ -26,9 +28,9 @@ def scheme_id(repository):
 
 @pytest.fixture
 def minted(repository, scheme_id):
-    """The outputs 5 and 3 of an item that the ledger has."""
+    """The outputs 5 and 3 of an item that the ledger has, minted with a key."""
     outputs = output(scheme_id, 5), output(scheme_id, 3)
-    repository.record_mint(mint_record(*outputs))
+    repository.record_mint(mint_record(*outputs, key_hashes=(KEY_HASH,)))
     return outputs
 
 
@@ -43,28 +45,29 @@ def test_a_mint_with_one_key_twice_is_refused_and_leaves_nothing(repository, led
     assert ledger.rows() == before
 
 
-@pytest.mark.parametrize("wrong", ["one input twice", "an output of its own"])
-def test_a_swap_of_inputs_that_it_cannot_have_is_refused_and_moves_nothing(
-    repository, ledger, minted, wrong
+@pytest.mark.parametrize(
+    ("inputs", "output_amount", "changes", "error"),
+    [
+        (["five", "five"], 10, {}, LedgerUnavailableError),
+        (["new"], None, {}, LedgerUnavailableError),
+        (["five", "three"], 7, {}, UnbalancedError),
+        (["five"], 5, {"schemes_count": 0}, ItemSchemesChangedError),
+        (["five"], 5, {"schemes_count": 2}, ItemSchemesChangedError),
+        (["five"], 5, {"key_hashes": (KEY_HASH,)}, IdempotencyKeyTakenError),
+    ],
+    ids=["input twice", "its own output", "unbalanced", "fewer schemes", "more schemes", "key"],
+)
+def test_a_swap_that_the_service_would_not_make_is_refused_and_moves_nothing(
+    repository, ledger, minted, *, inputs, output_amount, changes, error
 ):
-    new = output(minted[0].scheme_id, 5)
-    records = {
-        "one input twice": swap_record([minted[0]] * 2, [replace(new, amount=10)]),
-        "an output of its own": swap_record([new], [new]),
-    }
+    five, three = minted
+    new = output(five.scheme_id, 5)
+    spent = [{"five": five, "three": three, "new": new}[name] for name in inputs]
+    created = new if output_amount is None else replace(new, amount=output_amount)
     before = ledger.rows()
 
-    with pytest.raises(LedgerUnavailableError):
-        repository.record_swap(records[wrong])
-
-    assert ledger.rows() == before
-
-
-def test_a_swap_that_does_not_balance_is_refused_and_moves_nothing(repository, ledger, minted):
-    before = ledger.rows()
-
-    with pytest.raises(UnbalancedError):
-        repository.record_swap(swap_record(minted, [output(minted[0].scheme_id, 7)]))
+    with pytest.raises(error):
+        repository.record_swap(swap_record(spent, [created], **changes))
 
     assert ledger.rows() == before
 
@@ -98,20 +101,6 @@ def test_a_swap_that_is_refused_for_a_spent_input_counts_its_unknown_ones(
     assert (refused.value.index, refused.value.failed_secrets_count) == (1, 2)
 
 
-@pytest.mark.parametrize("schemes_count", [0, 2])
-def test_a_swap_hashed_for_another_number_of_schemes_is_refused_and_moves_nothing(
-    repository, ledger, minted, schemes_count
-):
-    five, _ = minted
-    swap = swap_record([five], [output(five.scheme_id, 5)], schemes_count=schemes_count)
-    before = ledger.rows()
-
-    with pytest.raises(ItemSchemesChangedError):
-        repository.record_swap(swap)
-
-    assert ledger.rows() == before
-
-
 def test_a_digest_that_two_items_have_is_spent_in_one(repository, ledger, minted):
     five, three = minted
     twin = replace(five, key=OutputKey(OTHER_ID, five.key.digest))
@@ -122,20 +111,6 @@ def test_a_digest_that_two_items_have_is_spent_in_one(repository, ledger, minted
     found = repository.read_outputs([five.key, three.key, twin.key])
     assert [found[each.key].spent_by is None for each in (five, three, twin)] == [False, True, True]
     assert (ledger.live(ITEM_ID), ledger.live(OTHER_ID)) == ([3, 5], [5])
-
-
-def test_one_hash_of_a_key_is_recorded_once(repository, ledger, minted):
-    five, _ = minted
-    key_hashes = (b"k" * 32,)
-    repository.record_mint(mint_record(output(five.scheme_id, 1, OTHER_ID), key_hashes=key_hashes))
-    before = ledger.rows()
-
-    with pytest.raises(IdempotencyKeyTakenError):
-        repository.record_swap(
-            swap_record([five], [output(five.scheme_id, 5)], key_hashes=key_hashes)
-        )
-
-    assert ledger.rows() == before
 
 
 @pytest.mark.parametrize("hashes", [(b"\xff", b"\xfe"), (b"\x00", b"\x01"), (b"\x7f", b"\x80")])

@@ -60,6 +60,9 @@ def empty(path):
     os.truncate(path, 0)
 
 
+LOSSES = pytest.mark.parametrize("lose", [gone, empty])
+
+
 def content(path):
     """Return what there is of a ledger, but for the file that is locked."""
     return {
@@ -69,14 +72,12 @@ def content(path):
     }
 
 
-@pytest.mark.parametrize("lose", [gone, empty])
-@pytest.mark.parametrize(
-    "left", [{"-mark"}, {"-wal"}, {"-mark", "-wal"}], ids=["mark", "log", "both"]
-)
+@LOSSES
+@pytest.mark.parametrize("left", [["-mark"], ["-wal"], ["-mark", "-wal"]], ids="+".join)
 def test_no_ledger_begins_where_one_was_lost_and_what_is_left_of_it_is_kept(
     used, open_app, settings, path, lose, left
 ):
-    for suffix in {"-mark", "-wal"} - left:
+    for suffix in {"-mark", "-wal"} - set(left):
         beside(path, suffix).unlink()
     lose(path)
     before = content(path)
@@ -85,7 +86,7 @@ def test_no_ledger_begins_where_one_was_lost_and_what_is_left_of_it_is_kept(
         open_app(settings)
     migrated = invoke(settings, "migrate")
 
-    named = " and ".join(f"{path}{suffix}" for suffix in sorted(left))
+    named = " and ".join(f"{path}{suffix}" for suffix in left)
     line = (
         f"{BEGINS}{path} is {lose.__name__}, but it held a ledger, as {named} shows; put it "
         "back with the files beside it, or run: flask --app app deeds restore FILE (to begin a "
@@ -114,7 +115,7 @@ def test_a_mark_elsewhere_or_a_damaged_one_tells_of_a_lost_ledger_too(
     assert str(stopped.value).startswith(shown)
 
 
-@pytest.mark.parametrize("lose", [gone, empty])
+@LOSSES
 def test_a_ledger_that_was_never_used_begins_anew(open_app, settings, path, lose):
     open_app(settings).extensions["deeds"].close()
     lose(path)
@@ -131,13 +132,11 @@ def test_what_was_lost_and_is_put_back_is_served_with_its_last_operation(
 
     (tmp_path / "lost").rename(path)
 
-    assert check(open_app(settings).test_client(), f"+5.{used}.a", f"+5.{used}.b") == [
-        "spent",
-        "unspent",
-    ]
+    client = open_app(settings).test_client()
+    assert check(client, f"+5.{used}.a", f"+5.{used}.b") == ["spent", "unspent"]
 
 
-@pytest.mark.parametrize("lose", [gone, empty])
+@LOSSES
 def test_a_restored_backup_does_not_meet_the_log_of_the_lost_ledger(
     used, open_app, settings, path, copy, lose
 ):
@@ -156,7 +155,7 @@ def test_a_restored_backup_does_not_meet_the_log_of_the_lost_ledger(
     assert check(client, f"+5.{used}.a", f"+5.{used}.b") == ["unspent", "unknown"]
 
 
-@pytest.mark.parametrize("lose", [gone, empty])
+@LOSSES
 def test_commands_leave_what_is_left_of_a_lost_ledger_alone(used, settings, path, lose):
     lose(path)
     before = content(path)

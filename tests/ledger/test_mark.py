@@ -19,6 +19,15 @@ from tests.support.waiting import wait_until
 PROCESSES_COUNT = 4
 MARKS_COUNT = 400
 
+NO_RECORDS = [
+    b"",
+    b"\0" * 8192,
+    b"deeds-mark-1 7 70\n",
+    b"deeds-mark-1 9 70 a7c3c7d3d5b2a1f0\n",
+    b"x" * 100_000,
+    os.urandom(8192),
+]
+
 # Raises the mark to every number that leaves a certain rest, in an order of its own.
 RAISE = """
 import random, sys
@@ -47,23 +56,15 @@ def raised(file):
     return file
 
 
-def test_there_is_no_mark_before_the_first(file):
+def test_a_mark_begins_with_the_first_operation_and_is_only_lowered_on_purpose(file):
     assert file.read() is None
 
+    assert file.raise_to(Mark(7, 70)) == Mark(7, 70)
+    assert file.raise_to(Mark(3, 90)) == Mark(7, 70)
+    assert file.read() == Mark(7, 70)
 
-def test_a_mark_is_only_lowered_on_purpose(raised):
-    assert raised.raise_to(Mark(3, 90)) == Mark(7, 70)
-    assert raised.read() == Mark(7, 70)
-
-    raised.lower_to(Mark(3, 30))
-
-    assert raised.read() == Mark(3, 30)
-
-
-def test_the_files_are_for_their_owner_alone(raised):
-    modes = {each.name: each.stat().st_mode & 0o777 for each in raised.path.parent.iterdir()}
-
-    assert modes == {"mark": 0o600, "mark-lock": 0o600}
+    file.lower_to(Mark(3, 30))
+    assert file.read() == Mark(3, 30)
 
 
 def test_a_mark_is_whole_at_every_moment(raised, monkeypatch):
@@ -82,17 +83,7 @@ def test_a_mark_is_whole_at_every_moment(raised, monkeypatch):
     assert raised.read() == Mark(8, 80)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\0" * 8192,
-        b"deeds-mark-1 7 70\n",
-        b"deeds-mark-1 9 70 a7c3c7d3d5b2a1f0\n",
-        b"x" * 100_000,
-        os.urandom(8192),
-    ],
-)
+@pytest.mark.parametrize("content", NO_RECORDS)
 def test_a_file_without_an_intact_record_is_never_taken_for_a_mark(file, content):
     file.path.write_bytes(content)
 
@@ -149,34 +140,28 @@ def test_processes_that_write_at_once_only_raise_it(file):
     assert file.read() == Mark(MARKS_COUNT, MARKS_COUNT)
 
 
-class Process:
-    """A process that keeps the mark of a ledger; its operations are rows without outputs."""
-
-    def __init__(self, file, engine):
-        self._writer = engine.execution_options(**{WRITES: True})
-        self._transactions = Transactions(engine, ignore_retry)
-        read = self._transactions.read
-        self._last = LastOperations(NO_OPERATION, file, read, are_ids_in_order=True)
-
-    def commit(self, number):
-        values = {"id": number, "kind": "mint", "inputs_count": 0, "outputs_count": 1}
-        with self._writer.begin() as connection:
-            connection.execute(operations.insert(), values | {"created_at_ms": number * 10})
-        self._last.note(Mark(number, number * 10), ())
-
-    def stop(self):
-        self._last.close()
-
-    def close(self):
-        self.stop()
-        self._transactions.close()
+@pytest.fixture
+def last(file, sqlite_url):
+    """What a process that keeps the mark of a ledger knows of its last operations."""
+    transactions = Transactions(make_engine(parse_database_url(sqlite_url)), ignore_retry)
+    last = LastOperations(NO_OPERATION, file, transactions.read, are_ids_in_order=True)
+    yield last
+    last.close()
+    transactions.close()
 
 
 @pytest.fixture
-def process(file, sqlite_url):
-    process = Process(file, make_engine(parse_database_url(sqlite_url)))
-    yield process
-    process.close()
+def commit(last, sqlite_url, open_engine):
+    """A function that commits the operation of a number, a row without outputs."""
+    writer = open_engine(sqlite_url).execution_options(**{WRITES: True})
+
+    def commit_one(number):
+        values = {"id": number, "kind": "mint", "inputs_count": 0, "outputs_count": 1}
+        with writer.begin() as connection:
+            connection.execute(operations.insert(), values | {"created_at_ms": number * 10})
+        last.note(Mark(number, number * 10), ())
+
+    return commit_one
 
 
 @pytest.fixture
@@ -185,50 +170,47 @@ def at_once(monkeypatch):
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.001)
 
 
-def test_the_mark_is_written_without_being_asked_again(file, process, at_once):
-    for number in (2, 3):
-        process.commit(number)
-        wait_until(lambda number=number: file.read() == Mark(number, number * 10))
-
-
-def test_the_mark_is_written_once_a_second_and_at_the_end(file, process, monkeypatch):
+def test_the_mark_is_written_once_a_second_and_at_the_end(file, last, commit, monkeypatch):
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
 
     for number in (*range(1, 50), 200, 150):
-        process.commit(number)
+        commit(number)
 
     assert file.read() is None
-    process.stop()
+    last.close()
     assert file.read() == Mark(200, 2000)
 
 
+@pytest.mark.parametrize("error", [IsADirectoryError, ZeroDivisionError])
 def test_a_file_that_cannot_be_written_is_logged_once_and_tried_again(
-    file, process, at_once, caplog
+    file, commit, at_once, caplog, monkeypatch, error
 ):
-    file.path.mkdir()
+    """The thread ends for no error; one that was unforeseen is logged with its traceback."""
 
-    process.commit(1)
-    wait_until(lambda: caplog.records)
-    file.path.rmdir()
-    wait_until(lambda: file.read() == Mark(1, 10))
+    def fail(*_):
+        raise error
 
-    [record] = caplog.records
-    assert (record.event, record.exc_info) == ("mark_unwritten", None)
-    assert record.getMessage().startswith(f"cannot write the mark file {file.path} (IsADirectory")
-
-
-def test_an_unforeseen_error_is_logged_once_and_does_not_end_the_thread(
-    file, process, at_once, caplog, monkeypatch
-):
     with monkeypatch.context() as patch:
-        patch.setattr(MarkFile, "raise_to", lambda *_: 1 / 0)
-        process.commit(1)
+        if error is IsADirectoryError:
+            file.path.mkdir()
+        else:
+            patch.setattr(MarkFile, "raise_to", fail)
+        commit(1)
         wait_until(lambda: caplog.records)
+    if error is IsADirectoryError:
+        file.path.rmdir()
     wait_until(lambda: file.read() == Mark(1, 10))
 
     [record] = caplog.records
-    assert (record.event, record.exc_info[0]) == ("mark_unwritten", ZeroDivisionError)
-    process.commit(2)
+    assert record.event == "mark_unwritten"
+    assert record.getMessage().startswith(
+        f"cannot write the mark file {file.path} ({error.__name__}"
+    )
+    if error is IsADirectoryError:
+        assert record.exc_info is None
+    else:
+        assert record.exc_info[0] is error
+    commit(2)
     wait_until(lambda: file.read() == Mark(2, 20))
 
 

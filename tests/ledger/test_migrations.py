@@ -1,8 +1,6 @@
 """The schema: migrations make what the statements expect, and an upgrade says what is wrong."""
 
 import re
-import tempfile
-from contextlib import ExitStack
 
 import psycopg
 import pytest
@@ -11,7 +9,6 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import make_url
 
 from deeds.domain.errors import StartError
-from storage.engine import make_engine, parse_database_url
 from storage.schema import HEAD_REVISION, may_serve, migrate, open_schema
 from storage.tables import metadata
 from tests.support.migrating import revisions, script, set_revision, words
@@ -22,42 +19,20 @@ from tests.support.starting import stopped_migrate
 REVISION = re.compile(r"[0-9]{4}(_from_[0-9]{4})?")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def open_empty(request, tmp_path):
-    """A function that opens an engine on a new database that holds nothing."""
-    with ExitStack() as closing:
-
-        def open_one():
-            if request.param == "sqlite":
-                url = f"sqlite:///{tempfile.mkdtemp(dir=tmp_path)}/deeds.db"
-            else:
-                postgres = request.getfixturevalue("postgres")
-                url = postgres.create_database()
-                closing.callback(postgres.drop_database, url)
-            engine = make_engine(parse_database_url(url))
-            closing.callback(engine.dispose)
-            return engine
-
-        yield open_one
-
-
 @pytest.fixture
-def empty_engine(open_empty):
+def empty_engine(open_engine, new_url):
     """An engine on a database that holds nothing."""
-    return open_empty()
+    return open_engine(new_url())
 
 
-def test_revisions_are_numbered_and_the_code_knows_the_newest():
+def test_revisions_are_numbered_and_none_permits_code_that_an_earlier_one_shut_out():
+    """Code that may serve a revision must know all that came before it, or not need to."""
+    oldest_served = [each.partition("_from_")[2] or each for each in revisions()]
+
     assert script()[1].get_heads() == [HEAD_REVISION]
     assert revisions() == sorted(revisions())
     assert [each for each in revisions() if not REVISION.fullmatch(each)] == []
-
-
-def test_no_revision_permits_code_that_an_earlier_one_shut_out():
-    """Code that may serve a revision must know all that came before it, or not need to."""
-    oldest = [each.partition("_from_")[2] or each for each in revisions()]
-
-    assert oldest == sorted(oldest)
+    assert oldest_served == sorted(oldest_served)
 
 
 def test_an_empty_database_gets_the_tables_of_the_newest_revision_once(empty_engine):
@@ -70,9 +45,9 @@ def test_an_empty_database_gets_the_tables_of_the_newest_revision_once(empty_eng
         assert compare_metadata(context, metadata) == []
 
 
-def test_migrations_make_the_very_constraints_that_the_tables_name(open_empty):
+def test_migrations_make_the_very_constraints_that_the_tables_name(open_engine, new_url):
     """Alembic compares no CHECK constraints, and those carry the ledger's invariants."""
-    migrated, created = open_empty(), open_empty()
+    migrated, created = open_engine(new_url()), open_engine(new_url())
     migrate(migrated)
     metadata.create_all(created)
 
@@ -85,15 +60,13 @@ def test_migrations_make_the_very_constraints_that_the_tables_name(open_empty):
     [("9999", "run newer code"), ("0000", "run: flask --app app deeds migrate")],
 )
 def test_a_database_of_another_revision_stops_the_start_and_both_are_named(
-    postgres_url, revision, advice
+    postgres_url, open_engine, revision, advice
 ):
-    engine = make_engine(parse_database_url(postgres_url))
-    migrate(engine)
+    migrate(engine := open_engine(postgres_url))
     set_revision(engine, revision)
 
     with pytest.raises(StartError) as stopped:
         open_schema(engine)
-    engine.dispose()
 
     assert str(stopped.value) == (
         f"deeds cannot start: the database is at revision {revision} "
@@ -114,32 +87,19 @@ def test_a_revision_ahead_or_unknown_stops_the_migration_in_one_line(empty_engin
 
 
 @pytest.mark.parametrize(
-    ("revision", "may"),
+    ("head", "served", "refused"),
     [
-        ("0004", True),
-        ("0005", False),
-        ("0003", False),
-        (None, False),
-        ("0005_from_0004", True),
-        ("0007_from_0003", True),
-        ("0007_from_0005", False),
-        ("0003_from_0001", False),
-        ("0005_from_", False),
-        ("0005_from_0004 ", False),
+        ("0004", ["0004", "0005_from_0004", "0007_from_0003"], ["0005", "0003", None]),
+        ("0004", [], ["0007_from_0005", "0003_from_0001", "0005_from_", "0005_from_0004 "]),
+        ("0004_from_0002", ["0004_from_0002", "0005_from_0004"], ["0004"]),
     ],
 )
-def test_code_serves_its_own_revision_and_a_later_one_that_permits_it(monkeypatch, revision, may):
-    monkeypatch.setattr("storage.schema.HEAD_REVISION", "0004")
+def test_code_serves_its_own_revision_and_a_later_one_that_permits_it(
+    monkeypatch, head, served, refused
+):
+    monkeypatch.setattr("storage.schema.HEAD_REVISION", head)
 
-    assert may_serve(revision) is may
-
-
-def test_a_revision_with_a_permission_of_its_own_is_served_where_it_is_the_newest(monkeypatch):
-    monkeypatch.setattr("storage.schema.HEAD_REVISION", "0004_from_0002")
-
-    found = [may_serve(each) for each in ("0004_from_0002", "0005_from_0004", "0004")]
-
-    assert found == [True, True, False]
+    assert [each for each in served + refused if may_serve(each)] == served
 
 
 def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
@@ -153,7 +113,7 @@ def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
 
 @pytest.mark.parametrize("defect", ["1 / 0", 'op.execute("SELECT no_such_column FROM items")'])
 def test_the_defect_of_a_migration_keeps_its_traceback_and_changes_nothing(
-    sqlite_url, tmp_path, defect
+    sqlite_url, tmp_path, open_engine, defect
 ):
     revision = newer_revision(permits_old=False)
     sources = tmp_path / "newer"
@@ -165,9 +125,7 @@ def test_the_defect_of_a_migration_keeps_its_traceback_and_changes_nothing(
     assert ran.returncode == 1
     assert "Traceback" in ran.stderr
     assert f"{revision}.py" in ran.stderr
-    engine = make_engine(parse_database_url(sqlite_url))
-    assert migrate(engine) == (HEAD_REVISION, HEAD_REVISION)
-    engine.dispose()
+    assert migrate(open_engine(sqlite_url)) == (HEAD_REVISION, HEAD_REVISION)
 
 
 def test_a_missing_right_to_create_tables_stops_the_migration_in_one_line(postgres_url):

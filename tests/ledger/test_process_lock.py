@@ -1,6 +1,9 @@
 """The turn of a process among those that share an SQLite file: which locks it holds, and when."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -8,10 +11,51 @@ from deeds.domain.errors import LedgerUnavailableError
 from storage.engine import make_engine, parse_database_url
 from storage.sqlite_writer import ProcessLock, lock_path
 from storage.transactions import Transactions, ignore_retry
-from tests.support.holding import held_locks, holding_locks
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 NEXT, WRITER = 0, 1
+
+
+HOLD = """
+import fcntl, sys
+file = open(sys.argv[1], "a")
+fcntl.lockf(file, fcntl.LOCK_EX, 1, int(sys.argv[2]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+PROBE = """
+import fcntl, sys
+file = open(sys.argv[1], "a")
+for byte in 0, 1:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+    except OSError:
+        print(byte)
+"""
+
+
+def held_locks(path):
+    """Return which locks another process would have to wait for."""
+    command = [sys.executable, "-c", PROBE, str(path)]
+    probe = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [int(line) for line in probe.stdout.splitlines()]
+
+
+@contextmanager
+def holding_lock(path, first):
+    """Let another process hold a lock of writers until the block ends, as one that was stopped."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path), str(first)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture
@@ -41,7 +85,7 @@ def test_a_process_that_waits_to_write_lets_no_other_overtake_it(open_lock, path
 
     with (
         ThreadPoolExecutor(1) as pool,
-        holding_locks(path, first=WRITER, count=1) as writer,
+        holding_lock(path, WRITER) as writer,
     ):
         waiting = pool.submit(take_turn)
         wait_until(lambda: held_locks(path) == [NEXT, WRITER])
@@ -55,7 +99,7 @@ def test_a_process_that_waits_to_write_lets_no_other_overtake_it(open_lock, path
 def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_lock, path, held):
     lock = open_lock(timeout_s=0.05)
 
-    with holding_locks(path, first=held, count=1):
+    with holding_lock(path, held):
         with pytest.raises(LedgerUnavailableError), lock.turn():
             pytest.fail("another process has the turn")
         left = held_locks(path)

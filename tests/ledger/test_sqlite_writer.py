@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 import storage.sqlite_writer
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, SpentInputError
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import WRITES
 from storage.sqlite_writer import SqliteWriter
 from tests.support.hooks import Counter, hooked
 from tests.support.waiting import wait_until
@@ -43,12 +43,11 @@ class Turn:
 
 
 @pytest.fixture
-def engine(sqlite_url):
-    engine = make_engine(parse_database_url(sqlite_url))
+def engine(sqlite_url, open_engine):
+    engine = open_engine(sqlite_url)
     with engine.execution_options(**{WRITES: True}).begin() as connection:
         connection.execute(text("CREATE TABLE notes (note TEXT UNIQUE)"))
-    yield engine
-    engine.dispose()
+    return engine
 
 
 @pytest.fixture
@@ -61,12 +60,6 @@ def writer(engine, turn):
     return SqliteWriter(engine.execution_options(**{WRITES: True}), turn.take)
 
 
-@pytest.fixture
-def threads():
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        yield pool
-
-
 def note(words):
     """Return a work that notes the words and tells how many notes there are."""
 
@@ -77,12 +70,14 @@ def note(words):
     return work
 
 
-def fail_after(work, error):
-    def fail(connection):
-        work(connection)
-        raise error
+def refuse_after(words, error=None):
+    """Return a work that notes the words and then fails."""
 
-    return fail
+    def work(connection):
+        note(words)(connection)
+        raise error or SpentInputError(index=0)
+
+    return work
 
 
 def notes(engine):
@@ -90,28 +85,42 @@ def notes(engine):
         return list(connection.execute(text("SELECT note FROM notes ORDER BY rowid")).scalars())
 
 
-def gather(writer, turn, threads, *works):
-    """Let all the works wait for one turn, in this order; return what will come of them."""
-    futures = []
-    for count, work in enumerate(works, start=1):
-        futures.append(threads.submit(writer.write, work))
-        wait_until(lambda count=count: len(writer._waiting) == count)
-    assert turn.wanted.wait(WAIT_S)
-    turn.open.set()
-    return [future.exception(WAIT_S) or future.result() for future in futures]
+@pytest.fixture
+def gather(writer, turn):
+    """A function that lets all the works wait for one turn, in this order, and returns what comes
+    of them."""
+    with ThreadPoolExecutor(max_workers=8) as threads:
+
+        def run(*works):
+            futures = []
+            for count, work in enumerate(works, start=1):
+                futures.append(threads.submit(writer.write, work))
+                wait_until(lambda count=count: len(writer._waiting) == count)
+            assert turn.wanted.wait(WAIT_S)
+            turn.open.set()
+            return [future.exception(WAIT_S) or future.result() for future in futures]
+
+        yield run
 
 
-def test_works_that_wait_together_share_one_turn_and_commit_and_keep_their_order(
-    writer, turn, threads, engine
-):
+@pytest.fixture
+def commits():
+    """The commits of the test."""
     commits = Counter()
-
     with hooked("commit", commits):
-        said = gather(writer, turn, threads, *(note(words) for words in "abcd"))
+        yield commits
+
+
+@pytest.mark.parametrize(("group_size_max", "turns_count"), [(4, 1), (2, 2)])
+def test_works_that_wait_together_share_turns_and_commits_and_keep_their_order(
+    gather, turn, engine, commits, monkeypatch, *, group_size_max, turns_count
+):
+    monkeypatch.setattr(storage.sqlite_writer, "GROUP_SIZE_MAX", group_size_max)
+    said = gather(*(note(words) for words in "abcd"))
 
     assert said == [1, 2, 3, 4]
     assert notes(engine) == ["a", "b", "c", "d"]
-    assert (turn.count, commits.count) == (1, 1)
+    assert (turn.count, commits.count) == (turns_count, turns_count)
 
 
 def counted(work):
@@ -125,13 +134,13 @@ def counted(work):
     return count, runs
 
 
-def test_a_work_beside_one_that_fails_runs_twice_and_every_other_once(writer, turn, threads):
+def test_a_work_beside_one_that_fails_runs_twice_and_every_other_once(writer, gather):
     good, good_runs = counted(note("a"))
-    bad, bad_runs = counted(fail_after(note("b"), SpentInputError(index=0)))
-    gather(writer, turn, threads, good, bad)
+    bad, bad_runs = counted(refuse_after("b"))
+    gather(good, bad)
     assert (len(good_runs), len(bad_runs)) == (2, 2)
 
-    alone, alone_runs = counted(fail_after(note("c"), SpentInputError(index=0)))
+    alone, alone_runs = counted(refuse_after("c"))
     with pytest.raises(SpentInputError):
         writer.write(alone)
     lucky, lucky_runs = counted(note("c"))
@@ -139,48 +148,29 @@ def test_a_work_beside_one_that_fails_runs_twice_and_every_other_once(writer, tu
     assert (len(alone_runs), len(lucky_runs)) == (1, 1)
 
 
-def test_a_work_that_fails_is_undone_alone(writer, turn, threads, engine):
+def test_a_work_that_fails_is_undone_alone(gather, engine):
     error = SpentInputError(index=3)
 
-    said = gather(
-        writer, turn, threads, note("a"), fail_after(note("b"), error), note("c"), note("a")
-    )
+    said = gather(note("a"), refuse_after("b", error), note("c"), note("a"))
 
     assert said[:3] == [1, error, 2]
     assert type(said[3]).__name__ == "IntegrityError"
     assert notes(engine) == ["a", "c"]
 
 
-def test_where_all_works_fail_nothing_is_committed(writer, turn, threads, engine):
-    commits = Counter()
-
-    with hooked("commit", commits):
-        said = gather(
-            writer, turn, threads, *(fail_after(note(w), SpentInputError(index=0)) for w in "ab")
-        )
+def test_where_all_works_fail_nothing_is_committed(gather, engine, commits):
+    said = gather(refuse_after("a"), refuse_after("b"))
 
     assert [type(each) for each in said] == [SpentInputError] * 2
     assert (notes(engine), commits.count) == ([], 0)
 
 
-def test_more_works_than_a_group_takes_are_all_done(writer, turn, threads, engine, monkeypatch):
-    monkeypatch.setattr(storage.sqlite_writer, "GROUP_SIZE_MAX", 2)
-    commits = Counter()
-
-    with hooked("commit", commits):
-        said = gather(writer, turn, threads, *(note(words) for words in "abcde"))
-
-    assert said == [1, 2, 3, 4, 5]
-    assert commits.count == 3
-
-
 def test_a_turn_that_fails_fails_all_that_wait_each_with_an_exception_of_its_own(
-    writer, turn, threads, engine
+    writer, turn, gather
 ):
-    turn.failure = OperationalError("no turn", None, sqlite3.OperationalError())
-    failure = turn.failure
+    failure = turn.failure = OperationalError("no turn", None, sqlite3.OperationalError())
 
-    said = gather(writer, turn, threads, note("a"), note("b"), note("c"))
+    said = gather(note("a"), note("b"), note("c"))
 
     assert said[0] is failure
     assert [type(each) for each in said[1:]] == [LedgerUnavailableError] * 2
@@ -188,44 +178,35 @@ def test_a_turn_that_fails_fails_all_that_wait_each_with_an_exception_of_its_own
     assert writer.write(note("d")) == 1
 
 
-def test_what_fails_after_the_commit_takes_nothing_back(writer, turn, threads, engine):
+def test_what_fails_after_the_commit_takes_nothing_back(turn, gather, engine):
     turn.failure_at_end = OSError("cannot unlock")
 
-    said = gather(writer, turn, threads, note("a"), fail_after(note("b"), KeyError()), note("c"))
+    said = gather(note("a"), refuse_after("b", KeyError()), note("c"))
 
     assert [said[0], type(said[1]), said[2]] == [1, KeyError, 2]
     assert notes(engine) == ["a", "c"]
 
 
 def test_a_commit_that_breaks_off_is_in_doubt_for_what_was_kept_and_undone_for_the_rest(
-    writer, turn, threads, engine
+    gather, engine
 ):
     def commit_and_break_off(connection):
         connection.connection.driver_connection.execute("COMMIT")
         raise OperationalError("COMMIT", None, sqlite3.OperationalError("disk I/O error"))
 
     with hooked("commit", commit_and_break_off):
-        said = gather(
-            writer, turn, threads, note("a"), fail_after(note("b"), SpentInputError(index=0))
-        )
+        said = gather(note("a"), refuse_after("b"))
 
     assert [type(each) for each in said] == [LedgerInDoubtError, LedgerUnavailableError]
     assert notes(engine) == ["a"]
 
 
-def test_a_commit_that_is_refused_is_undone_for_all(writer, turn, threads, engine):
+def test_a_commit_that_is_refused_is_undone_for_all(writer, gather, engine):
     def break_foreign_key(connection):
         connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
         connection.exec_driver_sql("INSERT INTO item_schemes VALUES ('deed_absent', 1)")
 
-    said = gather(
-        writer,
-        turn,
-        threads,
-        note("a"),
-        fail_after(note("b"), SpentInputError(index=0)),
-        break_foreign_key,
-    )
+    said = gather(note("a"), refuse_after("b"), break_foreign_key)
 
     assert [type(each) for each in said] == [LedgerUnavailableError] * 3
     assert notes(engine) == []
@@ -233,17 +214,13 @@ def test_a_commit_that_is_refused_is_undone_for_all(writer, turn, threads, engin
     assert notes(engine) == ["c"]
 
 
-def test_a_disk_that_fills_up_undoes_the_whole_group(writer, turn, threads, engine):
-    pages_count = "SELECT page_count FROM pragma_page_count()"
-
+def test_a_disk_that_fills_up_undoes_the_whole_group(gather, engine):
     def fill(connection):
-        limit = connection.exec_driver_sql(pages_count).scalar_one()
+        limit = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {limit}")
         connection.execute(text("INSERT INTO notes VALUES (hex(zeroblob(1000000)))"))
 
-    said = gather(
-        writer, turn, threads, note("a"), fail_after(note("b"), SpentInputError(index=0)), fill
-    )
+    said = gather(note("a"), refuse_after("b"), fill)
 
     assert [type(each) for each in said] == [OperationalError, *[LedgerUnavailableError] * 2]
     assert notes(engine) == []

@@ -9,7 +9,6 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import MetaData, inspect, select
 
 from deeds.settings import Settings
-from storage.engine import make_engine, parse_database_url
 from storage.schema import HEAD_REVISION
 from storage.tables import metadata
 from tests.support.ledger_view import LedgerView
@@ -23,7 +22,6 @@ from tests.support.released_ledgers import (
     released_revisions,
 )
 from tests.support.requests import check, post, swap
-from tests.support.serving import running_service
 from tests.support.starting import run_migrate
 
 RAW = re.compile(r"\+(\d+)\.(deed_[0-9a-z]{26})\.(.*)")
@@ -34,43 +32,16 @@ def revision(request):
     return request.param
 
 
-@pytest.fixture(params=DATABASES)
-def empty_url(request, tmp_path):
-    """The URL of a database that holds nothing."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'deeds.sqlite3'}"
-    return request.getfixturevalue("postgres_url")
-
-
 @pytest.fixture
-def database(empty_url):
-    return "sqlite" if empty_url.startswith("sqlite") else "postgresql"
-
-
-@pytest.fixture
-def old_url(revision, empty_url):
+def old_url(revision, new_url):
     """The URL of a database with the ledger of that revision."""
-    load(revision, empty_url)
-    return empty_url
+    load(revision, url := new_url())
+    return url
 
 
 @pytest.fixture
 def asked(revision, database):
     return read_requests(revision, database)
-
-
-@pytest.fixture
-def open_engine():
-    """A function that opens an engine, which is closed after the test."""
-    engines = []
-
-    def open_one(url):
-        engines.append(make_engine(parse_database_url(url)))
-        return engines[-1]
-
-    yield open_one
-    for engine in engines:
-        engine.dispose()
 
 
 def rows(engine, columns):
@@ -115,15 +86,9 @@ def test_there_is_a_ledger_of_every_revision_for_each_database():
     assert [path.name for path in sorted(wanted) if not path.exists()] == []
 
 
-def test_a_released_schema_is_what_its_migrations_make(
-    revision, old_url, open_engine, tmp_path, database, request
-):
+def test_a_released_schema_is_what_its_migrations_make(revision, old_url, new_url, open_engine):
     """A migration that was released is never changed."""
-    if database == "sqlite":
-        migrated_url = f"sqlite:///{tmp_path / 'migrated.sqlite3'}"
-    else:
-        migrated_url = request.getfixturevalue("other_postgres_url")
-    old, migrated = open_engine(old_url), open_engine(migrated_url)
+    old, migrated = open_engine(old_url), open_engine(new_url())
 
     upgrade_to(migrated, revision)
 
@@ -131,33 +96,20 @@ def test_a_released_schema_is_what_its_migrations_make(
     assert words(old) == words(migrated)
 
 
-@pytest.fixture
-def other_postgres_url(postgres):
-    """The URL of one more empty PostgreSQL database."""
-    url = postgres.create_database()
-    yield url
-    postgres.drop_database(url)
-
-
-def test_every_released_ledger_holds_all_that_an_upgrade_could_lose(revision, old_url, open_engine):
-    engine = open_engine(old_url)
-    found = LedgerView(engine).rows()
-
-    kinds = {(row[1], row[2] is None) for row in found["operations"]}
-    states = {row[-1] is None for row in found["outputs"]}
-    classes = {(row[1], row[5]) for row in found["hash_schemes"]}
-    texts = {row[2] is None for row in found["items"]}
-
-    assert kinds == {(kind, keyless) for kind in ("mint", "swap") for keyless in (True, False)}
-    assert states == texts == {True, False}
-    assert len(classes) == 6
-    assert max(row[1] for row in found["items"]) == 2**53 - 1
-
-
-def test_migrate_keeps_every_row_of_a_released_ledger(revision, old_url, open_engine):
+def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
+    old_url, open_engine
+):
     engine = open_engine(old_url)
     had = columns(engine)
     before = rows(engine, had)
+    found = LedgerView(engine).rows()
+    kinds = {(row[1], row[2] is None) for row in found["operations"]}
+    states = {row[-1] is None for row in found["outputs"]}
+    texts = {row[2] is None for row in found["items"]}
+    assert kinds == {(kind, keyless) for kind in ("mint", "swap") for keyless in (True, False)}
+    assert states == texts == {True, False}
+    assert len({(row[1], row[5]) for row in found["hash_schemes"]}) == 6
+    assert max(row[1] for row in found["items"]) == 2**53 - 1
 
     ran = run_migrate(DATABASE_URL=old_url)
 
@@ -168,9 +120,15 @@ def test_migrate_keeps_every_row_of_a_released_ledger(revision, old_url, open_en
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
-def test_an_upgraded_ledger_answers_everything_as_it_did_before(old_url, asked, open_app):
-    run_migrate(DATABASE_URL=old_url)
-    client = open_app(Settings(old_url, **EPOCHS[-1])).test_client()
+@pytest.fixture
+def client(old_url, open_app):
+    """A client of the service on the upgraded ledger: a start upgrades one on SQLite by itself."""
+    if not old_url.startswith("sqlite"):
+        run_migrate(DATABASE_URL=old_url)
+    return open_app(Settings(old_url, **EPOCHS[-1])).test_client()
+
+
+def test_an_upgraded_ledger_answers_everything_as_it_did_before(client, asked):
     live, spent = live_and_spent(asked)
     keyed = [each for each in asked if each.key is not None]
     mints = [each for each in asked if each.path == "/v1/mint"]
@@ -192,10 +150,8 @@ def test_an_upgraded_ledger_answers_everything_as_it_did_before(old_url, asked, 
 
 
 def test_every_live_secret_of_a_released_ledger_buys_its_units_once_and_the_sums_hold(
-    old_url, asked, open_app, open_engine
+    client, old_url, asked, open_engine
 ):
-    run_migrate(DATABASE_URL=old_url)
-    client = open_app(Settings(old_url, **EPOCHS[-1])).test_client()
     live, spent = live_and_spent(asked)
     new = [RAW.sub(rf"+\1.\2.claimed {number}", raw) for number, raw in enumerate(live)]
     view = LedgerView(open_engine(old_url))
@@ -211,21 +167,3 @@ def test_every_live_secret_of_a_released_ledger_buys_its_units_once_and_the_sums
     assert check(client, *live, *new) == ["spent"] * len(live) + ["unspent"] * len(new)
     view.assert_sound()
     assert len(view.operations()) == len(asked) + len(live)
-
-
-@pytest.mark.parametrize("database", ["sqlite"])
-def test_a_start_of_the_real_service_upgrades_an_sqlite_ledger_by_itself(
-    revision, database, tmp_path
-):
-    url = f"sqlite:///{tmp_path / 'deeds.sqlite3'}"
-    load(revision, url)
-    settings = EPOCHS[-1]
-    environment = {
-        "DEEDS_ARGON2": str(settings["ordinary_cost"]),
-        "DEEDS_PEPPER": settings["pepper"].decode(),
-        "DEEDS_PEPPERS_OLD": settings["peppers_old"][0].decode(),
-    }
-    [first, *_] = read_requests(revision, database)
-
-    with running_service(tmp_path, DATABASE_URL=url, **environment) as service:
-        assert service.get_status(f"/v1/item/{first.answer['itemId']}") == 200
