@@ -166,30 +166,23 @@ def test_a_ledger_that_root_replaces_and_accepts_stays_the_owners(old, url, used
     serve()
 
 
-@pytest.fixture
-def victim(tmp_path):
-    """A file of root's that the owner of the directory would like to have."""
-    (tmp_path / "etc").mkdir()
-    path = tmp_path / "etc" / "shadow"
-    path.write_text("root's")
-    path.chmod(0o600)
-    return path
-
-
 def arguments_of(command, used):
     return {"restore": [str(used / "backup")], "accept-rollback": ["--yes"], "migrate": []}[command]
 
 
-LINKS = [
-    ("restore", "-lock"),
-    ("restore", "-mark"),
-    ("migrate", "-lock"),
-    ("accept-rollback", "-mark"),
-]
-
-
-@pytest.mark.parametrize(("command", "suffix"), LINKS)
-def test_no_symbolic_link_is_followed(old, url, used, victim, command, suffix):
+@pytest.mark.parametrize(
+    ("command", "suffix"),
+    [
+        ("restore", "-lock"),
+        ("restore", "-mark"),
+        ("migrate", "-lock"),
+        ("accept-rollback", "-mark"),
+    ],
+)
+def test_no_symbolic_link_is_followed(old, url, used, tmp_path, command, suffix):
+    victim = tmp_path / "etc" / "shadow"
+    victim.parent.mkdir()
+    victim.write_text("root's")
     before = owners(victim.parent)
     path = old / f"deeds.sqlite3{suffix}"
     path.unlink()
@@ -214,21 +207,14 @@ def test_a_dangling_link_makes_no_file(directory, url, tmp_path):
     )
 
 
-@pytest.fixture
-def linked():
-    """A file of root's on the disk of the directory, where it can have a second name."""
-    file, name = tempfile.mkstemp(prefix="deeds-shadow-")
-    os.close(file)
-    yield Path(name)
-    Path(name).unlink()
-
-
 @pytest.mark.parametrize("command", ["restore", "migrate"])
-def test_a_file_of_roots_that_was_linked_there_stays_roots(old, url, used, linked, command):
-    (old / "deeds.sqlite3-lock").unlink()
-    (old / "deeds.sqlite3-lock").hardlink_to(linked)
-    before = linked.stat().st_uid
+def test_a_file_of_roots_that_was_linked_there_stays_roots(old, url, used, command):
+    # On the disk of the directory, where it can have a second name.
+    with tempfile.NamedTemporaryFile(prefix="deeds-shadow-") as linked:
+        (old / "deeds.sqlite3-lock").unlink()
+        (old / "deeds.sqlite3-lock").hardlink_to(linked.name)
+        before = os.fstat(linked.fileno()).st_uid
 
-    run(command, *arguments_of(command, used), url=url)
+        run(command, *arguments_of(command, used), url=url)
 
-    assert linked.stat().st_uid == before
+        assert os.fstat(linked.fileno()).st_uid == before

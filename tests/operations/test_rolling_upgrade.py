@@ -46,32 +46,26 @@ def newer(directory, *, permits_old):
     return write_newer_code(directory / "newer", newer_revision(permits_old=permits_old))
 
 
-class Services:
-    """Sends each request to one of some services, and counts connections that broke off."""
+class Load:
+    """Holders who swap without end by any of some services; an answer but 200 fails the test."""
 
-    def __init__(self, *services):
-        self.ports = [service.port for service in services]
+    def __init__(self, service):
+        self.ports = [service.port]
         self.cut_off_count = 0
+        secrets = [make_strong_secret() for _ in range(HOLDERS_COUNT)]
+        status, minted = self.send("/v1/mint", {"outputs": [f"+5.{each}" for each in secrets]})
+        assert status == 200
+        self.item = minted["itemId"]
+        self.holders = [Holder(self, self.item, each) for each in secrets]
 
     def send(self, path, body, key=None):
+        """Send to one of the services, and count connections that broke off."""
         try:
             with client_of_port(random.choice(self.ports)) as send:
                 return send(path, body, key)
         except CUT_OFF:
             self.cut_off_count += 1
             raise
-
-
-class Load:
-    """Holders who swap without end; any answer but 200 fails the test."""
-
-    def __init__(self, services):
-        secrets = [make_strong_secret() for _ in range(HOLDERS_COUNT)]
-        status, minted = services.send("/v1/mint", {"outputs": [f"+5.{each}" for each in secrets]})
-        assert status == 200
-        self.services = services
-        self.item = minted["itemId"]
-        self.holders = [Holder(services, self.item, each) for each in secrets]
 
     @contextmanager
     def running(self):
@@ -81,7 +75,7 @@ class Load:
             try:
                 yield
             except BaseException:
-                self.services.ports.clear()  # Ends those who would try for ever.
+                self.ports.clear()  # Ends those who would try for ever.
                 raise
             finally:
                 stop.set()
@@ -126,8 +120,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
 ):
     sources = newer(tmp_path, permits_old=True)
     old = gunicorn_service(DATABASE_URL=database_url, **SETTINGS)
-    services = Services(old)
-    load = Load(services)
+    load = Load(old)
 
     with load.running():
         load.go_on()
@@ -135,13 +128,13 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
         replace_workers(old, signal.SIGTERM, load)
         settings = SETTINGS | {"DATABASE_URL": database_url}
         with running_service(tmp_path, sources=sources, **settings) as new:
-            services.ports.append(new.port)
+            load.ports.append(new.port)
             load.go_on()
             replace_workers(old, signal.SIGTERM, load)
-            assert services.cut_off_count == 0
+            assert load.cut_off_count == 0
             replace_workers(old, signal.SIGKILL, load)
             ready = [each.get_status("/readyz") for each in (old, new)]
-            services.ports.remove(new.port)
+            load.ports.remove(new.port)
         load.go_on()
 
     assert said == (
@@ -152,7 +145,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
     assert cannot_start(old) == []
     assert ledger.live(load.item) == [5] * HOLDERS_COUNT
     swaps_count = sum(holder.swaps_count for holder in load.holders)
-    add_line(request.node, f"swaps {swaps_count}, cut off {services.cut_off_count}, failed 0")
+    add_line(request.node, f"swaps {swaps_count}, cut off {load.cut_off_count}, failed 0")
 
 
 def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
@@ -160,8 +153,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
 ):
     """The worker that is left serves on; the place of the dead one is tried every 5 s."""
     service = gunicorn_service(DATABASE_URL=database_url, **SETTINGS)
-    services = Services(service)
-    load = Load(services)
+    load = Load(service)
 
     migrate_by(newer(tmp_path, permits_old=False), database_url)
     first, second = children(service.process.pid)
@@ -181,7 +173,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     said = cannot_start(service)
     times = [datetime.fromisoformat(line["time"]) for line in said]
     assert ready == 503
-    assert services.cut_off_count == 0
+    assert load.cut_off_count == 0
     assert {line["message"] for line in said} == {refusal}
     assert min(b - a for a, b in pairwise(times)) >= timedelta(seconds=RETRY_SECONDS)
     assert [line for line in lines_of(service) if line["level"] == "error"] == said
