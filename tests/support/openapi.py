@@ -1,11 +1,8 @@
 """Reads the OpenAPI document of an app and holds answers against it."""
 
 import re
-from typing import Any
 
 from openapi_schema_validator import OAS31Validator
-
-Parts = dict[str, Any]
 
 
 def read_document(client):

@@ -3,15 +3,8 @@
 import http.client
 import json
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
-
-# What an answer says: status, code and index of the element at fault.
-Said = tuple[int, str | None, int | None]
-# Takes path, body and, if there is one, an Idempotency-Key; returns status and JSON.
-Send = Callable[..., tuple[int, Any]]
 
 WAIT_SECONDS_MAX = 60
 
@@ -62,7 +55,7 @@ class Racers:
             return status, answer
 
     def swap_at_once(self, swaps):
-        """Send all swaps at the same moment and return what the answers say, in order."""
+        """Send all swaps at the same moment; return status, code and index of each answer."""
         start = threading.Barrier(len(swaps))
 
         def run(swap):
