@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import psycopg
@@ -27,14 +26,14 @@ MOMENT = "2026-11-22 10:00:00+00"
 class Recipe:
     """The blocks of the document, run one after the other on a server of our own."""
 
-    def __init__(self, server, backups, settings):
+    def __init__(self, server, settings):
         self._server = server
         self._blocks = iter(BLOCK.findall(read_text("docs/operations/recovery.md")))
         data = server.pgdata
         self.replaced = {
             f"cd {Path(DATA).parent}": f"cd {data.parent}",
             "main": data.name,
-            BACKUPS: str(backups),
+            BACKUPS: f"{data.parent}/backups",
         }
         self._settings = settings
 
@@ -88,28 +87,21 @@ def ask(url, statement):
 
 @pytest.fixture
 def server():
+    """A server with a directory for backups beside that of its data."""
     with running_server() as server:
+        above = server.pgdata.parent
+        (above / "backups").mkdir()
         if server.system_user is not None:
-            # Whose directory the one of the data is in, as where PostgreSQL was installed.
-            shutil.chown(server.pgdata.parent, server.system_user)
+            # As where PostgreSQL was installed.
+            shutil.chown(above, server.system_user)
+            shutil.chown(above / "backups", server.system_user)
         yield server
 
 
-@pytest.fixture
-def backups(server):
-    path = Path(tempfile.mkdtemp(prefix="deeds-backups-"))
-    if server.system_user is not None:
-        shutil.chown(path, server.system_user)
-    yield path
-    shutil.rmtree(path)
-
-
-def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
-    server, backups, tmp_path
-):
+def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(server, tmp_path):
     url = PostgresCluster(server.get_uri()).create_migrated_database()
     settings = {"DATABASE_URL": url, "DEEDS_MARK_FILE": str(tmp_path / "mark")}
-    recipe = Recipe(server, backups, settings)
+    recipe = Recipe(server, settings)
     recipe.as_postgres()
     recipe.configure()
     recipe.as_postgres()
