@@ -17,19 +17,18 @@ from tests.support.readme import WALK, blocks_of, make_comparable
 from tests.support.serving import REPOSITORY, Service, running_service
 
 BLOCKS = blocks_of(WALK, "bash")
-LEDGER_NAME = "ledger.sqlite3"
 
 # Printed between the answers of two blocks; no answer holds it.
 MARK = "\0"
 
 
-def run_bash(script: str, directory: Path = REPOSITORY) -> str:
+def run_bash(script: str) -> str:
     """Run a script, which must say nothing on stderr, and return what it printed."""
     require("bash and curl")
     ran = subprocess.run(
         ["bash", "-eu", "-o", "pipefail"],
         input=script,
-        cwd=directory,
+        cwd=REPOSITORY,
         # Flask would give advice on stderr where a developer keeps a file .env.
         env=os.environ | {"FLASK_SKIP_DOTENV": "1", "no_proxy": "127.0.0.1"},
         capture_output=True,
@@ -42,15 +41,8 @@ def run_bash(script: str, directory: Path = REPOSITORY) -> str:
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the service's ledger lies."""
-    return tmp_path_factory.mktemp("walk")
-
-
-@pytest.fixture(scope="module")
-def service(directory: Path) -> Iterator[Service]:
-    url = f"sqlite:///{directory / LEDGER_NAME}"
-    with running_service(directory, DATABASE_URL=url) as service:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with running_service(tmp_path_factory.mktemp("walk")) as service:
         yield service
 
 
@@ -97,14 +89,15 @@ def test_the_python_line_makes_strong_secrets() -> None:
 
 
 def test_the_backup_holds_the_ledger_and_is_its_owners_alone(
-    printed: list[str], directory: Path
+    printed: list[str], service: Service
 ) -> None:
     assert printed  # The walk was made, and the service still runs.
+    ledger = service.log.parent / "deeds.db"
     [block] = [
         block for block in blocks_of(["docs/backups.md"], "sh") if "deeds backup" in block.text
     ]
     [line] = [line for line in block.text.splitlines() if "deeds backup" in line]
-    backup = directory / "backup.sqlite3"
+    backup = service.log.parent / "backup.sqlite3"
     for written, meant in (
         ("/elsewhere/deeds-monday.sqlite3", shlex.quote(str(backup))),
         (".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask "),
@@ -112,10 +105,10 @@ def test_the_backup_holds_the_ledger_and_is_its_owners_alone(
         assert written in line
         line = line.replace(written, meant)
 
-    run_bash(f"export DATABASE_URL=sqlite:///{directory / LEDGER_NAME}\n{line}")
+    run_bash(f"export DATABASE_URL=sqlite:///{ledger}\n{line}")
 
     assert backup.stat().st_mode & 0o777 == 0o600
-    assert read_outputs(backup) == read_outputs(directory / LEDGER_NAME)
+    assert read_outputs(backup) == read_outputs(ledger)
     assert sum(amount for *_, amount, spent_by in read_outputs(backup) if not spent_by) == 100
 
 
