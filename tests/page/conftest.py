@@ -1,26 +1,46 @@
 """Fixtures of the tests in a browser. One browser and one service do for all of them."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, sync_playwright
 
-from tests.page.browser import running_browser
-from tests.page.samples import sample_pages
-from tests.page.screenshots import SCREENSHOTS
 from tests.page.visitor import Visitor, visiting
+from tests.support.needs import chromium_path, require
 from tests.support.serving import Service, running_service
+
+# The directory that the last lines of the run name.
+_PICTURES = pytest.StashKey[Path]()
+
+
+@pytest.fixture
+def database_url(sqlite_url: str) -> str:
+    """One kind of database will do here."""
+    return sqlite_url
 
 
 # Playwright runs an event loop in this thread for as long as it is there, in which no other test
 # could run one: so it ends with this package.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium."""
-    with running_browser() as browser:
-        yield browser
+    """Debian's Chromium, without a window; Playwright brings no browser of its own here."""
+    # Chromium cannot sandbox itself when root runs it, as in most containers.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    # A name for this machine that browsers do not trust as they do localhost.
+    arguments.append("--host-resolver-rules=MAP deeds.test 127.0.0.1")
+    # A camera that shows a picture of its own making.
+    arguments.append("--use-fake-device-for-media-stream")
+    require("Chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 @pytest.fixture(scope="package")
@@ -28,12 +48,6 @@ def web_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The whole service."""
     with running_service(tmp_path_factory.mktemp("web"), WEB_CONCURRENCY="1") as service:
         yield service
-
-
-@pytest.fixture(scope="package")
-def pages(web_service: Service) -> dict[str, str]:
-    """The path of each page by its name, with deeds to show."""
-    return sample_pages(web_service.url)
 
 
 @pytest.fixture
@@ -53,10 +67,17 @@ def visitor(visit: Callable[..., Visitor]) -> Visitor:
     return visit(viewport={"width": 360, "height": 740})
 
 
+@pytest.fixture(scope="package")
+def pictures(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
+    """The directory of the pictures of all pages."""
+    directory = pytestconfig.stash[_PICTURES] = tmp_path_factory.mktemp("screenshots")
+    return directory
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Say where the pictures are."""
-    if line := config.stash.get(SCREENSHOTS, ""):
+    if directory := config.stash.get(_PICTURES, None):
         terminalreporter.section("page")
-        terminalreporter.write_line(line)
+        terminalreporter.write_line(f"pictures of all pages: {directory}")

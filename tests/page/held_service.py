@@ -2,46 +2,44 @@
 
 import os
 import signal
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 
+from flask import Flask
+
+from tests.support.at_commit import create_app_at_commit
 from tests.support.serving import Service, running_service
 from tests.support.waiting import wait_until
 
-APPLICATION = "tests.page.held_commits:create_held_app()"
+
+def create_held_app() -> Flask:
+    """Return the service, which stays at the moment that HOLD_FILE names until it is killed."""
+    return create_app_at_commit(Path(os.environ["HOLD_FILE"]), threading.Event().wait)
 
 
 class HeldService:
     """Pages know a service by its address: so it comes back at the same one."""
 
     def __init__(self, directory: Path) -> None:
-        """Take where its log, its database and its failpoint are."""
         self._directory = directory
         self._hold_file = directory / "hold"
         self._running = ExitStack()
-        self._service: Service | None = None
-        self._bind = "--bind 127.0.0.1:0"
         self.database_url = f"sqlite:///{directory / 'deeds.db'}"
+        self._service = self._start(0)
+        self.url = self._service.url
 
-    def start(self) -> None:
-        """Start it and wait until it answers."""
-        self._service = self._running.enter_context(
+    def _start(self, port: int) -> Service:
+        return self._running.enter_context(
             running_service(
                 self._directory,
-                application=APPLICATION,
+                application="tests.page.held_service:create_held_app()",
                 DATABASE_URL=self.database_url,
-                GUNICORN_CMD_ARGS=self._bind,
+                GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
                 HOLD_FILE=str(self._hold_file),
                 WEB_CONCURRENCY="1",
             )
         )
-        self._bind = f"--bind 127.0.0.1:{self._service.port}"
-
-    @property
-    def url(self) -> str:
-        """Return its address, without a slash at its end."""
-        assert self._service is not None
-        return self._service.url
 
     def hold_at(self, moment: str) -> None:
         """Let the next commit stay at this moment."""
@@ -53,10 +51,13 @@ class HeldService:
 
     def kill(self) -> None:
         """Kill all its processes at once."""
-        assert self._service is not None
         os.killpg(self._service.process.pid, signal.SIGKILL)
         self._service.process.wait()
-        self._running.close()
+        self.close()
+
+    def start_again(self) -> None:
+        """Start it at its address and wait until it answers."""
+        self._service = self._start(self._service.port)
 
     def close(self) -> None:
         """End it, if it still runs."""

@@ -1,8 +1,8 @@
-"""Wallets in browsers: deeds put into them, and what is kept of them."""
+"""The My deeds page: deeds put into it, what a person does there, and what is kept."""
 
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from tests.page.samples import check
 from tests.page.visitor import Visitor
@@ -17,6 +17,23 @@ def hold(
     item_id = page.evaluate("given => inBrowser.mint(given)", [outputs, metadata])
     page.locator("[data-holding]").first.wait_for()
     return page, str(item_id)
+
+
+def send(page: Page, amount: str) -> Locator:
+    """Ask for a link; return the dialog that shows it."""
+    page.get_by_label("Units to send").fill(amount)
+    page.get_by_role("button", name="Make a link").click()
+    return page.get_by_role("dialog")
+
+
+def give(page: Page, amount: str) -> None:
+    """Make a link, and close the dialog that shows it."""
+    send(page, amount).get_by_role("button", name="Done").click()
+
+
+def open_parts(page: Page) -> None:
+    """Open the list of the outputs of a deed."""
+    page.locator("[data-part=parts] > summary").click()
 
 
 def records(page: Page, kind: str = "outputs") -> list[dict[str, Any]]:

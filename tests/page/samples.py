@@ -1,4 +1,4 @@
-"""Deeds to look at, and the pages there are."""
+"""Deeds to look at."""
 
 import base64
 import json
@@ -57,19 +57,3 @@ def check(origin: str, raws: list[str]) -> list[str]:
     """Return what the service says of outputs."""
     states: list[str] = post(f"{origin}/v1/check", {"outputs": raws})["states"]
     return states
-
-
-PAGES = ("mint", "claim", "claim-found", "wallet", "item", "item-without-picture", "item-unknown")
-
-
-def sample_pages(origin: str) -> dict[str, str]:
-    """Return the path of each of the PAGES, after minting the deeds that they show."""
-    return {
-        "mint": "/",
-        "claim": "/claim",
-        "claim-found": f"/claim#+5.{mint_deed(origin, SHED, '+5.a', '+95.b')}.a",
-        "wallet": "/wallet",
-        "item": f"/item/{mint_deed(origin, SHED)}",
-        "item-without-picture": f"/item/{mint_deed(origin, {'name': 'A ticket'})}",
-        "item-unknown": "/item/deed_nobody",
-    }

@@ -2,12 +2,11 @@
 
 import json
 
-import pytest
 from playwright.sync_api import expect
 
 from deeds.domain.raw_output import parse_raw_output
 from deeds.domain.strong_secret import is_strong_secret
-from tests.page.claim_steps import PASTE, TAKE, paste, take, wait_for_rows
+from tests.page.claim_steps import PASTE, TAKE, take, wait_for_rows
 from tests.page.holding import operations, raws
 from tests.page.samples import SHED, check, mint_outputs, spend
 from tests.page.visitor import hold_back
@@ -23,8 +22,7 @@ def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_f
     link = page.get_by_label("Claim link").input_value()
     [minted] = raws(page, "held")
 
-    other = friend.context.new_page()
-    other.goto(link)
+    other = friend.go(link.removeprefix(friend.origin))
     wait_for_rows(other, "free")
     take(other)
     wait_for_rows(other, "taken")
@@ -32,8 +30,7 @@ def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_f
     [held] = raws(other, "held")
     assert is_strong_secret(parse_raw_output(held).secret)
     assert check(friend.origin, [minted, held]) == ["spent", "unspent"]
-    again = minter.context.new_page()
-    again.goto(link)
+    again = minter.open_tab(link.removeprefix(minter.origin))
     wait_for_rows(again, "spent")
     expect(again.get_by_role("button", name=TAKE)).to_be_hidden()
 
@@ -61,12 +58,6 @@ def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service)
     secret = "pass-on quietly"
     image = f"{visitor.origin}/x.png"
     [raw] = mint_outputs(visitor.origin, secret, metadata=SHED | {"image": image})
-    asked = []
-
-    def note(request):
-        asked.append(request)
-
-    visitor.page.on("request", note)
 
     page = visitor.go(f"/claim#{raw}")
     assert page.evaluate("location.href") == f"{visitor.origin}/claim"
@@ -78,13 +69,13 @@ def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service)
     page.wait_for_url("**/wallet")
 
     secrets = [secret, "pass-on", parse_raw_output(held).secret]
-    told = [f"{each.url} {json.dumps(each.all_headers())}" for each in asked]
+    told = [f"{each.url} {json.dumps(each.all_headers())}" for each in visitor.requests]
     entries = visitor.context.new_cdp_session(page).send("Page.getNavigationHistory")["entries"]
     everything = [*told, *(each["url"] for each in entries), web_service.log_text()]
     assert [text for text in everything for each in secrets if each in text] == []
-    assert [each.url for each in asked if each.all_headers().get("referer")] == []
+    assert [each.url for each in visitor.requests if each.all_headers().get("referer")] == []
     assert page.evaluate("document.referrer") == ""
-    bodies = {each.url.removeprefix(visitor.origin) for each in asked if each.post_data}
+    bodies = {each.url.removeprefix(visitor.origin) for each in visitor.requests if each.post_data}
     assert bodies == {"/v1/check", "/v1/swap"}
 
 
@@ -105,30 +96,20 @@ def test_a_reload_shows_it_again_until_it_is_taken(visitor):
     assert operations(page) == [("claim", "done")]
 
 
-# A tab that has not heard yet what the other one did.
-DEAF = "BroadcastChannel.prototype.postMessage = () => {};"
-
-
-def two_tabs(visitor, raw):
-    """Open a link in two tabs of one browser."""
-    tabs = [visitor.page, visitor.context.new_page()]
+def open_tabs(visitor, raw, count):
+    """Open a link in so many tabs of one browser."""
+    tabs = [visitor.open_tab(f"/claim#{raw}") for _ in range(count)]
     for tab in tabs:
-        tab.goto(f"{visitor.origin}/claim#{raw}")
         wait_for_rows(tab, "free")
     return tabs
 
 
-def test_two_tabs_that_claim_one_link_at_once_make_one_claim(visitor):
-    visitor.context.add_init_script(DEAF)
+def test_tabs_that_claim_one_link_make_one_claim(visitor):
+    # No tab hears what another one did.
+    visitor.context.add_init_script("BroadcastChannel.prototype.postMessage = () => {};")
     [raw] = mint_outputs(visitor.origin, "secret")
-    first, second = two_tabs(visitor, raw)
+    first, second, late = open_tabs(visitor, raw, 3)
     waiting = hold_back(first, "**/v1/swap")
-    keys = []
-
-    def note(request):
-        keys.append(request.headers.get("idempotency-key"))
-
-    visitor.context.on("request", note)
 
     take(first)
     wait_for_rows(first, "busy")
@@ -138,8 +119,11 @@ def test_two_tabs_that_claim_one_link_at_once_make_one_claim(visitor):
     waiting[0].continue_()
 
     wait_for_rows(first, "taken")
-    sent = [key for key in keys if key]
-    assert (len(sent), len(set(sent))) == (2, 1)
+    take(late)
+    wait_for_rows(late, "taken")
+    expect(late.locator("#claim-error")).to_be_hidden()
+    keys = [each.headers["idempotency-key"] for each in visitor.asked("/v1/swap")]
+    assert (len(keys), len(set(keys))) == (2, 1)
     assert operations(first) == [("claim", "done")]
     [held] = raws(first, "held")
     assert check(visitor.origin, [raw, held]) == ["spent", "unspent"]
@@ -147,26 +131,12 @@ def test_two_tabs_that_claim_one_link_at_once_make_one_claim(visitor):
 
 def test_what_one_tab_takes_the_other_shows(visitor):
     [raw] = mint_outputs(visitor.origin, "secret")
-    first, second = two_tabs(visitor, raw)
+    first, second = open_tabs(visitor, raw, 2)
 
     take(first)
 
     wait_for_rows(second, "taken")
     expect(second.get_by_role("button", name=TAKE)).to_be_hidden()
-
-
-def test_a_tab_that_claims_what_another_took_unheard_shows_that_it_is_taken(visitor):
-    visitor.context.add_init_script(DEAF)
-    [raw] = mint_outputs(visitor.origin, "secret")
-    first, second = two_tabs(visitor, raw)
-    take(first)
-    wait_for_rows(first, "taken")
-
-    take(second)
-
-    wait_for_rows(second, "taken")
-    expect(second.locator("#claim-error")).to_be_hidden()
-    assert operations(first) == [("claim", "done")]
 
 
 def test_the_loser_of_a_race_is_told_so(visitor):
@@ -184,53 +154,40 @@ def test_the_loser_of_a_race_is_told_so(visitor):
     assert operations(page) == [("claim", "refused")]
 
 
-def test_a_busy_service_is_asked_again_no_sooner_than_it_says(visitor):
+def refuse_once(page, pattern, status, code):
+    """Answer the next such request with a problem that names 40 seconds to wait."""
+    problem = {"code": code, "status": status}
+
+    def refuse(route):
+        route.fulfill(status=status, json=problem, headers={"Retry-After": "40"})
+
+    page.route(pattern, refuse, times=1)
+
+
+def test_a_service_that_refuses_for_a_while_is_asked_again_no_sooner_than_it_says(visitor):
     [raw] = mint_outputs(visitor.origin, "secret")
     page = visitor.page
     page.clock.install()
-    keys = []
+    refuse_once(page, "**/v1/check", 429, "too_many_failures")
+    refuse_once(page, "**/v1/swap", 503, "overloaded")
 
-    def answer(route):
-        keys.append(route.request.headers["idempotency-key"])
-        if len(keys) == 1:
-            problem = {"code": "overloaded", "status": 503}
-            route.fulfill(status=503, json=problem, headers={"Retry-After": "40"})
-        else:
-            route.continue_()
-
-    page.route("**/v1/swap", answer)
     visitor.go(f"/claim#{raw}")
+    page.get_by_text("Too many wrong secrets came from your network.").wait_for()
+    expect(page.locator(".found").get_by_role("heading")).to_have_text(SHED["name"])
+    expect(page.get_by_role("button", name=TAKE)).to_be_hidden()
+    page.clock.run_for(41_000)
     wait_for_rows(page, "free")
     take(page)
     wait_for_rows(page, "busy")
     page.get_by_text("It is sent again.").wait_for()
     page.clock.run_for(39_000)
     page.evaluate("0")
-    assert len(keys) == 1
+    assert len(visitor.asked("/v1/swap")) == 1
     page.clock.run_for(2_000)
 
     wait_for_rows(page, "taken")
+    keys = [each.headers["idempotency-key"] for each in visitor.asked("/v1/swap")]
     assert (len(keys), len(set(keys))) == (2, 1)
-
-
-def test_a_service_that_cannot_be_asked_for_the_state_is_asked_again(visitor):
-    [raw] = mint_outputs(visitor.origin, "secret")
-    page = visitor.page
-    page.clock.install()
-    problem = {"code": "too_many_failures", "status": 429}
-    page.route(
-        "**/v1/check",
-        lambda route: route.fulfill(status=429, json=problem, headers={"Retry-After": "40"}),
-    )
-
-    visitor.go(f"/claim#{raw}")
-    page.get_by_text("Too many wrong secrets came from your network.").wait_for()
-    expect(page.locator(".found").get_by_role("heading")).to_have_text(SHED["name"])
-    expect(page.get_by_role("button", name=TAKE)).to_be_hidden()
-    page.unroute("**/v1/check")
-    page.clock.run_for(41_000)
-
-    wait_for_rows(page, "free")
 
 
 def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(visitor):
@@ -245,24 +202,4 @@ def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(vis
     expect(page.locator(".found").get_by_role("heading")).to_have_text(SHED["name"])
     expect(page.get_by_role("button", name=TAKE)).to_be_hidden()
     assert page.url == f"{visitor.origin}/claim"
-    assert [url for url in visitor.requests if "/v1/check" in url] == []
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_claiming_is_accessible_and_still(visit, theme):
-    visitor = visit(color_scheme=theme, viewport={"width": 360, "height": 740})
-    one, gone, two = mint_outputs(visitor.origin, "one", "gone", "two")
-    spend(visitor.origin, gone)
-
-    page = visitor.go(f"/claim#{one}")
-    wait_for_rows(page, "free")
-    visitor.assert_good()
-    take(page)
-    wait_for_rows(page, "taken")
-    visitor.assert_good()
-    page.get_by_role("button", name="Add another").click()
-    paste(page, f"{gone}\n{two}")
-    wait_for_rows(page, "spent", "free")
-
-    visitor.assert_good()
-    assert visitor.is_still()
+    assert visitor.asked("/v1/check") == []

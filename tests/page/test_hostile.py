@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.claim_steps import paste, wait_for_rows
-from tests.page.holding import raws
+from tests.page.holding import open_parts, raws
 from tests.page.samples import mint_deed, mint_outputs
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 
@@ -98,7 +98,7 @@ def test_pictures_that_a_mint_takes_do_no_harm(careful):
     paste(page, "\n".join(sent))
     wait_for_rows(page, *["free"] * len(pictures))
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    careful.rest()
+    page.wait_for_load_state("networkidle")
 
     assert sources_of(page) == pictures
     assert_unharmed(careful, "/claim")
@@ -160,6 +160,6 @@ def test_a_deed_of_another_service_is_shown_as_far_as_it_is_known(visitor):
     page.get_by_role("button", name="Check their state").click()
 
     expect(page.locator("#checked")).to_contain_text("Not known to the service: 1 unit of “A deed")
-    page.locator("[data-part=parts] > summary").click()
+    open_parts(page)
     expect(page.get_by_text("not known to the service", exact=True)).to_be_visible()
     expect(page.locator("[data-part=send]")).to_be_hidden()

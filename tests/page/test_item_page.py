@@ -21,12 +21,6 @@ SHED = {
 }
 
 
-@pytest.fixture
-def database_url(sqlite_url):
-    """One kind of database will do here."""
-    return sqlite_url
-
-
 def mint_with(client, metadata):
     answer = post(client, "/v1/mint", {"outputs": ["+40.a", "+2.b"], "metadata": metadata})
     assert answer.status_code == 200, answer.text

@@ -13,12 +13,6 @@ from tests.support.requests import post, refusal
 LINK = f"https://deeds.example.org/claim#+5.deed_{26 * '0'}."
 
 
-@pytest.fixture
-def database_url(sqlite_url):
-    """One kind of database will do here."""
-    return sqlite_url
-
-
 def dark_places(svg):
     """Return the dark places of a code as the set of their columns and rows, by its path."""
     [path] = re.findall(r' stroke="#000" d="([^"]*)"', svg)

@@ -5,35 +5,129 @@ import base64
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.samples import PAGES, mint_deed
-from tests.page.screenshots import SCREENSHOTS, THEMES, WIDTHS, fill_in, mint, take_screenshots
+from tests.page.claim_steps import paste, take, wait_for_rows
+from tests.page.holding import hold, open_parts, send
+from tests.page.samples import SHED, mint_deed, mint_outputs, spend
 from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
-
-VIEWS = [(theme, width) for theme in THEMES for width in WIDTHS]
 
 # What Chromium says of the page itself when it is a 404.
 MISSING = "Failed to load resource: the server responded with a status of 404 (NOT FOUND)"
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=str)
-def test_pages_are_accessible_and_do_nothing_that_they_should_not(visit, pages, view):
-    theme, width = view
-    visitor = visit(color_scheme=theme, viewport={"width": width, "height": 740})
+@pytest.fixture(params=["light", "dark"])
+def theme(request):
+    return request.param
 
-    for name in PAGES:
-        page = visitor.go(pages[name])
-        visitor.rest()
+
+@pytest.fixture(params=[360, 1280])
+def viewer(visit, theme, request):
+    """A person at a phone or at a desk, with a theme."""
+    return visit(color_scheme=theme, viewport={"width": request.param, "height": 800})
+
+
+@pytest.fixture
+def take_picture(viewer, theme, pictures):
+    """A function that takes a picture of what the viewer sees."""
+
+    def take_one(name):
+        path = pictures / f"{name}-{theme}-{viewer.page.viewport_size['width']}.png"
+        viewer.page.screenshot(path=path, full_page=True)
+
+    return take_one
+
+
+@pytest.fixture(scope="module")
+def pages(web_service):
+    """The path of each page by its name, with deeds to show."""
+    origin = web_service.url
+    return {
+        "mint": "/",
+        "claim": "/claim",
+        "claim-found": f"/claim#+5.{mint_deed(origin, SHED, '+5.a', '+95.b')}.a",
+        "wallet": "/wallet",
+        "item": f"/item/{mint_deed(origin, SHED)}",
+        "item-without-picture": f"/item/{mint_deed(origin, {'name': 'A ticket'})}",
+        "item-unknown": "/item/deed_nobody",
+    }
+
+
+def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer, take_picture, pages):
+    for name, path in pages.items():
+        page = viewer.go(path)
+        page.wait_for_load_state("networkidle")
+        if name == "claim-found":
+            wait_for_rows(page, "free")
         if name == "item-unknown":
-            assert visitor.errors == [MISSING]
-            visitor.errors.clear()
-        assert visitor.is_still(), name
-        visitor.assert_good()
+            assert viewer.errors == [MISSING]
+            viewer.errors.clear()
+        viewer.assert_still()
+        viewer.assert_good()
         assert page.evaluate("inBrowser.smallControls()") == [], name
-    fill_in(visitor.go("/"))
+        take_picture(name)
+
+
+def is_qr_code_drawn(page):
+    return page.evaluate("document.querySelector('.qr img')?.naturalWidth > 0")
+
+
+def test_minting_is_accessible(viewer, take_picture):
+    page = viewer.go("/")
+    page.get_by_label("Name").fill("Ticket for the summer concert")
+    page.get_by_label("Description").fill("One seat, on the lawn. Bring a blanket.")
+    page.get_by_role("textbox", name="Units").fill("40")
+    page.get_by_role("button", name="Add a part").click()
+    page.get_by_role("textbox", name="Units").last.fill("2")
+    page.get_by_label("Choose the secret myself").last.check()
+    page.get_by_label("Secret", exact=True).last.fill("lawn party")
+    viewer.assert_good()
+    take_picture("mint-filled")
+
+    page.get_by_role("button", name="Mint the deed").click()
+    page.get_by_text("QR code").first.click()
+    wait_until(lambda: is_qr_code_drawn(page))
+
+    viewer.assert_good()
+    take_picture("minted")
+
+
+def test_claiming_is_accessible_and_still(visit, theme):
+    visitor = visit(color_scheme=theme, viewport={"width": 360, "height": 740})
+    one, gone, two = mint_outputs(visitor.origin, "one", "gone", "two")
+    spend(visitor.origin, gone)
+
+    page = visitor.go(f"/claim#{one}")
+    wait_for_rows(page, "free")
+    take(page)
+    wait_for_rows(page, "taken")
     visitor.assert_good()
-    mint(page)
+    page.get_by_role("button", name="Add another").click()
+    paste(page, f"{gone}\n{two}")
+    wait_for_rows(page, "spent", "free")
+
     visitor.assert_good()
+    visitor.assert_still()
+
+
+def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer, take_picture):
+    page, _ = hold(viewer, 4, 6, metadata=SHED)
+    send(page, "x")
+    dialog = send(page, "3")
+    wait_until(lambda: is_qr_code_drawn(page))
+    viewer.assert_good()
+    take_picture("given")
+    dialog.get_by_role("button", name="Done").click()
+
+    viewer.go("/wallet")
+    page.wait_for_load_state("networkidle")
+    viewer.assert_still()
+    open_parts(page)
+    viewer.assert_good()
+    take_picture("held")
+    for name in ["Take back", "Split", "Merge into one"]:
+        page.get_by_role("button", name=name).first.click()
+        viewer.assert_good()
+        page.keyboard.press("Escape")
 
 
 @pytest.mark.parametrize("path", ["/", "/claim", "/wallet"])
@@ -115,7 +209,7 @@ def test_nothing_moves_when_a_picture_comes_late(visitor):
         lambda: visitor.page.evaluate("document.querySelector('.deed-image').naturalWidth === 400")
     )
 
-    assert visitor.is_still()
+    visitor.assert_still()
     assert "referer" not in late[0].request.headers
 
 
@@ -128,15 +222,3 @@ def test_an_item_id_is_copied(visit):
 
     page.get_by_text("The item id is copied.").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == item_id
-
-
-def test_pictures_of_all_pages_are_taken(browser, web_service, pages, tmp_path_factory, request):
-    directory = tmp_path_factory.mktemp("screenshots")
-
-    taken = take_screenshots(browser, web_service.url, pages, directory)
-
-    request.config.stash[SCREENSHOTS] = f"{len(taken)} pictures of the page: {directory}"
-    assert sorted(directory.iterdir()) == sorted(taken)
-    assert len(taken) == 4 * (len(pages) + 4)
-    for path in taken:
-        assert path.read_bytes().startswith(b"\x89PNG"), path

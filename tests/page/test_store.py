@@ -18,10 +18,8 @@ def tab(visitor):
     """A function that opens one more tab of the profile, with its store."""
 
     def open_tab():
-        page = visitor.context.new_page()
-        visitor.hear(page)
         # A page that opens no store of its own.
-        page.goto(f"{visitor.origin}/item/deed_nobody")
+        page = visitor.open_tab("/item/deed_nobody")
         assert page.evaluate("inBrowser.openStore()") == "open"
         return page
 
@@ -154,16 +152,17 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor, script, said):
 
 def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visitor):
     [raw] = mint_outputs(visitor.origin, "secret")
-    page = visitor.go(f"/claim#{raw}")
-    wait_for_rows(page, "free")
-    browser = visitor.context.new_cdp_session(page)
+    # Before anything is kept: Chromium remembers for a while how much room there was.
+    browser = visitor.context.new_cdp_session(visitor.page)
     room = {"origin": visitor.origin, "quotaSize": 300_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
+    page = visitor.go(f"/claim#{raw}")
+    wait_for_rows(page, "free")
     page.evaluate("inBrowser.fillUp()")
 
     take(page)
     page.get_by_text("This device has no room left").wait_for()
-    assert [url for url in visitor.requests if url.endswith("/v1/swap")] == []
+    assert visitor.asked("/v1/swap") == []
     assert check(visitor.origin, [raw]) == ["unspent"]
     browser.detach()
     take(page)

@@ -5,7 +5,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.holding import amounts, hold, live_amounts, operations
+from tests.page.holding import amounts, give, hold, live_amounts, open_parts, operations, send
 from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
@@ -17,31 +17,21 @@ SAID = "[...document.querySelectorAll('.error')].map((each) => each.textContent.
 
 
 def second_tab(visitor):
-    page = visitor.context.new_page()
-    visitor.hear(page)
-    page.goto(f"{visitor.origin}/wallet")
+    page = visitor.open_tab("/wallet")
     page.locator("[data-holding]").first.wait_for()
     return page
 
 
-def swap_keys(context):
-    """Note the Idempotency-Key of every swap that any tab asks for."""
-    keys = []
-
-    def note(request):
-        if request.url.endswith("/v1/swap"):
-            keys.append(request.headers["idempotency-key"])
-
-    context.on("request", note)
-    return keys
+def swap_keys(visitor):
+    """Return the Idempotency-Key of every swap that any tab asked for."""
+    return [each.headers["idempotency-key"] for each in visitor.asked("/v1/swap")]
 
 
 def send_and_wait(page, amount):
     """Ask for a link whose swap is kept from the service; return the waiting request."""
     waiting = hold_back(page, SWAP)
-    page.get_by_label("Units to send").fill(amount)
-    page.get_by_role("button", name="Make a link").click()
-    wait_until(lambda: page.wait_for_timeout(20) or waiting)
+    send(page, amount)
+    wait_until(lambda: page.evaluate("1") and waiting)
     return waiting[0]
 
 
@@ -50,21 +40,19 @@ def prepare_send(page):
 
 
 def prepare_split(page):
-    page.locator("[data-part=parts] > summary").click()
+    open_parts(page)
     page.get_by_role("button", name="Split").click()
     page.get_by_label("Units of part 1").fill("2")
 
 
 def prepare_merge(page):
-    page.locator("[data-part=parts] > summary").click()
+    open_parts(page)
     page.get_by_role("button", name="Merge into one").click()
 
 
 def prepare_take_back(page):
     if page.get_by_role("button", name="Take back").count() == 0:
-        prepare_send(page)
-        page.get_by_role("button", name="Make a link").click()
-        page.get_by_role("button", name="Done").click()
+        give(page, "5")
     page.get_by_role("button", name="Take back").click()
 
 
@@ -96,7 +84,7 @@ def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor, verb):
     prepare(one)
     other = second_tab(visitor)
     prepare(other)
-    keys = swap_keys(visitor.context)
+    begun = len(swap_keys(visitor))
 
     moment = time.time() * 1000 + SOON_MS
     for page in (one, other):
@@ -105,7 +93,7 @@ def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor, verb):
     wait_until(lambda: amounts(one) == left)
 
     assert {*said(one), *said(other)} <= REFUSALS
-    assert len(set(keys)) == 1
+    assert len(set(swap_keys(visitor)[begun:])) == 1
     assert [kind for kind, _ in operations(one)].count(verb) == 1
     assert live_amounts(visitor.origin, one) == sorted(left.get("held", []) + left.get("given", []))
     assert visitor.errors == []
@@ -115,7 +103,6 @@ def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
     one, _ = hold(visitor, 5)
     other = second_tab(visitor)
     prepare_send(other)
-    keys = swap_keys(visitor.context)
 
     waiting = send_and_wait(one, "2")
     expect(other.locator(".holding-sum")).to_have_text("0 units here · 3 units on their way")
@@ -125,7 +112,7 @@ def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
     expect(other.locator("[data-holding] [data-error]")).to_have_text(
         "These units are on their way, in this or another tab."
     )
-    assert len(keys) == 1
+    assert len(swap_keys(visitor)) == 1
     waiting.continue_()
     expect(other.locator(".holding-sum")).to_have_text("3 units here · 2 units in links")
     expect(other.locator("#history")).to_contain_text("Made a link of 2 units")
@@ -134,19 +121,17 @@ def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
 
 def test_the_focus_stays_near_when_another_tab_takes_what_had_it(visitor):
     one, _ = hold(visitor, 5)
-    one.locator("[data-part=parts] > summary").click()
+    open_parts(one)
     one.get_by_role("button", name="Split").focus()
     other = second_tab(visitor)
 
-    prepare_send(other)
-    other.get_by_role("button", name="Make a link").click()
+    send(other, "5")
 
     expect(one.locator("[data-focus]")).to_be_focused()
 
 
 def test_a_tab_that_opens_while_another_waits_for_an_answer_carries_nothing_out_twice(visitor):
     one, _ = hold(visitor, 5)
-    keys = swap_keys(visitor.context)
     waiting = send_and_wait(one, "2")
 
     other = second_tab(visitor)
@@ -154,6 +139,6 @@ def test_a_tab_that_opens_while_another_waits_for_an_answer_carries_nothing_out_
     waiting.continue_()
 
     expect(one.get_by_role("dialog")).to_contain_text("2 units to hand over")
-    assert len(set(keys)) == 1
+    assert len(set(swap_keys(visitor))) == 1
     assert amounts(one) == {"given": [2], "held": [3], "spent": [5]}
     assert live_amounts(visitor.origin, one) == [2, 3]

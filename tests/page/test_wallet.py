@@ -1,43 +1,19 @@
 """The My deeds page in a browser: what is held there, and every way in which it moves."""
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.page.holding import amounts, hold, live_amounts, raws
+from tests.page.holding import amounts, give, hold, live_amounts, open_parts, raws, send
 from tests.page.samples import SHED, check, spend
-from tests.page.screenshots import THEMES, WIDTHS
 from tests.support.waiting import wait_until
 
 SWAP = "**/v1/swap"
 TICKET = {"name": "A ticket"}
 
 
-def send(page, amount):
-    """Ask for a link; return the dialog that shows it."""
-    page.get_by_label("Units to send").fill(amount)
-    page.get_by_role("button", name="Make a link").click()
-    return page.get_by_role("dialog")
-
-
-def give(page, amount):
-    """Make a link, and close the dialog that shows it."""
-    send(page, amount).get_by_role("button", name="Done").click()
-
-
 def press(page, name, yes):
     """Press a button of the page, and then the one that says yes in the dialog that asks."""
     page.get_by_role("button", name=name).first.click()
     page.get_by_role("dialog").get_by_role("button", name=yes).click()
-
-
-def open_parts(page):
-    page.locator("[data-part=parts] > summary").click()
-
-
-def answer_swaps(page, status, code):
-    """Let the service refuse every swap, with a problem that it has."""
-    problem = {"code": code, "status": status, "detail": "no"}
-    page.route(SWAP, lambda route: route.fulfill(status=status, json=problem))
 
 
 def test_deeds_are_shown_by_item_with_card_and_sum(visitor):
@@ -72,21 +48,18 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("1.5", "An amount is a whole number from 1, in digits alone."),
-        ("11", "You do not hold that many units."),
-    ],
-)
-def test_an_amount_that_cannot_be_sent_is_told_beside_its_field(visitor, typed, said):
+def test_an_amount_that_cannot_be_sent_is_told_beside_its_field(visitor):
     page, _ = hold(visitor, 10)
+    faults = {
+        "1.5": "An amount is a whole number from 1, in digits alone.",
+        "11": "You do not hold that many units.",
+    }
 
-    send(page, typed)
-
-    field = page.get_by_label("Units to send")
-    expect(field).to_have_accessible_description(said)
-    expect(field).to_be_focused()
+    for typed, said in faults.items():
+        send(page, typed)
+        field = page.get_by_label("Units to send")
+        expect(field).to_have_accessible_description(said)
+        expect(field).to_be_focused()
     assert amounts(page) == {"held": [10]}
 
 
@@ -159,8 +132,14 @@ def test_a_link_that_nobody_has_claimed_is_taken_back_and_worth_nothing_then(vis
 def test_an_output_is_split_into_amounts_and_what_is_left_and_merged_again(visitor):
     page, _ = hold(visitor, 10)
     open_parts(page)
+    split = page.get_by_role("button", name="Split")
+    split.focus()
 
-    page.get_by_role("button", name="Split").click()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Units of part 1")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(split).to_be_focused()
+    split.click()
     dialog = page.get_by_role("dialog")
     page.keyboard.type("2")
     dialog.get_by_role("button", name="Add a part").click()
@@ -207,7 +186,8 @@ def test_a_link_and_a_raw_output_are_copied_and_a_link_is_shared(visitor):
 
 def test_a_refused_send_says_why_and_gives_the_units_back(visitor):
     page, _ = hold(visitor, 10)
-    answer_swaps(page, 400, "spent_input")
+    problem = {"code": "spent_input", "status": 400, "detail": "no"}
+    page.route(SWAP, lambda route: route.fulfill(status=400, json=problem))
 
     send(page, "3")
 
@@ -218,13 +198,9 @@ def test_a_refused_send_says_why_and_gives_the_units_back(visitor):
     expect(page.locator("#history")).to_contain_text("refused")
 
 
-@pytest.mark.parametrize("fate", ["lost", "busy"])
-def test_a_send_without_an_answer_is_sent_again_until_it_has_one(visitor, fate):
+def test_a_send_without_an_answer_is_sent_again_until_it_has_one(visitor):
     page, _ = hold(visitor, 10)
-    if fate == "busy":
-        answer_swaps(page, 503, "overloaded")
-    else:
-        page.route(SWAP, lambda route: route.abort())
+    page.route(SWAP, lambda route: route.abort())
 
     send(page, "3")
     expect(page.locator("[data-holding] [data-error]")).to_contain_text("It is being sent again.")
@@ -244,55 +220,18 @@ def test_what_an_earlier_visit_began_is_finished_and_told(visitor):
     expect(page.get_by_role("heading", name="Not finished yet")).to_be_visible()
     page.close()
 
-    page = visitor.context.new_page()
-    page.goto(f"{visitor.origin}/wallet")
+    page = visitor.open_tab("/wallet")
 
     expect(page.locator("#notices")).to_have_text("Finished: Made a link of 3 units of “A ticket”.")
     expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
     assert amounts(page) == {"given": [3], "held": [7], "spent": [10]}
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("theme", THEMES)
-def test_a_wallet_and_its_dialogs_are_accessible_and_still(visit, theme, width):
-    visitor = visit(color_scheme=theme, viewport={"width": width, "height": 740})
-    page, _ = hold(visitor, 4, 6, metadata=SHED)
-    send(page, "x")
-    send(page, "3")
-    visitor.assert_good()
-    page.get_by_role("dialog").get_by_role("button", name="Done").click()
-
-    visitor.go("/wallet")
-    visitor.rest()
-    assert visitor.is_still()
-    open_parts(page)
-    visitor.assert_good()
-    for name in ["Take back", "Split", "Merge into one"]:
-        page.get_by_role("button", name=name).first.click()
-        visitor.assert_good()
-        page.keyboard.press("Escape")
-
-
-def test_the_focus_goes_back_to_where_a_dialog_was_opened(visitor):
-    page, _ = hold(visitor, 5)
-    open_parts(page)
-    split = page.get_by_role("button", name="Split")
-
-    split.focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_label("Units of part 1")).to_be_focused()
-    page.keyboard.press("Escape")
-
-    expect(split).to_be_focused()
-
-
 def test_what_is_typed_stays_when_another_tab_changes_something(visitor):
     page, _ = hold(visitor, 5)
     page.get_by_label("Units to send").fill("4")
 
-    other = visitor.context.new_page()
-    other.goto(f"{visitor.origin}/wallet")
-    send(other, "1").wait_for()
+    send(visitor.open_tab("/wallet"), "1").wait_for()
 
     expect(page.locator("[data-part=sum]")).to_have_text("4 units")
     expect(page.get_by_label("Units to send")).to_have_value("4")

@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.holding import amounts, hold, live_amounts, raws, records
+from tests.page.holding import amounts, give, hold, live_amounts, raws, records, send
 from tests.page.samples import spend
 
 PASSPHRASE = "four words, not connected"
@@ -14,8 +14,8 @@ SWAP = "**/v1/swap"
 
 def export(page, directory):
     """Write the file and return its path."""
-    page.get_by_label("Passphrase for the file").fill(PASSPHRASE)
-    page.get_by_label("The same once more").fill(PASSPHRASE)
+    for label in ["Passphrase for the file", "The same once more"]:
+        page.get_by_label(label).fill(PASSPHRASE)
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
         expect(page.locator("#export-done")).to_contain_text("The file is written.")
@@ -30,17 +30,11 @@ def read_in(page, path, passphrase=PASSPHRASE):
     page.get_by_role("button", name="Import").click()
 
 
-def send(page, amount):
-    page.get_by_label("Units to send").fill(amount)
-    page.get_by_role("button", name="Make a link").click()
-
-
 @pytest.fixture
 def file(visitor, tmp_path):
     """The file of a wallet that holds 7 of 10 units and has given 3 away."""
     page, _ = hold(visitor, 10, metadata={"name": "A ticket"})
-    send(page, "3")
-    page.get_by_role("dialog").get_by_role("button", name="Done").click()
+    give(page, "3")
     return export(page, tmp_path)
 
 
@@ -68,19 +62,6 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visit, visitor, fi
     expect(page.get_by_role("dialog")).to_be_visible()
     assert amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
     assert live_amounts(fresh.origin, page) == [2, 3, 5]
-
-
-def test_an_old_file_revives_nothing_that_was_spent_since(visitor, file):
-    page = visitor.page
-    send(page, "7")
-    page.get_by_role("dialog").get_by_role("button", name="Done").click()
-
-    read_in(page, file)
-
-    expect(page.locator("#import-done")).to_have_text(
-        "The file is read. All that it holds was here already."
-    )
-    assert amounts(page) == {"given": [3, 7], "spent": [7, 10]}
 
 
 def test_what_was_spent_since_the_file_was_written_is_said(visit, visitor, file):
@@ -122,23 +103,18 @@ def test_a_file_that_cannot_be_read_says_why_and_changes_nothing(visitor, file):
     assert records(page) == before
 
 
-@pytest.mark.parametrize(
-    ("passphrase", "again", "at_fault", "said"),
-    [
-        ("too short", "too short", "Passphrase for the file", "Take at least 10 characters."),
-        (PASSPHRASE, "mistyped", "The same once more", "The two are not the same."),
-        (PASSPHRASE, PASSPHRASE, "Passphrase for the file", "There is nothing here yet to write."),
-    ],
-)
-def test_what_cannot_be_exported_is_told_beside_its_field(
-    visitor, passphrase, again, at_fault, said
-):
+def test_what_cannot_be_exported_is_told_beside_its_field(visitor):
     page = visitor.go("/wallet")
+    first, second = "Passphrase for the file", "The same once more"
 
-    page.get_by_label("Passphrase for the file").fill(passphrase)
-    page.get_by_label("The same once more").fill(again)
-    page.get_by_role("button", name="Export").click()
-
-    expect(page.locator("#export-error")).to_have_text(said)
-    expect(page.get_by_label(at_fault)).to_be_focused()
-    expect(page.get_by_label(at_fault)).to_have_attribute("aria-invalid", "true")
+    for passphrase, again, at_fault, said in [
+        ("too short", "too short", first, "Take at least 10 characters."),
+        (PASSPHRASE, "mistyped", second, "The two are not the same."),
+        (PASSPHRASE, PASSPHRASE, first, "There is nothing here yet to write."),
+    ]:
+        page.get_by_label(first).fill(passphrase)
+        page.get_by_label(second).fill(again)
+        page.get_by_role("button", name="Export").click()
+        expect(page.locator("#export-error")).to_have_text(said)
+        expect(page.get_by_label(at_fault)).to_be_focused()
+        expect(page.get_by_label(at_fault)).to_have_attribute("aria-invalid", "true")

@@ -16,22 +16,22 @@ from tests.support.waiting import wait_until
 SHIFT_MAX = 0.005
 
 AXE = Axe()
+AXE_OPTIONS = {"resultTypes": ["violations"]}
 # Runs in every page before its own scripts.
 IN_BROWSER = Path(__file__).parent / "js" / "in_browser.js"
-
-AXE_OPTIONS = {"resultTypes": ["violations"]}
+ALL_CAME = "[...document.images].every((image) => image.complete || image.hidden)"
 
 
 # Without slots: Playwright keeps notes on an object whose methods it calls.
 @dataclass
 class Visitor:
-    """A page in a profile of its own, and what was heard of it."""
+    """A page in a profile of its own, and what was heard of all pages of that profile."""
 
     context: BrowserContext
     page: Page
     origin: str
     errors: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     def go(self, path: str) -> Page:
         """Open a path of the service, with its scripts and pictures, broken ones too."""
@@ -40,23 +40,28 @@ class Visitor:
         wait_until(lambda: self.page.evaluate(ALL_CAME))
         return self.page
 
-    def rest(self) -> None:
-        """Wait until the page has asked for nothing for half a second."""
-        self.page.wait_for_load_state("networkidle")
+    def open_tab(self, path: str) -> Page:
+        """Open a path in a new tab, which is the visitor's page from now on."""
+        self.page = self.context.new_page()
+        return self.go(path)
+
+    def asked(self, path: str) -> list[Request]:
+        """Return the requests whose address has this part."""
+        return [each for each in self.requests if path in each.url]
 
     def foreign_requests(self) -> list[str]:
         """Return the addresses that were asked for and are not of the service."""
         ours = (f"{self.origin}/", f"blob:{self.origin}/", "data:")
-        return [url for url in self.requests if not url.startswith(ours)]
+        return [each.url for each in self.requests if not each.url.startswith(ours)]
 
     def watched(self, name: str) -> list[Any]:
         """Return the layout `shifts` or the policy's `violations` of the page that is open."""
         found: list[Any] = self.page.evaluate("name => window.watched[name]", name)
         return found
 
-    def is_still(self) -> bool:
-        """Tell whether nothing that could be seen has moved by itself."""
-        return sum(self.watched("shifts")) < SHIFT_MAX
+    def assert_still(self) -> None:
+        """Assert that nothing that could be seen has moved by itself."""
+        assert sum(self.watched("shifts")) < SHIFT_MAX
 
     def assert_good(self) -> None:
         """Assert that the page is accessible, fits the window, and did nothing that it should not.
@@ -71,21 +76,14 @@ class Visitor:
         assert self.foreign_requests() == []
         assert self.errors == []
 
-    def hear(self, page: Page) -> None:
-        """Note what becomes of this page."""
-        page.on("console", self._note_console)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", self._note_request)
-
-    def _note_console(self, message: ConsoleMessage) -> None:
+    def note_console(self, message: ConsoleMessage) -> None:
+        """Keep what Chromium or the page complains of."""
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
 
-    def _note_request(self, request: Request) -> None:
-        self.requests.append(request.url)
-
-
-ALL_CAME = "[...document.images].every((image) => image.complete || image.hidden)"
+    def note_request(self, request: Request) -> None:
+        """Keep what a page asked for."""
+        self.requests.append(request)
 
 
 @contextmanager
@@ -94,9 +92,10 @@ def visiting(browser: Browser, origin: str, **options: Any) -> Iterator[Visitor]
     context = browser.new_context(**options)
     try:
         context.add_init_script(path=IN_BROWSER)
-        page = context.new_page()
-        visitor = Visitor(context, page, origin)
-        visitor.hear(page)
+        visitor = Visitor(context, context.new_page(), origin)
+        context.on("console", visitor.note_console)
+        context.on("weberror", lambda thrown: visitor.errors.append(str(thrown.error)))
+        context.on("request", visitor.note_request)
         yield visitor
     finally:
         context.close()
