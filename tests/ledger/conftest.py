@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
+from tests.support.copying import copy_ledger, keep_copy, ledger_url  # noqa: F401  (fixtures)
 
 
 @pytest.fixture

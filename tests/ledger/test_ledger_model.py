@@ -55,6 +55,10 @@ class Units:
         return f"+{self.amount}.{self.item_id}.{self.secret}"
 
 
+def raws_of(parts_by_item):
+    return [f"+{n}.{item}.{s}" for item, parts in parts_by_item.items() for n, s in parts]
+
+
 class LedgerMachine(RuleBasedStateMachine):
     """Sends requests, good and bad, and keeps the model beside them."""
 
@@ -121,8 +125,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def swap(self, data, key):
         inputs = self.some_live(data)
         outputs = self.parts_by_item(data, inputs)
-        raws = [f"+{n}.{item}.{s}" for item, parts in outputs.items() for n, s in parts]
-        body = {"inputs": [each.raw() for each in inputs], "outputs": raws}
+        body = {"inputs": [each.raw() for each in inputs], "outputs": raws_of(outputs)}
         assert self.accepted("/v1/swap", body, key).get_json() == {"success": True}
         for each in inputs:
             each.is_spent = True
@@ -210,8 +213,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert refusal(refused) == (400, "unbalanced", None)
 
     def balanced(self, data, inputs):
-        by_item = self.parts_by_item(data, inputs)
-        return [f"+{n}.{item}.{s}" for item, parts in by_item.items() for n, s in parts]
+        return raws_of(self.parts_by_item(data, inputs))
 
     # What holds after every request.
 

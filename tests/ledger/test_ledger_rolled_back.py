@@ -3,8 +3,6 @@
 With a failover of PostgreSQL: tests/faults/test_failover.py.
 """
 
-# ruff: noqa: F811  (fixtures that are imported)
-
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +19,6 @@ from storage.mark_file import MarkFile
 from storage.repository import Repository
 from tests.faults.load import ledger_view
 from tests.support.commanding import invoke
-from tests.support.copying import copy_ledger, keep_copy, ledger_url  # noqa: F401  (fixtures)
 from tests.support.hooks import hooked, is_writer
 from tests.support.ledger_records import mint_record, output
 from tests.support.requests import check, mint, refusal, swap

@@ -12,7 +12,6 @@ from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.mark_file import Mark, MarkFile
 from tests.support.commanding import invoke
-from tests.support.copying import copy_ledger, ledger_url  # noqa: F401  (fixtures)
 from tests.support.hooks import hooked
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, swap
@@ -61,7 +60,7 @@ def hand_on(client, item, secrets):
 
 
 @pytest.fixture
-def rolled_back(serve, ledger_url, copy_ledger):  # noqa: F811
+def rolled_back(serve, ledger_url, copy_ledger):
     """The URL of a copy made before the last two of three operations, its item, and the URL of the
     newest ledger."""
     client = serve(ledger_url)
@@ -83,8 +82,8 @@ def gone_on(rolled_back, serve, mark):
     return rolled_back
 
 
-def run_accept(url, mark, *arguments, said=""):
-    return invoke(Settings(url, mark_file=str(mark.path)), "accept-rollback", *arguments, said=said)
+def run(url, mark, *command, said=""):
+    return invoke(Settings(url, mark_file=str(mark.path)), *command, said=said)
 
 
 def test_an_older_copy_is_not_served_and_the_newest_ledger_is_served_again(rolled_back, serve):
@@ -118,17 +117,11 @@ def test_an_older_copy_that_went_on_elsewhere_is_not_served(gone_on, serve):
 
 
 @ON_SQLITE
-def test_a_restore_does_not_raise_the_mark_over_what_is_lost(
-    gone_on,
-    serve,
-    mark,
-    copy_ledger,  # noqa: F811
-):
+def test_a_restore_does_not_raise_the_mark_over_what_is_lost(gone_on, serve, mark, copy_ledger):
     older, kept = gone_on[0], mark.path.read_bytes()
     copy = copy_ledger(older)
 
-    settings = Settings(older, mark_file=str(mark.path))
-    ran = invoke(settings, "restore", copy.removeprefix("sqlite:///"))
+    ran = run(older, mark, "restore", copy.removeprefix("sqlite:///"))
 
     assert (ran.exit_code, mark.path.read_bytes()) == (0, kept)
     refused(serve, older)
@@ -141,7 +134,7 @@ def test_a_damaged_mark_stops_the_start_until_it_is_accepted(rolled_back, serve,
     assert refused(serve, rolled_back[2]) == (
         "the mark file is damaged, so the ledger cannot be told from an older copy"
     )
-    assert run_accept(rolled_back[2], mark, "--yes").exit_code == 0
+    assert run(rolled_back[2], mark, "accept-rollback", "--yes").exit_code == 0
     serve(rolled_back[2])
 
 
@@ -183,7 +176,7 @@ def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(rolled_ba
 
 
 @ON_SQLITE
-def test_a_mark_that_cannot_be_kept_stops_the_start(open_app, ledger_url, tmp_path):  # noqa: F811
+def test_a_mark_that_cannot_be_kept_stops_the_start(open_app, ledger_url, tmp_path):
     path = tmp_path / "missing" / "mark"
 
     with pytest.raises(StartError) as stopped:
@@ -207,7 +200,7 @@ def test_a_refused_request_raises_no_mark(rolled_back, serve, mark):
 def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back, serve, mark):
     older, item, _ = rolled_back
 
-    ran = run_accept(older, mark, said="accept\n")
+    ran = run(older, mark, "accept-rollback", said="accept\n")
 
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert "up to 2 operations are lost and secrets spent in them are live again" in ran.stdout
@@ -222,17 +215,17 @@ def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(rolled_bac
     before = mark.path.read_bytes()
 
     for said in "", "\n", "yes\n", "ACCEPT\n":
-        assert run_accept(older, mark, said=said).exit_code == 1
+        assert run(older, mark, "accept-rollback", said=said).exit_code == 1
         assert mark.path.read_bytes() == before
 
-    ran = run_accept(newest, mark, "--yes")
+    ran = run(newest, mark, "accept-rollback", "--yes")
     nothing = "the ledger is not behind its mark: there is nothing to accept\n"
     assert (ran.exit_code, ran.stdout) == (0, nothing)
     assert mark.path.read_bytes() == before
 
 
 @ON_SQLITE
-def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark, tmp_path):  # noqa: F811
+def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark, tmp_path):
     settings = {"DATABASE_URL": ledger_url, "DEEDS_MARK_FILE": str(mark.path)}
     with running_service(tmp_path, WEB_CONCURRENCY="2", **settings) as service:
         with client_of_port(service.port) as send:
