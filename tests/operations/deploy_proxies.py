@@ -20,11 +20,11 @@ import pytest
 from tests.support.proxies import (
     Proxy,
     assert_hsts_in_every_answer,
-    assert_walk_of_the_readme,
     free_port,
     run,
     running_nginx,
 )
+from tests.support.readme import assert_answers_as_shown, walk
 from tests.support.serving import REPOSITORY, running_service
 from tests.support.waiting import wait_until
 
@@ -124,7 +124,8 @@ def test_caddy_finds_nothing_wrong_with_the_file(tmp_path):
 
 
 def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy, kind, tmp_path):
-    assert_walk_of_the_readme(proxy.url, tmp_path / AUTHORITIES[kind])
+    trusted = str(tmp_path / AUTHORITIES[kind])
+    assert_answers_as_shown(walk(proxy.url, "curl --http1.1 -s", CURL_CA_BUNDLE=trusted))
 
 
 def test_no_log_and_no_file_of_a_proxy_holds_a_secret(proxy, kind, service, tmp_path):

@@ -1,9 +1,7 @@
 """The README and docs/clients.md, as pasted: their bash blocks run against a real service."""
 
-import os
 import shlex
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -12,32 +10,8 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.strong_secret import is_strong_secret
-from tests.support.needs import require
-from tests.support.readme import WALK, blocks_of, make_comparable
-from tests.support.serving import REPOSITORY, Service, running_service
-
-BLOCKS = blocks_of(WALK, "bash")
-
-# Printed between the answers of two blocks; no answer holds it.
-MARK = "\0"
-
-
-def run_bash(script: str) -> str:
-    """Run a script, which must say nothing on stderr, and return what it printed."""
-    require("bash and curl")
-    ran = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail"],
-        input=script,
-        cwd=REPOSITORY,
-        # Flask would give advice on stderr where a developer keeps a file .env.
-        env=os.environ | {"FLASK_SKIP_DOTENV": "1", "no_proxy": "127.0.0.1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    return ran.stdout
+from tests.support.readme import WALK, assert_answers_as_shown, blocks_of, run_bash, walk
+from tests.support.serving import Service, running_service
 
 
 @pytest.fixture(scope="module")
@@ -49,26 +23,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 def printed(service: Service) -> list[str]:
     """What each bash block of the README prints."""
-    script = "\n".join(block.text + r"printf '\0'" for block in BLOCKS)
-    flask = f"{shlex.quote(sys.executable)} -m flask "
-    for written, meant in (("http://127.0.0.1:8000", service.url), (".venv/bin/flask ", flask)):
-        assert written in script
-        script = script.replace(written, meant)
-    return run_bash(script).split(MARK)[:-1]
+    return walk(service.url)
 
 
 def test_the_blocks_of_the_readme_answer_as_it_shows(printed: list[str]) -> None:
-    comparable_shown, comparable_printed = make_comparable(), make_comparable()
-    answers = [block.answer for block in BLOCKS]
-
-    shown = [answer and comparable_shown(answer.language, answer.text) for answer in answers]
-    real = [
-        answer and comparable_printed(answer.language, text)
-        for answer, text in zip(answers, printed, strict=True)
-    ]
-
-    assert None not in shown, "a bash block has no answer below it"
-    assert real == shown
+    assert_answers_as_shown(printed)
 
 
 def test_the_walk_mints_splits_claims_and_refuses_the_old_secret(printed: list[str]) -> None:
@@ -80,7 +39,7 @@ def test_the_walk_mints_splits_claims_and_refuses_the_old_secret(printed: list[s
 
 
 def test_the_python_line_makes_strong_secrets() -> None:
-    [block] = [block for block in BLOCKS if block.text.startswith("python3 -c")]
+    [block] = [block for block in blocks_of(WALK, "bash") if block.text.startswith("python3 -c")]
 
     made = [run_bash(block.text).strip() for _ in range(3)]
 

@@ -2,16 +2,13 @@
 
 import http.client
 import os
-import shlex
 import socket
 import ssl
 import subprocess
-import sys
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.readme import WALK, blocks_of, make_comparable
 from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
@@ -105,32 +102,6 @@ def assert_hsts_in_every_answer(proxy, service, away_status):
     assert [
         (status, headers["Strict-Transport-Security"]) for status, headers in [*served, away]
     ] == [(200, HSTS), (404, HSTS), (404, HSTS), (away_status, HSTS)]
-
-
-def assert_walk_of_the_readme(url, trusted):
-    """Run the blocks of the README against a proxy and compare the answers."""
-    walk = blocks_of(WALK, "bash")
-    script = "\n".join(block.text + r"printf '\0'" for block in walk)
-    script = script.replace("http://127.0.0.1:8000", url)
-    script = script.replace(".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask ")
-    script = script.replace("curl -s", "curl --http1.1 -s")
-    ran = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail"],
-        input=script,
-        cwd=REPOSITORY,
-        env=os.environ | {"CURL_CA_BUNDLE": str(trusted), "FLASK_SKIP_DOTENV": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, ran.stderr) == (0, "")
-    shown, real = make_comparable(), make_comparable()
-    answered = [(block, block.answer) for block in walk if block.answer is not None]
-    assert len(answered) == len(walk)
-    assert [
-        real(answer.language, text)
-        for (_, answer), text in zip(answered, ran.stdout.split("\0")[:-1], strict=True)
-    ] == [shown(answer.language, answer.text) for _, answer in answered]
 
 
 @contextmanager

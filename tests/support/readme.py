@@ -1,10 +1,15 @@
 """The fenced blocks of the documents, and what of their answers differs from run to run."""
 
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
 from dataclasses import dataclass
 
 from deeds.domain.strong_secret import is_strong_secret
+from tests.support.needs import require
 from tests.support.serving import REPOSITORY
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -60,3 +65,47 @@ def make_comparable():
         return json.loads(numbered) if language == "json" else numbered.strip().splitlines()
 
     return comparable
+
+
+def run_bash(script, **environment):
+    """Run a script, which must say nothing on stderr, and return what it printed."""
+    require("bash and curl")
+    # Flask would give advice on stderr where a developer keeps a file .env.
+    ours = {"FLASK_SKIP_DOTENV": "1", "no_proxy": "127.0.0.1"}
+    ran = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail"],
+        input=script,
+        cwd=REPOSITORY,
+        env=os.environ | ours | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def walk(url, curl="curl -s", **environment):
+    """Run the bash blocks of the walk against a service and return what each prints."""
+    # No answer holds the character between them.
+    script = "\n".join(block.text + r"printf '\0'" for block in blocks_of(WALK, "bash"))
+    flask = f"{shlex.quote(sys.executable)} -m flask "
+    for written, meant in (
+        ("http://127.0.0.1:8000", url),
+        (".venv/bin/flask ", flask),
+        ("curl -s", curl),
+    ):
+        assert written in script
+        script = script.replace(written, meant)
+    return run_bash(script, **environment).split("\0")[:-1]
+
+
+def assert_answers_as_shown(printed):
+    """Assert that each block of the walk has an answer below it, and printed the same."""
+    shown, real = make_comparable(), make_comparable()
+    answers = [block.answer for block in blocks_of(WALK, "bash")]
+    assert None not in answers
+    assert [real(answer.language, text) for answer, text in zip(answers, printed, strict=True)] == [
+        shown(answer.language, answer.text) for answer in answers
+    ]
