@@ -49,7 +49,7 @@ run: $(RUN_READY) $(NATIVE_TRIED) ## start the service (honours PORT, DATABASE_U
 native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once where there is a compiler
 	@$(PIP_INSTALL) --target $(VENV)/native --upgrade --requirement requirements/native.txt
 	@sed -n '/^argon2-cffi-bindings==/,/[^\\]$$/p' requirements.txt >$(VENV)/native/argon2.txt
-	@PYTHONPATH=$(VENV)/native CFLAGS="-O3 -march=native" $(PIP_INSTALL) --no-cache-dir \
+	@PYTHONPATH=$(abspath $(VENV))/native CFLAGS="-O3 -march=native" $(PIP_INSTALL) --no-cache-dir \
 		--no-build-isolation --no-binary argon2-cffi-bindings --force-reinstall --no-deps \
 		--requirement $(VENV)/native/argon2.txt
 	@rm -rf $(VENV)/native && touch $(NATIVE_TRIED)

@@ -1,5 +1,6 @@
 """`make native`, and what `make run` does by itself: Argon2 built for this CPU, or PyPI's."""
 
+import os
 import subprocess
 import sysconfig
 import venv
@@ -37,8 +38,11 @@ def environment(tmp_path: Path) -> Path:
 
 def make(environment: Path, target: str, *variables: str) -> "subprocess.CompletedProcess[str]":
     require("a C compiler with Python's headers")
+    # As in the Makefile: relative, while pip builds in another directory.
+    relative = os.path.relpath(environment, REPOSITORY)
+    target = target.replace(str(environment), relative)
     return subprocess.run(
-        ["make", f"VENV={environment}", target, *variables],
+        ["make", f"VENV={relative}", target, *variables],
         cwd=REPOSITORY,
         env=clean_environment({}),
         capture_output=True,
