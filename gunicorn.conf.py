@@ -1,7 +1,7 @@
 """How gunicorn runs the service. `gunicorn "app:create_app()"` in this directory finds it.
 
 Run as a script it only checks PORT and WEB_CONCURRENCY: gunicorn itself reads the second before
-this file, and dies with a traceback when it is odd. `make run` does so first.
+this file, and dies with a traceback when it is invalid. `make run` does so first.
 """
 
 import gc

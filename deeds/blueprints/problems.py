@@ -60,6 +60,11 @@ def problem_answer(
     return json_answer(body, problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 
+def retry_after(error: DeedError) -> dict[str, str]:
+    """Return the header that says when to try again, where that may help."""
+    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, RetryLaterError) else {}
+
+
 def _is_for_people() -> bool:
     """Return whether a browser asks for a page outside the interface."""
     if request.path == "/v1" or request.path.startswith("/v1/"):
@@ -69,10 +74,9 @@ def _is_for_people() -> bool:
 
 
 def _answer_deed_error(error: DeedError) -> Response:
-    headers = {}
-    if isinstance(error, RetryLaterError):
-        headers["Retry-After"] = str(error.retry_after_s)
-    return problem_answer(PROBLEMS[error.code], error.detail, index=error.index, headers=headers)
+    return problem_answer(
+        PROBLEMS[error.code], error.detail, index=error.index, headers=retry_after(error)
+    )
 
 
 def _answer_defect(error: Exception) -> Response:

@@ -91,7 +91,7 @@ class Measures(Protocol):
         """Count an answer that is a problem."""
         return
 
-    def count_hashes(self, lane: SecretClass, count: int, seconds: float) -> None:
+    def count_hashes(self, secret_class: SecretClass, count: int, seconds: float) -> None:
         """Count evaluations and the time they took together."""
         return
 

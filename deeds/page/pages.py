@@ -9,6 +9,7 @@ from typing import Any
 from flask import Blueprint, Response, abort, render_template, request
 
 from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.problems import retry_after
 from deeds.blueprints.request_log import notes
 from deeds.blueprints.responses import FOREVER, file_answer, page_answer
 from deeds.domain.errors import DeedError, ItemNotFoundError, RetryLaterError
@@ -84,8 +85,7 @@ def _no_item(error: DeedError, static: StaticFiles) -> Response:
     notes().problem_code = problem.code
     is_unknown = problem.status == HTTPStatus.NOT_FOUND
     answer = _page("no_item.html", static, status=problem.status, is_unknown=is_unknown)
-    if isinstance(error, RetryLaterError):
-        answer.headers["Retry-After"] = str(error.retry_after_s)
+    answer.headers.update(retry_after(error))
     return answer
 
 
