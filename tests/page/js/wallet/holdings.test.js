@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { AMOUNT_MAX } from "../../../../deeds/page/static/js/format/amounts.js";
-import { holdingsOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
+import { historyOf, holdingsOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 test("what is held, given and coming is shown by item, the latest first", async () => {
@@ -13,7 +13,7 @@ test("what is held, given and coming is shown by item, the latest first", async 
   await wallet.send(itemId, 2);
   await walletMeeting({ service, store }, () => "lost").send(itemId, 1);
 
-  const holdings = await wallet.holdings();
+  const holdings = holdingsOf(store.kept);
 
   const shown = holdings.map(({ itemId: id, item, sum, outputs, given, coming, unknown }) => [
     id,
@@ -36,19 +36,19 @@ test("what is all spent is not shown", async () => {
 
   await wallet.checkStates();
 
-  assert.deepEqual(await wallet.holdings(), []);
+  assert.deepEqual(holdingsOf(store.kept), []);
   assert.deepEqual(
-    (await wallet.history()).map((operation) => operation.itemId),
+    historyOf(store.kept).map((operation) => operation.itemId),
     [itemId],
   );
 });
 
 test("all operations are in the history, the latest first", async () => {
-  const { wallet, itemId } = await walletHolding(5, 6);
+  const { store, wallet, itemId } = await walletHolding(5, 6);
   await wallet.send(itemId, 2);
   await wallet.merge(itemId);
 
-  const history = await wallet.history();
+  const history = historyOf(store.kept);
 
   assert.deepEqual(
     history.map(({ kind, state, amount }) => [kind, state, amount]),
@@ -68,7 +68,7 @@ test("an item is asked for once", async () => {
 
   assert.deepEqual(await wallet.item(itemId), { ...item, key: itemId });
   assert.deepEqual(await wallet.item(itemId), { ...item, key: itemId });
-  assert.deepEqual((await wallet.holdings())[0].item, { ...item, key: itemId });
+  assert.deepEqual(holdingsOf(store.kept)[0].item, { ...item, key: itemId });
 });
 
 test("sums that cannot be are shown as the most there can be", () => {

@@ -216,7 +216,7 @@ test("an item comes with its wallet, and one's own is kept", async () => {
   await ground.wallet.importRecords({ outputs: [], operations: [], items: [item] });
   await ground.wallet.importRecords({ outputs: [], operations: [], items: [other] });
 
-  assert.deepEqual((await ground.wallet.holdings())[0].item, item);
+  assert.deepEqual(ground.store.kept.items.get(ground.itemId), item);
 });
 
 test("a given link claimed by its own copy is found in either", async () => {

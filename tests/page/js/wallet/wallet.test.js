@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { AmountError } from "../../../../deeds/page/static/js/format/amounts.js";
 import { RawOutputError } from "../../../../deeds/page/static/js/format/raw_output.js";
+import { holdingsOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
@@ -22,7 +23,7 @@ test("what is minted is held", async () => {
     metadata: { name: "a shed" },
   });
 
-  const [holding] = await wallet.holdings();
+  const [holding] = holdingsOf(store.kept);
   assert.equal(operation.state, "done");
   assert.deepEqual(operation.body.metadata, { name: "a shed" });
   assert.deepEqual(amountsByState(store), { held: [3, 5] });
@@ -196,7 +197,7 @@ test("what the service has never had is kept apart and spent by nothing", async 
 
   await wallet.checkStates();
 
-  const [holding] = await wallet.holdings();
+  const [holding] = holdingsOf(store.kept);
   assert.equal(holding.sum, 3);
   assert.deepEqual(
     holding.unknown.map((output) => output.key),
@@ -205,7 +206,7 @@ test("what the service has never had is kept apart and spent by nothing", async 
   await assert.rejects(wallet.send(itemId, 4), hasCode("not_enough"));
   service.outputs.set(five.key, { amount: 5, spent: false });
   await wallet.checkStates();
-  assert.equal((await wallet.holdings())[0].sum, 8);
+  assert.equal(holdingsOf(store.kept)[0].sum, 8);
 });
 
 const IMPOSSIBLE = {

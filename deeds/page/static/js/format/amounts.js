@@ -29,7 +29,7 @@ export function parseAmount(text) {
 }
 
 /**
- * Tell whether a value is an amount.
+ * Return whether a value is an amount.
  * @param {unknown} value
  * @returns {boolean}
  */
@@ -47,7 +47,7 @@ export function formatAmount(amount) {
 }
 
 /**
- * Return the sum of amounts, 0 for none.
+ * Return the sum of amounts, 0 for an empty list.
  * @param {Iterable<number>} amounts
  * @returns {number}
  * @throws {AmountError} it is more than an item can hold.

@@ -15,7 +15,7 @@ const MADE = /\.[0-9a-hjkmnp-tv-z]{32}$/;
  * Return the link that hands over an output.
  *
  * All but letters and digits of the secret are escaped: apps that make links of text leave out a
- * dot or a bracket at the end, and take asterisks and underscores for typography.
+ * dot or a bracket at the end, and treat asterisks and underscores as typography.
  * @param {string} origin scheme, host and port of the page
  * @param {import("./raw_output.js").RawOutput} output
  * @returns {string}
@@ -44,7 +44,7 @@ export function outputOfFragment(fragment) {
  * A line end always ends a raw output: a secret that holds one travels by link only.
  * @param {string} text
  * @returns {import("./raw_output.js").RawOutput[]}
- * @throws {RawOutputError} of the first that cannot be read, or where there is none.
+ * @throws {RawOutputError} of the first that cannot be read, or if there are no raw outputs.
  */
 export function readRawOutputs(text) {
   const found = Array.from(text.matchAll(START));
@@ -86,7 +86,7 @@ function escape(secret) {
   );
 }
 
-/** Undo `escape`; what nobody escaped, a lone percent sign too, stays as it is. */
+/** Undo `escape`; what was not escaped, such as a lone percent sign, stays as it is. */
 function unescape(secret) {
   return secret.replace(/(?:%[0-9A-Fa-f]{2})+/g, (bytes) => {
     try {

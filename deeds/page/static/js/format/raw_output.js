@@ -73,7 +73,7 @@ function parseAmountPart(text) {
   return Number(text);
 }
 
-/** Return what stands before and after the first dot; null after it where there is none. */
+/** Return what stands before and after the first dot; null after it without a dot. */
 function partition(text) {
   const dot = text.indexOf(".");
   return dot < 0 ? [text, null] : [text.slice(0, dot), text.slice(dot + 1)];

@@ -20,7 +20,7 @@ export async function makeStrongSecret(crypto = globalThis.crypto) {
 }
 
 /**
- * Tell whether the text proves by its checksum that a machine made it.
+ * Return whether the text proves by its checksum that a machine made it.
  * @param {string} text
  * @param {Crypto} [crypto]
  * @returns {Promise<boolean>}

@@ -18,7 +18,7 @@ import { makeWallet } from "../wallet/wallet.js";
  */
 
 /**
- * Return the wallet with its store and the service, or null after saying why there is none.
+ * Return the wallet with its store and the service, or null after saying why it cannot be opened.
  *
  * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once.
  * @param {(outcomes: import("../wallet/wallet.js").Outcome[]) => void} onOutcomes called after each try

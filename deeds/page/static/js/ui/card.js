@@ -25,7 +25,7 @@ export function metadataOf(item) {
   }
 }
 
-/** Tell whether a browser can show what is at this address. */
+/** Return whether a browser can show what is at this address. */
 function isShown(image) {
   return SHOWN.test(image);
 }

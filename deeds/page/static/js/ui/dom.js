@@ -5,7 +5,7 @@
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Record<string, string | boolean | EventListener>} [attributes] `true` sets an empty one,
- *   `false` none; a function under `onclick` and the like listens
+ *   `false` leaves it out; a function under `onclick` and the like listens
  * @param {...(Node | string)} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */

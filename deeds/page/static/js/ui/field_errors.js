@@ -4,7 +4,7 @@
 import { find } from "./dom.js";
 
 /**
- * Show what is wrong with a field, or take that away with an empty text.
+ * Show what is wrong with a field, or hide that for an empty text.
  * @param {HTMLInputElement | HTMLTextAreaElement} field
  * @param {HTMLElement} place
  * @param {string} text

@@ -1,4 +1,4 @@
-// Shows an output to whoever owns it: the claim link and the raw output, each to copy, and the link
+// Shows an output to its owner: the claim link and the raw output, each to copy, and the link
 // as a QR code.
 
 import { unitsText } from "../format/amounts.js";

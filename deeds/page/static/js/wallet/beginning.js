@@ -18,7 +18,7 @@ export function beginMint(draft, { key, outputs, metadata, amount, now }) {
 }
 
 /**
- * Begin to take custody of an output of a link. Who asks twice gets the operation that is under way.
+ * Begin to take custody of an output of a link; a second call returns what the first one began.
  */
 export function beginClaim(draft, { key, output, secret, now }) {
   const known = draft.output(keyOf(output));

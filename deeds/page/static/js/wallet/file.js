@@ -103,7 +103,7 @@ function matches(given, wanted) {
   return Object.entries(wanted).every(([name, value]) => given?.[name] === value);
 }
 
-/** The head is sealed with the data: nobody can change a parameter unnoticed. */
+/** The head is sealed with the data: a changed parameter is detected. */
 function parameters(head, iv) {
   const additionalData = new TextEncoder().encode(JSON.stringify(head));
   return { name: CIPHER.name, iv, additionalData };

@@ -1,4 +1,4 @@
-// Are the records of a file what a wallet can work with? Whoever knows its passphrase may have
+// Are the records of a file what a wallet can work with? Somebody who knows its passphrase may have
 // written anything into it, and what is taken in is sent and shown. Pure.
 
 import { isAmount } from "../format/amounts.js";

@@ -35,7 +35,7 @@ function mergeOutput(draft, theirs) {
   const { state } = isTheirs ? theirs : mine;
   return draft.changeOutput(theirs.key, {
     ...(isTheirs ? theirs : {}),
-    // A link may name any amount; whoever made or holds the output knows it.
+    // A link may name any amount; a wallet that made or holds the output knows it.
     amount: isHearsay(mine) ? theirs.amount : mine.amount,
     before: state === "leaving" ? further(...statesOf(mine), ...statesOf(theirs)) : undefined,
   });

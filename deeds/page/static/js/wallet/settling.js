@@ -29,7 +29,7 @@ const REFUSALS = new Set([
   "idempotency_key_reused",
 ]);
 
-/** Tell whether a problem's code ends an operation. */
+/** Return whether a problem's code ends an operation. */
 export function isRefusal(code) {
   return REFUSALS.has(code);
 }
@@ -104,7 +104,7 @@ export function settleChecked(draft, states, now) {
 
 /**
  * Return the refused operations that may have been carried out after all: an input of theirs is
- * spent, and nobody here knows by whom.
+ * spent, and not by an operation of this wallet.
  */
 export function suspects(operations, spent) {
   return operations.filter(

@@ -23,7 +23,7 @@ export class StoreError extends Error {
  */
 
 /**
- * Open the store, and make it where there is none.
+ * Open the store, and create it if it does not exist.
  *
  * @param {IDBFactory} [indexedDB]
  * @param {{makeChannel?: () => BroadcastChannel, onClosed?: () => void}} [options] `onClosed` is
@@ -118,7 +118,7 @@ function openDatabase(indexedDB) {
       reject(new StoreError("blocked", "Close the other tabs of this page, then reload it."));
     };
     request.onsuccess = () => {
-      // Nobody waits for it any more, and open it would stand in the way of others.
+      // The promise was rejected already; left open, it would block other pages.
       if (isBlocked) request.result.close();
       else resolve(request.result);
     };

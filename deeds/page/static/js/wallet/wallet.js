@@ -8,7 +8,6 @@ import { checkSecret } from "../format/raw_output.js";
 import { NoAnswerError, ProblemError } from "./api.js";
 import * as beginning from "./beginning.js";
 import { INPUTS_COUNT_MAX } from "./beginning.js";
-import { historyOf, holdingsOf } from "./holdings.js";
 import { mergeInto } from "./merging.js";
 import { Draft, existing, rawsOf, WalletError } from "./records.js";
 import { isRefusal, settleChecked, settleDone, settleRefused, suspects } from "./settling.js";
@@ -204,12 +203,9 @@ export function makeWallet({
       return change((draft) => draft.putItem(item));
     },
 
-    /** Return the records of what an operation makes; of a mint there are none before its answer. */
+    /** Return the records of what an operation makes; a mint has none before its answer. */
     outputsOf: (operation) =>
       store.read(({ outputs }) => operation.outputs.map(({ key }) => outputs.get(key))),
-
-    holdings: () => store.read(holdingsOf),
-    history: () => store.read(historyOf),
 
     /** Return all records, for file.js. They hold every secret. */
     exportRecords: () =>
@@ -219,7 +215,7 @@ export function makeWallet({
         items: [...items.values()],
       })),
 
-    /** Take in the records of another wallet, or of this one as it was. */
+    /** Merge the records of another wallet, or of an earlier state of this one. */
     importRecords: (theirs) => change((draft) => mergeInto(draft, theirs)),
   };
 }

@@ -38,19 +38,25 @@ export function makeClaims({
   const problems = new Map();
   let states = new Map();
   let drawsCount = 0;
+  /** What the latest draw promises. */
+  let drawn = Promise.resolve();
   const looking = makeLooking({
     check: isAsked ? api.check : null,
     readItem: wallet ? wallet.item : api.item,
     onChange: draw,
   });
 
-  /** Show what is known by now. */
-  async function draw() {
+  /** Show what is known by now; the promise resolves once that, or something newer, is shown. */
+  function draw() {
     drawsCount += 1;
-    const thisDraw = drawsCount;
+    drawn = drawUnlessOvertaken(drawsCount);
+    return drawn;
+  }
+
+  async function drawUnlessOvertaken(thisDraw) {
     const records = await readRecords(list.all());
     // Another one began to read later than this.
-    if (thisDraw !== drawsCount) return;
+    if (thisDraw !== drawsCount) return drawn;
     const rows = list.all().map((output, place) => rowOf(output, records[place]));
     states = new Map(rows.map(({ output, state }) => [keyOf(output), state]));
     list.forget(rows.filter(({ state }) => isKept(state)).map(({ output }) => output));

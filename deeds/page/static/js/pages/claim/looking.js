@@ -54,7 +54,7 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
   }
 
   return {
-    /** Look at these outputs and at nothing else; what was known of `again` is asked anew. */
+    /** Look at these outputs and at nothing else; what was known of `again` is asked again. */
     look(outputs, again = []) {
       for (const output of again) states.delete(keyOf(output));
       wanted = outputs;
@@ -62,7 +62,7 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
       return ask(turn, 1);
     },
     stateOf: (output) => states.get(keyOf(output)),
-    /** Return the item, null if there is none, undefined if that is not known yet. */
+    /** Return the item, null if it does not exist, undefined if that is not known yet. */
     itemOf: ({ itemId }) => items.get(itemId),
     problem: () => problem,
   };
@@ -82,7 +82,7 @@ async function problemOf(attempt) {
   }
 }
 
-/** Tell whether the same may be answered later. */
+/** Return whether a later try may succeed. */
 function isPassing(error) {
   return error instanceof NoAnswerError || error.status === 429 || error.status >= 500;
 }

@@ -41,7 +41,7 @@ refuse = (error) => {
   paste.focus();
 };
 
-/** Take the deeds out of a text; return whether there were any. */
+/** Receive the deeds named in a text; return whether there were any. */
 function read(text, onError) {
   try {
     receive(readRawOutputs(text));
@@ -73,7 +73,7 @@ byId("main").dataset.ready = "";
 if (mistake) refuse(mistake);
 
 /**
- * Read the fragment now and whenever it changes, and take it away from the address and from this
+ * Read the fragment now and whenever it changes, and remove it from the address and from this
  * entry of the history before anything else is done.
  * @param {object} on
  * @param {(output: import("../../format/raw_output.js").RawOutput) => void} on.onOutput

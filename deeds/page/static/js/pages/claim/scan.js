@@ -15,7 +15,7 @@ class ScanError extends Error {
 }
 
 /**
- * Tell whether this browser reads QR codes and lets this page see by a camera.
+ * Return whether this browser reads QR codes and lets this page see by a camera.
  * @returns {Promise<boolean>}
  */
 async function canScan() {

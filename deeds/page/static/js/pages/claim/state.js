@@ -47,12 +47,12 @@ export function claimState({ record, operation, found, problem, isAsked = true }
   return { ...say(kind, TEXTS[kind]), canTake };
 }
 
-/** Tell whether nothing more can become of it here. */
+/** Return whether nothing more can become of it here. */
 export function isOver({ kind }) {
   return ["spent", "unknown", "taken", "mine", "used"].includes(kind);
 }
 
-/** Tell whether the wallet has it, or has had it: then the tab need not keep it. */
+/** Return whether the wallet has it, or has had it: then the tab need not keep it. */
 export function isKept({ kind }) {
   return ["taken", "mine", "used"].includes(kind);
 }

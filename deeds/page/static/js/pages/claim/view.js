@@ -14,7 +14,7 @@ import { makeFoundRow } from "./found_row.js";
  * }} FoundRow
  */
 
-/** Take care of the page's places. */
+/** Return what draws the page. */
 export function claimView() {
   const section = byId("found");
   const list = byId("found-list");
@@ -79,7 +79,7 @@ export function claimView() {
       entry.hidden = !section.hidden && !adding;
     },
 
-    /** Say what went wrong, or take that away with an empty text. */
+    /** Say what went wrong, or hide that for an empty text. */
     tell(text) {
       problem.textContent = text;
       problem.hidden = !text;

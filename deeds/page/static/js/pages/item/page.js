@@ -21,7 +21,7 @@ for (const image of images) {
   if (image.complete && image.naturalWidth === 0 && image.src) hide();
 }
 
-// Who has a wallet here has it finish what was begun; nobody gets one by looking at a deed.
+// An existing wallet finishes what was begun; looking at a deed creates none.
 const databases = (await globalThis.indexedDB?.databases?.().catch(() => [])) ?? [];
 if (databases.some(({ name }) => name === "deeds")) {
   const { openWallet, makeTeller } = await import("../open_wallet.js");

@@ -3,7 +3,7 @@
 
 import { byId } from "../../ui/dom.js";
 
-// While a person types, each letter makes another address: none is asked for before they rest.
+// While a person types, each letter makes another address: it is loaded only after a pause.
 const REST_MS = 400;
 
 const STORED = /^(?:ipfs|ar):\S+$/i;
@@ -16,7 +16,7 @@ const WIDTH_MIN = 320;
 const WIDTH_MAX = 1080;
 
 /**
- * Take care of the field.
+ * Make the field work.
  * @param {HTMLImageElement} picture where it is previewed
  * @param {() => void} onChange is called when there is another address to preview
  */
@@ -53,7 +53,7 @@ export function imageField(picture, onChange) {
   });
 
   return {
-    /** Return the address, "" for none, or null where it is not one. */
+    /** Return the address, "" if the field is empty, or null if it is invalid. */
     read() {
       look();
       return address;

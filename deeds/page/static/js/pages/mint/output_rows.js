@@ -11,7 +11,7 @@ import { hintOf } from "./secret_hint.js";
 const NUMBERED = ["id", "for", "aria-describedby"];
 
 /**
- * Take care of the rows.
+ * Make the rows work.
  * @param {{countMax: number, onChange: () => void}} options
  */
 export function outputRows({ countMax, onChange }) {
@@ -62,7 +62,7 @@ export function outputRows({ countMax, onChange }) {
   });
 
   return {
-    /** Return what is typed so far as the total, or null while it is none. */
+    /** Return what is typed so far as the total, or null while it is invalid. */
     total() {
       try {
         return sumOf(rows().map((row) => parseAmount(fieldOf(row, "amount").value)));

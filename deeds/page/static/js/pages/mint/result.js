@@ -8,7 +8,7 @@ import { say } from "../../ui/notices.js";
 import { makeOutputView } from "../../ui/output_view.js";
 
 /**
- * Take care of the result.
+ * Make the result work.
  * @param {{qr: (text: string) => Promise<Blob>, onAnother: () => void}} options
  */
 export function mintResult({ qr, onAnother }) {

@@ -6,14 +6,14 @@ import { byId } from "../../ui/dom.js";
 import { focusFirstError, showError } from "../../ui/field_errors.js";
 import { exportWallet, importWallet } from "../../wallet/file.js";
 
-// Who has the file can try passphrases as fast as machines go.
+// Somebody with the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;
 
 /** No file of a wallet is near this size; what is larger would only fill the memory. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Take care of the forms.
+ * Make the forms work.
  * @param {import("../../wallet/wallet.js").Wallet} wallet
  * @param {{onRead: () => Promise<string>}} options `onRead` is called after a file was taken in, and
  *   returns what else there is to say
@@ -49,7 +49,7 @@ function onSubmit(form, names, act, next = async () => "") {
       const text = await act();
       done.textContent = text;
       element.reset();
-      // May take as long as the network does: what was done is said before.
+      // This may wait for the network, so what was done is said first.
       next().then((more) => done.append(more && ` ${more}`));
     } catch (error) {
       const text = error instanceof FieldError ? error.message : textFor(error);

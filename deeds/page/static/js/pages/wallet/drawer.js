@@ -1,4 +1,4 @@
-// Draws the My deeds page anew whenever the store has changed, in this tab or another.
+// Draws the My deeds page again whenever the store has changed, in this tab or another.
 
 import { textFor } from "../../texts/problems.js";
 import { metadataOf } from "../../ui/card.js";

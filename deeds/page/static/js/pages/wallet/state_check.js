@@ -6,7 +6,7 @@ import { textFor } from "../../texts/problems.js";
 import { byId, make } from "../../ui/dom.js";
 
 /**
- * Return two ways to check: `aloud` for whoever asked, and `quietly`, which returns what it could
+ * Return two ways to check: `aloud` if a person asked, and `quietly`, which returns what it could
  * not do and speaks of news alone.
  * @param {import("../../wallet/wallet.js").Wallet} wallet
  * @param {{draw: () => Promise<import("../../wallet/holdings.js").Shown[]>,

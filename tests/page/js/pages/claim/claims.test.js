@@ -1,0 +1,53 @@
+// What is drawn of the Claim page's list, and when the focus may move there.
+
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { test } from "node:test";
+
+import { makeClaims } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
+import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/list.js";
+import { memoryStore } from "../../wallet/memory_store.js";
+
+const OUTPUT = { amount: 5, itemId: "deed_a", secret: "one" };
+const ITEM = { id: "deed_a", total: 5, metadata: null };
+
+/** A view that notes what it is told, one word for each call. */
+function notingView(seen) {
+  const names = ["draw", "focusFound", "focusOutcome", "setAdding", "setBusy", "setLooking", "tell"];
+  return Object.fromEntries(names.map((name) => [name, () => seen.push(name)]));
+}
+
+/** A store whose reads end when the test says so, in the order in which they began. */
+function slowStore() {
+  const store = memoryStore();
+  const waiting = [];
+  const read = async (look) => {
+    await new Promise((resolve) => waiting.push(resolve));
+    return store.read(look);
+  };
+  return { store: { ...store, read, onChange: () => {} }, waiting };
+}
+
+test("the focus moves to what was found when it is drawn, though another draw began meanwhile", async () => {
+  const seen = [];
+  const { store, waiting } = slowStore();
+  const api = { check: async () => ["unspent"], item: async () => ITEM };
+  const list = makeClaimList(() => null);
+  list.add([OUTPUT]);
+  const claims = makeClaims({ list, view: notingView(seen), api, store, isAsked: true });
+
+  const shown = claims.show();
+  await setImmediate();
+  assert.ok(waiting.length > 1);
+  waiting.shift()();
+  await setImmediate();
+  assert.ok(!seen.includes("focusFound"));
+  while (waiting.length) {
+    waiting.shift()();
+    await setImmediate();
+  }
+  await shown;
+
+  const told = seen.filter((word) => word === "draw" || word === "focusFound");
+  assert.deepEqual(told.slice(0, 2), ["draw", "focusFound"]);
+});
