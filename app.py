@@ -30,8 +30,7 @@ from deeds.domain.protocols import Measures, NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
-from deeds.page.qr import qr_blueprint
-from deeds.page.static_files import StaticFiles, read_static_files
+from deeds.page.static_files import read_static_files
 from deeds.server.cpus import THREADS_COUNT, default_processes_count, usable_cpus_count
 from deeds.server.log import configure_log
 from deeds.server.metrics import Metrics
@@ -129,7 +128,6 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, measures)
     closing.callback(pool.close)
     service = _make_service(settings, repository, schemes, pool, measures)
-    static = read_static_files()
     app.register_blueprint(
         monitoring_blueprint(
             lambda: _check_ready(repository, pool),
@@ -137,22 +135,16 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
             settings.metrics.port,
         )
     )
-    register_problems(app, lambda: not_found_page(static))
+    register_problems(app, not_found_page)
     register_headers(app)
     info = _info(settings, schemes)
     app.register_blueprint(v1_blueprint(service, _limit_clients(app, settings, closing), info))
     app.register_blueprint(openapi_blueprint(info))
     app.register_blueprint(docs_blueprint())
-    _register_web(app, settings, service, static)
-
-
-def _register_web(
-    app: Flask, settings: Settings, service: DeedService, static: StaticFiles
-) -> None:
+    array_length_max = settings.array_length_max
     app.register_blueprint(
-        pages_blueprint(service, static, array_length_max=settings.array_length_max)
+        pages_blueprint(service, read_static_files(), array_length_max=array_length_max)
     )
-    app.register_blueprint(qr_blueprint())
 
 
 def _limit_clients(app: Flask, settings: Settings, closing: ExitStack) -> ClientLimits:

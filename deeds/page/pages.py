@@ -1,21 +1,28 @@
-"""GET /, /claim, /wallet and /item/{id}: the pages for people, and the files that they load.
+"""GET /, /claim, /wallet and /item/{id}, the pages for people; the files and QR codes they load.
 
-What is personal in them, secrets above all, is in the browser and never comes here.
+What is personal in them, secrets above all, is in the browser. Only the text of a QR code comes
+here, by POST: it is in no address and no log.
 """
 
+import io
 from http import HTTPStatus
+from pathlib import PurePath
+from threading import BoundedSemaphore
 from typing import Any
 
+import segno
 from flask import Blueprint, Response, abort, render_template, request
 
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import retry_after
 from deeds.blueprints.request_log import notes
-from deeds.blueprints.responses import FOREVER, file_answer, page_answer
-from deeds.domain.errors import DeedError, ItemNotFoundError, RetryLaterError
+from deeds.blueprints.requests import read_json
+from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answer
+from deeds.domain.errors import DeedError, InvalidRequestError, OverloadedError
 from deeds.domain.service import DeedService
 from deeds.page.card import deed_card
-from deeds.page.static_files import StaticFiles
+from deeds.page.static_files import MEDIA_TYPES, StaticFiles
+from schemas.requests import QrRequestSchema, load
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is
 # ever made into HTML or code (Trusted Types).
@@ -31,71 +38,97 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
+# A QR code takes 40 to 160 ms of Python, during which the other threads get on more slowly. More
+# than so many at once are refused, so that nobody can fill a process with them.
+_QR_CODES_AT_ONCE_MAX = 2
+
 
 def pages_blueprint(
     service: DeedService, static: StaticFiles, *, array_length_max: int
 ) -> Blueprint:
     """Return the blueprint; `array_length_max` is how many outputs a mint may have."""
     blueprint = Blueprint("pages", __name__, template_folder="templates")
+    blueprint.app_context_processor(lambda: {"static": static})
 
     @blueprint.get("/")
     def read_mint_page() -> Response:
-        return _page("mint.html", static, outputs_max=array_length_max)
+        return _page("mint", outputs_max=array_length_max)
 
     @blueprint.get("/claim")
     def read_claim_page() -> Response:
-        return _page("claim.html", static)
+        return _page("claim")
 
     @blueprint.get("/wallet")
     def read_wallet_page() -> Response:
-        return _page("wallet.html", static)
+        return _page("wallet")
 
     @blueprint.get("/item/<item_id>", endpoint="item")
     def read_item_page(item_id: str) -> Response:
         try:
             card = deed_card(service.item(item_id))
-        except (ItemNotFoundError, RetryLaterError) as error:
-            return _no_item(error, static)
+        except DeedError as error:
+            return _no_item(error)
         scheme = "https" if request.is_secure else "http"
-        # Empty where the header Host holds what no host name can.
-        host = request.host
-        address = f"{scheme}://{host}/item/{card.item_id}" if host else None
-        return _page("item.html", static, card=card, address=address)
+        # No address where the header Host holds what no host name can.
+        address = request.host and f"{scheme}://{request.host}/item/{card.item_id}"
+        return _page("item", card=card, address=address)
 
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:
-        file = static.by_name.get(name)
         # Another release's: to answer with ours would mix the modules of two.
-        if file is None or version != static.version:
+        if name not in static.by_name or version != static.version:
             abort(404)
-        answer = file_answer(file.content, file.media_type)
+        answer = file_answer(static.by_name[name], MEDIA_TYPES[PurePath(name).suffix])
         answer.headers["Cache-Control"] = FOREVER
         return answer
 
+    _serve_qr_codes(blueprint)
     return blueprint
 
 
-def not_found_page(static: StaticFiles) -> Response:
+def not_found_page() -> Response:
     """Return the page for a browser that asked for a path that does not exist."""
-    return _page("not_found.html", static, status=HTTPStatus.NOT_FOUND)
+    return _page("not_found", status=HTTPStatus.NOT_FOUND)
 
 
-def _no_item(error: DeedError, static: StaticFiles) -> Response:
+def _no_item(error: DeedError) -> Response:
     problem = PROBLEMS[error.code]
     notes().problem_code = problem.code
-    is_unknown = problem.status == HTTPStatus.NOT_FOUND
-    answer = _page("no_item.html", static, status=problem.status, is_unknown=is_unknown)
+    answer = _page("no_item", status=problem.status)
     answer.headers.update(retry_after(error))
     return answer
 
 
-def _page(
-    template: str, static: StaticFiles, *, status: int = HTTPStatus.OK, **values: Any
-) -> Response:
-    """Return a template filled in, with the modules of the page that has the template's name."""
-    name = template.removesuffix(".html")
-    modules = [static.url(each) for each in static.modules.get(name, ())]
-    html = render_template(template, page=name, url=static.url, modules=modules, **values)
+def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
+    html = render_template(f"{name}.html", page=name, status=status, **values)
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)
     return answer
+
+
+def _serve_qr_codes(blueprint: Blueprint) -> None:
+    schema = QrRequestSchema()
+    places = BoundedSemaphore(_QR_CODES_AT_ONCE_MAX)
+
+    @blueprint.post("/web/qr", endpoint="qr")
+    def make_qr_code() -> Response:
+        text = load(schema, read_json(request, array_length_max=0)).text
+        if not places.acquire(blocking=False):
+            raise OverloadedError("too many QR codes are being made")
+        try:
+            svg = _svg(text)
+        finally:
+            places.release()
+        headers = {"Cache-Control": NO_STORE}
+        return Response(svg, headers=headers, content_type="image/svg+xml")
+
+
+def _svg(text: str) -> bytes:
+    try:
+        code = segno.make_qr(text, error="m", encoding="utf-8")
+    except segno.DataOverflowError:
+        raise InvalidRequestError("text: has more bytes than fit into a QR code") from None
+    written = io.BytesIO()
+    # On white in every theme: many scanners do not read light on dark.
+    code.save(written, "svg", light="#fff", omitsize=True)
+    return written.getvalue()

@@ -112,7 +112,7 @@ def test_hostile_texts_and_addresses_stay_in_their_places(client):
 def test_no_browser_is_given_an_address_of_another_scheme(image):
     card = card_of(json.dumps({"image": image}))
 
-    assert (card.shown_image, card.linked_image) == (None, None)
+    assert (card.shown_image, card.linked_image) == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_more_codes_at_once_than_there_is_room_for_are_refused(app, monkeypatch)
         assert may_end.wait(30)
         return make_qr(*args, **kwargs)
 
-    monkeypatch.setattr("deeds.page.qr.segno.make_qr", make_slowly)
+    monkeypatch.setattr("deeds.page.pages.segno.make_qr", make_slowly)
     statuses = []
 
     def ask():
