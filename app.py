@@ -3,7 +3,6 @@
 import logging
 import os
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from flask import Flask
@@ -35,7 +34,6 @@ from deeds.server.cpus import THREADS_COUNT, default_processes_count, usable_cpu
 from deeds.server.log import configure_log
 from deeds.server.metrics import Metrics
 from deeds.settings import Settings, read_settings
-from deeds.version import INTERFACE_VERSION, VERSION
 from storage.engine import make_engine, parse_database_url
 from storage.mark import mark_file_of, open_mark
 from storage.mark_file import NO_OPERATION
@@ -46,7 +44,10 @@ from storage.transactions import RETRY_REASONS
 
 _log = logging.getLogger("deeds")
 
-DEFAULT_DATABASE_URL = f"sqlite:///{Path(__file__).parent / 'instance' / 'deeds.sqlite3'}"
+VERSION = "0.1.0"
+
+# Of the interface (contract, section 9).
+INTERFACE_VERSION = "0.0.1"
 
 # Requests of a process that may wait for slow hashes at once: three quarters of its threads, so
 # that a quarter is always there for strong secrets and reads.
@@ -68,7 +69,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     Raises:
         StartError: a setting or the database is not as it must be; ends the process in one line.
     """
-    settings = settings or read_settings(os.environ, DEFAULT_DATABASE_URL)
+    settings = settings or read_settings(os.environ)
     engine = make_engine(parse_database_url(settings.database_url))
     app = Flask("deeds", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
@@ -92,7 +93,7 @@ def prepare() -> None:
     Raises:
         StartError: a setting or the database is not as it must be.
     """
-    settings = read_settings(os.environ, DEFAULT_DATABASE_URL)
+    settings = read_settings(os.environ)
     open_redis(settings.rate_limits_storage)
     engine = make_engine(parse_database_url(settings.database_url))
     mark = mark_file_of(engine, settings.mark_file)
@@ -114,7 +115,7 @@ def prepare() -> None:
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
     file = mark_file_of(engine, settings.mark_file)
     mark = NO_OPERATION if file is None else open_mark(engine, file)
-    configure_log(settings.log)
+    configure_log(settings.log_form, settings.log_level)
     metrics = None
     if settings.metrics.is_on:
         metrics = Metrics(PROBLEMS, RETRY_REASONS, HASH_REQUESTS_MAX)

@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gunicorn.errors import HaltServer
@@ -16,15 +17,22 @@ from gunicorn.errors import HaltServer
 from deeds.domain.errors import StartError
 from deeds.server.cpus import THREADS_COUNT, default_processes_count
 from deeds.server.metrics import MetricsFiles
-from deeds.settings import read_server_settings
+from deeds.settings import read_setting
 
-_settings = read_server_settings(os.environ)
+_setting = partial(read_setting, os.environ)
+
+# A platform that sets PORT routes to the machine's address. Without PORT this is somebody's own
+# machine, and nothing but that machine should reach it.
+_port = _setting("port")
+_address = "127.0.0.1:8000" if _port is None else f"0.0.0.0:{_port}"
 
 # Where metrics have an address of their own, the same processes listen there too.
-_metrics = _settings.metrics
-bind = [_settings.address, *([_metrics.address] if _metrics.address else [])]
+_metrics = _setting("metrics")
+bind = [_address, *([_metrics.address] if _metrics.address else [])]
+if len({each.rpartition(":")[2] for each in bind}) < len(bind):
+    raise StartError("DEEDS_METRICS must not have the port of the service")
 
-workers = _settings.processes_count or default_processes_count()
+workers = _setting("processes_count") or default_processes_count()
 
 # waitress serves in each.
 worker_class = "deeds.server.worker.WaitressWorker"
@@ -51,7 +59,7 @@ control_socket_disable = True
 
 errorlog = "-"
 # At "debug" gunicorn logs its whole configuration.
-_level = _settings.log.level
+_level = _setting("log_level")
 loglevel = "info" if _level == "debug" else _level
 logger_class = "deeds.server.log.ServerLog"
 

@@ -2,12 +2,15 @@
 
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
-from flask.cli import AppGroup, FlaskGroup
+from flask.cli import FlaskGroup
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
@@ -16,11 +19,12 @@ from deeds.domain.model import SchemeSpec
 from deeds.domain.schemes import current_specs
 from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
-from storage.audit import AuditReport, audit
+from storage.audit import audit
 from storage.backup import InUseError, back_up, restore
-from storage.counts import LedgerCounts, SchemeCounts, count_bytes, count_ledger, count_schemes
+from storage.counts import SchemeCounts, count_bytes, count_ledger, count_schemes
 from storage.failures import cause_of
 from storage.mark import HOW_TO_ACCEPT, RollbackError, mark_file_of, raise_mark, read_newest
+from storage.mark_file import MarkFile
 from storage.schema import check_schema, migrate
 from storage.transactions import snapshot
 
@@ -37,31 +41,12 @@ Accepting this means that anyone who spent a secret since, or was paid with one,
 units, because the ledger has forgotten it. Do it only if the newest ledger is lost for good."""
 
 
-def deeds_commands(engine: Engine, settings: Settings) -> AppGroup:
+def deeds_commands(engine: Engine, settings: Settings) -> click.Group:
     """Return the command group on the engine of the settings."""
-    group = AppGroup("deeds", help="Look after the ledger.")
+    group = click.Group("deeds", help="Look after the ledger.")
     _add_reports(group, engine, settings)
-    _add_copying(group, engine, settings)
-    _add_accept_rollback(group, engine, settings)
-
-    @group.command("migrate")
-    def run_migrate() -> None:
-        """Create the database's tables, or upgrade them to this version."""
-        before, after = migrate(engine, mark_file_of(engine, settings.mark_file))
-        if before == after:
-            click.echo(f"the database is already at revision {after}")
-        else:
-            click.echo(f"upgraded the database from revision {before or 'none'} to {after}")
-
-    @group.command("secret")
-    @click.option(
-        "--count", type=click.IntRange(1, SECRETS_COUNT_MAX), default=1, show_default=True
-    )
-    def print_secrets(count: int) -> None:
-        """Print new strong secrets, one per line. Needs no database."""
-        for _ in range(count):
-            click.echo(make_strong_secret())
-
+    _add_copying(group, engine, mark_file_of(engine, settings.mark_file))
+    _add_changes(group, engine, mark_file_of(engine, settings.mark_file))
     return group
 
 
@@ -75,7 +60,7 @@ def is_loaded_for_commands() -> bool:
     return context is not None and isinstance(context.command, FlaskGroup)
 
 
-def _add_reports(group: AppGroup, engine: Engine, settings: Settings) -> None:
+def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None:
     @group.command("audit")
     def run_audit() -> None:
         """Check every invariant of the ledger. The service may run meanwhile.
@@ -83,11 +68,7 @@ def _add_reports(group: AppGroup, engine: Engine, settings: Settings) -> None:
         Exits with code 1 if one is violated.
         """
         check_schema(engine)
-        report = _audit(engine)
-        click.echo(_counts_text(report.counts))
-        if report.findings:
-            raise click.ClickException(_findings_text(report))
-        click.echo("Every invariant holds.")
+        _inspect(engine)
 
     @group.command("stats")
     def stats() -> None:
@@ -95,8 +76,7 @@ def _add_reports(group: AppGroup, engine: Engine, settings: Settings) -> None:
         check_schema(engine)
         with snapshot(engine) as connection:
             counts, size = count_ledger(connection), count_bytes(connection)
-        click.echo(_counts_text(counts))
-        click.echo(f"{'bytes on disk':<14} {size:>15,}")
+        _show(asdict(counts) | {"bytes on disk": size})
 
     @group.command("schemes")
     def schemes() -> None:
@@ -109,8 +89,17 @@ def _add_reports(group: AppGroup, engine: Engine, settings: Settings) -> None:
         if advice := _peppers_advice(found, current):
             click.echo("\n".join(["", *advice, _AFTER_REMOVAL]))
 
+    @group.command("secret")
+    @click.option(
+        "--count", type=click.IntRange(1, SECRETS_COUNT_MAX), default=1, show_default=True
+    )
+    def print_secrets(count: int) -> None:
+        """Print new strong secrets, one per line. Needs no database."""
+        for _ in range(count):
+            click.echo(make_strong_secret())
 
-def _add_copying(group: AppGroup, engine: Engine, settings: Settings) -> None:
+
+def _add_copying(group: click.Group, engine: Engine, mark_file: MarkFile | None) -> None:
     @group.command("backup")
     @click.argument("file", type=click.Path(path_type=Path))
     def run_backup(file: Path) -> None:
@@ -120,8 +109,8 @@ def _add_copying(group: AppGroup, engine: Engine, settings: Settings) -> None:
         """
         _require_sqlite(engine)
         check_schema(engine)
-        with _one_line_errors(str(file)), _progress("Copying") as show:
-            newest = back_up(engine, file, _inspect, show)
+        with _one_line_errors(str(file)), _progress("Copying") as progress:
+            newest = back_up(engine, file, _inspect_copy, progress)
         click.echo(f"{file} holds the ledger up to operation {newest.operation_id}.")
 
     @group.command("restore")
@@ -133,34 +122,39 @@ def _add_copying(group: AppGroup, engine: Engine, settings: Settings) -> None:
         before it is served: secrets spent since are live again in it.
         """
         _require_sqlite(engine)
-        mark = mark_file_of(engine, settings.mark_file)
-        assert mark is not None  # noqa: S101  (an SQLite ledger always has one)
-        with _one_line_errors(str(file)), _progress("Copying") as show:
-            newest, replaced = restore(engine, mark, file, _inspect, show)
+        assert mark_file is not None  # noqa: S101  (an SQLite ledger always has one)
+        with _one_line_errors(str(file)), _progress("Copying") as progress:
+            newest, replaced = restore(engine, mark_file, file, _inspect_copy, progress)
         click.echo(f"Restored {file}, up to operation {newest.operation_id}.")
         if replaced is not None:
             click.echo(f"The ledger that was there is now {replaced}.")
         try:
-            raise_mark(engine, mark)
+            raise_mark(engine, mark_file)
         except RollbackError as rollback:
-            click.echo(
-                f"The service will not start: {rollback.finding}. To accept that, run: "
-                f"{HOW_TO_ACCEPT}"
-            )
+            said = f"The service will not start: {rollback.finding}. To accept that, run:"
+            click.echo(f"{said} {HOW_TO_ACCEPT}")
         engine.dispose()
 
 
-def _add_accept_rollback(group: AppGroup, engine: Engine, settings: Settings) -> None:
+def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None) -> None:
+    @group.command("migrate")
+    def run_migrate() -> None:
+        """Create the database's tables, or upgrade them to this version."""
+        before, after = migrate(engine, mark_file)
+        if before == after:
+            click.echo(f"the database is already at revision {after}")
+        else:
+            click.echo(f"upgraded the database from revision {before or 'none'} to {after}")
+
     @group.command("accept-rollback")
     @click.option("--yes", is_flag=True, help="Do not ask.")
     def accept_rollback(yes: bool) -> None:  # noqa: FBT001  (click calls it by name)
         """Accept a ledger that is older than the newest, so that the service starts on it."""
-        file = mark_file_of(engine, settings.mark_file)
-        if file is None:
+        if mark_file is None:
             raise click.ClickException("no mark is kept: DEEDS_MARK_FILE is not set")
         check_schema(engine)
         try:
-            raise_mark(engine, file)
+            raise_mark(engine, mark_file)
         except RollbackError as rollback:
             click.echo(f"Found: {rollback.finding}.\n{_ACCEPT_MEANING}")
         else:
@@ -169,8 +163,8 @@ def _add_accept_rollback(group: AppGroup, engine: Engine, settings: Settings) ->
         if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
             raise click.ClickException("nothing was accepted")
         newest = read_newest(engine)
-        with _one_line_errors(str(file.path)):
-            file.lower_to(newest)
+        with _one_line_errors(str(mark_file.path)):
+            mark_file.lower_to(newest)
         click.echo(f"accepted: the ledger continues after operation {newest.operation_id}")
 
 
@@ -213,37 +207,27 @@ def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
-def _audit(engine: Engine) -> AuditReport:
+def _inspect(engine: Engine, otherwise: str = "") -> None:
+    """Show what a ledger holds, and fail where it violates an invariant."""
     try:
-        with _progress("Auditing") as show:
-            return audit(engine, show)
+        with _progress("Auditing") as progress:
+            report = audit(engine, progress)
     except DBAPIError as error:
         raise click.ClickException(f"the ledger cannot be read: {cause_of(error)}") from None
-
-
-def _inspect(copy: Engine) -> None:
-    """Refuse a copy that violates an invariant, and show what is in a good one."""
-    report = _audit(copy)
+    _show(asdict(report.counts))
     if report.findings:
-        raise click.ClickException(f"the copy is not used: {_findings_text(report)}")
-    click.echo(_counts_text(report.counts))
+        lines = [f"\n  {invariant}: {finding}" for invariant, finding in report.findings.items()]
+        violated = f"{otherwise}the ledger violates these invariants:"
+        raise click.ClickException(violated + "".join(lines))
     click.echo("Every invariant holds.")
 
 
-def _counts_text(counts: LedgerCounts) -> str:
-    numbers = {
-        "items": counts.items,
-        "mints": counts.mints,
-        "swaps": counts.swaps,
-        "live outputs": counts.live_outputs,
-        "spent outputs": counts.spent_outputs,
-    }
-    return "\n".join(f"{name:<14} {number:>15,}" for name, number in numbers.items())
+_inspect_copy = partial(_inspect, otherwise="the copy is not used: ")
 
 
-def _findings_text(report: AuditReport) -> str:
-    lines = [f"  {invariant}: {finding}" for invariant, finding in report.findings.items()]
-    return "\n".join(["the ledger violates these invariants:", *lines])
+def _show(counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        click.echo(f"{name.replace('_', ' '):<14} {count:>15,}")
 
 
 def _schemes_text(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> str:
@@ -260,10 +244,10 @@ def _schemes_text(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) 
 
 def _peppers_advice(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> list[str]:
     """Return a line for each pepper that was ever used."""
-    live: dict[str, int] = {}
+    live: Counter[str] = Counter()
     for each in found:
         if fingerprint := each.scheme.spec.pepper_fingerprint:
-            live[fingerprint] = live.get(fingerprint, 0) + each.live
+            live[fingerprint] += each.live
     in_use = {spec.pepper_fingerprint for spec in current}
     lines = []
     for fingerprint, count in live.items():

@@ -1,37 +1,31 @@
-"""The settings: read once from the environment, checked, and passed on."""
+"""The settings: one table, read from the environment, checked, and passed on."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from deeds.domain.errors import StartError
 from deeds.domain.hashing import ORDINARY_COST
 from deeds.domain.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, Argon2Cost
 
-_PORT_DEFAULT = 8000
+_Value = TypeVar("_Value")
+
+_DATABASE = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
+
 _PORT_MAX = 65_535
-_PROCESSES_COUNT_LIMIT = 1024
-
-# A replay looks up inputs and outputs in one statement, and SQLite binds 32,766 values in one.
-_ARRAY_LENGTH_LIMIT = 16_000
-_BODY_BYTES_LIMIT = 1_073_741_824
-
-# A request that passed more proxies than this went in a circle.
-_TRUSTED_PROXIES_LIMIT = 16
-
-_COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
 
 # RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any login
 # should cost.
+_COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
 _MEMORY_KIB_PER_LANE_MIN = 8
 _MEMORY_KIB_MAX = 4_194_304
 
+# A shorter pepper could be guessed from its fingerprint.
+_PEPPER_LENGTH_MIN = 32
 # Separates peppers in a list, so that no pepper may hold it.
 _PEPPER_SEPARATOR = re.compile(r"[,\s]")
-
-# A shorter pepper could be guessed from its fingerprint.
-PEPPER_LENGTH_MIN = 32
 
 # What can be limited: failed secrets, and requests to a route.
 FAILURES = "failures"
@@ -40,11 +34,6 @@ _RATE_LIMIT = re.compile(
     rf"({'|'.join([FAILURES, *ROUTES])})="
     r"(?:((?:1000000|[1-9][0-9]{0,5})/(?:second|minute|hour|day))|off)"
 )
-_SHARED_COUNTS = re.compile(r"(?:rediss?|redis\+unix)://\S+")
-
-_LOG_FORMS = ("auto", "json", "console")
-_LOG_LEVELS = ("debug", "info", "warning", "error")
-
 _ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})")
 
 
@@ -56,17 +45,6 @@ class RateLimits:
     # stand for 500 years. A person who mistypes is never near it.
     failures: str | None = "100/minute"
     routes: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class LogStyle:
-    """How lines of the log look, and from which level on they are written.
-
-    `auto` is `console` on a terminal and `json` everywhere else.
-    """
-
-    form: str = "auto"
-    level: str = "info"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,107 +64,72 @@ class MetricsPlace:
         return None if self.address is None else int(self.address.rpartition(":")[2])
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """What gunicorn has to know before it loads the application."""
+def _whole(smallest: int, largest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        # The length first: int() of a very long text costs the square of it.
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(largest))
+        if not is_number or not smallest <= int(text) <= largest:
+            raise ValueError(f"must be a whole number from {smallest} to {largest}")
+        return int(text)
 
-    address: str
-    processes_count: int
-    log: LogStyle
-    metrics: MetricsPlace
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Everything that the application has to know."""
-
-    database_url: str = field(repr=False)
-    ordinary_cost: Argon2Cost = ORDINARY_COST
-    pepper: bytes | None = field(default=None, repr=False)
-    peppers_old: tuple[bytes, ...] = field(default=(), repr=False)
-    array_length_max: int = ARRAY_LENGTH_MAX
-    body_bytes_max: int = BODY_BYTES_MAX
-    # 0: as many as the CPUs ask for.
-    processes_count: int = 0
-    mark_file: str | None = None
-    trusted_proxies: int = 0
-    rate_limits: RateLimits = field(default_factory=RateLimits)
-    rate_limits_storage: str | None = field(default=None, repr=False)
-    log: LogStyle = field(default_factory=LogStyle)
-    metrics: MetricsPlace = field(default_factory=MetricsPlace)
+    return parse
 
 
-def read_settings(environ: Mapping[str, str], default_database_url: str) -> Settings:
-    """Return the settings of the application; an empty variable counts as not set.
+def _matching(pattern: str, demand: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(demand)
+        return text
 
-    Raises:
-        StartError: a value is invalid. The message names the variable.
-    """
-    limits = environ.get("DEEDS_RATE_LIMITS")
-    return Settings(
-        database_url=environ.get("DATABASE_URL") or default_database_url,
-        ordinary_cost=_read_cost(environ),
-        pepper=_read_pepper(environ),
-        peppers_old=_read_peppers_old(environ),
-        array_length_max=_read_count(
-            environ, "DEEDS_MAX_ARRAY", ARRAY_LENGTH_MAX, 1, _ARRAY_LENGTH_LIMIT
-        ),
-        body_bytes_max=_read_count(
-            environ, "DEEDS_MAX_BODY_BYTES", BODY_BYTES_MAX, 1, _BODY_BYTES_LIMIT
-        ),
-        processes_count=_read_count(environ, "WEB_CONCURRENCY", 0, 1, _PROCESSES_COUNT_LIMIT),
-        mark_file=environ.get("DEEDS_MARK_FILE") or None,
-        trusted_proxies=_read_count(environ, "DEEDS_TRUSTED_PROXIES", 0, 0, _TRUSTED_PROXIES_LIMIT),
-        rate_limits=parse_rate_limits(limits) if limits else RateLimits(),
-        rate_limits_storage=_read_rate_limits_storage(environ),
-        log=read_log_style(environ),
-        metrics=_read_metrics_place(environ),
+    return parse
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    return _matching("|".join(words), f"must be one of {', '.join(words)}")
+
+
+def _parse_cost(text: str) -> Argon2Cost:
+    if match := _COST.fullmatch(text):
+        memory, passes, lanes = map(int, match.groups())
+        if passes and lanes and _MEMORY_KIB_PER_LANE_MIN * lanes <= memory <= _MEMORY_KIB_MAX:
+            return Argon2Cost(memory, passes, lanes)
+    raise ValueError(
+        f"must look like {ORDINARY_COST}, with t and p at least 1 and m from 8 times p to "
+        f"{_MEMORY_KIB_MAX}"
     )
 
 
-def read_server_settings(environ: Mapping[str, str]) -> ServerSettings:
-    """Return the settings of the server.
-
-    Raises:
-        StartError: a value is invalid. The message names the variable.
-    """
-    port = _read_count(environ, "PORT", _PORT_DEFAULT, 0, _PORT_MAX)
-    # A platform that sets PORT routes to the machine's address. Without PORT this is somebody's
-    # own machine, and nothing but that machine should reach it.
-    host = "0.0.0.0" if environ.get("PORT") else "127.0.0.1"  # noqa: S104
-    metrics = _read_metrics_place(environ)
-    if metrics.port == port:
-        raise StartError("DEEDS_METRICS must not have the port of the service")
-    return ServerSettings(
-        address=f"{host}:{port}",
-        processes_count=_read_count(environ, "WEB_CONCURRENCY", 0, 1, _PROCESSES_COUNT_LIMIT),
-        log=read_log_style(environ),
-        metrics=metrics,
-    )
+def _parse_pepper(text: str) -> bytes:
+    pepper = text.strip()
+    if len(pepper) < _PEPPER_LENGTH_MIN or _PEPPER_SEPARATOR.search(pepper):
+        raise ValueError(
+            f"must have at least {_PEPPER_LENGTH_MIN} characters, no comma and no space; "
+            'make one with: python3 -c "import secrets; print(secrets.token_hex(32))"'
+        )
+    try:
+        return pepper.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("is not UTF-8 text") from None
 
 
-def read_log_style(environ: Mapping[str, str]) -> LogStyle:
-    """Return how to log; the log needs to know before anything else does."""
-    return LogStyle(
-        form=_read_word(environ, "DEEDS_LOG", _LOG_FORMS, LogStyle().form),
-        level=_read_word(environ, "DEEDS_LOG_LEVEL", _LOG_LEVELS, LogStyle().level),
-    )
+def _parse_peppers(text: str) -> tuple[bytes, ...]:
+    return tuple(_parse_pepper(each) for each in _PEPPER_SEPARATOR.split(text) if each)
 
 
 def parse_rate_limits(text: str) -> RateLimits:
     """Return the limits that the text states; what it does not name keeps its default.
 
     Raises:
-        StartError: the text is invalid.
+        ValueError: the text is invalid.
     """
     limits: dict[str, str | None] = {}
     for part in text.split(";"):
         match = _RATE_LIMIT.fullmatch(part.strip())
         if match is None or match[1] in limits:
-            raise StartError(
-                "DEEDS_RATE_LIMITS must look like mint=10/minute;failures=off, where each of "
-                f"{FAILURES}, {', '.join(ROUTES)} may have a limit of 1 to 1000000 in a second, "
-                "minute, hour or day"
+            raise ValueError(
+                f"must look like mint=10/minute;failures=off, where each of {FAILURES}, "
+                f"{', '.join(ROUTES)} may have a limit of 1 to 1000000 in a second, minute, hour "
+                "or day"
             )
         limits[match[1]] = match[2]
     return RateLimits(
@@ -195,88 +138,93 @@ def parse_rate_limits(text: str) -> RateLimits:
     )
 
 
-def _read_rate_limits_storage(environ: Mapping[str, str]) -> str | None:
-    url = environ.get("DEEDS_RATE_LIMITS_STORAGE") or None
-    if url is not None and not _SHARED_COUNTS.fullmatch(url):
-        # It may hold a password, so it is not repeated.
-        raise StartError("DEEDS_RATE_LIMITS_STORAGE must look like redis://host:6379/0")
-    return url
-
-
-def _read_metrics_place(environ: Mapping[str, str]) -> MetricsPlace:
-    text = environ.get("DEEDS_METRICS") or "off"
+def _parse_metrics_place(text: str) -> MetricsPlace:
     if text in {"off", "on"}:
         return MetricsPlace(is_on=text == "on")
     match = _ADDRESS.fullmatch(text)
     if match is None or not 1 <= int(match[1]) <= _PORT_MAX:
-        raise StartError("DEEDS_METRICS must be off, on, or an address such as 127.0.0.1:9464")
+        raise ValueError("must be off, on, or an address such as 127.0.0.1:9464")
     return MetricsPlace(is_on=True, address=text)
 
 
-def _read_cost(environ: Mapping[str, str]) -> Argon2Cost:
-    text = environ.get("DEEDS_ARGON2") or str(ORDINARY_COST)
-    match = _COST.fullmatch(text)
-    if match is None:
-        raise StartError(f"DEEDS_ARGON2 must look like {ORDINARY_COST}")
-    cost = Argon2Cost(*(int(number) for number in match.groups()))
-    if cost.time_cost < 1 or cost.parallelism < 1:
-        raise StartError("DEEDS_ARGON2: t and p must be at least 1")
-    if not _MEMORY_KIB_PER_LANE_MIN * cost.parallelism <= cost.memory_cost_kib <= _MEMORY_KIB_MAX:
-        raise StartError(f"DEEDS_ARGON2: m must be from 8 times p to {_MEMORY_KIB_MAX}")
-    return cost
+def _setting(
+    variable: str,
+    parse: Callable[[str], _Value],
+    default: _Value,
+    *,
+    is_secret: bool = False,
+    may_be_file: bool = False,
+) -> _Value:
+    how = {"variable": variable, "parse": parse, "may_be_file": may_be_file}
+    return field(default=default, repr=not is_secret, metadata=how)
 
 
-def _read_pepper(environ: Mapping[str, str]) -> bytes | None:
-    text = _read_text(environ, "DEEDS_PEPPER")
-    return _check_pepper("DEEDS_PEPPER", text.strip()) if text is not None else None
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting with its variable, what it may be, and its default."""
+
+    database_url: str = _setting("DATABASE_URL", str, f"sqlite:///{_DATABASE}", is_secret=True)
+    ordinary_cost: Argon2Cost = _setting("DEEDS_ARGON2", _parse_cost, ORDINARY_COST)
+    pepper: bytes | None = _setting(
+        "DEEDS_PEPPER", _parse_pepper, None, is_secret=True, may_be_file=True
+    )
+    peppers_old: tuple[bytes, ...] = _setting(
+        "DEEDS_PEPPERS_OLD", _parse_peppers, (), is_secret=True, may_be_file=True
+    )
+    # A replay looks up inputs and outputs in one statement, and SQLite binds 32,766 values in one.
+    array_length_max: int = _setting("DEEDS_MAX_ARRAY", _whole(1, 16_000), ARRAY_LENGTH_MAX)
+    body_bytes_max: int = _setting("DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX)
+    port: int | None = _setting("PORT", _whole(0, _PORT_MAX), None)
+    # 0: as many as the CPUs ask for.
+    processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
+    mark_file: str | None = _setting("DEEDS_MARK_FILE", str, None)
+    # A request that passed more proxies than 16 went in a circle.
+    trusted_proxies: int = _setting("DEEDS_TRUSTED_PROXIES", _whole(0, 16), 0)
+    rate_limits: RateLimits = _setting("DEEDS_RATE_LIMITS", parse_rate_limits, RateLimits())
+    rate_limits_storage: str | None = _setting(
+        "DEEDS_RATE_LIMITS_STORAGE",
+        _matching(r"(?:rediss?|redis\+unix)://\S+", "must look like redis://host:6379/0"),
+        None,
+        is_secret=True,
+    )
+    # `auto` is `console` on a terminal and `json` everywhere else.
+    log_form: str = _setting("DEEDS_LOG", _one_of("auto", "json", "console"), "auto")
+    log_level: str = _setting(
+        "DEEDS_LOG_LEVEL", _one_of("debug", "info", "warning", "error"), "info"
+    )
+    metrics: MetricsPlace = _setting("DEEDS_METRICS", _parse_metrics_place, MetricsPlace())
 
 
-def _read_peppers_old(environ: Mapping[str, str]) -> tuple[bytes, ...]:
-    text = _read_text(environ, "DEEDS_PEPPERS_OLD") or ""
-    peppers = _PEPPER_SEPARATOR.split(text)
-    return tuple(_check_pepper("DEEDS_PEPPERS_OLD", each) for each in peppers if each)
+def read_settings(environ: Mapping[str, str]) -> Settings:
+    """Return all settings; an empty variable counts as not set.
+
+    Raises:
+        StartError: a value is invalid. The message names the variable and does not quote it.
+    """
+    return Settings(**{each.name: read_setting(environ, each.name) for each in fields(Settings)})
 
 
-def _check_pepper(name: str, text: str) -> bytes:
-    if len(text) < PEPPER_LENGTH_MIN or _PEPPER_SEPARATOR.search(text):
-        raise StartError(
-            f"{name} must have at least {PEPPER_LENGTH_MIN} characters, no comma and no space; "
-            'make one with: python3 -c "import secrets; print(secrets.token_hex(32))"'
-        )
+def read_setting(environ: Mapping[str, str], name: str) -> Any:
+    """Return one setting, for what is needed before the application is loaded.
+
+    Raises:
+        StartError: as above.
+    """
+    [setting] = [each for each in fields(Settings) if each.name == name]
+    variable, parse, may_be_file = setting.metadata.values()
+    text = environ.get(variable)
+    if may_be_file and (path := environ.get(f"{variable}_FILE")):
+        if text:
+            raise StartError(f"{variable} and {variable}_FILE are both set; set one")
+        text = _read_file(f"{variable}_FILE", path)
     try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise StartError(f"{name} is not UTF-8 text") from None
+        return parse(text) if text else setting.default
+    except ValueError as error:
+        raise StartError(f"{variable} {error}") from None
 
 
-def _read_text(environ: Mapping[str, str], name: str) -> str | None:
-    """Return the value of `name`, or what the file holds that `name`_FILE names."""
-    path = environ.get(f"{name}_FILE")
-    if not path:
-        return environ.get(name) or None
-    if environ.get(name):
-        raise StartError(f"{name} and {name}_FILE are both set; set one")
+def _read_file(variable: str, path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        raise StartError(f"{name}_FILE names a file that cannot be read as text") from None
-
-
-def _read_word(environ: Mapping[str, str], name: str, words: tuple[str, ...], default: str) -> str:
-    word = environ.get(name) or default
-    if word not in words:
-        raise StartError(f"{name} must be one of {', '.join(words)}")
-    return word
-
-
-def _read_count(
-    environ: Mapping[str, str], name: str, default: int, smallest: int, largest: int
-) -> int:
-    text = environ.get(name)
-    if not text:
-        return default
-    # The length first: int() of a very long text costs the square of it.
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(largest))
-    if not is_number or not smallest <= int(text) <= largest:
-        raise StartError(f"{name} must be a whole number from {smallest} to {largest}")
-    return int(text)
+        raise StartError(f"{variable} names a file that cannot be read as text") from None

@@ -18,7 +18,6 @@ from deeds.blueprints.problems import MEDIA_TYPE
 from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer
 from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX
 from deeds.domain.raw_output import check_secret, parse_raw_output
-from deeds.version import INTERFACE_VERSION
 from schemas import answers, requests
 from schemas import fields as ours
 
@@ -137,7 +136,7 @@ def build_document(info: Mapping[str, Any]) -> Parts:
     plugin = MarshmallowPlugin()
     spec = APISpec(
         title="Deed Mint, Swap and Registry Service",
-        version=INTERFACE_VERSION,
+        version=info["interfaceVersion"],
         openapi_version="3.1.0",
         plugins=[plugin],
         info={"description": examples.DESCRIPTION, "license": {"name": "MIT", "identifier": "MIT"}},

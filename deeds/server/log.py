@@ -19,7 +19,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from deeds.domain.errors import StartError, places
-from deeds.settings import LogStyle, read_log_style
+from deeds.settings import read_setting
 
 _STDERR = 2
 
@@ -66,9 +66,9 @@ class ServerLog(Logger):
     def setup(self, cfg: Config) -> None:
         """Make gunicorn, libraries and Python itself log as the service does."""
         super().setup(cfg)
-        style = read_log_style(os.environ)
-        configure_log(style)
-        self.is_console = is_console(style)
+        form, level = (read_setting(os.environ, name) for name in ("log_form", "log_level"))
+        configure_log(form, level)
+        self.is_console = is_console(form)
         for handler in self.error_log.handlers:
             handler.setFormatter(LineFormatter(is_console=self.is_console))
         # Python would print these with messages that may quote a secret.
@@ -83,11 +83,11 @@ class ServerLog(Logger):
             self.error(str(stop.code), extra={"event": "cannot_start"})
 
 
-def configure_log(style: LogStyle) -> None:
-    """Make all loggers of this process but gunicorn's write in this style."""
-    level = logging.getLevelName(style.level.upper())
+def configure_log(form: str, level_name: str) -> None:
+    """Make all loggers of this process but gunicorn's write in this form from this level on."""
+    level = logging.getLevelName(level_name.upper())
     handler = StderrHandler()
-    handler.setFormatter(LineFormatter(is_console=is_console(style)))
+    handler.setFormatter(LineFormatter(is_console=is_console(form)))
     root = logging.getLogger()
     for former in [each for each in root.handlers if isinstance(each, StderrHandler)]:
         root.removeHandler(former)
@@ -96,9 +96,9 @@ def configure_log(style: LogStyle) -> None:
     logging.getLogger("deeds").setLevel(level)
 
 
-def is_console(style: LogStyle) -> bool:
+def is_console(form: str) -> bool:
     """Return whether lines are for a person at a terminal."""
-    return style.form == "console" or (style.form == "auto" and os.isatty(_STDERR))
+    return form == "console" or (form == "auto" and os.isatty(_STDERR))
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

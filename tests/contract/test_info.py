@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from app import VERSION
 from deeds.domain.model import Argon2Cost
-from deeds.version import VERSION
 
 OPERATORS = {
     "ordinary_cost": Argon2Cost(16, 2, 1),

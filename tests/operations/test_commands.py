@@ -1,10 +1,8 @@
 """What an operator learns from `deeds audit`, `stats`, `schemes` and `secret`."""
 
-import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -12,6 +10,7 @@ from sqlalchemy import text
 from deeds.domain.hashing import pepper_fingerprint
 from deeds.domain.model import Argon2Cost
 from deeds.domain.strong_secret import is_strong_secret, make_strong_secret
+from deeds.settings import Settings
 from storage.engine import WRITES, make_engine, parse_database_url
 from tests.support.commanding import invoke
 from tests.support.requests import mint, swap
@@ -57,11 +56,9 @@ def test_audit_of_a_ledger_that_violates_one_ends_with_exit_code_1_and_the_place
 
     ran = invoke(settings, "audit")
 
-    first, *places = ran.stderr.splitlines()
-    assert ran.exit_code == 1
-    assert first == "Error: the ledger violates these invariants:"
-    assert f"  the live outputs of an item sum to its total: {item}" in places
-    assert words(ran.stdout) == COUNTS
+    assert (ran.exit_code, words(ran.stdout)) == (1, COUNTS)
+    assert ran.stderr.startswith("Error: the ledger violates these invariants:\n")
+    assert f"\n  the live outputs of an item sum to its total: {item}\n" in ran.stderr
 
 
 def test_audit_makes_no_ledger_where_there_is_none(tmp_path):
@@ -98,20 +95,13 @@ def test_stats_counts_everything_and_shows_the_size(item, settings, tmp_path):
 
     assert (ran.exit_code, ran.stderr) == (0, "")
     *counts, size = words(ran.stdout)
-    assert counts == COUNTS
-    assert size[:3] == ["bytes", "on", "disk"]
+    assert (counts, size[:3]) == (COUNTS, ["bytes", "on", "disk"])
+    shown = int(size[3].replace(",", ""))
     if settings.database_url.startswith("sqlite"):
-        files = [Path(f"{tmp_path}/deeds.sqlite3{suffix}") for suffix in ("", "-wal", "-shm")]
-        assert size[3] == f"{sum(file.stat().st_size for file in files):,}"
+        files = [tmp_path / f"deeds.sqlite3{suffix}" for suffix in ("", "-wal", "-shm")]
+        assert shown == sum(file.stat().st_size for file in files)
     else:
-        assert int(size[3].replace(",", "")) > 4096
-
-
-def rows(printed):
-    """Return the rows of the table that begin with the number of a scheme, without the number."""
-    return [
-        " ".join(line.split()[1:]) for line in printed.splitlines() if re.match(r" *\d+ ", line)
-    ]
+        assert shown > 4096
 
 
 def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(settings, open_app):
@@ -124,12 +114,13 @@ def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(setting
     ran = invoke(now, "schemes")
 
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert sorted(rows(ran.stdout)) == sorted(
+    _, *schemes = words(ran.stdout)[:5]
+    assert sorted(row[1:] for row in schemes) == sorted(
         [
-            f"ordinary m=8,t=1,p=1 {old} 1 1",
-            f"strong m=8,t=1,p=1 {old} 1 0",
-            f"ordinary m=16,t=1,p=1 {new} 1 0 current",
-            f"strong m=8,t=1,p=1 {new} 0 0 current",
+            ["ordinary", "m=8,t=1,p=1", old, "1", "1"],
+            ["strong", "m=8,t=1,p=1", old, "1", "0"],
+            ["ordinary", "m=16,t=1,p=1", new, "1", "0", "current"],
+            ["strong", "m=8,t=1,p=1", new, "0", "0", "current"],
         ]
     )
     assert f"Pepper {old} must stay: it guards 2 live outputs." in ran.stdout
@@ -145,14 +136,8 @@ def test_a_pepper_that_guards_nothing_live_may_go_and_then_can(settings, open_ap
 
     fingerprint = pepper_fingerprint(OLD)
     assert f"Pepper {fingerprint} can be removed: it guards no live output." in printed
-    assert f"ordinary m=8,t=1,p=1 {fingerprint} 0 1" in rows(printed)
-    assert "ordinary m=8,t=1,p=1 none 1 0 current" in rows(printed)
     client = open_app(settings).test_client()
     assert swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"]).status_code == 200
-
-
-def test_a_ledger_without_peppers_is_told_nothing_of_them(item, settings):
-    assert "Pepper" not in invoke(settings, "schemes").stdout
 
 
 def test_secret_prints_as_many_strong_secrets_as_asked_for_and_needs_no_database(tmp_path):
@@ -164,11 +149,4 @@ def test_secret_prints_as_many_strong_secrets_as_asked_for_and_needs_no_database
     assert (len(one), len(set(one + more))) == (1, 21)
     assert all(is_strong_secret(secret) for secret in one + more)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("count", ["0", "10001", "many"])
-def test_an_invalid_count_of_secrets_is_refused(settings, count):
-    ran = invoke(settings, "secret", "--count", count)
-
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert "Invalid value for '--count'" in ran.stderr
+    assert invoke(Settings(url), "secret", "--count", "10001").exit_code == 2

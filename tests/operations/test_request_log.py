@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from deeds.settings import LogStyle
 from tests.support.marker import MARK
 from tests.support.requests import mint, swap
 from tests.support.watched import events
@@ -140,7 +139,7 @@ def test_a_defect_is_an_error_with_its_places_under_the_id_of_its_request(ground
     ],
 )
 def test_what_is_below_the_level_is_left_out(settings, open_app, ground, said, level, written):
-    client = open_app(replace(settings, log=LogStyle(level=level))).test_client()
+    client = open_app(replace(settings, log_level=level)).test_client()
 
     client.get("/healthz")
     client.get("/v1/info")

@@ -37,7 +37,7 @@ class RecordingEnvironment(dict[str, str]):
 def read_variables():
     """Return the names of all environment variables that the service reads at its start."""
     environment = RecordingEnvironment()
-    read_settings(environment, "sqlite:///unused")
+    read_settings(environment)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", environment)
         runpy.run_path(str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf")
