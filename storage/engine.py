@@ -12,10 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from deeds.domain.errors import StartError
-from storage.sqlite_writer import ProcessLock, lock_path
-
-# How long a writer of another process may hold the lock before we answer 503.
-SQLITE_BUSY_TIMEOUT_MS = 5_000
+from storage.sqlite_writer import BUSY_TIMEOUT_S
 
 # The oldest SQLite with RETURNING and upsert as the statements use them.
 SQLITE_VERSION_MIN = (3, 35, 0)
@@ -176,7 +173,7 @@ def _make_sqlite_engine(url: URL) -> Engine:
         hide_parameters=True,
         pool_size=SQLITE_POOL_SIZE,
         max_overflow=0,
-        connect_args={"timeout": SQLITE_BUSY_TIMEOUT_MS / 1000},
+        connect_args={"timeout": BUSY_TIMEOUT_S},
     )
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -186,15 +183,6 @@ def _make_sqlite_engine(url: URL) -> Engine:
 def mark_path(url: URL) -> Path:
     """Return the file beside an SQLite ledger that holds its high-water mark."""
     return Path(f"{url.database}-mark")
-
-
-def make_process_lock(url: URL) -> ProcessLock:
-    """Return the lock by which the processes that write an SQLite ledger take turns.
-
-    Raises:
-        OSError: its file cannot be opened.
-    """
-    return ProcessLock(lock_path(url), timeout_s=SQLITE_BUSY_TIMEOUT_MS / 1000)
 
 
 def _check_encoding(connection: psycopg.Connection, _record: Any) -> None:

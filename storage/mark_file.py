@@ -5,19 +5,18 @@ something outside the database can tell. The file is never written in place: a n
 disk and renamed over it, under a lock on a file beside it.
 """
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 
 from sqlalchemy import URL
 
 from deeds.domain.errors import StartError
-from storage.sqlite_file import has_content, open_for_owner
+from storage.sqlite_file import has_content, lock_file, open_for_owner
 
 _LABEL = "deeds-mark-1"
 _CHECKSUM_HEX_DIGITS = 16
@@ -27,7 +26,6 @@ _BYTES_MAX = 8192
 
 # Other processes hold the lock for some milliseconds, unless they were stopped meanwhile.
 _LOCK_TIMEOUT_S = 1.0
-_LOCK_POLL_S = 0.002
 
 
 class MarkDamagedError(Exception):
@@ -106,7 +104,7 @@ class MarkFile:
         # Not the mark itself, which is replaced.
         file = open_for_owner(Path(f"{self.path}-lock"), os.O_RDWR | os.O_CREAT)
         try:
-            _lock(file)
+            lock_file(file, monotonic() + _LOCK_TIMEOUT_S)
             yield
         finally:
             os.close(file)
@@ -155,17 +153,6 @@ def _names_operation(mark: MarkFile) -> bool:
         return True
     except OSError as error:
         raise StartError(f"cannot use the mark file {mark.path}: {error.strerror}") from None
-
-
-def _lock(file: int) -> None:
-    deadline_s = monotonic() + _LOCK_TIMEOUT_S
-    while True:
-        try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if monotonic() > deadline_s:
-                raise
-            sleep(_LOCK_POLL_S)
 
 
 def _parse_record(line: bytes) -> Mark | None:

@@ -13,10 +13,11 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.engine import WRITES, make_process_lock
+from storage.engine import WRITES
 from storage.failures import cause_of, is_unavailable, one_line, sqlstate
 from storage.mark_file import MarkFile, check_not_lost
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
+from storage.sqlite_writer import ProcessLock
 from storage.statements import READ_READINESS
 
 # The newest of `migrations.versions`; a test says so.
@@ -108,7 +109,7 @@ def one_process(engine: Engine) -> Iterator[None]:
     """
     try:
         make_directory(Path(engine.url.database or "").parent)
-        lock = make_process_lock(engine.url)
+        lock = ProcessLock(engine.url)
     except OSError as error:
         raise _not_opened(f"{error.filename}: {error.strerror}") from None
     try:

@@ -5,10 +5,12 @@ SQLite does with its own. This is done by descriptor and follows no link: the ow
 can put anything there, and must not get another file of root's that way.
 """
 
+import fcntl
 import os
 import stat
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
@@ -19,6 +21,9 @@ from storage.failures import cause_of, one_line
 # A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for too long:
 # that one is for `deeds audit`.
 CHECKED_BYTES_MAX = 256 * 2**20
+
+# A commit takes a few times this long.
+_LOCK_POLL_S = 0.0005
 
 
 def open_for_owner(path: Path, flags: int) -> int:
@@ -56,6 +61,24 @@ def leave_to_owner(file: int, directory: Path) -> None:
         # Root in a container may not be allowed to.
         with suppress(PermissionError):
             os.fchown(file, owner.st_uid, owner.st_gid)
+
+
+def lock_file(file: int, deadline_s: float) -> None:
+    """Lock an open file, waiting until `monotonic()` has reached the deadline.
+
+    The lock is the descriptor's, not the process's: it is released with `LOCK_UN`, by closing this
+    descriptor, or by the end of the process.
+
+    Raises:
+        BlockingIOError: another descriptor, of whatever process, still has the lock.
+    """
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() > deadline_s:
+                raise
+        sleep(_LOCK_POLL_S)
 
 
 def has_content(path: Path) -> bool:

@@ -9,15 +9,13 @@ processes the p99 of a swap was 119 ms without turns and is 15 ms with them (dec
 import fcntl
 import os
 import sqlite3
-import struct
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import URL, Connection, Engine
@@ -25,41 +23,33 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError
 from storage.failures import is_surely_undone, log_cause
-from storage.sqlite_file import open_for_owner
+from storage.sqlite_file import lock_file, open_for_owner
 
 Result = TypeVar("Result")
 
 # Works in one transaction: more than a process has request threads.
 GROUP_SIZE_MAX = 64
 
-# A commit takes a few times this long.
-_POLL_INTERVAL_S = 0.0005
-
-# Bytes of the lock file: which process is next, and which one writes.
-_NEXT, _WRITER = 0, 1
-
-
-def lock_path(url: URL) -> Path:
-    """Return the file beside an SQLite ledger by whose locks its processes take turns."""
-    return Path(f"{url.database}-lock")
+# How long a writer of another process may hold the lock before we answer 503.
+BUSY_TIMEOUT_S = 5.0
 
 
 class ProcessLock:
-    """A fair lock between processes; one thread of each may hold or await it.
+    """A fair lock between the processes that write an SQLite ledger; one thread of each uses it.
 
-    A process awaits the writer's byte while it holds the next one's, so the process that has just
-    written cannot overtake it. Nothing is written to the file, and the kernel releases the locks of
-    a process that dies.
+    A process waits for the writer's lock while it holds that of the next one, so the process that
+    has just written cannot overtake it. The files are empty, and a process that dies holds nothing.
     """
 
-    def __init__(self, path: Path, *, timeout_s: float) -> None:
-        """Open the lock file, creating it if needed; a turn is awaited at most `timeout_s`.
+    def __init__(self, url: URL, timeout_s: float = BUSY_TIMEOUT_S) -> None:
+        """Open the files beside the ledger, creating them if needed.
 
         Raises:
-            OSError: it cannot be opened.
+            OSError: one cannot be opened.
         """
         self._timeout_s = timeout_s
-        self._file = open_for_owner(path, os.O_RDWR | os.O_CREAT)
+        self._writer = open_for_owner(Path(f"{url.database}-lock"), os.O_RDWR | os.O_CREAT)
+        self._next = open_for_owner(Path(f"{url.database}-next-lock"), os.O_RDWR | os.O_CREAT)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -69,38 +59,23 @@ class ProcessLock:
             LedgerUnavailableError: another process kept its turn for longer than the timeout.
         """
         deadline_s = monotonic() + self._timeout_s
-        self._wait(_NEXT, deadline_s)
         try:
-            self._wait(_WRITER, deadline_s)
-        finally:
-            _set_lock(self._file, _NEXT, is_held=False)
+            lock_file(self._next, deadline_s)
+            try:
+                lock_file(self._writer, deadline_s)
+            finally:
+                fcntl.flock(self._next, fcntl.LOCK_UN)
+        except BlockingIOError:
+            raise LedgerUnavailableError from None
         try:
             yield
         finally:
-            _set_lock(self._file, _WRITER, is_held=False)
+            fcntl.flock(self._writer, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Close the lock file, which releases its locks."""
-        os.close(self._file)
-
-    def _wait(self, byte: int, deadline_s: float) -> None:
-        while True:
-            try:
-                return _set_lock(self._file, byte, is_held=True)
-            except (BlockingIOError, PermissionError):  # POSIX allows either for "held".
-                if monotonic() > deadline_s:
-                    raise LedgerUnavailableError from None
-            sleep(_POLL_INTERVAL_S)
-
-
-def _set_lock(file: int, byte: int, *, is_held: bool) -> None:
-    if sys.platform != "linux":
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if is_held else fcntl.LOCK_UN, 1, byte)
-        return
-    # A lock of the process, as above, would be released when anything in the process closes the
-    # same file; this one belongs to the open file description. The arguments are a struct flock.
-    kind = fcntl.F_WRLCK if is_held else fcntl.F_UNLCK
-    fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", kind, os.SEEK_SET, byte, 1, 0))
+        """Close the files, which releases their locks."""
+        os.close(self._next)
+        os.close(self._writer)
 
 
 @dataclass(slots=True, eq=False)

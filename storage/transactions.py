@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
-from storage.engine import WRITES, make_process_lock
+from storage.engine import WRITES
 from storage.failures import (
     CONFLICT,
     DISCONNECT,
@@ -55,7 +55,7 @@ class Transactions:
         self._lock: ProcessLock | None = None
         self._group: SqliteWriter | None = None
         if engine.dialect.name == "sqlite":
-            self._lock = make_process_lock(engine.url)
+            self._lock = ProcessLock(engine.url)
             self._group = SqliteWriter(self._writer, self._lock.turn)
 
     def read(self, work: Work[Result]) -> Result:

@@ -43,7 +43,7 @@ def other(path):
 def test_a_lock_of_somebody_else_is_a_503_for_writers_and_nothing_for_readers(
     settings, open_app, ledger, other, monkeypatch
 ):
-    monkeypatch.setattr(storage.engine, "SQLITE_BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr(storage.engine, "BUSY_TIMEOUT_S", 0.05)
     client = open_app(settings).test_client()
     item = mint(client, "+5.a")
     before = ledger.rows()

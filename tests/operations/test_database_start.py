@@ -206,7 +206,7 @@ def test_a_path_that_holds_no_database_stops_in_one_line(sqlite_path, make, stop
 
 
 def test_a_locked_file_stops_the_start_in_one_line(sqlite_url, open_app, monkeypatch):
-    monkeypatch.setattr(storage.engine, "SQLITE_BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr(storage.engine, "BUSY_TIMEOUT_S", 0.05)
     other = sqlite3.connect(parse_database_url(sqlite_url).database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 

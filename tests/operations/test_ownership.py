@@ -114,7 +114,8 @@ def test_what_root_migrates_and_its_new_directories_the_service_can_open(
     run("migrate", url=url)
 
     above = Path(path).parts[:-1]
-    assert all_owned(directory, *above, "deeds.sqlite3", "deeds.sqlite3-lock")
+    beside = [f"deeds.sqlite3{suffix}" for suffix in ("", "-lock", "-next-lock")]
+    assert all_owned(directory, *above, *beside)
     assert {(directory / each).stat().st_mode & 0o777 for each in above[:1]} <= {0o700}
     serve()
 
@@ -146,7 +147,8 @@ def old(directory, used):
 def test_what_root_restores_the_service_can_open(directory, url, used, serve):
     run("restore", str(used / "backup"), url=url)
 
-    names = [f"deeds.sqlite3{suffix}" for suffix in ("", "-lock", "-mark", "-mark-lock")]
+    suffixes = ("", "-lock", "-next-lock", "-mark", "-mark-lock")
+    names = [f"deeds.sqlite3{suffix}" for suffix in suffixes]
     assert all_owned(directory, *names)
     assert (directory / "deeds.sqlite3").stat().st_mode & 0o777 == 0o600
     serve()
