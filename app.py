@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -20,12 +21,11 @@ from deeds.blueprints.responses import register_headers
 from deeds.blueprints.v1 import v1_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
-from deeds.domain.hash_pool import HashPool
-from deeds.domain.hashing import Hasher, by_fingerprint
+from deeds.domain.hashing import Hasher, HashPool, by_fingerprint
 from deeds.domain.idempotency import Replayer
 from deeds.domain.model import AMOUNT_MAX, ARRAY_LENGTH_MAX, SECRET_LENGTH_MAX, SecretClass
 from deeds.domain.outputs import Locator
-from deeds.domain.protocols import Measures, NoMeasures
+from deeds.domain.protocols import NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
@@ -108,7 +108,7 @@ def prepare() -> None:
             extra={"event": "mark_off"},
         )
     repository = Repository(engine)
-    _make_schemes(settings, repository)
+    _make_schemes(settings, repository, _peppers(settings))
     repository.close()
 
 
@@ -123,12 +123,15 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     register_request_log(app, measures)
     repository = Repository(engine, measures.count_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
-    schemes = _make_schemes(settings, repository)
+    peppers = _peppers(settings)
+    schemes = _make_schemes(settings, repository, peppers)
     processes_count = settings.processes_count or default_processes_count()
     threads_count = max(1, usable_cpus_count() // processes_count)
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, measures)
     closing.callback(pool.close)
-    service = _make_service(settings, repository, schemes, pool, measures)
+    hasher = Hasher(peppers, pool, measures)
+    locator = Locator(repository, schemes, hasher)
+    service = DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
     app.register_blueprint(
         monitoring_blueprint(
             lambda: _check_ready(repository, pool),
@@ -167,27 +170,18 @@ def _check_ready(repository: Repository, pool: HashPool) -> None:
     repository.check_ready()
 
 
-def _make_service(
-    settings: Settings,
-    repository: Repository,
-    schemes: HashSchemes,
-    pool: HashPool,
-    measures: Measures,
-) -> DeedService:
-    peppers = by_fingerprint([settings.pepper, *settings.peppers_old])
-    hasher = Hasher(peppers, pool, measures)
-    locator = Locator(repository, schemes, hasher)
-    return DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
+def _peppers(settings: Settings) -> dict[str, bytes]:
+    return by_fingerprint([settings.pepper, *settings.peppers_old])
 
 
-def _make_schemes(settings: Settings, repository: Repository) -> HashSchemes:
+def _make_schemes(
+    settings: Settings, repository: Repository, peppers: Mapping[str, bytes]
+) -> HashSchemes:
     current = current_specs(settings.ordinary_cost, settings.pepper)
     try:
-        return HashSchemes(
-            repository, current, by_fingerprint([settings.pepper, *settings.peppers_old])
-        )
+        return HashSchemes(repository, current, peppers)
     except RetryLaterError as error:
-        raise StartError(f"DATABASE_URL: {error.detail}") from None
+        raise StartError(f"DATABASE_URL: {error}") from None
 
 
 def _info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import cycle
 from typing import Any
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 
 ANSWER_SECONDS_MAX = 60.0
 

@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import StartError
 from deeds.domain.model import SchemeSpec
+from deeds.domain.raw_output import make_strong_secret
 from deeds.domain.schemes import current_specs
-from deeds.domain.strong_secret import make_strong_secret
 from deeds.settings import Settings
 from storage.audit import audit
 from storage.backup import InUseError, back_up, restore

@@ -4,7 +4,15 @@ from marshmallow import EXCLUDE, Schema, fields
 
 from deeds.domain.model import OutputState
 from deeds.domain.raw_output import check_secret
-from schemas.fields import AmountField, ItemIdField, RawOutputTextsField, TextField, about, required
+from schemas.requests import AmountField, TextField, about, required
+
+
+class ItemIdField(fields.String):
+    """The id of an item."""
+
+
+class RawOutputTextsField(fields.Function):
+    """Raw outputs as strings."""
 
 
 class AnswerSchema(Schema):

@@ -1,46 +1,136 @@
-"""The bodies of all requests, and what is wrong with one in a sentence."""
+"""The bodies of all requests, and what is wrong with one in a sentence.
+
+JSON is taken as it is: no text turns into a number here.
+"""
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, post_load
 
-from deeds.domain.errors import InvalidRequestError
+from deeds.domain.errors import InvalidRequestError, RawOutputError
 from deeds.domain.model import (
     AMOUNT_MAX,
-    QR_TEXT_LENGTH_MAX,
+    ARRAY_LENGTH_MAX,
     CheckRequest,
     MintRequest,
     NewOutput,
-    QrRequest,
     SwapRequest,
 )
 from deeds.domain.raw_output import check_secret, check_text, parse_mint_output, parse_raw_output
-from schemas.fields import (
-    AmountField,
-    BoundedList,
-    BoundedSchema,
-    RequestSchema,
-    TextField,
-    about,
-    check_array,
-    check_image,
-    required,
-)
+
+# Only single characters are repeated without bound, never groups: Python remembers each round of a
+# group, 190 bytes for each byte of a long image. So a % stands among the characters, and what must
+# follow it is checked separately.
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+
+# RFC 3986 appendix A, without the fragment: section 4.3 calls that form an absolute URI.
+_CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@%"
+_PATH = rf"[{_CHARACTERS}/]*"
+_QUERY = rf"(?:\?[{_CHARACTERS}/?]*)?"
+_HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]+)"
+_USERINFO = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:%]*@)?"
+_AUTHORITY = rf"//{_USERINFO}{_HOST}(?::[0-9]*)?"
+
+# RFC 2397: data:[<mediatype>][;base64],<data>, here with a media type that is image/*. One has one
+# parameter at most in practice.
+_TOKEN = r"[A-Za-z0-9!#$&^_.+\-]+"
+
+_IMAGES = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"https?:{_AUTHORITY}(?:/{_PATH})?{_QUERY}",
+        rf"(?:ipfs|ar):(?:{_AUTHORITY}(?:/{_PATH})?|[{_CHARACTERS}]{_PATH}){_QUERY}",
+        rf"data:image/{_TOKEN}(?:;{_TOKEN}={_TOKEN}){{0,16}}(?:;base64)?,{_PATH}{_QUERY}",
+    )
+]
 
 
-def check_any_text(text: str) -> str:
-    """Return the text if all of it has a UTF-8 form; raise RawOutputError where it has not."""
-    return check_text(text, "the text")
+def about(description: str, **schema: Any) -> dict[str, Any]:
+    """Return the metadata of a field: what the OpenAPI document says of it."""
+    return {"description": description, **schema}
 
 
-def check_qr_text(text: str) -> str:
-    """Return the text if it may be put into a QR code; raise what says why not."""
-    if not 1 <= len(text) <= QR_TEXT_LENGTH_MAX:
-        raise ValidationError(f"must have 1 to {QR_TEXT_LENGTH_MAX} characters")
-    return check_any_text(text)
+def required(description: str, **schema: Any) -> dict[str, Any]:
+    """Return the arguments of a field that must be there, with what OpenAPI says of it."""
+    return {"required": True, "metadata": about(description, **schema)}
+
+
+def check_image(text: str) -> str:
+    """Return the text; raise ValidationError unless a page may show it (contract part 2)."""
+    if _BAD_ESCAPE.search(text) or not any(form.fullmatch(text) for form in _IMAGES):
+        raise ValidationError(
+            "must be an absolute URI with scheme http, https, ipfs or ar, "
+            "or a data: URI with a media type image/*"
+        )
+    return text
+
+
+class AmountField(fields.Field[int]):
+    """A JSON integer from 1 to AMOUNT_MAX; `1.0`, `"1"` and `true` are invalid."""
+
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> int:
+        if type(value) is not int or not 1 <= value <= AMOUNT_MAX:
+            raise ValidationError(f"must be a JSON integer from 1 to {AMOUNT_MAX}")
+        return value
+
+
+class TextField(fields.Field[Any]):
+    """A JSON string, made into what `parse` returns for it."""
+
+    def __init__(self, parse: Callable[[str], Any], **kwargs: Any) -> None:
+        """Create a field; `parse` raises RawOutputError or ValidationError for an invalid text."""
+        super().__init__(**kwargs)
+        self.parse = parse
+
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> Any:
+        if not isinstance(value, str):
+            raise ValidationError("must be a string")
+        try:
+            return self.parse(value)
+        except RawOutputError as error:
+            raise ValidationError(str(error)) from None
+
+
+class RawOutputsField(fields.Field[tuple[Any, ...]]):
+    """An array of 1 to `length_max` raw outputs, measured before any of them is parsed."""
+
+    # Replaced by the schema of a request.
+    length_max = ARRAY_LENGTH_MAX
+
+    _strings = fields.List(TextField(parse_raw_output))
+
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValidationError("must be an array")
+        if not 1 <= len(value) <= self.length_max:
+            raise ValidationError(f"must have 1 to {self.length_max} elements")
+        return tuple(self._parse(value))
+
+    def _parse(self, elements: list[Any]) -> Any:
+        return self._strings.deserialize(elements)
+
+
+class RequestSchema(Schema):
+    """A request, or a part of one, that is loaded as what `makes` makes of its fields."""
+
+    makes: ClassVar[Callable[..., Any]]
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Any:
+        return type(self).makes(**data)
+
+
+class BoundedSchema(RequestSchema):
+    """A request whose arrays have at most `array_length_max` elements."""
+
+    def __init__(self, *, array_length_max: int) -> None:
+        super().__init__()
+        for each in self.fields.values():
+            if isinstance(each, RawOutputsField):
+                each.length_max = array_length_max
 
 
 class NewOutputSchema(RequestSchema):
@@ -54,13 +144,32 @@ class NewOutputSchema(RequestSchema):
     )
 
 
-class MetadataSchema(Schema):
-    """Mint metadata (contract 2.3)."""
+class NewOutputsField(RawOutputsField):
+    """An array of strings, or an array of output objects."""
 
-    name = TextField(
-        check_any_text, metadata=about("Identifies the asset that the deed represents.")
-    )
-    description = TextField(check_any_text, metadata=about("Describes the asset."))
+    _strings = fields.List(TextField(parse_mint_output))
+    _objects = NewOutputSchema(many=True)
+
+    def _parse(self, elements: list[Any]) -> Any:
+        if all(isinstance(element, dict) for element in elements):
+            return self._objects.load(elements)
+        if not all(isinstance(element, str) for element in elements):
+            raise ValidationError("must be all strings or all objects")
+        return super()._parse(elements)
+
+
+def compact_json(**metadata: str) -> str:
+    """Return the text that an item keeps of its metadata (contract part 2)."""
+    return json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
+
+
+class MetadataSchema(RequestSchema):
+    """Mint metadata (contract 2.3). The fields are kept in this order."""
+
+    makes = compact_json
+
+    name = TextField(check_text, metadata=about("Identifies the asset that the deed represents."))
+    description = TextField(check_text, metadata=about("Describes the asset."))
     image = TextField(
         check_image,
         metadata=about(
@@ -68,28 +177,6 @@ class MetadataSchema(Schema):
             "image/*. Best 320 to 1080 pixels wide and of an aspect ratio from 1.91:1 to 4:5."
         ),
     )
-
-    @post_load
-    def _make(self, data: dict[str, str], **_kwargs: Any) -> str:
-        ordered = {key: data[key] for key in ("name", "description", "image") if key in data}
-        return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
-
-
-class NewOutputsField(fields.Field[tuple[NewOutput, ...]]):
-    """An array of strings, or an array of output objects."""
-
-    _strings = fields.List(TextField(parse_mint_output))
-
-    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> tuple[NewOutput, ...]:
-        elements = check_array(self, value)
-        outputs: Any
-        if all(isinstance(element, str) for element in elements):
-            outputs = self._strings.deserialize(elements)
-        elif all(isinstance(element, dict) for element in elements):
-            outputs = NewOutputSchema(many=True).load(elements)
-        else:
-            raise ValidationError("must be all strings or all objects")
-        return tuple(outputs)
 
 
 class MintRequestSchema(BoundedSchema):
@@ -116,17 +203,15 @@ class SwapRequestSchema(BoundedSchema):
 
     makes = SwapRequest
 
-    inputs = BoundedList(
-        TextField(parse_raw_output),
-        **required("The outputs to spend, each with its current secret.", uniqueItems=True),
+    inputs = RawOutputsField(
+        **required("The outputs to spend, each with its current secret.", uniqueItems=True)
     )
-    outputs = BoundedList(
-        TextField(parse_raw_output),
+    outputs = RawOutputsField(
         **required(
             "The outputs to create, each with a secret that the item never had. Of every item "
             "they add up to as much as its inputs.",
             uniqueItems=True,
-        ),
+        )
     )
 
 
@@ -135,15 +220,7 @@ class CheckRequestSchema(BoundedSchema):
 
     makes = CheckRequest
 
-    outputs = BoundedList(TextField(parse_raw_output), **required("What to look up."))
-
-
-class QrRequestSchema(RequestSchema):
-    """The body of a request for a QR code."""
-
-    makes = QrRequest
-
-    text = TextField(check_qr_text, required=True)
+    outputs = RawOutputsField(**required("What to look up."))
 
 
 # A key of the contract has at most 11 letters. What looks like a misspelt one is named; anything
@@ -168,24 +245,20 @@ def load(schema: Schema, data: Any) -> Any:
     try:
         return schema.load(data)
     except ValidationError as error:
-        path, message = next(_leaves(error.messages, ()))
+        path, message = _first_fault(error.messages)
         where = "".join(_step(step) for step in path).lstrip(".")
         detail = f"{where or 'the body'}: {_MESSAGES.get(message, message)}"
         index = next((step for step in path if isinstance(step, int)), None)
         raise InvalidRequestError(detail, index=index) from None
 
 
-def _leaves(
-    messages: Any, path: tuple[str | int, ...]
-) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _first_fault(messages: Any, *path: str | int) -> tuple[tuple[str | int, ...], str]:
     if isinstance(messages, dict):
-        for key, below in messages.items():
-            yield from _leaves(below, path if key == "_schema" else (*path, key))
-    elif isinstance(messages, list):
-        for each in messages:
-            yield from _leaves(each, path)
-    else:
-        yield path, str(messages)
+        key, below = next(iter(messages.items()))
+        return _first_fault(below, *path) if key == "_schema" else _first_fault(below, *path, key)
+    if isinstance(messages, list):
+        return _first_fault(messages[0], *path)
+    return path, str(messages)
 
 
 def _step(step: str | int) -> str:

@@ -23,7 +23,7 @@ from deeds.domain.errors import DeedError, StartError, TooManyFailuresError, Too
 from deeds.domain.hashing import current_client
 from deeds.domain.idempotency import is_random_key
 from deeds.domain.model import NewOutput, RawOutput
-from deeds.domain.strong_secret import is_strong_secret
+from deeds.domain.raw_output import is_strong_secret
 from deeds.settings import FAILURES, RateLimits
 
 # A client below its limit is served a request of more secrets than that. The longer window makes up

@@ -17,9 +17,8 @@ from deeds.blueprints.problem_table import PROBLEMS, Problem
 from deeds.blueprints.problems import MEDIA_TYPE
 from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer
 from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX
-from deeds.domain.raw_output import check_secret, parse_raw_output
+from deeds.domain.raw_output import check_secret
 from schemas import answers, requests
-from schemas import fields as ours
 
 Parts = dict[str, Any]
 
@@ -98,14 +97,13 @@ _MINT_OUTPUT = {
 }
 
 _TYPES: dict[type[fields.Field[Any]], Parts] = {
-    ours.AmountField: {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX},
-    ours.ItemIdField: {"type": "string", "pattern": _ITEM_ID_PATTERN},
-    ours.RawOutputTextsField: {"type": "array", "items": _RAW_OUTPUT},
+    requests.AmountField: {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX},
+    answers.ItemIdField: {"type": "string", "pattern": _ITEM_ID_PATTERN},
+    answers.RawOutputTextsField: {"type": "array", "items": _RAW_OUTPUT},
 }
 _TEXTS: dict[Callable[[str], Any], Parts] = {
     check_secret: {"type": "string", "minLength": 1, "maxLength": SECRET_LENGTH_MAX},
-    ours.check_image: {"type": "string", "format": "uri"},
-    parse_raw_output: _RAW_OUTPUT,
+    requests.check_image: {"type": "string", "format": "uri"},
 }
 
 
@@ -158,21 +156,21 @@ def build_document(info: Mapping[str, Any]) -> Parts:
 
 def _describe_field(converter: Any, field: fields.Field[Any], **_rest: Any) -> Parts:
     if isinstance(field, requests.NewOutputsField):
-        array = {"type": "array", "uniqueItems": True} | _bounds(field)
+        array = _array(field) | {"uniqueItems": True}
         item = converter.resolve_nested_schema(requests.NewOutputSchema)
         strings = {"title": "strings", "items": _MINT_OUTPUT}
         return {"oneOf": [array | strings, array | {"title": "objects", "items": item}]}
-    if isinstance(field, ours.BoundedList):
-        return _bounds(field)
+    if isinstance(field, requests.RawOutputsField):
+        return _array(field) | {"items": _RAW_OUTPUT}
     if isinstance(field, fields.Constant):
         return {"const": field.constant}
-    if isinstance(field, ours.TextField):
+    if isinstance(field, requests.TextField):
         return _TEXTS.get(field.parse, {"type": "string"})
     return _TYPES.get(type(field), {})
 
 
-def _bounds(field: fields.Field[Any]) -> Parts:
-    return {"minItems": 1, "maxItems": ours.array_length_max(field)}
+def _array(field: requests.RawOutputsField) -> Parts:
+    return {"type": "array", "minItems": 1, "maxItems": field.length_max}
 
 
 def _mint(shape: Schema) -> Parts:

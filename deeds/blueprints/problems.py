@@ -35,7 +35,7 @@ def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> Non
             return not_found_page()
         # Allow, above all; never the content type of Werkzeug's own HTML.
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        return problem_answer(PROBLEMS[code], PROBLEMS[code].meaning, headers=headers)
+        return problem_answer(PROBLEMS[code], headers=headers)
 
     app.register_error_handler(DeedError, _answer_deed_error)
     app.register_error_handler(HTTPException, answer_http_error)
@@ -44,19 +44,22 @@ def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> Non
 
 def _refuse_garbage() -> Response | None:
     code = request.environ.get("deeds.refusal")
-    return code and problem_answer(PROBLEMS[code], PROBLEMS[code].meaning)
+    return code and problem_answer(PROBLEMS[code])
 
 
 def problem_answer(
     problem: Problem,
-    detail: str,
+    detail: str | None = None,
     *,
     index: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return the answer to a problem; `index` is the element at fault, where there is one."""
+    """Return the answer to a problem, with its meaning where there is no more detail.
+
+    `index` is the element at fault, where there is one.
+    """
     notes().problem_code = problem.code
-    body = problem.body(detail, index)
+    body = problem.body(detail or problem.meaning, index)
     return json_answer(body, problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 

@@ -78,9 +78,8 @@ def client_of(request: Request) -> str:
 
 def _read_bytes(request: Request) -> bytes:
     limit = request.max_content_length or 0
-    too_large = BodyTooLargeError(f"the body must have at most {limit} bytes")
     if (request.content_length or 0) > limit:
-        raise too_large
+        raise BodyTooLargeError(f"the body must have at most {limit} bytes")
     # A chunked body tells no length, and Werkzeug cuts it off at the limit in silence: the byte
     # after it shows that there was more.
     request.max_content_length = limit + 1
@@ -89,7 +88,7 @@ def _read_bytes(request: Request) -> bytes:
     except (HTTPException, OSError, ValueError):
         raise BodyUnreadableError from None
     if len(body) > limit:
-        raise too_large
+        raise BodyTooLargeError(f"the body must have at most {limit} bytes")
     return body
 
 

@@ -1,6 +1,6 @@
 """Every failure that a caller can act on, one class each.
 
-The domain knows no HTTP status: `deeds.blueprints.problems` maps each class to one.
+The domain knows no HTTP status: `deeds.blueprints.problem_table` has one for each code.
 No message here may hold a secret or the offending value.
 """
 
@@ -23,10 +23,15 @@ class StartError(SystemExit):
 
 
 class DeedError(Exception):
-    """Base of all failures that are answered to a client."""
+    """Base of all failures that are answered to a client.
+
+    `detail` is a sentence for the client, where there is more to say than the code does; `index`
+    the position of the element at fault; `failed_secrets_count` how many secrets of the request
+    were wrong: guesses, maybe.
+    """
 
     code: ClassVar[str]
-    detail: str
+    detail: str | None = None
 
     def __init_subclass__(cls) -> None:
         """Give the class its stable code: that of UnknownInputError is `unknown_input`."""
@@ -39,21 +44,17 @@ class DeedError(Exception):
         *,
         index: int | None = None,
         failed_secrets_count: int = 0,
+        retry_after_s: int = 1,
     ) -> None:
-        """Create an error with a sentence for the client and the position of the element at fault.
-
-        `failed_secrets_count` is how many secrets of the request were wrong: guesses, maybe.
-        """
         self.detail = detail or self.detail
         self.index = index
         self.failed_secrets_count = failed_secrets_count
-        super().__init__(self.detail)
+        self.retry_after_s = max(1, retry_after_s)
+        super().__init__(self.detail or self.code)
 
 
 class WrongMediaTypeError(DeedError):
     """The body is not announced as application/json."""
-
-    detail = "the body must be sent with Content-Type: application/json"
 
 
 class InvalidJsonError(DeedError):
@@ -62,8 +63,6 @@ class InvalidJsonError(DeedError):
 
 class BodyUnreadableError(DeedError):
     """The body broke off or its framing is wrong."""
-
-    detail = "the body broke off or its framing is wrong"
 
 
 class BodyTooLargeError(DeedError):
@@ -81,8 +80,6 @@ class InvalidIdempotencyKeyError(DeedError):
 class IdempotencyKeyReusedError(DeedError):
     """The Idempotency-Key was used before, for another request."""
 
-    detail = "this Idempotency-Key was used before, for another request"
-
 
 class TotalTooLargeError(DeedError):
     """The amounts of a mint add up to more than an item may hold."""
@@ -91,13 +88,9 @@ class TotalTooLargeError(DeedError):
 class UnbalancedError(DeedError):
     """Inputs and outputs of an item do not add up to the same amount."""
 
-    detail = "for every item the amounts of inputs and outputs must be equal"
-
 
 class DuplicateInputError(DeedError):
     """An input is named twice."""
-
-    detail = "this input is named twice"
 
 
 class DuplicateSecretError(DeedError):
@@ -107,40 +100,25 @@ class DuplicateSecretError(DeedError):
 class UnknownItemError(DeedError):
     """A swap names an item that does not exist."""
 
-    detail = "the item of this input does not exist"
-
 
 class UnknownInputError(DeedError):
     """No output of the item has this amount and this secret."""
-
-    detail = "the item has no output with this amount and this secret"
 
 
 class SpentInputError(DeedError):
     """The output was spent before."""
 
-    detail = "this output was spent before"
-
 
 class UsedSecretError(DeedError):
     """The secret of a new output was used in this item before."""
-
-    detail = "the secret of this output was used in the item before"
 
 
 class ItemNotFoundError(DeedError):
     """No item has this id."""
 
-    detail = "no item has this id"
-
 
 class RetryLaterError(DeedError):
-    """Base of failures that pass by themselves."""
-
-    def __init__(self, detail: str | None = None, *, retry_after_s: int = 1) -> None:
-        """Create an error with a sentence for the client and the seconds to wait, at least 1."""
-        super().__init__(detail)
-        self.retry_after_s = max(1, retry_after_s)
+    """Base of failures that pass by themselves, perhaps within `retry_after_s`."""
 
 
 class OverloadedError(RetryLaterError):
@@ -150,13 +128,9 @@ class OverloadedError(RetryLaterError):
 class TooManyFailuresError(RetryLaterError):
     """A client has presented too many wrong secrets, or may be doing so."""
 
-    detail = "too many secrets from this address were wrong, or are just being looked at"
-
 
 class TooManyRequestsError(RetryLaterError):
     """A client asks a path more often than the operator allows."""
-
-    detail = "this address asks this path more often than the operator allows"
 
 
 class LedgerUnavailableError(RetryLaterError):
@@ -168,22 +142,13 @@ class LedgerUnavailableError(RetryLaterError):
 class LedgerInDoubtError(RetryLaterError):
     """The database broke off while committing: the operation is wholly there or wholly not."""
 
-    detail = (
-        "the database broke off while committing; ask again with the same Idempotency-Key, "
-        "or check the outputs"
-    )
-
 
 class LedgerRolledBackError(RetryLaterError):
     """The ledger lacks operations that were committed; nothing is written until it is accepted."""
 
-    detail = "the ledger lacks operations that were made; nothing is written before it is looked at"
-
 
 class SchemeUnavailableError(RetryLaterError):
     """An output is guarded by a pepper that this process was not given."""
-
-    detail = "an output is guarded by a pepper that this process was not given"
 
 
 class IdempotencyKeyTakenError(Exception):

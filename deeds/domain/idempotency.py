@@ -28,8 +28,8 @@ from deeds.domain.model import (
 )
 from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Ledger
+from deeds.domain.raw_output import is_strong_secret
 from deeds.domain.schemes import HashSchemes
-from deeds.domain.strong_secret import is_strong_secret
 
 # The hash of a key under each scheme that it may have been recorded under, the current one first.
 KeyHashes = tuple[bytes, ...]

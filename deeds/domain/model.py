@@ -11,9 +11,6 @@ from enum import StrEnum
 # 2**53 - 1: the largest integer that every reader of JSON sees exactly (contract 2.2).
 AMOUNT_MAX = 9_007_199_254_740_991
 
-# Decimal digits of AMOUNT_MAX.
-AMOUNT_DIGITS_MAX = 16
-
 # Unicode code points of a secret (contract 2.2).
 SECRET_LENGTH_MAX = 32
 
@@ -22,10 +19,6 @@ ARRAY_LENGTH_MAX = 256
 
 # Bytes of a request body unless DEEDS_MAX_BODY_BYTES says otherwise: 1 MiB (contract part 2).
 BODY_BYTES_MAX = 1_048_576
-
-# Code points of a text that is made into a QR code. A claim link has 120 of them, or up to 500
-# where its secret is in another script.
-QR_TEXT_LENGTH_MAX = 1024
 
 # Characters of an Idempotency-Key. A UUID has 36; longer than this no client has a use for.
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
@@ -37,6 +30,28 @@ class OutputState(StrEnum):
     UNSPENT = "unspent"
     SPENT = "spent"
     UNKNOWN = "unknown"
+
+
+class SecretClass(StrEnum):
+    """How hard a secret is to guess, which decides what its hash costs."""
+
+    ORDINARY = "ordinary"
+    STRONG = "strong"
+
+
+class SchemeUse(StrEnum):
+    """What a hash scheme guards."""
+
+    NOTHING = "nothing"
+    SPENT = "spent"
+    UNSPENT = "unspent"
+
+
+class OperationKind(StrEnum):
+    """What changed the ledger."""
+
+    MINT = "mint"
+    SWAP = "swap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +99,6 @@ class CheckRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class QrRequest:
-    """What a QR code is to say: mostly a claim link, which holds a secret."""
-
-    text: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Minted:
     """What a mint answers: the new item's outputs in request order."""
 
@@ -115,28 +123,6 @@ class Item:
     id: str
     total: int
     metadata: str | None
-
-
-class SecretClass(StrEnum):
-    """How hard a secret is to guess, which decides what its hash costs."""
-
-    ORDINARY = "ordinary"
-    STRONG = "strong"
-
-
-class SchemeUse(StrEnum):
-    """What a hash scheme guards."""
-
-    NOTHING = "nothing"
-    SPENT = "spent"
-    UNSPENT = "unspent"
-
-
-class OperationKind(StrEnum):
-    """What changed the ledger."""
-
-    MINT = "mint"
-    SWAP = "swap"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,8 @@ from deeds.domain.model import (
     SwapRequest,
 )
 from deeds.domain.protocols import Ledger
-from deeds.domain.raw_output import is_item_id
+from deeds.domain.raw_output import is_item_id, is_strong_secret
 from deeds.domain.schemes import HashSchemes
-from deeds.domain.strong_secret import is_strong_secret
 
 
 @dataclass(frozen=True, slots=True)

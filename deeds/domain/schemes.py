@@ -24,7 +24,7 @@ def current_specs(ordinary_cost: Argon2Cost, pepper: bytes | None) -> dict[Secre
 
 
 class HashSchemes:
-    """Knows the current scheme of each class and finds the older ones."""
+    """The current scheme of each class, and all others in the order in which to try them."""
 
     def __init__(
         self,
@@ -40,19 +40,19 @@ class HashSchemes:
         self._ledger = ledger
         self._fingerprints = frozenset(pepper_fingerprints) | {""}
         self._logged: set[str] = set()
-        self._schemes: dict[int, HashScheme] = {}
-        self._missing: frozenset[int] = frozenset()
-        self._read()
+        self._schemes = self._read()
         known = {scheme.spec for scheme in self._schemes.values()}
         if new := [spec for spec in current.values() if spec not in known]:
             ledger.register_schemes(new)
-            self._read()
+            self._schemes = self._read()
         self._current = {
             scheme.spec.secret_class: scheme
             for scheme in self._schemes.values()
             if scheme.spec in current.values()
         }
-        self._retired = frozenset(each for each in self._missing if self._is_retired(each))
+        self._retired = frozenset(
+            each for each in self._schemes.values() if self._lacks(each) and self._is_retired(each)
+        )
 
     def current(self, secret_class: SecretClass) -> HashScheme:
         """Return the scheme that new outputs of this class get."""
@@ -64,7 +64,7 @@ class HashSchemes:
         Raises:
             SchemeUnavailableError: as `in_order`.
         """
-        self._read()
+        self._schemes = self._read()
         return self.in_order(secret_class, self._schemes)
 
     def in_order(self, secret_class: SecretClass, scheme_ids: Collection[int]) -> list[HashScheme]:
@@ -73,25 +73,45 @@ class HashSchemes:
         Raises:
             SchemeUnavailableError: a scheme needs a pepper that another process was given since.
         """
-        wanted = set(scheme_ids)
-        if not wanted <= self._schemes.keys():
-            self._read()
-        missing = wanted & self._missing
+        if not self._schemes.keys() >= set(scheme_ids):
+            self._schemes = self._read()
+        wanted = [self._schemes[each] for each in scheme_ids]
+        lacking = {each for each in wanted if self._lacks(each)}
         # Retired ones are passed over; but an item under these alone has units, so one is in use.
-        if needed := missing if missing == wanted else missing - self._retired:
-            self._log_missing(min(needed))
+        if needed := lacking if len(lacking) == len(wanted) else lacking - self._retired:
+            self._log_missing(needed)
             raise SchemeUnavailableError
-        found = [self._schemes[each] for each in wanted - missing]
         return sorted(
-            (scheme for scheme in found if scheme.spec.secret_class is secret_class),
+            (
+                each
+                for each in wanted
+                if each.spec.secret_class is secret_class and each not in lacking
+            ),
             key=lambda scheme: (scheme == self._current[secret_class], scheme.id),
             reverse=True,
         )
 
-    def _log_missing(self, scheme_id: int) -> None:
-        """Name the pepper to the operator, once in the life of the process."""
-        fingerprint = self._schemes[scheme_id].spec.pepper_fingerprint
-        if fingerprint not in self._logged:
+    def _read(self) -> dict[int, HashScheme]:
+        return {scheme.id: scheme for scheme in self._ledger.read_schemes()}
+
+    def _lacks(self, scheme: HashScheme) -> bool:
+        """Return whether this process was not given the scheme's pepper."""
+        return scheme.spec.pepper_fingerprint not in self._fingerprints
+
+    def _is_retired(self, scheme: HashScheme) -> bool:
+        """Return whether the scheme was used and guards nothing any more."""
+        use = self._ledger.read_scheme_use(scheme.id)
+        if use is SchemeUse.UNSPENT:
+            raise StartError(
+                "unspent outputs are guarded by the pepper with the fingerprint "
+                f"{scheme.spec.pepper_fingerprint}; "
+                "name it in DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)"
+            )
+        return use is SchemeUse.SPENT
+
+    def _log_missing(self, schemes: Iterable[HashScheme]) -> None:
+        """Name the peppers to the operator, each once in the life of the process."""
+        for fingerprint in {each.spec.pepper_fingerprint for each in schemes} - self._logged:
             self._logged.add(fingerprint)
             _log.warning(
                 "this process was not given the pepper %s that guards outputs; name it in"
@@ -99,24 +119,3 @@ class HashSchemes:
                 fingerprint,
                 extra={"event": "pepper_missing"},
             )
-
-    def _read(self) -> None:
-        schemes = {scheme.id: scheme for scheme in self._ledger.read_schemes()}
-        # First what is missing: another thread may look in between.
-        self._missing = frozenset(
-            scheme.id
-            for scheme in schemes.values()
-            if scheme.spec.pepper_fingerprint not in self._fingerprints
-        )
-        self._schemes = schemes
-
-    def _is_retired(self, scheme_id: int) -> bool:
-        """Return whether the scheme was used and guards nothing any more."""
-        use = self._ledger.read_scheme_use(scheme_id)
-        if use is SchemeUse.UNSPENT:
-            fingerprint = self._schemes[scheme_id].spec.pepper_fingerprint
-            raise StartError(
-                f"unspent outputs are guarded by the pepper with the fingerprint {fingerprint}; "
-                "name it in DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)"
-            )
-        return use is SchemeUse.SPENT

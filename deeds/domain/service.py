@@ -32,9 +32,8 @@ from deeds.domain.model import (
 )
 from deeds.domain.outputs import Locator
 from deeds.domain.protocols import Ledger
-from deeds.domain.raw_output import is_item_id, make_item_id
+from deeds.domain.raw_output import is_item_id, is_strong_secret, make_item_id
 from deeds.domain.rules import check_mint, check_swap
-from deeds.domain.strong_secret import is_strong_secret
 
 # An item gets a scheme only after a change of settings, so a second try is already rare.
 TRIES_MAX = 3

@@ -12,6 +12,7 @@ from typing import Any
 
 import segno
 from flask import Blueprint, Response, abort, render_template, request
+from marshmallow import Schema, validate
 
 from deeds.blueprints.problem_table import PROBLEMS
 from deeds.blueprints.problems import retry_after
@@ -19,10 +20,11 @@ from deeds.blueprints.request_log import notes
 from deeds.blueprints.requests import read_json
 from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answer
 from deeds.domain.errors import DeedError, InvalidRequestError, OverloadedError
+from deeds.domain.raw_output import check_text
 from deeds.domain.service import DeedService
 from deeds.page.card import deed_card
 from deeds.page.static_files import MEDIA_TYPES, StaticFiles
-from schemas.requests import QrRequestSchema, load
+from schemas.requests import TextField, load
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is
 # ever made into HTML or code (Trusted Types).
@@ -41,6 +43,10 @@ _HEADERS = {
 # A QR code takes 40 to 160 ms of Python, during which the other threads get on more slowly. More
 # than so many at once are refused, so that nobody can fill a process with them.
 _QR_CODES_AT_ONCE_MAX = 2
+
+# Code points of a text. A claim link has 120 of them, or up to 500 where its secret is in another
+# script.
+_QR_TEXT_LENGTH = validate.Length(1, 1024, error="must have {min} to {max} characters")
 
 
 def pages_blueprint(
@@ -107,12 +113,13 @@ def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
 
 
 def _serve_qr_codes(blueprint: Blueprint) -> None:
-    schema = QrRequestSchema()
+    text_field = TextField(check_text, required=True, validate=_QR_TEXT_LENGTH)
+    schema = Schema.from_dict({"text": text_field})()
     places = BoundedSemaphore(_QR_CODES_AT_ONCE_MAX)
 
     @blueprint.post("/web/qr", endpoint="qr")
     def make_qr_code() -> Response:
-        text = load(schema, read_json(request, array_length_max=0)).text
+        text = load(schema, read_json(request, array_length_max=0))["text"]
         if not places.acquire(blocking=False):
             raise OverloadedError("too many QR codes are being made")
         try:

@@ -14,7 +14,7 @@ CGROUP_MOUNT = Path("/sys/fs/cgroup")
 
 
 # Of a process. Argon2id runs without holding the GIL, so threads that wait for it cost little; how
-# many hash at once is bounded in deeds/domain/hash_pool.py.
+# many hash at once is bounded in deeds/domain/hashing.py.
 THREADS_COUNT = 32
 
 

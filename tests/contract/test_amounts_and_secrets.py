@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.support.requests import check, mint, refusal, swap
 
 # All alike, to somebody or to some library, and all different secrets.

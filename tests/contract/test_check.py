@@ -2,7 +2,7 @@
 
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.support.requests import check, mint, post, refusal, swap
 
 

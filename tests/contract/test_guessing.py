@@ -12,7 +12,7 @@ import deeds.domain.hashing
 from deeds.blueprints.limits import BoundedCounts, ClientLimits
 from deeds.domain.errors import TooManyFailuresError
 from deeds.domain.model import Argon2Cost
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import RateLimits, Settings
 from tests.support.evaluations import Evaluations
 from tests.support.racing import client_of_port

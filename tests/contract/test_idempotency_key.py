@@ -9,7 +9,7 @@ from deeds.domain.errors import InvalidIdempotencyKeyError
 from deeds.domain.hashing import argon2id_digest
 from deeds.domain.idempotency import Replayer, is_random_key, parse_idempotency_key
 from deeds.domain.model import Argon2Cost, SecretClass
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from storage.tables import hash_schemes, operations
 from tests.support.requests import mint, post, refusal, swap
 

@@ -14,7 +14,7 @@ from app import prepare
 from deeds.blueprints.limits import REDIS_OPTIONS, BoundedCounts, open_redis
 from deeds.domain.errors import StartError
 from deeds.domain.model import Argon2Cost
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import ROUTES, Settings, parse_rate_limits
 from tests.support.marker import MARK
 from tests.support.redis_server import running_redis

@@ -9,8 +9,13 @@ from marshmallow import ValidationError
 
 from deeds.domain.errors import InvalidRequestError, RawOutputError
 from deeds.domain.raw_output import parse_mint_output, parse_raw_output
-from schemas.fields import check_image
-from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
+from schemas.requests import (
+    CheckRequestSchema,
+    MintRequestSchema,
+    SwapRequestSchema,
+    check_image,
+    load,
+)
 from tests.support.sources import module_paths
 from tests.support.steps import lines_run, peak_bytes, repeated_groups
 

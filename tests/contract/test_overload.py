@@ -6,7 +6,7 @@ import pytest
 
 import deeds.domain.hashing
 from deeds.domain.model import Argon2Cost
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from tests.support.evaluations import Evaluations
 from tests.support.requests import check, mint, post, refusal, swap

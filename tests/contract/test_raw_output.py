@@ -14,7 +14,6 @@ from deeds.domain.errors import RawOutputError
 from deeds.domain.model import AMOUNT_MAX, NewOutput, RawOutput
 from deeds.domain.raw_output import (
     BASE32_ALPHABET,
-    encode_base32,
     is_item_id,
     make_item_id,
     parse_mint_output,
@@ -89,14 +88,6 @@ def test_made_item_ids_are_ids_different_and_of_the_alphabet():
 @pytest.mark.parametrize("text", NO_ITEM_IDS)
 def test_other_texts_are_no_item_id(text):
     assert not is_item_id(text)
-
-
-@pytest.mark.parametrize(
-    ("number", "length", "expected"),
-    [(0, 3, "000"), (31, 1, "z"), (32, 2, "10"), (2**15 - 1, 3, "zzz"), (2**130 - 1, 26, "z" * 26)],
-)
-def test_base32_writes_the_highest_group_first(number, length, expected):
-    assert encode_base32(number, length) == expected
 
 
 # Contract 2.1 and part 2.

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from deeds.domain.raw_output import BASE32_ALPHABET
-from deeds.domain.strong_secret import is_strong_secret, make_strong_secret
+from deeds.domain.raw_output import BASE32_ALPHABET, is_strong_secret, make_strong_secret
 from tests.support.sources import read_text
 
 # The page's own code is held to the same file. If one of its strong secrets ceases to be strong,

@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from uuid import uuid4
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.support.waiting import WAIT_SECONDS_MAX
 
 # As many as one request may name.

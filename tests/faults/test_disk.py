@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from storage.engine import parse_database_url
 from tests.faults.test_killed_workers import children
 from tests.support.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY

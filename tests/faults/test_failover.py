@@ -13,7 +13,7 @@ import pytest
 
 from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError, StartError
 from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.mark import open_mark

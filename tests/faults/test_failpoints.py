@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.faults.journal import CUT_OFF, Sender
 from tests.faults.load import operations
 from tests.support.at_commit import AFTER_COMMIT, BEFORE_COMMIT

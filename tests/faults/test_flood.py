@@ -8,7 +8,7 @@ from http.client import HTTPConnection
 from itertools import pairwise
 
 from bench.server import children_rss_mb
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.server.cpus import usable_cpus_count
 from tests.support.racing import client_of_port
 from tests.support.waiting import wait_until

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.support.racing import Racers, client_of_port
 from tests.support.waiting import wait_until
 

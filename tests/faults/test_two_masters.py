@@ -11,7 +11,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.faults.journal import Sender
 from tests.faults.load import operations
 from tests.support.serving import REPOSITORY

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from deeds.domain.errors import OverloadedError
-from deeds.domain.hash_pool import HashPool
+from deeds.domain.hashing import HashPool
 from deeds.domain.protocols import NoMeasures
 from tests.support.waiting import wait_until
 

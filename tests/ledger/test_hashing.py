@@ -8,12 +8,12 @@ from argon2.exceptions import HashingError
 
 import deeds.domain.hashing
 from deeds.domain.errors import OverloadedError
-from deeds.domain.hash_pool import HashPool
 from deeds.domain.hashing import (
     ORDINARY_COST,
     STRONG_COST,
     Hasher,
     HashJob,
+    HashPool,
     argon2id_digest,
     pepper_fingerprint,
 )

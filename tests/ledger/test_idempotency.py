@@ -9,7 +9,7 @@ import pytest
 from deeds.domain.errors import LedgerUnavailableError
 from deeds.domain.idempotency import Replayer
 from deeds.domain.model import Argon2Cost
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.support.requests import check, mint, post, refusal, swap
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"

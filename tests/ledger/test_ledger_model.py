@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import RateLimits
 from tests.support.requests import check, post, refusal, swap
 

@@ -6,7 +6,7 @@ import pytest
 
 from deeds.domain.errors import StartError
 from deeds.domain.hashing import pepper_fingerprint
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from storage.tables import hash_schemes
 from tests.support.requests import check, mint, post, refusal, swap
 

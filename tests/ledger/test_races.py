@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.support.racing import Racers, client_of_app, client_of_port
 from tests.support.serving import running_service
 

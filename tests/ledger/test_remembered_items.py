@@ -6,8 +6,8 @@ import pytest
 
 import deeds.domain.hashing
 from deeds.domain.model import Argon2Cost
+from deeds.domain.raw_output import make_strong_secret
 from deeds.domain.service import TRIES_MAX
-from deeds.domain.strong_secret import make_strong_secret
 from tests.support.evaluations import Evaluations
 from tests.support.hooks import hooked, is_writer
 from tests.support.requests import check, mint, refusal, swap

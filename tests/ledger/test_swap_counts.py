@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from deeds.domain.model import Argon2Cost
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from storage.engine import WRITES
 from tests.support.requests import check, mint, post, refusal, swap
 from tests.support.statement_log import logged_statements

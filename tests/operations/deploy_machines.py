@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from tests.faults.load import ledger_view
 from tests.faults.mortal_service import MortalService
 from tests.faults.test_killed_workers import children

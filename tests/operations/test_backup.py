@@ -14,7 +14,7 @@ import pytest
 
 import storage.backup
 from deeds.domain.errors import StartError
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import WRITES, make_engine, parse_database_url
 from tests.support.commanding import invoke

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from deeds.domain.hashing import pepper_fingerprint
 from deeds.domain.model import Argon2Cost
-from deeds.domain.strong_secret import is_strong_secret, make_strong_secret
+from deeds.domain.raw_output import is_strong_secret, make_strong_secret
 from deeds.settings import Settings
 from storage.engine import WRITES, make_engine, parse_database_url
 from tests.support.commanding import invoke

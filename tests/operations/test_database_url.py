@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import make_url
 
 from deeds.domain.errors import StartError
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deeds.domain.strong_secret import is_strong_secret
+from deeds.domain.raw_output import is_strong_secret
 from tests.support.readme import WALK, assert_answers_as_shown, blocks_of, run_bash, walk
 from tests.support.serving import Service, running_service
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import pytest
 
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from storage.schema import HEAD_REVISION
 from tests.faults.test_killed_workers import CUT_OFF, Holder, children
 from tests.support.breaking_app import BREAKING

@@ -4,8 +4,7 @@ import json
 
 from playwright.sync_api import expect
 
-from deeds.domain.raw_output import parse_raw_output
-from deeds.domain.strong_secret import is_strong_secret
+from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.claim_steps import PASTE, TAKE, take, wait_for_rows
 from tests.page.holding import operations, raws
 from tests.page.samples import SHED, check, mint_outputs, spend

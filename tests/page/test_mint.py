@@ -5,8 +5,7 @@ import re
 
 from playwright.sync_api import expect
 
-from deeds.domain.raw_output import parse_raw_output
-from deeds.domain.strong_secret import is_strong_secret
+from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.samples import check
 from tests.support.waiting import wait_until
 

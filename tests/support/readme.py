@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from deeds.domain.strong_secret import is_strong_secret
+from deeds.domain.raw_output import is_strong_secret
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
 

@@ -21,7 +21,7 @@ from sqlalchemy import make_url
 
 from app import create_app
 from deeds.domain.model import AMOUNT_MAX, Argon2Cost
-from deeds.domain.strong_secret import make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import HEAD_REVISION, migrate
