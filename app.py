@@ -22,9 +22,7 @@ from deeds.blueprints.v1 import v1_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
 from deeds.domain.hashing import Hasher, HashPool, by_fingerprint
-from deeds.domain.idempotency import Replayer
 from deeds.domain.model import AMOUNT_MAX, ARRAY_LENGTH_MAX, SECRET_LENGTH_MAX, SecretClass
-from deeds.domain.outputs import Locator
 from deeds.domain.protocols import NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
@@ -129,9 +127,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     threads_count = max(1, usable_cpus_count() // processes_count)
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, measures)
     closing.callback(pool.close)
-    hasher = Hasher(peppers, pool, measures)
-    locator = Locator(repository, schemes, hasher)
-    service = DeedService(repository, locator, Replayer(repository, schemes, hasher, locator))
+    service = DeedService(repository, schemes, Hasher(peppers, pool, measures))
     app.register_blueprint(
         monitoring_blueprint(
             lambda: _check_ready(repository, pool),

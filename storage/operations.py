@@ -6,6 +6,7 @@ No hashing and no input or output but the database happens here.
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 
 from sqlalchemy import Connection
 
@@ -28,33 +29,31 @@ from storage import statements
 from storage.failures import ConflictError
 from storage.mark import check_present
 from storage.mark_file import Mark
+from storage.statements import execute
 
 _MS_PER_S = 1000
 
 # Advisory locks of PostgreSQL have 64-bit names.
 _LOCK_BYTES = 8
 
+# What outputs are sorted by: crossing transactions then lock rows in one order.
+_key = attrgetter("key")
+
 
 class Writer:
-    """Writes one operation on the connection of its transaction."""
+    """Writes one operation on the connection of its transaction.
 
-    def __init__(
-        self,
-        connection: Connection,
-        writes: statements.WriteStatements,
-        predecessors: Sequence[Mark],
-    ) -> None:
-        """Create a writer in a write transaction.
+    Nothing is written unless the predecessors are in the ledger.
+    """
 
-        Nothing is written unless the predecessors are in the ledger.
-        """
+    def __init__(self, connection: Connection, predecessors: Sequence[Mark]) -> None:
         self._connection = connection
-        self._writes = writes
         self._predecessors = predecessors
+        self._is_postgresql = connection.dialect.name == "postgresql"
 
     def mint(self, record: MintRecord) -> Mark:
         """Write an item and its outputs; return the operation."""
-        mark = self._add_operation(self._writes.operation, OperationKind.MINT, record)
+        mark = self._add_operation(OperationKind.MINT, record)
         values = {
             "id": record.item.id,
             "total": record.item.total,
@@ -62,7 +61,7 @@ class Writer:
             "salt": record.salt,
             "created_by": mark.operation_id,
         }
-        self._writes.item.execute(self._connection, values)
+        execute(self._connection, statements.INSERT_ITEM, values)
         self._add_schemes({(record.item.id, output.scheme_id) for output in record.outputs})
         used = self._add_outputs(mark.operation_id, record.outputs)
         if used is not None:
@@ -71,14 +70,21 @@ class Writer:
 
     def swap(self, record: SwapRecord) -> Mark:
         """Spend the inputs and write the outputs; return the operation."""
-        insert = self._writes.widening_swap if record.schemes_added else self._writes.swap
-        mark = self._add_operation(insert, OperationKind.SWAP, record, len(record.inputs))
-        self._lock_items({key.item_id for each in record.outputs_forbidden for key in each})
+        lock = ""
+        if self._is_postgresql:
+            lock = statements.EXCLUSIVE_LOCK if record.schemes_added else statements.SHARED_LOCK
+        mark = self._add_operation(OperationKind.SWAP, record, len(record.inputs), lock)
+        forbidden = {key for each in record.outputs_forbidden for key in each}
+        if forbidden and self._is_postgresql:
+            # Under READ COMMITTED two swaps of an item would not see each other's outputs.
+            item_ids = {key.item_id for key in forbidden}
+            self._connection.execute(statements.LOCK_ITEMS, {"item_ids": list(item_ids)})
         # Insert outputs before spending inputs: a transaction that has spent an input then waits
         # for no other, so that on PostgreSQL no two swaps can wait for each other.
         used = self._add_outputs(mark.operation_id, record.outputs)
         if used is None:
-            used = self._first_known(record.outputs_forbidden)
+            known = read_outputs(self._connection, forbidden).keys()
+            used = _first(not known.isdisjoint(each) for each in record.outputs_forbidden)
         if used is not None:
             # A client that cannot spend the inputs is not told which secrets the item knows.
             self._refuse_inputs(mark.operation_id, record)
@@ -90,10 +96,10 @@ class Writer:
 
     def _add_operation(
         self,
-        insert: statements.OperationInsert,
         kind: OperationKind,
         record: MintRecord | SwapRecord,
         inputs_count: int = 0,
+        lock: str = "",
     ) -> Mark:
         key_hash, *others = record.idempotency_key_hashes or (None,)
         if others:
@@ -106,7 +112,11 @@ class Writer:
             "outputs_count": len(record.outputs),
             "created_at_ms": created_at_ms,
         }
-        row = insert.execute(self._connection, values, self._predecessors).one_or_none()
+        for number, mark in enumerate(self._predecessors):
+            values[f"before_id_{number}"] = mark.operation_id
+            values[f"before_ms_{number}"] = mark.created_at_ms
+        insert = statements.insert_operation(len(self._predecessors), lock)
+        row = execute(self._connection, insert, values).one_or_none()
         if row is None:
             check_present(self._connection, self._predecessors)
             raise IdempotencyKeyTakenError
@@ -114,7 +124,7 @@ class Writer:
 
     def _refuse_taken(self, key_hashes: Sequence[bytes], others: Sequence[bytes]) -> None:
         """Refuse a key that a process with other settings has recorded under another hash."""
-        if self._connection.dialect.name == "postgresql":
+        if self._is_postgresql:
             # The same lock for every process, whichever of the hashes is its own.
             lock = int.from_bytes(min(key_hashes)[:_LOCK_BYTES], signed=True)
             self._connection.execute(statements.LOCK_KEY, {"lock": lock})
@@ -122,19 +132,11 @@ class Writer:
         if taken.first() is not None:
             raise IdempotencyKeyTakenError
 
-    def _lock_items(self, item_ids: Collection[str]) -> None:
-        """Wait for swaps that look for keys of these items which this one writes, and the reverse.
-
-        Under READ COMMITTED neither would see what the other one has not committed yet.
-        """
-        if item_ids and self._connection.dialect.name == "postgresql":
-            self._connection.execute(statements.LOCK_ITEMS, {"item_ids": list(item_ids)})
-
     def _add_schemes(self, pairs: Collection[tuple[str, int]]) -> None:
         rows = [
             {"item_id": item_id, "scheme_id": scheme_id} for item_id, scheme_id in sorted(pairs)
         ]
-        self._writes.item_scheme.execute_all(self._connection, rows)
+        execute(self._connection, statements.INSERT_ITEM_SCHEME, rows)
 
     def _add_outputs(self, operation_id: int, outputs: Sequence[Output]) -> int | None:
         """Write the outputs; return the index of the first whose key was there, or None."""
@@ -148,32 +150,24 @@ class Writer:
             }
             for each in sorted(outputs, key=_key)
         ]
-        if self._writes.output.execute_all(self._connection, rows) == len(rows):
+        if execute(self._connection, statements.INSERT_OUTPUT, rows).rowcount == len(rows):
             return None
         found = read_outputs(self._connection, map(_key, outputs))
-        used = (n for n, each in enumerate(outputs) if found[each.key].created_by != operation_id)
         # Where all are of this operation, two outputs have one key, which the rules refuse.
-        return next(used, 0)
-
-    def _first_known(self, forbidden: Sequence[Sequence[OutputKey]]) -> int | None:
-        """Return the index of the first output of whose forbidden keys one exists, or None."""
-        found = read_outputs(self._connection, {key for each in forbidden for key in each})
-        return next(
-            (n for n, each in enumerate(forbidden) if not found.keys().isdisjoint(each)), None
-        )
+        return _first(found[each.key].created_by != operation_id for each in outputs) or 0
 
     def _spend(self, operation_id: int, record: SwapRecord) -> None:
         rows = [
             {
-                "at_item_id": each.item_id,
-                "at_digest": each.key.digest,
-                "at_amount": each.amount,
-                "at_schemes_count": record.schemes_counts[each.item_id],
-                "by_operation": operation_id,
+                "item_id": each.item_id,
+                "digest": each.key.digest,
+                "amount": each.amount,
+                "schemes_count": record.schemes_counts[each.item_id],
+                "operation_id": operation_id,
             }
             for each in sorted(record.inputs, key=_key)
         ]
-        if self._writes.spend.execute_all(self._connection, rows) != len(rows):
+        if execute(self._connection, statements.SPEND_OUTPUT, rows).rowcount != len(rows):
             self._refuse_inputs(operation_id, record)
             # All are there, so one was created meanwhile by an operation with a later id.
             raise ConflictError
@@ -198,9 +192,9 @@ class Writer:
                 raise SpentInputError(index=index, failed_secrets_count=len(unknown))
 
 
-def _key(output: Output) -> OutputKey:
-    """Return what outputs are sorted by: crossing transactions then lock rows in one order."""
-    return output.key
+def _first(flags: Iterable[bool]) -> int | None:
+    """Return the index of the first that is true, or None."""
+    return next((index for index, flag in enumerate(flags) if flag), None)
 
 
 def read_outputs(
@@ -212,7 +206,7 @@ def read_outputs(
         digests.setdefault(key.item_id, []).append(key.digest)
     found = {}
     for item_id, of_item in digests.items():
-        values = {"of_item_id": item_id, "digests": of_item}
+        values = {"item_id": item_id, "digests": of_item}
         for row in connection.execute(statements.READ_OUTPUTS, values):
             output = Output(OutputKey(item_id, row.digest), row.scheme_id, row.amount)
             found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)

@@ -1,14 +1,14 @@
 """The repository: every question to the ledger and every change of it, one transaction a method."""
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Executable, Row
 from sqlalchemy.exc import DBAPIError
 
-from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
+from deeds.domain.errors import ItemNotFoundError, LedgerRolledBackError, LedgerUnavailableError
 from deeds.domain.model import (
     Argon2Cost,
     HashScheme,
@@ -16,7 +16,6 @@ from deeds.domain.model import (
     ItemSchemes,
     MintRecord,
     Operation,
-    OperationKind,
     OutputKey,
     RecordedOutput,
     SchemeSpec,
@@ -43,7 +42,7 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 
 
 class Repository:
-    """A `Ledger` (deeds.domain.protocols) on one SQLAlchemy engine. Any thread may call it."""
+    """A `Ledger` (deeds.domain.service) on one SQLAlchemy engine. Any thread may call it."""
 
     def __init__(
         self,
@@ -67,7 +66,6 @@ class Repository:
             are_ids_in_order=engine.dialect.name == "sqlite",
         )
         self._dialect_name = engine.dialect.name
-        self._writes = statements.WriteStatements(engine.dialect)
         self._item_schemes: dict[str, ItemSchemes] = {}
         # Nothing of an item ever changes.
         self._keep_item = lru_cache(ITEMS_KEPT_MAX)(self._read_item)
@@ -119,7 +117,7 @@ class Repository:
             # One by one: many go through psycopg's pipeline, which logs a line of its own if one is
             # refused.
             for row in rows:
-                self._writes.scheme.execute(connection, row)
+                statements.execute(connection, statements.INSERT_SCHEME, row)
 
         self._transactions.write(record)
 
@@ -138,16 +136,31 @@ class Repository:
             return SchemeUse.UNSPENT
         return SchemeUse.SPENT if row.is_used else SchemeUse.NOTHING
 
-    def read_item(self, item_id: str) -> Item | None:
-        """Return the item, or None if there is none."""
+    def read_item(self, item_id: str) -> Item:
+        """Return the item.
+
+        Raises:
+            ItemNotFoundError: there is none.
+        """
         try:
             return self._keep_item(item_id)
         except _NotKeptError as error:
             return error.item
 
-    def read_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
-        """Return the salts and schemes of those of the items that exist."""
-        rows = self._rows(statements.READ_ITEM_SCHEMES, item_ids=list(item_ids))
+    def read_item_schemes(
+        self, item_ids: Collection[str], *, may_be_stale: bool = False
+    ) -> dict[str, ItemSchemes]:
+        """Return the salts and schemes of those of the items that exist.
+
+        If they `may_be_stale`, those of an item are what they were when they were last read.
+        """
+        kept = self._item_schemes
+        recalled = {each: kept[each] for each in item_ids if may_be_stale and each in kept}
+        missing = [each for each in item_ids if each not in recalled]
+        return recalled | self._read_item_schemes(missing) if missing else recalled
+
+    def _read_item_schemes(self, item_ids: list[str]) -> dict[str, ItemSchemes]:
+        rows = self._rows(statements.READ_ITEM_SCHEMES, item_ids=item_ids)
         scheme_ids: dict[str, set[int]] = {}
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
@@ -157,47 +170,26 @@ class Repository:
         self._item_schemes.update(read)
         return read
 
-    def recall_item_schemes(self, item_ids: Iterable[str]) -> dict[str, ItemSchemes]:
-        """Return the same, perhaps as it was when it was last read."""
-        kept = {item_id: self._item_schemes.get(item_id) for item_id in item_ids}
-        recalled = {item_id: schemes for item_id, schemes in kept.items() if schemes is not None}
-        missing = kept.keys() - recalled.keys()
-        return recalled | self.read_item_schemes(missing) if missing else recalled
-
     def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
         return self._transactions.read(lambda connection: read_outputs(connection, keys))
 
     def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
         """Return the operation recorded under one of the idempotency key hashes."""
+        if not key_hashes:
+            return None
         rows = self._rows(statements.READ_OPERATION, key_hashes=list(key_hashes))
         if not rows:
             return None
         row = rows[0]
-        kind = OperationKind(row.kind)
-        return Operation(row.id, kind, row.inputs_count, row.outputs_count, row.item_id)
+        return Operation(row.id, row.inputs_count, row.outputs_count, row.item_id)
 
     def record_mint(self, record: MintRecord) -> int:
-        """Create an item and its outputs; return the operation's id.
-
-        Raises:
-            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
-            LedgerRolledBackError: an operation that this process committed is not there any more.
-        """
+        """Create an item and its outputs; return the operation's id."""
         return self._write(lambda writer: writer.mint(record))
 
     def record_swap(self, record: SwapRecord) -> int:
-        """Spend the inputs and create the outputs, all or nothing; return the operation's id.
-
-        Raises:
-            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
-            LedgerRolledBackError: an operation that this process committed is not there any more.
-            ItemSchemesChangedError: an item has other schemes than the record was hashed for.
-            UnknownInputError: an input is not in the ledger with this digest and amount.
-            SpentInputError: an input was spent before.
-            UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
-            UnbalancedError: the amounts do not balance.
-        """
+        """Spend the inputs and create the outputs, all or nothing; return the operation's id."""
         check_balance(record.inputs, record.outputs)
         return self._write(lambda writer: writer.swap(record))
 
@@ -207,7 +199,7 @@ class Repository:
 
         def run(connection: Connection) -> tuple[Mark, Sequence[Mark]]:
             predecessors = self._last.marks
-            return work(Writer(connection, self._writes, predecessors)), predecessors
+            return work(Writer(connection, predecessors)), predecessors
 
         try:
             committed, predecessors = self._transactions.write(run)
@@ -224,16 +216,18 @@ class Repository:
 
     def _read_item(self, item_id: str) -> Item:
         rows = self._rows(statements.READ_ITEM, item_id=item_id)
-        item = Item(rows[0].id, rows[0].total, rows[0].metadata) if rows else None
-        if item is None or len(item.metadata or "") > METADATA_KEPT_LENGTH_MAX:
+        if not rows:
+            raise ItemNotFoundError
+        item = Item(rows[0].id, rows[0].total, rows[0].metadata)
+        if len(item.metadata or "") > METADATA_KEPT_LENGTH_MAX:
             raise _NotKeptError(item)
         return item
 
 
 class _NotKeptError(Exception):
-    """An item, or the lack of one, that `lru_cache` must not keep: it keeps what is returned."""
+    """An item that `lru_cache` must not keep: it keeps what is returned."""
 
-    def __init__(self, item: Item | None) -> None:
+    def __init__(self, item: Item) -> None:
         super().__init__()
         self.item = item
 

@@ -1,33 +1,11 @@
-"""The Idempotency-Key header (draft-ietf-httpapi-idempotency-key-header) and replays.
-
-The ledger itself is the record: an operation is replayed for a request that names the very outputs
-which that operation spent and created. So nothing has to be stored that a secret could be guessed
-from. See docs/decisions/0003-idempotency-in-the-ledger.md.
-"""
+"""The header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header) and the hash of a key."""
 
 import hashlib
 import re
-from collections.abc import Sequence
 
-from deeds.domain.errors import (
-    IdempotencyKeyReusedError,
-    InvalidIdempotencyKeyError,
-    LedgerUnavailableError,
-)
+from deeds.domain.errors import InvalidIdempotencyKeyError
 from deeds.domain.hashing import Hasher, HashJob
-from deeds.domain.model import (
-    IDEMPOTENCY_KEY_LENGTH_MAX,
-    Minted,
-    MintRequest,
-    Operation,
-    OperationKind,
-    RawOutput,
-    SecretClass,
-    Swapped,
-    SwapRequest,
-)
-from deeds.domain.outputs import Locator
-from deeds.domain.protocols import Ledger
+from deeds.domain.model import IDEMPOTENCY_KEY_LENGTH_MAX, SecretClass
 from deeds.domain.raw_output import is_strong_secret
 from deeds.domain.schemes import HashSchemes
 
@@ -70,71 +48,13 @@ def is_random_key(key: str) -> bool:
     return is_strong_secret(key) or _RANDOM_UUID.fullmatch(key) is not None
 
 
-class Replayer:
-    """Finds the operation of a key and answers for it."""
+def hash_key(key: str, schemes: HashSchemes, hasher: Hasher) -> KeyHashes:
+    """Return the 32-byte hash of a key under each scheme, or the only one of a random key.
 
-    def __init__(
-        self, ledger: Ledger, schemes: HashSchemes, hasher: Hasher, locator: Locator
-    ) -> None:
-        self._ledger = ledger
-        self._schemes = schemes
-        self._hasher = hasher
-        self._locator = locator
-
-    def hash_key(self, key: str | None) -> KeyHashes:
-        """Return the 32-byte hashes of a key; empty where there is no key."""
-        if key is None:
-            return ()
-        if is_random_key(key):
-            return (hashlib.sha256(_LABEL + key.encode("ascii")).digest(),)
-        schemes = self._schemes.all_of(SecretClass.ORDINARY)
-        return tuple(self._hasher.digests([HashJob(key, each.key_salt, each) for each in schemes]))
-
-    def find(self, hashes: KeyHashes) -> Operation | None:
-        """Return the operation that was recorded under the key, if there is one."""
-        return self._ledger.read_operation(hashes) if hashes else None
-
-    def get(self, hashes: KeyHashes) -> Operation:
-        """Return the operation that took the key while this request was being hashed."""
-        operation = self.find(hashes)
-        if operation is None:
-            # Only if the ledger was put back to an older state in between.
-            raise LedgerUnavailableError("the ledger has lost the record of this Idempotency-Key")
-        return operation
-
-    def replay_mint(self, operation: Operation, request: MintRequest) -> Minted:
-        """Return the first answer to this mint.
-
-        Raises:
-            IdempotencyKeyReusedError: the operation answered another request.
-        """
-        item = self._ledger.read_item(operation.item_id) if operation.item_id else None
-        if item is None or item.metadata != request.metadata:
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
-        raws = tuple(RawOutput(new.amount, item.id, new.secret) for new in request.outputs)
-        self._check_same(operation, (), raws)
-        return Minted(item.id, raws, operation.id, replayed=True)
-
-    def replay_swap(self, operation: Operation, request: SwapRequest) -> Swapped:
-        """Return the first answer to this swap.
-
-        Raises:
-            IdempotencyKeyReusedError: the operation answered another request.
-        """
-        if operation.kind is not OperationKind.SWAP:
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
-        self._check_same(operation, request.inputs, request.outputs)
-        return Swapped(operation.id, replayed=True)
-
-    def _check_same(
-        self, operation: Operation, inputs: Sequence[RawOutput], outputs: Sequence[RawOutput]
-    ) -> None:
-        """Raise IdempotencyKeyReusedError unless the operation spent and created just these."""
-        raws = [*inputs, *outputs]
-        found = self._locator.find(raws, self._locator.read_items(raws))
-        spent, created = found[: len(inputs)], found[len(inputs) :]
-        is_same = (len(inputs), len(outputs)) == (operation.inputs_count, operation.outputs_count)
-        is_same = is_same and all(each and each.spent_by == operation.id for each in spent)
-        is_same = is_same and all(each and each.created_by == operation.id for each in created)
-        if not is_same:
-            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+    Raises:
+        OverloadedError: too much is waiting to be hashed; nothing was hashed.
+    """
+    if is_random_key(key):
+        return (hashlib.sha256(_LABEL + key.encode("ascii")).digest(),)
+    jobs = [HashJob(key, each.key_salt, each) for each in schemes.all_of(SecretClass.ORDINARY)]
+    return tuple(hasher.digests(jobs))

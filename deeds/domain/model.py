@@ -200,7 +200,6 @@ class Operation:
     """An operation found by its idempotency key; `item_id` is that of a mint."""
 
     id: int
-    kind: OperationKind
     inputs_count: int
     outputs_count: int
     item_id: str | None

@@ -5,9 +5,10 @@ secret. Where it has several, the current scheme is tried first, and the older o
 are then still missing or spent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import Protocol
 
 from deeds.domain.errors import UnknownInputError
 from deeds.domain.hashing import Hasher, HashJob
@@ -22,9 +23,24 @@ from deeds.domain.model import (
     SwapRecord,
     SwapRequest,
 )
-from deeds.domain.protocols import Ledger
 from deeds.domain.raw_output import is_item_id, is_strong_secret
 from deeds.domain.schemes import HashSchemes
+
+
+class OutputLedger(Protocol):
+    """What the ledger says of items and outputs."""
+
+    def read_item_schemes(
+        self, item_ids: Collection[str], *, may_be_stale: bool = False
+    ) -> dict[str, ItemSchemes]:
+        """Return the salt and schemes of those of the items that exist.
+
+        If they `may_be_stale`, an item may lack a scheme that another process has added since:
+        then a swap ends with `ItemSchemesChangedError`.
+        """
+
+    def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
+        """Return those of the outputs that exist, spent or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,7 @@ class Candidate:
 class Locator:
     """Maps raw outputs to what the ledger records of them."""
 
-    def __init__(self, ledger: Ledger, schemes: HashSchemes, hasher: Hasher) -> None:
+    def __init__(self, ledger: OutputLedger, schemes: HashSchemes, hasher: Hasher) -> None:
         self._ledger = ledger
         self._schemes = schemes
         self._hasher = hasher
@@ -47,14 +63,9 @@ class Locator:
     def read_items(
         self, raws: Sequence[RawOutput], *, may_be_stale: bool = False
     ) -> dict[str, ItemSchemes]:
-        """Return the salt and schemes of each item of the raw outputs that exists.
-
-        If they `may_be_stale`, an item may lack a scheme that another process has added since.
-        """
+        """Return the salt and schemes of each item of the raw outputs that exists."""
         ids = {raw.item_id for raw in raws if is_item_id(raw.item_id)}
-        if may_be_stale:
-            return self._ledger.recall_item_schemes(ids)
-        return self._ledger.read_item_schemes(ids) if ids else {}
+        return self._ledger.read_item_schemes(ids, may_be_stale=may_be_stale) if ids else {}
 
     def new_candidate(self, raw: RawOutput, salt: bytes) -> Candidate:
         """Return the candidate under the scheme that a new output gets."""

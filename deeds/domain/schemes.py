@@ -6,14 +6,27 @@ no change of settings strands a deed.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from deeds.domain.errors import SchemeUnavailableError, StartError
 from deeds.domain.hashing import STRONG_COST, pepper_fingerprint
 from deeds.domain.model import Argon2Cost, HashScheme, SchemeSpec, SchemeUse, SecretClass
-from deeds.domain.protocols import Ledger
 
 _log = logging.getLogger("deeds")
+
+
+class SchemeLedger(Protocol):
+    """What the ledger says of hash schemes."""
+
+    def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
+        """Record those schemes that are new; any number of processes may do so at once."""
+
+    def read_schemes(self) -> tuple[HashScheme, ...]:
+        """Return every scheme ever recorded."""
+
+    def read_scheme_use(self, scheme_id: int) -> SchemeUse:
+        """Return what was hashed under the scheme. May read the whole ledger."""
 
 
 def current_specs(ordinary_cost: Argon2Cost, pepper: bytes | None) -> dict[SecretClass, SchemeSpec]:
@@ -28,7 +41,7 @@ class HashSchemes:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: SchemeLedger,
         current: Mapping[SecretClass, SchemeSpec],
         pepper_fingerprints: Iterable[str],
     ) -> None:

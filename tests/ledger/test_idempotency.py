@@ -6,10 +6,9 @@ from threading import Barrier
 
 import pytest
 
-from deeds.domain.errors import LedgerUnavailableError
-from deeds.domain.idempotency import Replayer
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
+from storage.repository import Repository
 from tests.support.requests import check, mint, post, refusal, swap
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
@@ -201,7 +200,12 @@ def test_other_requests_at_once_with_one_key_leave_one_winner(clients, ledger):
     assert ledger.operations() == [("mint", 0, 1)] * ROUNDS
 
 
-def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(repository):
+def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(client, monkeypatch):
     """It was there when the mint was to be recorded, and then the ledger was put back."""
-    with pytest.raises(LedgerUnavailableError, match="lost the record"):
-        Replayer(repository, None, None, None).get((bytes(32),))
+    post(client, "/v1/mint", MINT, KEY)
+    monkeypatch.setattr(Repository, "read_operation", lambda *_: None)
+
+    refused = post(client, "/v1/mint", MINT, KEY)
+
+    assert refusal(refused) == (503, "ledger_unavailable", None)
+    assert "lost the record" in refused.get_json()["detail"]

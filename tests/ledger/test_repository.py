@@ -17,7 +17,6 @@ from storage.engine import WRITES
 from storage.mark import read_newest
 from storage.mark_file import Mark
 from storage.repository import METADATA_KEPT_LENGTH_MAX
-from storage.statements import CompiledStatement
 from storage.tables import operations
 from tests.support.hooks import hooked
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
@@ -97,27 +96,21 @@ def test_the_newest_operation_has_its_time_and_is_the_last_one_even_if_the_clock
 
 
 def test_rows_are_written_in_the_order_of_their_keys_whatever_that_of_the_request(
-    repository, scheme_ids, monkeypatch
+    repository, scheme_ids
 ):
     """So that those who wait for each other's rows wait in a line and not in a circle."""
     minted, created = ([output(each, 5) for each in scheme_ids] for _ in range(2))
     for outputs in minted, created:
         outputs.sort(key=lambda each: each.key, reverse=True)
-    rows = []
-    execute_all = CompiledStatement.execute_all
 
-    def note(prepared, connection, values):
-        rows.extend(values)
-        return execute_all(prepared, connection, values)
+    with logged_statements() as log:
+        repository.record_mint(mint_record(*minted))
+        repository.record_swap(swap_record(minted, created, schemes_count=MANY))
 
-    monkeypatch.setattr(CompiledStatement, "execute_all", note)
-    repository.record_mint(mint_record(*minted))
-    repository.record_swap(swap_record(minted, created, schemes_count=MANY))
-
-    assert [row["scheme_id"] for row in rows if len(row) == 2] == sorted(scheme_ids)
+    added, *written = [each.parameters for each in log.sent if isinstance(each.parameters, list)]
+    assert [row["scheme_id"] for row in added] == sorted(scheme_ids)
     digests = [[each.key.digest for each in reversed(outputs)] for outputs in (minted, created)]
-    assert [row["digest"] for row in rows if "digest" in row] == digests[0] + digests[1]
-    assert [row["at_digest"] for row in rows if "at_digest" in row] == digests[0]
+    assert [[row["digest"] for row in rows] for rows in written] == [*digests, digests[0]]
 
 
 @pytest.mark.parametrize("items_count", [1, 2])

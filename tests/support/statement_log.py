@@ -8,7 +8,9 @@ from typing import Any
 
 from tests.support.hooks import hooked
 
-_STATEMENT = re.compile(r"(SELECT)\b.*?\bFROM (\w+)|(INSERT) INTO (\w+)|(UPDATE) (\w+)", re.DOTALL)
+_STATEMENT = re.compile(
+    r"\s*(?:(SELECT)\b.*?\bFROM (\w+)|(INSERT) INTO (\w+)|(UPDATE) (\w+))", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
