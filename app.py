@@ -23,7 +23,6 @@ from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
 from deeds.domain.hashing import Hasher, HashPool, by_fingerprint
 from deeds.domain.model import AMOUNT_MAX, ARRAY_LENGTH_MAX, SECRET_LENGTH_MAX, SecretClass
-from deeds.domain.protocols import NoMeasures
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
@@ -38,7 +37,7 @@ from storage.mark_file import NO_OPERATION
 from storage.repository import Repository
 from storage.schema import open_schema
 from storage.sqlite_file import check_file
-from storage.transactions import RETRY_REASONS
+from storage.transactions import RETRY_REASONS, ignore_retry
 
 _log = logging.getLogger("deeds")
 
@@ -117,17 +116,17 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     metrics = None
     if settings.metrics.is_on:
         metrics = Metrics(PROBLEMS, RETRY_REASONS, HASH_REQUESTS_MAX)
-    measures = metrics or NoMeasures()
-    register_request_log(app, measures)
-    repository = Repository(engine, measures.count_retry, mark_file=file, mark=mark)
+    register_request_log(app, metrics)
+    on_retry = metrics.count_retry if metrics else ignore_retry
+    repository = Repository(engine, on_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
     peppers = _peppers(settings)
     schemes = _make_schemes(settings, repository, peppers)
     processes_count = settings.processes_count or default_processes_count()
     threads_count = max(1, usable_cpus_count() // processes_count)
-    pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, measures)
+    pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, metrics)
     closing.callback(pool.close)
-    service = DeedService(repository, schemes, Hasher(peppers, pool, measures))
+    service = DeedService(repository, schemes, Hasher(peppers, pool, metrics))
     app.register_blueprint(
         monitoring_blueprint(
             lambda: _check_ready(repository, pool),

@@ -6,10 +6,9 @@ import secrets
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import perf_counter
+from typing import Protocol
 
 from flask import Flask, Response, g, request
-
-from deeds.domain.protocols import Measures
 
 REQUEST_ID = "X-Request-ID"
 
@@ -47,7 +46,23 @@ class RequestNotes:
     is_replayed: bool = False
 
 
-def register_request_log(app: Flask, measures: Measures) -> None:
+class RequestMeasures(Protocol):
+    """Receives figures of requests; any thread may call it, and no call may fail.
+
+    No argument may be anything but a word of a short list or a number: never an id or a path.
+    """
+
+    def count_request(self, route: str, method: str, seconds: float) -> None:
+        """Count a request of a route and how long it took."""
+
+    def count_operation(self, kind: str, outcome: str) -> None:
+        """Count the outcome of a mint, swap, check or read of an item."""
+
+    def count_refusal(self, code: str) -> None:
+        """Count an answer that is a problem."""
+
+
+def register_request_log(app: Flask, measures: RequestMeasures | None) -> None:
     """Log and count every request of the app. To be called before anything else is registered."""
 
     def end(answer: Response) -> Response:
@@ -56,17 +71,22 @@ def register_request_log(app: Flask, measures: Measures) -> None:
         answer.headers[REQUEST_ID] = noted.request_id
         route = request.url_rule.rule if request.url_rule else "unmatched"
         method = request.method if request.method in _METHODS else "other"
-        measures.count_request(route, method, seconds)
-        if noted.problem_code is not None:
-            measures.count_refusal(noted.problem_code)
-        if route in OPERATIONS and method != "OPTIONS":
-            done = "replayed" if noted.is_replayed else "done"
-            measures.count_operation(OPERATIONS[route], noted.problem_code or done)
+        if measures is not None:
+            measures.count_request(route, method, seconds)
+            _count_outcome(measures, route, method, noted)
         _write(route, method, answer.status_code, seconds, noted)
         return answer
 
     app.before_request(_begin)
     app.after_request(end)
+
+
+def _count_outcome(measures: RequestMeasures, route: str, method: str, noted: RequestNotes) -> None:
+    if noted.problem_code is not None:
+        measures.count_refusal(noted.problem_code)
+    if route in OPERATIONS and method != "OPTIONS":
+        done = "replayed" if noted.is_replayed else "done"
+        measures.count_operation(OPERATIONS[route], noted.problem_code or done)
 
 
 def notes() -> RequestNotes:

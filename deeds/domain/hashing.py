@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, Semaphore
 from time import perf_counter
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 from argon2.exceptions import HashingError
@@ -23,7 +24,6 @@ from argon2.low_level import ARGON2_VERSION, Type, hash_secret_raw
 
 from deeds.domain.errors import OverloadedError
 from deeds.domain.model import Argon2Cost, HashScheme, SecretClass
-from deeds.domain.protocols import Measures
 
 SALT_BYTES = 16
 
@@ -46,6 +46,16 @@ _NEWEST_WEIGHT = 0.1
 current_client: ContextVar[str] = ContextVar("current_client", default="-")
 
 
+class HashMeasures(Protocol):
+    """Receives figures of hashing; any thread may call it, and no call may fail."""
+
+    def count_hashes(self, secret_class: SecretClass, count: int, seconds: float) -> None:
+        """Count evaluations and the time they took together."""
+
+    def set_queue(self, requests_count: int, hashes_count: int) -> None:
+        """Set how many requests and evaluations the pool has admitted."""
+
+
 class HashPool:
     """Runs the tasks of up to `requests_max` requests, and of one client up to `tasks_max` tasks.
 
@@ -56,7 +66,11 @@ class HashPool:
     """
 
     def __init__(
-        self, threads_count: int, requests_max: int, tasks_max: int, measures: Measures
+        self,
+        threads_count: int,
+        requests_max: int,
+        tasks_max: int,
+        measures: HashMeasures | None,
     ) -> None:
         self._threads_count, self._measures = threads_count, measures
         self._requests_max, self._tasks_max = requests_max, tasks_max
@@ -121,11 +135,14 @@ class HashPool:
         result = task()
         took_s = perf_counter() - started_s
         self._task_mean_s += _NEWEST_WEIGHT * (took_s - self._task_mean_s)
-        self._measures.count_hashes(SecretClass.ORDINARY, 1, took_s)
+        if self._measures:
+            self._measures.count_hashes(SecretClass.ORDINARY, 1, took_s)
         return result
 
     def _tell_queue(self) -> None:
-        self._measures.set_queue(len(self._requests), sum(count for _, count in self._requests))
+        if self._measures:
+            tasks_count = sum(count for _, count in self._requests)
+            self._measures.set_queue(len(self._requests), tasks_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +161,9 @@ class Hasher:
     slow guesses can delay it. `peppers` are named by their fingerprints.
     """
 
-    def __init__(self, peppers: Mapping[str, bytes], pool: HashPool, measures: Measures) -> None:
+    def __init__(
+        self, peppers: Mapping[str, bytes], pool: HashPool, measures: HashMeasures | None
+    ) -> None:
         self._peppers = peppers
         self._pool = pool
         self._measures = measures
@@ -162,7 +181,9 @@ class Hasher:
             return list(slow)
         started_s = perf_counter()
         digests = [self._digest(job) if _is_strong(job) else next(slow) for job in jobs]
-        self._measures.count_hashes(SecretClass.STRONG, strong_count, perf_counter() - started_s)
+        if self._measures:
+            took_s = perf_counter() - started_s
+            self._measures.count_hashes(SecretClass.STRONG, strong_count, took_s)
         return digests
 
     def _digest(self, job: HashJob) -> bytes:

@@ -43,7 +43,7 @@ _ABANDONED_AFTER_S = 60.0
 
 
 class Metrics:
-    """Counts for Prometheus (`deeds.domain.protocols.Measures`)."""
+    """Counts for Prometheus: the `HashMeasures` and `RequestMeasures` of the service."""
 
     def __init__(
         self, codes: Iterable[str], retry_reasons: Iterable[str], requests_max: int

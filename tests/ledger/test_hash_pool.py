@@ -9,19 +9,21 @@ import pytest
 
 from deeds.domain.errors import OverloadedError
 from deeds.domain.hashing import HashPool
-from deeds.domain.protocols import NoMeasures
 from tests.support.waiting import wait_until
 
 WAIT_S = 20
 
 
-class QueueCounts(NoMeasures):
+class QueueCounts:
     """Keeps how many requests and tasks were admitted last."""
 
     counts = (0, 0)
 
     def set_queue(self, requests_count, tasks_count):
         self.counts = (requests_count, tasks_count)
+
+    def count_hashes(self, secret_class, count, seconds):
+        """Do nothing."""
 
 
 @pytest.fixture
