@@ -36,6 +36,11 @@ def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="a test that is skipped has failed")
 
 
+def pytest_make_parametrize_id(val):
+    """Return an id without backslashes, which pytest escapes again at each collection."""
+    return ascii(val[:30]).replace("\\", "%") if isinstance(val, str | bytes) else None
+
+
 @pytest.fixture
 def soak_seconds(request):
     """How long a test marked `soak` may repeat itself: 0 is its short form."""

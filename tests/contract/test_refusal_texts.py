@@ -36,7 +36,6 @@ MINT = {
     ("parse", "text", "sentence"),
     [(parse_raw_output, *each) for each in RAW.items()]
     + [(parse_mint_output, *each) for each in MINT.items()],
-    ids=ascii,
 )
 def test_a_text_that_is_refused_is_told_its_part_at_fault(parse, text, sentence):
     with pytest.raises(RawOutputError) as refused:
