@@ -31,7 +31,7 @@ from storage.mark import check_present
 from storage.mark_file import Mark
 from storage.statements import execute
 
-_MS_PER_S = 1000
+_NS_PER_MS = 1_000_000
 
 # Advisory locks of PostgreSQL have 64-bit names.
 _LOCK_BYTES = 8
@@ -104,7 +104,7 @@ class Writer:
         key_hash, *others = record.idempotency_key_hashes or (None,)
         if others:
             self._refuse_taken(record.idempotency_key_hashes, others)
-        created_at_ms = int(time.time() * _MS_PER_S)
+        created_at_ms = time.time_ns() // _NS_PER_MS
         values = {
             "kind": kind,
             "idempotency_key_hash": key_hash,

@@ -1,9 +1,9 @@
 """The repository: every question to the ledger and every change of it, one transaction a method."""
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row
 from sqlalchemy.exc import DBAPIError
@@ -31,6 +31,8 @@ from storage.operations import Writer, read_outputs
 from storage.schema import may_serve
 from storage.transactions import OnRetry, Transactions, ignore_retry
 
+Value = TypeVar("Value")
+
 _KEY_SALT_BYTES = 16
 
 # Items whose salt and schemes are kept in memory, about 500 bytes each: 5 MB.
@@ -42,7 +44,11 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 
 
 class Repository:
-    """A `Ledger` (deeds.domain.service) on one SQLAlchemy engine. Any thread may call it."""
+    """A `Ledger` (deeds.domain.service) on an engine whose database this code may serve.
+
+    Any thread may call it. `on_retry` is called with one of `storage.transactions.RETRY_REASONS`;
+    the mark and its file are as `storage.mark.open_mark` returned them.
+    """
 
     def __init__(
         self,
@@ -52,11 +58,6 @@ class Repository:
         mark_file: MarkFile | None = None,
         mark: Mark = NO_OPERATION,
     ) -> None:
-        """Create a repository on an engine of `storage.engine` whose database this code may serve.
-
-        `on_retry` is called with one of `storage.transactions.RETRY_REASONS`. Where a mark is kept,
-        it comes with its file, as `storage.mark.open_mark` returned it.
-        """
         self._transactions = Transactions(engine, on_retry)
         # On SQLite one transaction after the other gets the next ids.
         self._last = LastOperations(
@@ -67,8 +68,7 @@ class Repository:
         )
         self._dialect_name = engine.dialect.name
         self._item_schemes: dict[str, ItemSchemes] = {}
-        # Nothing of an item ever changes.
-        self._keep_item = lru_cache(ITEMS_KEPT_MAX)(self._read_item)
+        self._items: dict[str, Item] = {}
 
     def close(self) -> None:
         """Close every connection. The repository must not be used again."""
@@ -101,23 +101,17 @@ class Repository:
 
     def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
         """Record the schemes that are not recorded yet."""
-        rows = [
-            {
-                "secret_class": spec.secret_class,
-                "memory_cost_kib": spec.cost.memory_cost_kib,
-                "time_cost": spec.cost.time_cost,
-                "parallelism": spec.cost.parallelism,
-                "pepper_fingerprint": spec.pepper_fingerprint,
-                "key_salt": secrets.token_bytes(_KEY_SALT_BYTES),
-            }
-            for spec in specs
-        ]
 
         def record(connection: Connection) -> None:
             # One by one: many go through psycopg's pipeline, which logs a line of its own if one is
             # refused.
-            for row in rows:
-                statements.execute(connection, statements.INSERT_SCHEME, row)
+            for spec in specs:
+                values = {
+                    "secret_class": spec.secret_class,
+                    "pepper_fingerprint": spec.pepper_fingerprint,
+                    "key_salt": secrets.token_bytes(_KEY_SALT_BYTES),
+                }
+                statements.execute(connection, statements.INSERT_SCHEME, values | asdict(spec.cost))
 
         self._transactions.write(record)
 
@@ -142,10 +136,15 @@ class Repository:
         Raises:
             ItemNotFoundError: there is none.
         """
-        try:
-            return self._keep_item(item_id)
-        except _NotKeptError as error:
-            return error.item
+        if kept := self._items.get(item_id):
+            return kept
+        rows = self._rows(statements.READ_ITEM, item_id=item_id)
+        if not rows:
+            raise ItemNotFoundError
+        item = Item(rows[0].id, rows[0].total, rows[0].metadata)
+        if len(item.metadata or "") <= METADATA_KEPT_LENGTH_MAX:
+            _keep(self._items, {item_id: item}, ITEMS_KEPT_MAX)
+        return item
 
     def read_item_schemes(
         self, item_ids: Collection[str], *, may_be_stale: bool = False
@@ -165,9 +164,7 @@ class Repository:
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
         read = {row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
-        if len(self._item_schemes) + len(read) > ITEM_SCHEMES_KEPT_MAX:
-            self._item_schemes.clear()
-        self._item_schemes.update(read)
+        _keep(self._item_schemes, read, ITEM_SCHEMES_KEPT_MAX)
         return read
 
     def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
@@ -214,22 +211,12 @@ class Repository:
             lambda connection: connection.execute(statement, values).all()
         )
 
-    def _read_item(self, item_id: str) -> Item:
-        rows = self._rows(statements.READ_ITEM, item_id=item_id)
-        if not rows:
-            raise ItemNotFoundError
-        item = Item(rows[0].id, rows[0].total, rows[0].metadata)
-        if len(item.metadata or "") > METADATA_KEPT_LENGTH_MAX:
-            raise _NotKeptError(item)
-        return item
 
-
-class _NotKeptError(Exception):
-    """An item that `lru_cache` must not keep: it keeps what is returned."""
-
-    def __init__(self, item: Item) -> None:
-        super().__init__()
-        self.item = item
+def _keep(kept: dict[str, Value], read: Mapping[str, Value], count_max: int) -> None:
+    """Keep what was read; forget everything else where it gets too much."""
+    if len(kept) + len(read) > count_max:
+        kept.clear()
+    kept.update(read)
 
 
 def scheme_of(row: Row[Any]) -> HashScheme:
