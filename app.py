@@ -2,27 +2,23 @@
 
 import logging
 import os
-from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Any
 
 from flask import Flask
 from sqlalchemy import Engine
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from deeds.blueprints.docs import docs_blueprint
-from deeds.blueprints.limits import ClientLimits, open_redis
+from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.monitoring import monitoring_blueprint
-from deeds.blueprints.openapi import openapi_blueprint
-from deeds.blueprints.problem_table import PROBLEMS
-from deeds.blueprints.problems import register_problems
+from deeds.blueprints.problems import PROBLEMS, register_problems
 from deeds.blueprints.request_log import register_request_log
-from deeds.blueprints.responses import register_headers
-from deeds.blueprints.v1 import v1_blueprint
+from deeds.blueprints.responses import set_headers
+from deeds.blueprints.v1 import service_info, v1_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
 from deeds.domain.hashing import Hasher, HashPool, by_fingerprint
-from deeds.domain.model import AMOUNT_MAX, ARRAY_LENGTH_MAX, SECRET_LENGTH_MAX, SecretClass
+from deeds.domain.model import ARRAY_LENGTH_MAX
 from deeds.domain.schemes import HashSchemes, current_specs
 from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
@@ -37,14 +33,9 @@ from storage.mark_file import NO_OPERATION
 from storage.repository import Repository
 from storage.schema import open_schema
 from storage.sqlite_file import check_file
-from storage.transactions import RETRY_REASONS, ignore_retry
+from storage.transactions import RETRY_REASONS, OnRetry, ignore_retry
 
 _log = logging.getLogger("deeds")
-
-VERSION = "0.1.0"
-
-# Of the interface (contract, section 9).
-INTERFACE_VERSION = "0.0.1"
 
 # Requests of a process that may wait for slow hashes at once: three quarters of its threads, so
 # that a quarter is always there for strong secrets and reads.
@@ -72,6 +63,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = settings.body_bytes_max
     # A doubled slash is a path of its own: no redirect, whose body would be HTML.
     app.url_map.merge_slashes = False
+    if proxies := settings.trusted_proxies:
+        # The scheme is for the links of pages. A proxy replaces what it is told of it: one entry.
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)  # type: ignore[method-assign]
     app.cli.add_command(deeds_commands(engine, settings))
     with ExitStack() as closing:
         closing.callback(engine.dispose)
@@ -91,112 +85,66 @@ def prepare() -> None:
         StartError: a setting or the database is not as it must be.
     """
     settings = read_settings(os.environ)
-    open_redis(settings.rate_limits_storage)
     engine = make_engine(parse_database_url(settings.database_url))
-    mark = mark_file_of(engine, settings.mark_file)
-    open_schema(engine, mark)
-    check_file(engine)
-    if mark is not None:
-        open_mark(engine, mark)
-    else:
+    with ExitStack() as closing:
+        closing.callback(ClientLimits(settings.rate_limits, settings.rate_limits_storage).close)
+        open_schema(engine, mark_file_of(engine, settings.mark_file))
+        check_file(engine)
+        _open_ledger(settings, engine, closing)
+    if mark_file_of(engine, settings.mark_file) is None:
         _log.warning(
             "DEEDS_MARK_FILE is not set: a start does not detect that the ledger was replaced by an"
             " older copy",
             extra={"event": "mark_off"},
         )
-    repository = Repository(engine)
-    _make_schemes(settings, repository, _peppers(settings))
-    repository.close()
 
 
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
-    file = mark_file_of(engine, settings.mark_file)
-    mark = NO_OPERATION if file is None else open_mark(engine, file)
     configure_log(settings.log_form, settings.log_level)
-    metrics = None
-    if settings.metrics.is_on:
-        metrics = Metrics(PROBLEMS, RETRY_REASONS, HASH_REQUESTS_MAX)
+    is_measured = settings.metrics.is_on
+    metrics = Metrics(PROBLEMS, RETRY_REASONS, HASH_REQUESTS_MAX) if is_measured else None
     register_request_log(app, metrics)
     on_retry = metrics.count_retry if metrics else ignore_retry
-    repository = Repository(engine, on_retry, mark_file=file, mark=mark)
-    closing.callback(repository.close)
-    peppers = _peppers(settings)
-    schemes = _make_schemes(settings, repository, peppers)
+    repository, schemes = _open_ledger(settings, engine, closing, on_retry)
     processes_count = settings.processes_count or default_processes_count()
     threads_count = max(1, usable_cpus_count() // processes_count)
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, metrics)
     closing.callback(pool.close)
-    service = DeedService(repository, schemes, Hasher(peppers, pool, metrics))
-    app.register_blueprint(
-        monitoring_blueprint(
-            lambda: _check_ready(repository, pool),
-            metrics.text if metrics else None,
-            settings.metrics.port,
-        )
-    )
+    service = DeedService(repository, schemes, Hasher(_peppers(settings), pool, metrics))
+    limits = ClientLimits(settings.rate_limits, settings.rate_limits_storage)
+    closing.callback(limits.close)
+
+    def check_ready() -> None:
+        pool.check_room()
+        repository.check_ready()
+
+    info = service_info(settings, schemes)
+    metrics_text = metrics.text if metrics else None
+    app.register_blueprint(monitoring_blueprint(check_ready, metrics_text, settings.metrics.port))
     register_problems(app, not_found_page)
-    register_headers(app)
-    info = _info(settings, schemes)
-    app.register_blueprint(v1_blueprint(service, _limit_clients(app, settings, closing), info))
-    app.register_blueprint(openapi_blueprint(info))
-    app.register_blueprint(docs_blueprint())
+    app.after_request(set_headers)
+    app.before_request(limits.count_request)
+    app.register_blueprint(v1_blueprint(service, limits, info))
+    app.register_blueprint(docs_blueprint(info))
     array_length_max = settings.array_length_max
     app.register_blueprint(
         pages_blueprint(service, read_static_files(), array_length_max=array_length_max)
     )
 
 
-def _limit_clients(app: Flask, settings: Settings, closing: ExitStack) -> ClientLimits:
-    redis = open_redis(settings.rate_limits_storage)
-    if redis is not None:
-        closing.callback(redis.storage.close)
-    client_limits = ClientLimits(settings.rate_limits, redis)
-    if settings.rate_limits.routes:
-        app.before_request(client_limits.count_request)
-    proxies = settings.trusted_proxies
-    if proxies:
-        # The scheme is for the links of pages. A proxy replaces what it is told of it: one entry.
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)  # type: ignore[method-assign]
-    return client_limits
-
-
-def _check_ready(repository: Repository, pool: HashPool) -> None:
-    pool.check_room()
-    repository.check_ready()
-
-
-def _peppers(settings: Settings) -> dict[str, bytes]:
-    return by_fingerprint([settings.pepper, *settings.peppers_old])
-
-
-def _make_schemes(
-    settings: Settings, repository: Repository, peppers: Mapping[str, bytes]
-) -> HashSchemes:
+def _open_ledger(
+    settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry = ignore_retry
+) -> tuple[Repository, HashSchemes]:
+    file = mark_file_of(engine, settings.mark_file)
+    mark = NO_OPERATION if file is None else open_mark(engine, file)
+    repository = Repository(engine, on_retry, mark_file=file, mark=mark)
+    closing.callback(repository.close)
     current = current_specs(settings.ordinary_cost, settings.pepper)
     try:
-        return HashSchemes(repository, current, peppers)
+        return repository, HashSchemes(repository, current, _peppers(settings))
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error}") from None
 
 
-def _info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
-    return {
-        "version": VERSION,
-        "interfaceVersion": INTERFACE_VERSION,
-        "limits": {
-            "amountMax": AMOUNT_MAX,
-            "secretLengthMax": SECRET_LENGTH_MAX,
-            "arrayLengthMax": settings.array_length_max,
-            "bodyBytesMax": settings.body_bytes_max,
-        },
-        "hashPolicies": [
-            {
-                "name": secret_class.value,
-                "algorithm": "argon2id",
-                "parameters": str(schemes.current(secret_class).spec.cost),
-                "peppered": bool(schemes.current(secret_class).spec.pepper_fingerprint),
-            }
-            for secret_class in SecretClass
-        ],
-        "idempotency": True,
-    }
+def _peppers(settings: Settings) -> dict[str, bytes]:
+    return by_fingerprint([settings.pepper, *settings.peppers_old])

@@ -1,13 +1,20 @@
-"""GET /docs, a page to read and try the interface with, and GET /problems, what each error means.
+"""GET /openapi.json, /docs, a page to read and try the interface with, and /problems.
 
 Swagger UI comes from the package flask-swagger-ui, as files alone: its own page has scripts in the
 HTML, which our policy forbids.
 """
 
+import functools
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
 from flask import Blueprint, Response, abort, render_template
 
-from deeds.blueprints.problem_table import PROBLEMS
-from deeds.blueprints.responses import STATIC, file_answer, page_answer, read_file
+from deeds.blueprints.openapi import build_document
+from deeds.blueprints.problems import PROBLEMS
+from deeds.blueprints.responses import file_answer, page_answer
 
 # Swagger UI has its icons in its style sheet, as data: URIs.
 _ALLOWED = "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
@@ -15,41 +22,46 @@ _ALLOWED = "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-s
 _JAVASCRIPT = "text/javascript; charset=utf-8"
 _CSS = "text/css; charset=utf-8"
 
+_OURS = ("deeds.blueprints", "static")
 _SWAGGER_UI = ("flask_swagger_ui", "dist")
 
+# Package, directory and media type of what the pages load.
 _FILES = {
-    "docs.css": (STATIC, _CSS),
-    "docs.js": (STATIC, _JAVASCRIPT),
-    "favicon-32x32.png": (_SWAGGER_UI, "image/png"),
-    "swagger-ui-bundle.js": (_SWAGGER_UI, _JAVASCRIPT),
-    "swagger-ui.css": (_SWAGGER_UI, _CSS),
+    "docs.css": (*_OURS, _CSS),
+    "docs.js": (*_OURS, _JAVASCRIPT),
+    "problems.css": (*_OURS, _CSS),
+    "favicon-32x32.png": (*_SWAGGER_UI, "image/png"),
+    "swagger-ui-bundle.js": (*_SWAGGER_UI, _JAVASCRIPT),
+    "swagger-ui.css": (*_SWAGGER_UI, _CSS),
 }
 
 
-def docs_blueprint() -> Blueprint:
-    """Return the blueprint."""
+def docs_blueprint(info: Mapping[str, Any]) -> Blueprint:
+    """Return the blueprint; `info` is what GET /v1/info tells."""
     blueprint = Blueprint("docs", __name__, template_folder="templates")
 
-    # Both are served: a redirect from one to the other would have an HTML body.
-    @blueprint.get("/docs")
-    @blueprint.get("/docs/")
+    @functools.cache
+    def openapi_text() -> bytes:
+        return json.dumps(build_document(info), ensure_ascii=False).encode("utf-8")
+
+    @blueprint.get("/openapi.json")
+    def read_openapi() -> Response:
+        return file_answer(openapi_text(), "application/json")
+
+    @blueprint.get("/docs", strict_slashes=False)
     def read_docs() -> Response:
-        return page_answer(read_file(STATIC, "docs.html").decode("utf-8"), allowed=_ALLOWED)
+        return page_answer(render_template("docs.html"), allowed=_ALLOWED)
 
     @blueprint.get("/docs/<name>")
     def read_docs_file(name: str) -> Response:
         if name not in _FILES:
             abort(404)
-        place, media_type = _FILES[name]
-        return file_answer(read_file(place, name), media_type)
+        package, directory, media_type = _FILES[name]
+        return file_answer(files(package).joinpath(directory, name).read_bytes(), media_type)
 
     @blueprint.get("/problems")
     def read_problems() -> Response:
         page = render_template("problems.html", problems=PROBLEMS.values())
         return page_answer(page, allowed="style-src 'self'")
-
-    @blueprint.get("/problems.css")
-    def read_problems_style() -> Response:
-        return file_answer(read_file(STATIC, "problems.css"), _CSS)
 
     return blueprint

@@ -6,7 +6,7 @@ that was used before, an Idempotency-Key of another request. A spent secret was 
 
 import logging
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
@@ -15,7 +15,7 @@ from typing import Any
 
 from flask import request
 from limits import parse
-from limits.errors import ConfigurationError, StorageError
+from limits.errors import StorageError
 from limits.storage import RedisStorage
 
 from deeds.blueprints.requests import client_of
@@ -26,8 +26,8 @@ from deeds.domain.model import NewOutput, RawOutput
 from deeds.domain.raw_output import is_strong_secret
 from deeds.settings import FAILURES, RateLimits
 
-# A client below its limit is served a request of more secrets than that. The longer window makes up
-# for it: in so many units, no more than so many times the limit.
+# A client below its limit is served a request of more secrets than that. A second window makes up
+# for it: in 60 minutes, 60 times the limit of a minute.
 LONG_WINDOW_UNITS = 60
 
 # A count takes about 350 bytes with its key: 18 MB. A client that failed has two.
@@ -57,45 +57,46 @@ class BoundedCounts:
         # Count and end of each key, those that grew last at the end.
         self._counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Add to a count, which ends `expiry` seconds after it began, and return it."""
+    def add(self, key: str, window_s: int, amount: int) -> tuple[int, float]:
+        """Add to a count, which ends `window_s` after it began; return it and the seconds left."""
         with self._lock:
-            count, end = self._counts.pop(key, (0, 0.0))
-            if end <= self._clock():
-                count, end = 0, self._clock() + expiry
-            self._counts[key] = count + amount, end
+            now_s = self._clock()
+            count, end_s = self._counts.get(key, (0, 0.0))
+            if end_s <= now_s:
+                count, end_s = 0, now_s + window_s
+            if amount:
+                self._counts[key] = count + amount, end_s
+                self._counts.move_to_end(key)
             if len(self._counts) > self._counts_max:
                 self._counts.popitem(last=False)
-        return count + amount
-
-    def get(self, key: str) -> int:
-        """Return a count."""
-        count, end = self._counts.get(key, (0, 0.0))
-        return count if self._clock() < end else 0
-
-    def get_expiry(self, key: str) -> float:
-        """Return when a count ends, as a time of day, like RedisStorage."""
-        return time.time() + self._counts.get(key, (0, 0.0))[1] - self._clock()
-
-
-Counts = BoundedCounts | RedisStorage
+        return count + amount, end_s - now_s
 
 
 class ClientLimits:
-    """The limits of every client, counted in `redis` or in this process. Any thread may use it."""
+    """The limits of every client, counted in a Redis or in this process. Any thread may use it."""
 
-    def __init__(self, limits: RateLimits, redis: RedisStorage | None = None) -> None:
+    def __init__(self, limits: RateLimits, redis_url: str | None = None) -> None:
+        """Create the limits, without asking the Redis anything.
+
+        Raises:
+            StartError: the client library of Redis is missing, or the URL is invalid.
+        """
         self._windows = {name: [parse(limit)] for name, limit in limits.routes.items()}
         if limits.failures:
             short = parse(limits.failures)
             long = type(short)(LONG_WINDOW_UNITS * short.amount, LONG_WINDOW_UNITS)
             self._windows[FAILURES] = [short, long]
-        self._redis = redis
+        self._redis = _open_redis(redis_url) if redis_url else None
         self._redis_from_s = 0.0
         self._own = BoundedCounts()
         self._lock = Lock()
-        # Guesses of each client that requests of this process hold.
-        self._held: Counter[str] = Counter()
+        # Client and guesses of each request that is being served.
+        self._held: list[tuple[str, int]] = []
+
+    def close(self) -> None:
+        """Close the connections to the Redis."""
+        if self._redis is not None:
+            self._redis.storage.close()
 
     def count_request(self) -> None:
         """Count the current request if its endpoint, without its blueprint, has a limit.
@@ -105,14 +106,14 @@ class ClientLimits:
         """
         name = (request.endpoint or "").rpartition(".")[2]
         # A browser sends OPTIONS before a request of a page: it counts as part of that.
-        if name in self._windows and request.method != "OPTIONS":
-            over_s = self._count(name, client_of(request), 1)
-            if over_s:
-                raise TooManyRequestsError(retry_after_s=ceil(over_s))
+        if name not in self._windows or request.method == "OPTIONS":
+            return
+        if wait_s := self._count(name, client_of(request), 1):
+            raise TooManyRequestsError(retry_after_s=wait_s)
 
     @contextmanager
-    def judging(self, guesses_count: int) -> Iterator[str]:
-        """Serve the current request, yield its client, and count what an error says was wrong.
+    def judging(self, guesses_count: int) -> Iterator[None]:
+        """Serve the current request, and count the wrong secrets that an error tells of.
 
         While it is served its guesses count as wrong, so that a burst gets no further than the same
         requests one after the other. A request without guesses is always served: nobody who shares
@@ -124,60 +125,59 @@ class ClientLimits:
         """
         client = client_of(request)
         current_client.set(client)
+        held = (client, guesses_count)
         with self._lock:
-            held_count = self._held[client]
-            self._held[client] += guesses_count
+            more = 1 + sum(count for name, count in self._held if name == client)
+            self._held.append(held)
         try:
             # Asked after they are held: another request counts its wrong ones before it lets go.
-            over_s = self._count(FAILURES, client, 0, held_count + 1) if guesses_count else 0
-            if over_s:
-                raise TooManyFailuresError(retry_after_s=ceil(over_s))
-            yield client
+            if guesses_count and (wait_s := self._count(FAILURES, client, 0, more)):
+                raise TooManyFailuresError(retry_after_s=wait_s)
+            yield
         except DeedError as error:
-            self.count_failures(client, error.failed_secrets_count)
+            self.count_failures(error.failed_secrets_count)
             raise
         finally:
             with self._lock:
-                self._held[client] -= guesses_count
-                if not self._held[client]:
-                    del self._held[client]
+                self._held.remove(held)
 
-    def count_failures(self, client: str, count: int) -> None:
-        """Count wrong secrets of a client."""
-        if count and (over_s := self._count(FAILURES, client, count, 1)):
+    def count_failures(self, count: int) -> None:
+        """Count wrong secrets of the request that is being judged."""
+        client = current_client.get()
+        if count and (wait_s := self._count(FAILURES, client, count, 1)):
             _log.warning(
-                "too many wrong secrets from %s: refused for %.0f s"
+                "too many wrong secrets from %s: refused for %d s"
                 " (if that is a proxy, DEEDS_TRUSTED_PROXIES must say so)",
                 client,
-                over_s,
+                wait_s,
                 extra={"event": "client_refused"},
             )
 
-    def _count(self, name: str, client: str, amount: int, more: int = 0) -> float:
+    def _count(self, name: str, client: str, amount: int, more: int = 0) -> int:
         """Add to the counts of a client; return for how many seconds `more` are over a limit."""
+        waits_s = [0]
+        for window in self._windows.get(name, ()):
+            key = window.key_for("deeds", name, client)
+            count, left_s = self._add(key, window.get_expiry(), amount)
+            if count + min(more, 1) > window.amount:
+                waits_s.append(max(1, ceil(left_s)))
+            elif count + more > window.amount:
+                # Only for as long as other requests are served.
+                waits_s.append(1)
+        return max(waits_s)
+
+    def _add(self, key: str, window_s: int, amount: int) -> tuple[int, float]:
         if self._redis is not None and time.monotonic() >= self._redis_from_s:
             try:
-                return self._over_s(self._redis, (name, client), amount, more)
+                count = self._redis.incr(key, window_s, amount) if amount else self._redis.get(key)
+                return count, self._redis.get_expiry(key) - time.time()
             except StorageError:
                 self._redis_from_s = time.monotonic() + REDIS_PAUSE_S
                 _log.warning(
                     "DEEDS_RATE_LIMITS_STORAGE does not answer: each process counts alone",
                     extra={"event": "counts_apart"},
                 )
-        return self._over_s(self._own, (name, client), amount, more)
-
-    def _over_s(self, counts: Counts, whose: tuple[str, str], amount: int, more: int) -> float:
-        waits_s = [0.0]
-        for window in self._windows.get(whose[0], ()):
-            key = window.key_for("deeds", *whose)
-            count = counts.incr(key, window.get_expiry(), amount) if amount else counts.get(key)
-            if count + min(more, 1) > window.amount:
-                # At least a second, because Retry-After tells whole ones.
-                waits_s.append(max(1.0, counts.get_expiry(key) - time.time()))
-            elif count + more > window.amount:
-                # Only for as long as other requests are served.
-                waits_s.append(1.0)
-        return max(waits_s)
+        return self._own.add(key, window_s, amount)
 
 
 def count_guesses(
@@ -195,18 +195,12 @@ def count_guesses(
     return sum(not is_strong_secret(raw.secret) for raw in looked_up) + is_new_guess + is_key_guess
 
 
-def open_redis(url: str | None) -> RedisStorage | None:
-    """Return the Redis that processes count in together, without asking it anything.
-
-    Raises:
-        StartError: its client library is missing or the URL is invalid. The URL may hold a
-            password, so it is not repeated.
-    """
-    if url is None:
-        return None
+def _open_redis(url: str) -> RedisStorage:
     try:
         return RedisStorage(url, wrap_exceptions=True, **REDIS_OPTIONS)
-    except ConfigurationError:
-        raise StartError("DEEDS_RATE_LIMITS_STORAGE: install requirements/redis.txt") from None
     except Exception:  # noqa: BLE001 - whatever the libraries make of an invalid URL
-        raise StartError("DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis") from None
+        # The URL may hold a password.
+        raise StartError(
+            "DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis, or requirements/redis.txt is not"
+            " installed"
+        ) from None

@@ -22,11 +22,6 @@ Every error is a [problem](/problems) (RFC 9457) with a stable `code`. Any other
 404 `not_found`, any other method 405 `method_not_allowed` with the header `Allow`.
 """
 
-TAGS = [
-    {"name": "deeds", "description": "Mint, swap and check"},
-    {"name": "registry", "description": "Read items and what this service is"},
-]
-
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -49,6 +44,13 @@ IF_NONE_MATCH = {
     "required": False,
     "description": "An ETag of an earlier answer: while it fits, the answer is 304.",
     "schema": {"type": "string", "examples": ['"a79ab0ec3dcc17e87faa0fe6780f55a8704b4fb0"']},
+}
+
+ITEM_ID_PARAMETER = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "description": "The item's id.",
 }
 
 ITEM_ID = "deed_hh9822bx8kphnbf2xp8dx0575x"
@@ -146,11 +148,6 @@ MINT_LINKS = {
                 "+{$response.body#/outputs/0/amount}.{$response.body#/itemId}." + _FRESH_SECRET
             ],
         },
-    },
-    "check": {
-        "operationId": "check",
-        "description": "Ask for the states of the new outputs.",
-        "requestBody": {"outputs": "$response.body#/rawOutputs"},
     },
     "readItem": {
         "operationId": "readItem",

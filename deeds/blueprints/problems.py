@@ -1,13 +1,13 @@
-"""Answers every error as application/problem+json (RFC 9457)."""
+"""Every problem that this service answers (RFC 9457), and the handlers that answer them."""
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from deeds.blueprints.problem_table import PROBLEMS, Problem
 from deeds.blueprints.request_log import notes
 from deeds.blueprints.responses import json_answer
 from deeds.domain.errors import DeedError, RetryLaterError, places
@@ -16,12 +16,104 @@ MEDIA_TYPE = "application/problem+json"
 
 _log = logging.getLogger("deeds.request")
 
-# What Flask and Werkzeug refuse by themselves; all else of theirs is a bad request.
-_HTTP_CODES = {
-    HTTPStatus.NOT_FOUND: "not_found",
-    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "body_too_large",
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A kind of problem; `code` is its stable name, `meaning` its line on the page /problems."""
+
+    code: str
+    status: HTTPStatus
+    title: str
+    meaning: str
+
+    def body(self, detail: str, index: int | None = None) -> dict[str, str | int]:
+        """Return the body of an answer; `index` is the element at fault, where there is one."""
+        body: dict[str, str | int] = {
+            "type": f"/problems#{self.code}",
+            "title": self.title,
+            "status": int(self.status),
+            "detail": detail,
+            "code": self.code,
+        }
+        return body if index is None else body | {"index": index}
+
+
+# fmt: off
+_TABLE = (
+    # The bytes.
+    ("bad_request", 400, "Not an HTTP request",
+     "The bytes do not form an HTTP request that this server understands."),
+    ("body_unreadable", 400, "Body broken off",
+     "The body ended before its announced length, or its chunks are malformed."),
+    ("wrong_media_type", 400, "Wrong media type",
+     "Send the body with the header Content-Type: application/json."),
+    ("invalid_json", 400, "Not JSON",
+     "The body is not JSON text in UTF-8 (RFC 8259), or an object names a key twice."),
+    ("invalid_request", 400, "Invalid request",
+     "The body is JSON but not of the shape that this path takes; detail names the field."),
+    ("invalid_idempotency_key", 400, "Invalid Idempotency-Key",
+     "The key must have 1 to 255 printable ASCII characters. A random UUID is a good one."),
+    # The request.
+    ("total_too_large", 400, "Total too large",
+     "The amounts of a mint add up to more than 9007199254740991 units."),
+    ("unbalanced", 400, "Unbalanced",
+     "For every item the amounts of inputs and outputs must be equal."),
+    ("duplicate_input", 400, "Input named twice",
+     "The swap names one input twice; index is the second place."),
+    ("duplicate_secret", 400, "Secret named twice",
+     "Every output of an item needs a secret of its own; index is the output at fault."),
+    ("unknown_item", 400, "Unknown item",
+     "The item of the input at index does not exist here."),
+    ("unknown_input", 400, "Unknown input",
+     "The item has no output with the amount and secret of the input at index."),
+    ("spent_input", 400, "Input already spent",
+     "The input at index was spent by an earlier swap. Its secret is worth nothing now."),
+    ("used_secret", 400, "Secret used before",
+     "The secret of the output at index was used in this item before. Take a fresh one."),
+    # The address, the size, the headers.
+    ("item_not_found", 404, "No such item",
+     "No item with this id exists here."),
+    ("not_found", 404, "No such path",
+     "Nothing is served at this path."),
+    ("method_not_allowed", 405, "Method not allowed",
+     "This path does not take this method; the header Allow names those it takes."),
+    ("body_too_large", 413, "Body too large",
+     "The body is larger than this service reads; GET /v1/info tells the limit."),
+    ("uri_too_long", 414, "Address too long",
+     "The request line is longer than this service reads."),
+    ("expectation_failed", 417, "Expectation failed",
+     "The only expectation that this service meets is 100-continue."),
+    ("headers_too_large", 431, "Headers too large",
+     "The header fields are more or longer than this service reads."),
+    ("idempotency_key_reused", 422, "Idempotency-Key used before",
+     "The key was used for another request before. Nothing was done; take a fresh key."),
+    # What passes by itself, and what must not happen.
+    ("too_many_failures", 429, "Too many wrong secrets",
+     "Too many secrets from this address were unknown, or are just being looked at."),
+    ("too_many_requests", 429, "Too many requests",
+     "This address asks this path more often than the operator allows. Nothing was done."),
+    ("overloaded", 503, "Too busy",
+     "Nothing was done. Try again after the seconds that Retry-After names."),
+    ("ledger_unavailable", 503, "Database away",
+     "Nothing was done. Try again after the seconds that Retry-After names."),
+    ("ledger_in_doubt", 503, "Outcome unknown",
+     "Done wholly or not at all. Repeat it with its Idempotency-Key, or ask POST /v1/check."),
+    ("ledger_rolled_back", 503, "Ledger rolled back",
+     "The database is an older copy of itself. Nothing is written until that is put right."),
+    ("scheme_unavailable", 503, "Pepper missing",
+     "An output is guarded by a pepper that this process was not given; nothing was done."),
+    ("internal", 500, "Internal error",
+     "A defect of this service, whose log says where. POST /v1/check tells what was made."),
+)
+# fmt: on
+
+PROBLEMS = {
+    code: Problem(code, HTTPStatus(status), title, meaning)
+    for code, status, title, meaning in _TABLE
 }
+
+# What Flask and Werkzeug refuse by themselves; all else of theirs is a bad request.
+_HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
 
 def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> None:
@@ -29,43 +121,55 @@ def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> Non
     app.before_request(_refuse_garbage)
 
     def answer_http_error(error: HTTPException) -> Response:
-        code = _HTTP_CODES.get(HTTPStatus(error.code or HTTPStatus.BAD_REQUEST), "bad_request")
+        code = _HTTP_CODES.get(error.code or 0, "bad_request")
         if code == "not_found" and _is_for_people():
             notes().problem_code = code
             return not_found_page()
         # Allow, above all; never the content type of Werkzeug's own HTML.
         headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-        return problem_answer(PROBLEMS[code], headers=headers)
+        return _problem_answer(code, headers=headers)
 
     app.register_error_handler(DeedError, _answer_deed_error)
     app.register_error_handler(HTTPException, answer_http_error)
     app.register_error_handler(Exception, _answer_defect)
 
 
+def retry_after(error: DeedError) -> dict[str, str]:
+    """Return the header that says when to try again, where that may help."""
+    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, RetryLaterError) else {}
+
+
 def _refuse_garbage() -> Response | None:
     code = request.environ.get("deeds.refusal")
-    return code and problem_answer(PROBLEMS[code])
+    return code and _problem_answer(code)
 
 
-def problem_answer(
-    problem: Problem,
+def _answer_deed_error(error: DeedError) -> Response:
+    return _problem_answer(error.code, error.detail, index=error.index, headers=retry_after(error))
+
+
+def _answer_defect(error: Exception) -> Response:
+    # Where it was raised and of what type, but not its message: that may quote a secret.
+    fields = {
+        "request_id": notes().request_id,
+        "error": type(error).__name__,
+        "places": places(error),
+    }
+    _log.error("", extra={"event": "defect", "fields": fields})
+    return _problem_answer("internal")
+
+
+def _problem_answer(
+    code: str,
     detail: str | None = None,
     *,
     index: int | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return the answer to a problem, with its meaning where there is no more detail.
-
-    `index` is the element at fault, where there is one.
-    """
-    notes().problem_code = problem.code
+    notes().problem_code = code
+    problem = PROBLEMS[code]
     body = problem.body(detail or problem.meaning, index)
     return json_answer(body, problem.status, media_type=MEDIA_TYPE, headers=headers)
-
-
-def retry_after(error: DeedError) -> dict[str, str]:
-    """Return the header that says when to try again, where that may help."""
-    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, RetryLaterError) else {}
 
 
 def _is_for_people() -> bool:
@@ -74,20 +178,3 @@ def _is_for_people() -> bool:
         return False
     accepted = request.accept_mimetypes
     return accepted["text/html"] > max(accepted["application/json"], accepted[MEDIA_TYPE])
-
-
-def _answer_deed_error(error: DeedError) -> Response:
-    return problem_answer(
-        PROBLEMS[error.code], error.detail, index=error.index, headers=retry_after(error)
-    )
-
-
-def _answer_defect(error: Exception) -> Response:
-    # Where it arose and of what type, but not its message: that may quote a secret.
-    fields = {
-        "request_id": notes().request_id,
-        "error": type(error).__name__,
-        "places": places(error),
-    }
-    _log.error("", extra={"event": "defect", "fields": fields})
-    return problem_answer(PROBLEMS["internal"], "this is a defect of the service")

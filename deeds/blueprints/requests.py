@@ -7,10 +7,9 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from flask import Request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from deeds.domain.errors import (
-    BodyTooLargeError,
     BodyUnreadableError,
     InvalidJsonError,
     InvalidRequestError,
@@ -23,7 +22,7 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
     """Return the JSON value of the body; `array_length_max` bounds the arrays of a good one.
 
     Raises:
-        BodyTooLargeError: more bytes than the app's MAX_CONTENT_LENGTH; at most one more is read.
+        RequestEntityTooLarge: more than MAX_CONTENT_LENGTH bytes; at most one more is read.
         BodyUnreadableError: the body broke off or its framing is wrong.
         WrongMediaTypeError: not application/json.
         InvalidJsonError: not JSON text in UTF-8 (RFC 8259), NaN and the like, a key named twice,
@@ -78,17 +77,16 @@ def client_of(request: Request) -> str:
 
 def _read_bytes(request: Request) -> bytes:
     limit = request.max_content_length or 0
-    if (request.content_length or 0) > limit:
-        raise BodyTooLargeError(f"the body must have at most {limit} bytes")
-    # A chunked body tells no length, and Werkzeug cuts it off at the limit in silence: the byte
-    # after it shows that there was more.
+    # A body whose length is not told beforehand would be cut off at the limit in silence.
     request.max_content_length = limit + 1
+    if (request.content_length or 0) > limit:
+        raise RequestEntityTooLarge
     try:
         body = request.get_data(cache=False)
     except (HTTPException, OSError, ValueError):
         raise BodyUnreadableError from None
     if len(body) > limit:
-        raise BodyTooLargeError(f"the body must have at most {limit} bytes")
+        raise RequestEntityTooLarge
     return body
 
 

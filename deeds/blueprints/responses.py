@@ -5,10 +5,9 @@ import gzip
 import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Response, request
 
 NO_STORE = "no-store"
 
@@ -47,17 +46,8 @@ _GZIP_BYTES_MAX = 65_536
 # Media types that are text, and so worth compressing.
 _TEXT = ("text/", "image/svg+xml")
 
-# Where a file lies: package and directory.
-Place = tuple[str, str]
-STATIC: Place = ("deeds.blueprints", "static")
-
 # Created once: json.dumps would create one for every answer.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def register_headers(app: Flask) -> None:
-    """Make the app set its headers on every answer."""
-    app.after_request(_set_headers)
 
 
 def json_answer(
@@ -72,11 +62,6 @@ def json_answer(
     answer.headers["Cache-Control"] = NO_STORE
     answer.headers.update(headers or {})
     return answer
-
-
-def operation_answer(body: Any, *, replayed: bool) -> Response:
-    """Return the answer to a mint or swap, marked where it repeats that of an earlier request."""
-    return json_answer(body, headers={"Idempotency-Replayed": "true"} if replayed else None)
 
 
 def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Response:
@@ -97,14 +82,8 @@ def file_answer(content: bytes, media_type: str) -> Response:
     return _page_or_file(content, media_type, squeeze, HTTPStatus.OK)
 
 
-@functools.cache
-def read_file(place: Place, name: str) -> bytes:
-    """Return what the file holds; read when first asked for, as it is part of a package."""
-    package, directory = place
-    return files(package).joinpath(directory, name).read_bytes()
-
-
-def _set_headers(answer: Response) -> Response:
+def set_headers(answer: Response) -> Response:
+    """Return the answer with the headers that every answer has."""
     # Flask's own answer: it has no body, so it has no type either.
     tells_methods = request.method == "OPTIONS" and answer.status_code == HTTPStatus.OK
     if tells_methods:

@@ -8,9 +8,18 @@ from flask import Blueprint, Response, request
 from deeds.blueprints.limits import ClientLimits, count_guesses
 from deeds.blueprints.request_log import note_operation
 from deeds.blueprints.requests import read_idempotency_key, read_json
-from deeds.blueprints.responses import FOREVER, json_answer, operation_answer
-from deeds.domain.model import OutputState
+from deeds.blueprints.responses import FOREVER, json_answer
+from deeds.domain.model import (
+    AMOUNT_MAX,
+    SECRET_LENGTH_MAX,
+    Minted,
+    OutputState,
+    SecretClass,
+    Swapped,
+)
+from deeds.domain.schemes import HashSchemes
 from deeds.domain.service import DeedService
+from deeds.settings import Settings
 from schemas.answers import (
     CheckResponseSchema,
     ItemSchema,
@@ -19,14 +28,44 @@ from schemas.answers import (
 )
 from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
 
+VERSION = "0.1.0"
+
+# Of the interface (contract, section 9).
+INTERFACE_VERSION = "0.0.1"
+
 _MINT_RESPONSE = MintResponseSchema()
 _SWAP_RESPONSE = SwapResponseSchema()
 _CHECK_RESPONSE = CheckResponseSchema()
 _ITEM = ItemSchema()
 
 
+def service_info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
+    """Return what GET /v1/info tells, as `schemas.answers.InfoSchema` describes it."""
+    current = {each.value: schemes.current(each).spec for each in SecretClass}
+    return {
+        "version": VERSION,
+        "interfaceVersion": INTERFACE_VERSION,
+        "limits": {
+            "amountMax": AMOUNT_MAX,
+            "secretLengthMax": SECRET_LENGTH_MAX,
+            "arrayLengthMax": settings.array_length_max,
+            "bodyBytesMax": settings.body_bytes_max,
+        },
+        "hashPolicies": [
+            {
+                "name": name,
+                "algorithm": "argon2id",
+                "parameters": str(spec.cost),
+                "peppered": bool(spec.pepper_fingerprint),
+            }
+            for name, spec in current.items()
+        ],
+        "idempotency": True,
+    }
+
+
 def v1_blueprint(service: DeedService, limits: ClientLimits, info: Mapping[str, Any]) -> Blueprint:
-    """Return the blueprint; `info` is what GET /v1/info tells, a `schemas.answers.InfoSchema`."""
+    """Return the blueprint; `info` is what GET /v1/info tells."""
     blueprint = Blueprint("v1", __name__, url_prefix="/v1")
     _add_operations(blueprint, service, limits, info["limits"]["arrayLengthMax"])
 
@@ -60,8 +99,7 @@ def _add_operations(
         compared = wanted.outputs if key is not None else ()
         with limits.judging(count_guesses((), compared, key)):
             minted = service.mint(wanted, key)
-        note_operation(minted.operation_id, is_replayed=minted.replayed)
-        return operation_answer(_MINT_RESPONSE.dump(minted), replayed=minted.replayed)
+        return _operation_answer(minted, _MINT_RESPONSE.dump(minted))
 
     @blueprint.post("/swap")
     def swap() -> Response:
@@ -69,13 +107,17 @@ def _add_operations(
         key = read_idempotency_key(request)
         with limits.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
             swapped = service.swap(wanted, key)
-        note_operation(swapped.operation_id, is_replayed=swapped.replayed)
-        return operation_answer(_SWAP_RESPONSE.dump({}), replayed=swapped.replayed)
+        return _operation_answer(swapped, _SWAP_RESPONSE.dump({}))
 
     @blueprint.post("/check")
     def check() -> Response:
         wanted = load(check_request, read_json(request, array_length_max=array_length_max))
-        with limits.judging(count_guesses(wanted.outputs)) as client:
+        with limits.judging(count_guesses(wanted.outputs)):
             states = service.check(wanted)
-            limits.count_failures(client, states.count(OutputState.UNKNOWN))
+            limits.count_failures(states.count(OutputState.UNKNOWN))
         return json_answer(_CHECK_RESPONSE.dump({"states": states}))
+
+
+def _operation_answer(done: Minted | Swapped, body: Any) -> Response:
+    note_operation(done.operation_id, is_replayed=done.replayed)
+    return json_answer(body, headers={"Idempotency-Replayed": "true"} if done.replayed else None)

@@ -65,10 +65,6 @@ class BodyUnreadableError(DeedError):
     """The body broke off or its framing is wrong."""
 
 
-class BodyTooLargeError(DeedError):
-    """The body is larger than this service reads."""
-
-
 class InvalidRequestError(DeedError):
     """The JSON is well-formed but not a request of this interface."""
 

@@ -14,8 +14,7 @@ import segno
 from flask import Blueprint, Response, abort, render_template, request
 from marshmallow import Schema, validate
 
-from deeds.blueprints.problem_table import PROBLEMS
-from deeds.blueprints.problems import retry_after
+from deeds.blueprints.problems import PROBLEMS, retry_after
 from deeds.blueprints.request_log import notes
 from deeds.blueprints.requests import read_json
 from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answer

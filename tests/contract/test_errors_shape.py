@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.errors import DeedError, RetryLaterError
 from tests.support.headers import CORS, assert_safe
 from tests.support.openapi import answer_faults, operation_at, read_document
@@ -19,6 +19,7 @@ HTTP_CODES = {
     "bad_request",
     "not_found",
     "method_not_allowed",
+    "body_too_large",
     "uri_too_long",
     "expectation_failed",
     "headers_too_large",

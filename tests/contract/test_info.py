@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app import VERSION
+from deeds.blueprints.v1 import VERSION
 from deeds.domain.model import Argon2Cost
 
 OPERATORS = {

@@ -7,16 +7,13 @@ import json
 import re
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from openapi_spec_validator import validate
 
-from deeds.blueprints import openapi
-from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.errors import RawOutputError
-from deeds.domain.model import AMOUNT_MAX, Argon2Cost
+from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import is_item_id, make_item_id, parse_mint_output, parse_raw_output
 from deeds.settings import Settings
 from tests.support.openapi import answer_faults, faults, operations, problem_codes, read_document
@@ -175,27 +172,6 @@ def test_the_info_is_as_described_and_its_own_example(client, document):
     assert answer.get_json() == example
 
 
-def test_the_document_is_built_once_however_many_ask_at_once(app, monkeypatch):
-    threads_count = 8
-    together = threading.Barrier(threads_count, timeout=30)
-    builds = []
-    build = openapi.build_document
-
-    def counted(info):
-        builds.append(info)
-        return build(info)
-
-    def ask(_):
-        together.wait()
-        return app.test_client().get("/openapi.json").data
-
-    monkeypatch.setattr(openapi, "build_document", counted)
-    with ThreadPoolExecutor(threads_count) as pool:
-        texts = set(pool.map(ask, range(threads_count)))
-
-    assert (len(builds), len(texts)) == (1, 1)
-
-
 def test_a_start_does_not_load_what_builds_the_document(sqlite_url):
     script = "import sys, app; app.create_app(); sys.exit('apispec' in sys.modules)"
 
@@ -233,18 +209,3 @@ def test_the_patterns_agree_with_the_parsers(document, patterns, parse):
 
     assert fit == [text for text in TEXTS if accepts(parse, text)]
     assert fit
-
-
-def test_the_patterns_bound_amounts_as_the_parser_does(document, patterns):
-    digits = str(AMOUNT_MAX)
-    near_the_largest = {
-        int(digits[:index] + digit + digits[index + 1 :])
-        for index in range(len(digits))
-        for digit in "0123456789"
-    }
-    amounts = sorted(near_the_largest | {10**exponent for exponent in range(18)})
-
-    allowed = [amount for amount in amounts if 1 <= amount <= AMOUNT_MAX]
-    for parse, rest in ((parse_raw_output, f".{ITEM_ID}.a"), (parse_mint_output, ".a")):
-        fit = [each for each in amounts if not faults(document, patterns[parse], f"+{each}{rest}")]
-        assert fit == allowed

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from app import INTERFACE_VERSION, VERSION
-from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.problems import PROBLEMS
+from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
 from tests.support.serving import REPOSITORY
 from tests.support.sources import (
     documents,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.raw_output import make_strong_secret
 from deeds.server.metrics import MetricsFiles
 from deeds.settings import MetricsPlace, parse_rate_limits

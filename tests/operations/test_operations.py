@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.request_log import OPERATIONS
 from deeds.domain.model import BODY_BYTES_MAX, Argon2Cost
 from deeds.settings import MetricsPlace, RateLimits, Settings, parse_rate_limits

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from deeds.blueprints.problem_table import PROBLEMS
+from deeds.blueprints.problems import PROBLEMS
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
 

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import pytest
 
-from deeds.blueprints.problem_table import PROBLEMS, Problem
+from deeds.blueprints.problems import PROBLEMS, Problem
 from deeds.page.static_files import MEDIA_TYPES, STATIC, read_static_files
 from tests.support.html import read_html
 from tests.support.requests import mint
@@ -32,7 +32,7 @@ FILES = {
     "/docs/favicon-32x32.png": "image/png",
     "/docs/swagger-ui-bundle.js": "text/javascript; charset=utf-8",
     "/docs/swagger-ui.css": "text/css; charset=utf-8",
-    "/problems.css": "text/css; charset=utf-8",
+    "/docs/problems.css": "text/css; charset=utf-8",
 }
 FIRST_LOAD_BYTES_MAX = 60_000
 SQUEEZED = {"Accept-Encoding": "gzip"}
@@ -211,7 +211,7 @@ def test_every_problem_is_on_the_page_that_its_type_names_escaped(client, monkey
     ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
     said = page.one("body").text
     for problem in PROBLEMS.values():
-        assert problem.type.removeprefix("/problems#") in ids
+        assert problem.body("")["type"].removeprefix("/problems#") in ids
         for expected in [problem.title, problem.meaning, str(problem.status.value)]:
             assert expected in said
     assert len(ids) == len(set(ids))
