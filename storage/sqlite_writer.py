@@ -88,7 +88,7 @@ class _Ticket:
     is_done: bool = False
     result: Any = None
     # Pessimistic default, cleared only after COMMIT.
-    error: Exception | None = field(default_factory=LedgerUnavailableError)
+    error: Exception | type[Exception] | None = LedgerUnavailableError
 
 
 class SqliteWriter:

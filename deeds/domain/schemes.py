@@ -45,7 +45,7 @@ class HashSchemes:
         current: Mapping[SecretClass, SchemeSpec],
         pepper_fingerprints: Iterable[str],
     ) -> None:
-        """Read all the schemes that the ledger knows, and record the current ones if they are new.
+        """Read the ledger's schemes, and record the current ones if they are new.
 
         Raises:
             StartError: unspent outputs are guarded by a pepper that the settings lack.
@@ -53,19 +53,19 @@ class HashSchemes:
         self._ledger = ledger
         self._fingerprints = frozenset(pepper_fingerprints) | {""}
         self._logged: set[str] = set()
-        self._schemes = self._read()
+        self._schemes: dict[int, HashScheme] = {}
+        self._read()
         known = {scheme.spec for scheme in self._schemes.values()}
         if new := [spec for spec in current.values() if spec not in known]:
             ledger.register_schemes(new)
-            self._schemes = self._read()
+            self._read()
         self._current = {
             scheme.spec.secret_class: scheme
             for scheme in self._schemes.values()
             if scheme.spec in current.values()
         }
-        self._retired = frozenset(
-            each for each in self._schemes.values() if self._lacks(each) and self._is_retired(each)
-        )
+        unusable = [each for each in self._schemes.values() if not self._is_usable(each)]
+        self._retired = {each for each in unusable if self._is_retired(each)}
 
     def current(self, secret_class: SecretClass) -> HashScheme:
         """Return the scheme that new outputs of this class get."""
@@ -77,7 +77,7 @@ class HashSchemes:
         Raises:
             SchemeUnavailableError: as `in_order`.
         """
-        self._schemes = self._read()
+        self._read()
         return self.in_order(secret_class, self._schemes)
 
     def in_order(self, secret_class: SecretClass, scheme_ids: Collection[int]) -> list[HashScheme]:
@@ -87,29 +87,25 @@ class HashSchemes:
             SchemeUnavailableError: a scheme needs a pepper that another process was given since.
         """
         if not self._schemes.keys() >= set(scheme_ids):
-            self._schemes = self._read()
+            self._read()
         wanted = [self._schemes[each] for each in scheme_ids]
-        lacking = {each for each in wanted if self._lacks(each)}
+        usable = [each for each in wanted if self._is_usable(each)]
+        missing = {each for each in wanted if not self._is_usable(each)}
         # Retired ones are passed over; but an item under these alone has units, so one is in use.
-        if needed := lacking if len(lacking) == len(wanted) else lacking - self._retired:
+        if needed := missing - self._retired if usable else missing:
             self._log_missing(needed)
             raise SchemeUnavailableError
         return sorted(
-            (
-                each
-                for each in wanted
-                if each.spec.secret_class is secret_class and each not in lacking
-            ),
+            (scheme for scheme in usable if scheme.spec.secret_class is secret_class),
             key=lambda scheme: (scheme == self._current[secret_class], scheme.id),
             reverse=True,
         )
 
-    def _read(self) -> dict[int, HashScheme]:
-        return {scheme.id: scheme for scheme in self._ledger.read_schemes()}
+    def _read(self) -> None:
+        self._schemes = {scheme.id: scheme for scheme in self._ledger.read_schemes()}
 
-    def _lacks(self, scheme: HashScheme) -> bool:
-        """Return whether this process was not given the scheme's pepper."""
-        return scheme.spec.pepper_fingerprint not in self._fingerprints
+    def _is_usable(self, scheme: HashScheme) -> bool:
+        return scheme.spec.pepper_fingerprint in self._fingerprints
 
     def _is_retired(self, scheme: HashScheme) -> bool:
         """Return whether the scheme was used and guards nothing any more."""
@@ -117,8 +113,7 @@ class HashSchemes:
         if use is SchemeUse.UNSPENT:
             raise StartError(
                 "unspent outputs are guarded by the pepper with the fingerprint "
-                f"{scheme.spec.pepper_fingerprint}; "
-                "name it in DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)"
+                f"{scheme.spec.pepper_fingerprint}; name it in DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)"
             )
         return use is SchemeUse.SPENT
 
