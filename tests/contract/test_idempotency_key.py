@@ -11,7 +11,7 @@ from deeds.domain.idempotency import hash_key, is_random_key, parse_idempotency_
 from deeds.domain.model import Argon2Cost, SecretClass
 from deeds.domain.raw_output import make_strong_secret
 from storage.tables import hash_schemes, operations
-from tests.support.requests import mint, post, refusal, swap
+from tests.support.requests import post
 
 UUID = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 MINT = {"outputs": ["+5.a"]}
@@ -50,10 +50,6 @@ GUESSABLE = {
 RANDOM = {"uuid": UUID, "upper case": UUID.upper(), "strong secret": make_strong_secret()}
 
 
-def replayed(answer):
-    return answer.headers.get("Idempotency-Replayed")
-
-
 @pytest.mark.parametrize(("header", "key"), KEYS)
 def test_quoted_and_bare_headers_name_a_key(header, key):
     assert parse_idempotency_key(header) == key
@@ -63,20 +59,6 @@ def test_quoted_and_bare_headers_name_a_key(header, key):
 def test_other_headers_are_refused(header):
     with pytest.raises(InvalidIdempotencyKeyError):
         parse_idempotency_key(header)
-
-
-@pytest.mark.parametrize("key", ["", "\xff"])
-def test_a_request_with_another_header_is_refused_and_moves_nothing(client, ledger, key):
-    item_id = mint(client, "+5.a")
-    before = ledger.rows()
-
-    answers = [
-        post(client, "/v1/mint", MINT, key),
-        swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.b"], key),
-    ]
-
-    assert [refusal(each) for each in answers] == [(400, "invalid_idempotency_key", None)] * 2
-    assert ledger.rows() == before
 
 
 @pytest.mark.parametrize("key", [*RANDOM.values(), *GUESSABLE.values()], ids=[*RANDOM, *GUESSABLE])
@@ -90,14 +72,11 @@ def test_the_hash_of_a_random_key_never_changes():
     assert digest.hex() == "b09a62f8cefa4668763e77ecb830184c714d8b97acd7c8fd946d0bcfae46f920"
 
 
-@pytest.mark.parametrize(("key", "other"), [("abc", "ABC"), ("abc", "abc."), (UUID, UUID.upper())])
-def test_keys_are_compared_exactly(client, key, other):
-    first = post(client, "/v1/mint", MINT, key)
+def test_keys_are_compared_exactly(client, ledger):
+    for key in ("abc", "ABC", "abc.", UUID, UUID.upper()):
+        assert post(client, "/v1/mint", MINT, key).status_code == 200
 
-    second = post(client, "/v1/mint", MINT, other)
-
-    assert (replayed(second), second.status_code) == (None, 200)
-    assert second.get_json()["itemId"] != first.get_json()["itemId"]
+    assert ledger.operations() == [("mint", 0, 1)] * 5
 
 
 @pytest.fixture
@@ -124,7 +103,7 @@ def test_a_key_that_could_be_guessed_is_hashed_like_a_secret(costly, open_app, l
 def test_a_key_beyond_guessing_needs_no_slow_hash(costly, open_app, hash_costs, key):
     client = open_app(costly).test_client()
 
-    first, again = post(client, "/v1/mint", MINT, key), post(client, "/v1/mint", MINT, f' "{key}"')
+    first, again = (post(client, "/v1/mint", MINT, each) for each in (key, f' "{key}"'))
 
-    assert (first.data, replayed(again)) == (again.data, "true")
+    assert (first.data, again.headers.get("Idempotency-Replayed")) == (again.data, "true")
     assert hash_costs == ["m=16,t=2,p=1"] * 2

@@ -1,8 +1,10 @@
-"""The grammar of raw outputs and item ids (contract 2.1 and part 2), by examples and by fuzzing.
+"""The grammar of raw outputs, item ids (contract 2.1, part 2) and strong secrets.
 
-For fuzzing the contract's words are written down a second time, in another way: both must agree.
+By examples and by fuzzing, for which the contract's words are written down a second time, in
+another way: both must agree.
 """
 
+import json
 import re
 
 import pytest
@@ -15,11 +17,14 @@ from deeds.domain.model import AMOUNT_MAX, NewOutput, RawOutput
 from deeds.domain.raw_output import (
     BASE32_ALPHABET,
     is_item_id,
+    is_strong_secret,
     make_item_id,
+    make_strong_secret,
     parse_mint_output,
     parse_raw_output,
 )
 from tests.support.mutating import ANY_TEXT, near_texts
+from tests.support.sources import read_text
 
 # No amount as text: not ASCII digits alone, a leading zero, or above 2**53 - 1.
 NO_AMOUNTS = ["", "0", "000", "05", "+5", "-5", " 5", "5 ", "5\n", "1_000", "1,000", "1e2", "0x5"]
@@ -27,7 +32,6 @@ NO_AMOUNTS += ["a", "\u0665", "\uff15", "\U0001d7d3", "\u00b2", "5\ud800"]
 NO_AMOUNTS += ["9007199254740992", "10000000000000000", "1" + "0" * 400, "9" * 100_000]
 
 NO_SECRETS = ["", "a" * 33, "\U0001f3e1" * 33, "e\u0301" * 17, "\ud800", "a\udfff", "a" * 1_000_000]
-
 
 MINT_FORMS = {
     "item id left out": ("+5.a", "a"),
@@ -48,6 +52,10 @@ BODY = "0123456789abcdefghjkmnpqrs"
 NO_ITEM_IDS = [BODY, "deed_", f"DEED_{BODY}", f"deed_{BODY[:-1]}", f"deed_{BODY}0", ""]
 NO_ITEM_IDS += [f"deed_{BODY.upper()}", f"deed_{BODY}\n", f" deed_{BODY}"]
 NO_ITEM_IDS += [f"deed_{BODY[:-1]}{end}" for end in "ilou.\0\u0661\ud800"]
+
+# The page's own code is held to the same file. If one of its strong secrets ceases to be strong,
+# wallets that exist become slow: each is a fixed body and its checksum.
+STRONG_SECRETS = json.loads(read_text("tests/support/strong_secrets.json"))
 
 
 def test_the_secret_is_all_that_remains_after_two_dots():
@@ -77,17 +85,37 @@ def test_a_mint_takes_three_forms(text, secret):
     assert parse_mint_output(text) == NewOutput(5, secret)
 
 
-def test_made_item_ids_are_ids_different_and_of_the_alphabet():
-    made = [make_item_id() for _ in range(1000)]
+@pytest.mark.parametrize(
+    ("make", "fits", "length"),
+    [(make_item_id, is_item_id, 31), (make_strong_secret, is_strong_secret, 32)],
+)
+def test_what_is_made_fits_its_form_and_is_different_each_time(make, fits, length):
+    made = [make() for _ in range(1000)]
 
-    assert all(is_item_id(item_id) for item_id in [*made, f"deed_{BODY}"])
+    assert all(fits(text) and len(text) == length for text in made)
     assert len(set(made)) == len(made)
-    assert set("".join(item_id.removeprefix("deed_") for item_id in made)) == set(BASE32_ALPHABET)
+    assert set("".join(text.removeprefix("deed_") for text in made)) == set(BASE32_ALPHABET)
 
 
-@pytest.mark.parametrize("text", NO_ITEM_IDS)
-def test_other_texts_are_no_item_id(text):
-    assert not is_item_id(text)
+def test_other_texts_are_no_item_id_or_strong_secret():
+    assert is_item_id(f"deed_{BODY}")
+    assert [text for text in NO_ITEM_IDS if is_item_id(text)] == []
+    assert [text for text in STRONG_SECRETS["not_strong"].values() if is_strong_secret(text)] == []
+
+
+@pytest.mark.parametrize("secret", STRONG_SECRETS["strong"])
+def test_known_secrets_stay_strong_but_not_with_one_character_changed_or_two_swapped(secret):
+    changed = {
+        secret[:place] + other + secret[place + 1 :]
+        for place in range(len(secret))
+        for other in BASE32_ALPHABET
+    }
+    swapped = {
+        secret[:place] + secret[place + 1] + secret[place] + secret[place + 2 :]
+        for place in range(len(secret) - 1)
+    }
+
+    assert [each for each in changed | swapped if is_strong_secret(each)] == [secret]
 
 
 # Contract 2.1 and part 2.

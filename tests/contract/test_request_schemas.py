@@ -36,16 +36,15 @@ NO_MINT_OUTPUTS = [
     (["+1.a", None], None),
     ([{"amount": 1}], 0),
     ([{"secret": "a"}], 0),
-    ([{"amount": None, "secret": "a"}], 0),
-    ([{"amount": 1, "secret": 5}], 0),
-    ([{"amount": 1, "secret": True}], 0),
-    ([{"amount": 1, "secret": ["a"]}], 0),
-    ([{"amount": 1, "secret": ""}], 0),
-    ([{"amount": 1, "secret": "x" * 33}], 0),
-    ([{"amount": 1, "secret": "\ud800"}], 0),
     ([{"amount": 1, "secret": "a"}, {"amount": 1, "secret": None}], 1),
+    *[([{"amount": 1, "secret": each}], 0) for each in (5, True, ["a"], "", "x" * 33, "\ud800")],
     ([{"amount": 1, "secret": "a", "itemId": "deed_x"}], 0),
 ]
+
+# As JSON, where 1.0 and 1e2 are numbers.
+NO_AMOUNTS = ["0", "-0", "-1", "1.0", "1.5", "1e2", "1E400", '"5"', "true", "null", "[5]", "{}"]
+NO_AMOUNTS += ["9007199254740992", "9223372036854775808", "18446744073709551617", "1" + "0" * 400]
+
 NO_RAW_OUTPUTS = [
     ([None], 0),
     (["+5.deed_x.a", 5], 1),
@@ -100,12 +99,12 @@ def stored_metadata(metadata):
     return load(SCHEMAS["mint"], GOOD["mint"] | {"metadata": metadata}).metadata
 
 
-@pytest.mark.parametrize("value", [[], "text", "{}", 5, True, [{"name": "x"}]])
-def test_a_body_or_metadata_that_is_no_object_is_refused(value):
-    for endpoint in SCHEMAS:
-        assert refused(endpoint, value) == ("the body: must be an object", None)
-    said = ("metadata: must be an object", None)
-    assert refused("mint", GOOD["mint"] | {"metadata": value}) == said
+def test_a_body_or_metadata_that_is_no_object_is_refused():
+    for value in ([], "text", "{}", 5, True, [{"name": "x"}]):
+        for endpoint in SCHEMAS:
+            assert refused(endpoint, value) == ("the body: must be an object", None)
+        said = ("metadata: must be an object", None)
+        assert refused("mint", GOOD["mint"] | {"metadata": value}) == said
 
 
 @pytest.mark.parametrize(("endpoint", "field"), ARRAYS, ids="-".join)
@@ -126,6 +125,16 @@ def test_an_array_of_anything_else_is_refused_with_its_element(endpoint, field, 
 
     assert detail.startswith(field)
     assert place == index
+
+
+@pytest.mark.parametrize("amount", NO_AMOUNTS, ids=lambda text: text[:20])
+def test_an_amount_is_a_json_integer_in_its_bounds(amount):
+    body = f'{{"outputs":[{{"amount":1,"secret":"a"}},{{"amount":{amount},"secret":"b"}}]}}'
+
+    detail, index = refused("mint", json.loads(body))
+
+    assert detail.startswith("outputs[1].amount: must ")
+    assert index == 1
 
 
 @pytest.mark.parametrize(
@@ -159,10 +168,8 @@ def test_an_unknown_key_is_refused_by_its_name_if_it_can_be_one(endpoint, more, 
             {"image": "https://a.example/b.png", "description": "D", "name": "N"},
             '{"name":"N","description":"D","image":"https://a.example/b.png"}',
         ),
-        ({"description": "  two  spaces  "}, '{"description":"  two  spaces  "}'),
-        ({"name": "Grüße 東京 🏡 e\u0301"}, '{"name":"Grüße 東京 🏡 e\u0301"}'),
+        ({"name": "  Grüße 東京 🏡 e\u0301"}, '{"name":"  Grüße 東京 🏡 e\u0301"}'),
         ({"name": '"\\\n\t\0\x7f\u2028'}, '{"name":"\\"\\\\\\n\\t\\u0000\x7f\u2028"}'),
-        ({"description": "é" * 100_000}, '{"description":"' + "é" * 100_000 + '"}'),
     ],
 )
 def test_metadata_is_kept_as_compact_json_in_one_order(metadata, text):
@@ -170,12 +177,10 @@ def test_metadata_is_kept_as_compact_json_in_one_order(metadata, text):
 
 
 @pytest.mark.parametrize("field", ["name", "description", "image"])
-@pytest.mark.parametrize("value", [None, 5, True, ["x"], {"x": "y"}, "\ud800", "x\udfff"])
-def test_a_metadata_field_that_is_no_text_is_refused(field, value):
-    detail, index = refused("mint", GOOD["mint"] | {"metadata": {field: value}})
-
-    assert detail.startswith(f"metadata.{field}: ")
-    assert index is None
+def test_a_metadata_field_that_is_no_text_is_refused(field):
+    for value in (None, 5, True, ["x"], {"x": "y"}, "\ud800", "x\udfff"):
+        detail, index = refused("mint", GOOD["mint"] | {"metadata": {field: value}})
+        assert (detail.startswith(f"metadata.{field}: "), index) == (True, None)
 
 
 @pytest.mark.parametrize("image", IMAGES)
