@@ -15,10 +15,7 @@ from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
 from tests.support.ledger_view import LedgerView, delete_all_rows
-from tests.support.needs import (
-    pytest_make_collect_report,  # noqa: F401
-    pytest_runtest_makereport,  # noqa: F401
-)
+from tests.support.needs import pytest_sessionfinish  # noqa: F401
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster
 from tests.support.reporting import (
@@ -33,7 +30,7 @@ from tests.support.stoppable_postgres import running_stoppable_postgres
 def pytest_addoption(parser):
     """Add the time that `make soak` has, and what `make check` asks for."""
     parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
-    parser.addoption("--all", action="store_true", help="a test that is skipped has failed")
+    parser.addoption("--all", action="store_true", help="no test may be skipped")
 
 
 def pytest_make_parametrize_id(val):

@@ -1,7 +1,7 @@
 """What some tests need beside Python and make.
 
 Where it is missing they are skipped, and the last lines of the run say which and how to install it.
-With CI=true or --all a test that is skipped, for whatever reason, is one that failed.
+With CI=true or --all a run fails in which a test was skipped, for whatever reason.
 """
 
 import os
@@ -54,44 +54,24 @@ def _missing(need):
     return [package for package, is_there in _PACKAGES[need].items() if not is_there()]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item):
-    """Fail a test that was skipped where none may be."""
-    return _judged((yield), item.config)
+def may_skip(config):
+    return not config.getoption("--all") and os.environ.get("CI") != "true"
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(collector):
-    """Fail a file that was skipped where none may be."""
-    return _judged((yield), collector.config)
-
-
-def _judged(report, config):
-    is_all = config.getoption("--all") or os.environ.get("CI") == "true"
-    if is_all and report.skipped and not hasattr(report, "wasxfail"):
-        reason = _reason(report)
-        report.outcome = "failed"
-        report.longrepr = f"skipped, where no test may be: {reason}. {_command([reason])}".strip()
-    return report
+def pytest_sessionfinish(session):
+    """Fail the run where a test was skipped and none may be."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter.stats.get("skipped") and not may_skip(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def skipped_lines(reports):
     """Yield how many tests were skipped for which reason, and the command that ends that."""
-    counts = Counter(map(_reason, reports))
+    counts = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     for reason, count in counts.items():
         yield f"{count} {'test' if count == 1 else 'tests'}: {reason}"
-    if command := _command(counts):
-        yield command
-
-
-def _reason(report):
-    said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return said.removeprefix("Skipped: ")
-
-
-def _command(reasons):
-    needs = [reason.removeprefix(_NEEDS) for reason in reasons]
-    packages = {package for need in needs if need in _PACKAGES for package in _missing(need)}
-    sudo = "sudo " if os.geteuid() else ""
-    install = f"{sudo}apt-get update && {sudo}apt-get install --yes {' '.join(sorted(packages))}"
-    return f"On Debian this installs what is missing: {install}" if packages else ""
+    needs = [need for need in _PACKAGES if _NEEDS + need in counts]
+    if packages := {package for need in needs for package in _missing(need)}:
+        sudo = "sudo " if os.geteuid() else ""
+        install = f"{sudo}apt-get install --yes {' '.join(sorted(packages))}"
+        yield f"On Debian this installs what is missing: {sudo}apt-get update && {install}"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.support.needs import skipped_lines
+from tests.support.needs import may_skip, skipped_lines
 
 _LINES = pytest.StashKey[list[str]]()
 
@@ -14,11 +14,9 @@ def add_line(item, line):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    skipped = terminalreporter.stats.get("skipped", [])
-    for title, lines in (
-        ("counted", config.stash.get(_LINES, [])),
-        ("not run", list(skipped_lines(skipped))),
-    ):
+    skipped = skipped_lines(terminalreporter.stats.get("skipped", []))
+    judged = "not run" if may_skip(config) else "failed, for no test may be skipped"
+    for title, lines in (("counted", config.stash.get(_LINES, [])), (judged, list(skipped))):
         if lines:
             terminalreporter.section(title)
         for line in lines:

@@ -1,17 +1,12 @@
 """What the sources and documents of the project hold, as the tests of the documents compare it."""
 
 import os
-import re
 import runpy
 
 import pytest
 
 from deeds.settings import read_settings
 from tests.support.serving import REPOSITORY
-
-PACKAGES = ("deeds", "schemas", "storage")
-
-_ENVIRONMENT = re.compile(r"\benviron(b|\.|\[|\b)|\bgetenv\b")
 
 
 class RecordingEnvironment(dict[str, str]):
@@ -25,14 +20,6 @@ class RecordingEnvironment(dict[str, str]):
         self.names.add(name)
         return default
 
-    def __getitem__(self, name):
-        self.names.add(name)
-        return super().__getitem__(name)
-
-    def __contains__(self, name):
-        self.names.add(str(name))
-        return False
-
 
 def read_variables():
     """Return the names of all environment variables that the service reads at its start."""
@@ -44,25 +31,19 @@ def read_variables():
     return environment.names
 
 
-def files_that_touch_the_environment():
-    """Return the paths of all sources of the service that name the environment."""
-    sources = ["app.py", "gunicorn.conf.py", *module_paths()]
-    return {path for path in sources if _ENVIRONMENT.search(read_text(path))}
-
-
 def module_paths():
     """Return the paths of all modules of the packages, without their `__init__.py`."""
-    return sorted(
-        path.relative_to(REPOSITORY).as_posix()
-        for package in PACKAGES
-        for path in (REPOSITORY / package).rglob("*.py")
-        if path.name != "__init__.py"
-    )
+    packages = ("deeds", "schemas", "storage")
+    found = _found(f"{package}/**/*.py" for package in packages)
+    return [path for path in found if not path.endswith("__init__.py")]
 
 
 def documents():
-    patterns = ("*.md", "docs/**/*.md")
-    found = {path for pattern in patterns for path in REPOSITORY.glob(pattern)}
+    return _found(("*.md", "docs/**/*.md"))
+
+
+def _found(patterns):
+    found = [path for pattern in patterns for path in REPOSITORY.glob(pattern)]
     return sorted(path.relative_to(REPOSITORY).as_posix() for path in found)
 
 
