@@ -21,7 +21,6 @@ from deeds.domain.errors import (
     StartError,
 )
 from storage import statements
-from storage.engine import mark_path
 from storage.failures import cause_of
 from storage.mark_file import NO_OPERATION, Mark, MarkDamagedError, MarkFile
 
@@ -231,7 +230,9 @@ def mark_file_of(engine: Engine, path: str | None) -> MarkFile | None:
     """Return the mark file at the path of the settings, or an SQLite ledger's own, or None."""
     if path is not None:
         return MarkFile(Path(path))
-    return MarkFile(mark_path(engine.url)) if engine.dialect.name == "sqlite" else None
+    return (
+        MarkFile(Path(f"{engine.url.database}-mark")) if engine.dialect.name == "sqlite" else None
+    )
 
 
 def read_newest(engine: Engine) -> Mark:

@@ -29,7 +29,7 @@ from storage.mark import LastOperations, MissingOperationError
 from storage.mark_file import NO_OPERATION, Mark, MarkFile
 from storage.operations import Writer, read_outputs
 from storage.schema import may_serve
-from storage.transactions import OnRetry, Transactions, ignore_retry
+from storage.transactions import OnRetry, Transactions
 
 Value = TypeVar("Value")
 
@@ -53,7 +53,7 @@ class Repository:
     def __init__(
         self,
         engine: Engine,
-        on_retry: OnRetry = ignore_retry,
+        on_retry: OnRetry = lambda _reason: None,
         *,
         mark_file: MarkFile | None = None,
         mark: Mark = NO_OPERATION,
@@ -121,10 +121,11 @@ class Repository:
 
     def read_scheme_use(self, scheme_id: int) -> SchemeUse:
         """Return what was hashed under the scheme. May read every output."""
-        row = self._transactions.read_all(
+        row = self._transactions.read(
             lambda connection: connection.execute(
                 statements.READ_SCHEME_USE, {"scheme_id": scheme_id}
-            ).one()
+            ).one(),
+            is_long=True,
         )
         if row.is_guarding:
             return SchemeUse.UNSPENT

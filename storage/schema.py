@@ -13,12 +13,12 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.engine import WRITES
-from storage.failures import cause_of, is_unavailable, one_line, sqlstate
+from storage.failures import cause_of, code_of, is_unavailable, one_line
 from storage.mark_file import MarkFile, check_not_lost
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
 from storage.statements import READ_READINESS
+from storage.transactions import WRITES
 
 # The newest of `migrations.versions`; a test says so.
 HEAD_REVISION = "0001"
@@ -157,7 +157,7 @@ def _upgrade(engine: Engine) -> None:
         raise StartError(f"the database cannot be upgraded: {one_line(error)}") from None
     except DBAPIError as error:
         # Everything else is a defect of a migration, which keeps its traceback.
-        if is_unavailable(error) or sqlstate(error) == _INSUFFICIENT_PRIVILEGE:
+        if is_unavailable(error) or code_of(error) == _INSUFFICIENT_PRIVILEGE:
             raise _not_opened(cause_of(error)) from None
         raise
 

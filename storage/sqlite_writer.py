@@ -8,11 +8,9 @@ processes the p99 of a swap was 119 ms without turns and is 15 ms with them (dec
 
 import fcntl
 import os
-import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -22,16 +20,18 @@ from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError
-from storage.failures import is_surely_undone, log_cause
+from storage.failures import CauseLog, code_of
 from storage.sqlite_file import lock_file, open_for_owner
 
 Result = TypeVar("Result")
 
-# Works in one transaction: more than a process has request threads.
-GROUP_SIZE_MAX = 64
-
 # How long a writer of another process may hold the lock before we answer 503.
 BUSY_TIMEOUT_S = 5.0
+
+# SQLite writes the pages of a commit to its log one after the other, and the last one makes it
+# valid. Where a write was refused, the last one is not there: not even a crash brings it back.
+# After a failed fsync it may be there: like any other failure, that one leaves a commit in doubt.
+_REFUSED_WRITE_CODES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
 
 
 class ProcessLock:
@@ -87,8 +87,8 @@ class _Ticket:
     gate: threading.Event = field(default_factory=threading.Event)
     is_done: bool = False
     result: Any = None
-    # Pessimistic default, cleared only after COMMIT.
-    error: Exception | type[Exception] | None = LedgerUnavailableError
+    # Pessimistic default, cleared only after COMMIT. No two threads may raise one exception.
+    error: Exception | None = field(default_factory=LedgerUnavailableError)
 
 
 class SqliteWriter:
@@ -99,18 +99,15 @@ class SqliteWriter:
     rolled back and run once more, each in a savepoint of its own.
     """
 
-    def __init__(self, engine: Engine, turn: Callable[[], AbstractContextManager[None]]) -> None:
-        """Create a writer on an engine whose transactions begin as writers.
-
-        `turn` is entered around each transaction.
-        """
-        self._engine = engine
-        self._turn = turn
+    def __init__(self, engine: Engine, lock: ProcessLock, causes: CauseLog) -> None:
+        """Create a writer on an engine whose transactions begin as writers."""
+        self._process_lock = lock
+        self._causes = causes
         self._lock = threading.Lock()
-        self._waiting: deque[_Ticket] = deque()
+        self._waiting: list[_Ticket] = []
         self._is_led = False
-        # Only the leader uses it.
-        self._connection: Connection | None = None
+        # Only the leader uses it. Fetching one for each group would cost a strong swap 6 % more.
+        self._connection = engine.connect()
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Run the work, wait until its group is committed, and return its result.
@@ -136,38 +133,33 @@ class SqliteWriter:
         return cast(Result, ticket.result)
 
     def close(self) -> None:
-        """Return the connection to the pool. No thread may be writing, or write again."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Close the connection and the lock. No thread may be writing, or write again."""
+        self._connection.close()
+        self._process_lock.close()
 
     def _lead(self) -> None:
         group: list[_Ticket] = []
-        # Fetching it from the pool for each group would cost a strong swap 6 % more.
-        connection, self._connection = self._connection, None
         try:
-            with self._turn():
-                connection = connection or self._engine.connect()
-                group = self._take_group()
-                _commit(connection, group)
-            if not connection.invalidated:
-                self._connection = connection
+            with self._process_lock.turn():
+                group = self._take_waiting()
+                self._commit(group)
         except Exception as error:  # noqa: BLE001 - raised again in `write`
-            group = group or self._take_group()
-            _fail(group, error)
+            group = group or self._take_waiting()
+            # Nobody is told what was true in this transaction only. The leader's is the first.
+            for ticket in group:
+                ticket.error = LedgerUnavailableError()
+            group[0].error = error
+            self._reconnect()
         finally:
-            if connection is not None and self._connection is None:
-                connection.close()
             self._pass_on()
             for ticket in group:
                 ticket.is_done = True
                 ticket.gate.set()
 
-    def _take_group(self) -> list[_Ticket]:
-        """Return the works that wait, the leader's own first."""
+    def _take_waiting(self) -> list[_Ticket]:
         with self._lock:
-            count = min(len(self._waiting), GROUP_SIZE_MAX)
-            return [self._waiting.popleft() for _ in range(count)]
+            group, self._waiting = self._waiting, []
+        return group
 
     def _pass_on(self) -> None:
         """Let the thread that waits longest lead the next group."""
@@ -177,46 +169,44 @@ class SqliteWriter:
             else:
                 self._is_led = False
 
+    def _commit(self, group: list[_Ticket]) -> None:
+        """Run the works and commit those that succeed. Raises only where nothing was kept."""
+        connection = self._connection
+        connection.begin()
+        kept = _run(connection, group)
+        if not kept:
+            connection.rollback()
+            return
+        driver: Any = connection.connection.driver_connection
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            self._causes.log(error)
+            # A transaction that is still open was refused before anything was written.
+            is_undone = driver.in_transaction or code_of(error) in _REFUSED_WRITE_CODES
+            for ticket in group:
+                is_in_doubt = ticket in kept and not is_undone
+                ticket.error = LedgerInDoubtError() if is_in_doubt else LedgerUnavailableError()
+            self._reconnect()
+        else:
+            for ticket in kept:
+                ticket.error = None
 
-def _fail(group: list[_Ticket], error: Exception) -> None:
-    """Fail a group of which nothing was kept; no exception is raised in more than one thread."""
-    if any(ticket.error is None for ticket in group):
-        # The group is committed: it was the connection that failed to close.
-        return
-    for ticket in group:
-        ticket.error = LedgerUnavailableError()
-    group[0].error = error
-
-
-def _commit(connection: Connection, group: list[_Ticket]) -> None:
-    connection.begin()
-    kept = _run(connection, group)
-    if not kept:
-        connection.rollback()
-        return
-    driver = _driver_of(connection)
-    try:
-        connection.commit()
-    except DBAPIError as error:
-        log_cause(error)
-        in_doubt = [] if is_surely_undone(error, driver) else kept
-        # The transaction may still be open: the next group gets a new connection.
-        connection.invalidate()
-        for ticket in group:
-            ticket.error = LedgerInDoubtError() if ticket in in_doubt else LedgerUnavailableError()
-    else:
-        for ticket in kept:
-            ticket.error = None
+    def _reconnect(self) -> None:
+        """Let the next group have a new connection, whatever has become of the transaction."""
+        self._connection.invalidate()
+        self._connection.rollback()
 
 
 def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:
-    """Run all works; return those that succeeded. A work that is alone raises what it raises."""
+    """Run all works; return those that succeeded."""
     try:
         for ticket in group:
             ticket.result = ticket.work(connection)
-    except Exception:
+    except Exception as error:  # noqa: BLE001 - raised again in `write`
         if len(group) == 1:
-            raise
+            group[0].error = error
+            return []
         # A savepoint for each from the start would make good works pay for bad ones.
         connection.rollback()
         connection.begin()
@@ -226,7 +216,7 @@ def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:
 
 def _run_alone(connection: Connection, ticket: _Ticket) -> bool:
     """Run one work in a savepoint; return whether it succeeded. A failure undoes it alone."""
-    driver = _driver_of(connection)
+    driver: Any = connection.connection.driver_connection
     driver.execute("SAVEPOINT work")
     try:
         ticket.result = ticket.work(connection)
@@ -240,7 +230,3 @@ def _run_alone(connection: Connection, ticket: _Ticket) -> bool:
         return False
     driver.execute("RELEASE work")
     return True
-
-
-def _driver_of(connection: Connection) -> sqlite3.Connection:
-    return cast(sqlite3.Connection, connection.connection.driver_connection)

@@ -5,21 +5,18 @@ must do nothing but database statements.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy import Connection, Engine, exc
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
-from storage.engine import WRITES
 from storage.failures import (
     CONFLICT,
     DISCONNECT,
+    CauseLog,
     ConflictError,
     is_unavailable,
-    log_cause,
     retry_reason,
 )
 from storage.sqlite_writer import ProcessLock, SqliteWriter
@@ -37,42 +34,78 @@ RETRY_REASONS = tuple(TRIES_MAX)
 # Called with the reason each time that a transaction is tried again.
 OnRetry = Callable[[str], None]
 
+# Execution option of a connection whose transaction will write. Any other one is in autocommit: a
+# read needs no transaction, because rows are never deleted and spending is final.
+WRITES = "ledger_writes"
 
-def ignore_retry(_reason: str) -> None:
-    """Do nothing."""
+# Our statements take milliseconds: one that takes this long waits for something that is not coming.
+STATEMENT_TIMEOUT = "30s"
+
+_BEGIN = {
+    # The lock is taken at once: two readers that turn writers would refuse each other.
+    "sqlite": "BEGIN IMMEDIATE",
+    # One message: no round trip more than BEGIN alone. All of it lasts for the transaction, because
+    # a pooler may give each one another session. A row that stays locked for 5 s is held by a
+    # forgotten session, and a process of ours that stops in a transaction keeps its rows for 30 s.
+    # An answer is given after the commit is on disk, whatever the server's default.
+    "postgresql": f"""BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL lock_timeout = '5s';
+SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}';
+SET LOCAL idle_in_transaction_session_timeout = '30s';
+SELECT set_config('synchronous_commit', 'on', true)
+WHERE current_setting('synchronous_commit') = 'off'""",
+}
+
+_BEGIN_SNAPSHOT = {
+    # In WAL mode a read transaction sees what was there at its first read.
+    "sqlite": "BEGIN",
+    # It may read for hours.
+    "postgresql": """BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL statement_timeout = 0""",
+}
+
+
+def begin(connection: Connection) -> None:
+    """Begin the transaction of a connection that will write, as every engine of ours does."""
+    if connection.get_execution_options().get(WRITES):
+        connection.exec_driver_sql(_BEGIN[connection.dialect.name])
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Yield a connection that sees one state of the ledger, and keeps no writer waiting."""
+    with engine.connect() as connection:
+        connection.exec_driver_sql(_BEGIN_SNAPSHOT[engine.dialect.name])
+        yield connection
 
 
 class Transactions:
     """Reads and writes on one engine."""
 
-    def __init__(self, engine: Engine, on_retry: OnRetry) -> None:
+    def __init__(self, engine: Engine, on_retry: OnRetry = lambda _reason: None) -> None:
         """Create the transactions of an engine; on SQLite they share commits."""
         self._engine = engine
         self._on_retry = on_retry
+        self._causes = CauseLog()
         # Whether the last write failed because of the database: a full disk, say.
         self.was_refused = False
         self._writer = engine.execution_options(**{WRITES: True})
-        self._lock: ProcessLock | None = None
         self._group: SqliteWriter | None = None
         if engine.dialect.name == "sqlite":
-            self._lock = ProcessLock(engine.url)
-            self._group = SqliteWriter(self._writer, self._lock.turn)
+            self._group = SqliteWriter(self._writer, ProcessLock(engine.url), self._causes)
 
-    def read(self, work: Work[Result]) -> Result:
-        """Return what the work reads.
-
-        Raises:
-            LedgerUnavailableError: the database does not answer.
-        """
-        return self._retrying(lambda: _read(self._engine.connect(), work))
-
-    def read_all(self, work: Work[Result]) -> Result:
-        """Return what the work reads of the whole ledger, however long it takes.
+    def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
+        """Return what the work reads; a long read may take as long as it needs.
 
         Raises:
             LedgerUnavailableError: the database does not answer.
         """
-        return self._retrying(lambda: _read(snapshot(self._engine), work))
+
+        def attempt() -> Result:
+            with snapshot(self._engine) if is_long else self._engine.connect() as connection:
+                return work(connection)
+
+        return self._retrying(attempt)
 
     def write(self, work: Work[Result]) -> Result:
         """Run the work in one transaction, commit it and return its result.
@@ -97,24 +130,17 @@ class Transactions:
         if self._group is not None:
             self._group.close()
         self._engine.dispose()
-        if self._lock is not None:
-            self._lock.close()
 
     def _write_alone(self, work: Work[Result]) -> Result:
         with self._writer.connect() as connection:
-            transaction = connection.begin()
+            result = work(connection)
             try:
-                result = work(connection)
-            except BaseException:
-                transaction.rollback()
-                raise
-            try:
-                transaction.commit()
-            except DBAPIError as error:
+                connection.commit()
+            except exc.DBAPIError as error:
                 if retry_reason(error) == CONFLICT:
                     raise
                 connection.invalidate()
-                log_cause(error)
+                self._causes.log(error)
                 raise LedgerInDoubtError from None
             return result
 
@@ -124,43 +150,17 @@ class Transactions:
             tries_count += 1
             try:
                 return attempt()
-            except PoolTimeoutError:
+            except exc.TimeoutError:
                 raise OverloadedError("too many requests are waiting for the database") from None
-            except ConflictError:
-                if not self._tries_again(CONFLICT, tries_count):
-                    raise LedgerUnavailableError from None
-            except DBAPIError as error:
+            except (ConflictError, exc.DBAPIError) as error:
                 reason = retry_reason(error)
-                if not self._tries_again(reason, tries_count):
-                    log_cause(error)
-                    if reason or is_unavailable(error):
-                        raise LedgerUnavailableError from None
-                    raise
+                if reason is None or tries_count >= TRIES_MAX[reason]:
+                    raise self._translate(error) from None
+            self._on_retry(reason)
 
-    def _tries_again(self, reason: str | None, tries_count: int) -> bool:
-        if reason is None or tries_count >= TRIES_MAX[reason]:
-            return False
-        self._on_retry(reason)
-        return True
-
-
-def _read(connecting: AbstractContextManager[Connection], work: Work[Result]) -> Result:
-    with connecting as connection:
-        return work(connection)
-
-
-@contextmanager
-def snapshot(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection that sees one state of the ledger, and keeps no writer waiting."""
-    if engine.dialect.name == "sqlite":
-        with engine.connect() as connection:
-            # In WAL mode a read transaction sees what was there at its first read.
-            connection.exec_driver_sql("BEGIN")
-            yield connection
-            connection.rollback()
-        return
-    reader = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    with reader.connect() as connection:
-        # It may read for hours.
-        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        yield connection
+    def _translate(self, error: ConflictError | exc.DBAPIError) -> Exception:
+        if isinstance(error, exc.DBAPIError):
+            self._causes.log(error)
+            if not is_unavailable(error):
+                return error
+        return LedgerUnavailableError()

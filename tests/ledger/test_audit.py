@@ -10,8 +10,9 @@ from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.audit import AuditReport, Invariant, audit
 from storage.counts import LedgerCounts
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import make_engine, parse_database_url
 from storage.tables import metadata
+from storage.transactions import WRITES
 from tests.support.copying import ledger_url  # noqa: F401  (a fixture)
 from tests.support.ledger_view import ignore_progress
 from tests.support.requests import mint, swap

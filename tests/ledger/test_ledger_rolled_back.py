@@ -13,10 +13,11 @@ from sqlalchemy import text
 from deeds.domain.errors import IdempotencyKeyTakenError, LedgerRolledBackError
 from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from deeds.settings import Settings
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import make_engine, parse_database_url
 from storage.mark import RollbackError, raise_mark
 from storage.mark_file import MarkFile
 from storage.repository import Repository
+from storage.transactions import WRITES
 from tests.faults.load import ledger_view
 from tests.support.commanding import invoke
 from tests.support.hooks import hooked, is_writer

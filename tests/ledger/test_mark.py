@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import make_engine, parse_database_url
 from storage.mark import LastOperations
 from storage.mark_file import NO_OPERATION, Mark, MarkDamagedError, MarkFile
 from storage.tables import operations
-from storage.transactions import Transactions, ignore_retry
+from storage.transactions import WRITES, Transactions
 from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
@@ -143,7 +143,7 @@ def test_processes_that_write_at_once_only_raise_it(file):
 @pytest.fixture
 def last(file, sqlite_url):
     """What a process that keeps the mark of a ledger knows of its last operations."""
-    transactions = Transactions(make_engine(parse_database_url(sqlite_url)), ignore_retry)
+    transactions = Transactions(make_engine(parse_database_url(sqlite_url)))
     last = LastOperations(NO_OPERATION, file, transactions.read, are_ids_in_order=True)
     yield last
     last.close()

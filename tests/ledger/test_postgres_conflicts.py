@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import storage.engine
+import storage.transactions
 from deeds.domain.model import Argon2Cost
 from storage.failures import CONFLICT
 from storage.transactions import TRIES_MAX
@@ -54,9 +55,9 @@ def clients(settings, open_app):
 @pytest.fixture
 def impatient_client(settings, open_app, monkeypatch):
     """A client of a service that waits 50 ms for a lock and a statement."""
-    begin = storage.engine._BEGIN_POSTGRESQL
-    monkeypatch.setattr(storage.engine, "_BEGIN_POSTGRESQL", begin.replace("= 5000", "= 50"))
-    monkeypatch.setattr(storage.engine, "POSTGRESQL_STATEMENT_TIMEOUT_MS", 50)
+    begin = storage.transactions._BEGIN["postgresql"].replace("'5s'", "'50ms'")
+    monkeypatch.setitem(storage.transactions._BEGIN, "postgresql", begin)
+    monkeypatch.setattr(storage.engine, "STATEMENT_TIMEOUT", "50ms")
     return open_app(settings).test_client()
 
 

@@ -13,11 +13,11 @@ from deeds.domain.model import (
     SchemeUse,
     SecretClass,
 )
-from storage.engine import WRITES
 from storage.mark import read_newest
 from storage.mark_file import Mark
 from storage.repository import METADATA_KEPT_LENGTH_MAX
 from storage.tables import operations
+from storage.transactions import WRITES
 from tests.support.hooks import hooked
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
 from tests.support.statement_log import logged_statements

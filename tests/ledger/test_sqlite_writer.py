@@ -1,45 +1,28 @@
-"""Writers on SQLite share transactions: each is answered for its own work, after the commit."""
+"""Writers of one SQLite file: threads share commits, and processes take turns.
 
+Locks of two descriptors exclude each other whether or not they are of one process.
+"""
+
+import fcntl
 import sqlite3
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import monotonic
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-import storage.sqlite_writer
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, SpentInputError
-from storage.engine import WRITES
-from storage.sqlite_writer import SqliteWriter
+from storage.failures import CauseLog
+from storage.sqlite_file import lock_file
+from storage.sqlite_writer import ProcessLock, SqliteWriter
+from storage.transactions import WRITES, Transactions
 from tests.support.hooks import Counter, hooked
-from tests.support.waiting import wait_until
+from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
-WAIT_S = 20
-
-
-class Turn:
-    """The turn among processes, which a test can hold back or make fail."""
-
-    def __init__(self):
-        self.open = threading.Event()
-        self.wanted = threading.Event()
-        self.failure = None
-        self.failure_at_end = None
-        self.count = 0
-
-    @contextmanager
-    def take(self):
-        self.count += 1
-        self.wanted.set()
-        assert self.open.wait(WAIT_S)
-        if self.failure is not None:
-            failure, self.failure = self.failure, None
-            raise failure
-        yield
-        if self.failure_at_end is not None:
-            raise self.failure_at_end
+NEXT, WRITER = "-next-lock", "-lock"
 
 
 @pytest.fixture
@@ -51,13 +34,95 @@ def engine(sqlite_url, open_engine):
 
 
 @pytest.fixture
-def turn():
-    return Turn()
+def url(engine):
+    return engine.url
 
 
 @pytest.fixture
-def writer(engine, turn):
-    return SqliteWriter(engine.execution_options(**{WRITES: True}), turn.take)
+def lock(url):
+    with closing(ProcessLock(url, WAIT_SECONDS_MAX)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_writer(engine):
+    """A function that opens a writer which waits so long for its turn."""
+    opened = []
+
+    def open_one(timeout_s):
+        lock = ProcessLock(engine.url, timeout_s)
+        opened.append(SqliteWriter(engine.execution_options(**{WRITES: True}), lock, CauseLog()))
+        return opened[-1]
+
+    yield open_one
+    for writer in opened:
+        writer.close()
+
+
+@pytest.fixture
+def writer(open_writer):
+    return open_writer(WAIT_SECONDS_MAX)
+
+
+@contextmanager
+def holding(url, suffix):
+    """Hold one of the locks, as another process does."""
+    with Path(f"{url.database}{suffix}").open("a") as file:
+        lock_file(file.fileno(), monotonic())
+        yield file
+
+
+def held_locks(url):
+    """Return which locks another process would have to wait for."""
+    held = []
+    for suffix in (NEXT, WRITER):
+        try:
+            with holding(url, suffix):
+                pass
+        except BlockingIOError:
+            held.append(suffix)
+    return held
+
+
+def test_a_process_that_waits_to_write_lets_no_other_overtake_it(lock, url):
+    def take_turn():
+        with lock.turn():
+            return held_locks(url)
+
+    with ThreadPoolExecutor(1) as pool, holding(url, WRITER) as writer:
+        waiting = pool.submit(take_turn)
+        wait_until(lambda: held_locks(url) == [NEXT, WRITER])
+        fcntl.flock(writer, fcntl.LOCK_UN)
+        within = waiting.result(WAIT_SECONDS_MAX)
+
+    assert (within, held_locks(url)) == ([WRITER], [])
+
+
+@pytest.mark.parametrize("held", [NEXT, WRITER])
+def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_writer, url, held):
+    impatient = open_writer(0.05)
+
+    with holding(url, held):
+        with pytest.raises(LedgerUnavailableError):
+            impatient.write(note("a"))
+        left = held_locks(url)
+
+    assert left == [held]
+    assert impatient.write(note("a")) == 1
+
+
+def test_work_that_fails_ends_its_turn(lock, url):
+    with pytest.raises(KeyError), lock.turn():
+        raise KeyError
+
+    assert held_locks(url) == []
+
+
+def test_a_writer_has_the_turn_and_a_reader_waits_for_none(engine, url):
+    with closing(Transactions(engine)) as transactions:
+        held = [ask(lambda _: held_locks(url)) for ask in (transactions.write, transactions.read)]
+
+    assert held == [[WRITER], []]
 
 
 def note(words):
@@ -86,21 +151,19 @@ def notes(engine):
 
 
 @pytest.fixture
-def gather(writer, turn):
-    """A function that lets all the works wait for one turn, in this order, and returns what comes
-    of them."""
-    with ThreadPoolExecutor(max_workers=8) as threads:
+def gather(writer, url):
+    """A function that lets all the works wait for one turn, in this order; returns what comes."""
 
-        def run(*works):
-            futures = []
-            for count, work in enumerate(works, start=1):
-                futures.append(threads.submit(writer.write, work))
-                wait_until(lambda count=count: len(writer._waiting) == count)
-            assert turn.wanted.wait(WAIT_S)
-            turn.open.set()
-            return [future.exception(WAIT_S) or future.result() for future in futures]
+    def run(*works):
+        with ThreadPoolExecutor(len(works)) as threads:
+            with holding(url, WRITER):
+                futures = []
+                for count, work in enumerate(works, start=1):
+                    futures.append(threads.submit(writer.write, work))
+                    wait_until(lambda count=count: len(writer._waiting) == count)
+            return [future.exception(WAIT_SECONDS_MAX) or future.result() for future in futures]
 
-        yield run
+    return run
 
 
 @pytest.fixture
@@ -111,44 +174,13 @@ def commits():
         yield commits
 
 
-@pytest.mark.parametrize(("group_size_max", "turns_count"), [(4, 1), (2, 2)])
-def test_works_that_wait_together_share_turns_and_commits_and_keep_their_order(
-    gather, turn, engine, commits, monkeypatch, *, group_size_max, turns_count
-):
-    monkeypatch.setattr(storage.sqlite_writer, "GROUP_SIZE_MAX", group_size_max)
-    said = gather(*(note(words) for words in "abcd"))
-
-    assert said == [1, 2, 3, 4]
+def test_works_that_wait_together_share_a_commit_and_keep_their_order(gather, engine, commits):
+    assert gather(*(note(words) for words in "abcd")) == [1, 2, 3, 4]
     assert notes(engine) == ["a", "b", "c", "d"]
-    assert (turn.count, commits.count) == (turns_count, turns_count)
+    assert commits.count == 1
 
 
-def counted(work):
-    """Return the work and the list to which each run of it adds."""
-    runs = []
-
-    def count(connection):
-        runs.append(work)
-        return work(connection)
-
-    return count, runs
-
-
-def test_a_work_beside_one_that_fails_runs_twice_and_every_other_once(writer, gather):
-    good, good_runs = counted(note("a"))
-    bad, bad_runs = counted(refuse_after("b"))
-    gather(good, bad)
-    assert (len(good_runs), len(bad_runs)) == (2, 2)
-
-    alone, alone_runs = counted(refuse_after("c"))
-    with pytest.raises(SpentInputError):
-        writer.write(alone)
-    lucky, lucky_runs = counted(note("c"))
-    assert writer.write(lucky) == 2
-    assert (len(alone_runs), len(lucky_runs)) == (1, 1)
-
-
-def test_a_work_that_fails_is_undone_alone(gather, engine):
+def test_a_work_that_fails_is_undone_alone(gather, engine, commits):
     error = SpentInputError(index=3)
 
     said = gather(note("a"), refuse_after("b", error), note("c"), note("a"))
@@ -156,35 +188,33 @@ def test_a_work_that_fails_is_undone_alone(gather, engine):
     assert said[:3] == [1, error, 2]
     assert type(said[3]).__name__ == "IntegrityError"
     assert notes(engine) == ["a", "c"]
+    assert commits.count == 1
 
 
-def test_where_all_works_fail_nothing_is_committed(gather, engine, commits):
-    said = gather(refuse_after("a"), refuse_after("b"))
+@pytest.mark.parametrize("count", [1, 2])
+def test_where_all_works_fail_nothing_is_committed(gather, writer, engine, commits, count):
+    said = gather(*(refuse_after(words) for words in "ab"[:count]))
 
-    assert [type(each) for each in said] == [SpentInputError] * 2
+    assert [type(each) for each in said] == [SpentInputError] * count
     assert (notes(engine), commits.count) == ([], 0)
+    assert writer.write(note("a")) == 1
 
 
-def test_a_turn_that_fails_fails_all_that_wait_each_with_an_exception_of_its_own(
-    writer, turn, gather
+def test_a_transaction_that_cannot_begin_fails_all_each_with_an_exception_of_its_own(
+    writer, gather
 ):
-    failure = turn.failure = OperationalError("no turn", None, sqlite3.OperationalError())
+    failure = OperationalError("BEGIN", None, sqlite3.OperationalError())
 
-    said = gather(note("a"), note("b"), note("c"))
+    def fail(_connection):
+        raise failure
+
+    with hooked("begin", fail):
+        said = gather(note("a"), note("b"), note("c"))
 
     assert said[0] is failure
     assert [type(each) for each in said[1:]] == [LedgerUnavailableError] * 2
     assert said[1] is not said[2]
     assert writer.write(note("d")) == 1
-
-
-def test_what_fails_after_the_commit_takes_nothing_back(turn, gather, engine):
-    turn.failure_at_end = OSError("cannot unlock")
-
-    said = gather(note("a"), refuse_after("b", KeyError()), note("c"))
-
-    assert [said[0], type(said[1]), said[2]] == [1, KeyError, 2]
-    assert notes(engine) == ["a", "c"]
 
 
 def test_a_commit_that_breaks_off_is_in_doubt_for_what_was_kept_and_undone_for_the_rest(
@@ -214,7 +244,7 @@ def test_a_commit_that_is_refused_is_undone_for_all(writer, gather, engine):
     assert notes(engine) == ["c"]
 
 
-def test_a_disk_that_fills_up_undoes_the_whole_group(gather, engine):
+def test_a_disk_that_fills_up_undoes_the_whole_group(writer, gather, engine):
     def fill(connection):
         limit = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {limit}")
@@ -224,3 +254,4 @@ def test_a_disk_that_fills_up_undoes_the_whole_group(gather, engine):
 
     assert [type(each) for each in said] == [OperationalError, *[LedgerUnavailableError] * 2]
     assert notes(engine) == []
+    assert writer.write(note("c")) == 1

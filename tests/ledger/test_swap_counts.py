@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
-from storage.engine import WRITES
+from storage.transactions import WRITES
 from tests.support.requests import check, mint, post, refusal, swap
 from tests.support.statement_log import logged_statements
 

@@ -16,7 +16,8 @@ import storage.backup
 from deeds.domain.errors import StartError
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import make_engine, parse_database_url
+from storage.transactions import WRITES
 from tests.support.commanding import invoke
 from tests.support.racing import client_of_port
 from tests.support.requests import mint, swap

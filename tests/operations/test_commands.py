@@ -11,7 +11,8 @@ from deeds.domain.hashing import pepper_fingerprint
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import is_strong_secret, make_strong_secret
 from deeds.settings import Settings
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import make_engine, parse_database_url
+from storage.transactions import WRITES
 from tests.support.commanding import invoke
 from tests.support.requests import mint, swap
 from tests.support.starting import run_deeds

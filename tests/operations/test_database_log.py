@@ -21,11 +21,6 @@ DEFECT = (500, "internal", None)
 LARGE_MINT = {"outputs": [f"+1.{number}" for number in range(256)]}
 
 
-@pytest.fixture(autouse=True)
-def _nothing_was_said_yet(monkeypatch):
-    monkeypatch.setattr(storage.failures, "_logged_at_s", {})
-
-
 @pytest.fixture
 def open_client(open_app):
     """A function that opens the service on a database."""

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine, event
 
-from storage.engine import WRITES
+from storage.transactions import WRITES
 
 
 @contextmanager

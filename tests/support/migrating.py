@@ -8,7 +8,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 import storage
-from storage.engine import WRITES
+from storage.transactions import WRITES
 
 # What PostgreSQL and SQLite make of the constraints, each in its own words.
 CONSTRAINTS = {

@@ -11,8 +11,9 @@ from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
 from deeds.settings import Settings, parse_rate_limits
-from storage.engine import WRITES, make_engine, parse_database_url
+from storage.engine import make_engine, parse_database_url
 from storage.tables import operations
+from storage.transactions import WRITES
 from tests.support.requests import mint, post, swap
 
 
