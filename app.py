@@ -33,7 +33,7 @@ from storage.mark_file import NO_OPERATION
 from storage.repository import Repository
 from storage.schema import open_schema
 from storage.sqlite_file import check_file
-from storage.transactions import RETRY_REASONS, OnRetry, ignore_retry
+from storage.transactions import RETRY_REASONS, OnRetry
 
 _log = logging.getLogger("deeds")
 
@@ -104,7 +104,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     is_measured = settings.metrics.is_on
     metrics = Metrics(PROBLEMS, RETRY_REASONS, HASH_REQUESTS_MAX) if is_measured else None
     register_request_log(app, metrics)
-    on_retry = metrics.count_retry if metrics else ignore_retry
+    on_retry = metrics.count_retry if metrics else None
     repository, schemes = _open_ledger(settings, engine, closing, on_retry)
     processes_count = settings.processes_count or default_processes_count()
     threads_count = max(1, usable_cpus_count() // processes_count)
@@ -133,7 +133,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
 
 
 def _open_ledger(
-    settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry = ignore_retry
+    settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry | None = ignore_retry
 ) -> tuple[Repository, HashSchemes]:
     file = mark_file_of(engine, settings.mark_file)
     mark = NO_OPERATION if file is None else open_mark(engine, file)

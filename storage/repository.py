@@ -53,7 +53,7 @@ class Repository:
     def __init__(
         self,
         engine: Engine,
-        on_retry: OnRetry = lambda _reason: None,
+        on_retry: OnRetry | None = None,
         *,
         mark_file: MarkFile | None = None,
         mark: Mark = NO_OPERATION,

@@ -86,9 +86,10 @@ class _Ticket:
     # Set when the work is done, or when its thread is to lead the next group.
     gate: threading.Event = field(default_factory=threading.Event)
     is_done: bool = False
+    # Set only after COMMIT.
+    is_kept: bool = False
     result: Any = None
-    # Pessimistic default, cleared only after COMMIT. No two threads may raise one exception.
-    error: Exception | None = field(default_factory=LedgerUnavailableError)
+    error: Exception | None = None
 
 
 class SqliteWriter:
@@ -128,8 +129,8 @@ class SqliteWriter:
             ticket.gate.wait()
         if not ticket.is_done:
             self._lead()
-        if ticket.error is not None:
-            raise ticket.error
+        if not ticket.is_kept:
+            raise ticket.error or LedgerUnavailableError
         return cast(Result, ticket.result)
 
     def close(self) -> None:
@@ -147,7 +148,7 @@ class SqliteWriter:
             group = group or self._take_waiting()
             # Nobody is told what was true in this transaction only. The leader's is the first.
             for ticket in group:
-                ticket.error = LedgerUnavailableError()
+                ticket.error = None
             group[0].error = error
             self._reconnect()
         finally:
@@ -181,16 +182,16 @@ class SqliteWriter:
         try:
             connection.commit()
         except DBAPIError as error:
-            self._causes.log(error)
             # A transaction that is still open was refused before anything was written.
-            is_undone = driver.in_transaction or code_of(error) in _REFUSED_WRITE_CODES
+            if driver.in_transaction or code_of(error) in _REFUSED_WRITE_CODES:
+                raise
+            self._causes.log(error)
             for ticket in group:
-                is_in_doubt = ticket in kept and not is_undone
-                ticket.error = LedgerInDoubtError() if is_in_doubt else LedgerUnavailableError()
+                ticket.error = LedgerInDoubtError() if ticket in kept else None
             self._reconnect()
         else:
             for ticket in kept:
-                ticket.error = None
+                ticket.is_kept = True
 
     def _reconnect(self) -> None:
         """Let the next group have a new connection, whatever has become of the transaction."""

@@ -82,7 +82,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
 class Transactions:
     """Reads and writes on one engine."""
 
-    def __init__(self, engine: Engine, on_retry: OnRetry = lambda _reason: None) -> None:
+    def __init__(self, engine: Engine, on_retry: OnRetry | None = None) -> None:
         """Create the transactions of an engine; on SQLite they share commits."""
         self._engine = engine
         self._on_retry = on_retry
@@ -156,7 +156,8 @@ class Transactions:
                 reason = retry_reason(error)
                 if reason is None or tries_count >= TRIES_MAX[reason]:
                     raise self._translate(error) from None
-            self._on_retry(reason)
+            if self._on_retry is not None:
+                self._on_retry(reason)
 
     def _translate(self, error: ConflictError | exc.DBAPIError) -> Exception:
         if isinstance(error, exc.DBAPIError):
