@@ -133,7 +133,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
 
 
 def _open_ledger(
-    settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry | None = ignore_retry
+    settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry | None = None
 ) -> tuple[Repository, HashSchemes]:
     file = mark_file_of(engine, settings.mark_file)
     mark = NO_OPERATION if file is None else open_mark(engine, file)
