@@ -1,6 +1,6 @@
 """Brings a database to the code's revision, or says that it is not.
 
-The revision is read without Alembic, whose import would cost every start a fifth of a second.
+A new one gets the tables of `storage.tables` as they are now, an older one Alembic's migrations.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
@@ -18,10 +18,18 @@ from storage.mark_file import MarkFile, check_not_lost
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
 from storage.statements import READ_READINESS
+from storage.tables import metadata
 from storage.transactions import WRITES
 
 # The newest of `migrations.versions`; a test says so.
 HEAD_REVISION = "0001"
+
+# As Alembic has them.
+_CREATE_VERSION = text(
+    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+    "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
+)
+_SET_VERSION = text("INSERT INTO alembic_version VALUES (:revision)")
 
 # A revision, and in its id the oldest code that may serve it: older code knows nothing else of it.
 _REVISION = re.compile(r"[0-9]{4}_from_([0-9]{4})")
@@ -94,7 +102,7 @@ def migrate(engine: Engine, mark: MarkFile | None = None) -> tuple[str | None, s
             raise _wrong_revision(before)
         if before is not None:
             check_file(engine)
-        _upgrade(engine)
+        _create_or_upgrade(engine)
     return before, HEAD_REVISION
 
 
@@ -138,23 +146,18 @@ def _prepared_file(engine: Engine, mark: MarkFile | None) -> Iterator[None]:
         yield
 
 
-def _upgrade(engine: Engine) -> None:
-    # Only where there is something to upgrade: see above.
-    from alembic import command  # noqa: PLC0415
-    from alembic.config import Config  # noqa: PLC0415
-    from alembic.util import CommandError  # noqa: PLC0415
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+def _create_or_upgrade(engine: Engine) -> None:
     try:
         with engine.execution_options(**{WRITES: True}).begin() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SET LOCAL statement_timeout = 0"))
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-    except CommandError as error:
-        raise StartError(f"the database cannot be upgraded: {one_line(error)}") from None
+            if _revision_of(connection) is None:
+                connection.execute(_CREATE_VERSION)
+                connection.execute(_SET_VERSION, {"revision": HEAD_REVISION})
+                metadata.create_all(connection, checkfirst=False)
+            else:
+                _upgrade(connection)
     except DBAPIError as error:
         # Everything else is a defect of a migration, which keeps its traceback.
         if is_unavailable(error) or code_of(error) == _INSUFFICIENT_PRIVILEGE:
@@ -162,19 +165,38 @@ def _upgrade(engine: Engine) -> None:
         raise
 
 
+def _upgrade(connection: Connection) -> None:
+    # Its import would cost every start a fifth of a second.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise StartError(f"the database cannot be upgraded: {one_line(error)}") from None
+
+
 def _read_revision(engine: Engine) -> str | None:
     """Return the database's revision, or None where it has no ledger yet."""
     try:
         with engine.connect() as connection:
-            if not inspect(connection).has_table("alembic_version"):
-                return None
-            revision = connection.scalar(READ_READINESS[connection.dialect.name])
+            return _revision_of(connection)
     except DBAPIError as error:
         raise _not_opened(cause_of(error)) from None
     except (TypeError, ValueError) as error:
         # Of an option of DATABASE_URL that psycopg cannot read.
         raise _not_opened(one_line(error)) from None
-    return None if revision is None else str(revision)
+
+
+def _revision_of(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.scalar(READ_READINESS[connection.dialect.name])
+    return revision
 
 
 def _not_opened(cause: str) -> StartError:

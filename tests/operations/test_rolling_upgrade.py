@@ -16,8 +16,7 @@ from deeds.domain.raw_output import make_strong_secret
 from storage.schema import HEAD_REVISION
 from tests.faults.test_killed_workers import CUT_OFF, Holder, children
 from tests.support.breaking_app import BREAKING
-from tests.support.migrating import set_revision
-from tests.support.newer_code import migrate_by, newer_revision, write_newer_code
+from tests.support.migrating import migrate_by, newer_revision, set_revision, write_newer_code
 from tests.support.racing import client_of_port
 from tests.support.reporting import add_line
 from tests.support.serving import running_service

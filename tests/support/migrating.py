@@ -1,14 +1,17 @@
-"""Migrations by Alembic alone, and what a database says that they made."""
+"""What migrations make, and the next release of the service: our sources with one more of them."""
 
+import re
+import shutil
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 import storage
+from storage.schema import HEAD_REVISION
 from storage.transactions import WRITES
+from tests.support.serving import REPOSITORY
+from tests.support.starting import run_deeds
 
 # What PostgreSQL and SQLite make of the constraints, each in its own words.
 CONSTRAINTS = {
@@ -19,24 +22,30 @@ CONSTRAINTS = {
     "sqlite": "SELECT name, type, sql FROM sqlite_master ORDER BY 1",
 }
 
+SOURCES = ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage")
 
-def script():
-    config = Config()
-    config.set_main_option("script_location", str(Path(storage.__file__).parent / "migrations"))
-    return config, ScriptDirectory.from_config(config)
+# Adds what old code does not know of and need not: columns, a table and an index.
+_MIGRATION = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{revision}"
+down_revision = "{before}"
+
+
+def upgrade() -> None:
+    op.add_column("operations", sa.Column("note", sa.Text))
+    op.add_column("outputs", sa.Column("rank", sa.Integer, nullable=False, server_default="0"))
+    op.create_index("outputs_rank", "outputs", ["rank"])
+    op.create_table("notes", sa.Column("id", sa.Integer, primary_key=True))
+    {more}
+"""
 
 
 def revisions():
-    _, directory = script()
-    return [each.revision for each in directory.walk_revisions()][::-1]
-
-
-def upgrade_to(engine, revision):
-    """Bring a database to a revision by Alembic alone, as an older version of the code did."""
-    config, _ = script()
-    with engine.execution_options(**{WRITES: True}).connect() as connection, connection.begin():
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+    """Return every revision, oldest first."""
+    script = ScriptDirectory(str(Path(storage.__file__).parent / "migrations"))
+    return [each.revision for each in script.walk_revisions()][::-1]
 
 
 def set_revision(engine, revision):
@@ -51,3 +60,40 @@ def words(engine):
         rows = connection.execute(text(CONSTRAINTS[engine.dialect.name])).all()
     found = [tuple(" ".join(str(each).split()).replace('"', "") for each in row) for row in rows]
     return sorted(row for row in found if "alembic_version" not in row[0] + row[1])
+
+
+def newer_revision(*, permits_old):
+    """Return the revision after the newest one; it may permit the code of now to serve it."""
+    number = int(HEAD_REVISION[:4])
+    return f"{number + 1:04}_from_{number:04}" if permits_old else f"{number + 1:04}"
+
+
+def write_newer_code(directory, revision, more="pass"):
+    """Copy the sources into the directory, with a migration to the revision; return where to.
+
+    `more` is a statement at the end of the migration.
+    """
+    for name in SOURCES:
+        copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
+        copy(REPOSITORY / name, directory / name)
+    storage = directory / "storage"
+    migration = _MIGRATION.format(revision=revision, before=HEAD_REVISION, more=more)
+    (storage / "migrations" / "versions" / f"{revision}.py").write_text(migration)
+    schema = storage / "schema.py"
+    text, count = re.subn(
+        '^HEAD_REVISION = ".*"$', f'HEAD_REVISION = "{revision}"', schema.read_text(), flags=re.M
+    )
+    assert count == 1
+    schema.write_text(text)
+    return directory
+
+
+def migrate_by(sources, url):
+    """Run `flask --app app deeds migrate` of the sources, and return what it said."""
+    ran = run_migrate_of(sources, url)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def run_migrate_of(sources, url):
+    return run_deeds("migrate", cwd=sources, DATABASE_URL=url)
