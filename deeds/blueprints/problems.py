@@ -118,10 +118,11 @@ _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large
 
 def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> None:
     """Make the app answer all errors as problems, but unknown paths to browsers as a page."""
-    app.before_request(_refuse_garbage)
 
     def answer_http_error(error: HTTPException) -> Response:
-        code = _HTTP_CODES.get(error.code or 0, "bad_request")
+        # What the worker refuses has a path that nothing is served at.
+        refusal = request.environ.get("deeds.refusal")
+        code = refusal or _HTTP_CODES.get(error.code or 0, "bad_request")
         if code == "not_found" and _is_for_people():
             notes().problem_code = code
             return not_found_page()
@@ -137,11 +138,6 @@ def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> Non
 def retry_after(error: DeedError) -> dict[str, str]:
     """Return the header that says when to try again, where that may help."""
     return {"Retry-After": str(error.retry_after_s)} if isinstance(error, RetryLaterError) else {}
-
-
-def _refuse_garbage() -> Response | None:
-    code = request.environ.get("deeds.refusal")
-    return code and _problem_answer(code)
 
 
 def _answer_deed_error(error: DeedError) -> Response:

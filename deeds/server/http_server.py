@@ -7,23 +7,15 @@ nor the log repeats a byte of what is malformed.
 import re
 import socket
 import time
-from concurrent.futures import Executor
 from typing import Any
 
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.server import BaseWSGIServer
 from waitress.task import WSGITask
 from waitress.utilities import BadRequest, RequestEntityTooLarge, RequestHeaderFieldsTooLarge
 
 # Paths of ours have at most 41 characters.
 URI_BYTES_MAX = 4094
-
-# The line of the request and its fields; far more than a browser and three proxies send.
-HEAD_LINES_MAX = 101
-
-# The line before a chunk, or all trailers.
-CHUNK_LINE_BYTES_MAX = 8192
 
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
@@ -69,7 +61,6 @@ class Parser(HTTPRequestParser):
         super().parse_header(header_plus)
         codings = [coding.strip(b" \t").lower() for coding in _CODING.findall(header_plus)]
         doubts = (
-            header_plus.count(b"\r\n") > HEAD_LINES_MAX + 1,
             codings not in ([], [b"chunked"]),
             codings and (self.version == "1.0" or "CONTENT_LENGTH" in self.headers),
             "," in self.headers.get("HOST", ""),
@@ -90,11 +81,9 @@ class Parser(HTTPRequestParser):
         return bool(size > self.adj.body_bytes_max)
 
     def _is_hopeless(self) -> bool:
-        """Return whether waiting for more cannot make a request of this."""
-        if self.chunked:
-            return len(self.body_rcv.control_line + self.body_rcv.trailer) > CHUNK_LINE_BYTES_MAX
+        """Return whether this cannot become a request: TLS, above all."""
         start = self.header_plus.lstrip()[:1]
-        return bool(start) and not start.isupper()  # TLS, above all.
+        return bool(start) and not start.isupper()
 
     def _drop_body(self) -> None:
         """Let the application refuse the request by its length, and end the connection."""
@@ -117,19 +106,20 @@ class Task(WSGITask):
 
     def get_environment(self) -> dict[str, Any]:
         """Return the WSGI environment, with what the application has to refuse."""
-        return {**super().get_environment(), "deeds.refusal": self.request.refusal}
+        environment: dict[str, Any] = super().get_environment()
+        environment["deeds.refusal"] = self.request.refusal
+        return environment
 
     def build_response_header(self) -> bytes:
         """Return the head of the answer; a worker that stops announces the end in it."""
-        self.channel.waiting_since = time.monotonic()
         if not self.channel.server.accepting:
             self.request.headers["CONNECTION"] = "close"
-        head = bytes(super().build_response_header())
-        is_last = self.request.headers.get("CONNECTION", "").lower() == "close"
-        if self.version == "1.1" and not self.has_body and not is_last:
-            # After 204 and 304 waitress would end the connection, for want of a length.
-            self.close_on_finish, head = False, head.replace(b"\r\nConnection: close", b"", 1)
-        return head
+        return bytes(super().build_response_header())
+
+    def finish(self) -> None:
+        """Send head and body by one call."""
+        super().finish()
+        self.channel.send_answer()
 
 
 class Channel(HTTPChannel):
@@ -155,16 +145,13 @@ class Channel(HTTPChannel):
     def held_bytes(self) -> int:
         """What the body that is received and the unsent answer take of the memory."""
         request = self.request or next(iter(self.requests), None)
-        body = request and request.body_rcv
-        return int(self.total_outbufs_len) + len(self.surplus) + (len(body) if body else 0)
+        return int(self.total_outbufs_len + (request.body_bytes_received if request else 0))
 
     def readable(self) -> bool:
         """Return whether to read more; what came with the request before is parsed first."""
-        is_readable = super().readable()
-        if is_readable and self.surplus:
+        if self.surplus and super().readable():
             self.received(self.surplus)
-            is_readable = super().readable()
-        return bool(is_readable)
+        return bool(super().readable())
 
     def writable(self) -> bool:
         """Return whether to send: not what a thread is sending, or the loop would spin."""
@@ -181,6 +168,12 @@ class Channel(HTTPChannel):
         is_taken = super().received(data)
         self.surplus = request.surplus
         return bool(is_taken)
+
+    def send_answer(self) -> None:
+        """Send as much of the answer as the client takes now; the loop sends the rest."""
+        self.waiting_since = time.monotonic()
+        with self.outbuf_lock:
+            self._flush_exception(self._flush_some, do_close=False)
 
     def handle_write(self) -> None:
         """Send what is left. After the last answer waitress would close: linger instead."""
@@ -203,34 +196,3 @@ class Channel(HTTPChannel):
     def handle_expt(self) -> None:
         """Close at urgent data, which would wake the loop without end."""
         self.handle_close()
-
-
-class Server(BaseWSGIServer):
-    """A socket of any family that gunicorn has opened."""
-
-    channel_class = Channel
-    task_dispatcher: Executor
-    monitor_threads: dict[str, Executor]  # By path.
-
-    def getsockname(self) -> tuple[str, Any]:
-        """Return host and port; a unix socket has its path for a port."""
-        name = self.socket.getsockname()
-        return name[:2] if isinstance(name, tuple) else ("localhost", name)
-
-    def fix_addr(self, addr: Any) -> Any:
-        """Return the client's address; behind a unix socket it has none."""
-        return addr if isinstance(addr, tuple) else ("", 0)
-
-    def set_socket_options(self, conn: socket.socket) -> None:
-        """Send answers at once."""
-        if self.family != socket.AF_UNIX:
-            conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def add_task(self, task: Channel) -> None:
-        """Give a request to a thread."""
-        threads = self.monitor_threads.get(task.requests[0].path, self.task_dispatcher)
-        threads.submit(task.service)
-
-    def handle_close(self) -> None:
-        """End the worker, which would live on without this socket."""
-        raise RuntimeError("a listening socket is broken")

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 from gunicorn.config import Config
@@ -33,20 +32,16 @@ class StderrHandler(logging.Handler):
     A line that cannot be written, to a full disk say, is lost: no request may fail for it.
     """
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write the line of the record, unless a library says it below a warning."""
-        if record.levelno >= logging.WARNING or record.name.startswith("deeds"):
-            line = self.format(record).encode("utf-8", "backslashreplace")
-            with suppress(OSError):
-                os.write(_STDERR, line + b"\n")
-
-
-class LineFormatter(logging.Formatter):
-    """Formats a record as a JSON object or, with `is_console`, as columns."""
-
     def __init__(self, *, is_console: bool) -> None:
         super().__init__()
         self._is_console = is_console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line of the record, unless it is a library's below a warning."""
+        if record.levelno >= logging.WARNING or record.name.startswith(("deeds", "gunicorn")):
+            line = self.format(record).encode("utf-8", "backslashreplace")
+            with suppress(OSError):
+                os.write(_STDERR, line + b"\n")
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without its end."""
@@ -56,8 +51,9 @@ class LineFormatter(logging.Formatter):
             event = fields.pop("event")
             rest = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
             return f"{written} {level:<8} {event:<14} {rest}"
-        written = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
-        return _encode({"time": written.replace("+00:00", "Z"), "level": level, **fields})
+        written = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        micros = int(record.created % 1 * 1_000_000)
+        return _encode({"time": f"{written}.{micros:06}Z", "level": level, **fields})
 
 
 class ServerLog(Logger):
@@ -69,8 +65,8 @@ class ServerLog(Logger):
         form, level = (read_setting(os.environ, name) for name in ("log_form", "log_level"))
         configure_log(form, level)
         self.is_console = is_console(form)
-        for handler in self.error_log.handlers:
-            handler.setFormatter(LineFormatter(is_console=self.is_console))
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
         # Python would print these with messages that may quote a secret.
         logging.captureWarnings(capture=True)
         sys.excepthook = threading.excepthook = sys.unraisablehook = _log_uncaught
@@ -84,14 +80,11 @@ class ServerLog(Logger):
 
 
 def configure_log(form: str, level_name: str) -> None:
-    """Make all loggers of this process but gunicorn's write in this form from this level on."""
+    """Make all loggers of this process write in this form, from this level on."""
     level = logging.getLevelName(level_name.upper())
-    handler = StderrHandler()
-    handler.setFormatter(LineFormatter(is_console=is_console(form)))
     root = logging.getLogger()
-    for former in [each for each in root.handlers if isinstance(each, StderrHandler)]:
-        root.removeHandler(former)
-    root.addHandler(handler)
+    others = [each for each in root.handlers if not isinstance(each, StderrHandler)]
+    root.handlers[:] = [*others, StderrHandler(is_console=is_console(form))]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("deeds").setLevel(level)
 
@@ -103,12 +96,13 @@ def is_console(form: str) -> bool:
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
     """Return the event of a record, its message and what else it tells."""
-    fields: dict[str, Any] = {"event": getattr(record, "event", "server")}
+    said = vars(record)
+    fields: dict[str, Any] = {"event": said.get("event", "server")}
     if not record.name.startswith(("deeds", "gunicorn")):
         fields = {"event": "library", "logger": record.name}
     if message := record.getMessage():
         fields["message"] = message
-    fields |= getattr(record, "fields", {})
+    fields |= said.get("fields", {})
     if record.exc_info and (error := record.exc_info[1]) is not None:
         fields |= {"error": type(error).__name__, "places": places(error)}
     return fields

@@ -7,18 +7,19 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from operator import attrgetter
 from types import FrameType
 from typing import Any
 
+import waitress
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker
 from waitress import wasyncore
-from waitress.adjustments import Adjustments
 
 from deeds.domain.errors import StartError
 from deeds.domain.model import BODY_BYTES_MAX
-from deeds.server.http_server import Channel, Server
+from deeds.server.http_server import Channel
 from deeds.server.log import ServerLog
 
 # As much as nginx allows by default.
@@ -43,11 +44,30 @@ LOOK_SECONDS = 0.05
 # that one of the first workers meets before it serves ends the master too.
 DEFECT = 1
 
+# Until a new process has handlers of its own its signals wait: the master's would lose a stop.
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGQUIT, signal.SIGINT})
+_hold_signals = partial(signal.pthread_sigmask, signal.SIG_BLOCK, _STOP_SIGNALS)
+_release_signals = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _STOP_SIGNALS)
+os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals)
 
 
-def _release_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+class Threads:
+    """The threads of a process. A stopped database makes only requests wait that ask it."""
+
+    def __init__(self, count: int) -> None:
+        # It starts threads as they are needed: the fewer, the warmer are their caches. One client's
+        # swaps took five times as long with waitress's own, which take turns.
+        self._most = ThreadPoolExecutor(count)
+        quick, ready = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        self._by_path = {"/healthz": quick, "/metrics": quick, "/v1/info": quick, "/readyz": ready}
+
+    def add_task(self, channel: Channel) -> None:
+        """Give the request of a channel to a thread."""
+        self._by_path.get(channel.requests[0].path, self._most).submit(channel.service)
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._most.shutdown(wait=False, cancel_futures=True)
 
 
 class WaitressWorker(Worker):
@@ -60,18 +80,7 @@ class WaitressWorker(Worker):
     retry_seconds = 5.0
 
     log: ServerLog
-    _waits_for_clients = True
     _look_at = 0.0
-
-    def __init__(self, *args: Any) -> None:
-        """Begin, in the master; signals to the worker wait for its handlers after the fork.
-
-        The master's, which it has until then, would lose a stop.
-        """
-        super().__init__(*args)
-        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
-        self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
-        self._channels: dict[int, Channel] = {}
 
     def init_process(self) -> None:
         """Load the application and serve. gunicorn would print what an exception says."""
@@ -97,17 +106,20 @@ class WaitressWorker(Worker):
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
         """Stop without waiting for clients, as Ctrl-C asks; gunicorn's own breaks requests off."""
-        self.alive = False
-        self._waits_for_clients = False
+        self.alive, self.client_seconds_max = False, 0.0
 
     def run(self) -> None:
         """Serve until told to stop, then answer what has begun."""
         logging.getLogger("waitress").setLevel(logging.ERROR)
         logging.getLogger("waitress").addFilter(_quote_nothing)
-        # It starts threads as they are needed: the fewer, the warmer are their caches. One client's
-        # swaps took five times as long with waitress's own, which take turns.
-        threads = ThreadPoolExecutor(self.cfg.threads)
-        servers = self._listen(threads)
+        self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
+        self._channels: dict[int, Channel] = {}
+        threads = Threads(self.cfg.threads)
+        servers = [self._listen(each, threads) for each in self.sockets]
+        # A signal ends the waiting for connections.
+        wake_up = servers[0].trigger.trigger
+        os.set_blocking(wake_up, False)
+        signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
         while self._goes_on():
             self._turn()
         self.alive = False
@@ -116,43 +128,39 @@ class WaitressWorker(Worker):
             wasyncore.dispatcher.close(server)  # Its own would close what wakes the loop, too.
         while self._channels and time.monotonic() < deadline:
             self._turn()
-        threads.shutdown(wait=False, cancel_futures=True)
+        threads.stop()
 
     def _goes_on(self) -> bool:
         return self.alive and self.ppid == os.getppid()
 
-    def _listen(self, threads: ThreadPoolExecutor) -> list[Server]:
+    def _listen(self, listener: Any, threads: Threads) -> Any:
         limit = getattr(self.wsgi, "config", {}).get("MAX_CONTENT_LENGTH", BODY_BYTES_MAX)
-        adjustments = _adjustments(self.cfg.worker_connections + 2 * len(self.sockets), limit)
-        quick, ready = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-        servers = []
-        for listener in self.sockets:
-            server = Server(
-                self.wsgi,
-                map=self._map,
-                _start=False,  # gunicorn has let it listen.
-                _sock=listener,
-                dispatcher=threads,
-                adj=adjustments,
-                sockinfo=(listener.family, listener.type, listener.proto, None),
-                bind_socket=False,
-            )
-            server.accepting = True
-            server.server_name = server.effective_host
-            server.active_channels = self._channels
-            # A stopped database keeps those waiting that ask whether it is ready, nobody else.
-            server.monitor_threads = {
-                "/healthz": quick,
-                "/metrics": quick,
-                "/v1/info": quick,
-                "/readyz": ready,
-            }
-            servers.append(server)
-        # A signal ends the waiting for connections.
-        wake_up = servers[0].trigger.trigger
-        os.set_blocking(wake_up, False)
-        signal.set_wakeup_fd(wake_up, warn_on_full_buffer=False)
-        return servers
+        server = waitress.create_server(
+            self.wsgi,
+            map=self._map,
+            _start=False,  # gunicorn has let it listen.
+            _dispatcher=threads,
+            sockets=[listener.sock],
+            clear_untrusted_proxy_headers=False,  # Or all who come by a proxy would be one client.
+            channel_timeout=sys.maxsize,  # The worker sees to it.
+            # One comes before another is closed for it. Two descriptors of each listener count too.
+            connection_limit=self.cfg.worker_connections + 2 * len(self.sockets) + 1,
+            ident=None,
+            # Larger ones would be written to a disk.
+            inbuf_overflow=sys.maxsize,
+            outbuf_overflow=sys.maxsize,
+            outbuf_high_watermark=sys.maxsize,
+            send_bytes=sys.maxsize,  # The task does it, when the answer is whole.
+            log_socket_errors=False,
+            max_request_header_size=HEAD_BYTES_MAX,
+            max_request_body_size=2 * limit + CHUNKS_BYTES_MAX,  # As it is sent, in chunks.
+        )
+        server.adj.body_bytes_max = limit
+        server.accepting = True
+        server.server_name = server.effective_host
+        server.channel_class = Channel
+        server.active_channels = self._channels
+        return server
 
     def _turn(self) -> None:
         """Wait for connections, at most a second, and close those that have had their time."""
@@ -183,30 +191,9 @@ class WaitressWorker(Worker):
         """Return how long a connection may wait for its client."""
         if channel.requests:
             return math.inf
-        if not self._waits_for_clients:
-            return 0.0
         if channel.is_lingering or (channel.is_idle and not self.alive):
             return LINGER_SECONDS
         return float(self.cfg.keepalive) if channel.is_idle else self.client_seconds_max
-
-
-def _adjustments(connections_max: int, body_bytes_max: int) -> Adjustments:
-    adjustments = Adjustments(
-        asyncore_use_poll=True,
-        clear_untrusted_proxy_headers=False,  # Or all who come by a proxy would be one client.
-        channel_timeout=sys.maxsize,  # The worker sees to it.
-        connection_limit=connections_max + 1,  # One comes before another is closed for it.
-        ident=None,
-        # Larger ones would be written to a disk.
-        inbuf_overflow=sys.maxsize,
-        outbuf_overflow=sys.maxsize,
-        outbuf_high_watermark=sys.maxsize,
-        log_socket_errors=False,
-        max_request_header_size=HEAD_BYTES_MAX,
-        max_request_body_size=2 * body_bytes_max + CHUNKS_BYTES_MAX,  # As it is sent, in chunks.
-    )
-    adjustments.body_bytes_max = body_bytes_max
-    return adjustments
 
 
 def _quote_nothing(record: logging.LogRecord) -> bool:
@@ -214,7 +201,3 @@ def _quote_nothing(record: logging.LogRecord) -> bool:
     record.msg, record.args = f"{record.module}.{record.funcName}", None
     record.exc_info = record.exc_info or sys.exc_info()
     return True
-
-
-# Also where the fork failed.
-os.register_at_fork(after_in_parent=_release_signals)

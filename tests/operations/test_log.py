@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from deeds.server.log import LineFormatter
+from deeds.server.log import StderrHandler
 from tests.faults.test_killed_workers import children
 from tests.support.breaking_app import BREAKING
 from tests.support.marker import MARK
@@ -60,7 +60,7 @@ def test_a_line_of_others_has_its_text_as_message_and_quotes_no_exception(name, 
         name, logging.WARNING, __file__, 1, "%s is %s", ("worker", 5), caught._excinfo
     )
 
-    line = LineFormatter(is_console=False).format(record)
+    line = StderrHandler(is_console=False).format(record)
 
     [told] = events(line)
     assert re.fullmatch(r"\S*tests/operations/test_log\.py:\d+", told.pop("places"))

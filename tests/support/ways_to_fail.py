@@ -115,7 +115,7 @@ def meet_a_defect(ground):
 
 def refuse(code):
     """What the server could not parse, it gives to the application under a code."""
-    return lambda g: g.client.post("/v1/swap", environ_overrides={"deeds.refusal": code})
+    return lambda g: g.client.get("*", environ_overrides={"deeds.refusal": code})
 
 
 # Code, place of the element at fault, and how to come by it.
