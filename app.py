@@ -17,9 +17,9 @@ from deeds.blueprints.responses import set_headers
 from deeds.blueprints.v1 import service_info, v1_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
-from deeds.domain.hashing import Hasher, HashPool, by_fingerprint
+from deeds.domain.hashing import Hasher, HashPool
 from deeds.domain.model import ARRAY_LENGTH_MAX
-from deeds.domain.schemes import HashSchemes, current_specs
+from deeds.domain.schemes import HashSchemes
 from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
 from deeds.page.static_files import read_static_files
@@ -110,7 +110,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     threads_count = max(1, usable_cpus_count() // processes_count)
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, metrics)
     closing.callback(pool.close)
-    service = DeedService(repository, schemes, Hasher(_peppers(settings), pool, metrics))
+    service = DeedService(repository, schemes, Hasher(schemes.peppers, pool, metrics))
     limits = ClientLimits(settings.rate_limits, settings.rate_limits_storage)
     closing.callback(limits.close)
 
@@ -139,12 +139,9 @@ def _open_ledger(
     mark = NO_OPERATION if file is None else open_mark(engine, file)
     repository = Repository(engine, on_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
-    current = current_specs(settings.ordinary_cost, settings.pepper)
     try:
-        return repository, HashSchemes(repository, current, _peppers(settings))
+        return repository, HashSchemes(
+            repository, settings.ordinary_cost, settings.pepper, settings.peppers_old
+        )
     except RetryLaterError as error:
         raise StartError(f"DATABASE_URL: {error}") from None
-
-
-def _peppers(settings: Settings) -> dict[str, bytes]:
-    return by_fingerprint([settings.pepper, *settings.peppers_old])

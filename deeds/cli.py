@@ -84,7 +84,7 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
         check_schema(engine)
         with snapshot(engine) as connection:
             found = count_schemes(connection)
-        current = list(current_specs(settings.ordinary_cost, settings.pepper).values())
+        current = current_specs(settings.ordinary_cost, settings.pepper)
         click.echo(_schemes_text(found, current))
         if advice := _peppers_advice(found, current):
             click.echo("\n".join(["", *advice, _AFTER_REMOVAL]))

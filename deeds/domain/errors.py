@@ -1,6 +1,6 @@
 """Every failure that a caller can act on, one class each.
 
-The domain knows no HTTP status: `deeds.blueprints.problem_table` has one for each code.
+The domain knows no HTTP status: `deeds.blueprints.problems` has one for each code.
 No message here may hold a secret or the offending value.
 """
 

@@ -9,7 +9,7 @@ per secret. See docs/decisions/0001-hashing.md.
 
 import hmac
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -158,11 +158,11 @@ class Hasher:
     """Computes digests: of ordinary secrets in the bounded pool, of strong ones in this thread.
 
     A strong secret takes about 20 µs, less than handing it to a pool would cost, and no flood of
-    slow guesses can delay it. `peppers` are named by their fingerprints.
+    slow guesses can delay it. `peppers` are those of `HashSchemes`.
     """
 
     def __init__(
-        self, peppers: Mapping[str, bytes], pool: HashPool, measures: HashMeasures | None
+        self, peppers: Mapping[str, bytes | None], pool: HashPool, measures: HashMeasures | None
     ) -> None:
         self._peppers = peppers
         self._pool = pool
@@ -188,7 +188,7 @@ class Hasher:
 
     def _digest(self, job: HashJob) -> bytes:
         spec = job.scheme.spec
-        pepper = self._peppers[spec.pepper_fingerprint] if spec.pepper_fingerprint else None
+        pepper = self._peppers[spec.pepper_fingerprint]
         return argon2id_digest(job.secret, job.salt, spec.cost, pepper)
 
 
@@ -221,11 +221,8 @@ def argon2id_digest(secret: str, salt: bytes, cost: Argon2Cost, pepper: bytes | 
         raise OverloadedError("there is no memory to hash with at the moment") from None
 
 
-def pepper_fingerprint(pepper: bytes) -> str:
-    """Return 16 hex digits that name a pepper without giving it away."""
+def pepper_fingerprint(pepper: bytes | None) -> str:
+    """Return 16 hex digits that name a pepper without giving it away, or "" for no pepper."""
+    if pepper is None:
+        return ""
     return hmac.digest(pepper, b"deeds pepper fingerprint v1", "sha256").hex()[:16]
-
-
-def by_fingerprint(peppers: Iterable[bytes | None]) -> dict[str, bytes]:
-    """Return the peppers that are set, by their fingerprints."""
-    return {pepper_fingerprint(pepper): pepper for pepper in peppers if pepper}

@@ -6,7 +6,7 @@ no change of settings strands a deed.
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from deeds.domain.errors import SchemeUnavailableError, StartError
@@ -29,21 +29,25 @@ class SchemeLedger(Protocol):
         """Return what was hashed under the scheme. May read the whole ledger."""
 
 
-def current_specs(ordinary_cost: Argon2Cost, pepper: bytes | None) -> dict[SecretClass, SchemeSpec]:
+def current_specs(ordinary_cost: Argon2Cost, pepper: bytes | None) -> list[SchemeSpec]:
     """Return the scheme that new outputs of each class get under these settings."""
     costs = {SecretClass.ORDINARY: ordinary_cost, SecretClass.STRONG: STRONG_COST}
-    fingerprint = pepper_fingerprint(pepper) if pepper else ""
-    return {each: SchemeSpec(each, cost, fingerprint) for each, cost in costs.items()}
+    fingerprint = pepper_fingerprint(pepper)
+    return [SchemeSpec(each, cost, fingerprint) for each, cost in costs.items()]
 
 
 class HashSchemes:
-    """The current scheme of each class, and all others in the order in which to try them."""
+    """The current scheme of each class, and all others in the order in which to try them.
+
+    `peppers` are those that this process was given, by their fingerprints, and None for none.
+    """
 
     def __init__(
         self,
         ledger: SchemeLedger,
-        current: Mapping[SecretClass, SchemeSpec],
-        pepper_fingerprints: Iterable[str],
+        ordinary_cost: Argon2Cost,
+        pepper: bytes | None,
+        peppers_old: Sequence[bytes],
     ) -> None:
         """Read the ledger's schemes, and record the current ones if they are new.
 
@@ -51,18 +55,18 @@ class HashSchemes:
             StartError: unspent outputs are guarded by a pepper that the settings lack.
         """
         self._ledger = ledger
-        self._fingerprints = frozenset(pepper_fingerprints) | {""}
+        self.peppers = {pepper_fingerprint(each): each for each in (None, pepper, *peppers_old)}
         self._logged: set[str] = set()
         self._schemes: dict[int, HashScheme] = {}
         self._read()
-        known = {scheme.spec for scheme in self._schemes.values()}
-        if new := [spec for spec in current.values() if spec not in known]:
-            ledger.register_schemes(new)
+        current = current_specs(ordinary_cost, pepper)
+        if not {scheme.spec for scheme in self._schemes.values()}.issuperset(current):
+            ledger.register_schemes(current)
             self._read()
         self._current = {
             scheme.spec.secret_class: scheme
             for scheme in self._schemes.values()
-            if scheme.spec in current.values()
+            if scheme.spec in current
         }
         unusable = [each for each in self._schemes.values() if not self._is_usable(each)]
         self._retired = {each for each in unusable if self._is_retired(each)}
@@ -105,7 +109,7 @@ class HashSchemes:
         self._schemes = {scheme.id: scheme for scheme in self._ledger.read_schemes()}
 
     def _is_usable(self, scheme: HashScheme) -> bool:
-        return scheme.spec.pepper_fingerprint in self._fingerprints
+        return scheme.spec.pepper_fingerprint in self.peppers
 
     def _is_retired(self, scheme: HashScheme) -> bool:
         """Return whether the scheme was used and guards nothing any more."""

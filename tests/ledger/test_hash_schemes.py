@@ -2,17 +2,13 @@
 
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from itertools import count
 
 import pytest
 from sqlalchemy import select
 
 import deeds.domain.hashing
-from deeds.domain.errors import SchemeUnavailableError
-from deeds.domain.hashing import pepper_fingerprint
-from deeds.domain.model import Argon2Cost, SecretClass
-from deeds.domain.schemes import HashSchemes, current_specs
+from deeds.domain.model import Argon2Cost
 from storage.tables import hash_schemes, outputs
 from tests.support.evaluations import Evaluations
 from tests.support.requests import check, mint, post, refusal, swap
@@ -142,29 +138,3 @@ def test_one_key_is_one_mint_whatever_the_settings_of_the_processes(
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].get_json() == answers[1].get_json()
     assert len(ledger.rows()["items"]) == 1
-
-
-def test_a_scheme_without_its_pepper_is_unavailable_even_while_schemes_are_read(repository):
-    schemes = HashSchemes(repository, current_specs(FIRST, None), [])
-    peppers = [pepper_fingerprint(PEPPER)]
-    others = HashSchemes(repository, current_specs(FIRST, PEPPER), peppers)
-    scheme_id = others.current(SecretClass.ORDINARY).id
-    look = partial(schemes.in_order, SecretClass.ORDINARY, [scheme_id])
-    looks = []
-
-    class Interrupted(frozenset):
-        """Fingerprints that let another thread in while the schemes are being read."""
-
-        def __contains__(self, fingerprint):
-            if not looks:
-                looks.append(look)
-                with pytest.raises(SchemeUnavailableError):
-                    look()
-            return super().__contains__(fingerprint)
-
-    schemes._fingerprints = Interrupted(schemes._fingerprints)
-
-    with pytest.raises(SchemeUnavailableError):
-        look()
-
-    assert looks == [look]

@@ -1,7 +1,10 @@
-"""Digests: known answers, written down once, and what a hasher counts and refuses."""
+"""Digests, known once and for all, and the pool of slow hashes: its threads, turns and bounds."""
 
+import threading
 from collections import Counter
-from time import perf_counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from argon2.exceptions import HashingError
@@ -18,10 +21,11 @@ from deeds.domain.hashing import (
     pepper_fingerprint,
 )
 from deeds.domain.model import Argon2Cost, HashScheme, SchemeSpec, SecretClass
+from tests.support.waiting import wait_until
 
+WAIT_S = 20
 SALT = bytes(range(16))
 PEPPER = b"a pepper of 32 characters or more"
-TWO_LANES = Argon2Cost(64, 3, 2)
 
 # Computed apart, by Argon2's reference code and with HMAC written out. They pin the default costs
 # too, and never change: a digest that changes makes every deed worthless.
@@ -30,9 +34,72 @@ KNOWN = [
     (STRONG_COST, None, "a82dcc6a3065a6303032fe26f588c81fce8cfacd57cb9bbcd524a676d538dd9b"),
     (ORDINARY_COST, PEPPER, "7b9d6922e7186bf1bb2d895305731bc053532d62fe4f02c9ae2c8c1909315a47"),
     (STRONG_COST, PEPPER, "792db6c2024999d0ab44b574ced893060446845062033fdaffed9682b2fdc87d"),
-    (TWO_LANES, None, "e4ab1a3e1119c40d709f2fd2792fc6a199d0339db81cbad7a56d5e06dc069751"),
+    (
+        Argon2Cost(64, 3, 2),
+        None,
+        "e4ab1a3e1119c40d709f2fd2792fc6a199d0339db81cbad7a56d5e06dc069751",
+    ),
 ]
 NOT_ASCII = "18860dfbe4d99a266c7e551abe643a490750eca09e03790ad71c3869519cb146"
+
+
+class Counts:
+    """Keeps what was counted of evaluations, and how many requests and tasks are admitted."""
+
+    def __init__(self):
+        self.admitted = (0, 0)
+        self.hashes = Counter()
+        self.seconds = 0
+
+    def set_queue(self, requests_count, tasks_count):
+        self.admitted = (requests_count, tasks_count)
+
+    def count_hashes(self, secret_class, count, seconds):
+        self.hashes[secret_class] += count
+        self.seconds += seconds
+
+
+@pytest.fixture
+def counts():
+    return Counts()
+
+
+@pytest.fixture
+def open_pool(counts):
+    """A function that makes a pool; each is closed after the test."""
+    with ExitStack() as closing:
+
+        def make(threads_count=1, requests_max=100, tasks_max=1000):
+            pool = HashPool(threads_count, requests_max, tasks_max, counts)
+            closing.callback(pool.close)
+            return pool
+
+        yield make
+
+
+@pytest.fixture
+def start(counts):
+    """A function that runs tasks for a client in a thread, and returns once they are admitted."""
+    with ThreadPoolExecutor(max_workers=9) as threads:
+
+        def start(pool, tasks, client="a"):
+            admitted_count = counts.admitted[0]
+            request = threads.submit(pool.run, tasks, client)
+            wait_until(lambda: counts.admitted[0] > admitted_count or request.done())
+            return request
+
+        yield start
+
+
+def held(gate):
+    """Return a task that waits until the gate is opened, and then returns True."""
+    return partial(gate.wait, WAIT_S)
+
+
+def wait_for_turns(pool, client, requests_count):
+    """Wait until so many requests of the client wait for a place in its window."""
+    window = pool._windows[client]
+    wait_until(lambda: len(window._cond._waiters) == requests_count)
 
 
 @pytest.mark.parametrize(("cost", "pepper", "expected"), KNOWN)
@@ -48,21 +115,6 @@ def test_the_fingerprint_of_a_pepper_is_what_it_has_always_been():
     assert pepper_fingerprint(PEPPER) == "a5f76ff5a33efa44"
 
 
-class CountedHashes:
-    """Keeps what is counted of evaluations."""
-
-    def __init__(self):
-        self.counts = Counter()
-        self.seconds = 0
-
-    def count_hashes(self, lane, count, seconds):
-        self.counts[lane] += count
-        self.seconds += seconds
-
-    def set_queue(self, requests_count, hashes_count):
-        """Do nothing."""
-
-
 def jobs_of(secret_class, count, fingerprint=""):
     scheme = HashScheme(1, SchemeSpec(secret_class, STRONG_COST, fingerprint), SALT)
     return [HashJob(f"{secret_class} {number}", SALT, scheme) for number in range(count)]
@@ -70,26 +122,23 @@ def jobs_of(secret_class, count, fingerprint=""):
 
 @pytest.mark.parametrize("ordinary_count", [0, 3])
 @pytest.mark.parametrize("strong_count", [0, 2])
-def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(ordinary_count, strong_count):
-    measures, fingerprint = CountedHashes(), pepper_fingerprint(PEPPER)
-    pool = HashPool(1, 1, 10, measures)
+def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(
+    open_pool, counts, ordinary_count, strong_count
+):
+    fingerprint = pepper_fingerprint(PEPPER)
     jobs = jobs_of(SecretClass.STRONG, strong_count, fingerprint)
     jobs += jobs_of(SecretClass.ORDINARY, ordinary_count)
     jobs = jobs[::2] + jobs[1::2]
 
-    started_s = perf_counter()
-    digests = Hasher({fingerprint: PEPPER}, pool, measures).digests(jobs)
-    took_s = perf_counter() - started_s
-    pool.close()
+    digests = Hasher({"": None, fingerprint: PEPPER}, open_pool(), counts).digests(jobs)
 
+    peppers = [PEPPER if job.secret.startswith("strong") else None for job in jobs]
     assert digests == [
-        argon2id_digest(
-            job.secret, SALT, STRONG_COST, PEPPER if job.secret.startswith("strong") else None
-        )
-        for job in jobs
+        argon2id_digest(job.secret, SALT, STRONG_COST, pepper)
+        for job, pepper in zip(jobs, peppers, strict=True)
     ]
-    assert (+measures.counts) == +Counter(ordinary=ordinary_count, strong=strong_count)
-    assert bool(jobs) <= (0 < measures.seconds <= took_s)
+    assert (+counts.hashes) == +Counter(ordinary=ordinary_count, strong=strong_count)
+    assert bool(jobs) == (counts.seconds > 0)
 
 
 def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
@@ -102,5 +151,147 @@ def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
         argon2id_digest("secret", SALT, STRONG_COST, None)
 
     assert "secret" not in str(refused.value)
-    assert refused.value.__cause__ is None
     assert refused.value.__suppress_context__
+
+
+def test_as_many_tasks_run_at_once_as_there_are_threads_and_no_more(open_pool, start):
+    pool = open_pool(threads_count=3)
+    together = threading.Barrier(3)
+    running, counted, lock = set(), [], threading.Lock()
+
+    def task(name):
+        with lock:
+            running.add(name)
+            counted.append(len(running))
+        # Passes only where three tasks run at once: twice, so that a fourth could be counted.
+        together.wait(WAIT_S)
+        together.wait(WAIT_S)
+        with lock:
+            running.remove(name)
+        return name
+
+    names = [[f"{request} {index}".encode() for index in range(6)] for request in range(3)]
+    requests = [start(pool, [partial(task, name) for name in each]) for each in names]
+
+    assert [request.result(WAIT_S) for request in requests] == names
+    assert max(counted) == 3
+
+
+def test_requests_of_a_client_take_turns(open_pool, start):
+    pool, gate, order = open_pool(), threading.Event(), []
+    large = start(pool, [held(gate), *[partial(order.append, "large")] * 50])
+    wait_for_turns(pool, "a", 1)
+    small = start(pool, [partial(order.append, "small")] * 2)
+    wait_for_turns(pool, "a", 2)
+    gate.set()
+
+    assert (len(large.result(WAIT_S)), len(small.result(WAIT_S))) == (51, 2)
+    # Four turns or so, unless the system gives the small one no CPU meanwhile.
+    assert order[:25].count("small") == 2
+
+
+def test_a_client_waits_for_one_window_of_another_however_many_requests_that_has(open_pool, start):
+    pool, gate, order = open_pool(), threading.Event(), []
+    many = [partial(order.append, "many")] * 4
+    requests = [start(pool, tasks, "many") for tasks in ([held(gate), *many], many, many, many)]
+    wait_for_turns(pool, "many", 4)
+    requests.append(start(pool, [partial(order.append, "one")] * 20, "one"))
+    wait_for_turns(pool, "one", 1)
+    gate.set()
+
+    assert [len(each.result(WAIT_S)) for each in requests] == [5, 4, 4, 4, 20]
+    # The gate and one task of `many` stood before it.
+    assert order.index("one") == 1
+
+
+def test_a_client_gets_a_quarter_of_the_places_beside_others_and_three_quarters_alone(
+    open_pool, start
+):
+    pool, gate = open_pool(requests_max=8), threading.Event()
+    requests = [start(pool, [held(gate)], client) for client in ("other", "many", "many")]
+
+    with pytest.raises(OverloadedError):
+        pool.run([bytes], "many")
+    requests.append(start(pool, [held(gate)], "third"))
+    gate.set()
+    assert [each.result(WAIT_S) for each in requests] == [[True]] * 4
+
+    # Nobody else waits any more.
+    gate = threading.Event()
+    requests = [start(pool, [held(gate)], "many") for _ in range(6)]
+    with pytest.raises(OverloadedError):
+        pool.run([bytes], "many")
+    pool.check_room()
+    requests += [start(pool, [held(gate)], client) for client in ("second", "third")]
+    with pytest.raises(OverloadedError):
+        pool.check_room()
+    with pytest.raises(OverloadedError):
+        pool.run([bytes], "fourth")
+    gate.set()
+
+    assert [each.result(WAIT_S) for each in requests] == [[True]] * 8
+
+
+def test_the_tasks_of_one_client_are_bounded_and_a_refusal_tells_how_long_to_wait(open_pool, start):
+    pool, gate, begun = open_pool(tasks_max=40), threading.Event(), []
+    requests = [start(pool, [held(gate), *[bytes] * 29])]
+    pool._task_mean_s = 0.5
+
+    with pytest.raises(OverloadedError) as refused:
+        pool.run([partial(begun.append, "task")] * 11, "a")
+    requests.append(start(pool, [bytes] * 10))
+    # A client that has no other request may bring any number of tasks, but then no more.
+    requests.append(start(pool, [bytes] * 41, "b"))
+    with pytest.raises(OverloadedError):
+        pool.run([bytes], "b")
+    gate.set()
+
+    assert [len(each.result(WAIT_S)) for each in requests] == [30, 10, 41]
+    assert (refused.value.retry_after_s, begun) == (15, [])
+
+
+@pytest.mark.parametrize("failure", [ValueError("no"), MemoryError(), SystemExit(3)])
+def test_a_failing_task_raises_in_its_own_request_alone_and_leaves_its_places(
+    open_pool, start, counts, failure
+):
+    pool, gate = open_pool(requests_max=2), threading.Event()
+
+    def fail():
+        raise failure
+
+    other = start(pool, [held(gate), bytes])
+    failing = start(pool, [fail, *[bytes] * 5], "b")
+    gate.set()
+
+    with pytest.raises(type(failure)) as raised:
+        failing.result(WAIT_S)
+    assert raised.value is failure
+    assert other.result(WAIT_S) == [True, b""]
+    assert counts.admitted == (0, 0)
+    assert pool.run([bytes] * 5, "b") == [b""] * 5
+
+
+def test_a_thread_that_cannot_start_takes_no_place_for_good(open_pool, counts, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    pool = open_pool(requests_max=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        for _ in range(5):
+            with pytest.raises(OverloadedError, match="no thread"):
+                pool.run([bytes] * 3, "a")
+
+    assert counts.admitted == (0, 0)
+    assert pool.run([bytes] * 3, "a") == [b""] * 3
+
+
+def test_a_closed_pool_has_no_threads_and_takes_nothing(open_pool):
+    pool = open_pool()
+    pool.run([bytes], "a")
+
+    pool.close()
+
+    assert [each for each in threading.enumerate() if each.name.startswith("hash")] == []
+    with pytest.raises(OverloadedError):
+        pool.run([bytes], "a")
