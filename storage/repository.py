@@ -111,7 +111,7 @@ class Repository:
                     "pepper_fingerprint": spec.pepper_fingerprint,
                     "key_salt": secrets.token_bytes(_KEY_SALT_BYTES),
                 }
-                statements.execute(connection, statements.INSERT_SCHEME, values | asdict(spec.cost))
+                connection.execute(statements.INSERT_SCHEME, values | asdict(spec.cost))
 
         self._transactions.write(record)
 

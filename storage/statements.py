@@ -1,16 +1,10 @@
 """The SQL of the ledger, the same for SQLite and PostgreSQL but where a comment says so.
 
-Statements that are only read are SQLAlchemy's `text`; those that write are plain, for `execute`.
+What every mint or swap writes is plain text, which `storage.operations` gives to the driver; the
+rest is SQLAlchemy's `text`.
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any
-
-from sqlalchemy import Connection, CursorResult, TextClause, bindparam, text
-
-Values = Mapping[str, Any]
+from sqlalchemy import TextClause, bindparam, text
 
 
 def _reading(sql: str, *lists: str) -> TextClause:
@@ -78,13 +72,13 @@ LOCK_ITEMS = _reading(
 # On PostgreSQL: transactions that may record one key under different hashes wait for each other.
 LOCK_KEY = text("SELECT pg_advisory_xact_lock(:lock)")
 
-INSERT_SCHEME = """
+INSERT_SCHEME = text("""
     INSERT INTO hash_schemes (
         secret_class, memory_cost_kib, time_cost, parallelism, pepper_fingerprint, key_salt
     ) VALUES (
         :secret_class, :memory_cost_kib, :time_cost, :parallelism, :pepper_fingerprint, :key_salt
     ) ON CONFLICT DO NOTHING
-"""
+""")
 
 INSERT_ITEM = """
     INSERT INTO items (id, total, metadata, salt, created_by)
@@ -112,17 +106,19 @@ SPEND_OUTPUT = """
         AND :schemes_count = (SELECT count(*) FROM item_schemes WHERE item_id = :item_id)
 """
 
-# Without a WHERE SQLite would take ON CONFLICT for a part of the SELECT.
-_INSERT_OPERATION = """
+# A condition for each predecessor follows, then what is returned: no row if the key is taken or a
+# predecessor is missing. Without a WHERE SQLite would take ON CONFLICT for a part of the SELECT.
+INSERT_OPERATION = """
     INSERT INTO operations (
         kind, idempotency_key_hash, inputs_count, outputs_count, created_at_ms
     ) SELECT :kind, :idempotency_key_hash, :inputs_count, :outputs_count, :created_at_ms WHERE TRUE
 """
-_PREDECESSOR = """
+IF_PREDECESSOR = """
     AND EXISTS (
         SELECT 1 FROM operations WHERE id = :before_id_{0} AND created_at_ms = :before_ms_{0}
     )
 """
+RETURNING_OPERATION = "ON CONFLICT DO NOTHING RETURNING id"
 
 # On PostgreSQL a swap that brings an item its first output under a scheme runs while no other swap
 # does: the others were hashed without that scheme. This happens after a change of settings only.
@@ -130,26 +126,3 @@ _PREDECESSOR = """
 _SCHEMES_LOCK = 0x736368656D6573
 SHARED_LOCK = f", pg_advisory_xact_lock_shared({_SCHEMES_LOCK})"
 EXCLUSIVE_LOCK = f", pg_advisory_xact_lock({_SCHEMES_LOCK})"
-
-
-@cache
-def insert_operation(predecessors_count: int, lock: str = "") -> str:
-    """Return an INSERT that writes nothing if the key is taken or a predecessor is missing."""
-    conditions = [_PREDECESSOR.format(number) for number in range(predecessors_count)]
-    return "".join([_INSERT_OPERATION, *conditions, "ON CONFLICT DO NOTHING RETURNING id", lock])
-
-
-def execute(
-    connection: Connection, sql: str, values: Values | Sequence[Values]
-) -> CursorResult[Any]:
-    """Execute plain SQL, once for all values.
-
-    It goes to the driver as it is: to look up its own compiled SQL and the types of the values
-    costs SQLAlchemy a tenth of all that a strong swap costs the service.
-    """
-    return connection.exec_driver_sql(_driver_sql(sql, connection.dialect.name), values)
-
-
-@cache
-def _driver_sql(sql: str, dialect_name: str) -> str:
-    return sql if dialect_name == "sqlite" else re.sub(r":(\w+)", r"%(\1)s", sql)
