@@ -49,8 +49,8 @@ current_client: ContextVar[str] = ContextVar("current_client", default="-")
 class HashMeasures(Protocol):
     """Receives figures of hashing; any thread may call it, and no call may fail."""
 
-    def count_hashes(self, secret_class: SecretClass, count: int, seconds: float) -> None:
-        """Count evaluations and the time they took together."""
+    def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
+        """Count an evaluation and its time."""
 
     def set_queue(self, requests_count: int, hashes_count: int) -> None:
         """Set how many requests and evaluations the pool has admitted."""
@@ -135,8 +135,6 @@ class HashPool:
         result = task()
         took_s = perf_counter() - started_s
         self._task_mean_s += _NEWEST_WEIGHT * (took_s - self._task_mean_s)
-        if self._measures:
-            self._measures.count_hashes(SecretClass.ORDINARY, 1, took_s)
         return result
 
     def _tell_queue(self) -> None:
@@ -176,20 +174,17 @@ class Hasher:
         """
         tasks = [partial(self._digest, job) for job in jobs if not _is_strong(job)]
         slow = iter(self._pool.run(tasks, current_client.get()) if tasks else ())
-        strong_count = len(jobs) - len(tasks)
-        if not strong_count:
-            return list(slow)
-        started_s = perf_counter()
-        digests = [self._digest(job) if _is_strong(job) else next(slow) for job in jobs]
-        if self._measures:
-            took_s = perf_counter() - started_s
-            self._measures.count_hashes(SecretClass.STRONG, strong_count, took_s)
-        return digests
+        return [self._digest(job) if _is_strong(job) else next(slow) for job in jobs]
 
     def _digest(self, job: HashJob) -> bytes:
         spec = job.scheme.spec
-        pepper = self._peppers[spec.pepper_fingerprint]
-        return argon2id_digest(job.secret, job.salt, spec.cost, pepper)
+        started_s = perf_counter()
+        digest = argon2id_digest(
+            job.secret, job.salt, spec.cost, self._peppers[spec.pepper_fingerprint]
+        )
+        if self._measures:
+            self._measures.count_hash(spec.secret_class, perf_counter() - started_s)
+        return digest
 
 
 def _is_strong(job: HashJob) -> bool:

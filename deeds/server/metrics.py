@@ -101,9 +101,9 @@ class Metrics:
         """Count an answer that is a problem."""
         self._refusals.labels(code).inc()
 
-    def count_hashes(self, secret_class: SecretClass, count: int, seconds: float) -> None:
-        """Count evaluations and the time they took together."""
-        self._hashes.labels(secret_class.value).inc(count)
+    def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
+        """Count an evaluation and its time."""
+        self._hashes.labels(secret_class.value).inc()
         self._hash_seconds.labels(secret_class.value).inc(seconds)
 
     def set_queue(self, requests_count: int, hashes_count: int) -> None:

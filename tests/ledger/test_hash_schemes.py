@@ -1,20 +1,32 @@
-"""A change of DEEDS_ARGON2 on a ledger that is in use: nothing is stranded, nothing used twice."""
+"""DEEDS_ARGON2 or DEEDS_PEPPER changed on a ledger in use: nothing is stranded or used twice."""
 
-from collections import Counter
 from dataclasses import replace
 from itertools import count
 
 import pytest
-from sqlalchemy import select
 
 import deeds.domain.hashing
+from deeds.domain.errors import StartError
+from deeds.domain.hashing import pepper_fingerprint
 from deeds.domain.model import Argon2Cost
-from storage.tables import hash_schemes, outputs
+from deeds.domain.raw_output import make_strong_secret
+from storage.tables import hash_schemes
 from tests.support.evaluations import Evaluations
 from tests.support.requests import check, mint, post, refusal, swap
 
-FIRST, SECOND, THIRD = (Argon2Cost(memory_cost_kib, 1, 1) for memory_cost_kib in (16, 24, 32))
-PEPPER = b"p" * 32
+FIRST, SECOND, THIRD = (
+    {"ordinary_cost": Argon2Cost(memory_cost_kib, 1, 1)} for memory_cost_kib in (16, 24, 32)
+)
+ONE = b"mark-7c1f9e first pepper of 32 or more"
+OTHER = b"mark-7c1f9e second pepper of 32 or more"
+
+PLAIN = {"pepper": None}
+PEPPERED = {"pepper": ONE}
+CHANGED = {"pepper": OTHER, "peppers_old": (ONE,)}
+LOST = {"pepper": OTHER}
+BROUGHT_BACK = {"pepper": ONE, "peppers_old": (OTHER,)}
+
+SECRETS = {"ordinary": list("abcd"), "strong": [make_strong_secret() for _ in range(4)]}
 
 
 @pytest.fixture
@@ -26,38 +38,44 @@ def evaluations(monkeypatch):
 
 @pytest.fixture
 def open_client(settings, open_app):
-    """A function that opens the service with a cost and returns a client of it."""
-    return lambda cost: open_app(replace(settings, ordinary_cost=cost)).test_client()
+    """A function that opens the service with changed settings and returns a client of it."""
+    return lambda changes: open_app(replace(settings, **changes)).test_client()
 
 
-def costs(ledger, item_id):
-    """Return how many outputs of the item were hashed with how many KiB, spent or not."""
-    statement = select(hash_schemes.c.memory_cost_kib).join_from(outputs, hash_schemes)
-    with ledger.engine.connect() as connection:
-        found = connection.execute(statement.where(outputs.c.item_id == item_id))
-        return Counter(found.scalars())
+@pytest.fixture(params=SECRETS)
+def secrets(request):
+    return SECRETS[request.param]
 
 
-def test_new_outputs_are_hashed_again_and_older_ones_stay_spendable(open_client, ledger):
-    older = open_client(FIRST)
-    item = mint(older, "+5.a", "+7.b")
-    client = open_client(SECOND)
+def mint_raws(client, *secrets):
+    """Mint the first of the secrets, and return it and the others as 5 units of that item."""
+    item = mint(client, f"+5.{secrets[0]}")
+    return [f"+5.{item}.{secret}" for secret in secrets]
 
-    first = swap(client, [f"+5.{item}.a"], [f"+2.{item}.c", f"+3.{item}.d"])
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(FIRST, SECOND), (PLAIN, PEPPERED), (PEPPERED, CHANGED)]
+)
+def test_after_a_change_older_outputs_can_be_spent_and_no_secret_used_again(
+    open_client, secrets, ledger, before, after
+):
+    a, b, c, d = secrets
+    item = mint(open_client(before), f"+5.{a}", f"+7.{b}")
+    client = open_client(after)
+
+    handed_over = swap(client, [f"+5.{item}.{a}"], [f"+5.{item}.{c}"])
     refused = [
-        swap(client, [f"+6.{item}.b"], [f"+6.{item}.x"]),
-        swap(client, [f"+3.{item}.d"], [f"+3.{item}.a"]),
-        swap(client, [f"+3.{item}.d"], [f"+3.{item}.b"]),
+        swap(client, [f"+6.{item}.{b}"], [f"+6.{item}.{d}"]),
+        swap(client, [f"+5.{item}.{c}"], [f"+5.{item}.{a}"]),
+        swap(client, [f"+5.{item}.{c}"], [f"+5.{item}.{b}"]),
     ]
-    second = swap(client, [f"+7.{item}.b", f"+3.{item}.d"], [f"+10.{item}.e"])
+    merged = swap(client, [f"+7.{item}.{b}", f"+5.{item}.{c}"], [f"+12.{item}.{d}"])
 
     codes = ["unknown_input", "used_secret", "used_secret"]
     assert [refusal(each) for each in refused] == [(400, code, 0) for code in codes]
-    assert (first.status_code, second.status_code) == (200, 200)
-    assert costs(ledger, item) == {16: 2, 24: 3}
-    for each in (older, client):
-        states = check(each, f"+5.{item}.a", f"+3.{item}.d", f"+10.{item}.e", f"+5.{item}.x")
-        assert states == ["spent", "spent", "unspent", "unknown"]
+    assert (handed_over.status_code, merged.status_code) == (200, 200)
+    raws = [f"+5.{item}.{a}", f"+5.{item}.{c}", f"+12.{item}.{d}", f"+5.{item}.{d}"]
+    assert check(client, *raws) == ["spent", "spent", "unspent", "unknown"]
 
 
 def test_an_output_costs_one_evaluation_and_one_for_each_older_scheme_of_its_item(
@@ -93,7 +111,6 @@ def test_processes_with_different_settings_spend_each_others_outputs(open_client
 
     assert answer.status_code == 200
     assert refusal(refused) == (400, "used_secret", 0)
-    assert costs(ledger, item) == {16: 6, 24: 3}
 
 
 def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
@@ -138,3 +155,94 @@ def test_one_key_is_one_mint_whatever_the_settings_of_the_processes(
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].get_json() == answers[1].get_json()
     assert len(ledger.rows()["items"]) == 1
+
+
+@pytest.mark.parametrize("changes", [PLAIN, LOST, LOST | {"peppers_old": (OTHER,)}])
+def test_a_pepper_that_is_missing_stops_the_start_with_its_fingerprint(
+    open_client, secrets, ledger, changes
+):
+    mint(open_client(PEPPERED), f"+5.{secrets[0]}")
+
+    with pytest.raises(StartError) as stopped:
+        open_client(changes)
+
+    assert str(stopped.value) == (
+        "deeds cannot start: unspent outputs are guarded by the pepper with the fingerprint "
+        f"{pepper_fingerprint(ONE)}; name it in DEEDS_PEPPERS_OLD (or DEEDS_PEPPER)"
+    )
+
+
+def test_a_pepper_that_guards_nothing_any_more_may_go_and_come_back(open_client, secrets, ledger):
+    raws = mint_raws(open_client(PEPPERED), *secrets[:3])
+
+    swap(open_client(CHANGED), raws[:1], raws[1:2])
+    without = open_client(LOST)
+    found = check(without, raws[1])
+    swap(without, raws[1:2], raws[2:])
+
+    assert found == ["unspent"]
+    assert check(open_client(BROUGHT_BACK), *raws) == ["spent", "spent", "unspent"]
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_a_process_without_the_new_pepper_answers_503_and_not_400(
+    open_client, secrets, ledger, order, caplog
+):
+    """Started before the other one, or after it but before the first output with its pepper."""
+    if order == "before":
+        without, given = open_client(PLAIN), open_client(PEPPERED)
+    else:
+        given, without = open_client(PEPPERED), open_client(PLAIN)
+    a, b, c = mint_raws(without, *secrets[:3])
+    other_a, other_b = mint_raws(without, *secrets[:2])
+    swap(given, [a], [b])
+    assert swap(without, [other_a], [other_b]).status_code == 200
+    before = ledger.rows()
+
+    refused = [swap(without, [b], [c]), post(without, "/v1/check", {"outputs": [b]})]
+
+    assert [refusal(each) for each in refused] == [(503, "scheme_unavailable", None)] * 2
+    assert int(refused[0].headers["Retry-After"]) >= 1
+    said = refused[0].text + refused[1].text
+    assert pepper_fingerprint(ONE) not in said
+    assert "mark-7c1f9e" not in said + caplog.text
+    [warning] = [each for each in caplog.records if getattr(each, "event", "") == "pepper_missing"]
+    assert (warning.levelname, pepper_fingerprint(ONE) in warning.message) == ("WARNING", True)
+    assert ledger.rows() == before
+    assert swap(given, [b], [c]).status_code == 200
+
+
+def test_a_process_that_lost_a_pepper_does_not_call_another_ones_outputs_unknown(
+    open_client, secrets, ledger
+):
+    """It started while the pepper guarded nothing; another one goes on to use it."""
+    given = open_client(PEPPERED)
+    raws = mint_raws(given, *secrets[:2])
+    swap(open_client(CHANGED), raws[:1], raws[1:])
+    without = open_client(LOST)
+
+    checked = post(without, "/v1/check", {"outputs": mint_raws(given, secrets[0])})
+
+    assert refusal(checked) == (503, "scheme_unavailable", None)
+
+
+def test_a_secret_used_again_while_its_pepper_was_away_can_be_spent_when_it_is_back(
+    open_client, secrets, ledger
+):
+    """Without the pepper nobody can tell that the secret was used before."""
+    a, b, c = mint_raws(open_client(PEPPERED), *secrets[:3])
+    swap(open_client(CHANGED), [a], [b])
+    swap(open_client(LOST), [b], [a])
+    client = open_client(BROUGHT_BACK)
+
+    assert check(client, a) == ["unspent"]
+    assert swap(client, [a], [c]).status_code == 200
+
+
+def test_the_ledger_knows_peppers_by_their_fingerprints_alone(open_client, ledger):
+    open_client(PEPPERED)
+
+    with ledger.engine.connect() as connection:
+        rows = connection.execute(hash_schemes.select()).all()
+    assert {row.pepper_fingerprint for row in rows} == {pepper_fingerprint(ONE)}
+    assert ONE not in b"".join(row.key_salt for row in rows)

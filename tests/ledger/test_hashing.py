@@ -54,8 +54,8 @@ class Counts:
     def set_queue(self, requests_count, tasks_count):
         self.admitted = (requests_count, tasks_count)
 
-    def count_hashes(self, secret_class, count, seconds):
-        self.hashes[secret_class] += count
+    def count_hash(self, secret_class, seconds):
+        self.hashes[secret_class] += 1
         self.seconds += seconds
 
 

@@ -22,7 +22,6 @@ CONTRACT = (
     "tests/contract/test_swap.py",
     "tests/ledger/test_hash_schemes.py",
     "tests/ledger/test_idempotency.py",
-    "tests/ledger/test_peppers.py",
     "tests/ledger/test_races.py",
 )
 ANSWERS_COUNT = 1_500
