@@ -3,6 +3,8 @@
 A machine is a group of gunicorn processes with a port of its own; both share a PostgreSQL.
 """
 
+import ipaddress
+import itertools
 import json
 import signal
 import threading
@@ -34,61 +36,54 @@ def database_url(fresh_postgres_url):
 
 
 @pytest.fixture
-def ports():
-    return [free_port(), free_port()]
-
-
-@pytest.fixture
-def machines(tmp_path, database_url, ports):
+def machines(tmp_path, database_url):
+    """Two of them, each by its port."""
     with ExitStack() as closing:
-        machines = []
-        for port in ports:
+        machines = {}
+        for port in (free_port(), free_port()):
             settings = {
                 "DEEDS_MARK_FILE": str(tmp_path / f"{port}.mark"),
                 "DEEDS_TRUSTED_PROXIES": "1",
                 "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
             }
-            machines.append(MortalService(tmp_path, database_url, **settings))
-            closing.callback(machines[-1].close)
-            machines[-1].start()
+            machines[port] = MortalService(tmp_path, database_url, **settings)
+            closing.callback(machines[port].close)
+            machines[port].start()
         yield machines
 
 
 class Load:
-    """Clients that mint once, then swap, read and check what they hold until they are stopped."""
+    """Clients that mint once, then swap and check what they hold until the load ends."""
 
     def __init__(self, nginx, *, with_keys):
         self._nginx = nginx
         self._with_keys = with_keys
-        self._stop = threading.Event()
-        self.answers = Counter()
-        self._pool = ThreadPoolExecutor(CLIENTS_COUNT)
-        self._clients = [self._pool.submit(self._run, number) for number in range(CLIENTS_COUNT)]
-
-    def _run(self, number):
+        self._is_over = threading.Event()
         # Each request as another client: the limits of one are not looked at here.
-        addresses = (f"10.{number}.{n // 256 % 256}.{n % 256}" for n in range(2**16))
-        secret = make_strong_secret()
-        minted = self._ask("mint", {"outputs": [f"+5.{secret}"]}, next(addresses))
-        item = json.loads(minted)["itemId"]
-        while not self._stop.is_set():
-            new = make_strong_secret()
-            outputs = [f"+5.{item}.{new}"]
-            swap = {"inputs": [f"+5.{item}.{secret}"], "outputs": outputs}
-            self._ask("swap", swap, next(addresses))
-            self._ask("check", {"outputs": outputs}, next(addresses))
-            secret = new
+        self._numbers = itertools.count()
+        self.answers = Counter()
+        pool = ThreadPoolExecutor(CLIENTS_COUNT)
+        self._clients = [pool.submit(self._run) for _ in range(CLIENTS_COUNT)]
 
-    def _ask(self, name, body, address):
+    def _run(self):
+        secret = make_strong_secret()
+        item = self._ask("mint", outputs=[f"+5.{secret}"])["itemId"]
+        while not self._is_over.is_set():
+            old, secret = secret, make_strong_secret()
+            outputs = [f"+5.{item}.{secret}"]
+            self._ask("swap", inputs=[f"+5.{item}.{old}"], outputs=outputs)
+            self._ask("check", outputs=outputs)
+
+    def _ask(self, name, **body):
+        address = str(ipaddress.ip_address("10.0.0.0") + next(self._numbers))
         headers = {"Content-Type": "application/json", "X-Test-Client": address}
         if self._with_keys:
             headers["Idempotency-Key"] = str(uuid.uuid4())
-        status, _, answer = self._nginx.ask(
-            "POST", f"/v1/{name}", json.dumps(body).encode(), headers
-        )
+        data = json.dumps(body).encode()
+        status, _, answer = self._nginx.ask("POST", f"/v1/{name}", data, headers)
         self.answers[name, status] += 1
         assert status == 200, answer
-        return answer
+        return json.loads(answer)
 
     def wait_for_answers(self):
         """Wait until some more requests were answered, or one has failed."""
@@ -99,37 +94,34 @@ class Load:
 
     def end(self):
         """Stop the clients; fail if any of their requests has."""
-        self._stop.set()
+        self._is_over.set()
         for client in self._clients:
             client.result()
-        self._pool.shutdown()
 
 
-def set_upstreams(nginx, *lines):
-    """Let nginx read its file with other servers, and wait until the old processes have ended."""
+def set_upstreams(nginx, ports, drained=None):
+    """Let nginx send nothing to one of the ports, and wait until its old processes have ended."""
     before = children(nginx.process.pid)
-    nginx.set_upstreams(*lines)
+    nginx.set_upstreams(*(upstream(port, " down" * (port == drained)) for port in ports))
     nginx.process.send_signal(signal.SIGHUP)
     wait_until(lambda: not set(before) & set(children(nginx.process.pid)))
 
 
 @pytest.mark.parametrize("drained", [False, True], ids=["with keys", "drained, without keys"])
 def test_no_request_fails_while_all_machines_are_restarted(
-    machines, ports, database_url, tmp_path, request, drained
+    machines, database_url, tmp_path, request, drained
 ):
-    with running_nginx(tmp_path, ports) as nginx:
+    with running_nginx(tmp_path, machines) as nginx:
         load = Load(nginx, with_keys=not drained)
-        for restarted, machine in list(zip(ports, machines, strict=True)) * ROUNDS_COUNT:
+        for port, machine in list(machines.items()) * ROUNDS_COUNT:
             load.wait_for_answers()
             if drained:
-                set_upstreams(
-                    nginx, *(upstream(port, " down" * (port == restarted)) for port in ports)
-                )
+                set_upstreams(nginx, machines, drained=port)
             assert machine.stop() == 0
             load.wait_for_answers()
             machine.start()
             if drained:
-                set_upstreams(nginx, *map(upstream, ports))
+                set_upstreams(nginx, machines)
         load.wait_for_answers()
         load.end()
 

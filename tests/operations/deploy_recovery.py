@@ -34,6 +34,7 @@ class Recipe:
             f"cd {Path(DATA).parent}": f"cd {data.parent}",
             "main": data.name,
             BACKUPS: f"{data.parent}/backups",
+            ".venv/bin/flask": f"{sys.executable} -m flask",
         }
         self._settings = settings
 
@@ -46,31 +47,20 @@ class Recipe:
 
     def as_postgres(self):
         """Run the next block as the user of the server."""
-        environment = {"PATH": f"{self._server.bin_path}:{os.environ['PATH']}"} | {
+        environment = {
+            "PATH": f"{self._server.bin_path}:{os.environ['PATH']}",
             "PGHOST": re.search(r"host=([^&]+)", self._server.get_uri())[1],
             "PGUSER": "postgres",
         }
-        return self._run(self._next("sh"), environment, self._server.system_user, "/")
+        self._run(cwd="/", env=environment, user=self._server.system_user)
 
     def as_operator(self, said=""):
-        """Run the next block with the settings of the service."""
-        flask = f"{sys.executable} -m flask"
-        text = self._next("sh").replace(".venv/bin/flask", flask)
-        return self._run(text, clean_environment(self._settings), None, REPOSITORY, said)
+        """Run the next block with the settings of the service, and return what it prints."""
+        return self._run(cwd=REPOSITORY, env=clean_environment(self._settings), input=said)
 
-    def _run(self, text, environment, user, directory, said=""):
-        ran = subprocess.run(
-            ["bash", "-euc", text],
-            cwd=directory,
-            env=environment,
-            user=user,
-            input=said,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
+    def _run(self, **how):
+        command = ["bash", "-euc", self._next("sh")]
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **how).stdout
 
     def configure(self):
         """Add the next block to the settings of the server and restart it."""

@@ -1,7 +1,6 @@
 """The settings: what is accepted, and that invalid values stop the start with one line."""
 
-import os
-import runpy
+from dataclasses import astuple
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from deeds.domain.errors import StartError
 from deeds.domain.model import Argon2Cost
 from deeds.settings import MetricsPlace, RateLimits, Settings, read_settings
 from tests.support.serving import REPOSITORY
-from tests.support.sources import read_variables
+from tests.support.sources import read_variables, run_gunicorn_conf
 
 MARK = "mark-7c1f9e"
 PEPPER = f"{MARK}-{'p' * 32}"
@@ -76,37 +75,19 @@ def refusal(**environ: str) -> str:
     return line
 
 
-@pytest.fixture
-def run_gunicorn_conf(monkeypatch):
-    """A function that reads gunicorn.conf.py under an environment."""
-
-    def run(**environ):
-        monkeypatch.setattr(os, "environ", environ)
-        return runpy.run_path(str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf")
-
-    return run
-
-
 @pytest.mark.parametrize("value", [None, ""], ids=["not set", "empty"])
-def test_nothing_has_to_be_set(value, run_gunicorn_conf):
+def test_nothing_has_to_be_set(value):
     environ = {} if value is None else dict.fromkeys(read_variables(), value)
 
-    settings = read(**environ)
-
-    assert settings == Settings(
-        database_url=f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3",
-        ordinary_cost=Argon2Cost(7168, 5, 1),
-        array_length_max=256,
-        body_bytes_max=1_048_576,
-        rate_limits=RateLimits(failures="100/minute", routes={}),
+    assert astuple(read(**environ)) == (
+        *(f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3", (7168, 5, 1), None, ()),
+        *(256, 1_048_576, None, 0, None, 0, ("100/minute", {}), None),
+        *("auto", "info", (False, None)),
     )
-    assert (settings.pepper, settings.peppers_old, settings.trusted_proxies) == (None, (), 0)
-    assert (settings.log_form, settings.log_level) == ("auto", "info")
-    assert settings.metrics == MetricsPlace(is_on=False)
-    assert run_gunicorn_conf(**environ)["bind"] == ["127.0.0.1:8000"]
+    assert run_gunicorn_conf(environ)["bind"] == ["127.0.0.1:8000"]
 
 
-def test_everything_can_be_set(run_gunicorn_conf):
+def test_everything_can_be_set():
     environ = {
         "DATABASE_URL": "postgresql://deeds@localhost/deeds",
         "DEEDS_ARGON2": "m=65536,t=3,p=4",
@@ -125,8 +106,6 @@ def test_everything_can_be_set(run_gunicorn_conf):
         "PORT": "0",
     }
 
-    gunicorn = run_gunicorn_conf(**environ)
-
     assert read(**environ) == Settings(
         database_url="postgresql://deeds@localhost/deeds",
         ordinary_cost=Argon2Cost(65536, 3, 4),
@@ -144,6 +123,7 @@ def test_everything_can_be_set(run_gunicorn_conf):
         log_level="error",
         metrics=MetricsPlace(is_on=True, address="[::1]:65535"),
     )
+    gunicorn = run_gunicorn_conf(environ)
     assert (gunicorn["bind"], gunicorn["workers"]) == (["0.0.0.0:0", "[::1]:65535"], 1024)
     assert gunicorn["loglevel"] == "error"
 
@@ -167,16 +147,13 @@ def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(name):
         assert MARK not in line
 
 
-@pytest.mark.parametrize(
-    ("text", "limits"),
-    [
-        ("mint=10/minute", RateLimits(routes={"mint": "10/minute"})),
-        ("failures=7/day", RateLimits(failures="7/day")),
-        ("mint=off", RateLimits()),
-    ],
-)
-def test_a_limit_that_is_not_named_keeps_its_default(text, limits):
-    assert read(DEEDS_RATE_LIMITS=text).rate_limits == limits
+def test_a_limit_that_is_not_named_keeps_its_default():
+    for text, limits in {
+        "mint=10/minute": RateLimits(routes={"mint": "10/minute"}),
+        "failures=7/day": RateLimits(failures="7/day"),
+        "mint=off": RateLimits(),
+    }.items():
+        assert read(DEEDS_RATE_LIMITS=text).rate_limits == limits
 
 
 def test_a_cost_at_its_bounds_is_accepted():
@@ -188,9 +165,9 @@ def test_a_cost_at_its_bounds_is_accepted():
     "environ",
     [{"DEEDS_METRICS": "127.0.0.1:8000"}, {"DEEDS_METRICS": "metrics.internal:1", "PORT": "1"}],
 )
-def test_metrics_must_not_have_the_port_of_the_service(run_gunicorn_conf, environ):
+def test_metrics_must_not_have_the_port_of_the_service(environ):
     with pytest.raises(StartError, match="DEEDS_METRICS must not have the port of the service"):
-        run_gunicorn_conf(**environ)
+        run_gunicorn_conf(environ)
 
 
 # As files and shells can hold them: no NUL, and of UTF-8.

@@ -25,10 +25,15 @@ def read_variables():
     """Return the names of all environment variables that the service reads at its start."""
     environment = RecordingEnvironment()
     read_settings(environment)
+    run_gunicorn_conf(environment)
+    return environment.names
+
+
+def run_gunicorn_conf(environment):
+    """Return what gunicorn.conf.py sets under an environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", environment)
-        runpy.run_path(str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf")
-    return environment.names
+        return runpy.run_path(str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf")
 
 
 def module_paths():
