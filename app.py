@@ -48,11 +48,8 @@ HASH_TASKS_MAX = HASH_REQUESTS_MAX // 4 * ARRAY_LENGTH_MAX
 def create_app(settings: Settings | None = None) -> Flask:
     """Return the service, with its database opened, created or upgraded as needed.
 
-    A process that outlives its app ends the app's threads and connections with
-    `app.extensions["deeds"].close()`.
-
-    Args:
-        settings: taken from the environment unless given.
+    The settings are those of the environment unless given. A process that outlives its app ends the
+    app's threads and connections with `app.extensions["deeds"].close()`.
 
     Raises:
         StartError: a setting or the database is not as it must be; ends the process in one line.
@@ -85,9 +82,9 @@ def prepare() -> None:
         StartError: a setting or the database is not as it must be.
     """
     settings = read_settings(os.environ)
+    ClientLimits(settings.rate_limits, settings.rate_limits_storage)  # Its Redis may be wrong.
     engine = make_engine(parse_database_url(settings.database_url))
     with ExitStack() as closing:
-        closing.callback(ClientLimits(settings.rate_limits, settings.rate_limits_storage).close)
         open_schema(engine, mark_file_of(engine, settings.mark_file))
         check_file(engine)
         _open_ledger(settings, engine, closing)
@@ -112,7 +109,6 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     closing.callback(pool.close)
     service = DeedService(repository, schemes, Hasher(schemes.peppers, pool, metrics))
     limits = ClientLimits(settings.rate_limits, settings.rate_limits_storage)
-    closing.callback(limits.close)
 
     def check_ready() -> None:
         pool.check_room()

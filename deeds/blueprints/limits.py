@@ -44,8 +44,7 @@ _log = logging.getLogger("deeds")
 class BoundedCounts:
     """The counts of this process. When there are too many, those that grew longest ago go.
 
-    The memory storage of `limits` has no bound, and goes by the time of day: a clock that is set
-    back would make a count last longer.
+    The memory storage of `limits` has no bound, and goes by a clock that may be set back.
     """
 
     def __init__(
@@ -76,11 +75,7 @@ class ClientLimits:
     """The limits of every client, counted in a Redis or in this process. Any thread may use it."""
 
     def __init__(self, limits: RateLimits, redis_url: str | None = None) -> None:
-        """Create the limits, without asking the Redis anything.
-
-        Raises:
-            StartError: the client library of Redis is missing, or the URL is invalid.
-        """
+        """Create the limits; raise StartError where the URL is not one that can be used."""
         self._windows = {name: [parse(limit)] for name, limit in limits.routes.items()}
         if limits.failures:
             short = parse(limits.failures)
@@ -93,17 +88,9 @@ class ClientLimits:
         # Client and guesses of each request that is being served.
         self._held: list[tuple[str, int]] = []
 
-    def close(self) -> None:
-        """Close the connections to the Redis."""
-        if self._redis is not None:
-            self._redis.storage.close()
-
     def count_request(self) -> None:
-        """Count the current request if its endpoint, without its blueprint, has a limit.
-
-        Raises:
-            TooManyRequestsError: its client is over the limit.
-        """
+        """Count the current request where its route has a limit; raise TooManyRequestsError."""
+        # Without the name of the blueprint.
         name = (request.endpoint or "").rpartition(".")[2]
         # A browser sends OPTIONS before a request of a page: it counts as part of that.
         if name not in self._windows or request.method == "OPTIONS":

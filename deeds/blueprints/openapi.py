@@ -46,7 +46,11 @@ _READ = ("overloaded", "ledger_unavailable", "too_many_requests")
 _SECRETS = (*_BODY, *_READ, "scheme_unavailable", "too_many_failures")
 _INPUTS = ("unbalanced", "duplicate_input", "unknown_item", "unknown_input", "spent_input")
 
-_ITEM_ID = {"type": "string", "pattern": "^deed_[0-9a-hjkmnp-tv-z]{26}$"}
+_ITEM_ID = {
+    "type": "string",
+    "pattern": "^deed_[0-9a-hjkmnp-tv-z]{26}$",
+    "examples": [examples.ITEM_ID],
+}
 
 # In a request any id may follow the prefix: one that no item can have is just unknown.
 _AMOUNT = rf"^\+[1-9][0-9]{{0,{len(str(AMOUNT_MAX)) - 1}}}\."
@@ -71,6 +75,7 @@ _DESCRIBED: dict[Any, Parts] = {
     answers.ItemIdField: _ITEM_ID,
     answers.RawOutputTextsField: {"type": "array", "items": _RAW_OUTPUT},
     check_text: {"type": "string"},
+    fields.Constant: {"const": True},
     check_secret: {"type": "string", "minLength": 1, "maxLength": SECRET_LENGTH_MAX},
     requests.check_image: {"type": "string", "format": "uri"},
 }
@@ -110,8 +115,6 @@ def _describe_field(converter: Any, field: fields.Field[Any], **_rest: Any) -> P
         return {"oneOf": [array | strings, array | {"title": "objects", "items": item}]}
     if isinstance(field, requests.RawOutputsField):
         return _array(field) | {"items": _RAW_OUTPUT}
-    if isinstance(field, fields.Constant):
-        return {"const": field.constant}
     return _DESCRIBED.get(getattr(field, "parse", type(field)), {})
 
 
@@ -124,7 +127,7 @@ def _posts(array_length_max: int) -> Iterator[Parts]:
     yield _operation(
         "mint",
         "Mint an item",
-        _answer(answers.MintResponseSchema(), examples.MINT_ANSWERS, _CHANGED, examples.MINT_LINKS),
+        _answer(answers.MintResponseSchema(), examples.MINT_ANSWERS, _CHANGED),
         (*_SECRETS, *_CHANGE, "total_too_large"),
         tags=["deeds"],
         description="Creates an item whose units are bound to the secrets of the request.",
@@ -134,7 +137,7 @@ def _posts(array_length_max: int) -> Iterator[Parts]:
     yield _operation(
         "swap",
         "Replace secrets by new ones",
-        _answer(answers.SwapResponseSchema(), examples.SWAP_ANSWERS, _CHANGED, examples.SWAP_LINKS),
+        _answer(answers.SwapResponseSchema(), examples.SWAP_ANSWERS, _CHANGED),
         (*_SECRETS, *_CHANGE, *_INPUTS, "used_secret"),
         tags=["deeds"],
         description="Hands over, splits, joins or trades units, all or nothing: the inputs are "
@@ -162,10 +165,12 @@ def _item() -> Parts:
         (*_READ, "item_not_found", "not_found"),
         tags=["registry"],
         description="Tells the total of an item and its metadata. Both never change.",
-        parameters=[examples.ITEM_ID_PARAMETER | {"schema": _ITEM_ID}, examples.IF_NONE_MATCH],
+        parameters=[
+            {"name": "id", "in": "path", "required": True, "schema": _ITEM_ID},
+            examples.IF_NONE_MATCH,
+        ],
     )
-    unchanged = {"description": "The answer of that ETag still holds.", "headers": _KEPT}
-    item["responses"]["304"] = unchanged
+    item["responses"]["304"] = {"description": "It has not changed.", "headers": _KEPT}
     return item
 
 
@@ -187,11 +192,8 @@ def _operation(
     return {"operationId": operation_id, "summary": summary, "responses": responses, **rest}
 
 
-def _answer(
-    schema: Schema, shown: Parts, headers: Parts = _NOT_KEPT, links: Parts | None = None
-) -> Parts:
-    answer = {"description": "OK", "headers": headers} | _json(schema, shown)
-    return answer | ({"links": links} if links else {})
+def _answer(schema: Schema, shown: Parts, headers: Parts = _NOT_KEPT) -> Parts:
+    return {"description": "OK", "headers": headers} | _json(schema, shown)
 
 
 def _body(schema: Schema, shown: Parts) -> Parts:
@@ -218,9 +220,7 @@ def _problem_response(status: int, problems: Sequence[Problem]) -> Parts:
         "allOf": [answers.ProblemSchema],
         "properties": {"status": {"const": int(status)}, "code": codes},
     }
-    shown = {
-        each.code: {"summary": each.title, "value": each.body(each.meaning)} for each in problems
-    }
+    shown = {each.code: {"value": each.body(each.meaning)} for each in problems}
     return {
         "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in problems),
         "headers": _NOT_KEPT | ({"Retry-After": _RETRY_AFTER} if status in {429, 503} else {}),

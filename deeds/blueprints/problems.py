@@ -40,7 +40,6 @@ class Problem:
 
 # fmt: off
 _TABLE = (
-    # The bytes.
     ("bad_request", 400, "Not an HTTP request",
      "The bytes do not form an HTTP request that this server understands."),
     ("body_unreadable", 400, "Body broken off",
@@ -53,7 +52,6 @@ _TABLE = (
      "The body is JSON but not of the shape that this path takes; detail names the field."),
     ("invalid_idempotency_key", 400, "Invalid Idempotency-Key",
      "The key must have 1 to 255 printable ASCII characters. A random UUID is a good one."),
-    # The request.
     ("total_too_large", 400, "Total too large",
      "The amounts of a mint add up to more than 9007199254740991 units."),
     ("unbalanced", 400, "Unbalanced",
@@ -62,19 +60,15 @@ _TABLE = (
      "The swap names one input twice; index is the second place."),
     ("duplicate_secret", 400, "Secret named twice",
      "Every output of an item needs a secret of its own; index is the output at fault."),
-    ("unknown_item", 400, "Unknown item",
-     "The item of the input at index does not exist here."),
+    ("unknown_item", 400, "Unknown item", "The item of the input at index does not exist here."),
     ("unknown_input", 400, "Unknown input",
      "The item has no output with the amount and secret of the input at index."),
     ("spent_input", 400, "Input already spent",
      "The input at index was spent by an earlier swap. Its secret is worth nothing now."),
     ("used_secret", 400, "Secret used before",
      "The secret of the output at index was used in this item before. Take a fresh one."),
-    # The address, the size, the headers.
-    ("item_not_found", 404, "No such item",
-     "No item with this id exists here."),
-    ("not_found", 404, "No such path",
-     "Nothing is served at this path."),
+    ("item_not_found", 404, "No such item", "No item with this id exists here."),
+    ("not_found", 404, "No such path", "Nothing is served at this path."),
     ("method_not_allowed", 405, "Method not allowed",
      "This path does not take this method; the header Allow names those it takes."),
     ("body_too_large", 413, "Body too large",
@@ -87,9 +81,8 @@ _TABLE = (
      "The header fields are more or longer than this service reads."),
     ("idempotency_key_reused", 422, "Idempotency-Key used before",
      "The key was used for another request before. Nothing was done; take a fresh key."),
-    # What passes by itself, and what must not happen.
     ("too_many_failures", 429, "Too many wrong secrets",
-     "Too many secrets from this address were unknown, or are just being looked at."),
+     "Too many secrets from this address were unknown or are being looked at. Nothing was done."),
     ("too_many_requests", 429, "Too many requests",
      "This address asks this path more often than the operator allows. Nothing was done."),
     ("overloaded", 503, "Too busy",
@@ -170,7 +163,6 @@ def _problem_answer(
 
 def _is_for_people() -> bool:
     """Return whether a browser asks for a page outside the interface."""
-    if request.path == "/v1" or request.path.startswith("/v1/"):
-        return False
-    accepted = request.accept_mimetypes
-    return accepted["text/html"] > max(accepted["application/json"], accepted[MEDIA_TYPE])
+    forms = ["application/json", MEDIA_TYPE, "text/html"]
+    wants_page = request.accept_mimetypes.best_match(forms) == "text/html"
+    return wants_page and not f"{request.path}/".startswith("/v1/")

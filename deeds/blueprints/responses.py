@@ -14,19 +14,16 @@ NO_STORE = "no-store"
 # A year, the longest that caches honour: an item never changes after its mint.
 FOREVER = "public, max-age=31536000, immutable"
 
-# Asks for the page again each time; the ETag spares sending it.
-_ASK_AGAIN = "no-cache"
-
 # In every answer: browsers must not guess types, send a referrer, or load or frame anything.
 # Pages of ours have their own policy.
-SAFE_HEADERS = {
+_SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 
 # Any page may call the interface: it uses no cookies, and a secret is in the body or nowhere.
-_INTERFACE = SAFE_HEADERS | {
+_INTERFACE = _SAFE | {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
 }
@@ -42,9 +39,6 @@ _EVERY_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-an
 # compress that would take 40 ms each time, so above this a page is sent as it is.
 _GZIP_BYTES_MIN = 512
 _GZIP_BYTES_MAX = 65_536
-
-# Media types that are text, and so worth compressing.
-_TEXT = ("text/", "image/svg+xml")
 
 # Created once: json.dumps would create one for every answer.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -65,10 +59,7 @@ def json_answer(
 
 
 def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Response:
-    """Return a page that may load only what the directives `allowed` name.
-
-    A page with an error status is not cached.
-    """
+    """Return a page that may load only what the directives `allowed` name."""
     content = html.encode("utf-8")
     squeeze = _squeeze if _GZIP_BYTES_MIN <= len(content) <= _GZIP_BYTES_MAX else None
     answer = _page_or_file(content, "text/html; charset=utf-8", squeeze, status)
@@ -78,7 +69,7 @@ def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Resp
 
 def file_answer(content: bytes, media_type: str) -> Response:
     """Return a file that a page loads, compressed once and remembered."""
-    squeeze = _squeeze_once if media_type.startswith(_TEXT) else None
+    squeeze = _squeeze_once if media_type.startswith(("text/", "image/svg+xml")) else None
     return _page_or_file(content, media_type, squeeze, HTTPStatus.OK)
 
 
@@ -89,7 +80,7 @@ def set_headers(answer: Response) -> Response:
     if tells_methods:
         answer.headers.pop("Content-Type", None)
     if not request.path.startswith("/v1/"):
-        for name, value in SAFE_HEADERS.items():
+        for name, value in _SAFE.items():
             answer.headers.setdefault(name, value)
     else:
         # Nobody else sets these, and to look for each first costs more than all of them.
@@ -113,15 +104,15 @@ def _page_or_file(
     content: bytes, media_type: str, squeeze: Callable[[bytes], bytes] | None, status: int
 ) -> Response:
     answer = Response(content, status, content_type=media_type)
+    answer.headers["Cache-Control"] = NO_STORE
     if squeeze is not None:
         answer.vary.add("Accept-Encoding")
         if request.accept_encodings.quality("gzip") > 0:
             answer.set_data(squeeze(content))
             answer.content_encoding = "gzip"
-    if status != HTTPStatus.OK:
-        answer.headers["Cache-Control"] = NO_STORE
-        return answer
-    answer.headers["Cache-Control"] = _ASK_AGAIN
-    answer.add_etag()
-    answer.make_conditional(request)
+    if status == HTTPStatus.OK:
+        # Asked for again each time; the ETag spares sending it.
+        answer.headers["Cache-Control"] = "no-cache"
+        answer.add_etag()
+        answer.make_conditional(request)
     return answer

@@ -26,19 +26,6 @@ MEANINGS = {
 }
 
 
-@schemathesis.hook
-def before_load_schema(context, raw_schema):
-    """Let the body of a link be the whole body, as OpenAPI has it.
-
-    Schemathesis would put generated inputs beside those of the link, and no swap would succeed.
-    """
-    for methods in raw_schema["paths"].values():
-        for operation in methods.values():
-            for response in operation["responses"].values():
-                for link in response.get("links", {}).values():
-                    link["x-schemathesis"] = {"merge_body": False}
-
-
 @schemathesis.check
 def valid_requests_are_refused_for_their_meaning_alone(ctx, response, case):
     """Stand for positive_data_acceptance: 400 alone does not tell wrong form from meaning."""
@@ -66,14 +53,14 @@ class Tally:
 
 
 def _code(response):
-    """Return the code of a problem, empty where the answer is none."""
+    """Return the code of a problem, or nothing where the answer is not one."""
     if response.headers.get("content-type") != ["application/problem+json"]:
         return ""
     return str(response.json()["code"])
 
 
 def _holds_integral_float(value):
-    """Tell whether there is a 1.0 in it: an integer to JSON Schema, but none to the contract."""
+    """Return whether there is a 1.0 in it: an integer to JSON Schema, but none to the contract."""
     if isinstance(value, dict):
         return any(map(_holds_integral_float, value.values()))
     if isinstance(value, list):
