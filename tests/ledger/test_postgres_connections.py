@@ -1,21 +1,19 @@
 """Connections to PostgreSQL: bounded and kept, set up for each transaction, replaced when lost."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
-from sqlalchemy import event, make_url, text
+from sqlalchemy import make_url, text
 
 import storage.engine
-from deeds.domain.errors import LedgerUnavailableError, OverloadedError, StartError
-from storage.engine import POOL_SIZE, POSTGRESQL_OPTIONS, make_engine, parse_database_url
+from deeds.domain.errors import LedgerUnavailableError, OverloadedError
+from storage.engine import POOL_SIZE, POSTGRESQL_OPTIONS
 from storage.transactions import Transactions, snapshot
 from tests.support.hooks import AtWrite, hooked, is_writer
 from tests.support.requests import check, mint, refusal, swap
 
-WAIT_S = 20
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 # What a swap sends between BEGIN and COMMIT.
 STATEMENTS_COUNT = 3
@@ -39,10 +37,8 @@ def engine(database_url, open_engine):
 
 
 @pytest.fixture
-def transactions(database_url):
-    transactions = Transactions(make_engine(parse_database_url(database_url)))
-    yield transactions
-    transactions.close()
+def transactions(engine):
+    return Transactions(engine)
 
 
 @pytest.fixture
@@ -88,52 +84,36 @@ def with_options(url, **options):
     return make_url(url).update_query_dict(options).render_as_string(hide_password=False)
 
 
-def test_connections_that_a_burst_has_opened_serve_the_next_one(engine):
-    opened = []
-    event.listen(engine, "connect", lambda *_: opened.append(1))
-    together = threading.Barrier(POOL_SIZE)
+def test_connections_of_a_burst_are_kept_for_the_next_one_and_a_quiet_time_uses_one(engine):
+    def backends_of_a_burst():
+        with ExitStack() as stack:
+            opened = [stack.enter_context(engine.connect()) for _ in range(POOL_SIZE)]
+            return {backend_of(connection) for connection in opened}
 
-    def use(_number):
-        with engine.connect() as connection:
-            together.wait(WAIT_S)
-            return connection.execute(text("SELECT 1")).scalar_one()
-
-    with ThreadPoolExecutor(POOL_SIZE) as threads:
-        bursts = [list(threads.map(use, range(POOL_SIZE))) for _ in range(3)]
-
-    assert bursts == [[1] * POOL_SIZE] * 3
-    assert len(opened) == POOL_SIZE
-
-
-def test_a_quiet_time_after_a_burst_uses_one_connection(engine):
-    with engine.connect() as first, engine.connect() as second:
-        burst = {backend_of(first), backend_of(second)}
-
-    quiet = set()
+    burst, quiet = backends_of_a_burst(), set()
     for _ in range(3):
         with engine.connect() as connection:
             quiet.add(backend_of(connection))
 
+    assert len(burst) == POOL_SIZE
     assert len(quiet) == 1
-    assert quiet < burst
+    assert backends_of_a_burst() == burst
 
 
-def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(database_url, monkeypatch):
+def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(
+    database_url, open_engine, monkeypatch
+):
     monkeypatch.setattr(storage.engine, "POOL_SIZE", 1)
     monkeypatch.setattr(storage.engine, "POOL_TIMEOUT_S", 0.05)
-    engine = make_engine(parse_database_url(database_url))
+    engine = open_engine(database_url)
     transactions = Transactions(engine)
-    said = []
 
     with engine.connect():
         for ask in (transactions.read, transactions.write):
-            with pytest.raises(OverloadedError) as refused:
+            with pytest.raises(OverloadedError, match="too many requests are waiting for the"):
                 ask(backend_of)
-            said.append(refused.value.detail)
 
-    assert said == ["too many requests are waiting for the database"] * 2
     assert transactions.read(backend_of) == transactions.write(backend_of)
-    transactions.close()
 
 
 def test_a_read_leaves_no_transaction_open(client):
@@ -174,6 +154,9 @@ def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_
 def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_whole_ledger(
     set_default, engine, transactions
 ):
+    def sleep(seconds):
+        return lambda connection: connection.execute(text(f"SELECT pg_sleep({seconds})"))
+
     unbounded = transactions.read(settings_of)["statement_timeout"]
     transactions.close()
     set_default("statement_timeout", "10ms")
@@ -181,12 +164,10 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
     assert unbounded == "30s"
     assert transactions.read(settings_of)["statement_timeout"] == "10ms"
     with pytest.raises(LedgerUnavailableError):
-        transactions.read(lambda connection: connection.execute(text("SELECT pg_sleep(60)")))
+        transactions.read(sleep(60))
+    transactions.read(sleep(0.1), is_long=True)
     with snapshot(engine) as connection:
-        connection.execute(text("SELECT pg_sleep(0.1)"))
-    transactions.read(
-        lambda connection: connection.execute(text("SELECT pg_sleep(0.1)")), is_long=True
-    )
+        assert settings_of(connection)["statement_timeout"] == "0"
 
 
 @pytest.mark.parametrize(
@@ -201,14 +182,6 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
 def test_statements_are_prepared_as_the_url_says(database_url, open_engine, options, threshold):
     with open_engine(with_options(database_url, **options)).connect() as connection:
         assert connection.connection.driver_connection.prepare_threshold == threshold
-
-
-@pytest.mark.parametrize("given", ["often", "1.5", "1&prepare_threshold=2"])
-def test_a_threshold_that_is_no_number_stops_the_start(given):
-    url = parse_database_url(f"postgresql://u@h/deeds?prepare_threshold={given}")
-
-    with pytest.raises(StartError, match="DATABASE_URL must give prepare_threshold as a"):
-        make_engine(url)
 
 
 def test_the_url_can_change_how_a_connection_is_watched(database_url, open_engine):
@@ -252,23 +225,16 @@ def test_a_connection_is_replaced_once_and_then_the_database_is_away(engine, cut
     assert reasons == ["disconnect"] * 2
 
 
-def before_first_commit(function):
-    """Return a hook for the moment before a writer's first COMMIT."""
-    calls = []
-
-    def hook(connection):
-        if is_writer(connection) and not calls:
-            calls.append(connection)
-            function(connection)
-
-    return hook
-
-
 @pytest.mark.parametrize("has_arrived", [False, True])
 def test_a_commit_that_breaks_off_is_in_doubt_and_the_key_brings_certainty(
     client, ledger, cut_off, has_arrived
 ):
+    cut = []
+
     def commit_or_not_and_cut_off(connection):
+        if cut or not is_writer(connection):
+            return
+        cut.append(connection)
         driver = connection.connection.driver_connection
         if has_arrived:
             driver.execute("COMMIT")
@@ -278,7 +244,7 @@ def test_a_commit_that_breaks_off_is_in_doubt_and_the_key_brings_certainty(
     item = mint(client, "+5.a")
     request = ([f"+5.{item}.a"], [f"+5.{item}.b"], KEY)
 
-    with hooked("commit", before_first_commit(commit_or_not_and_cut_off)):
+    with hooked("commit", commit_or_not_and_cut_off):
         doubtful = swap(client, *request)
     states = check(client, f"+5.{item}.a", f"+5.{item}.b")
     again = swap(client, *request)

@@ -4,7 +4,7 @@ import logging
 import secrets
 
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import make_url
 
 import storage.failures
 from deeds.domain.model import Argon2Cost
@@ -18,7 +18,6 @@ from tests.support.watched import events
 
 AWAY = (503, "ledger_unavailable", None)
 DEFECT = (500, "internal", None)
-LARGE_MINT = {"outputs": [f"+1.{number}" for number in range(256)]}
 
 
 @pytest.fixture
@@ -38,14 +37,10 @@ def causes(caplog):
 
 def execute(url, *statements):
     engine = make_engine(parse_database_url(url))
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with engine.connect() as connection:
         for statement in statements:
-            connection.execute(text(statement))
+            connection.exec_driver_sql(statement)
     engine.dispose()
-
-
-def forbid_new_pages(connection):
-    connection.connection.driver_connection.execute(FULL)
 
 
 def test_a_role_that_may_not_log_in_is_named_as_the_cause(fresh_postgres_url, open_client, caplog):
@@ -58,8 +53,8 @@ def test_a_role_that_may_not_log_in_is_named_as_the_cause(fresh_postgres_url, op
     execute(
         admin,
         f"ALTER ROLE {role} NOLOGIN",
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-        " AND datname = current_database()",
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+        " WHERE usename LIKE 'deeds_test_%%'",
     )
 
     answers = [swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]) for _ in range(3)]
@@ -82,9 +77,10 @@ def test_a_role_that_may_not_log_in_is_named_as_the_cause(fresh_postgres_url, op
 def test_a_column_that_is_not_there_is_a_defect_with_its_code(
     request, open_client, caplog, capfd, kind, expected
 ):
-    names = {"sqlite": "sqlite_url", "postgresql": "fresh_postgres_url"}
-    found = request.getfixturevalue(names[kind])
-    url = found if kind == "sqlite" else found()
+    if kind == "sqlite":
+        url = request.getfixturevalue("sqlite_url")
+    else:
+        url = request.getfixturevalue("fresh_postgres_url")()
     client = open_client(url)
     item = mint(client, "+5.a")
     execute(url, "ALTER TABLE outputs RENAME COLUMN amount TO units")
@@ -99,17 +95,18 @@ def test_a_column_that_is_not_there_is_a_defect_with_its_code(
     assert defect["places"]
 
 
-def test_a_commit_that_the_disk_refuses_is_told_with_its_code_at_most_once_a_second(
+def test_a_transaction_that_the_disk_refuses_is_told_with_its_code_at_most_once_a_second(
     sqlite_url, open_client, caplog, monkeypatch
 ):
     clock = [1_000.0, 1_000.9, 1_001.0, 1_001.5]
     monkeypatch.setattr(storage.failures, "monotonic", lambda: clock.pop(0))
     client = open_client(sqlite_url)
+    body = {"outputs": [f"+1.{number}" for number in range(256)]}
     counts = []
 
-    with hooked("begin", forbid_new_pages):
+    with hooked("begin", lambda connection: connection.exec_driver_sql(FULL)):
         while clock:
-            assert refusal(post(client, "/v1/mint", LARGE_MINT)) == AWAY
+            assert refusal(post(client, "/v1/mint", body)) == AWAY
             counts.append(len(causes(caplog)))
 
     assert counts == [1, 1, 2, 2]
@@ -123,10 +120,11 @@ def test_what_postgresql_says_in_detail_stays_out_of_the_log(
     caplog.set_level(logging.DEBUG)
     url = fresh_postgres_url()
     client = open_client(url)
-    execute(url, f"ALTER TABLE items ADD CONSTRAINT no_mark CHECK (metadata NOT LIKE '%{MARK}%')")
-    body = {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}}
+    execute(url, f"ALTER TABLE items ADD CONSTRAINT no_mark CHECK (metadata NOT LIKE '%%{MARK}%%')")
 
-    answer = post(client, "/v1/mint", body, key=MARK)
+    answer = post(
+        client, "/v1/mint", {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}}, key=MARK
+    )
 
     assert refusal(answer) == DEFECT
     said = 'new row for relation "items" violates check constraint "no_mark"'

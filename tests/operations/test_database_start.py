@@ -7,7 +7,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-from functools import partial
 
 import psycopg
 import pytest
@@ -17,19 +16,14 @@ from sqlalchemy import make_url
 import storage.engine
 from deeds.domain.errors import StartError
 from deeds.settings import Settings
-from storage.engine import parse_database_url
+from storage.engine import make_engine, parse_database_url
+from storage.schema import migrate, open_schema
+from tests.support.commanding import invoke
 from tests.support.serving import REPOSITORY
-from tests.support.starting import (
-    CREATE_APP,
-    environment,
-    run_migrate,
-    run_python,
-    stopped_migrate,
-    stopped_start,
-)
+from tests.support.starting import environment
 
 PASSWORD = "mark-7c1f9e"
-PROCESSES_COUNT = 6
+PROCESSES_COUNT = 4
 
 # Waits for the word that all are ready, then starts and serves one request.
 START_AND_MINT = """
@@ -81,94 +75,89 @@ def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
     assert len({body["itemId"] for _, body in answers}) == PROCESSES_COUNT
 
 
-IN_USE = partial(run_python, "import app, os; app.create_app(); os._exit(0)")
-PREPARED = partial(run_python, "import app; app.prepare()")
-
-
-@pytest.mark.parametrize("run", [PREPARED, run_migrate, IN_USE], ids=["new", "migrated", "in use"])
-def test_a_file_its_directory_and_what_is_beside_it_are_for_their_owner_alone(sqlite_path, run):
-    ran = run(DATABASE_URL=f"sqlite:///{sqlite_path}")
+def test_a_file_its_directory_and_what_is_beside_it_are_for_their_owner_alone(
+    sqlite_path, open_app
+):
+    open_app(Settings(f"sqlite:///{sqlite_path}"))
 
     directory = sqlite_path.parent
     modes = {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
-    beside = {"deeds.db-wal", "deeds.db-shm"} if run is IN_USE else set()
-    assert (ran.returncode, ran.stderr) == (0, "")
     assert directory.stat().st_mode & 0o777 == 0o700
-    assert set(modes) >= {"deeds.db"} | beside
+    assert set(modes) >= {"deeds.db", "deeds.db-wal", "deeds.db-shm"}
     assert set(modes.values()) == {0o600}
 
 
+def stop_line(open_one, url):
+    """Return the line that the start of a service, or a migration, stops with."""
+    engine = make_engine(parse_database_url(url))
+    with pytest.raises(StartError) as stopped:
+        open_one(engine)
+    engine.dispose()
+    line = str(stopped.value).removeprefix("deeds cannot start: ")
+    assert "\n" not in line
+    return line
+
+
 def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url):
-    refused = stopped_start(DATABASE_URL=postgres_url)
-    ran = [run_migrate(DATABASE_URL=postgres_url) for _ in range(2)]
+    refused = stop_line(open_schema, postgres_url)
+    ran = [invoke(Settings(postgres_url), "migrate") for _ in range(2)]
 
     assert refused == (
         "the database is at revision none and the code at 0001; run: flask --app app deeds migrate"
     )
-    assert [(each.returncode, each.stderr, each.stdout) for each in ran] == [
-        (0, "", "upgraded the database from revision none to 0001\n"),
-        (0, "", "the database is already at revision 0001\n"),
+    assert [(each.exit_code, each.output) for each in ran] == [
+        (0, "upgraded the database from revision none to 0001\n"),
+        (0, "the database is already at revision 0001\n"),
     ]
 
 
-@pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
+@pytest.mark.parametrize("open_one", [open_schema, migrate])
 def test_a_server_or_database_that_is_absent_stops_in_one_line_without_the_password(
-    stop, postgres_url
+    open_one, postgres
 ):
+    absent = make_url(postgres.admin_url).set(database="no_such_database", password=PASSWORD)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # Bound but not listening: no other process can take it.
         away = f"postgresql://deeds:{PASSWORD}@127.0.0.1:{unused.getsockname()[1]}/deeds"
-        absent = make_url(postgres_url).set(database="no_such_database", password=PASSWORD)
-        lines = {
-            "refused": stop(DATABASE_URL=away),
-            '"no_such_database" does not exist': stop(
-                DATABASE_URL=absent.render_as_string(hide_password=False)
-            ),
-        }
+        lines = [
+            stop_line(open_one, url) for url in (away, absent.render_as_string(hide_password=False))
+        ]
 
-    for cause, line in lines.items():
+    for cause, line in zip(["refused", '"no_such_database" does not exist'], lines, strict=True):
         assert line.startswith("DATABASE_URL: the database cannot be opened: ")
         assert cause in line
         assert PASSWORD not in line
 
 
-@pytest.fixture(params=["SQL_ASCII", "LATIN1"])
-def narrow_postgres_url(request, postgres_url):
-    """The URL of a PostgreSQL database that cannot hold every Unicode text."""
-    url = make_url(postgres_url).set(database=f"narrow_{secrets.token_hex(6)}")
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        name = Identifier(url.database)
-        connection.execute(
-            SQL("CREATE DATABASE {} ENCODING {} TEMPLATE template0 LOCALE 'C'").format(
-                name, Literal(request.param)
-            )
-        )
-        yield url.render_as_string(hide_password=False)
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_postgresql_that_cannot_hold_all_text_is_refused(postgres, encoding):
+    """Metadata may be any Unicode text: some mints would be answered 500 there."""
+    url = make_url(postgres.admin_url).set(database=f"narrow_{secrets.token_hex(6)}")
+    name = Identifier(url.database)
+    create = "CREATE DATABASE {} ENCODING {} TEMPLATE template0 LOCALE 'C'"
+
+    with psycopg.connect(postgres.admin_url, autocommit=True) as connection:
+        connection.execute(SQL(create).format(name, Literal(encoding)))
+        line = stop_line(migrate, url.render_as_string(hide_password=False))
         connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
-
-def test_a_postgresql_that_cannot_hold_all_text_is_refused(narrow_postgres_url):
-    """Metadata may be any Unicode text: some mints would be answered 500 there."""
-    line = stopped_migrate(DATABASE_URL=narrow_postgres_url)
-
-    assert line.startswith("DATABASE_URL")
-    assert "UTF" in line
+    assert line == f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
 
 
-def test_a_read_only_postgresql_stops_the_start_with_its_cause(postgres_url):
-    run_migrate(DATABASE_URL=postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
+def test_a_read_only_postgresql_stops_the_start_with_its_cause(
+    fresh_postgres_url, open_app, caplog
+):
+    url = fresh_postgres_url()
+    with psycopg.connect(url, autocommit=True) as connection:
         name = Identifier(connection.info.dbname)
         connection.execute(
             SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name)
         )
 
-    ran = run_python(CREATE_APP, DATABASE_URL=postgres_url)
+    with pytest.raises(StartError, match="DATABASE_URL: the database does not answer"):
+        open_app(Settings(url))
 
-    cause, stopped = ran.stderr.splitlines()
-    assert ran.returncode == 1
-    assert "cannot execute INSERT in a read-only transaction" in cause
-    assert stopped == "deeds cannot start: DATABASE_URL: the database does not answer"
+    assert "cannot execute INSERT in a read-only transaction" in caplog.text
 
 
 def damaged(path):
@@ -195,14 +184,11 @@ def dangling(path):
 @pytest.mark.parametrize(
     "make", [damaged, a_directory, below_a_file, without_its_lock_file, dangling]
 )
-@pytest.mark.parametrize("stop", [stopped_start, stopped_migrate])
-def test_a_path_that_holds_no_database_stops_in_one_line(sqlite_path, make, stop):
+def test_a_path_that_holds_no_database_stops_in_one_line(sqlite_path, make):
     sqlite_path.parent.mkdir()
     make(sqlite_path)
 
-    line = stop(DATABASE_URL=f"sqlite:///{sqlite_path}")
-
-    assert line.startswith("DATABASE_URL: ")
+    assert stop_line(open_schema, f"sqlite:///{sqlite_path}").startswith("DATABASE_URL: ")
 
 
 def test_a_locked_file_stops_the_start_in_one_line(sqlite_url, open_app, monkeypatch):
@@ -210,8 +196,6 @@ def test_a_locked_file_stops_the_start_in_one_line(sqlite_url, open_app, monkeyp
     other = sqlite3.connect(parse_database_url(sqlite_url).database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
-    with pytest.raises(StartError) as stopped:
+    with pytest.raises(StartError, match="deeds cannot start: DATABASE_URL"):
         open_app(Settings(sqlite_url))
     other.close()
-
-    assert str(stopped.value).startswith("deeds cannot start: DATABASE_URL")

@@ -11,7 +11,7 @@ from tests.support.serving import REPOSITORY
 # One test for each thing that is not there.
 NODE = "tests/page/test_javascript.py::test_the_page_has_a_text_for_every_problem_and_for_no_other"
 CHROMIUM = "tests/page/test_quality.py::test_the_first_tab_leads_past_the_head_of_a_page"
-COMPILER = "tests/ledger/test_fsyncs.py::test_each_commit_is_one_fsync_and_nothing_else_is"
+COMPILER = "tests/ledger/test_disk_writes.py::test_each_commit_is_one_fsync_and_nothing_else_is"
 CURL = "tests/operations/test_readme_walk.py::test_the_python_line_makes_strong_secrets"
 
 
