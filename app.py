@@ -28,8 +28,7 @@ from deeds.server.log import configure_log
 from deeds.server.metrics import Metrics
 from deeds.settings import Settings, read_settings
 from storage.engine import make_engine, parse_database_url
-from storage.mark import mark_file_of, open_mark
-from storage.mark_file import NO_OPERATION
+from storage.mark import NO_OPERATION, mark_file_of, raise_mark
 from storage.repository import Repository
 from storage.schema import open_schema
 from storage.sqlite_file import check_file
@@ -67,7 +66,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     with ExitStack() as closing:
         closing.callback(engine.dispose)
         if not is_loaded_for_commands():
-            open_schema(engine, mark_file_of(engine, settings.mark_file))
+            open_schema(engine)
             _register(app, settings, engine, closing)
         app.extensions["deeds"] = closing.pop_all()
     return app
@@ -85,7 +84,7 @@ def prepare() -> None:
     ClientLimits(settings.rate_limits, settings.rate_limits_storage)  # Its Redis may be wrong.
     engine = make_engine(parse_database_url(settings.database_url))
     with ExitStack() as closing:
-        open_schema(engine, mark_file_of(engine, settings.mark_file))
+        open_schema(engine)
         check_file(engine)
         _open_ledger(settings, engine, closing)
     if mark_file_of(engine, settings.mark_file) is None:
@@ -132,7 +131,7 @@ def _open_ledger(
     settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry | None = None
 ) -> tuple[Repository, HashSchemes]:
     file = mark_file_of(engine, settings.mark_file)
-    mark = NO_OPERATION if file is None else open_mark(engine, file)
+    mark = NO_OPERATION if file is None else raise_mark(engine, file)
     repository = Repository(engine, on_retry, mark_file=file, mark=mark)
     closing.callback(repository.close)
     try:

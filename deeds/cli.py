@@ -19,12 +19,10 @@ from deeds.domain.model import SchemeSpec
 from deeds.domain.raw_output import make_strong_secret
 from deeds.domain.schemes import current_specs
 from deeds.settings import Settings
-from storage.audit import audit
+from storage.audit import SchemeCounts, audit, count_bytes, count_ledger, count_schemes
 from storage.backup import InUseError, back_up, restore
-from storage.counts import SchemeCounts, count_bytes, count_ledger, count_schemes
 from storage.failures import cause_of
-from storage.mark import HOW_TO_ACCEPT, RollbackError, mark_file_of, raise_mark, read_newest
-from storage.mark_file import MarkFile
+from storage.mark import MarkFile, RollbackError, mark_file_of, raise_mark, read_newest
 from storage.schema import check_schema, migrate
 from storage.transactions import snapshot
 
@@ -109,8 +107,8 @@ def _add_copying(group: click.Group, engine: Engine, mark_file: MarkFile | None)
         """
         _require_sqlite(engine)
         check_schema(engine)
-        with _one_line_errors(str(file)), _progress("Copying") as progress:
-            newest = back_up(engine, file, _inspect_copy, progress)
+        with _one_line_errors(str(file)):
+            newest = back_up(engine, file, _inspect_copy)
         click.echo(f"{file} holds the ledger up to operation {newest.operation_id}.")
 
     @group.command("restore")
@@ -123,16 +121,15 @@ def _add_copying(group: click.Group, engine: Engine, mark_file: MarkFile | None)
         """
         _require_sqlite(engine)
         assert mark_file is not None  # noqa: S101  (an SQLite ledger always has one)
-        with _one_line_errors(str(file)), _progress("Copying") as progress:
-            newest, replaced = restore(engine, mark_file, file, _inspect_copy, progress)
+        with _one_line_errors(str(file)):
+            newest, replaced = restore(engine, mark_file, file, _inspect_copy)
         click.echo(f"Restored {file}, up to operation {newest.operation_id}.")
         if replaced is not None:
             click.echo(f"The ledger that was there is now {replaced}.")
         try:
             raise_mark(engine, mark_file)
         except RollbackError as rollback:
-            said = f"The service will not start: {rollback.finding}. To accept that, run:"
-            click.echo(f"{said} {HOW_TO_ACCEPT}")
+            click.echo(rollback)
         engine.dispose()
 
 
@@ -140,7 +137,7 @@ def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None)
     @group.command("migrate")
     def run_migrate() -> None:
         """Create the database's tables, or upgrade them to this version."""
-        before, after = migrate(engine, mark_file)
+        before, after = migrate(engine)
         if before == after:
             click.echo(f"the database is already at revision {after}")
         else:
@@ -156,7 +153,7 @@ def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None)
         try:
             raise_mark(engine, mark_file)
         except RollbackError as rollback:
-            click.echo(f"Found: {rollback.finding}.\n{_ACCEPT_MEANING}")
+            click.echo(f"{rollback}\n{_ACCEPT_MEANING}")
         else:
             click.echo("the ledger is not behind its mark: there is nothing to accept")
             return
@@ -164,7 +161,7 @@ def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None)
             raise click.ClickException("nothing was accepted")
         newest = read_newest(engine)
         with _one_line_errors(str(mark_file.path)):
-            mark_file.lower_to(newest)
+            mark_file.change(lambda _: newest)
         click.echo(f"accepted: the ledger continues after operation {newest.operation_id}")
 
 
@@ -195,10 +192,10 @@ def _one_line_errors(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
+def _progress() -> Iterator[Callable[[int, int], None]]:
     """Yield a function that shows on a terminal how much is done, of how much in all."""
     hidden = not sys.stderr.isatty()
-    with click.progressbar(length=1, label=label, file=sys.stderr, hidden=hidden) as bar:
+    with click.progressbar(length=1, label="Auditing", file=sys.stderr, hidden=hidden) as bar:
 
         def show(done: int, count: int) -> None:
             bar.length = count
@@ -210,7 +207,7 @@ def _progress(label: str) -> Iterator[Callable[[int, int], None]]:
 def _inspect(engine: Engine, otherwise: str = "") -> None:
     """Show what a ledger holds, and fail where it violates an invariant."""
     try:
-        with _progress("Auditing") as progress:
+        with _progress() as progress:
             report = audit(engine, progress)
     except DBAPIError as error:
         raise click.ClickException(f"the ledger cannot be read: {cause_of(error)}") from None

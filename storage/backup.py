@@ -10,25 +10,17 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import URL, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Engine
 
 from deeds.domain.errors import StartError
 from storage.engine import make_engine
-from storage.mark import RollbackError, raise_mark, read_newest
-from storage.mark_file import Mark, MarkFile
+from storage.mark import Mark, MarkFile, raise_mark, read_newest
 from storage.schema import migrate, one_process
-from storage.sqlite_file import has_content, leave_to_owner, make_directory
-
-# 4 MiB, then the next step.
-_PAGES_AT_ONCE = 1024
+from storage.sqlite_file import flush, has_content, make_directory, open_for_owner
 
 # Where each connection in WAL mode holds a read lock: www.sqlite.org/lockingv3.html.
 _SHARED_LOCK_AT = 0x40000002
 _SHARED_LOCK_BYTES = 510
-
-# Called with the pages that are copied and with how many there are in all.
-Progress = Callable[[int, int], None]
 
 # Looks at a copy before it is used; raises to refuse it.
 Inspect = Callable[[Engine], None]
@@ -38,7 +30,7 @@ class InUseError(Exception):
     """Another connection to the ledger is open."""
 
 
-def back_up(engine: Engine, path: Path, inspect: Inspect, progress: Progress) -> Mark:
+def back_up(engine: Engine, path: Path, inspect: Inspect) -> Mark:
     """Copy the ledger to a file that is not there yet, and return its newest operation.
 
     The copy is one state of the ledger. It appears under its name once it is whole, inspected and
@@ -48,20 +40,16 @@ def back_up(engine: Engine, path: Path, inspect: Inspect, progress: Progress) ->
         FileExistsError: there is something at the path.
         OSError, sqlite3.Error: it cannot be read or written.
     """
-    if os.path.lexists(path):
-        raise FileExistsError
-    with _copied(Path(str(engine.url.database)), path, progress) as copy:
-        newest = _inspected(engine.url, copy, inspect)
-        _flush(copy)
-        if os.path.lexists(path):
-            raise FileExistsError
+    _refuse_existing(path)
+    with _copied(engine, Path(str(engine.url.database)), path, inspect) as (copy, newest):
+        _refuse_existing(path)
         copy.rename(path)
-        _flush(path.parent)
+        flush(path.parent)
     return newest
 
 
 def restore(
-    engine: Engine, file: MarkFile, path: Path, inspect: Inspect, progress: Progress
+    engine: Engine, file: MarkFile, path: Path, inspect: Inspect
 ) -> tuple[Mark, Path | None]:
     """Put a copy in the place of the ledger, which is kept under another name.
 
@@ -75,111 +63,67 @@ def restore(
     """
     ledger = Path(str(engine.url.database))
     make_directory(ledger.parent)
-    with _copied(path, ledger, progress) as copy:
-        newest = _inspected(engine.url, copy, inspect)
-        _flush(copy)
-        # A service that is being started waits, and then opens the copy.
-        with one_process(engine):
-            if has_content(ledger):
-                _raise_mark(engine, file)
-                _fold_log(ledger)
-            replaced = _set_aside(ledger)
-            _give(copy, ledger.parent)
-            copy.rename(ledger)
-            _flush(ledger.parent)
+    # A service that is being started waits, and then opens the copy.
+    with _copied(engine, path, ledger, inspect) as (copy, newest), one_process(engine):
+        if has_content(ledger):
+            # Where it is damaged or behind the mark, there is nothing to keep.
+            with suppress(StartError):
+                raise_mark(engine, file)
+            engine.dispose()
+            _refuse_open(ledger)
+        replaced = _set_aside(ledger)
+        # Root restores, another user serves.
+        os.close(open_for_owner(copy, os.O_RDONLY, ledger.parent))
+        copy.rename(ledger)
+        flush(ledger.parent)
     return newest, replaced
 
 
 @contextmanager
-def _copied(source: Path, target: Path, progress: Progress) -> Iterator[Path]:
-    """Yield a copy beside the target, under a name of its own, and delete what is left of it."""
+def _copied(
+    engine: Engine, source: Path, target: Path, inspect: Inspect
+) -> Iterator[tuple[Path, Mark]]:
+    """Yield a copy that is inspected and on disk, and its newest operation.
+
+    It lies beside the target, under a name of its own, and what is left of it is deleted.
+    """
     directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
         copy = directory / target.name
         os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        _copy(source, copy, progress)
-        yield copy
+        address = f"{source.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True)) as connection:
+            connection.execute("VACUUM INTO ?", [str(copy)])
+        copied = make_engine(engine.url.set(database=str(copy)))
+        try:
+            before, _ = migrate(copied)
+            if before is None:
+                raise StartError("there is no ledger in it")
+            inspect(copied)
+            newest = read_newest(copied)
+        finally:
+            copied.dispose()
+        with closing(sqlite3.connect(copy)) as connection:
+            # Leaving WAL mode writes the log into the file and deletes it.
+            connection.execute("PRAGMA journal_mode = DELETE")
+        flush(copy)
+        yield copy, newest
     finally:
         shutil.rmtree(directory)
 
 
-def _copy(source: Path, copy: Path, progress: Progress) -> None:
-    address = f"{source.absolute().as_uri()}?mode=rw"
-    with (
-        closing(sqlite3.connect(address, uri=True, isolation_level=None)) as read,
-        closing(sqlite3.connect(copy, isolation_level=None)) as written,
-    ):
-        # Hold one state of the ledger for as long as it takes: otherwise each commit of the
-        # service makes the copy start over.
-        read.execute("BEGIN")
-        read.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        read.backup(
-            written,
-            pages=_PAGES_AT_ONCE,
-            progress=lambda _status, left, count: progress(count - left, count),
-        )
+def _refuse_existing(path: Path) -> None:
+    if os.path.lexists(path):
+        raise FileExistsError
 
 
-def _inspected(url: URL, copy: Path, inspect: Inspect) -> Mark:
-    """Bring the copy to the code's revision, look at it, and leave it in one file."""
-    engine = make_engine(url.set(database=str(copy)))
-    try:
-        before, _ = migrate(engine)
-        if before is None:
-            raise StartError("there is no ledger in it")
-        inspect(engine)
-        newest = read_newest(engine)
-    finally:
-        engine.dispose()
-    _fold_log(copy)
-    return newest
-
-
-def _raise_mark(engine: Engine, file: MarkFile) -> None:
-    """Keep in the mark what the ledger had reached when it was last served.
-
-    Where the ledger or the mark is damaged, or the ledger is behind the mark, there is nothing to
-    keep.
-    """
-    try:
-        with suppress(RollbackError, DBAPIError):
-            raise_mark(engine, file)
-    finally:
-        engine.dispose()
-
-
-def _fold_log(path: Path) -> None:
-    """Write the whole of a ledger into its one file. A damaged ledger is left as it is.
-
-    Raises:
-        InUseError: another connection to it is open.
-    """
-    try:
-        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as connection:
-            # Leaving WAL mode deletes the log, and fails while anyone else has the file open.
-            connection.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.DatabaseError:
-        if _is_open(path):
-            raise InUseError from None
-
-
-def _is_open(path: Path) -> bool:
-    """Return whether a connection holds a lock on the file, damaged as it may be."""
+def _refuse_open(path: Path) -> None:
+    """Raise `InUseError` if a connection holds a lock on the file, damaged as it may be."""
     with path.open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK_BYTES, _SHARED_LOCK_AT)
         except OSError:
-            return True
-    return False
-
-
-def _give(copy: Path, directory: Path) -> None:
-    """Give the copy to whom the directory belongs: root restores, another user serves."""
-    file = os.open(copy, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        leave_to_owner(file, directory)
-    finally:
-        os.close(file)
+            raise InUseError from None
 
 
 def _set_aside(ledger: Path) -> Path | None:
@@ -195,12 +139,3 @@ def _set_aside(ledger: Path) -> Path | None:
             Path(f"{ledger}{suffix}").rename(f"{replaced}{suffix}")
             moved_count += 1
     return replaced if moved_count else None
-
-
-def _flush(path: Path) -> None:
-    """Make sure that a file, or what a directory says, is on disk."""
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

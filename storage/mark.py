@@ -1,15 +1,22 @@
-"""What a process committed last, and what it means when the ledger or its mark lacks that.
+"""The mark: a file outside the database that names an operation which the ledger has reached.
 
-A database loses the end of its history when a standby that lagged takes over, or when an older copy
-is put in its place: as long as the operations committed last are there, so are all before them.
+An older copy of a ledger is sound in itself, but secrets spent since are live in it again. As long
+as the operations committed last are in a ledger, so are all before them; but which these are only
+something outside the database can tell.
 """
 
 import atexit
 import logging
+import os
+import re
 import threading
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from errno import EINVAL
+from functools import partial
 from pathlib import Path
+from time import monotonic
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
@@ -22,25 +29,103 @@ from deeds.domain.errors import (
 )
 from storage import statements
 from storage.failures import cause_of
-from storage.mark_file import NO_OPERATION, Mark, MarkDamagedError, MarkFile
+from storage.sqlite_file import flush, lock_file, open_for_owner
 
 _log = logging.getLogger("deeds")
 
 _WRITE_EVERY_S = 1.0
 
-HOW_TO_ACCEPT = "flask --app app deeds accept-rollback"
+# Others hold the lock while they ask the ledger and write a few bytes.
+_LOCK_TIMEOUT_S = 1.0
+
+_RECORD = re.compile(rb"deeds-mark-1 ([0-9]{1,19}) ([0-9]{1,19})\n")
+_RECORD_BYTES_MAX = 128
+
+_ADVICE = "restore the right database, or run: flask --app app deeds accept-rollback"
 
 _IS_IN_RECOVERY = text("SELECT pg_is_in_recovery()")
 
-Read = Callable[[Callable[[Connection], Mark]], Mark]
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mark:
+    """A committed operation; its time tells it from another one with the same id."""
+
+    operation_id: int
+    created_at_ms: int
+
+
+NO_OPERATION = Mark(0, 0)
 
 
 class MissingOperationError(Exception):
     """An operation that was committed is not in the ledger. Never leaves the storage."""
 
     def __init__(self, mark: Mark) -> None:
-        super().__init__(mark.operation_id)
+        at = f"{datetime.fromtimestamp(mark.created_at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        super().__init__(
+            f"operation {mark.operation_id} of {at} was committed but is not in the ledger"
+        )
         self.mark = mark
+
+
+class RollbackError(StartError):
+    """The ledger lacks the operation that the mark names."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkFile:
+    """The mark at one path. Any thread and process may use it.
+
+    It is never written in place: a new file is flushed to disk and renamed over it, under a lock on
+    a file beside it.
+    """
+
+    path: Path
+
+    def read(self) -> Mark:
+        """Return the mark, or `NO_OPERATION` if there is no file.
+
+        Raises:
+            OSError: it cannot be read, or holds something else.
+        """
+        try:
+            with self.path.open("rb") as file:
+                found = _RECORD.fullmatch(file.read(_RECORD_BYTES_MAX))
+        except FileNotFoundError:
+            return NO_OPERATION
+        if found is None:
+            raise OSError(EINVAL, "it is damaged; if the ledger is the newest, remove it")
+        return Mark(int(found[1]), int(found[2]))
+
+    def change(self, choose: Callable[[Mark], Mark]) -> Mark:
+        """Set the mark to what `choose` returns for the present one, under the lock; return it.
+
+        An exception of `choose` leaves the mark as it is.
+
+        Raises:
+            OSError: it cannot be read or written.
+        """
+        lock = open_for_owner(Path(f"{self.path}-lock"), os.O_RDWR | os.O_CREAT)
+        try:
+            lock_file(lock, monotonic() + _LOCK_TIMEOUT_S)
+            before = self.read()
+            after = choose(before)
+            if after != before:
+                self._replace(after)
+            return after
+        finally:
+            os.close(lock)
+
+    def _replace(self, mark: Mark) -> None:
+        new = Path(f"{self.path}-new")
+        # A process that was killed may have left one. It is not written to: it may be a link.
+        new.unlink(missing_ok=True)
+        file = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with os.fdopen(file, "w") as opened:
+            opened.write(f"deeds-mark-1 {mark.operation_id} {mark.created_at_ms}\n")
+        flush(new)
+        new.replace(self.path)
+        flush(self.path.parent)
 
 
 def check_present(connection: Connection, marks: Collection[Mark]) -> None:
@@ -50,57 +135,59 @@ def check_present(connection: Connection, marks: Collection[Mark]) -> None:
         MissingOperationError: one is not.
         LedgerUnavailableError: one is not, and the server is a standby, which may lag.
     """
-    missing = _missing(connection, marks)
-    if not missing:
-        return
-    if connection.dialect.name == "postgresql" and connection.scalar(_IS_IN_RECOVERY):
+    # Asked first: a standby may be promoted in between, but no primary becomes a standby.
+    is_standby = connection.dialect.name == "postgresql" and connection.scalar(_IS_IN_RECOVERY)
+    wanted = set(marks) - {NO_OPERATION}
+    ids = {"operation_ids": [mark.operation_id for mark in wanted]}
+    rows = connection.execute(statements.READ_OPERATION_TIMES, ids)
+    missing = wanted - {Mark(*row) for row in rows}
+    if missing and is_standby:
         raise LedgerUnavailableError("the database is a standby, which may lag")
-    # Once more: it may have been a standby at the first look, and no server becomes one again.
-    if missing := _missing(connection, missing):
+    if missing:
         raise MissingOperationError(max(missing))
 
 
-def _missing(connection: Connection, marks: Collection[Mark]) -> set[Mark]:
-    wanted = set(marks) - {NO_OPERATION}
-    ids = {"operation_ids": [mark.operation_id for mark in wanted]}
-    rows = connection.execute(statements.READ_OPERATION_TIMES, ids) if wanted else ()
-    return wanted - {Mark(row.id, row.created_at_ms) for row in rows}
+def _raised(connection: Connection, marks: Collection[Mark], before: Mark) -> Mark:
+    check_present(connection, {before, *marks})
+    return max(before, *marks)
 
 
 class LastOperations:
     """What one process committed last. Any thread may call it.
 
-    A thread of its own, started by the first operation, raises the mark file once a second. So the
-    mark is never ahead of the ledger, and no write waits for it.
+    A thread of its own, started by the first operation, raises the mark once a second. So the mark
+    is never ahead of the ledger, and no write waits for it.
     """
 
     def __init__(
-        self, mark: Mark, file: MarkFile | None, read: Read, *, are_ids_in_order: bool
+        self,
+        mark: Mark,
+        file: MarkFile | None,
+        read: Callable[[Callable[[Connection], Mark]], Mark],
+        *,
+        are_ids_in_order: bool,
     ) -> None:
         """Create it from the mark at the start, its file, and what runs a read of the ledger.
 
         `are_ids_in_order` says whether the database gives out ids in the order of commits.
         """
-        self._newest = mark
         # Several where commits overlapped: any of them may be the first that a database loses.
         self.marks: tuple[Mark, ...] = () if mark == NO_OPERATION else (mark,)
         self._are_ids_in_order = are_ids_in_order
         self._file = file
         self._read = read
         self._written = mark
-        self._lock = threading.Lock()
         self._is_lost = False
         self._is_behind = False
-        self._is_failing = False
+        self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     def note(self, committed: Mark, predecessors: Collection[Mark]) -> None:
         """Record an operation whose commit was acknowledged, and those it was conditional on."""
         with self._lock:
-            self._newest = max(self._newest, committed)
             if self._are_ids_in_order:
-                self.marks = (self._newest,)
+                self.marks = (max((committed, *self.marks)),)
             else:
                 kept = [each for each in self.marks if each not in predecessors]
                 self.marks = (*kept, committed)
@@ -111,22 +198,18 @@ class LastOperations:
         if self._is_lost:
             raise LedgerRolledBackError
 
-    def report_lost(self, lost: Mark) -> None:
+    def report_lost(self, missing: MissingOperationError) -> None:
         """Let the process write no more, log why, and let the mark file show it; once."""
         with self._lock:
             if self._is_lost:
                 return
             self._is_lost = True
             self._let_write()
-        at = datetime.fromtimestamp(lost.created_at_ms / 1000, UTC)
         _log.error(
-            "operation %d of %s was committed but is not in the ledger: this is an older copy, or a"
-            " standby that lagged has taken over, and secrets spent since are live again. This"
-            " process writes no more. Restore the right database, or run: %s; then restart all"
-            " processes",
-            lost.operation_id,
-            at.isoformat(timespec="milliseconds"),
-            HOW_TO_ACCEPT,
+            "%s: this is an older copy, or a standby that lagged has taken over, and secrets spent"
+            " since are live again. This process writes no more: %s; then restart all processes",
+            missing,
+            _ADVICE,
             extra={"event": "ledger_rolled_back"},
         )
 
@@ -157,124 +240,69 @@ class LastOperations:
             return
         self._is_behind = False
         try:
-            self._written = self._read(lambda connection: self._raise(connection, file))
-        except MissingOperationError as missing:
-            self.report_lost(missing.mark)
+            mark = self._read(lambda connection: file.change(partial(self._choose, connection)))
+            if not self._is_lost:
+                self._written = mark
         except Exception as error:  # noqa: BLE001 - the thread must not end, whatever happens
             self._is_behind = True
             # If the ledger cannot be read just now, that has been logged.
             if not isinstance(error, RetryLaterError | DBAPIError):
-                self._warn(error, file)
-        else:
-            self._is_failing = False
+                _log.warning(
+                    "cannot write the mark file %s: until this succeeds, a restart may not detect"
+                    " that the ledger was replaced by an older copy",
+                    file.path,
+                    exc_info=error,
+                    extra={"event": "mark_unwritten"},
+                )
 
-    def _raise(self, connection: Connection, file: MarkFile) -> Mark:
+    def _choose(self, connection: Connection, before: Mark) -> Mark:
         try:
-            check_present(connection, self.marks)
+            return _raised(connection, self.marks, before)
         except MissingOperationError as missing:
-            # Others may have raised the mark past what is lost: let it show that. Where it was
-            # lowered, the loss is accepted, and this process is yet to be restarted.
-            mark = file.read()
-            if mark is not None and mark >= self._written:
-                check_present(connection, [mark])
-                file.lower_to(missing.mark)
-            raise
-        return file.raise_to(self._newest, lambda mark: check_present(connection, [mark]))
-
-    def _warn(self, error: Exception, file: MarkFile) -> None:
-        """Log once that the mark could not be written, with a traceback if that was unforeseen."""
-        if not self._is_failing:
-            self._is_failing = True
-            _log.warning(
-                "cannot write the mark file %s (%s): until this succeeds, a restart may not detect"
-                " that the ledger was replaced by an older copy",
-                file.path,
-                type(error).__name__,
-                exc_info=None if isinstance(error, OSError | MarkDamagedError) else error,
-                extra={"event": "mark_unwritten"},
-            )
-
-
-class RollbackError(StartError):
-    """The ledger is not the one that the mark was made for, or only an earlier state of it."""
-
-    def __init__(self, newest: Mark, mark: Mark | None) -> None:
-        """Create it from the newest operation of the ledger and the mark, None if damaged."""
-        self.finding = _explain(newest, mark)
-        super().__init__(f"{self.finding}; restore the right database, or run: {HOW_TO_ACCEPT}")
-
-
-def _explain(newest: Mark, mark: Mark | None) -> str:
-    if mark is None:
-        return "the mark file is damaged, so the ledger cannot be told from an older copy"
-    operation = f"operation {mark.operation_id}"
-    if newest == NO_OPERATION:
-        return (
-            f"the ledger is empty, but {operation} was committed: this is a new ledger, and the "
-            "one in use before is elsewhere"
-        )
-    if newest.operation_id < mark.operation_id:
-        # At most: PostgreSQL skips ids.
-        return (
-            f"the ledger ends at operation {newest.operation_id}, but {operation} was committed: "
-            f"this is an older copy, up to {mark.operation_id - newest.operation_id} operations "
-            "are lost and secrets spent in them are live again"
-        )
-    return (
-        f"{operation} of the ledger is not the one that was committed: this is another ledger, or "
-        "an older copy that diverged, in which secrets spent before may be live again"
-    )
+            self.report_lost(missing)
+            # Others may have raised the mark past what is lost. Where it was lowered, the loss is
+            # accepted, and this process is yet to be restarted.
+            return missing.mark if before >= self._written else before
 
 
 def mark_file_of(engine: Engine, path: str | None) -> MarkFile | None:
     """Return the mark file at the path of the settings, or an SQLite ledger's own, or None."""
-    if path is not None:
-        return MarkFile(Path(path))
-    return (
-        MarkFile(Path(f"{engine.url.database}-mark")) if engine.dialect.name == "sqlite" else None
-    )
+    if path is None and engine.dialect.name == "sqlite":
+        path = f"{engine.url.database}-mark"
+    return None if path is None else MarkFile(Path(path))
 
 
 def read_newest(engine: Engine) -> Mark:
     """Return the operation with the highest id, or `NO_OPERATION`."""
     with engine.connect() as connection:
         row = connection.execute(statements.READ_NEWEST_OPERATION).one_or_none()
-    return NO_OPERATION if row is None else Mark(row.id, row.created_at_ms)
+    return NO_OPERATION if row is None else Mark(*row)
 
 
 def raise_mark(engine: Engine, file: MarkFile) -> Mark:
-    """Raise the mark to where the ledger is, unless the ledger is behind it, and return it.
+    """Raise the mark to where the ledger is, and return it. Logs if a ledger in use had none.
 
     Raises:
-        RollbackError: the ledger is behind the mark, or the mark is damaged; it is left alone.
-        StartError: the ledger is on a standby that lags, or the file cannot be used.
-        DBAPIError: the ledger cannot be read.
-    """
-    newest = read_newest(engine)
-    try:
-        with engine.connect() as connection:
-            return file.raise_to(newest, lambda mark: check_present(connection, {mark} - {newest}))
-    except MarkDamagedError:
-        raise RollbackError(newest, None) from None
-    except MissingOperationError as missing:
-        raise RollbackError(newest, missing.mark) from None
-    except LedgerUnavailableError as error:
-        raise StartError(f"DATABASE_URL: {error.detail}") from None
-    except OSError as error:
-        raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
-
-
-def open_mark(engine: Engine, file: MarkFile) -> Mark:
-    """Raise the mark as `raise_mark` does, and log if there was none for a ledger in use.
-
-    Raises:
-        StartError: the ledger is behind the mark, or either cannot be used.
+        RollbackError: the ledger is behind the mark, which is left alone.
+        StartError: the ledger cannot be read or is on a standby that lags, or the file cannot be
+            used.
     """
     is_new = not file.path.exists()
     try:
-        mark = raise_mark(engine, file)
+        newest = read_newest(engine)
+        with engine.connect() as connection:
+            mark = file.change(partial(_raised, connection, [newest]))
+    except MissingOperationError as missing:
+        raise RollbackError(
+            f"{missing}, which ends at operation {newest.operation_id}: this is an older copy or "
+            f"another ledger, and secrets spent since are live again; {_ADVICE}"
+        ) from None
+    except LedgerUnavailableError as error:
+        raise StartError(f"DATABASE_URL: {error.detail}") from None
     except DBAPIError as error:
         raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause_of(error)}") from None
+    except OSError as error:
+        raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
     if is_new and mark != NO_OPERATION:
         _log.warning(
             "there was no mark file at %s: it was created, and an older copy of the ledger is"

@@ -31,8 +31,7 @@ from deeds.domain.model import (
 )
 from storage import statements
 from storage.failures import ConflictError
-from storage.mark import check_present
-from storage.mark_file import Mark
+from storage.mark import Mark, check_present
 
 Values = Mapping[str, Any]
 

@@ -25,8 +25,7 @@ from deeds.domain.model import (
 )
 from deeds.domain.rules import check_balance
 from storage import statements
-from storage.mark import LastOperations, MissingOperationError
-from storage.mark_file import NO_OPERATION, Mark, MarkFile
+from storage.mark import NO_OPERATION, LastOperations, Mark, MarkFile, MissingOperationError
 from storage.operations import Writer, read_outputs
 from storage.schema import may_serve
 from storage.transactions import OnRetry, Transactions
@@ -47,7 +46,7 @@ class Repository:
     """A `Ledger` (deeds.domain.service) on an engine whose database this code may serve.
 
     Any thread may call it. `on_retry` is called with one of `storage.transactions.RETRY_REASONS`;
-    the mark and its file are as `storage.mark.open_mark` returned them.
+    the mark and its file are as `storage.mark.raise_mark` returned them.
     """
 
     def __init__(
@@ -202,7 +201,7 @@ class Repository:
         try:
             committed, predecessors = self._transactions.write(run)
         except MissingOperationError as missing:
-            self._last.report_lost(missing.mark)
+            self._last.report_lost(missing)
             raise LedgerRolledBackError from None
         self._last.note(committed, predecessors)
         return committed.operation_id

@@ -14,7 +14,6 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
 from storage.failures import cause_of, code_of, is_unavailable, one_line
-from storage.mark_file import MarkFile, check_not_lost
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
 from storage.statements import READ_READINESS
@@ -41,7 +40,7 @@ _INSUFFICIENT_PRIVILEGE = "42501"
 _MIGRATION_LOCK = 0x6465656473
 
 
-def open_schema(engine: Engine, mark: MarkFile | None = None) -> None:
+def open_schema(engine: Engine) -> None:
     """Make sure that the code may serve the database; create or upgrade an SQLite file.
 
     Any number of processes may do this at once.
@@ -51,7 +50,7 @@ def open_schema(engine: Engine, mark: MarkFile | None = None) -> None:
             was lost.
     """
     if engine.dialect.name == "sqlite":
-        migrate(engine, mark)
+        migrate(engine)
         return
     check_schema(engine)
 
@@ -82,19 +81,15 @@ def may_serve(revision: str | None) -> bool:
     return later is not None and later[1] <= HEAD_REVISION[:4] < later[0][:4]
 
 
-def migrate(engine: Engine, mark: MarkFile | None = None) -> tuple[str | None, str]:
+def migrate(engine: Engine) -> tuple[str | None, str]:
     """Upgrade the database to the code's revision; return the revision it had and the one it has.
 
     A database at a later revision that permits this code is left as it is.
 
-    Args:
-        engine: on a database, or on an SQLite file that is not there yet.
-        mark: shows whether an SQLite file that is not there was there before.
-
     Raises:
         StartError: the database cannot be opened, is damaged, is ahead of the code, or was lost.
     """
-    with _prepared_file(engine, mark):
+    with _prepared_file(engine):
         before = _read_revision(engine)
         if before is not None and may_serve(before):
             return before, before
@@ -128,14 +123,20 @@ def one_process(engine: Engine) -> Iterator[None]:
 
 
 @contextmanager
-def _prepared_file(engine: Engine, mark: MarkFile | None) -> Iterator[None]:
+def _prepared_file(engine: Engine) -> Iterator[None]:
     """Create the file of an SQLite ledger unless it is there, and keep other processes off it."""
     if engine.dialect.name != "sqlite":
         yield
         return
     path = Path(engine.url.database or "")
     with one_process(engine):
-        check_not_lost(engine.url, mark)
+        log = Path(f"{path}-wal")
+        if has_content(log) and not has_content(path):
+            # SQLite would delete it, and with it what was committed last.
+            raise StartError(
+                f"DATABASE_URL: {path} is missing or empty, but {log} holds the end of a ledger; "
+                "put them back together, or run: flask --app app deeds restore FILE"
+            )
         try:
             # Never opens a file that is there: closing it would release SQLite's locks on it.
             os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))

@@ -26,14 +26,23 @@ CHECKED_BYTES_MAX = 256 * 2**20
 _LOCK_POLL_S = 0.0005
 
 
-def open_for_owner(path: Path, flags: int) -> int:
+def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int:
     """Open a file beside a ledger, creating it if the flags say so, and return its descriptor.
+
+    A file of root's is given to the owner of its directory, or of the one named.
 
     Raises:
         OSError: it cannot be opened, or is a link.
     """
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    leave_to_owner(file, path.parent)
+    owner, found = (directory or path.parent).stat(), os.fstat(file)
+    # With a second name it may be any file of root's that was linked here. A directory has none.
+    is_alone = found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)
+    is_roots = os.geteuid() == 0 and found.st_uid == 0
+    if is_roots and is_alone and owner.st_uid != 0:
+        # Root in a container may not be allowed to.
+        with suppress(PermissionError):
+            os.fchown(file, owner.st_uid, owner.st_gid)
     return file
 
 
@@ -50,17 +59,13 @@ def make_directory(path: Path) -> None:
     os.close(open_for_owner(path, os.O_RDONLY | os.O_DIRECTORY))
 
 
-def leave_to_owner(file: int, directory: Path) -> None:
-    """Give an open file of root's to the owner of its directory, if root runs this."""
-    if os.geteuid() != 0:
-        return
-    owner, found = directory.stat(), os.fstat(file)
-    # With a second name it may be any file of root's that was linked here. A directory has none.
-    is_alone = found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)
-    if owner.st_uid != 0 and found.st_uid == 0 and is_alone:
-        # Root in a container may not be allowed to.
-        with suppress(PermissionError):
-            os.fchown(file, owner.st_uid, owner.st_gid)
+def flush(path: Path) -> None:
+    """Make sure that a file, or the names in a directory, are on disk."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def lock_file(file: int, deadline_s: float) -> None:

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from deeds.domain.errors import IdempotencyKeyTakenError, LedgerRolledBackError
+from deeds.domain.errors import LedgerRolledBackError
 from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
-from storage.mark import RollbackError, raise_mark
-from storage.mark_file import MarkFile
+from storage.mark import MarkFile, RollbackError, raise_mark
 from storage.repository import Repository
 from storage.transactions import WRITES
 from tests.faults.load import ledger_view
@@ -167,37 +166,12 @@ def open_repository(ledger_url):
     return open_one
 
 
-def add(repository, number, *key_hashes):
+def add(repository, number):
     scheme = repository.read_schemes()[0]
-    return repository.record_mint(
-        mint_record(output(scheme.id, 5, ITEMS[number]), key_hashes=key_hashes)
-    )
+    return repository.record_mint(mint_record(output(scheme.id, 5, ITEMS[number])))
 
 
-def test_a_process_without_a_mark_is_guarded_by_its_own_operations(
-    open_repository, keep_copy, ledger_url
-):
-    with closing(open_repository()) as repository:
-        add(repository, 0)
-        roll_back = keep_copy()
-        add(repository, 1)
-        roll_back()
-        before = rows(ledger_url)
-
-        for number in (2, 3):
-            with pytest.raises(LedgerRolledBackError):
-                add(repository, number)
-        assert rows(ledger_url) == before
-
-
-def test_a_taken_key_is_no_rollback(open_repository):
-    with closing(open_repository()) as repository:
-        add(repository, 0, b"k" * 32)
-        with pytest.raises(IdempotencyKeyTakenError):
-            add(repository, 1, b"k" * 32)
-        add(repository, 2)
-
-
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
 def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     open_repository, keep_copy, ledger_url, mark, monkeypatch, open_engine
 ):
@@ -222,7 +196,7 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     loser.close()
 
     assert mark.read().operation_id == lost
-    with pytest.raises(RollbackError, match=f"operation {lost} of the ledger is not the one"):
+    with pytest.raises(RollbackError, match=f"operation {lost} of .* ends at operation {newest}:"):
         raise_mark(engine, mark)
     add(survivor, 5)
     survivor.close()

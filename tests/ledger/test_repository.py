@@ -13,8 +13,7 @@ from deeds.domain.model import (
     SchemeUse,
     SecretClass,
 )
-from storage.mark import read_newest
-from storage.mark_file import Mark
+from storage.mark import Mark, read_newest
 from storage.repository import METADATA_KEPT_LENGTH_MAX
 from storage.tables import operations
 from storage.transactions import WRITES

@@ -122,6 +122,6 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(serv
     recipe.as_postgres()
 
     assert "Every invariant holds." in audited
-    assert "up to 1 operations are lost" in (tmp_path / "refused.log").read_text()
+    assert "ends at operation 2: this is an older copy" in (tmp_path / "refused.log").read_text()
     assert "accepted: the ledger continues after operation 2" in told
     assert found == {"states": ["spent", "unspent", "unknown"]}
