@@ -150,7 +150,7 @@ def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(rolled_ba
     lost = Mark(99, 1)
 
     def raise_it(_connection, _cursor, statement, *_):
-        if "ORDER BY operations.id DESC" in statement:
+        if "ORDER BY id DESC" in statement:
             mark.change(lambda _: lost)
 
     with hooked("before_cursor_execute", raise_it):
