@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
-from tests.page.visitor import Visitor, visiting
+from tests.page.visitor import Visitor, profile, visiting
 from tests.support.needs import chromium_path, require
 from tests.support.serving import Service, running_service
+
+# Outputs of one mint: fewer than by default, so that a form can have them all soon.
+OUTPUTS_MAX = 32
 
 # The directory that the last lines of the run name.
 _PICTURES = pytest.StashKey[Path]()
@@ -45,26 +48,40 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def web_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The whole service."""
-    with running_service(tmp_path_factory.mktemp("web"), WEB_CONCURRENCY="1") as service:
+    """The whole service, which hashes ordinary secrets cheaply and takes short arrays."""
+    with running_service(
+        tmp_path_factory.mktemp("web"),
+        DEEDS_ARGON2="m=8,t=1,p=1",
+        DEEDS_MAX_ARRAY=str(OUTPUTS_MAX),
+        WEB_CONCURRENCY="1",
+    ) as service:
         yield service
 
 
 @pytest.fixture
 def visit(browser: Browser, web_service: Service) -> Iterator[Callable[..., Visitor]]:
-    """A function that opens a browser profile of its own: `visit(color_scheme="dark")`."""
+    """A function that opens a browser profile of its own: `visit(java_script_enabled=False)`."""
     with ExitStack() as stack:
 
         def open_profile(**options: Any) -> Visitor:
-            return stack.enter_context(visiting(browser, web_service.url, **options))
+            context = stack.enter_context(profile(browser, **options))
+            return stack.enter_context(visiting(context, web_service.url))
 
         yield open_profile
 
 
+@pytest.fixture(scope="package")
+def phone(browser: Browser) -> Iterator[BrowserContext]:
+    """The profile that one visitor after another uses: a fresh one would load all files again."""
+    with profile(browser, viewport={"width": 360, "height": 740}) as context:
+        yield context
+
+
 @pytest.fixture
-def visitor(visit: Callable[..., Visitor]) -> Visitor:
+def visitor(phone: BrowserContext, web_service: Service) -> Iterator[Visitor]:
     """A person at a phone."""
-    return visit(viewport={"width": 360, "height": 740})
+    with visiting(phone, web_service.url) as visitor:
+        yield visitor
 
 
 @pytest.fixture(scope="package")

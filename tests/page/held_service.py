@@ -30,16 +30,16 @@ class HeldService:
         self.url = self._service.url
 
     def _start(self, port: int) -> Service:
-        return self._running.enter_context(
-            running_service(
-                self._directory,
-                application="tests.page.held_service:create_held_app()",
-                DATABASE_URL=self.database_url,
-                GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
-                HOLD_FILE=str(self._hold_file),
-                WEB_CONCURRENCY="1",
-            )
+        service = running_service(
+            self._directory,
+            application="tests.page.held_service:create_held_app()",
+            DATABASE_URL=self.database_url,
+            DEEDS_ARGON2="m=8,t=1,p=1",
+            GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
+            HOLD_FILE=str(self._hold_file),
+            WEB_CONCURRENCY="1",
         )
+        return self._running.enter_context(service)
 
     def hold_at(self, moment: str) -> None:
         """Let the next commit stay at this moment."""
@@ -56,7 +56,7 @@ class HeldService:
         self.close()
 
     def start_again(self) -> None:
-        """Start it at its address and wait until it answers."""
+        """Start it at its address, after a kill, and wait until it answers."""
         self._service = self._start(self._service.port)
 
     def close(self) -> None:

@@ -12,8 +12,10 @@ from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
 
-def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_first(visit):
-    minter, friend = visit(), visit()
+def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_first(
+    visitor, visit
+):
+    minter, friend = visitor, visit()
     page = minter.go("/")
     page.get_by_label("Name").fill("A ticket")
     page.get_by_role("textbox", name="Units").fill("5")
@@ -95,19 +97,14 @@ def test_a_reload_shows_it_again_until_it_is_taken(visitor):
     assert operations(page) == [("claim", "done")]
 
 
-def open_tabs(visitor, raw, count):
-    """Open a link in so many tabs of one browser."""
-    tabs = [visitor.open_tab(f"/claim#{raw}") for _ in range(count)]
-    for tab in tabs:
-        wait_for_rows(tab, "free")
-    return tabs
-
-
-def test_tabs_that_claim_one_link_make_one_claim(visitor):
+def test_tabs_that_claim_one_link_make_one_claim(visit):
+    visitor = visit()
     # No tab hears what another one did.
     visitor.context.add_init_script("BroadcastChannel.prototype.postMessage = () => {};")
     [raw] = mint_outputs(visitor.origin, "secret")
-    first, second, late = open_tabs(visitor, raw, 3)
+    first, second, late = [visitor.open_tab(f"/claim#{raw}") for _ in range(3)]
+    for tab in (first, second, late):
+        wait_for_rows(tab, "free")
     waiting = hold_back(first, "**/v1/swap")
 
     take(first)
@@ -121,21 +118,10 @@ def test_tabs_that_claim_one_link_make_one_claim(visitor):
     take(late)
     wait_for_rows(late, "taken")
     expect(late.locator("#claim-error")).to_be_hidden()
-    keys = [each.headers["idempotency-key"] for each in visitor.asked("/v1/swap")]
-    assert (len(keys), len(set(keys))) == (2, 1)
+    assert (len(visitor.swap_keys()), len(set(visitor.swap_keys()))) == (2, 1)
     assert operations(first) == [("claim", "done")]
     [held] = raws(first, "held")
     assert check(visitor.origin, [raw, held]) == ["spent", "unspent"]
-
-
-def test_what_one_tab_takes_the_other_shows(visitor):
-    [raw] = mint_outputs(visitor.origin, "secret")
-    first, second = open_tabs(visitor, raw, 2)
-
-    take(first)
-
-    wait_for_rows(second, "taken")
-    expect(second.get_by_role("button", name=TAKE)).to_be_hidden()
 
 
 def test_the_loser_of_a_race_is_told_so(visitor):
@@ -163,7 +149,8 @@ def refuse_once(page, pattern, status, code):
     page.route(pattern, refuse, times=1)
 
 
-def test_a_service_that_refuses_for_a_while_is_asked_again_no_sooner_than_it_says(visitor):
+def test_a_service_that_refuses_for_a_while_is_asked_again_no_sooner_than_it_says(visit):
+    visitor = visit()
     [raw] = mint_outputs(visitor.origin, "secret")
     page = visitor.page
     page.clock.install()
@@ -185,8 +172,7 @@ def test_a_service_that_refuses_for_a_while_is_asked_again_no_sooner_than_it_say
     page.clock.run_for(2_000)
 
     wait_for_rows(page, "taken")
-    keys = [each.headers["idempotency-key"] for each in visitor.asked("/v1/swap")]
-    assert (len(keys), len(set(keys))) == (2, 1)
+    assert (len(visitor.swap_keys()), len(set(visitor.swap_keys()))) == (2, 1)
 
 
 def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(visitor):

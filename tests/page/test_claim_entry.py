@@ -75,25 +75,20 @@ def test_another_is_added_and_what_was_put_away_is_forgotten_and_left_where_it_i
     assert check(visitor.origin, both) == ["unspent"] * 2
 
 
-def test_a_text_that_holds_no_deed_is_told_beside_its_field(visitor):
-    page = visitor.go("/claim")
+def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_address(visitor):
+    page = visitor.go("/claim#5.deed_x.secret")
+    field, error = page.get_by_label(PASTE), page.locator("#paste-error")
+    error.wait_for()
+    assert page.url == f"{visitor.origin}/claim"
+    expect(field).to_be_focused()
 
     paste(page, "+5.ticket.secret")
 
-    field = page.get_by_label(PASTE)
-    expect(page.locator("#paste-error")).to_have_text("The second part must start with deed_")
+    expect(error).to_have_text("The second part must start with deed_")
     expect(field).to_be_focused()
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("+5.ticket.secret")
     assert visitor.asked("/v1/") == []
-
-
-def test_a_link_that_cannot_be_read_is_told_and_cleared_all_the_same(visitor):
-    page = visitor.go("/claim#5.deed_x.secret")
-
-    page.locator("#paste-error").wait_for()
-    assert page.url == f"{visitor.origin}/claim"
-    expect(page.get_by_label(PASTE)).to_be_focused()
 
 
 def test_the_link_past_the_head_of_the_page_is_no_claim(visitor):
@@ -128,16 +123,15 @@ def is_camera_on(page):
 
 
 @pytest.fixture
-def scanner(visit, request):
-    """A person whose browser reads QR codes and may use a camera, unless a test says no."""
-    permissions = getattr(request, "param", ["camera"])
-    visitor = visit(permissions=permissions, viewport={"width": 360, "height": 740})
-    visitor.context.add_init_script(DETECTOR)
+def scanner(visitor):
+    """A person whose browser reads QR codes."""
+    visitor.page.add_init_script(DETECTOR)
     return visitor
 
 
 def test_a_scan_is_stopped_and_a_qr_code_scanned_and_the_camera_goes_out(scanner):
     [raw] = mint_outputs(scanner.origin, "secret")
+    scanner.context.grant_permissions(["camera"])
     page = scanner.go("/claim")
 
     page.get_by_role("button", name="Scan a QR code").click()
@@ -161,7 +155,6 @@ def test_a_scan_is_stopped_and_a_qr_code_scanned_and_the_camera_goes_out(scanner
     scanner.assert_good()
 
 
-@pytest.mark.parametrize("scanner", [[]], indirect=True)
 def test_a_camera_that_is_not_allowed_is_told(scanner):
     page = scanner.go("/claim")
 

@@ -141,7 +141,7 @@ ABSENT = "Object.defineProperty(window, 'indexedDB', { value: undefined });"
     ],
 )
 def test_a_browser_that_keeps_nothing_is_told_so(visitor, script, said):
-    visitor.context.add_init_script(script)
+    visitor.page.add_init_script(script)
 
     page = visitor.go("/wallet")
 
@@ -150,7 +150,8 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor, script, said):
     assert visitor.errors == []
 
 
-def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visitor):
+def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visit):
+    visitor = visit()
     [raw] = mint_outputs(visitor.origin, "secret")
     # Before anything is kept: Chromium remembers for a while how much room there was.
     browser = visitor.context.new_cdp_session(visitor.page)

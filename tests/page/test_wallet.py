@@ -165,7 +165,7 @@ def test_an_output_is_split_into_amounts_and_what_is_left_and_merged_again(visit
 
 def test_a_link_and_a_raw_output_are_copied_and_a_link_is_shared(visitor):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    visitor.context.add_init_script("navigator.share = async (data) => { window.shared = data; };")
+    visitor.page.add_init_script("navigator.share = async (data) => { window.shared = data; };")
     page, _ = hold(visitor, 10, metadata=TICKET)
     read = "navigator.clipboard.readText()"
 

@@ -2,14 +2,12 @@
 
 import json
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.page.holding import amounts, give, hold, live_amounts, raws, records, send
 from tests.page.samples import spend
 
 PASSPHRASE = "four words, not connected"
-SWAP = "**/v1/swap"
 
 
 def export(page, directory):
@@ -30,25 +28,25 @@ def read_in(page, path, passphrase=PASSPHRASE):
     page.get_by_role("button", name="Import").click()
 
 
-@pytest.fixture
-def file(visitor, tmp_path):
-    """The file of a wallet that holds 7 of 10 units and has given 3 away."""
+def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor, tmp_path):
     page, _ = hold(visitor, 10, metadata={"name": "A ticket"})
     give(page, "3")
-    return export(page, tmp_path)
-
-
-def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visit, visitor, file):
-    before = records(visitor.page), records(visitor.page, "operations")
-    written = file.read_text()
+    path = export(page, tmp_path)
+    before = records(page), records(page, "operations")
+    written = path.read_text()
     assert [each for each in before[0] if each["secret"] in written] == []
     assert json.loads(written)["kdf"]["iterations"] == 600_000
-    fresh = visit()
-    page = fresh.go("/wallet")
+    visitor.forget()
+    page = visitor.go("/wallet")
     expect(page.get_by_text("There is nothing here yet.")).to_be_visible()
+    visitor.context.set_offline(True)
 
-    fresh.context.set_offline(True)
-    read_in(page, file)
+    read_in(page, path, "another one")
+    field = page.get_by_label("Its passphrase")
+    expect(field).to_have_accessible_description("The passphrase does not open this file.")
+    expect(field).to_be_focused()
+    assert records(page) == []
+    read_in(page, path)
 
     expect(page.locator("#import-done")).to_have_text(
         "The file is read. New here: 3 of its 3 parts. "
@@ -57,50 +55,31 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visit, visitor, fi
     expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
     assert (records(page), records(page, "operations")) == before
-    fresh.context.set_offline(False)
+    visitor.context.set_offline(False)
     send(page, "2")
     expect(page.get_by_role("dialog")).to_be_visible()
     assert amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
-    assert live_amounts(fresh.origin, page) == [2, 3, 5]
+    assert live_amounts(visitor.origin, page) == [2, 3, 5]
 
 
-def test_what_was_spent_since_the_file_was_written_is_said(visit, visitor, file):
-    spend(visitor.origin, raws(visitor.page, "held")[0])
-    page = visit().go("/wallet")
-
-    read_in(page, file)
-
-    expect(page.locator("#checked")).to_contain_text("Spent elsewhere: 7 units of “A ticket”.")
-    expect(page.locator(".holding-sum")).to_have_text("0 units here · 3 units in links")
-
-
-def test_what_was_under_way_when_the_file_was_written_is_finished_where_it_is_read(
-    visit, visitor, tmp_path
-):
+def test_a_file_finishes_what_was_under_way_and_says_what_was_spent_since(visitor, tmp_path):
     page, _ = hold(visitor, 10)
-    page.route(SWAP, lambda route: route.abort())
-    send(page, "3")
+    hold(visitor, 4, metadata={"name": "A ticket"})
+    [gone] = [raw for raw in raws(page, "held") if raw.startswith("+4.")]
+    page.route("**/v1/swap", lambda route: route.abort())
+    page.get_by_label("Units to send").last.fill("3")
+    page.get_by_role("button", name="Make a link").last.click()
     expect(page.get_by_role("heading", name="Not finished yet")).to_be_visible()
     path = export(page, tmp_path)
-    page.close()
-    fresh = visit()
+    spend(visitor.origin, gone)
+    visitor.forget()
 
-    read_in(fresh.go("/wallet"), path)
+    page = visitor.go("/wallet")
+    read_in(page, path)
 
-    expect(fresh.page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
-    assert live_amounts(fresh.origin, fresh.page) == [3, 7]
-
-
-def test_a_file_that_cannot_be_read_says_why_and_changes_nothing(visitor, file):
-    page = visitor.page
-    before = records(page)
-
-    read_in(page, file, "another one")
-
-    field = page.get_by_label("Its passphrase")
-    expect(field).to_have_accessible_description("The passphrase does not open this file.")
-    expect(field).to_be_focused()
-    assert records(page) == before
+    expect(page.locator("#checked")).to_contain_text("Spent elsewhere: 4 units of “A ticket”.")
+    expect(page.locator(".holding-sum").first).to_have_text("7 units here · 3 units in links")
+    assert live_amounts(visitor.origin, page) == [3, 7]
 
 
 def test_what_cannot_be_exported_is_told_beside_its_field(visitor):

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Route,
+    WebError,
+)
 
 from tests.support.waiting import wait_until
 
@@ -15,8 +23,9 @@ from tests.support.waiting import wait_until
 # picture was painted a moment before it was in its place, and moved by 0.002.
 SHIFT_MAX = 0.005
 
-AXE = Axe()
-AXE_OPTIONS = {"resultTypes": ["violations"]}
+AXE_SCRIPT = Axe().axe_script
+FAULTS = """axe.run({resultTypes: ["violations"]}).then(({violations}) =>
+  violations.flatMap(({id, nodes}) => nodes.map(({html}) => `${id}: ${html}`)))"""
 # Runs in every page before its own scripts.
 IN_BROWSER = Path(__file__).parent / "js" / "in_browser.js"
 ALL_CAME = "[...document.images].every((image) => image.complete || image.hidden)"
@@ -25,7 +34,7 @@ ALL_CAME = "[...document.images].every((image) => image.complete || image.hidden
 # Without slots: Playwright keeps notes on an object whose methods it calls.
 @dataclass
 class Visitor:
-    """A page in a profile of its own, and what was heard of all pages of that profile."""
+    """A page in a profile, and what was heard of all pages of that profile."""
 
     context: BrowserContext
     page: Page
@@ -45,9 +54,22 @@ class Visitor:
         self.page = self.context.new_page()
         return self.go(path)
 
+    def forget(self) -> None:
+        """Close all tabs but a new one, and clear what the pages have kept."""
+        self.page = self.context.new_page()
+        for other in self.context.pages:
+            if other != self.page:
+                other.close()
+        data = {"origin": self.origin, "storageTypes": "indexeddb"}
+        self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", data)
+
     def asked(self, path: str) -> list[Request]:
         """Return the requests whose address has this part."""
         return [each for each in self.requests if path in each.url]
+
+    def swap_keys(self) -> list[str]:
+        """Return the Idempotency-Key of every swap that any tab asked for."""
+        return [each.headers["idempotency-key"] for each in self.asked("/v1/swap")]
 
     def foreign_requests(self) -> list[str]:
         """Return the addresses that were asked for and are not of the service."""
@@ -68,9 +90,9 @@ class Visitor:
 
         axe-core tells what keeps people out, each fault with the element that it is about.
         """
-        violations = AXE.run(self.page, options=AXE_OPTIONS).response["violations"]
-        faults = [f"{each['id']}: {node['html']}" for each in violations for node in each["nodes"]]
-        assert faults == []
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE_SCRIPT)
+        assert self.page.evaluate(FAULTS) == []
         assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert self.watched("violations") == []
         assert self.foreign_requests() == []
@@ -81,24 +103,46 @@ class Visitor:
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
 
+    def note_error(self, thrown: WebError) -> None:
+        """Keep what a page did not catch."""
+        self.errors.append(str(thrown.error))
+
     def note_request(self, request: Request) -> None:
         """Keep what a page asked for."""
         self.requests.append(request)
 
 
 @contextmanager
-def visiting(browser: Browser, origin: str, **options: Any) -> Iterator[Visitor]:
-    """Yield a visitor with a fresh profile; `options` are those of Playwright's contexts."""
+def profile(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
+    """Yield a fresh profile; `options` are those of Playwright's contexts."""
     context = browser.new_context(**options)
     try:
         context.add_init_script(path=IN_BROWSER)
-        visitor = Visitor(context, context.new_page(), origin)
-        context.on("console", visitor.note_console)
-        context.on("weberror", lambda thrown: visitor.errors.append(str(thrown.error)))
-        context.on("request", visitor.note_request)
-        yield visitor
+        yield context
     finally:
         context.close()
+
+
+@contextmanager
+def visiting(context: BrowserContext, origin: str) -> Iterator[Visitor]:
+    """Yield a visitor; their profile keeps nothing afterwards but the files of the pages."""
+    page = context.pages[0] if context.pages else context.new_page()
+    visitor = Visitor(context, page, origin)
+    listeners = {
+        "console": visitor.note_console,
+        "weberror": visitor.note_error,
+        "request": visitor.note_request,
+    }
+    for event, listener in listeners.items():
+        context.on(event, listener)
+    try:
+        yield visitor
+    finally:
+        for event, listener in listeners.items():
+            context.remove_listener(event, listener)
+        context.clear_permissions()
+        context.set_offline(offline=False)
+        visitor.forget()
 
 
 def hold_back(page: Page, pattern: str) -> list[Route]:

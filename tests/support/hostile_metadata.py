@@ -31,7 +31,7 @@ TEXTS = {
     "written backwards": "safe \u202e<tpircs>\u2066 \u2069 \ufeff",
     "piled up": "Z" + "\u0336\u0489\u20dd" * 300,
     "one long word": "W" * 5_000,
-    "many lines": "\n" * 2_000 + "end",
+    "many lines": "\n" * 500 + "end",
 }
 
 # Which no mint takes; a ledger of another maker could hold them all the same.

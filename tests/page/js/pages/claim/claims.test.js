@@ -17,6 +17,16 @@ function notingView(seen) {
   return Object.fromEntries(names.map((name) => [name, () => seen.push(name)]));
 }
 
+/** Claims of one output that is there to be taken, and what their view is told. */
+function claimsOn(store) {
+  const seen = [];
+  const api = { check: async () => ["unspent"], item: async () => ITEM };
+  const list = makeClaimList(() => null);
+  list.add([OUTPUT]);
+  const claims = makeClaims({ list, view: notingView(seen), api, store, isAsked: true });
+  return { claims, seen };
+}
+
 /** A store whose reads end when the test says so, in the order in which they began. */
 function slowStore() {
   const store = memoryStore();
@@ -29,12 +39,8 @@ function slowStore() {
 }
 
 test("the focus moves to what was found when it is drawn, though another draw began meanwhile", async () => {
-  const seen = [];
   const { store, waiting } = slowStore();
-  const api = { check: async () => ["unspent"], item: async () => ITEM };
-  const list = makeClaimList(() => null);
-  list.add([OUTPUT]);
-  const claims = makeClaims({ list, view: notingView(seen), api, store, isAsked: true });
+  const { claims, seen } = claimsOn(store);
 
   const shown = claims.show();
   await setImmediate();
@@ -50,4 +56,13 @@ test("the focus moves to what was found when it is drawn, though another draw be
 
   const told = seen.filter((word) => word === "draw" || word === "focusFound");
   assert.deepEqual(told.slice(0, 2), ["draw", "focusFound"]);
+});
+
+test("what another tab changes is drawn", async () => {
+  const listeners = [];
+  const { seen } = claimsOn({ ...memoryStore(), onChange: (listener) => listeners.push(listener) });
+
+  await listeners[0]();
+
+  assert.deepEqual(seen, ["draw"]);
 });
