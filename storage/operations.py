@@ -72,7 +72,7 @@ class Writer:
         if self._is_postgresql:
             lock = statements.EXCLUSIVE_LOCK if record.schemes_added else statements.SHARED_LOCK
         mark = self._add_operation(OperationKind.SWAP, record, len(record.inputs), lock)
-        forbidden = {key for each in record.outputs_forbidden for key in each}
+        forbidden = record.outputs_forbidden
         if forbidden and self._is_postgresql:
             # Under READ COMMITTED two swaps of an item would not see each other's outputs.
             item_ids = {key.item_id for key in forbidden}
@@ -81,8 +81,8 @@ class Writer:
         # for no other, so that on PostgreSQL no two swaps can wait for each other.
         used = self._add_outputs(mark.operation_id, record.outputs)
         if used is None:
-            known = read_outputs(self._connection, forbidden).keys()
-            used = _first(not known.isdisjoint(each) for each in record.outputs_forbidden)
+            known = read_outputs(self._connection, forbidden)
+            used = min((forbidden[key] for key in known), default=None)
         if used is not None:
             # A client that cannot spend the inputs is not told which secrets the item knows.
             self._refuse_inputs(mark.operation_id, record)
@@ -162,7 +162,8 @@ class Writer:
             return None
         found = read_outputs(self._connection, map(_key, outputs))
         # Where all are of this operation, two outputs have one key, which the rules refuse.
-        return _first(found[each.key].created_by != operation_id for each in outputs) or 0
+        used = (n for n, each in enumerate(outputs) if found[each.key].created_by != operation_id)
+        return next(used, 0)
 
     def _spend(self, operation_id: int, record: SwapRecord) -> None:
         rows = [
@@ -203,11 +204,6 @@ class Writer:
 @cache
 def _with_psycopg_names(sql: str) -> str:
     return re.sub(r":(\w+)", r"%(\1)s", sql)
-
-
-def _first(flags: Iterable[bool]) -> int | None:
-    """Return the index of the first that is true, or None."""
-    return next((index for index, flag in enumerate(flags) if flag), None)
 
 
 def read_outputs(

@@ -223,15 +223,16 @@ class MintRecord:
 class SwapRecord:
     """All that one swap writes.
 
-    `outputs_forbidden[i]` holds the keys that output `i` would have under older schemes: where one
-    of them exists, the secret was used in this item before. `schemes_counts` holds for each item
-    how many schemes its outputs had when it was hashed for; `schemes_added` the pairs of item and
-    scheme id that the outputs bring. `idempotency_key_hashes` are as those of a mint.
+    `outputs_forbidden` holds the keys that outputs would have under older schemes, each with the
+    index of its output: where one exists, the secret was used in this item before.
+    `schemes_counts` holds for each item how many schemes its outputs had when it was hashed for;
+    `schemes_added` the pairs of item and scheme id that the outputs bring.
+    `idempotency_key_hashes` are as those of a mint.
     """
 
     inputs: tuple[Output, ...]
     outputs: tuple[Output, ...]
-    outputs_forbidden: tuple[tuple[OutputKey, ...], ...]
+    outputs_forbidden: Mapping[OutputKey, int]
     schemes_counts: Mapping[str, int]
     schemes_added: frozenset[tuple[str, int]]
     idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)

@@ -7,7 +7,7 @@ are then still missing or spent.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import Protocol
 
 from deeds.domain.errors import UnknownInputError
@@ -128,23 +128,26 @@ class Locator:
         _check_found(sources)
         new = [self.new_candidate(raw, items[raw.item_id].salt) for raw in request.outputs]
         older = [
-            [each for each in self._candidates(one.raw, items[one.raw.item_id]) if each != one]
-            for one in new
+            (index, each)
+            for index, one in enumerate(new)
+            for each in self._candidates(one.raw, items[one.raw.item_id])
+            if each != one
         ]
         is_certain = all(len(candidates) == 1 for candidates in sources)
-        inputs = [] if is_certain else self._find_inputs(request, items)
+        found = [] if is_certain else self.find(request.inputs, items)
+        _check_found(found)
         first = [candidates[0] for candidates in sources] if is_certain else []
-        hashed = iter(self.hash([*first, *new, *chain.from_iterable(older)]))
         # In the order of the batch: each line takes its part from the same iterator.
+        hashed = iter(self.hash([*first, *new, *(each for _, each in older)]))
+        inputs = [recorded.output for recorded in found if recorded]
         inputs += islice(hashed, len(first))
         outputs = tuple(islice(hashed, len(new)))
         return SwapRecord(
             inputs=tuple(inputs),
             outputs=outputs,
-            outputs_forbidden=tuple(
-                tuple(output.key for output in islice(hashed, len(candidates)))
-                for candidates in older
-            ),
+            outputs_forbidden={
+                output.key: index for output, (index, _) in zip(hashed, older, strict=True)
+            },
             schemes_counts={item_id: len(item.scheme_ids) for item_id, item in items.items()},
             schemes_added=frozenset(
                 (output.item_id, output.scheme_id)
@@ -161,11 +164,6 @@ class Locator:
         """
         schemes = self._schemes.in_order(secret_class(raw.secret), item.scheme_ids)
         return [Candidate(raw, item.salt, scheme) for scheme in schemes]
-
-    def _find_inputs(self, request: SwapRequest, items: Mapping[str, ItemSchemes]) -> list[Output]:
-        found = self.find(request.inputs, items)
-        _check_found(found)
-        return [recorded.output for recorded in found if recorded is not None]
 
 
 def secret_class(secret: str) -> SecretClass:

@@ -5,7 +5,7 @@ most one short transaction.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -161,37 +161,22 @@ class DeedService:
 
     def _swap(self, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
         for tries_count in range(TRIES_MAX):
+            items = self._locator.read_items(request.inputs, may_be_stale=tries_count == 0)
+            _check_items(request, items)
             try:
-                record = self._hash(request, key_hashes, may_be_stale=tries_count == 0)
+                record = self._locator.hash_swap(request, items, key_hashes)
                 return Swapped(self._ledger.record_swap(record))
             except ItemSchemesChangedError:
                 continue
+            except UnknownInputError:
+                if items == self._locator.read_items(request.inputs):
+                    raise
             except UsedSecretError as error:
                 # A client learns from it that somebody may have that secret: a guess like others.
                 is_guess = not is_strong_secret(request.outputs[error.index or 0].secret)
                 error.failed_secrets_count = int(is_guess)
                 raise
         raise OverloadedError("the hash schemes of an item change faster than it can be read")
-
-    def _hash(
-        self, request: SwapRequest, key_hashes: KeyHashes, *, may_be_stale: bool
-    ) -> SwapRecord:
-        """Return what the swap writes.
-
-        Raises:
-            ItemSchemesChangedError: what is remembered of an item is out of date.
-        """
-        items = self._locator.read_items(request.inputs, may_be_stale=may_be_stale)
-        # The swap balances, so its outputs name no item that its inputs do not.
-        unknown = [index for index, raw in enumerate(request.inputs) if raw.item_id not in items]
-        if unknown:
-            raise UnknownItemError(index=unknown[0], failed_secrets_count=len(unknown))
-        try:
-            return self._locator.hash_swap(request, items, key_hashes)
-        except UnknownInputError:
-            if items == self._locator.read_items(request.inputs):
-                raise
-            raise ItemSchemesChangedError from None
 
     def _replay_mint(self, request: MintRequest, operation: Operation) -> Minted:
         item = self._ledger.read_item(operation.item_id) if operation.item_id else None
@@ -221,6 +206,13 @@ class DeedService:
 
 def _outputs_of(request: MintRequest, item_id: str) -> tuple[RawOutput, ...]:
     return tuple(RawOutput(new.amount, item_id, new.secret) for new in request.outputs)
+
+
+def _check_items(request: SwapRequest, items: Collection[str]) -> None:
+    # The swap balances, so its outputs name no item that its inputs do not.
+    unknown = [index for index, raw in enumerate(request.inputs) if raw.item_id not in items]
+    if unknown:
+        raise UnknownItemError(index=unknown[0], failed_secrets_count=len(unknown))
 
 
 def _state(recorded: RecordedOutput | None) -> OutputState:

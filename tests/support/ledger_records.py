@@ -24,7 +24,7 @@ def swap_record(inputs, outputs, *, schemes_count=1, schemes_added=frozenset(), 
     return SwapRecord(
         inputs=tuple(inputs),
         outputs=tuple(outputs),
-        outputs_forbidden=((),) * len(outputs),
+        outputs_forbidden={},
         schemes_counts={inputs[0].item_id: schemes_count},
         schemes_added=schemes_added,
         idempotency_key_hashes=key_hashes,
