@@ -53,24 +53,14 @@ NO_RAW_OUTPUTS = [
     (["+5.a"], 0),
 ]
 
-IMAGES = [
-    "https://a.example/b/c.png?width=320&x=a/b?c",
-    "https://user:word@a.example:8443/b.png",
-    "https://a.example:/b.png",
-    "HTTPS://A.EXAMPLE/B.PNG",
-    "https://[2001:db8::1]:443/b.png",
-    "https://xn--bcher-kva.example/%C3%A9.png",
-    "https://a.example/b,(c);d='e'!*$~_-.@:.png",
-    "https://a.example//b//c",
-    "ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi",
-    "ar:cG9ydHJhaXQ",
-    "data:image/png;base64,iVBORw0KGgo=",
-    "data:image/svg+xml;charset=utf-8,%3Csvg%2F%3E",
-    "DATA:IMAGE/GIF;BASE64,R0lGODlhAQABAAAAACw=",
-    "data:image/png,",
-    # A picture in a data URI is large, and the pattern must not mind.
-    "data:image/png;base64," + "iVBORw0KGgo" * 30_000,
-]
+IMAGES = ["https://a.example/b/c.png?width=320&x=a/b?c", "https://user:word@a.example:8443/b.png"]
+IMAGES += ["https://a.example:/b.png", "HTTPS://A.EXAMPLE/B.PNG", "https://[2001:db8::1]:443/b.png"]
+IMAGES += ["https://xn--bcher-kva.example/%C3%A9.png", "https://a.example//b//c"]
+IMAGES += ["https://a.example/b,(c);d='e'!*$~_-.@:.png", "ar:cG9ydHJhaXQ"]
+IMAGES += ["ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi", "data:image/png,"]
+IMAGES += ["data:image/svg+xml;charset=utf-8,%3Csvg%2F%3E", "DATA:IMAGE/GIF;BASE64,R0lGODlhAQABA="]
+# A picture in a data URI is large, and the pattern must not mind.
+IMAGES += ["data:image/png;base64," + "iVBORw0KGgo" * 30_000]
 
 # Relative, without a host, with one that is none, of another scheme, of another kind of data.
 NO_IMAGES = ["", "/a.png", "https:/a.example/b.png", "https:///b.png", "https://?a"]

@@ -29,17 +29,16 @@ PEPPER = b"a pepper of 32 characters or more"
 
 # Computed apart, by Argon2's reference code and with HMAC written out. They pin the default costs
 # too, and never change: a digest that changes makes every deed worthless.
-KNOWN = [
-    (ORDINARY_COST, None, "41816b326fa93eaadc146f9f3d3ccf5813b3518dc654091341125c80955e3def"),
-    (STRONG_COST, None, "a82dcc6a3065a6303032fe26f588c81fce8cfacd57cb9bbcd524a676d538dd9b"),
-    (ORDINARY_COST, PEPPER, "7b9d6922e7186bf1bb2d895305731bc053532d62fe4f02c9ae2c8c1909315a47"),
-    (STRONG_COST, PEPPER, "792db6c2024999d0ab44b574ced893060446845062033fdaffed9682b2fdc87d"),
-    (
+KNOWN = {
+    "41816b326fa93eaadc146f9f3d3ccf5813b3518dc654091341125c80955e3def": (ORDINARY_COST, None),
+    "a82dcc6a3065a6303032fe26f588c81fce8cfacd57cb9bbcd524a676d538dd9b": (STRONG_COST, None),
+    "7b9d6922e7186bf1bb2d895305731bc053532d62fe4f02c9ae2c8c1909315a47": (ORDINARY_COST, PEPPER),
+    "792db6c2024999d0ab44b574ced893060446845062033fdaffed9682b2fdc87d": (STRONG_COST, PEPPER),
+    "e4ab1a3e1119c40d709f2fd2792fc6a199d0339db81cbad7a56d5e06dc069751": (
         Argon2Cost(64, 3, 2),
         None,
-        "e4ab1a3e1119c40d709f2fd2792fc6a199d0339db81cbad7a56d5e06dc069751",
     ),
-]
+}
 NOT_ASCII = "18860dfbe4d99a266c7e551abe643a490750eca09e03790ad71c3869519cb146"
 
 
@@ -102,16 +101,11 @@ def wait_for_turns(pool, client, requests_count):
     wait_until(lambda: len(window._cond._waiters) == requests_count)
 
 
-@pytest.mark.parametrize(("cost", "pepper", "expected"), KNOWN)
-def test_a_digest_is_what_it_has_always_been(cost, pepper, expected):
-    assert argon2id_digest("secret", SALT, cost, pepper).hex() == expected
+def test_digests_and_fingerprints_are_what_they_have_always_been():
+    digests = [argon2id_digest("secret", SALT, *how).hex() for how in KNOWN.values()]
 
-
-def test_the_digest_of_a_secret_beyond_ascii_is_what_it_has_always_been():
+    assert digests == list(KNOWN)
     assert argon2id_digest("s\u00e9cr\U0001f3e1t\0", SALT, STRONG_COST, PEPPER).hex() == NOT_ASCII
-
-
-def test_the_fingerprint_of_a_pepper_is_what_it_has_always_been():
     assert pepper_fingerprint(PEPPER) == "a5f76ff5a33efa44"
 
 
