@@ -1,9 +1,8 @@
 """An SQLite file that is damaged or locked: no start, or 503 for what needs it, and never worse."""
 
 import os
-import re
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -98,11 +97,15 @@ def page_size_and_count(path):
 
 
 def check(path):
+    """Return what the check of the start finds wrong, or None."""
     engine = make_engine(parse_database_url(f"sqlite:///{path}"))
     try:
         check_file(engine)
+    except StartError as error:
+        return str(error)
     finally:
         engine.dispose()
+    return None
 
 
 def write_garbage(path, offset, count):
@@ -111,23 +114,23 @@ def write_garbage(path, offset, count):
         file.write(os.urandom(count))
 
 
-def garbage_in_the_header(path):
-    write_garbage(path, 0, 100)
+def test_garbage_in_any_page_or_a_file_cut_short_is_found(damaged_path):
+    size, count = page_size_and_count(damaged_path)
+    whole = damaged_path.read_bytes()
+    assert (count > 10, check(damaged_path)) == (True, None)
+
+    for page in range(count):
+        damaged_path.write_bytes(whole)
+        write_garbage(damaged_path, size * page, size)
+        assert check(damaged_path), page
+
+    damaged_path.write_bytes(whole[: size * (count // 2)])
+    assert check(damaged_path)
 
 
-def cut_short(path):
-    size, count = page_size_and_count(path)
-    os.truncate(path, size * (count // 2))
-
-
-def garbage_in_the_middle(path):
-    size, count = page_size_and_count(path)
-    write_garbage(path, size * (count // 2), size)
-
-
-@pytest.mark.parametrize("damage", [garbage_in_the_header, cut_short, garbage_in_the_middle])
-def test_a_damaged_file_stops_the_start_of_the_service_in_one_line(damaged_path, tmp_path, damage):
-    damage(damaged_path)
+def test_a_damaged_file_stops_the_start_of_the_service_in_one_line(damaged_path, tmp_path):
+    size, count = page_size_and_count(damaged_path)
+    write_garbage(damaged_path, size * (count // 2), size)
     before = damaged_path.read_bytes()
     log = tmp_path / "service.log"
 
@@ -136,29 +139,13 @@ def test_a_damaged_file_stops_the_start_of_the_service_in_one_line(damaged_path,
 
     said = said_at_stop(log.read_text())
     assert (code, said.count("\n")) == (1, 0), said
-    assert said.startswith("deeds cannot start: DATABASE_URL: ")
-    assert re.search("malformed|not a database|damaged", said)
+    assert said.startswith("deeds cannot start: DATABASE_URL: the SQLite file is damaged (")
     assert damaged_path.read_bytes() == before
 
 
-def test_garbage_in_any_page_is_found(damaged_path):
-    size, count = page_size_and_count(damaged_path)
-    whole = damaged_path.read_bytes()
-    check(damaged_path)
-    missed = []
-
-    for page in range(1, count):
-        damaged_path.write_bytes(whole)
-        write_garbage(damaged_path, size * page, size)
-        with suppress(StartError):
-            check(damaged_path)
-            missed.append(page)
-
-    assert (count > 10, missed) == (True, [])
-
-
 def test_a_file_that_would_take_too_long_is_left_to_the_audit(damaged_path, monkeypatch):
-    garbage_in_the_middle(damaged_path)
+    os.truncate(damaged_path, damaged_path.stat().st_size // 2)
+    assert check(damaged_path)
     monkeypatch.setattr(sqlite_file, "CHECKED_BYTES_MAX", damaged_path.stat().st_size - 1)
 
-    check(damaged_path)
+    assert check(damaged_path) is None
