@@ -16,8 +16,6 @@ import storage.backup
 from deeds.domain.errors import StartError
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
-from storage.engine import make_engine, parse_database_url
-from storage.transactions import WRITES
 from tests.support.commanding import invoke
 from tests.support.racing import client_of_port
 from tests.support.requests import mint, swap
@@ -75,7 +73,7 @@ def swap_until(stopped, port, statuses):
             statuses.append(send("/v1/swap", body)[0])
 
 
-def test_a_backup_taken_while_16_clients_swap_is_whole(sqlite_url, copy, tmp_path):
+def test_a_service_in_use_is_backed_up_whole_and_not_replaced(sqlite_url, copy, tmp_path):
     stopped = threading.Event()
     statuses = [[] for _ in range(CLIENTS_COUNT)]
     with (
@@ -87,11 +85,13 @@ def test_a_backup_taken_while_16_clients_swap_is_whole(sqlite_url, copy, tmp_pat
         before = sum(map(len, statuses))
         ran = run("backup", copy, sqlite_url)
         after = sum(map(len, statuses))
+        restored = run("restore", copy, sqlite_url)
         stopped.set()
         for each in swapping:
             each.result()
 
     assert (ran.exit_code, ran.stderr) == (0, "")
+    assert (restored.exit_code, restored.stderr) == (1, IN_USE)
     assert set(itertools.chain(*statuses)) == {200}
     operations, live = state(copy)
     assert before + CLIENTS_COUNT <= operations <= after + CLIENTS_COUNT * 2
@@ -113,31 +113,9 @@ def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_nothing(client,
     assert state(copy) == (1, 5)
 
 
-def test_a_ledger_that_is_broken_gives_no_backup(client, sqlite_url, copy):
-    mint(client, "+5.a")
-    client.application.extensions["deeds"].close()
-    break_ledger(sqlite_url)
-
-    ran = run("backup", copy, sqlite_url)
-
-    assert ran.exit_code == 1
-    assert ran.stderr.startswith(f"{VIOLATED}\n")
-    assert list(copy.parent.iterdir()) == []
-
-
-def break_ledger(url):
-    engine = make_engine(parse_database_url(url))
-    with engine.execution_options(**{WRITES: True}).begin() as connection:
-        connection.exec_driver_sql("UPDATE items SET total = 6")
-    engine.dispose()
-
-
-@pytest.mark.parametrize("place", ["nowhere/copy.sqlite3", "backups"])
-def test_a_backup_to_an_impossible_place_ends_in_one_line(sqlite_url, tmp_path, copy, place):
-    ran = run("backup", tmp_path / place, sqlite_url)
-
-    assert (ran.exit_code, ran.stderr.count("\n")) == (1, 1)
-    assert ran.stderr.startswith("Error: ")
+def violate_an_invariant(path):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE items SET total = 6")
 
 
 @pytest.fixture
@@ -178,16 +156,6 @@ def test_what_was_replaced_can_be_put_back_and_served_without_more_ado(
     assert "cannot start" not in ran.stdout
     client = open_app(settings).test_client()
     assert swap(client, [f"+5.{older}.c"], [f"+5.{older}.d"]).status_code == 200
-
-
-def test_nothing_is_restored_while_the_service_runs(sqlite_url, path, copy, tmp_path):
-    run("backup", copy, sqlite_url)
-    with running_service(tmp_path, DATABASE_URL=sqlite_url, **CHEAP) as service:
-        ran = run("restore", copy, sqlite_url)
-        assert service.get_status("/readyz") == 200
-
-    assert (ran.exit_code, ran.stderr) == (1, IN_USE)
-    assert list(path.parent.glob("deeds.sqlite3-replaced-*")) == []
 
 
 # Reads once and keeps the file open.
@@ -243,23 +211,36 @@ def test_a_service_that_starts_meanwhile_waits_and_opens_the_restored_ledger(
             starting[0].result(timeout=10)
 
 
-def test_a_backup_that_was_tampered_with_is_not_restored(older, sqlite_url, path, copy):
-    break_ledger(f"sqlite:///{copy}")
+def test_a_ledger_that_violates_an_invariant_is_neither_backed_up_nor_restored(
+    older, sqlite_url, path, copy
+):
+    violate_an_invariant(copy)
+    restored = run("restore", copy, sqlite_url)
+    state_after = state(path)
+    violate_an_invariant(path)
+    backed_up = run("backup", copy.with_name("another"), sqlite_url)
 
-    ran = run("restore", copy, sqlite_url)
+    for ran in (restored, backed_up):
+        assert (ran.exit_code, ran.stderr.startswith(f"{VIOLATED}\n")) == (1, True)
+    assert state_after == (3, 5)
+    assert [each.name for each in copy.parent.iterdir()] == [copy.name]
 
-    assert ran.exit_code == 1
-    assert ran.stderr.startswith(VIOLATED)
-    assert state(path) == (3, 5)
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("backup", "nowhere/copy"),
+        ("backup", "backups"),
+        ("restore", "nowhere"),
+        ("restore", "empty"),
+        ("restore", "garbage"),
+    ],
+)
+def test_what_can_be_no_backup_ends_in_one_line(older, sqlite_url, path, tmp_path, command, name):
+    (tmp_path / "empty").touch()
+    (tmp_path / "garbage").write_bytes(b"no database" * 1000)
 
-@pytest.mark.parametrize("content", [None, b"", b"no database" * 1000])
-def test_what_is_no_backup_is_not_restored(older, sqlite_url, path, tmp_path, content):
-    file = tmp_path / "file"
-    if content is not None:
-        file.write_bytes(content)
-
-    ran = run("restore", file, sqlite_url)
+    ran = run(command, tmp_path / name, sqlite_url)
 
     assert (ran.exit_code, ran.stderr.count("\n")) == (1, 1)
     assert ran.stderr.startswith("Error: ")
@@ -285,7 +266,7 @@ def test_a_damaged_or_lost_ledger_can_be_replaced(older, sqlite_url, path, copy,
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_for_postgresql_another_tool_is_named(emptied_postgres_url, copy, command):
-    ran = run(command, copy, emptied_postgres_url)
+def test_for_postgresql_another_tool_is_named(copy, command):
+    ran = run(command, copy, "postgresql://localhost/deeds")
 
     assert (ran.exit_code, ran.stdout, ran.stderr) == (1, "", POSTGRESQL)
