@@ -86,10 +86,10 @@ class Repository:
         """
         self._last.check_not_lost()
         try:
-            rows = self._rows(statements.READ_READINESS[self._dialect_name])
-            if not (rows and may_serve(rows[0].version_num)):
+            row = self._row(statements.READ_READINESS[self._dialect_name])
+            if row is None or not may_serve(row.version_num):
                 raise LedgerUnavailableError("the database has another revision than the code")
-            if rows[0].is_read_only:
+            if row.is_read_only:
                 raise LedgerUnavailableError("the database is read-only")
             if self._transactions.was_refused:
                 self._transactions.write(
@@ -120,15 +120,13 @@ class Repository:
 
     def read_scheme_use(self, scheme_id: int) -> SchemeUse:
         """Return what was hashed under the scheme. May read every output."""
-        row = self._transactions.read(
-            lambda connection: connection.execute(
-                statements.READ_SCHEME_USE, {"scheme_id": scheme_id}
-            ).one(),
-            is_long=True,
+        values = {"scheme_id": scheme_id}
+        return SchemeUse(
+            self._transactions.read(
+                lambda connection: connection.scalar(statements.READ_SCHEME_USE, values),
+                is_long=True,
+            )
         )
-        if row.is_guarding:
-            return SchemeUse.UNSPENT
-        return SchemeUse.SPENT if row.is_used else SchemeUse.NOTHING
 
     def read_item(self, item_id: str) -> Item:
         """Return the item.
@@ -138,10 +136,10 @@ class Repository:
         """
         if kept := self._items.get(item_id):
             return kept
-        rows = self._rows(statements.READ_ITEM, item_id=item_id)
-        if not rows:
+        row = self._row(statements.READ_ITEM, item_id=item_id)
+        if row is None:
             raise ItemNotFoundError
-        item = Item(rows[0].id, rows[0].total, rows[0].metadata)
+        item = Item(row.id, row.total, row.metadata)
         if len(item.metadata or "") <= METADATA_KEPT_LENGTH_MAX:
             _keep(self._items, {item_id: item}, ITEMS_KEPT_MAX)
         return item
@@ -154,18 +152,15 @@ class Repository:
         If they `may_be_stale`, those of an item are what they were when they were last read.
         """
         kept = self._item_schemes
-        recalled = {each: kept[each] for each in item_ids if may_be_stale and each in kept}
-        missing = [each for each in item_ids if each not in recalled]
-        return recalled | self._read_item_schemes(missing) if missing else recalled
-
-    def _read_item_schemes(self, item_ids: list[str]) -> dict[str, ItemSchemes]:
-        rows = self._rows(statements.READ_ITEM_SCHEMES, item_ids=item_ids)
+        found = {each: kept[each] for each in item_ids if may_be_stale and each in kept}
+        missing = [each for each in item_ids if each not in found]
+        rows = self._rows(statements.READ_ITEM_SCHEMES, item_ids=missing) if missing else ()
         scheme_ids: dict[str, set[int]] = {}
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
         read = {row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
-        _keep(self._item_schemes, read, ITEM_SCHEMES_KEPT_MAX)
-        return read
+        _keep(kept, read, ITEM_SCHEMES_KEPT_MAX)
+        return found | read
 
     def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
@@ -175,10 +170,9 @@ class Repository:
         """Return the operation recorded under one of the idempotency key hashes."""
         if not key_hashes:
             return None
-        rows = self._rows(statements.READ_OPERATION, key_hashes=list(key_hashes))
-        if not rows:
+        row = self._row(statements.READ_OPERATION, key_hashes=list(key_hashes))
+        if row is None:
             return None
-        row = rows[0]
         return Operation(row.id, row.inputs_count, row.outputs_count, row.item_id)
 
     def record_mint(self, record: MintRecord) -> int:
@@ -205,6 +199,9 @@ class Repository:
             raise LedgerRolledBackError from None
         self._last.note(committed, predecessors)
         return committed.operation_id
+
+    def _row(self, statement: Executable, **values: Any) -> Row[Any] | None:
+        return next(iter(self._rows(statement, **values)), None)
 
     def _rows(self, statement: Executable, **values: Any) -> Sequence[Row[Any]]:
         return self._transactions.read(

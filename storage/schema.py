@@ -51,8 +51,8 @@ def open_schema(engine: Engine) -> None:
     """
     if engine.dialect.name == "sqlite":
         migrate(engine)
-        return
-    check_schema(engine)
+    else:
+        check_schema(engine)
 
 
 def check_schema(engine: Engine) -> None:
@@ -81,7 +81,7 @@ def may_serve(revision: str | None) -> bool:
     return later is not None and later[1] <= HEAD_REVISION[:4] < later[0][:4]
 
 
-def migrate(engine: Engine) -> tuple[str | None, str]:
+def migrate(engine: Engine) -> tuple[str | None, str | None]:
     """Upgrade the database to the code's revision; return the revision it had and the one it has.
 
     A database at a later revision that permits this code is left as it is.
@@ -89,16 +89,11 @@ def migrate(engine: Engine) -> tuple[str | None, str]:
     Raises:
         StartError: the database cannot be opened, is damaged, is ahead of the code, or was lost.
     """
-    with _prepared_file(engine):
-        before = _read_revision(engine)
-        if before is not None and may_serve(before):
-            return before, before
-        if before is not None and before > HEAD_REVISION:
-            raise _wrong_revision(before)
-        if before is not None:
-            check_file(engine)
-        _create_or_upgrade(engine)
-    return before, HEAD_REVISION
+    if engine.dialect.name != "sqlite":
+        return _migrate(engine)
+    with one_process(engine):
+        _create_file(Path(engine.url.database or ""))
+        return _migrate(engine)
 
 
 @contextmanager
@@ -122,48 +117,43 @@ def one_process(engine: Engine) -> Iterator[None]:
         raise StartError("DATABASE_URL: another process keeps the database locked") from None
 
 
-@contextmanager
-def _prepared_file(engine: Engine) -> Iterator[None]:
-    """Create the file of an SQLite ledger unless it is there, and keep other processes off it."""
-    if engine.dialect.name != "sqlite":
-        yield
-        return
-    path = Path(engine.url.database or "")
-    with one_process(engine):
-        log = Path(f"{path}-wal")
-        if has_content(log) and not has_content(path):
-            # SQLite would delete it, and with it what was committed last.
-            raise StartError(
-                f"DATABASE_URL: {path} is missing or empty, but {log} holds the end of a ledger; "
-                "put them back together, or run: flask --app app deeds restore FILE"
-            )
-        try:
-            # Never opens a file that is there: closing it would release SQLite's locks on it.
-            os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-        except FileExistsError:
-            pass
-        except OSError as error:
-            raise _not_opened(f"{path}: {error.strerror}") from None
-        yield
-
-
-def _create_or_upgrade(engine: Engine) -> None:
+def _create_file(path: Path) -> None:
+    """Create the file of an SQLite ledger unless it is there."""
+    log = Path(f"{path}-wal")
+    if has_content(log) and not has_content(path):
+        # SQLite would delete it, and with it what was committed last.
+        raise StartError(
+            f"DATABASE_URL: {path} is missing or empty, but {log} holds the end of a ledger; "
+            "put them back together, or run: flask --app app deeds restore FILE"
+        )
     try:
-        with engine.execution_options(**{WRITES: True}).begin() as connection:
-            if connection.dialect.name == "postgresql":
-                connection.execute(text("SET LOCAL statement_timeout = 0"))
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
-            if _revision_of(connection) is None:
-                connection.execute(_CREATE_VERSION)
-                connection.execute(_SET_VERSION, {"revision": HEAD_REVISION})
-                metadata.create_all(connection, checkfirst=False)
-            else:
-                _upgrade(connection)
-    except DBAPIError as error:
-        # Everything else is a defect of a migration, which keeps its traceback.
-        if is_unavailable(error) or code_of(error) == _INSUFFICIENT_PRIVILEGE:
-            raise _not_opened(cause_of(error)) from None
-        raise
+        # Never opens a file that is there: closing it would release SQLite's locks on it.
+        os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise _not_opened(f"{path}: {error.strerror}") from None
+
+
+def _migrate(engine: Engine) -> tuple[str | None, str | None]:
+    before = _read_revision(engine)
+    if may_serve(before):
+        return before, before
+    if before is not None:
+        if before > HEAD_REVISION:
+            raise _wrong_revision(before)
+        check_file(engine)
+    with _opening(), engine.execution_options(**{WRITES: True}).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL statement_timeout = 0"))
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+        if _revision_of(connection) is None:
+            connection.execute(_CREATE_VERSION)
+            connection.execute(_SET_VERSION, {"revision": HEAD_REVISION})
+            metadata.create_all(connection, checkfirst=False)
+        else:
+            _upgrade(connection)
+    return before, HEAD_REVISION
 
 
 def _upgrade(connection: Connection) -> None:
@@ -184,13 +174,22 @@ def _upgrade(connection: Connection) -> None:
 def _read_revision(engine: Engine) -> str | None:
     """Return the database's revision, or None where it has no ledger yet."""
     try:
-        with engine.connect() as connection:
+        with _opening(), engine.connect() as connection:
             return _revision_of(connection)
-    except DBAPIError as error:
-        raise _not_opened(cause_of(error)) from None
     except (TypeError, ValueError) as error:
         # Of an option of DATABASE_URL that psycopg cannot read.
         raise _not_opened(one_line(error)) from None
+
+
+@contextmanager
+def _opening() -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        # Everything else is a defect of a migration, which keeps its traceback.
+        if is_unavailable(error) or code_of(error) == _INSUFFICIENT_PRIVILEGE:
+            raise _not_opened(cause_of(error)) from None
+        raise
 
 
 def _revision_of(connection: Connection) -> str | None:
@@ -205,11 +204,9 @@ def _not_opened(cause: str) -> StartError:
 
 
 def _wrong_revision(revision: str | None) -> StartError:
-    if revision is not None and revision > HEAD_REVISION:
-        advice = "run newer code"
-    else:
-        advice = "run: flask --app app deeds migrate"
-    found = revision or "none"
+    is_newer = revision is not None and revision > HEAD_REVISION
+    advice = "run newer code" if is_newer else "run: flask --app app deeds migrate"
     return StartError(
-        f"the database is at revision {found} and the code at {HEAD_REVISION}; {advice}"
+        f"the database is at revision {revision or 'none'} and the code at {HEAD_REVISION}; "
+        f"{advice}"
     )

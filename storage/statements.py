@@ -15,9 +15,12 @@ def _reading(sql: str, *lists: str) -> TextClause:
 READ_SCHEMES = text("SELECT * FROM hash_schemes ORDER BY id")
 
 READ_SCHEME_USE = text("""
-    SELECT EXISTS (SELECT 1 FROM item_schemes WHERE scheme_id = :scheme_id) AS is_used,
-        EXISTS (SELECT 1 FROM outputs WHERE scheme_id = :scheme_id AND spent_by IS NULL)
-            AS is_guarding
+    SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM outputs WHERE scheme_id = :scheme_id AND spent_by IS NULL)
+            THEN 'unspent'
+        WHEN EXISTS (SELECT 1 FROM item_schemes WHERE scheme_id = :scheme_id) THEN 'spent'
+        ELSE 'nothing'
+    END
 """)
 
 READ_ITEM = text("SELECT id, total, metadata FROM items WHERE id = :item_id")
