@@ -4,7 +4,7 @@ from marshmallow import EXCLUDE, Schema, fields
 
 from deeds.domain.model import OutputState
 from deeds.domain.raw_output import check_secret
-from schemas.requests import AmountField, TextField, about, required
+from schemas.requests import AmountField, TextField, about
 
 
 class ItemIdField(fields.String):
@@ -37,11 +37,11 @@ class MintResponseSchema(AnswerSchema):
 
     itemId = ItemIdField(attribute="item_id", required=True)
     outputs = fields.List(
-        fields.Nested(OutputSchema), **required("The outputs in the order of the request.")
+        fields.Nested(OutputSchema), **about("The outputs in the order of the request.")
     )
     rawOutputs = RawOutputTextsField(
         lambda minted: [str(raw) for raw in minted.outputs],
-        **required("The same outputs as strings, ready to be swapped."),
+        **about("The same outputs as strings, ready to be swapped."),
     )
 
 
@@ -56,7 +56,7 @@ class CheckResponseSchema(AnswerSchema):
 
     states = fields.List(
         fields.Enum(OutputState, by_value=True, metadata={"type": "string"}),
-        **required(
+        **about(
             "One for each output of the request, in its order. Unknown: no output has ever had "
             "this item, amount and secret."
         ),
@@ -67,10 +67,10 @@ class ItemSchema(AnswerSchema):
     """A registry item (contract 2.4)."""
 
     id = ItemIdField(required=True)
-    total = AmountField(**required("All units of the item, in whosever hands."))
+    total = AmountField(**about("All units of the item, in whosever hands."))
     metadata = fields.String(
         allow_none=True,
-        **required(
+        **about(
             "The metadata of the mint as compact JSON text, or null where the mint had none. "
             "Anybody may have written it: treat it as text, never as HTML."
         ),
@@ -80,45 +80,41 @@ class ItemSchema(AnswerSchema):
 class LimitsSchema(AnswerSchema):
     """What a request may hold at most."""
 
-    amountMax = fields.Integer(**required("Units of an output, and of an item in all."))
-    secretLengthMax = fields.Integer(**required("Unicode code points of a secret."))
-    arrayLengthMax = fields.Integer(**required("Elements of inputs and of outputs."))
-    bodyBytesMax = fields.Integer(**required("Bytes of a request's body."))
+    amountMax = fields.Integer(**about("Units of an output, and of an item in all."))
+    secretLengthMax = fields.Integer(**about("Unicode code points of a secret."))
+    arrayLengthMax = fields.Integer(**about("Elements of inputs and of outputs."))
+    bodyBytesMax = fields.Integer(**about("Bytes of a request's body."))
 
 
 class HashPolicySchema(AnswerSchema):
     """How the secrets of one class are hashed in new outputs."""
 
-    name = fields.String(**required("The class of secrets: ordinary or strong."))
+    name = fields.String(**about("The class of secrets: ordinary or strong."))
     algorithm = fields.String(required=True)
-    parameters = fields.String(
-        **required("m: memory in KiB, t: passes over it, p: lanes (RFC 9106).")
-    )
+    parameters = fields.String(**about("m: memory in KiB, t: passes over it, p: lanes (RFC 9106)."))
     peppered = fields.Boolean(
-        **required("Whether a key that is not in the database goes into the hash.")
+        **about("Whether a key that is not in the database goes into the hash.")
     )
 
 
 class InfoSchema(AnswerSchema):
     """What this service is and keeps (contract part 2)."""
 
-    version = fields.String(**required("Of the software."))
-    interfaceVersion = fields.String(**required("Of this interface."))
+    version = fields.String(**about("Of the software."))
+    interfaceVersion = fields.String(**about("Of this interface."))
     limits = fields.Nested(LimitsSchema, required=True)
     hashPolicies = fields.List(fields.Nested(HashPolicySchema), required=True)
-    idempotency = fields.Boolean(**required("Whether Idempotency-Key is honoured."))
+    idempotency = fields.Boolean(**about("Whether Idempotency-Key is honoured."))
 
 
 class ProblemSchema(AnswerSchema):
     """A problem. `index` is there where one element of an array is at fault (contract part 2)."""
 
-    type = fields.String(**required("Where the problem is described.", format="uri-reference"))
-    title = fields.String(**required("The kind of problem."))
-    status = fields.Integer(**required("The HTTP status again."))
-    detail = fields.String(
-        **required("What is wrong this time. Never holds a value of the request.")
-    )
-    code = fields.String(**required("A stable name to decide on in programs."))
+    type = fields.String(**about("Where the problem is described.", format="uri-reference"))
+    title = fields.String(**about("The kind of problem."))
+    status = fields.Integer(**about("The HTTP status again."))
+    detail = fields.String(**about("What is wrong this time. Never holds a value of the request."))
+    code = fields.String(**about("A stable name to decide on in programs."))
     index = fields.Integer(
-        metadata=about("The element of inputs or outputs that is at fault, from 0.", minimum=0)
+        **about("The element of inputs or outputs at fault, from 0.", required=False, minimum=0)
     )

@@ -48,14 +48,9 @@ _IMAGES = [
 ]
 
 
-def about(description: str, **schema: Any) -> dict[str, Any]:
-    """Return the metadata of a field: what the OpenAPI document says of it."""
-    return {"description": description, **schema}
-
-
-def required(description: str, **schema: Any) -> dict[str, Any]:
-    """Return the arguments of a field that must be there, with what OpenAPI says of it."""
-    return {"required": True, "metadata": about(description, **schema)}
+def about(description: str, *, required: bool = True, **schema: Any) -> dict[str, Any]:
+    """Return the arguments of a field: what the OpenAPI document says of it."""
+    return {"required": required, "metadata": {"description": description, **schema}}
 
 
 def check_image(text: str) -> str:
@@ -138,9 +133,9 @@ class NewOutputSchema(RequestSchema):
 
     makes = NewOutput
 
-    amount = AmountField(**required("Units of the new item."))
+    amount = AmountField(**about("Units of the new item."))
     secret = TextField(
-        check_secret, **required("Whoever knows it owns the units. Unlike any other of the mint.")
+        check_secret, **about("Whoever knows it owns the units. Unlike any other of the mint.")
     )
 
 
@@ -168,13 +163,16 @@ class MetadataSchema(RequestSchema):
 
     makes = compact_json
 
-    name = TextField(check_text, metadata=about("Identifies the asset that the deed represents."))
-    description = TextField(check_text, metadata=about("Describes the asset."))
+    name = TextField(
+        check_text, **about("Identifies the asset that the deed represents.", required=False)
+    )
+    description = TextField(check_text, **about("Describes the asset.", required=False))
     image = TextField(
         check_image,
-        metadata=about(
+        **about(
             "An absolute URI with scheme http, https, ipfs or ar, or a data: URI with a media type "
-            "image/*. Best 320 to 1080 pixels wide and of an aspect ratio from 1.91:1 to 4:5."
+            "image/*. Best 320 to 1080 pixels wide and of an aspect ratio from 1.91:1 to 4:5.",
+            required=False,
         ),
     )
 
@@ -185,7 +183,7 @@ class MintRequestSchema(BoundedSchema):
     makes = MintRequest
 
     outputs = NewOutputsField(
-        **required(
+        **about(
             "What to issue: all strings or all objects. The amounts add up to at most "
             f"{AMOUNT_MAX}."
         )
@@ -194,7 +192,7 @@ class MintRequestSchema(BoundedSchema):
         MetadataSchema,
         allow_none=True,
         load_default=None,
-        metadata=about("Kept with the item for good, for all to read."),
+        **about("Kept with the item for good, for all to read.", required=False),
     )
 
 
@@ -204,10 +202,10 @@ class SwapRequestSchema(BoundedSchema):
     makes = SwapRequest
 
     inputs = RawOutputsField(
-        **required("The outputs to spend, each with its current secret.", uniqueItems=True)
+        **about("The outputs to spend, each with its current secret.", uniqueItems=True)
     )
     outputs = RawOutputsField(
-        **required(
+        **about(
             "The outputs to create, each with a secret that the item never had. Of every item "
             "they add up to as much as its inputs.",
             uniqueItems=True,
@@ -220,7 +218,7 @@ class CheckRequestSchema(BoundedSchema):
 
     makes = CheckRequest
 
-    outputs = RawOutputsField(**required("What to look up."))
+    outputs = RawOutputsField(**about("What to look up."))
 
 
 # A key of the contract has at most 11 letters. What looks like a misspelt one is named; anything

@@ -33,6 +33,28 @@ NO_AMOUNTS += ["9007199254740992", "10000000000000000", "1" + "0" * 400, "9" * 1
 
 NO_SECRETS = ["", "a" * 33, "\U0001f3e1" * 33, "e\u0301" * 17, "\ud800", "a\udfff", "a" * 1_000_000]
 
+# What a client is told of its part at fault.
+REFUSED_RAW_OUTPUTS = {
+    "": "a raw output starts with +",
+    " +5.deed_x.a": "a raw output starts with +",
+    "+": "a dot must follow the amount",
+    "+5": "a dot must follow the amount",
+    "+5.deed_x": "a raw output has three parts: +<amount>.<item_id>.<secret>",
+    "+5..a": "the item id must start with deed_",
+    "+1.5.deed_x.a": "the item id must start with deed_",
+    "+0.deed_x.a": "the amount must be a whole number from 1, in digits alone",
+    "+9007199254740992.deed_x.a": "the amount must be at most 9007199254740991",
+    "+5.deed_x.": "the secret must have 1 to 32 characters",
+    "+5.deed_\ud800.a": "the item id holds a lone surrogate, which no UTF-8 text can hold",
+    "+5.deed_x.\ud800": "the secret holds a lone surrogate, which no UTF-8 text can hold",
+}
+REFUSED_MINT_OUTPUTS = {
+    "5.a": "a raw output starts with +",
+    "+5": "a dot must follow the amount",
+    "+05.a": "the amount must be a whole number from 1, in digits alone",
+    "+5.deed_x.": "the secret must have 1 to 32 characters",
+}
+
 MINT_FORMS = {
     "item id left out": ("+5.a", "a"),
     "dot in secret": ("+5.a.b.", "a.b."),
@@ -60,6 +82,18 @@ STRONG_SECRETS = json.loads(read_text("tests/support/strong_secrets.json"))
 
 def test_the_secret_is_all_that_remains_after_two_dots():
     assert parse_raw_output("+5.deed_x..a.+b.") == RawOutput(5, "deed_x", ".a.+b.")
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "sentence"),
+    [(parse_raw_output, *each) for each in REFUSED_RAW_OUTPUTS.items()]
+    + [(parse_mint_output, *each) for each in REFUSED_MINT_OUTPUTS.items()],
+)
+def test_a_text_that_is_refused_is_told_its_part_at_fault(parse, text, sentence):
+    with pytest.raises(RawOutputError) as refused:
+        parse(text)
+
+    assert str(refused.value) == sentence
 
 
 @pytest.mark.parametrize("amount", NO_AMOUNTS)

@@ -278,14 +278,3 @@ def test_a_thread_that_cannot_start_takes_no_place_for_good(open_pool, counts, m
 
     assert counts.admitted == (0, 0)
     assert pool.run([bytes] * 3, "a") == [b""] * 3
-
-
-def test_a_closed_pool_has_no_threads_and_takes_nothing(open_pool):
-    pool = open_pool()
-    pool.run([bytes], "a")
-
-    pool.close()
-
-    assert [each for each in threading.enumerate() if each.name.startswith("hash")] == []
-    with pytest.raises(OverloadedError):
-        pool.run([bytes], "a")

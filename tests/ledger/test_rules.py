@@ -43,6 +43,11 @@ REFUSED_SWAPS = [
     (["+5.x.a"], ["+5.X.b"], UnbalancedError, None),
 ]
 
+SENTENCES = {
+    DuplicateSecretError: "this output needs a secret of its own: another input or output of the"
+    " swap has it"
+}
+
 
 def a_swap(*sides):
     texts = [[text.replace(".", ".deed_", 1) for text in side] for side in sides]
@@ -63,6 +68,7 @@ def test_a_swap_against_the_rules_is_refused_with_its_place(inputs, outputs, err
     with pytest.raises(error) as refused:
         check_swap(a_swap(inputs, outputs))
     assert refused.value.index == index
+    assert refused.value.detail == SENTENCES.get(error)
 
 
 def test_a_mint_may_hold_as_many_units_as_json_can_say_and_not_one_more():
@@ -74,4 +80,7 @@ def test_a_mint_may_hold_as_many_units_as_json_can_say_and_not_one_more():
 def test_a_mint_that_names_a_secret_twice_is_refused_with_its_place():
     with pytest.raises(DuplicateSecretError) as refused:
         check_mint(a_mint((1, "a"), (2, "b"), (3, "a")))
-    assert refused.value.index == 2
+    assert (refused.value.index, refused.value.detail) == (
+        2,
+        "this secret is named twice in the mint",
+    )
