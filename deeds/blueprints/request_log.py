@@ -69,8 +69,9 @@ def register_request_log(app: Flask, measures: RequestMeasures | None) -> None:
         noted = notes()
         seconds = perf_counter() - noted.started_s
         answer.headers[REQUEST_ID] = noted.request_id
-        route = request.url_rule.rule if request.url_rule else "unmatched"
-        method = request.method if request.method in _METHODS else "other"
+        rule, method = request.url_rule, request.method
+        route = rule.rule if rule else "unmatched"
+        method = method if method in _METHODS else "other"
         if measures is not None:
             measures.count_request(route, method, seconds)
             _count_outcome(measures, route, method, noted)
@@ -103,7 +104,7 @@ def note_operation(operation_id: int, *, is_replayed: bool) -> None:
 
 
 def _begin() -> None:
-    sent = request.headers.get(REQUEST_ID, "")
+    sent = request.environ.get("HTTP_X_REQUEST_ID", "")
     # It comes back in a header and stands in logs.
     request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(_ID_BYTES)
     g.notes = RequestNotes(request_id, perf_counter())

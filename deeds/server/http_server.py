@@ -12,7 +12,12 @@ from typing import Any
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import WSGITask
-from waitress.utilities import BadRequest, RequestEntityTooLarge, RequestHeaderFieldsTooLarge
+from waitress.utilities import (
+    BadRequest,
+    RequestEntityTooLarge,
+    RequestHeaderFieldsTooLarge,
+    build_http_date,
+)
 
 # Paths of ours have at most 41 characters.
 URI_BYTES_MAX = 4094
@@ -20,7 +25,7 @@ URI_BYTES_MAX = 4094
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
 _LINE = re.compile(rb"[^ \r\n]+ [^ \r\n]+ HTTP/1\.[01]\r\n")
-_FOLDED_OR_SPACES = re.compile(rb"\r\n[ \t]|[ \t]{64}")
+_MANY_SPACES = b" " * 64
 
 _CODING = re.compile(rb"\r\ntransfer-encoding:([^\r]*)", re.IGNORECASE)
 
@@ -56,7 +61,8 @@ class Parser(HTTPRequestParser):
         Raises:
             ParsingError: it is not HTTP/1.0 or HTTP/1.1, or its meaning is in doubt.
         """
-        if not _LINE.match(header_plus) or _FOLDED_OR_SPACES.search(header_plus):
+        spaced = header_plus.replace(b"\t", b" ")
+        if not _LINE.match(spaced) or b"\r\n " in spaced or _MANY_SPACES in spaced:
             raise ParsingError("")
         super().parse_header(header_plus)
         codings = [coding.strip(b" \t").lower() for coding in _CODING.findall(header_plus)]
@@ -111,10 +117,18 @@ class Task(WSGITask):
         return environment
 
     def build_response_header(self) -> bytes:
-        """Return the head of the answer; a worker that stops announces the end in it."""
-        if not self.channel.server.accepting:
-            self.request.headers["CONNECTION"] = "close"
-        return bytes(super().build_response_header())
+        """Return the head of the answer, which announces the end of the connection."""
+        is_endless = self.has_body and self.content_length is None
+        is_stopping = not self.channel.server.accepting
+        asked = self.request.headers.get("CONNECTION", "").lower()
+        if self.version == "1.0" or asked == "close" or is_stopping or is_endless:
+            self.set_close_on_finish()
+        headers = [each for each in self.response_headers if each[0] != "Content-Length"]
+        if self.content_length is not None:
+            headers.append(("Content-Length", str(self.content_length)))
+        headers.append(("Date", build_http_date(self.start_time)))
+        lines = [f"HTTP/{self.version} {self.status}", *map(": ".join, headers), "\r\n"]
+        return "\r\n".join(lines).encode("latin-1")
 
     def finish(self) -> None:
         """Send head and body by one call."""

@@ -87,6 +87,9 @@ def configure_log(form: str, level_name: str) -> None:
     root.handlers[:] = [*others, StderrHandler(is_console=is_console(form))]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("deeds").setLevel(level)
+    # What no line tells is not looked up (the "Optimization" of Python's logging how-to).
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # noqa: SLF001
 
 
 def is_console(form: str) -> bool:

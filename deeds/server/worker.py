@@ -6,9 +6,10 @@ import os
 import signal
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import attrgetter
+from queue import Empty, SimpleQueue
+from threading import Thread
 from types import FrameType
 from typing import Any
 
@@ -52,22 +53,31 @@ os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals)
 
 
 class Threads:
-    """The threads of a process. A stopped database makes only requests wait that ask it."""
+    """Threads that serve requests.
 
-    def __init__(self, count: int) -> None:
-        # It starts threads as they are needed: the fewer, the warmer are their caches. One client's
-        # swaps took five times as long with waitress's own, which take turns.
-        self._most = ThreadPoolExecutor(count)
-        quick, ready = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-        self._by_path = {"/healthz": quick, "/metrics": quick, "/v1/info": quick, "/readyz": ready}
+    They are started as they are needed: the fewer, the warmer are their caches. One client's swaps
+    took five times as long with waitress's own, which take turns.
+    """
 
-    def add_task(self, channel: Channel) -> None:
+    def __init__(self, count_max: int) -> None:
+        self._left_count = count_max
+        self._channels: SimpleQueue[Channel] = SimpleQueue()
+        self._idle: SimpleQueue[None] = SimpleQueue()  # One for each thread that waits.
+
+    def serve(self, channel: Channel) -> None:
         """Give the request of a channel to a thread."""
-        self._by_path.get(channel.requests[0].path, self._most).submit(channel.service)
+        self._channels.put(channel)
+        try:
+            self._idle.get_nowait()
+        except Empty:
+            if self._left_count:
+                self._left_count -= 1
+                Thread(target=self._run, daemon=True).start()
 
-    def stop(self) -> None:
-        """Begin nothing more."""
-        self._most.shutdown(wait=False, cancel_futures=True)
+    def _run(self) -> None:
+        while True:
+            self._channels.get().service()
+            self._idle.put(None)
 
 
 class WaitressWorker(Worker):
@@ -114,8 +124,11 @@ class WaitressWorker(Worker):
         logging.getLogger("waitress").addFilter(_quote_nothing)
         self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
         self._channels: dict[int, Channel] = {}
-        threads = Threads(self.cfg.threads)
-        servers = [self._listen(each, threads) for each in self.sockets]
+        self._threads, quick, ready = Threads(self.cfg.threads), Threads(1), Threads(1)
+        # A stopped database keeps those waiting that ask whether it is ready, nobody else.
+        monitored = {"/healthz": quick, "/metrics": quick, "/v1/info": quick, "/readyz": ready}
+        self._monitor_threads = monitored
+        servers = [self._listen(each) for each in self.sockets]
         # A signal ends the waiting for connections.
         wake_up = servers[0].trigger.trigger
         os.set_blocking(wake_up, False)
@@ -128,18 +141,17 @@ class WaitressWorker(Worker):
             wasyncore.dispatcher.close(server)  # Its own would close what wakes the loop, too.
         while self._channels and time.monotonic() < deadline:
             self._turn()
-        threads.stop()
 
     def _goes_on(self) -> bool:
         return self.alive and self.ppid == os.getppid()
 
-    def _listen(self, listener: Any, threads: Threads) -> Any:
+    def _listen(self, listener: Any) -> Any:
         limit = getattr(self.wsgi, "config", {}).get("MAX_CONTENT_LENGTH", BODY_BYTES_MAX)
         server = waitress.create_server(
             self.wsgi,
             map=self._map,
             _start=False,  # gunicorn has let it listen.
-            _dispatcher=threads,
+            _dispatcher=self,
             sockets=[listener.sock],
             clear_untrusted_proxy_headers=False,  # Or all who come by a proxy would be one client.
             channel_timeout=sys.maxsize,  # The worker sees to it.
@@ -161,6 +173,11 @@ class WaitressWorker(Worker):
         server.channel_class = Channel
         server.active_channels = self._channels
         return server
+
+    def add_task(self, channel: Channel) -> None:
+        """Have a request served, as waitress asks for it."""
+        threads = self._monitor_threads.get(channel.requests[0].path, self._threads)
+        threads.serve(channel)
 
     def _turn(self) -> None:
         """Wait for connections, at most a second, and close those that have had their time."""
@@ -198,6 +215,6 @@ class WaitressWorker(Worker):
 
 def _quote_nothing(record: logging.LogRecord) -> bool:
     """Log where waitress met a defect, and of what class: its own texts quote requests."""
-    record.msg, record.args = f"{record.module}.{record.funcName}", None
+    record.msg, record.args = "a defect in serving HTTP", None
     record.exc_info = record.exc_info or sys.exc_info()
     return True
