@@ -1,6 +1,6 @@
 """GET /openapi.json: valid, complete, and in agreement with what is answered and what is taken.
 
-The answers to what fails are held against it in test_errors_shape.py. GET /v1/info is an example.
+The answers to what fails are held against it in test_answers.py. GET /v1/info is an example.
 """
 
 import json

@@ -14,7 +14,7 @@ from deeds.settings import Settings, parse_rate_limits
 from storage.engine import make_engine, parse_database_url
 from storage.tables import operations
 from storage.transactions import WRITES
-from tests.support.requests import mint, post, swap
+from tests.support.requests import post, swap
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,12 @@ class Ground:
     def post(self, path, body, key=None):
         return post(self.client, path, body, key)
 
-    def mint(self, *outputs):
-        return self.post("/v1/mint", {"outputs": list(outputs)})
+    def mint(self, *outputs, key=None):
+        return self.post("/v1/mint", {"outputs": list(outputs)}, key)
 
-    def send(self, path, data, media_type="application/json", **kwargs):
-        return self.client.post(path, data=data, content_type=media_type, **kwargs)
+    def send(self, data, **environ):
+        environ = {"CONTENT_TYPE": "application/json"} | environ
+        return self.client.post("/v1/mint", data=data, environ_overrides=environ)
 
     def swap(self, inputs, outputs):
         spent = [each.format(self.item_id) for each in inputs]
@@ -43,8 +44,8 @@ class Ground:
 
 
 def reuse_a_key(ground):
-    mint(ground.client, "+1.a", key="used")
-    return ground.post("/v1/mint", {"outputs": ["+2.a"]}, "used")
+    ground.mint("+1.a", key="used")
+    return ground.mint("+2.a", key="used")
 
 
 def hash_without_memory(ground):
@@ -118,52 +119,32 @@ def refuse(code):
     return lambda g: g.client.get("*", environ_overrides={"deeds.refusal": code})
 
 
+GUESS = {"outputs": ["+1.deed_0.<b>"]}
+
 # Code, place of the element at fault, and how to come by it.
 WAYS = {
-    "body broken off": (
-        "body_unreadable",
-        None,
-        lambda g: g.send("/v1/mint", b"{", environ_overrides={"CONTENT_LENGTH": "9"}),
-    ),
-    "no media type": ("wrong_media_type", None, lambda g: g.send("/v1/mint", b"{}", None)),
-    "form": ("wrong_media_type", None, lambda g: g.send("/v1/swap", {"a": "b"}, None)),
-    "no body": ("invalid_json", None, lambda g: g.send("/v1/mint", b"")),
-    "bytes": ("invalid_json", None, lambda g: g.send("/v1/check", b"\xff<b>")),
+    "body broken off": ("body_unreadable", None, lambda g: g.send(b"{", CONTENT_LENGTH="9")),
+    "no media type": ("wrong_media_type", None, lambda g: g.send(b"{}", CONTENT_TYPE="")),
+    "no body": ("invalid_json", None, lambda g: g.send(b"")),
     "array": ("invalid_request", None, lambda g: g.post("/v1/mint", [])),
     "bad element": ("invalid_request", 1, lambda g: g.mint("+1.a", "<b>")),
     "unknown key": ("invalid_request", None, lambda g: g.post("/v1/swap", {"<b>": 1})),
-    "empty key": (
-        "invalid_idempotency_key",
-        None,
-        lambda g: g.post("/v1/mint", {"outputs": ["+1.a"]}, ""),
-    ),
+    "empty key": ("invalid_idempotency_key", None, lambda g: g.mint("+1.a", key="")),
     "total": ("total_too_large", None, lambda g: g.mint("+9007199254740991.a", "+1.b")),
     "units from nowhere": ("unbalanced", None, lambda g: g.swap(["+5.{}.a"], ["+6.{}.d"])),
     "input twice": ("duplicate_input", 1, lambda g: g.swap(["+5.{}.a", "+5.{}.a"], ["+10.{}.d"])),
-    "secret twice": ("duplicate_secret", 1, lambda g: g.swap(["+5.{}.a"], ["+4.{}.d", "+1.{}.d"])),
-    "secret twice in a mint": ("duplicate_secret", 1, lambda g: g.mint("+1.a", "+1.a")),
+    "secret twice": ("duplicate_secret", 1, lambda g: g.mint("+1.a", "+1.a")),
     "item of nobody": ("unknown_item", 0, lambda g: g.swap(["+5.deed_<b>.a"], ["+5.deed_<b>.d"])),
     "wrong secret": ("unknown_input", 0, lambda g: g.swap(["+5.{}.<b>"], ["+5.{}.d"])),
     "spent": ("spent_input", 1, lambda g: g.swap(["+5.{}.a", "+3.{}.b"], ["+8.{}.d"])),
     "old secret": ("used_secret", 0, lambda g: g.swap(["+5.{}.a"], ["+5.{}.b"])),
     "no item": ("item_not_found", None, lambda g: g.client.get("/v1/item/<b>")),
     "no path": ("not_found", None, lambda g: g.client.get("/<b>")),
-    "no path below v1": ("not_found", None, lambda g: g.client.post("/v1/<b>")),
-    "slash at the end": ("not_found", None, lambda g: g.client.post("/v1/mint/")),
-    "slash doubled": ("not_found", None, lambda g: g.client.get("/v1//info")),
     "wrong method": ("method_not_allowed", None, lambda g: g.client.delete("/v1/mint")),
-    "2 MiB": ("body_too_large", None, lambda g: g.send("/v1/mint", b" " * 2**21)),
+    "2 MiB": ("body_too_large", None, lambda g: g.send(b" " * 2**21)),
     "key of another request": ("idempotency_key_reused", None, reuse_a_key),
-    "guesses": (
-        "too_many_failures",
-        None,
-        exceed("failures=1/day", "/v1/check", {"outputs": ["+1.deed_0.<b>"]}),
-    ),
-    "haste": (
-        "too_many_requests",
-        None,
-        exceed("mint=1/day", "/v1/mint", {"outputs": ["+1.<b>"]}),
-    ),
+    "guesses": ("too_many_failures", None, exceed("failures=1/day", "/v1/check", GUESS)),
+    "haste": ("too_many_requests", None, exceed("check=1/day", "/v1/check", GUESS)),
     "no memory": ("overloaded", None, hash_without_memory),
     "no database": ("ledger_unavailable", None, lose_the_database),
     "commit broken off": ("ledger_in_doubt", None, lose_the_database_while_committing),
