@@ -7,12 +7,101 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from tests.support.hostile import BAD_JSON, BAD_SHAPES, GOOD, TOO_MANY
 from tests.support.mutating import ANY_JSON
 from tests.support.requests import mint
 
 PATHS = ["/v1/mint", "/v1/swap", "/v1/check"]
 MEDIA_TYPE = "application/json"
+GOOD = b'{"outputs":["+1.a"]}'
+
+# Each would be a good mint request, or a part of one, to a reader that is less strict than JSON.
+BAD_JSON = {
+    "nothing": b"",
+    "half": GOOD[:-1],
+    "two bodies": GOOD * 2,
+    "NUL after": GOOD + b"\0",
+    "form feed": b"\f" + GOOD,
+    "BOM": b"\xef\xbb\xbf" + GOOD,
+    "UTF-16": GOOD.decode().encode("utf-16"),
+    "UTF-16 without BOM": GOOD.decode().encode("utf-16-le"),
+    "UTF-7": b"+AHs-" + GOOD[1:],
+    "Latin-1": '{"outputs":["+1.é"]}'.encode("latin-1"),
+    "overlong": b'{"outputs":["+1.\xc0\xae"]}',
+    "surrogate in UTF-8": b'{"outputs":["+1.\xed\xa0\x80"]}',
+    "control character": b'{"outputs":["+1.a\n"]}',
+    "trailing comma": b'{"outputs":["+1.a"],}',
+    "comment": b'{"outputs":["+1.a"]/* mine */}',
+    "single quotes": GOOD.replace(b'"', b"'"),
+    "half an escape": b'{"outputs":["+1.\\u12"]}',
+    "NaN": b'{"outputs":["+1.a"],"metadata":NaN}',
+    "-Infinity": b'{"outputs":[{"amount":-Infinity,"secret":"a"}]}',
+    "5000 digits": b'{"outputs":[{"amount":' + b"5" * 5000 + b',"secret":"a"}]}',
+    "a million digits below zero": b"-" + b"5" * 1_000_000,
+    "key twice": b'{"outputs":["+1.a"],"outputs":["+1.a"]}',
+    "key twice in escapes": b'{"outputs":["+1.a"],"\\u006futputs":["+1.a"]}',
+    "unknown key twice": b'{"outputs":["+1.a"],"\\ud800":1,"\\ud800":1}',
+    "key twice in an output": b'{"outputs":[{"amount":1,"amount":1,"secret":"a"}]}',
+    "arrays": b"[" * 60_000,
+    "arrays that end": b"[" * 30_000 + b"]" * 30_000,
+    "objects and arrays": b'[{"outputs":' * 5_000,
+    "arrays in the metadata": b'{"outputs":["+1.a"],"metadata":{"name":' + b"[" * 60_000,
+    "XML": b"<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b SYSTEM 'file:///etc/passwd'>]><a>&b;</a>",
+    "form": b"outputs=%2B1.a",
+    "gzip": bytes.fromhex("1f8b0800000000000003ab56ca2f2d29282d2956b28a56d236d44b54aa0500"),
+    "every byte": bytes(range(256)),
+}
+
+# JSON, but no request.
+BAD_SHAPES = {
+    "null": b"null",
+    "number": b"5",
+    "large fraction": b"0." + b"1" * 100_000,
+    "large exponent": b"1e999999999",
+    "array": b"[" + GOOD + b"]",
+    "empty key": b'{"outputs":["+1.a"],"":1}',
+    "key of a surrogate": b'{"outputs":["+1.a"],"\\ud800":1}',
+    "key after a NUL": b'{"outputs":["+1.a"],"metadata\\u0000":null}',
+    "key of a metadata's surrogate": b'{"outputs":["+1.a"],"metadata":{"\\udfff":1}}',
+    "key of 900 kB": b'{"' + b"k" * 900_000 + b'":1}',
+    "key that is an attribute": b'{"outputs":["+1.a"],"_schema":1,"__class__":1,"many":true}',
+    "surrogates the wrong way round": b'{"outputs":["+1.\\udc00\\ud800"]}',
+    "surrogate in an item id": b'{"outputs":["+1.a"],"inputs":["+1.deed_\\ud800.a"]}',
+    "surrogate in an amount": b'{"outputs":["+\\ud800.a"]}',
+    "surrogate in a name": b'{"outputs":["+1.a"],"metadata":{"name":"\\ud800"}}',
+    "surrogate in an image": b'{"outputs":["+1.a"],"metadata":{"image":"https://\\ud800"}}',
+    "large amount": b'{"outputs":[{"amount":' + b"5" * 4000 + b',"secret":"a"}]}',
+    "errors by the hundred": b'{"outputs":[' + b",".join([b'{"a":1}'] * 256) + b"]}",
+    "nested in the outputs": b'{"outputs":' + b"[" * 500 + b"]" * 500 + b"}",
+    "nested in an unknown key": b'{"a":' * 500 + b"1" + b"}" * 500,
+    # So many values that nobody looks whether they are JSON.
+    "empty objects": b"[" + b"{}," * 349_000 + b"{}]",
+    "texts": b'{"outputs":[' + b'"ab",' * 200_000 + b'"ab"]}',
+    "texts that nothing separates": b'""' * 500_000,
+    "keys": b"{" + b",".join(b'"k%d":1' % n for n in range(50_000)) + b"}",
+    "arrays that do not end": b"[" * 1_000_000,
+}
+
+# By CONTENT_LENGTH, with GOOD as the body.
+BAD_LENGTHS = {
+    "invalid_json": ["", "0", "1", "19", "-20", "+20", "20.0", "abc", "\xb2"],
+    "body_unreadable": ["21", "1000000"],
+    "body_too_large": ["1048577", "9" * 100, "9" * 4300],
+}
+
+MEDIA_TYPES = [None, "", "json", "application/problem+json", "application/json, text/plain"]
+MEDIA_TYPES += ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+MEDIA_TYPES += ['"application/json"', "\xe9\xff", "x" * 8000]
+
+UNKNOWN_PATHS = ["", "*", "/v1//mint", "/../../etc/passwd", "/v1/mint\0", "/v1/mint;a=b"]
+UNKNOWN_PATHS += ["/V1/MINT", "/v1/\xff\xfe", "/v1/\xed\xa0\x80", "/v1/item/\0"]
+UNKNOWN_PATHS += ["/v1/item/" + "x" * 100_000, "http://other.example/v1/mint"]
+
+METHODS = ["", " ", "BREW", "PO ST", "POST\n", "P\xd6ST", "\0", "M" * 10_000, "*", "<b>"]
+
+# As WSGI names them.
+HEADERS = ["HTTP_IDEMPOTENCY_KEY", "HTTP_IF_NONE_MATCH", "HTTP_RANGE", "CONTENT_TYPE"]
+HEADERS += ["HTTP_CONTENT_ENCODING", "CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING", "HTTP_EXPECT"]
+HEADERS += ["HTTP_X_FORWARDED_FOR", "HTTP_X_HTTP_METHOD_OVERRIDE"]
 
 # One service serves all examples of a test: none of them may change it.
 MANY = examples(
@@ -34,13 +123,13 @@ def _nothing_moves(client, ledger):
     assert ledger.rows() == before
 
 
-def assert_refused(answer):
+def assert_refused(answer, code=None):
     """Assert that the answer is a problem which the client has caused."""
     problem = json.loads(answer.data)
     assert 400 <= answer.status_code <= 499
     assert answer.content_type == "application/problem+json"
     assert problem["status"] == answer.status_code
-    assert b"<html" not in answer.data.lower()
+    assert problem["code"] == (code or problem["code"])
 
 
 def send(client, path, body, media_type=MEDIA_TYPE, **environ):
@@ -51,33 +140,14 @@ def send(client, path, body, media_type=MEDIA_TYPE, **environ):
     ("bodies", "code"),
     [
         (BAD_JSON, "invalid_json"),
-        (BAD_SHAPES | TOO_MANY, "invalid_request"),
+        (BAD_SHAPES, "invalid_request"),
         ({"5 MB": GOOD + b" " * 5_000_000}, "body_too_large"),
     ],
 )
-def test_what_is_no_request_is_refused(client, bodies, code):
-    for name, body in bodies.items():
-        for path in PATHS:
-            answer = send(client, path, body)
-
-            assert_refused(answer)
-            assert answer.get_json()["code"] == code, name
-
-
-DETAILS = {
-    "nothing": "the body is not JSON from character 0 on",
-    "half": "the body is not JSON from character 19 on",
-    "Latin-1": "the body is not UTF-8",
-    "arrays": "the body is nested too deeply",
-    "5000 digits": "the body holds a number that is too long",
-    "key twice": "an object names a key twice",
-    "NaN": "NaN and Infinity are not JSON",
-}
-
-
-def test_the_answer_says_what_keeps_the_body_from_being_json(client):
-    for name, detail in DETAILS.items():
-        assert send(client, "/v1/mint", BAD_JSON[name]).get_json()["detail"] == detail
+@pytest.mark.parametrize("path", PATHS)
+def test_what_is_no_request_is_refused(client, path, bodies, code):
+    for body in bodies.values():
+        assert_refused(send(client, path, body), code)
 
 
 def test_no_depth_of_nesting_is_too_deep_for_an_answer(client):
@@ -86,47 +156,14 @@ def test_no_depth_of_nesting_is_too_deep_for_an_answer(client):
         assert_refused(send(client, "/v1/mint", b"[" * depth + b"]" * depth))
 
 
-MEDIA_TYPES = [None, "", "json", "application/problem+json", "application/json, text/plain"]
-MEDIA_TYPES += ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
-MEDIA_TYPES += ['"application/json"', "\xe9\xff", "x" * 8000]
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_another_media_type_is_refused(client, path):
+def test_another_media_type_length_or_method_is_refused(client):
     for media_type in MEDIA_TYPES:
-        answer = send(client, path, GOOD, media_type)
-
-        assert_refused(answer)
-        assert answer.get_json()["code"] == "wrong_media_type"
-
-
-@pytest.mark.parametrize(
-    ("code", "lengths"),
-    [
-        ("invalid_json", ["", "0", "1", "19", "-20", "+20", "20.0", "abc", "\xb2"]),
-        ("body_unreadable", ["21", "1000", "1048576"]),
-        ("body_too_large", ["1048577", "9" * 100, "9" * 4300]),
-    ],
-)
-def test_a_content_length_that_is_not_that_of_the_body_is_refused(client, code, lengths):
-    for length in lengths:
-        answer = send(client, "/v1/mint", GOOD, CONTENT_LENGTH=length)
-
-        assert_refused(answer)
-        assert answer.get_json()["code"] == code
-
-
-UNKNOWN_PATHS = [
-    "",
-    "*",
-    "/v1//mint",
-    "/../../etc/passwd",
-    "/v1/mint\0",
-    "/v1/mint;a=b",
-    "/V1/MINT",
-]
-UNKNOWN_PATHS += ["/v1/\xff\xfe", "/v1/\xed\xa0\x80", "/v1/item/\0", "/v1/item/" + "x" * 100_000]
-UNKNOWN_PATHS += ["http://other.example/v1/mint"]
+        assert_refused(send(client, "/v1/mint", GOOD, media_type), "wrong_media_type")
+    for code, lengths in BAD_LENGTHS.items():
+        for length in lengths:
+            assert_refused(send(client, "/v1/mint", GOOD, CONTENT_LENGTH=length), code)
+    for method in METHODS:
+        assert_refused(send(client, "/v1/mint", GOOD, REQUEST_METHOD=method))
 
 
 def test_an_unknown_path_is_refused(client):
@@ -138,23 +175,11 @@ def test_an_unknown_path_is_refused(client):
         assert answer.status_code in {404, 405}, path
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_an_unknown_method_is_refused(client, path):
-    for method in ["", " ", "BREW", "PO ST", "POST\n", "P\xd6ST", "\0", "M" * 10_000, "*", "<b>"]:
-        overrides = {"REQUEST_METHOD": method}
-        assert_refused(send(client, path, GOOD, **overrides))
-
-
 @MANY
 @given(value=ANY_JSON)
 def test_random_json_is_refused(client, value):
     for path in PATHS:
         assert_refused(send(client, path, json.dumps(value).encode()))
-
-
-HEADERS = ["Idempotency-Key", "If-None-Match", "Range", "Content-Type", "Content-Encoding"]
-HEADERS += ["Content-Length", "Transfer-Encoding", "Expect", "X-Forwarded-For"]
-HEADERS += ["X-HTTP-Method-Override"]
 
 
 @MANY
@@ -163,9 +188,7 @@ HEADERS += ["X-HTTP-Method-Override"]
     value=st.binary(max_size=60).map(lambda value: value.decode("latin-1")),
 )
 def test_no_header_turns_a_refusal_into_something_else(client, name, value):
-    key = name.upper().replace("-", "_")
-    environ = {key if name in {"Content-Type", "Content-Length"} else f"HTTP_{key}": value}
     wrong = b'{"inputs":["+1.deed_x.a"],"outputs":["+1.deed_x.b"]}'
 
-    assert_refused(send(client, "/v1/swap", wrong, **environ))
-    assert_refused(client.get("/v1/item/deed_x", environ_overrides=environ))
+    assert_refused(send(client, "/v1/swap", wrong, **{name: value}))
+    assert_refused(client.get("/v1/item/deed_x", environ_overrides={name: value}))

@@ -1,4 +1,4 @@
-"""Strategies that make near misses: what is almost a good text, almost good data, almost a body."""
+"""Strategies that make near misses: what is almost a good text or almost a body."""
 
 from hypothesis import strategies as st
 
@@ -51,55 +51,3 @@ def _patched(draw, text, pieces):
         length = draw(st.integers(0, 3))
         text = text[:start] + draw(pieces) + text[start + length :]
     return text
-
-
-@st.composite
-def near_json(draw, values):
-    """Data with one or two places changed."""
-    value = draw(values)
-    for _ in range(draw(st.integers(1, 2))):
-        value = _changed(draw, value)
-    return value
-
-
-def _changed(draw, value):
-    """Return the value, with a change somewhere in it; what was given stays as it is."""
-    if isinstance(value, dict):
-        return _changed_object(draw, value)
-    if isinstance(value, list):
-        return _changed_array(draw, value)
-    if isinstance(value, str) and draw(st.booleans()):
-        return draw(near_texts(st.just(value)))
-    return draw(ANY_JSON)
-
-
-def _changed_object(draw, value):
-    change = draw(st.sampled_from(["inside"] * 4 + ["less", "more", "renamed", "other"]))
-    if change == "more" or (change != "other" and not value):
-        return value | {draw(KEYS | ANY_TEXT): draw(ANY_JSON)}
-    if change == "other":
-        return draw(ANY_JSON)
-    key = draw(st.sampled_from(sorted(value)))
-    rest = {name: each for name, each in value.items() if name != key}
-    if change == "less":
-        return rest
-    if change == "renamed":
-        return rest | {draw(near_texts(st.just(key))): value[key]}
-    return rest | {key: _changed(draw, value[key])}
-
-
-def _changed_array(draw, value):
-    change = draw(st.sampled_from(["inside"] * 4 + ["less", "more", "twice", "nested", "other"]))
-    if change == "more" or (change not in {"other", "nested"} and not value):
-        return [*value, draw(ANY_JSON)]
-    if change == "other":
-        return draw(ANY_JSON)
-    if change == "nested":
-        return [value]
-    index = draw(st.integers(0, len(value) - 1))
-    before, here, after = value[:index], value[index], value[index + 1 :]
-    if change == "less":
-        return before + after
-    if change == "twice":
-        return [*before, here, here, *after]
-    return [*before, _changed(draw, here), *after]
