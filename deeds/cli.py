@@ -21,7 +21,7 @@ from deeds.domain.schemes import current_specs
 from deeds.settings import Settings
 from storage.audit import SchemeCounts, audit, count_bytes, count_ledger, count_schemes
 from storage.backup import InUseError, back_up, restore
-from storage.failures import cause_of
+from storage.failures import one_line
 from storage.mark import MarkFile, RollbackError, mark_file_of, raise_mark, read_newest
 from storage.schema import check_schema, migrate
 from storage.transactions import snapshot
@@ -210,7 +210,7 @@ def _inspect(engine: Engine, otherwise: str = "") -> None:
         with _progress() as progress:
             report = audit(engine, progress)
     except DBAPIError as error:
-        raise click.ClickException(f"the ledger cannot be read: {cause_of(error)}") from None
+        raise click.ClickException(f"the ledger cannot be read: {one_line(error)}") from None
     _show(asdict(report.counts))
     if report.findings:
         lines = [f"\n  {invariant}: {finding}" for invariant, finding in report.findings.items()]

@@ -116,10 +116,12 @@ def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
 
 
 def _make_postgresql_engine(url: URL) -> Engine:
-    threshold = _prepare_threshold(url)
     # Whatever the URL says of the encoding: another one could not send every text.
     options = POSTGRESQL_OPTIONS | dict(url.query) | {"client_encoding": "utf8"}
-    options.pop("prepare_threshold", None)
+    threshold = options.pop("prepare_threshold", None)
+    connect_args: dict[str, Any] = {"autocommit": True}
+    if threshold is not None:
+        connect_args["prepare_threshold"] = _parse_threshold(threshold)
     try:
         engine = create_engine(
             url.set(query=options),
@@ -129,34 +131,27 @@ def _make_postgresql_engine(url: URL) -> Engine:
             # The one used last is the warmest; those that a quiet time leaves over are left alone.
             pool_use_lifo=True,
             pool_timeout=POOL_TIMEOUT_S,
-            connect_args={"autocommit": True} | threshold,
+            connect_args=connect_args,
         )
     except ArgumentError:
         raise StartError(
             "DATABASE_URL must give one host and port, or as many ports as hosts"
         ) from None
     # Before SQLAlchemy's own first look at the server, which fails with some encodings.
-    prepare = partial(_prepare_session, is_threshold_given=bool(threshold))
-    event.listen(engine, "connect", prepare, insert=True)
+    event.listen(engine, "connect", partial(_prepare_session, connect_args), insert=True)
     return engine
 
 
-def _prepare_threshold(url: URL) -> dict[str, int | None]:
-    """Return psycopg's option of that name as the URL gives it, if it does."""
-    text = url.query.get("prepare_threshold")
-    if text is None:
-        return {}
+def _parse_threshold(text: str | tuple[str, ...]) -> int | None:
     try:
-        return {"prepare_threshold": None if text == "None" else int(str(text))}
+        return None if text == "None" else int(str(text))
     except ValueError:
         raise StartError(
             "DATABASE_URL must give prepare_threshold as a whole number or None"
         ) from None
 
 
-def _prepare_session(
-    connection: psycopg.Connection, _record: Any, *, is_threshold_given: bool
-) -> None:
+def _prepare_session(given: dict[str, Any], connection: psycopg.Connection, _record: Any) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         # Metadata may be any Unicode text.
@@ -170,5 +165,5 @@ def _prepare_session(
             f"SELECT set_config('statement_timeout', '{STATEMENT_TIMEOUT}', false)"
             " WHERE current_setting('statement_timeout') = '0'"
         )
-    elif not is_threshold_given:
+    elif "prepare_threshold" not in given:
         connection.prepare_threshold = None

@@ -13,9 +13,6 @@ CONFLICT, DISCONNECT = "conflict", "disconnect"
 # PostgreSQL, appendix A: serialization_failure and deadlock_detected.
 _CONFLICT_CODES = {"40001", "40P01"}
 
-# SQLite's code for a statement that is wrong, "no such column" above all.
-_WRONG_STATEMENT_CODE = "SQLITE_ERROR"
-
 # A database that is away fails every request; its cause is logged this often.
 _LOG_INTERVAL_S = 1.0
 _MESSAGE_LENGTH_MAX = 300
@@ -41,7 +38,8 @@ def retry_reason(error: ConflictError | exc.DBAPIError) -> str | None:
 
 def is_unavailable(error: exc.DBAPIError) -> bool:
     """Return whether the database is away, full, locked, read-only or damaged: not our mistake."""
-    if code_of(error) == _WRONG_STATEMENT_CODE:
+    # Of SQLite's OperationalErrors this one is of a statement that is wrong: "no such column".
+    if code_of(error) == "SQLITE_ERROR":
         return False
     # SQLite's "file is not a database" and "disk image is malformed" have no class of their own.
     if error.connection_invalidated or type(error) is exc.DatabaseError:
@@ -75,11 +73,7 @@ class CauseLog:
         )
 
 
-def cause_of(error: exc.DBAPIError) -> str:
-    """Return the database's own words for an error, in one line, for an operator to read."""
-    return one_line(error.orig)
-
-
 def one_line(said: object) -> str:
-    """Return a message without its line breaks."""
-    return " ".join(str(said).split())
+    """Return a message, or the database's own words for an error, in one line for an operator."""
+    words = said.orig if isinstance(said, exc.DBAPIError) else said
+    return " ".join(str(words).split())

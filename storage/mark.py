@@ -28,8 +28,8 @@ from deeds.domain.errors import (
     StartError,
 )
 from storage import statements
-from storage.failures import cause_of
-from storage.sqlite_file import flush, lock_file, open_for_owner
+from storage.failures import one_line
+from storage.sqlite_file import flush, locked, open_for_owner
 
 _log = logging.getLogger("deeds")
 
@@ -107,12 +107,12 @@ class MarkFile:
         """
         lock = open_for_owner(Path(f"{self.path}-lock"), os.O_RDWR | os.O_CREAT)
         try:
-            lock_file(lock, monotonic() + _LOCK_TIMEOUT_S)
-            before = self.read()
-            after = choose(before)
-            if after != before:
-                self._replace(after)
-            return after
+            with locked(lock, monotonic() + _LOCK_TIMEOUT_S):
+                before = self.read()
+                after = choose(before)
+                if after != before:
+                    self._replace(after)
+                return after
         finally:
             os.close(lock)
 
@@ -300,7 +300,7 @@ def raise_mark(engine: Engine, file: MarkFile) -> Mark:
     except LedgerUnavailableError as error:
         raise StartError(f"DATABASE_URL: {error.detail}") from None
     except DBAPIError as error:
-        raise StartError(f"DATABASE_URL: the ledger cannot be read: {cause_of(error)}") from None
+        raise StartError(f"DATABASE_URL: the ledger cannot be read: {one_line(error)}") from None
     except OSError as error:
         raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
     if is_new and mark != NO_OPERATION:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.failures import cause_of, code_of, is_unavailable, one_line
+from storage.failures import code_of, is_unavailable, one_line
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
 from storage.statements import READ_READINESS
@@ -188,7 +188,7 @@ def _opening() -> Iterator[None]:
     except DBAPIError as error:
         # Everything else is a defect of a migration, which keeps its traceback.
         if is_unavailable(error) or code_of(error) == _INSUFFICIENT_PRIVILEGE:
-            raise _not_opened(cause_of(error)) from None
+            raise _not_opened(one_line(error)) from None
         raise
 
 

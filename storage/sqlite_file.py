@@ -8,7 +8,8 @@ can put anything there, and must not get another file of root's that way.
 import fcntl
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -16,7 +17,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import StartError
-from storage.failures import cause_of, one_line
+from storage.failures import one_line
 
 # A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for too long:
 # that one is for `deeds audit`.
@@ -68,22 +69,27 @@ def flush(path: Path) -> None:
         os.close(file)
 
 
-def lock_file(file: int, deadline_s: float) -> None:
-    """Lock an open file, waiting until `monotonic()` has reached the deadline.
+@contextmanager
+def locked(file: int, deadline_s: float) -> Iterator[None]:
+    """Lock an open file within the block; wait for it until `monotonic()` reaches the deadline.
 
-    The lock is the descriptor's, not the process's: it is released with `LOCK_UN`, by closing this
-    descriptor, or by the end of the process.
+    The lock is the descriptor's, not the process's, and ends with either of them.
 
     Raises:
         BlockingIOError: another descriptor, of whatever process, still has the lock.
     """
     while True:
         try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
         except BlockingIOError:
             if monotonic() > deadline_s:
                 raise
         sleep(_LOCK_POLL_S)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def has_content(path: Path) -> bool:
@@ -114,7 +120,7 @@ def check_file(engine: Engine) -> None:
             # One finding is enough to stop for.
             found = one_line(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
     except DBAPIError as error:
-        found = cause_of(error)
+        found = one_line(error)
     if found != "ok":
         raise StartError(
             f"DATABASE_URL: the SQLite file is damaged ({found}); put a backup in its place"

@@ -6,11 +6,10 @@ sleep up to 100 ms between tries, while the process that has just written takes 
 processes the p99 of a swap was 119 ms without turns and is 15 ms with them (decision 0007).
 """
 
-import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -21,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError
 from storage.failures import CauseLog, code_of
-from storage.sqlite_file import lock_file, open_for_owner
+from storage.sqlite_file import locked, open_for_owner
 
 Result = TypeVar("Result")
 
@@ -59,18 +58,13 @@ class ProcessLock:
             LedgerUnavailableError: another process kept its turn for longer than the timeout.
         """
         deadline_s = monotonic() + self._timeout_s
-        try:
-            lock_file(self._next, deadline_s)
+        with ExitStack() as held:
             try:
-                lock_file(self._writer, deadline_s)
-            finally:
-                fcntl.flock(self._next, fcntl.LOCK_UN)
-        except BlockingIOError:
-            raise LedgerUnavailableError from None
-        try:
+                with locked(self._next, deadline_s):
+                    held.enter_context(locked(self._writer, deadline_s))
+            except BlockingIOError:
+                raise LedgerUnavailableError from None
             yield
-        finally:
-            fcntl.flock(self._writer, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Close the files, which releases their locks."""
@@ -216,8 +210,9 @@ def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:
 
 
 def _run_alone(connection: Connection, ticket: _Ticket) -> bool:
-    """Run one work in a savepoint; return whether it succeeded. A failure undoes it alone."""
+    """Run one work; return whether it succeeded. A failure undoes it alone."""
     driver: Any = connection.connection.driver_connection
+    # Later ones of the same name hide it, and COMMIT releases all of them.
     driver.execute("SAVEPOINT work")
     try:
         ticket.result = ticket.work(connection)
@@ -225,9 +220,6 @@ def _run_alone(connection: Connection, ticket: _Ticket) -> bool:
         if not driver.in_transaction:
             # A full disk and its like: SQLite has undone the whole group.
             raise
-        ticket.error = error
         driver.execute("ROLLBACK TO work")
-        driver.execute("RELEASE work")
-        return False
-    driver.execute("RELEASE work")
-    return True
+        ticket.error = error
+    return ticket.error is None

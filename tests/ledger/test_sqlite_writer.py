@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, SpentInputError
 from storage.failures import CauseLog
-from storage.sqlite_file import lock_file
+from storage.sqlite_file import locked
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 from storage.transactions import WRITES, Transactions
 from tests.support.hooks import Counter, hooked
@@ -67,8 +67,7 @@ def writer(open_writer):
 @contextmanager
 def holding(url, suffix):
     """Hold one of the locks, as another process does."""
-    with Path(f"{url.database}{suffix}").open("a") as file:
-        lock_file(file.fileno(), monotonic())
+    with Path(f"{url.database}{suffix}").open("a") as file, locked(file.fileno(), monotonic()):
         yield file
 
 
