@@ -32,7 +32,7 @@ from storage.mark import NO_OPERATION, mark_file_of, raise_mark
 from storage.repository import Repository
 from storage.schema import open_schema
 from storage.sqlite_file import check_file
-from storage.transactions import RETRY_REASONS, OnRetry
+from storage.transactions import TRIES_MAX, OnRetry
 
 _log = logging.getLogger("deeds")
 
@@ -98,7 +98,7 @@ def prepare() -> None:
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
     configure_log(settings.log_form, settings.log_level)
     is_measured = settings.metrics.is_on
-    metrics = Metrics(PROBLEMS, RETRY_REASONS, HASH_REQUESTS_MAX) if is_measured else None
+    metrics = Metrics(PROBLEMS, TRIES_MAX, HASH_REQUESTS_MAX) if is_measured else None
     register_request_log(app, metrics)
     on_retry = metrics.count_retry if metrics else None
     repository, schemes = _open_ledger(settings, engine, closing, on_retry)

@@ -14,9 +14,6 @@ from deeds.domain.errors import StartError
 from storage.sqlite_writer import BUSY_TIMEOUT_S
 from storage.transactions import STATEMENT_TIMEOUT, begin
 
-# The oldest SQLite with RETURNING and upsert as the statements use them.
-SQLITE_VERSION_MIN = (3, 35, 0)
-
 # What libpq is told unless DATABASE_URL says otherwise. A server that does not acknowledge what was
 # sent, or does not answer three probes of an idle connection, counts as away: after 10 and 25 s.
 POSTGRESQL_OPTIONS = {
@@ -32,9 +29,6 @@ POSTGRESQL_OPTIONS = {
 # processor instead. With a database that is a millisecond away four still keep a process busy.
 POOL_SIZE = 4
 POOL_TIMEOUT_S = 2
-
-# On SQLite every thread may have its own connection: it is a file handle.
-SQLITE_POOL_SIZE = 64
 
 # User and password as SQLAlchemy reads them, so the password ends at the first "@"; then the hosts.
 _POSTGRESQL_URL = re.compile(
@@ -74,10 +68,8 @@ def _read_url(text: str) -> URL:
     if found is None or "," not in found["hosts"]:
         return make_url(text)
     url = make_url(found[1] + found["rest"])
-    if {"host", "port"} & url.query.keys():
-        raise StartError("DATABASE_URL gives its hosts twice")
-    options = conninfo_to_dict(f"postgresql://{found['hosts']}")
-    return url.update_query_dict({name: str(value) for name, value in options.items()})
+    hosts: dict[str, Any] = conninfo_to_dict(f"postgresql://{found['hosts']}")
+    return url.set(query=hosts | dict(url.query))
 
 
 def make_engine(url: URL) -> Engine:
@@ -93,12 +85,14 @@ def make_engine(url: URL) -> Engine:
 
 
 def _make_sqlite_engine(url: URL) -> Engine:
-    if sqlite3.sqlite_version_info < SQLITE_VERSION_MIN:
+    # The oldest one with RETURNING.
+    if sqlite3.sqlite_version_info < (3, 35, 0):
         raise StartError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 is needed")
     engine = create_engine(
         url,
         hide_parameters=True,
-        pool_size=SQLITE_POOL_SIZE,
+        # Every thread may have its own connection: it is a file handle.
+        pool_size=64,
         max_overflow=0,
         # The driver begins no transaction of its own.
         connect_args={"timeout": BUSY_TIMEOUT_S, "isolation_level": None},
@@ -120,9 +114,9 @@ def _make_postgresql_engine(url: URL) -> Engine:
     options = POSTGRESQL_OPTIONS | dict(url.query) | {"client_encoding": "utf8"}
     threshold = options.pop("prepare_threshold", None)
     connect_args: dict[str, Any] = {"autocommit": True}
-    if threshold is not None:
-        connect_args["prepare_threshold"] = _parse_threshold(threshold)
     try:
+        if threshold is not None:
+            connect_args["prepare_threshold"] = None if threshold == "None" else int(str(threshold))
         engine = create_engine(
             url.set(query=options),
             hide_parameters=True,
@@ -133,22 +127,14 @@ def _make_postgresql_engine(url: URL) -> Engine:
             pool_timeout=POOL_TIMEOUT_S,
             connect_args=connect_args,
         )
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise StartError(
-            "DATABASE_URL must give one host and port, or as many ports as hosts"
+            "DATABASE_URL must give one host and port, or as many ports as hosts, and as "
+            "prepare_threshold, if at all, a whole number or None"
         ) from None
     # Before SQLAlchemy's own first look at the server, which fails with some encodings.
     event.listen(engine, "connect", partial(_prepare_session, connect_args), insert=True)
     return engine
-
-
-def _parse_threshold(text: str | tuple[str, ...]) -> int | None:
-    try:
-        return None if text == "None" else int(str(text))
-    except ValueError:
-        raise StartError(
-            "DATABASE_URL must give prepare_threshold as a whole number or None"
-        ) from None
 
 
 def _prepare_session(given: dict[str, Any], connection: psycopg.Connection, _record: Any) -> None:

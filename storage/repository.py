@@ -45,7 +45,7 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 class Repository:
     """A `Ledger` (deeds.domain.service) on an engine whose database this code may serve.
 
-    Any thread may call it. `on_retry` is called with one of `storage.transactions.RETRY_REASONS`;
+    Any thread may call it. `on_retry` is called with a key of `storage.transactions.TRIES_MAX`;
     the mark and its file are as `storage.mark.raise_mark` returned them.
     """
 

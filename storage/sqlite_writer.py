@@ -41,11 +41,7 @@ class ProcessLock:
     """
 
     def __init__(self, url: URL, timeout_s: float = BUSY_TIMEOUT_S) -> None:
-        """Open the files beside the ledger, creating them if needed.
-
-        Raises:
-            OSError: one cannot be opened.
-        """
+        """Open the files beside the ledger, creating them if needed."""
         self._timeout_s = timeout_s
         self._writer = open_for_owner(Path(f"{url.database}-lock"), os.O_RDWR | os.O_CREAT)
         self._next = open_for_owner(Path(f"{url.database}-next-lock"), os.O_RDWR | os.O_CREAT)
@@ -107,12 +103,10 @@ class SqliteWriter:
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Run the work, wait until its group is committed, and return its result.
 
-        An exception of the work undoes that work alone.
-
         Raises:
-            DBAPIError: the database refused; nothing of the work was kept.
-            LedgerUnavailableError: the group was refused; nothing of the work was kept.
-            LedgerInDoubtError: the connection broke off during COMMIT.
+            Exception: the work's own or the database's; nothing of the work was kept.
+            LedgerUnavailableError: another work's transaction was refused, and this one with it.
+            LedgerInDoubtError: the commit failed, and may have been kept.
         """
         ticket = _Ticket(work)
         with self._lock:

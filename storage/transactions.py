@@ -11,14 +11,8 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, exc
 
 from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
-from storage.failures import (
-    CONFLICT,
-    DISCONNECT,
-    CauseLog,
-    ConflictError,
-    is_unavailable,
-    retry_reason,
-)
+from storage import failures
+from storage.failures import CONFLICT, DISCONNECT, ConflictError
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 
 Result = TypeVar("Result")
@@ -29,9 +23,6 @@ Work = Callable[[Connection], Result]
 # if the next one fails too, the database is away.
 TRIES_MAX = {CONFLICT: 10, DISCONNECT: 2}
 
-RETRY_REASONS = tuple(TRIES_MAX)
-
-# Called with the reason each time that a transaction is tried again.
 OnRetry = Callable[[str], None]
 
 # Execution option of a connection whose transaction will write. Any other one is in autocommit: a
@@ -86,7 +77,7 @@ class Transactions:
         """Create the transactions of an engine; on SQLite they share commits."""
         self._engine = engine
         self._on_retry = on_retry
-        self._causes = CauseLog()
+        self._causes = failures.CauseLog()
         # Whether the last write failed because of the database: a full disk, say.
         self.was_refused = False
         self._writer = engine.execution_options(**{WRITES: True})
@@ -110,9 +101,8 @@ class Transactions:
     def write(self, work: Work[Result]) -> Result:
         """Run the work in one transaction, commit it and return its result.
 
-        An exception of the work rolls all of it back.
-
         Raises:
+            Exception: the work's own; nothing was changed.
             LedgerUnavailableError: the database does not answer; nothing was changed.
             LedgerInDoubtError: the connection broke off during COMMIT.
         """
@@ -137,7 +127,7 @@ class Transactions:
             try:
                 connection.commit()
             except exc.DBAPIError as error:
-                if retry_reason(error) == CONFLICT:
+                if failures.retry_reason(error) == CONFLICT:
                     raise
                 connection.invalidate()
                 self._causes.log(error)
@@ -153,7 +143,7 @@ class Transactions:
             except exc.TimeoutError:
                 raise OverloadedError("too many requests are waiting for the database") from None
             except (ConflictError, exc.DBAPIError) as error:
-                reason = retry_reason(error)
+                reason = failures.retry_reason(error)
                 if reason is None or tries_count >= TRIES_MAX[reason]:
                     raise self._translate(error) from None
             if self._on_retry is not None:
@@ -162,6 +152,6 @@ class Transactions:
     def _translate(self, error: ConflictError | exc.DBAPIError) -> Exception:
         if isinstance(error, exc.DBAPIError):
             self._causes.log(error)
-            if not is_unavailable(error):
+            if not failures.is_unavailable(error):
                 return error
         return LedgerUnavailableError()
