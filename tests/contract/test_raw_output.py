@@ -65,9 +65,7 @@ MINT_FORMS = {
     "placeholder is the prefix alone": ("+5.deed_.a", "a"),
     "secret like a placeholder": ("+5.deed_x", "deed_x"),
     "secret like half a placeholder": ("+5.deed.x", "deed.x"),
-    "placeholder in upper case": ("+5.DEED_x.a", "DEED_x.a"),
-    "secret of spaces": ("+5.  ", "  "),
-    "secret of 32": (f"+5.{'é' * 32}", "é" * 32),
+    "secret of 32 characters": (f"+5.{' é' * 16}", " é" * 16),
 }
 
 BODY = "0123456789abcdefghjkmnpqrs"
@@ -177,9 +175,6 @@ TEXTS = (
     | ANY_TEXT
 )
 
-soak = pytest.mark.soak(share=0.5)
-many = examples(max_examples=400, deadline=None)
-
 
 def parsed(parse, text):
     """Return what it makes of the text, None where it refuses; any other error goes on."""
@@ -195,26 +190,17 @@ def amount_of(match):
     return amount if amount <= AMOUNT_MAX else None
 
 
-@soak
-@many
+@pytest.mark.soak(share=1)
+@examples(max_examples=400, deadline=None)
 @given(TEXTS)
-def test_a_raw_output_is_what_the_contract_says_or_refused(text):
+def test_a_text_is_what_the_contract_says_or_refused(text):
     match = RAW_OUTPUT.fullmatch(text)
     amount = amount_of(match)
-
     raw = parsed(parse_raw_output, text)
-
     assert raw == (RawOutput(amount, match["item_id"], match["secret"]) if amount else None)
     assert raw is None or str(raw) == text
 
-
-@soak
-@many
-@given(TEXTS)
-def test_a_mint_output_is_what_the_contract_says_or_refused(text):
     match = next((found for form in MINT_OUTPUTS if (found := form.fullmatch(text))), None)
     amount = amount_of(match)
-
-    assert parsed(parse_mint_output, text) == (
-        NewOutput(amount, match["secret"]) if amount else None
-    )
+    new = parsed(parse_mint_output, text)
+    assert new == (NewOutput(amount, match["secret"]) if amount else None)

@@ -3,7 +3,6 @@
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 
 import pytest
@@ -65,15 +64,12 @@ def counts():
 
 @pytest.fixture
 def open_pool(counts):
-    """A function that makes a pool; each is closed after the test."""
-    with ExitStack() as closing:
+    """A function that makes a pool."""
 
-        def make(threads_count=1, requests_max=100, tasks_max=1000):
-            pool = HashPool(threads_count, requests_max, tasks_max, counts)
-            closing.callback(pool.close)
-            return pool
+    def make(threads_count=1, requests_max=100, tasks_max=1000):
+        return HashPool(threads_count, requests_max, tasks_max, counts)
 
-        yield make
+    return make
 
 
 @pytest.fixture
