@@ -7,7 +7,7 @@ from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.audit import PLACES_COUNT_MAX, AuditReport, Invariant, LedgerCounts, audit
 from storage.engine import make_engine, parse_database_url
-from tests.support.copying import ledger_url  # noqa: F401  (a fixture)
+from storage.tables import metadata
 from tests.support.ledger_view import ignore_progress
 from tests.support.requests import mint, swap
 
@@ -104,14 +104,27 @@ class TamperedLedger:
         return said.replace(self.ids["a"], "A").replace(self.ids["b"], "B").split(", ")
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request):
+    """The URL of an empty ledger on each kind of database, whose ids begin with 1."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("sqlite_url")
+    url = request.getfixturevalue("emptied_postgres_url")
+    engine = make_engine(parse_database_url(url))
+    with engine.connect() as connection:
+        connection.execute(text(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY"))
+    engine.dispose()
+    return url
+
+
 @pytest.fixture
-def serve(open_app, ledger_url):  # noqa: F811
+def serve(open_app, ledger_url):
     """A function that opens the service and returns a client of it."""
     return lambda: open_app(Settings(ledger_url, Argon2Cost(8, 1, 1))).test_client()
 
 
 @pytest.fixture
-def ledger(serve, ledger_url):  # noqa: F811
+def ledger(serve, ledger_url):
     client = serve()
     a = mint(client, "+5.a", "+3.b")
     b = mint(client, "+7.c", key="one")

@@ -29,6 +29,10 @@ SCHEME = SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")
 ITEMS = [f"deed_{number:026}" for number in range(8)]
 
 
+# Where the database makes no difference.
+ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+
+
 @pytest.fixture(autouse=True)
 def mark_soon(monkeypatch):
     """The mark is written as soon as it is behind: nobody waits a second for it."""
@@ -56,7 +60,7 @@ def rolled_back(serve, keep_copy, ledger_url, mark):
     stop(client := serve())
     item = mint(client := serve(), "+5.a")
     stop(client)
-    roll_back = keep_copy()
+    _, roll_back = keep_copy()
     client = serve()
     swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
     wait_until(lambda: mark.read().operation_id == 2)
@@ -100,6 +104,7 @@ def test_an_older_copy_under_a_running_service_is_written_no_more(
     assert "flask --app app deeds accept-rollback" in line
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("is_noticed_before", [True, False])
 def test_after_the_loss_is_accepted_and_a_restart_it_is_served_again(
     rolled_back, serve, settings, mark, is_noticed_before
@@ -120,12 +125,13 @@ def test_after_the_loss_is_accepted_and_a_restart_it_is_served_again(
     assert client.get("/readyz").status_code == 200
 
 
+@ON_SQLITE
 def test_a_service_that_wrote_nothing_since_its_start_is_guarded_by_the_mark(
     serve, keep_copy, mark
 ):
     mint(client := serve(), "+5.a")
     stop(client)
-    roll_back = keep_copy()
+    _, roll_back = keep_copy()
     mint(client := serve(), "+5.a")
     stop(client)
     client = serve()
@@ -135,11 +141,12 @@ def test_a_service_that_wrote_nothing_since_its_start_is_guarded_by_the_mark(
     assert mark.read().operation_id == 2
 
 
+@ON_SQLITE
 def test_a_process_that_lost_nothing_stops_where_the_mark_was_lost(serve, keep_copy, mark, caplog):
     survivor, other = serve(), serve()
     mint(survivor, "+5.a")
     wait_until(lambda: mark.read().operation_id == 1)
-    roll_back = keep_copy()
+    _, roll_back = keep_copy()
     mint(other, "+5.b")
     wait_until(lambda: mark.read().operation_id == 2)
     lost = mark.read()
@@ -171,7 +178,7 @@ def add(repository, number):
     return repository.record_mint(mint_record(output(scheme.id, 5, ITEMS[number])))
 
 
-@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
+@ON_SQLITE
 def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     open_repository, keep_copy, ledger_url, mark, monkeypatch, open_engine
 ):
@@ -184,7 +191,7 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     engine.dispose()
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.01)
     survivor = open_repository(mark_file=mark, mark=mark.read())
-    roll_back = keep_copy()
+    _, roll_back = keep_copy()
     lost = add(loser, 1)
     roll_back()
     add(survivor, 2)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import sqlite3
 from contextlib import closing
@@ -73,13 +74,13 @@ def hand_on(client, item, secrets):
 
 
 @pytest.fixture
-def rolled_back(serve, ledger_url, copy_ledger):
+def rolled_back(serve, ledger_url, keep_copy):
     """The URL of a copy made before the last two of three operations, its item, and the URL of the
     newest ledger."""
     client = serve(ledger_url)
     item = mint(client, "+5.a")
     stop(client)
-    older = copy_ledger(ledger_url)
+    older, _ = keep_copy()
     hand_on(serve(ledger_url), item, "abc")
     return older, item, ledger_url
 
@@ -106,16 +107,17 @@ def test_an_older_copy_is_not_served_and_the_newest_ledger_is_served_again(rolle
     assert check(serve(newest), f"+5.{item}.a", f"+5.{item}.c") == ["spent", "unspent"]
 
 
+@ON_SQLITE
 def test_an_older_copy_that_went_on_elsewhere_is_not_served(gone_on, serve):
     assert lacks(3, 6).match(refused(serve, gone_on[0]))
 
 
 @ON_SQLITE
-def test_a_restore_does_not_raise_the_mark_over_what_is_lost(gone_on, serve, mark, copy_ledger):
+def test_a_restore_does_not_raise_the_mark_over_what_is_lost(gone_on, serve, mark, copy):
     older, kept = gone_on[0], mark.path.read_bytes()
-    copy = copy_ledger(older)
+    shutil.copy(older.removeprefix("sqlite:///"), copy)
 
-    ran = run(older, mark, "restore", copy.removeprefix("sqlite:///"))
+    ran = run(older, mark, "restore", str(copy))
 
     assert (ran.exit_code, mark.path.read_bytes()) == (0, kept)
     refused(serve, older)
@@ -132,6 +134,7 @@ def test_a_ledger_without_a_mark_gets_one_and_that_is_told_once(rolled_back, ser
     assert mark.read().operation_id == 3
 
 
+@ON_SQLITE
 def test_a_mark_that_fell_behind_is_raised_by_the_start(rolled_back, serve, mark):
     """After a `kill -9`, or a power failure that took the file's last seconds."""
     older, _, newest = rolled_back
@@ -177,6 +180,7 @@ def test_a_mark_that_cannot_be_used_stops_the_start(open_app, ledger_url, tmp_pa
     assert str(stopped.value) == f"deeds cannot start: cannot use the mark file {path}: {said}"
 
 
+@ON_SQLITE
 def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back, serve, mark):
     older, item, _ = rolled_back
 
