@@ -15,33 +15,17 @@ from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
 from tests.support.ledger_view import LedgerView, delete_all_rows
-from tests.support.needs import pytest_sessionfinish  # noqa: F401
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster
-from tests.support.reporting import (
-    pytest_runtest_call,  # noqa: F401
-    pytest_terminal_summary,  # noqa: F401
-    soak_seconds_of,
-)
 from tests.support.serving import running_service
 from tests.support.stoppable_postgres import running_stoppable_postgres
 
-
-def pytest_addoption(parser):
-    """Add the time that `make soak` has, and what `make check` asks for."""
-    parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
-    parser.addoption("--all", action="store_true", help="no test may be skipped")
+pytest_plugins = ("tests.support.needs", "tests.support.reporting")
 
 
 def pytest_make_parametrize_id(val):
     """Return an id without backslashes, which pytest escapes again at each collection."""
     return ascii(val[:30]).replace("\\", "%") if isinstance(val, str | bytes) else None
-
-
-@pytest.fixture
-def soak_seconds(request):
-    """How long a test marked `soak` may repeat itself: 0 is its short form."""
-    return soak_seconds_of(request.node)
 
 
 @pytest.fixture(scope="session")

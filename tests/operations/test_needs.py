@@ -19,18 +19,12 @@ CURL = "tests/operations/test_readme_walk.py::test_the_python_line_makes_strong_
 def run_pytest(tmp_path):
     """A function that runs pytest where no program is found; its exit status and lines."""
     inherited = {k: v for k, v in os.environ.items() if k not in ("CI", "CHROMIUM")}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 
     def run(*arguments, **variables):
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
         environment = inherited | {"PATH": str(tmp_path)} | variables
         ran = subprocess.run(
-            [*command, *arguments],
-            cwd=REPOSITORY,
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=300,
-            check=False,
+            command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
         )
         return ran.returncode, ran.stdout.splitlines()
 
@@ -51,26 +45,27 @@ def test_what_cannot_run_is_skipped_and_the_last_lines_say_how_to_get_it(run_pyt
     assert "4 skipped" in lines[-1]
 
 
-def test_in_ci_it_fails_and_says_the_same(run_pytest):
-    status, lines = run_pytest(NODE, COMPILER, CI="true")
-
-    assert (status, "2 skipped" in lines[-1]) == (1, True)
-    said = "\n".join(lines)
-    assert "failed, for no test may be skipped" in said
-    assert "1 test: needs node 20 or newer" in said
-
-
 @pytest.mark.parametrize(
-    "text",
+    ("text", "arguments", "variables"),
     [
-        "import pytest\n\n@pytest.mark.skip(reason='no')\ndef test_it():\n    pass\n",
-        "import pytest\n\npytest.skip('no', allow_module_level=True)\n",
+        ("@pytest.mark.skip(reason='no')\ndef test_it():\n    pass", [], {"CI": "true"}),
+        ("pytest.skip('no', allow_module_level=True)", ["--all"], {}),
     ],
+    ids=["in CI", "with --all"],
 )
-def test_where_all_is_asked_for_nothing_is_skipped_for_another_reason(run_pytest, tmp_path, text):
-    (tmp_path / "test_one.py").write_text(text)
+def test_where_none_may_be_skipped_for_whatever_reason_the_run_fails_and_says_so(
+    run_pytest, tmp_path, text, arguments, variables
+):
+    (tmp_path / "test_one.py").write_text(f"import pytest\n\n{text}\n")
 
-    assert run_pytest("-p", "tests.conftest", "--all", tmp_path / "test_one.py")[0] == 1
+    status, lines = run_pytest(
+        "-p", "tests.conftest", *arguments, tmp_path / "test_one.py", **variables
+    )
+
+    said = "\n".join(lines)
+    assert status == 1
+    assert "failed, for no test may be skipped" in said
+    assert "1 test: no" in said
 
 
 def test_make_check_asks_for_all():

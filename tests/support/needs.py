@@ -16,6 +16,10 @@ import pytest
 _NEEDS = "needs "
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="no test may be skipped")
+
+
 def require(need):
     """Skip the test unless all is there of what it needs, which is a key of `_PACKAGES`."""
     if _missing(need):

@@ -9,6 +9,16 @@ from tests.support.needs import may_skip, skipped_lines
 _LINES = pytest.StashKey[list[str]]()
 
 
+def pytest_addoption(parser):
+    parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
+
+
+@pytest.fixture
+def soak_seconds(request):
+    """How long a test marked `soak` may repeat itself: 0 is its short form."""
+    return _seconds_of(request.node)
+
+
 def add_line(item, line):
     item.config.stash.setdefault(_LINES, []).append(f"{item.name}: {line}")
 
@@ -26,7 +36,7 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item):
     """Repeat a test marked `soak` that does not do so itself, as those of Hypothesis."""
-    deadline = time.monotonic() + soak_seconds_of(item)
+    deadline = time.monotonic() + _seconds_of(item)
     yield
     if "soak_seconds" in getattr(item, "fixturenames", ()):
         return
@@ -38,7 +48,7 @@ def pytest_runtest_call(item):
         add_line(item, f"run {1 + repetitions_count} times")
 
 
-def soak_seconds_of(item):
+def _seconds_of(item):
     """Return how long a test may repeat itself: 0 where it is not marked, or nothing is soaked."""
     seconds = float(item.config.getoption("--soak-seconds"))
     share = _share_of(item)
