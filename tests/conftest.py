@@ -25,7 +25,10 @@ pytest_plugins = ("tests.support.needs", "tests.support.reporting")
 
 def pytest_make_parametrize_id(val):
     """Return an id without backslashes, which pytest escapes again at each collection."""
-    return ascii(val[:30]).replace("\\", "%") if isinstance(val, str | bytes) else None
+    if not isinstance(val, str | bytes):
+        return None
+    escaped = ascii(val[:30])
+    return escaped.replace("\\", "%") if len(val) > 30 or "\\" in escaped else None
 
 
 @pytest.fixture(scope="session")
