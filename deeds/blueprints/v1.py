@@ -41,7 +41,7 @@ _ITEM = ItemSchema()
 
 def service_info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
     """Return what GET /v1/info tells, as `schemas.answers.InfoSchema` describes it."""
-    current = {each.value: schemes.current(each).spec for each in SecretClass}
+    current = {each.value: schemes.current[each].spec for each in SecretClass}
     return {
         "version": VERSION,
         "interfaceVersion": INTERFACE_VERSION,

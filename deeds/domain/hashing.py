@@ -66,11 +66,7 @@ class HashPool:
     """
 
     def __init__(
-        self,
-        threads_count: int,
-        requests_max: int,
-        tasks_max: int,
-        measures: HashMeasures | None,
+        self, threads_count: int, requests_max: int, tasks_max: int, measures: HashMeasures | None
     ) -> None:
         self._threads_count, self._measures = threads_count, measures
         self._requests_max, self._tasks_max = requests_max, tasks_max
@@ -82,11 +78,7 @@ class HashPool:
         self._task_mean_s = 0.0
 
     def run(self, tasks: Sequence[Callable[[], bytes]], client: str) -> list[bytes]:
-        """Return the results of the tasks of a client's request, in order.
-
-        Raises:
-            OverloadedError: the pool is full for this client, or no thread can be started.
-        """
+        """Return the results of a client's tasks, in order; raise OverloadedError if it is full."""
         request = (client, len(tasks))
         with self._lock:
             self.check_room(*request)
@@ -106,11 +98,11 @@ class HashPool:
         """Raise OverloadedError unless the client, or one that has no other, would be admitted."""
         requests = tuple(self._requests)
         own = [count for name, count in requests if name == client]
+        share = _SHARE_ALONE if len(own) == len(requests) else _SHARE
         is_full = len(requests) >= self._requests_max
-        if own and not is_full:
-            share = _SHARE_ALONE if len(own) == len(requests) else _SHARE
-            is_full = len(own) >= share * self._requests_max
-            is_full = is_full or sum(own) + tasks_count > self._tasks_max
+        if own:
+            is_full |= len(own) >= share * self._requests_max
+            is_full |= sum(own) + tasks_count > self._tasks_max
         if is_full:
             waiting_count = sum(count for _, count in requests)
             wait_s = math.ceil(waiting_count * self._task_mean_s / self._threads_count)
@@ -167,11 +159,7 @@ class Hasher:
         self._measures = measures
 
     def digests(self, jobs: Sequence[HashJob]) -> list[bytes]:
-        """Return the digest of each job, in order.
-
-        Raises:
-            OverloadedError: the pool is full; nothing was hashed.
-        """
+        """Return the digest of each job, in order; raise OverloadedError if the pool is full."""
         tasks = [partial(self._digest, job) for job in jobs if not _is_strong(job)]
         slow = iter(self._pool.run(tasks, current_client.get()) if tasks else ())
         return [self._digest(job) if _is_strong(job) else next(slow) for job in jobs]

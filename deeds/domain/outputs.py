@@ -69,7 +69,7 @@ class Locator:
 
     def new_candidate(self, raw: RawOutput, salt: bytes) -> Candidate:
         """Return the candidate under the scheme that a new output gets."""
-        return Candidate(raw, salt, self._schemes.current(secret_class(raw.secret)))
+        return Candidate(raw, salt, self._schemes.current[secret_class(raw.secret)])
 
     def hash(self, candidates: Sequence[Candidate]) -> list[Output]:
         """Return the output that each candidate stands for, with one evaluation each.

@@ -34,10 +34,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def parse_raw_output(text: str) -> RawOutput:
-    """Return what `+<amount>.<item_id>.<secret>` says, split at the first two dots after the `+`.
+    """Return what `+<amount>.<item_id>.<secret>` says, or raise RawOutputError.
 
-    Raises:
-        RawOutputError: the text has another form.
+    The text is split at the first two dots after the `+`.
     """
     amount, rest = _split_amount(text)
     item_id, dot, secret = rest.partition(".")
@@ -50,13 +49,10 @@ def parse_raw_output(text: str) -> RawOutput:
 
 
 def parse_mint_output(text: str) -> NewOutput:
-    """Return what a string element of a mint's `outputs` says: `+<amount>.<secret>`.
+    """Return what `+<amount>.<secret>`, an element of a mint, says, or raise RawOutputError.
 
     An empty item id (`+<amount>..<secret>`) and a placeholder that starts with `deed_`
     (`+<amount>.deed_anything.<secret>`) are dropped: the item does not exist yet.
-
-    Raises:
-        RawOutputError: the text has another form.
     """
     amount, rest = _split_amount(text)
     placeholder, dot, secret = rest.partition(".")

@@ -39,7 +39,8 @@ def current_specs(ordinary_cost: Argon2Cost, pepper: bytes | None) -> list[Schem
 class HashSchemes:
     """The current scheme of each class, and all others in the order in which to try them.
 
-    `peppers` are those that this process was given, by their fingerprints, and None for none.
+    `current` is what new outputs of each class get; `peppers` are those that this process was
+    given, by their fingerprints, with None for outputs that have none.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class HashSchemes:
         if not {scheme.spec for scheme in self._schemes.values()}.issuperset(current):
             ledger.register_schemes(current)
             self._read()
-        self._current = {
+        self.current = {
             scheme.spec.secret_class: scheme
             for scheme in self._schemes.values()
             if scheme.spec in current
@@ -71,21 +72,13 @@ class HashSchemes:
         unusable = [each for each in self._schemes.values() if not self._is_usable(each)]
         self._retired = {each for each in unusable if self._is_retired(each)}
 
-    def current(self, secret_class: SecretClass) -> HashScheme:
-        """Return the scheme that new outputs of this class get."""
-        return self._current[secret_class]
-
     def all_of(self, secret_class: SecretClass) -> list[HashScheme]:
-        """Return every scheme of the class as of now, the current one first, then the newest.
-
-        Raises:
-            SchemeUnavailableError: as `in_order`.
-        """
+        """Return every scheme of the class as of now, as `in_order` does."""
         self._read()
         return self.in_order(secret_class, self._schemes)
 
     def in_order(self, secret_class: SecretClass, scheme_ids: Collection[int]) -> list[HashScheme]:
-        """Return those of the schemes that are of this class, in the order of `all_of`.
+        """Return those of the schemes that are of this class: the current one, then the newest.
 
         Raises:
             SchemeUnavailableError: a scheme needs a pepper that another process was given since.
@@ -101,7 +94,7 @@ class HashSchemes:
             raise SchemeUnavailableError
         return sorted(
             (scheme for scheme in usable if scheme.spec.secret_class is secret_class),
-            key=lambda scheme: (scheme == self._current[secret_class], scheme.id),
+            key=lambda scheme: (scheme == self.current[secret_class], scheme.id),
             reverse=True,
         )
 
