@@ -12,7 +12,11 @@ def _reading(sql: str, *lists: str) -> TextClause:
     return text(sql).bindparams(*(bindparam(name, expanding=True) for name in lists))
 
 
-READ_SCHEMES = text("SELECT * FROM hash_schemes ORDER BY id")
+# No `*`: PostgreSQL refuses a prepared one after a migration that adds a column.
+READ_SCHEMES = text("""
+    SELECT id, secret_class, memory_cost_kib, time_cost, parallelism, pepper_fingerprint, key_salt
+    FROM hash_schemes ORDER BY id
+""")
 
 READ_SCHEME_USE = text("""
     SELECT CASE
@@ -36,7 +40,11 @@ READ_ITEM_SCHEMES = _reading(
 
 # Of one item: for a list of pairs of item and digest SQLite reads the whole table.
 READ_OUTPUTS = _reading(
-    "SELECT * FROM outputs WHERE item_id = :item_id AND digest IN :digests", "digests"
+    """
+    SELECT digest, scheme_id, amount, created_by, spent_by FROM outputs
+    WHERE item_id = :item_id AND digest IN :digests
+    """,
+    "digests",
 )
 
 READ_OPERATION = _reading(

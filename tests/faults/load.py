@@ -24,11 +24,15 @@ def line_of(counts):
 class Load:
     """The clients of one run."""
 
-    def __init__(self, find_ports, seed):
+    def __init__(self, find_ports, seed, *, looks_up=True, keeps_connection=True):
         """`find_ports` find the service, one or several: clients spread over them."""
-        self.clients = [
-            JournalClient(Sender(find_ports[number % len(find_ports)]), seed + number)
+        senders = [
+            Sender(find_ports[number % len(find_ports)], keeps_connection=keeps_connection)
             for number in range(CLIENTS_COUNT)
+        ]
+        self.clients = [
+            JournalClient(sender, seed + number, looks_up=looks_up)
+            for number, sender in enumerate(senders)
         ]
 
     @contextmanager
@@ -52,6 +56,9 @@ class Load:
 
     def acknowledged_count(self):
         return sum(entry.is_acknowledged for entry in self.entries())
+
+    def unanswered_count(self):
+        return sum(client.unanswered_count for client in self.clients)
 
     def wait_for_answers(self, count):
         """Wait until so many more requests were answered, or a client has met what may not be."""
@@ -83,7 +90,7 @@ class Load:
         return Counter(
             {
                 "acknowledged": self.acknowledged_count(),
-                "unanswered": sum(client.unanswered_count for client in self.clients),
+                "unanswered": self.unanswered_count(),
                 "found done": sum(client.found_done_count for client in self.clients),
                 "lost": len(lost),
                 "doubled": doubled_count + max(0, operations_count - len(entries)),

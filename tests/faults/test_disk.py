@@ -10,10 +10,9 @@ import pytest
 
 from deeds.domain.raw_output import make_strong_secret
 from storage.engine import parse_database_url
-from tests.faults.test_killed_workers import children
 from tests.support.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY
 from tests.support.racing import Racers, client_of_port
-from tests.support.serving import running_service
+from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
 
 HOLDERS_COUNT = 4

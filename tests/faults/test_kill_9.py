@@ -1,11 +1,14 @@
-"""The whole service is killed at random moments under load, and started again, nothing else."""
+"""The service, or its workers, are killed at random moments under load, and started again."""
 
+import os
+import signal
 import time
 from collections import Counter
 
 import pytest
 
-from tests.faults.load import line_of, soak
+from tests.faults.load import Load, assert_nothing_lost, line_of, soak
+from tests.support.serving import children
 
 KILLS_COUNT = 10
 ANSWERS_BETWEEN_KILLS_MAX = 100
@@ -14,6 +17,9 @@ LATER_SECONDS_MAX = 0.01
 # One kill in five comes while the service starts.
 KILLS_BY_START = 5
 START_SECONDS_MAX = 1.0
+
+WORKER_KILLS_COUNT = 4
+ANSWERS_BETWEEN_WORKER_KILLS = 60
 
 
 @pytest.mark.soak(share=12)
@@ -42,3 +48,16 @@ def test_a_killed_service_loses_and_doubles_nothing(
     )
 
     report(line_of(counts))
+
+
+def test_killed_workers_lose_and_double_nothing(database_url, make_service, seed, report):
+    service = make_service(database_url)
+    service.start()
+    load = Load([service.find_port], seed, looks_up=False)
+    with load.running():
+        for _ in range(WORKER_KILLS_COUNT):
+            load.wait_for_answers(ANSWERS_BETWEEN_WORKER_KILLS)
+            for worker in children(service.process.pid):
+                os.kill(worker, signal.SIGKILL)
+
+    report(line_of(assert_nothing_lost(load, service.find_port, database_url)))

@@ -18,9 +18,9 @@ import pytest
 from deeds.domain.raw_output import make_strong_secret
 from tests.faults.load import ledger_view
 from tests.faults.mortal_service import MortalService
-from tests.faults.test_killed_workers import children
 from tests.support.proxies import free_port, running_nginx, upstream
 from tests.support.reporting import add_line
+from tests.support.serving import children
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 12

@@ -10,11 +10,10 @@ from collections import Counter
 import pytest
 
 from deeds.server.log import StderrHandler
-from tests.faults.test_killed_workers import children
 from tests.support.breaking_app import BREAKING
 from tests.support.marker import MARK
 from tests.support.racing import client_of_port
-from tests.support.serving import start_gunicorn
+from tests.support.serving import children, start_gunicorn
 from tests.support.waiting import wait_until
 from tests.support.watched import events
 

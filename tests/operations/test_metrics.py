@@ -12,11 +12,11 @@ from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.raw_output import make_strong_secret
 from deeds.server.metrics import MetricsFiles
 from deeds.settings import MetricsPlace, parse_rate_limits
-from tests.faults.test_killed_workers import children
 from tests.support.evaluations import HeldHashes
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, swap
+from tests.support.serving import children
 from tests.support.waiting import wait_until
 from tests.support.watched import moved, read_metrics
 from tests.support.ways_to_fail import Ground, meet_a_defect

@@ -4,26 +4,20 @@ import json
 import os
 import random
 import signal
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
 
-from deeds.domain.raw_output import make_strong_secret
 from storage.schema import HEAD_REVISION
-from tests.faults.test_killed_workers import CUT_OFF, Holder, children
+from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.support.breaking_app import BREAKING
 from tests.support.migrating import migrate_by, newer_revision, set_revision, write_newer_code
-from tests.support.racing import client_of_port
 from tests.support.reporting import add_line
-from tests.support.serving import running_service
+from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
 
-HOLDERS_COUNT = 6
-SWAPS_EACH = 8
+ANSWERS_COUNT = 100
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
 PATIENT = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
 
@@ -45,52 +39,6 @@ def newer(directory, *, permits_old):
     return write_newer_code(directory / "newer", newer_revision(permits_old=permits_old))
 
 
-class Load:
-    """Holders who swap without end by any of some services; an answer but 200 fails the test."""
-
-    def __init__(self, service):
-        self.ports = [service.port]
-        self.cut_off_count = 0
-        secrets = [make_strong_secret() for _ in range(HOLDERS_COUNT)]
-        status, minted = self.send("/v1/mint", {"outputs": [f"+5.{each}" for each in secrets]})
-        assert status == 200
-        self.item = minted["itemId"]
-        self.holders = [Holder(self, self.item, each) for each in secrets]
-
-    def send(self, path, body, key=None):
-        """Send to one of the services, and count connections that broke off."""
-        try:
-            with client_of_port(random.choice(self.ports)) as send:
-                return send(path, body, key)
-        except CUT_OFF:
-            self.cut_off_count += 1
-            raise
-
-    @contextmanager
-    def running(self):
-        stop = threading.Event()
-        with ThreadPoolExecutor(max_workers=HOLDERS_COUNT) as pool:
-            futures = [pool.submit(holder.swap_until, stop) for holder in self.holders]
-            try:
-                yield
-            except BaseException:
-                self.ports.clear()  # Ends those who would try for ever.
-                raise
-            finally:
-                stop.set()
-            for future in futures:
-                future.result()
-
-    def go_on(self):
-        """Wait until each holder has swapped some more."""
-        goals = [holder.swaps_count + SWAPS_EACH for holder in self.holders]
-        wait_until(
-            lambda: all(
-                holder.swaps_count >= goal for holder, goal in zip(self.holders, goals, strict=True)
-            )
-        )
-
-
 def end_worker(service, pid, how):
     """End a worker, and wait until it has gone and another one was begun."""
     os.kill(pid, how)
@@ -101,7 +49,7 @@ def replace_workers(service, how, load):
     """End one worker after the other, while the load goes on with what takes their place."""
     for pid in children(service.process.pid):
         end_worker(service, pid, how)
-        load.go_on()
+        load.wait_for_answers(ANSWERS_COUNT)
 
 
 def lines_of(service):
@@ -114,27 +62,38 @@ def cannot_start(service):
     return [line for line in lines_of(service) if line["event"] == "cannot_start"]
 
 
+def load_on(ports):
+    """Return clients that open a connection for each request, to any of the ports."""
+    seed = random.randrange(2**32)
+    return Load([lambda: random.choice(ports)], seed, looks_up=False, keeps_connection=False)
+
+
+def failed_count(load):
+    """Return how many answers said 503; any other answer but 200 fails the load itself."""
+    return sum(client.sender.unavailable_count for client in load.clients)
+
+
 def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
-    database_url, gunicorn_service, tmp_path, ledger, request
+    database_url, gunicorn_service, tmp_path, request
 ):
     sources = newer(tmp_path, permits_old=True)
     old = gunicorn_service(DATABASE_URL=database_url, **SETTINGS)
-    load = Load(old)
+    load = load_on(ports := [old.port])
 
     with load.running():
-        load.go_on()
+        load.wait_for_answers(ANSWERS_COUNT)
         said = migrate_by(sources, database_url)
         replace_workers(old, signal.SIGTERM, load)
         settings = SETTINGS | {"DATABASE_URL": database_url}
         with running_service(tmp_path, sources=sources, **settings) as new:
-            load.ports.append(new.port)
-            load.go_on()
+            ports.append(new.port)
+            load.wait_for_answers(ANSWERS_COUNT)
             replace_workers(old, signal.SIGTERM, load)
-            assert load.cut_off_count == 0
+            assert load.unanswered_count() == 0
             replace_workers(old, signal.SIGKILL, load)
             ready = [each.get_status("/readyz") for each in (old, new)]
-            load.ports.remove(new.port)
-        load.go_on()
+            ports.remove(new.port)
+        load.wait_for_answers(ANSWERS_COUNT)
 
     assert said == (
         f"upgraded the database from revision {HEAD_REVISION} to "
@@ -142,9 +101,8 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
     )
     assert ready == [200, 200]
     assert cannot_start(old) == []
-    assert ledger.live(load.item) == [5] * HOLDERS_COUNT
-    swaps_count = sum(holder.swaps_count for holder in load.holders)
-    add_line(request.node, f"swaps {swaps_count}, cut off {load.cut_off_count}, failed 0")
+    assert failed_count(load) == 0
+    add_line(request.node, line_of(assert_nothing_lost(load, lambda: old.port, database_url)))
 
 
 def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
@@ -152,7 +110,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
 ):
     """The worker that is left serves on; the place of the dead one is tried every 5 s."""
     service = gunicorn_service(DATABASE_URL=database_url, **SETTINGS)
-    load = Load(service)
+    load = load_on([service.port])
 
     migrate_by(newer(tmp_path, permits_old=False), database_url)
     first, second = children(service.process.pid)
@@ -160,10 +118,10 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
         end_worker(service, first, signal.SIGTERM)
         wait_until(lambda: len(cannot_start(service)) == 3)
         ready = service.get_status("/readyz")
-        load.go_on()
+        load.wait_for_answers(ANSWERS_COUNT)
         set_revision(ledger.engine, HEAD_REVISION)
         end_worker(service, second, signal.SIGTERM)
-        load.go_on()
+        load.wait_for_answers(ANSWERS_COUNT)
 
     refusal = (
         "deeds cannot start: the database is at revision "
@@ -172,7 +130,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     said = cannot_start(service)
     times = [datetime.fromisoformat(line["time"]) for line in said]
     assert ready == 503
-    assert load.cut_off_count == 0
+    assert (load.unanswered_count(), failed_count(load)) == (0, 0)
     assert {line["message"] for line in said} == {refusal}
     assert min(b - a for a, b in pairwise(times)) >= timedelta(seconds=RETRY_SECONDS)
     assert [line for line in lines_of(service) if line["level"] == "error"] == said

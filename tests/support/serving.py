@@ -141,6 +141,11 @@ def clean_environment(settings: dict[str, str]) -> dict[str, str]:
     return inherited | defaults | settings
 
 
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started: those of gunicorn are its workers."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def wait_until_it_answers(
     process: subprocess.Popen[bytes], log: Path, seconds_max: float = START_SECONDS_MAX
 ) -> int:
