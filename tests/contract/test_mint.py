@@ -78,20 +78,17 @@ def test_metadata_is_read_as_it_was_minted(client):
     assert json.loads(stored) == metadata
 
 
-@pytest.mark.parametrize(
-    ("outputs", "code", "index"),
-    [
-        (["+9007199254740991.a", "+1.b"], "total_too_large", None),
-        (["+1.a", "+2.b", "+3..a"], "duplicate_secret", 2),
-        (["+1.a", "1.b"], "invalid_request", 1),
-    ],
-)
-def test_a_mint_against_the_rules_is_refused_and_nothing_is_minted(
-    client, ledger, outputs, code, index
-):
-    answer = post(client, "/v1/mint", {"outputs": outputs})
+def test_a_mint_against_the_rules_is_refused_and_nothing_is_minted(client, ledger):
+    refused = [
+        post(client, "/v1/mint", {"outputs": outputs})
+        for outputs in (["+9007199254740991.a", "+1.b"], ["+1.a", "+2.b", "+3..a"], ["+1.a", "1.b"])
+    ]
 
-    assert refusal(answer) == (400, code, index)
+    assert [refusal(answer) for answer in refused] == [
+        (400, "total_too_large", None),
+        (400, "duplicate_secret", 2),
+        (400, "invalid_request", 1),
+    ]
     assert ledger.operations() == []
 
 

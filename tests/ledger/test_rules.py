@@ -73,7 +73,9 @@ def test_a_swap_against_the_rules_is_refused_with_its_place(inputs, outputs, err
 
 def test_a_mint_may_hold_as_many_units_as_json_can_say_and_not_one_more():
     check_mint(a_mint((AMOUNT_MAX - 1, "a"), (1, "b")))
-    with pytest.raises(TotalTooLargeError):
+    with pytest.raises(
+        TotalTooLargeError, match=f"^the amounts must add up to at most {AMOUNT_MAX}$"
+    ):
         check_mint(a_mint((AMOUNT_MAX, "a"), (1, "b")))
 
 
