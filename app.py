@@ -28,7 +28,7 @@ from deeds.server.log import configure_log
 from deeds.server.metrics import Metrics
 from deeds.settings import Settings, read_settings
 from storage.engine import make_engine, parse_database_url
-from storage.mark import NO_OPERATION, mark_file_of, raise_mark
+from storage.mark import mark_file_of
 from storage.repository import Repository
 from storage.schema import open_schema
 from storage.sqlite_file import check_file
@@ -130,9 +130,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
 def _open_ledger(
     settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry | None = None
 ) -> tuple[Repository, HashSchemes]:
-    file = mark_file_of(engine, settings.mark_file)
-    mark = NO_OPERATION if file is None else raise_mark(engine, file)
-    repository = Repository(engine, on_retry, mark_file=file, mark=mark)
+    repository = Repository(engine, on_retry, mark_file_of(engine, settings.mark_file))
     closing.callback(repository.close)
     try:
         return repository, HashSchemes(

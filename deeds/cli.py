@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -74,7 +73,7 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
         check_schema(engine)
         with snapshot(engine) as connection:
             counts, size = count_ledger(connection), count_bytes(connection)
-        _show(asdict(counts) | {"bytes on disk": size})
+        _show(counts | {"bytes on disk": size})
 
     @group.command("schemes")
     def schemes() -> None:
@@ -211,7 +210,7 @@ def _inspect(engine: Engine, otherwise: str = "") -> None:
             report = audit(engine, progress)
     except DBAPIError as error:
         raise click.ClickException(f"the ledger cannot be read: {one_line(error)}") from None
-    _show(asdict(report.counts))
+    _show(report.counts)
     if report.findings:
         lines = [f"\n  {invariant}: {finding}" for invariant, finding in report.findings.items()]
         violated = f"{otherwise}the ledger violates these invariants:"

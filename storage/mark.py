@@ -38,7 +38,7 @@ _WRITE_EVERY_S = 1.0
 # Others hold the lock while they ask the ledger and write a few bytes.
 _LOCK_TIMEOUT_S = 1.0
 
-_RECORD = re.compile(rb"deeds-mark-1 ([0-9]{1,19}) ([0-9]{1,19})\n")
+_RECORD = re.compile(rb"deeds-mark-1 ([0-9]{1,18}) ([0-9]{1,14})\n")
 _RECORD_BYTES_MAX = 128
 
 _ADVICE = "restore the right database, or run: flask --app app deeds accept-rollback"
@@ -55,6 +55,8 @@ class Mark:
 
 
 NO_OPERATION = Mark(0, 0)
+
+Read = Callable[[Callable[[Connection], Mark]], Mark]
 
 
 class MissingOperationError(Exception):
@@ -105,16 +107,13 @@ class MarkFile:
         Raises:
             OSError: it cannot be read or written.
         """
-        lock = open_for_owner(Path(f"{self.path}-lock"), os.O_RDWR | os.O_CREAT)
-        try:
-            with locked(lock, monotonic() + _LOCK_TIMEOUT_S):
-                before = self.read()
-                after = choose(before)
-                if after != before:
-                    self._replace(after)
-                return after
-        finally:
-            os.close(lock)
+        lock = open_for_owner(Path(f"{self.path}-lock"), os.O_RDONLY | os.O_CREAT)
+        with os.fdopen(lock), locked(lock, monotonic() + _LOCK_TIMEOUT_S):
+            before = self.read()
+            after = choose(before)
+            if after != before:
+                self._replace(after)
+        return after
 
     def _replace(self, mark: Mark) -> None:
         new = Path(f"{self.path}-new")
@@ -159,24 +158,21 @@ class LastOperations:
     is never ahead of the ledger, and no write waits for it.
     """
 
-    def __init__(
-        self,
-        mark: Mark,
-        file: MarkFile | None,
-        read: Callable[[Callable[[Connection], Mark]], Mark],
-        *,
-        are_ids_in_order: bool,
-    ) -> None:
-        """Create it from the mark at the start, its file, and what runs a read of the ledger.
+    def __init__(self, engine: Engine, file: MarkFile | None, read: Read) -> None:
+        """Raise the mark in the file, if there is one, and begin with that.
 
-        `are_ids_in_order` says whether the database gives out ids in the order of commits.
+        `read` runs a read of the ledger.
+
+        Raises:
+            StartError: as `raise_mark` does.
         """
+        self._written = NO_OPERATION if file is None else raise_mark(engine, file)
         # Several where commits overlapped: any of them may be the first that a database loses.
-        self.marks: tuple[Mark, ...] = () if mark == NO_OPERATION else (mark,)
-        self._are_ids_in_order = are_ids_in_order
+        self.marks: tuple[Mark, ...] = (self._written,) if self._written > NO_OPERATION else ()
+        # On SQLite one transaction after the other gets the next ids.
+        self._are_ids_in_order = engine.dialect.name == "sqlite"
         self._file = file
         self._read = read
-        self._written = mark
         self._is_lost = False
         self._is_behind = False
         self._lock = threading.Lock()

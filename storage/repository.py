@@ -25,7 +25,7 @@ from deeds.domain.model import (
 )
 from deeds.domain.rules import check_balance
 from storage import statements
-from storage.mark import NO_OPERATION, LastOperations, Mark, MarkFile, MissingOperationError
+from storage.mark import LastOperations, Mark, MarkFile, MissingOperationError
 from storage.operations import Writer, read_outputs
 from storage.schema import may_serve
 from storage.transactions import OnRetry, Transactions
@@ -45,26 +45,18 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 class Repository:
     """A `Ledger` (deeds.domain.service) on an engine whose database this code may serve.
 
-    Any thread may call it. `on_retry` is called with a key of `storage.transactions.TRIES_MAX`;
-    the mark and its file are as `storage.mark.raise_mark` returned them.
+    Any thread may call it. `on_retry` is called with a key of `storage.transactions.TRIES_MAX`.
+    Where a mark is kept, the ledger must not be behind it, or the start stops.
     """
 
     def __init__(
         self,
         engine: Engine,
         on_retry: OnRetry | None = None,
-        *,
         mark_file: MarkFile | None = None,
-        mark: Mark = NO_OPERATION,
     ) -> None:
         self._transactions = Transactions(engine, on_retry)
-        # On SQLite one transaction after the other gets the next ids.
-        self._last = LastOperations(
-            mark,
-            mark_file,
-            self._transactions.read,
-            are_ids_in_order=engine.dialect.name == "sqlite",
-        )
+        self._last = LastOperations(engine, mark_file, self._transactions.read)
         self._dialect_name = engine.dialect.name
         self._item_schemes: dict[str, ItemSchemes] = {}
         self._items: dict[str, Item] = {}

@@ -37,9 +37,9 @@ def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int
     """
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     owner, found = (directory or path.parent).stat(), os.fstat(file)
+    is_roots = os.geteuid() == 0 and found.st_uid == 0
     # With a second name it may be any file of root's that was linked here. A directory has none.
     is_alone = found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)
-    is_roots = os.geteuid() == 0 and found.st_uid == 0
     if is_roots and is_alone and owner.st_uid != 0:
         # Root in a container may not be allowed to.
         with suppress(PermissionError):
@@ -111,9 +111,8 @@ def check_file(engine: Engine) -> None:
     Raises:
         StartError: the file is damaged or cannot be read.
     """
-    if engine.dialect.name != "sqlite":
-        return
-    if Path(engine.url.database or "").stat().st_size > CHECKED_BYTES_MAX:
+    path = Path(engine.url.database or "")
+    if engine.dialect.name != "sqlite" or path.stat().st_size > CHECKED_BYTES_MAX:
         return
     try:
         with engine.connect() as connection:

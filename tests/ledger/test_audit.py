@@ -5,14 +5,14 @@ from sqlalchemy import text
 
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
-from storage.audit import PLACES_COUNT_MAX, AuditReport, Invariant, LedgerCounts, audit
+from storage.audit import PLACES_COUNT_MAX, AuditReport, Invariant, audit
 from storage.engine import make_engine, parse_database_url
 from storage.tables import metadata
 from tests.support.ledger_view import ignore_progress
 from tests.support.requests import mint, swap
 
 ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
-COUNTS = LedgerCounts(items=2, mints=2, swaps=2, live_outputs=4, spent_outputs=3)
+COUNTS = {"items": 2, "mints": 2, "swaps": 2, "live_outputs": 4, "spent_outputs": 3}
 ADD_OPERATION = (
     "INSERT INTO operations (id, kind, inputs_count, outputs_count, created_at_ms) VALUES"
 )

@@ -139,8 +139,9 @@ def test_nobody_writes_while_another_one_does(raised, monkeypatch):
 @pytest.fixture
 def last(file, sqlite_url):
     """What a process that keeps the mark of a ledger knows of its last operations."""
-    transactions = Transactions(make_engine(parse_database_url(sqlite_url)))
-    last = LastOperations(NO_OPERATION, file, transactions.read, are_ids_in_order=True)
+    engine = make_engine(parse_database_url(sqlite_url))
+    transactions = Transactions(engine)
+    last = LastOperations(engine, file, transactions.read)
     yield last
     last.close()
     transactions.close()
