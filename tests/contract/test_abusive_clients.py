@@ -5,28 +5,24 @@ every one of the others is still waited for, or was ended to make room.
 """
 
 import http.client
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
 from tests.support.abusers import ABUSES, POST, Abuse, abusing
-from tests.support.racing import client_of_port
-from tests.support.serving import Service, running_service
+from tests.support.racing import Racers, client_of_port
+from tests.support.serving import running_service
 
 # Of each kind. A process has 32 threads and takes 512 connections.
 ABUSERS_COUNT = 100
 CONNECTIONS_MAX = 512
 
 GOOD_CLIENTS_COUNT = 4
-ROUNDS_COUNT = 2
-
-IMAGE = "data:image/png;base64," + "A" * 400_000
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory) -> Iterator[Service]:
+def service(tmp_path_factory):
     directory = tmp_path_factory.mktemp("abused")
     arguments = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
     with running_service(directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments) as service:
@@ -36,28 +32,21 @@ def service(tmp_path_factory) -> Iterator[Service]:
 
 def serve_good_clients(service):
     """Mint, swap, check and read, from several clients, each request on a connection of its own."""
-    with ThreadPoolExecutor(GOOD_CLIENTS_COUNT) as clients:
-        list(clients.map(lambda _: serve_a_good_client(service), range(GOOD_CLIENTS_COUNT)))
+    clients = Racers(lambda: client_of_port(service.port))
 
-
-def serve_a_good_client(service):
-    for number in range(ROUNDS_COUNT):
-        item_id = post(service, "/v1/mint", {"outputs": ["+5.a"]})["itemId"]
+    def serve(number):
+        item_id = clients.mint("+5.a")
         swap = {"inputs": [f"+5.{item_id}.a"], "outputs": [f"+5.{item_id}.b{number}"]}
-        assert post(service, "/v1/swap", swap) == {"success": True}
-        assert post(service, "/v1/check", {"outputs": swap["outputs"]}) == {"states": ["unspent"]}
+        assert clients.send("/v1/swap", swap) == (200, {"success": True})
+        assert clients.check(swap["outputs"]) == ["unspent"]
         assert service.get_status(f"/v1/item/{item_id}") == 200
 
-
-def post(service, path, body):
-    with client_of_port(service.port) as send:
-        status, answer = send(path, body)
-    assert status == 200
-    return answer
+    with ThreadPoolExecutor(GOOD_CLIENTS_COUNT) as pool:
+        list(pool.map(serve, range(2 * GOOD_CLIENTS_COUNT)))
 
 
 def is_open(client):
-    """Tell whether the service has neither answered nor ended the connection."""
+    """Return whether the service has neither answered nor ended the connection."""
     client.setblocking(False)
     try:
         client.recv(1)
@@ -84,9 +73,8 @@ def test_good_clients_are_served_during_an_abuse(service, name):
 
 def test_good_clients_are_served_during_all_abuses_at_once(service):
     """These are more connections than the process takes."""
-    assert len(ABUSES) * ABUSERS_COUNT > CONNECTIONS_MAX
-
-    with abusing(service.port, list(ABUSES.values()), ABUSERS_COUNT):
+    with abusing(service.port, list(ABUSES.values()), ABUSERS_COUNT) as abusers:
+        assert len(abusers) > CONNECTIONS_MAX
         serve_good_clients(service)
 
 
@@ -104,8 +92,10 @@ def test_a_large_body_is_received_while_others_fill_the_room_for_them(service):
     stuck = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
 
     with abusing(service.port, [stuck], 64):
-        body = {"outputs": ["+5.a"], "metadata": {"image": IMAGE}}
-        post(service, "/v1/mint", body)
+        image = "data:image/png;base64," + "A" * 400_000
+        with client_of_port(service.port) as send:
+            body = {"outputs": ["+5.a"], "metadata": {"image": image}}
+            assert send("/v1/mint", body)[0] == 200
         serve_good_clients(service)
 
 

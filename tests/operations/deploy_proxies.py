@@ -10,20 +10,14 @@ import socket
 import ssl
 import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from itertools import count, islice
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from tests.support.proxies import (
-    Proxy,
-    assert_hsts_in_every_answer,
-    free_port,
-    run,
-    running_nginx,
-)
+from tests.support.proxies import Proxy, free_port, run, running_nginx
 from tests.support.readme import assert_answers_as_shown, walk
 from tests.support.serving import REPOSITORY, running_service
 from tests.support.waiting import wait_until
@@ -63,17 +57,12 @@ def caddy(tmp_path, service):
     apart = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n"
     file, log = tmp_path / "Caddyfile", tmp_path / "caddy.log"
     file.write_text(CADDYFILE.read_text().replace("{\n", apart, 1))
-    environment = os.environ | {
-        "SITE": f"https://localhost:{port}",
-        "UPSTREAM": f"127.0.0.1:{service.port}",
-        "XDG_DATA_HOME": str(tmp_path),
-        "XDG_CONFIG_HOME": str(tmp_path),
-    }
+    places = {"SITE": f"https://localhost:{port}", "UPSTREAM": f"127.0.0.1:{service.port}"}
+    places |= dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
+    command = [CADDY, "run", "--config", file]
     with (
         log.open("wb") as output,
-        subprocess.Popen(
-            [CADDY, "run", "--config", file], env=environment, stdout=output, stderr=output
-        ) as process,
+        subprocess.Popen(command, env=os.environ | places, stdout=output, stderr=output) as process,
     ):
         try:
             wait_until(lambda: "certificate obtained successfully" in log.read_text())
@@ -118,8 +107,7 @@ def stop(service):
     service.process.wait(timeout=30)
 
 
-def test_caddy_finds_nothing_wrong_with_the_file(tmp_path):
-    run(CADDY, "validate", "--config", CADDYFILE, XDG_DATA_HOME=str(tmp_path))
+def test_the_file_of_caddy_is_formatted():
     assert run(CADDY, "fmt", CADDYFILE) == CADDYFILE.read_text()
 
 
@@ -128,21 +116,21 @@ def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy, kind, tm
     assert_answers_as_shown(walk(proxy.url, "curl --http1.1 -s", CURL_CA_BUNDLE=trusted))
 
 
-def test_no_log_and_no_file_of_a_proxy_holds_a_secret(proxy, kind, service, tmp_path):
+def test_every_answer_tells_browsers_to_stay_with_tls_and_no_file_holds_a_secret(
+    proxy, kind, service, tmp_path
+):
     secret = "mark-" + "7c1f9e"
     item = mint(proxy, secret)
-    proxy.ask("GET", f"/v1/check/+5.{item}.{secret}")
-    proxy.ask("GET", f"/v1/item/{item}?secret={secret}")
+    paths = [f"/v1/item/{item}?secret={secret}", f"/v1/check/+5.{item}.{secret}", "/metrics"]
+
+    said = [proxy.ask("GET", path)[:2] for path in paths]
     stop(service)
-    status, _, _ = proxy.ask("GET", f"/v1/check/+5.{item}.{secret}")
+    said.append(proxy.ask("GET", f"/v1/check/+5.{item}.{secret}")[:2])
 
+    assert [status for status, _ in said] == [200, 404, 404, AWAY[kind]]
+    assert {headers["Strict-Transport-Security"] for _, headers in said} == {"max-age=31536000"}
     files = [path for path in tmp_path.rglob("*") if path.is_file() and "deeds.db" not in path.name]
-    assert status == AWAY[kind]
     assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
-
-
-def test_every_answer_over_tls_tells_browsers_to_stay_there(proxy, kind, service):
-    assert_hsts_in_every_answer(proxy, service, away_status=AWAY[kind])
 
 
 def test_a_body_above_the_limit_is_refused(proxy, kind):
@@ -179,29 +167,23 @@ def connections_count(port):
 
 def test_an_item_is_served_from_the_cache_when_the_service_is_away(nginx, service, tmp_path):
     item = mint(nginx, "a")
-    first = nginx.ask("GET", f"/v1/item/{item}")
-    unknown = nginx.ask("GET", f"/v1/item/deed_{'0' * 26}")
+    paths = [f"/v1/item/{item}", f"/v1/item/deed_{'0' * 26}"]
 
+    first, unknown = (nginx.ask("GET", path) for path in paths)
     stop(service)
-    again = nginx.ask("GET", f"/v1/item/{item}")
-    away = nginx.ask("GET", f"/v1/item/deed_{'0' * 26}")
+    again, away = (nginx.ask("GET", path) for path in paths)
 
-    assert (first[0], first[2]) == (again[0], again[2])
-    assert first[0] == 200
+    assert (first[0], first[2]) == (200, again[2])
     assert (code_of(unknown), code_of(away)) == ("item_not_found", "ledger_in_doubt")
     assert f"/v1/item/{item} 200" in (tmp_path / "deeds.log").read_text()
 
 
 # A list is sent in chunks.
-@pytest.mark.parametrize(
-    ("headers", "body"),
-    [({}, b" " * 300_000), (KEY, b" " * 300_000), ({}, [b" " * 300_000])],
-    ids=["no key", "key", "in chunks"],
-)
-def test_a_mint_may_have_a_quarter_of_a_megabyte(nginx, headers, body):
-    said = [nginx.ask("POST", f"/v1/{path}", body, JSON | headers) for path in ("mint", "swap")]
+def test_a_mint_may_have_a_quarter_of_a_megabyte(nginx):
+    for headers, body in [({}, b" " * 300_000), (KEY, b" " * 300_000), ({}, [b" " * 300_000])]:
+        said = [nginx.ask("POST", f"/v1/{path}", body, JSON | headers) for path in ("mint", "swap")]
 
-    assert list(map(code_of, said)) == ["body_too_large", "invalid_json"]
+        assert list(map(code_of, said)) == ["body_too_large", "invalid_json"]
 
 
 def ask_as_each(nginx, clients, method="GET", path="/v1/info", **headers):
@@ -261,13 +243,11 @@ def dying():
                 with client:
                     seen.append(client.recv(65536))
 
-    with (
-        socket.create_server(("127.0.0.1", 0)) as first,
-        socket.create_server(("127.0.0.1", 0)) as second,
-    ):
-        for server in (first, second):
+    with ExitStack() as closing:
+        servers = [closing.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        for server in servers:
             Thread(target=take, args=[server], daemon=True).start()
-        yield [first.getsockname()[1], second.getsockname()[1]], seen
+        yield [server.getsockname()[1] for server in servers], seen
 
 
 @pytest.mark.parametrize(

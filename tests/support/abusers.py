@@ -48,15 +48,12 @@ def abusing(port, abuses, count):
     """Open `count` connections for each abuse, and go on with it until the block ends."""
     stop = threading.Event()
     with ExitStack() as stack:
-        trickling = []
         clients = []
-        for abuse in abuses:
-            for _ in range(count):
-                client = stack.enter_context(connect_to_read_little(port))
-                client.sendall(abuse.first)
-                clients.append(client)
-                trickling.append((client, abuse.more))
-        thread = threading.Thread(target=_trickle, args=(trickling, stop))
+        for abuse in abuses * count:
+            client = stack.enter_context(connect_to_read_little(port))
+            client.sendall(abuse.first)
+            clients.append(client)
+        thread = threading.Thread(target=_trickle, args=(clients, abuses * count, stop))
         thread.start()
         try:
             yield clients
@@ -74,8 +71,8 @@ def connect_to_read_little(port):
     return client
 
 
-def _trickle(trickling, stop):
+def _trickle(clients, abuses, stop):
     while not stop.wait(TRICKLE_SECONDS):
-        for client, more in trickling:
+        for client, abuse in zip(clients, abuses, strict=True):
             with suppress(OSError):  # The service may end it at any time.
-                client.sendall(more)
+                client.sendall(abuse.more)

@@ -17,9 +17,6 @@ NGINX = REPOSITORY / "deploy" / "nginx.conf"
 # The line of a machine, in use or not.
 SERVER = "    server 127.0.0.1:8000 max_fails=0;\n"
 
-# What browsers are told with every answer.
-HSTS = "max-age=31536000"
-
 # Lets a test be any client: nginx takes the address from a header.
 _CLIENT_BY_HEADER = "set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;"
 
@@ -40,9 +37,8 @@ class Proxy:
 
     def connect(self, timeout_s=60):
         """Return a connection of a client, not yet open."""
-        return http.client.HTTPSConnection(
-            "localhost", self.https, timeout=timeout_s, context=self.tls
-        )
+        place = "localhost", self.https
+        return http.client.HTTPSConnection(*place, timeout=timeout_s, context=self.tls)
 
     def ask(self, method, path, body=b"", headers=None):
         """Return the status, headers and body of an answer over a connection of its own."""
@@ -92,24 +88,9 @@ def make_certificate(directory):
     return ssl.create_default_context(cafile=str(directory / "cert.pem"))
 
 
-def assert_hsts_in_every_answer(proxy, service, away_status):
-    """Ask for what is there and what is not, and again once the service is away."""
-    served = [proxy.ask("GET", path)[:2] for path in ("/v1/info", "/v1/item/none", "/metrics")]
-    service.process.terminate()
-    service.process.wait(timeout=30)
-    away = proxy.ask("GET", "/v1/info")[:2]
-
-    assert [
-        (status, headers["Strict-Transport-Security"]) for status, headers in [*served, away]
-    ] == [(200, HSTS), (404, HSTS), (404, HSTS), (away_status, HSTS)]
-
-
 @contextmanager
-def running_nginx(directory, ports, replaced=None):
-    """Run nginx with the example's own settings before services on these ports.
-
-    `replaced` maps texts of the file to others, beside those of names and places.
-    """
+def running_nginx(directory, ports):
+    """Run nginx with the example's own settings before services on these ports."""
     http_port, https_port = free_port(), free_port()
     tls = make_certificate(directory)
     text = NGINX.read_text()
@@ -124,15 +105,12 @@ def running_nginx(directory, ports, replaced=None):
         "/etc/letsencrypt/live/deeds.example.org/privkey.pem": str(directory / "key.pem"),
         "/var/cache/nginx/deeds": str(directory / "cache"),
         "/var/log/nginx/": f"{directory}/",
-        **(replaced or {}),
     }.items():
         assert written in text
         text = text.replace(written, meant)
     whole = directory / "nginx.conf"
-    temporary = "".join(
-        f"{kind}_temp_path {directory}/{kind};"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{kind}_temp_path {directory}/{kind};" for kind in kinds)
     user = "user root;" if os.geteuid() == 0 else ""
     whole.write_text(
         f"{user} pid {directory}/pid; events {{}}\n"
