@@ -61,7 +61,9 @@ class Metrics:
 
         def gauge(name: str, meaning: str) -> Gauge:
             # Added up over the processes that live.
-            family = Gauge(name, meaning, ["lane"], registry=registry, multiprocess_mode="livesum")
+            family = Gauge(
+                name, meaning, ["secret_class"], registry=registry, multiprocess_mode="livesum"
+            )
             return family.labels(SecretClass.ORDINARY.value)
 
         self._requests = Histogram(
@@ -73,8 +75,10 @@ class Metrics:
         )
         self._operations = counter("deeds_operations", "Operations by outcome.", "kind", "outcome")
         self._refusals = counter("deeds_refusals", "Answers that are problems, by code.", "code")
-        self._hashes = counter("deeds_hashes", "Argon2id evaluations.", "lane")
-        self._hash_seconds = counter("deeds_hash_seconds", "Time of Argon2id evaluations.", "lane")
+        self._hashes = counter("deeds_hashes", "Argon2id evaluations.", "secret_class")
+        self._hash_seconds = counter(
+            "deeds_hash_seconds", "Time of Argon2id evaluations.", "secret_class"
+        )
         self._retries = counter("deeds_database_retries", "Transactions tried again.", "reason")
         self._requests_waiting = gauge("deeds_hash_queue_requests", "Requests with slow hashes.")
         self._hashes_waiting = gauge("deeds_hash_queue_hashes", "Slow hashes, running or waiting.")

@@ -17,7 +17,7 @@ from tests.support.waiting import wait_until
 OTHERS_COUNT = 5
 SWAPS_COUNT = 10
 
-# More than the lane takes of one client (18) and fewer than the threads (32) of the one process.
+# More than the pool takes of one client (18) and fewer than the threads (32) of the one process.
 FLOOD_CLIENTS_COUNT = 28
 STRONG_SWAPS_COUNT = 50
 

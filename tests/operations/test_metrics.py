@@ -25,7 +25,7 @@ KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 WORKERS = 3
 MINTS_COUNT = 30
 MINTED = "deeds_operations_total{kind=mint,outcome=done}"
-ROOM = "deeds_hash_queue_requests_max{lane=ordinary}"
+ROOM = "deeds_hash_queue_requests_max{secret_class=ordinary}"
 
 
 @pytest.fixture
@@ -103,15 +103,15 @@ def test_requests_are_counted_by_the_rule_of_their_route_and_never_by_their_path
     assert (bounds[0], bounds[-2:], len(bounds)) == (0.001, [10.0, float("inf")], 14)
 
 
-def test_hashes_are_counted_by_lane_with_their_time(client):
+def test_hashes_are_counted_by_class_with_their_time(client):
     secrets = [make_strong_secret() for _ in range(2)]
     mint(client, "+5.a", "+5.b", "+5.c", *[f"+5.{secret}" for secret in secrets])
 
     series = read_metrics(metrics(client))
 
-    for lane, count in (("ordinary", 3), ("strong", 2)):
-        assert series[f"deeds_hashes_total{{lane={lane}}}"] == count
-        assert series[f"deeds_hash_seconds_total{{lane={lane}}}"] > 0
+    for name, count in (("ordinary", 3), ("strong", 2)):
+        assert series[f"deeds_hashes_total{{secret_class={name}}}"] == count
+        assert series[f"deeds_hash_seconds_total{{secret_class={name}}}"] > 0
 
 
 def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, monkeypatch):
@@ -122,8 +122,8 @@ def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, monkeyp
 
     assert during == {
         ROOM: 24,
-        "deeds_hash_queue_requests{lane=ordinary}": 1,
-        "deeds_hash_queue_hashes{lane=ordinary}": 2,
+        "deeds_hash_queue_requests{secret_class=ordinary}": 1,
+        "deeds_hash_queue_hashes{secret_class=ordinary}": 2,
     }
     assert moved(metrics(client), "deeds_hash_queue") == {ROOM: 24}
 

@@ -108,7 +108,7 @@ def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(sqlite_url,
     assert {refusal(each) for each in (refused, *unready)} == {(503, "ledger_unavailable", None)}
 
 
-def test_a_full_lane_of_hashes_is_not_ready_until_it_has_room(settings, open_app, monkeypatch):
+def test_a_full_hash_pool_is_not_ready_until_it_has_room(settings, open_app, monkeypatch):
     monkeypatch.setattr("app.HASH_REQUESTS_MAX", 1)
     client = open_app(settings).test_client()
 

@@ -32,7 +32,7 @@ DOCUMENT = "docs/operations/watching.md"
 
 # A metric, and what a label must be: deeds_refusals_total{code=~"a|b"}.
 NAME = re.compile(r"\bdeeds_[a-z_]+\b")
-MATCHER = re.compile(r'(code|route|lane|kind|outcome|reason)=~?"([^"$]*)"')
+MATCHER = re.compile(r'(code|route|secret_class|kind|outcome|reason)=~?"([^"$]*)"')
 # An event of ours, and the names of others' lines.
 EVENT = re.compile(r'''extra={"event": "(\w+)"|"event"[:,] "(server|library)"''')
 
@@ -133,7 +133,7 @@ def test_every_label_that_they_ask_for_is_one_that_the_service_gives(client, exp
     given = {
         "code": set(PROBLEMS),
         "route": {rule.rule for rule in client.application.url_map.iter_rules()},
-        "lane": {"ordinary", "strong"},
+        "secret_class": {"ordinary", "strong"},
         "kind": set(OPERATIONS.values()),
         "outcome": {"done", "replayed", *PROBLEMS},
         "reason": {"conflict", "disconnect"},
