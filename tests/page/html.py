@@ -37,16 +37,6 @@ class Html(HTMLParser):
         [element] = self.all(tag, **attributes)
         return element
 
-    def meta(self):
-        """Return what the page says of itself to those who show a link to it."""
-        found = {}
-        for element in self.all("meta"):
-            name = element.attributes.get("property") or element.attributes.get("name")
-            if name and name.startswith(("og:", "twitter:")):
-                assert name not in found, f"{name} stands twice"
-                found[name] = element.attributes["content"]
-        return found
-
     def handle_starttag(self, tag, attrs):
         element = Element(tag, dict(attrs))
         self.elements.append(element)
@@ -60,7 +50,3 @@ class Html(HTMLParser):
     def handle_data(self, data):
         for element in self._open:
             element.text += data
-
-
-def read_html(text):
-    return Html(text)
