@@ -6,14 +6,15 @@ from tests.page.holding import amounts, give, hold, live_amounts, open_parts, ra
 from tests.page.samples import SHED, check, spend
 from tests.support.waiting import wait_until
 
-SWAP = "**/v1/swap"
 TICKET = {"name": "A ticket"}
 
 
-def press(page, name, yes):
-    """Press a button of the page, and then the one that says yes in the dialog that asks."""
-    page.get_by_role("button", name=name).first.click()
-    page.get_by_role("dialog").get_by_role("button", name=yes).click()
+def take_back(page):
+    """Press the button, and then the one that says yes in the dialog that asks."""
+    page.get_by_role("button", name="Take back").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Take back").click()
+    return dialog
 
 
 def test_deeds_are_shown_by_item_with_card_and_sum(visitor):
@@ -33,6 +34,11 @@ def test_deeds_are_shown_by_item_with_card_and_sum(visitor):
 
 def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     page, item_id = hold(visitor, 10, metadata=SHED)
+    send(page, "11")
+    field = page.get_by_label("Units to send")
+    expect(field).to_have_accessible_description("You do not hold that many units.")
+    expect(field).to_be_focused()
+    assert amounts(page) == {"held": [10]}
 
     dialog = send(page, "3")
 
@@ -48,73 +54,12 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
 
 
-def test_an_amount_that_cannot_be_sent_is_told_beside_its_field(visitor):
-    page, _ = hold(visitor, 10)
-    faults = {
-        "1.5": "An amount is a whole number from 1, in digits alone.",
-        "11": "You do not hold that many units.",
-    }
-
-    for typed, said in faults.items():
-        send(page, typed)
-        field = page.get_by_label("Units to send")
-        expect(field).to_have_accessible_description(said)
-        expect(field).to_be_focused()
-    assert amounts(page) == {"held": [10]}
-
-
-def test_a_claimed_link_shows_as_taken_and_cannot_be_taken_back(visitor):
-    page, _ = hold(visitor, 10, metadata=TICKET)
-    give(page, "3")
-    expect(page.get_by_text("waiting", exact=True)).to_be_visible()
-    spend(visitor.origin, raws(page, "given")[0])
-
-    press(page, "Take back", "Take back")
-
-    dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("alert")).to_contain_text("These units were taken already.")
-    dialog.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("taken", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name="Take back")).to_have_count(0)
-    assert live_amounts(visitor.origin, page) == [7]
-
-
-def test_a_check_says_what_was_claimed_and_what_was_spent_elsewhere(visitor):
-    page, _ = hold(visitor, 3, 4, metadata=TICKET)
-    give(page, "4")
-    for raw in [*raws(page, "given"), *raws(page, "held")]:
-        spend(visitor.origin, raw)
-
-    page.get_by_role("button", name="Check their state").click()
-
-    expect(page.locator("#checked p")).to_have_text(
-        [
-            "A link was claimed: 4 units of “A ticket” are somebody else's now.",
-            "Spent elsewhere: 3 units of “A ticket”. Whoever had a copy was faster.",
-            "Checked: there is nothing here that could be spent.",
-        ]
-    )
-    expect(page.locator("[data-part=sum]")).to_have_text("Nothing")
-    expect(page.get_by_text("Some of it was spent elsewhere")).to_be_visible()
-    open_parts(page)
-    expect(page.get_by_text("spent elsewhere", exact=True)).to_be_visible()
-
-
-def test_what_was_spent_since_the_last_visit_is_said_without_asking(visitor):
-    page, _ = hold(visitor, 3, metadata=TICKET)
-    spend(visitor.origin, raws(page, "held")[0])
-
-    page.reload()
-
-    expect(page.locator("#checked")).to_contain_text("Spent elsewhere: 3 units of “A ticket”.")
-
-
 def test_a_link_that_nobody_has_claimed_is_taken_back_and_worth_nothing_then(visitor):
     page, _ = hold(visitor, 10, metadata=TICKET)
     give(page, "3")
     [given] = raws(page, "given")
 
-    press(page, "Take back", "Take back")
+    take_back(page)
 
     expect(page.get_by_text("3 units are yours again.")).to_be_visible()
     expect(page.locator("[data-part=sum]")).to_have_text("10 units")
@@ -127,6 +72,46 @@ def test_a_link_that_nobody_has_claimed_is_taken_back_and_worth_nothing_then(vis
             "Minted 10 units of “A ticket”",
         ]
     )
+
+
+def test_a_claimed_link_shows_as_taken_and_cannot_be_taken_back(visitor):
+    page, _ = hold(visitor, 10, metadata=TICKET)
+    give(page, "3")
+    expect(page.get_by_text("waiting", exact=True)).to_be_visible()
+    spend(visitor.origin, raws(page, "given")[0])
+
+    dialog = take_back(page)
+
+    expect(dialog.get_by_role("alert")).to_contain_text("These units were taken already.")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_text("taken", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Take back")).to_have_count(0)
+    expect(page.locator("#history")).to_contain_text("refused")
+    assert live_amounts(visitor.origin, page) == [7]
+
+
+def test_what_was_spent_elsewhere_is_said_by_the_next_visit_and_by_a_check(visitor):
+    page, _ = hold(visitor, 3, 4, metadata=TICKET)
+    give(page, "4")
+    spend(visitor.origin, raws(page, "held")[0])
+    page.reload()
+    expect(page.locator("#checked")).to_have_text(
+        "Spent elsewhere: 3 units of “A ticket”. Whoever had a copy was faster."
+    )
+    spend(visitor.origin, raws(page, "given")[0])
+
+    page.get_by_role("button", name="Check their state").click()
+
+    expect(page.locator("#checked p")).to_have_text(
+        [
+            "A link was claimed: 4 units of “A ticket” are somebody else's now.",
+            "Checked: there is nothing here that could be spent.",
+        ]
+    )
+    expect(page.locator("[data-part=sum]")).to_have_text("Nothing")
+    expect(page.get_by_text("Some of it was spent elsewhere")).to_be_visible()
+    open_parts(page)
+    expect(page.get_by_text("spent elsewhere", exact=True)).to_be_visible()
 
 
 def test_an_output_is_split_into_amounts_and_what_is_left_and_merged_again(visitor):
@@ -155,9 +140,9 @@ def test_an_output_is_split_into_amounts_and_what_is_left_and_merged_again(visit
     expect(page.locator(".part-units strong")).to_have_text(["5 units", "3 units", "2 units"])
     # The button is gone with its part, so the heading above it has the focus.
     expect(page.locator("[data-focus]")).to_be_focused()
-    assert amounts(page) == {"held": [2, 3, 5], "spent": [10]}
     assert live_amounts(visitor.origin, page) == [2, 3, 5]
-    press(page, "Merge into one", "Merge")
+    page.get_by_role("button", name="Merge into one").click()
+    page.get_by_role("dialog").get_by_role("button", name="Merge").click()
     expect(page.locator(".part-units strong")).to_have_text(["10 units"])
     assert amounts(page) == {"held": [10], "spent": [2, 3, 5, 10]}
     assert live_amounts(visitor.origin, page) == [10]
@@ -184,47 +169,31 @@ def test_a_link_and_a_raw_output_are_copied_and_a_link_is_shared(visitor):
     assert page.evaluate(read) == raws(page, "held")[0]
 
 
-def test_a_refused_send_says_why_and_gives_the_units_back(visitor):
-    page, _ = hold(visitor, 10)
-    problem = {"code": "spent_input", "status": 400, "detail": "no"}
-    page.route(SWAP, lambda route: route.fulfill(status=400, json=problem))
-
-    send(page, "3")
-
-    expect(page.get_by_label("Units to send")).to_have_accessible_description(
-        "These units were taken already. The link or secret is worth nothing now."
-    )
-    assert amounts(page) == {"held": [10], "void": [3, 7]}
-    expect(page.locator("#history")).to_contain_text("refused")
+def send_offline(visitor, amount):
+    visitor.context.set_offline(True)
+    send(visitor.page, amount)
+    error = visitor.page.locator("[data-holding] [data-error]")
+    expect(error).to_contain_text("It is being sent again.")
+    expect(visitor.page.get_by_role("heading", name="Not finished yet")).to_be_visible()
 
 
-def test_a_send_without_an_answer_is_sent_again_until_it_has_one(visitor):
-    page, _ = hold(visitor, 10)
-    page.route(SWAP, lambda route: route.abort())
-
-    send(page, "3")
-    expect(page.locator("[data-holding] [data-error]")).to_contain_text("It is being sent again.")
-    expect(page.get_by_role("heading", name="Not finished yet")).to_be_visible()
-    page.unroute(SWAP)
-
-    expect(page.get_by_role("dialog")).to_contain_text("3 units to hand over", timeout=20_000)
-    expect(page.get_by_role("heading", name="Not finished yet")).to_be_hidden()
-    assert amounts(page) == {"given": [3], "held": [7], "spent": [10]}
-
-
-def test_what_an_earlier_visit_began_is_finished_and_told(visitor):
+def test_a_send_without_an_answer_is_sent_again_by_its_page_or_the_next_visit(visitor):
     page, _ = hold(visitor, 10, metadata=TICKET)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
-    page.route(SWAP, lambda route: route.abort())
-    send(page, "3")
-    expect(page.get_by_role("heading", name="Not finished yet")).to_be_visible()
-    page.close()
 
+    send_offline(visitor, "3")
+    visitor.context.set_offline(False)
+    expect(page.get_by_role("dialog")).to_contain_text("3 units to hand over")
+    expect(page.get_by_role("heading", name="Not finished yet")).to_be_hidden()
+    page.get_by_role("button", name="Done").click()
+    send_offline(visitor, "2")
+    page.close()
+    visitor.context.set_offline(False)
     page = visitor.open_tab("/wallet")
 
-    expect(page.locator("#notices")).to_have_text("Finished: Made a link of 3 units of “A ticket”.")
-    expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
-    assert amounts(page) == {"given": [3], "held": [7], "spent": [10]}
+    expect(page.locator("#notices")).to_have_text("Finished: Made a link of 2 units of “A ticket”.")
+    expect(page.locator(".holding-sum")).to_have_text("5 units here · 5 units in links")
+    assert amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
 
 
 def test_what_is_typed_stays_when_another_tab_changes_something(visitor):
