@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +14,6 @@ from tests.support.serving import Service, running_service
 
 # Outputs of one mint: fewer than by default, so that a form can have them all soon.
 OUTPUTS_MAX = 32
-
-# The directory that the last lines of the run name.
-_PICTURES = pytest.StashKey[Path]()
 
 
 @pytest.fixture
@@ -82,19 +78,3 @@ def visitor(phone: BrowserContext, web_service: Service) -> Iterator[Visitor]:
     """A person at a phone."""
     with visiting(phone, web_service.url) as visitor:
         yield visitor
-
-
-@pytest.fixture(scope="package")
-def pictures(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
-    """The directory of the pictures of all pages."""
-    directory = pytestconfig.stash[_PICTURES] = tmp_path_factory.mktemp("screenshots")
-    return directory
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Say where the pictures are."""
-    if directory := config.stash.get(_PICTURES, None):
-        terminalreporter.section("page")
-        terminalreporter.write_line(f"pictures of all pages: {directory}")

@@ -1,22 +1,34 @@
-"""Claiming a deed in a browser: each link once, by whoever is first."""
+"""Claiming a deed in a browser: links, texts and QR codes, each once, by whoever is first."""
 
 import json
 
+import pytest
 from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
-from tests.page.claim_steps import PASTE, TAKE, take, wait_for_rows
-from tests.page.holding import operations, raws
-from tests.page.samples import SHED, check, mint_outputs, spend
+from tests.page.steps import (
+    PASTE,
+    SHED,
+    TAKE,
+    check,
+    mint_outputs,
+    operations,
+    paste,
+    raws,
+    spend,
+    take,
+    wait_for_rows,
+)
 from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
+
+UNKNOWN_ID = "deed_00000000000000000000000000"
 
 
 def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_first(
     visitor, visit
 ):
-    minter, friend = visitor, visit()
-    page = minter.go("/")
+    page, friend = visitor.go("/"), visit()
     page.get_by_label("Name").fill("A ticket")
     page.get_by_role("textbox", name="Units").fill("5")
     page.get_by_role("button", name="Mint the deed").click()
@@ -31,15 +43,17 @@ def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_f
     [held] = raws(other, "held")
     assert is_strong_secret(parse_raw_output(held).secret)
     assert check(friend.origin, [minted, held]) == ["spent", "unspent"]
-    again = minter.open_tab(link.removeprefix(minter.origin))
+    again = visitor.open_tab(link.removeprefix(visitor.origin))
     wait_for_rows(again, "spent")
     expect(again.get_by_role("button", name=TAKE)).to_be_hidden()
 
 
-def test_a_link_shows_the_deed_and_its_state_and_one_button_takes_it(visitor):
+def test_a_link_shows_the_deed_after_a_reload_too_until_one_button_has_taken_it(visitor):
     [raw] = mint_outputs(visitor.origin, "secret")
 
     page = visitor.go(f"/claim#{raw}")
+    wait_for_rows(page, "free")
+    page.reload()
     wait_for_rows(page, "free")
 
     row = page.locator(".found")
@@ -53,6 +67,11 @@ def test_a_link_shows_the_deed_and_its_state_and_one_button_takes_it(visitor):
     expect(page.locator("#claimed-title")).to_be_focused()
     expect(page.locator("#claimed-text")).to_have_text("5 units taken.")
     expect(page.get_by_role("link", name="See my deeds")).to_have_attribute("href", "/wallet")
+    assert page.evaluate("sessionStorage.length") == 0
+    page.reload()
+    page.get_by_label(PASTE).wait_for()
+    wait_for_rows(page)
+    assert operations(page) == [("claim", "done")]
 
 
 def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service):
@@ -78,23 +97,6 @@ def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service)
     assert page.evaluate("document.referrer") == ""
     bodies = {each.url.removeprefix(visitor.origin) for each in visitor.requests if each.post_data}
     assert bodies == {"/v1/check", "/v1/swap"}
-
-
-def test_a_reload_shows_it_again_until_it_is_taken(visitor):
-    [raw] = mint_outputs(visitor.origin, "secret")
-    page = visitor.go(f"/claim#{raw}")
-    wait_for_rows(page, "free")
-
-    page.reload()
-    wait_for_rows(page, "free")
-    take(page)
-    wait_for_rows(page, "taken")
-    assert page.evaluate("sessionStorage.length") == 0
-    page.reload()
-
-    page.get_by_label(PASTE).wait_for()
-    wait_for_rows(page)
-    assert operations(page) == [("claim", "done")]
 
 
 def test_tabs_that_claim_one_link_make_one_claim(visit):
@@ -139,42 +141,6 @@ def test_the_loser_of_a_race_is_told_so(visitor):
     assert operations(page) == [("claim", "refused")]
 
 
-def refuse_once(page, pattern, status, code):
-    """Answer the next such request with a problem that names 40 seconds to wait."""
-    problem = {"code": code, "status": status}
-
-    def refuse(route):
-        route.fulfill(status=status, json=problem, headers={"Retry-After": "40"})
-
-    page.route(pattern, refuse, times=1)
-
-
-def test_a_service_that_refuses_for_a_while_is_asked_again_no_sooner_than_it_says(visit):
-    visitor = visit()
-    [raw] = mint_outputs(visitor.origin, "secret")
-    page = visitor.page
-    page.clock.install()
-    refuse_once(page, "**/v1/check", 429, "too_many_failures")
-    refuse_once(page, "**/v1/swap", 503, "overloaded")
-
-    visitor.go(f"/claim#{raw}")
-    page.get_by_text("Too many wrong secrets came from your network.").wait_for()
-    expect(page.locator(".found").get_by_role("heading")).to_have_text(SHED["name"])
-    expect(page.get_by_role("button", name=TAKE)).to_be_hidden()
-    page.clock.run_for(41_000)
-    wait_for_rows(page, "free")
-    take(page)
-    wait_for_rows(page, "busy")
-    page.get_by_text("It is sent again.").wait_for()
-    page.clock.run_for(39_000)
-    page.evaluate("0")
-    assert len(visitor.asked("/v1/swap")) == 1
-    page.clock.run_for(2_000)
-
-    wait_for_rows(page, "taken")
-    assert (len(visitor.swap_keys()), len(set(visitor.swap_keys()))) == (2, 1)
-
-
 def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(visitor):
     [raw] = mint_outputs(visitor.origin, "secret")
     # A name that is not this machine's own: what comes from there by http is not trusted.
@@ -188,3 +154,154 @@ def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(vis
     expect(page.get_by_role("button", name=TAKE)).to_be_hidden()
     assert page.url == f"{visitor.origin}/claim"
     assert visitor.asked("/v1/check") == []
+
+
+def test_secrets_of_any_characters_arrive_by_their_links_in_an_open_page_too(visitor):
+    secret = ' a.b+c Grüße 東京 🎟 50% %41"\\<b> '
+    both = mint_outputs(visitor.origin, secret, "two")
+    page = visitor.go(f"/claim#{both[1]}")
+    wait_for_rows(page, "free")
+    output = {"amount": 5, "itemId": both[0].split(".", 2)[1], "secret": secret}
+    link = page.evaluate("output => inBrowser.claimLink(output)", output)
+
+    page.evaluate("link => { location = link; }", link)
+
+    wait_for_rows(page, "free", "free")
+    assert page.url == f"{visitor.origin}/claim"
+    page.get_by_role("button", name="Take custody of all 2").click()
+    wait_for_rows(page, "taken", "taken")
+    assert check(visitor.origin, both) == ["spent", "spent"]
+
+
+def test_several_are_pasted_at_once_and_those_that_are_left_are_taken(visitor):
+    one, gone, two = mint_outputs(visitor.origin, "one", "gone", "two")
+    spend(visitor.origin, gone)
+    page = visitor.go("/claim")
+
+    paste(
+        page, f"Two for you: {gone}\n{visitor.origin}/claim#{one} and\n\n{two}\n+1.{UNKNOWN_ID}.x"
+    )
+    wait_for_rows(page, "spent", "free", "free", "unknown")
+    expect(page.get_by_label(PASTE)).to_have_value("")
+    page.get_by_role("button", name="Take custody of all 2").click()
+    page.get_by_text("2 of 4 taken.").wait_for()
+
+    wait_for_rows(page, "spent", "taken", "taken", "unknown")
+    assert operations(page) == [("claim", "done")] * 2
+    assert sorted(raws(page, "spent")) == sorted([one, two])
+    assert check(visitor.origin, raws(page, "held")) == ["unspent"] * 2
+
+
+def test_another_is_added_and_what_was_put_away_is_forgotten_and_left_where_it_is(visitor):
+    both = mint_outputs(visitor.origin, "one", "two")
+    page = visitor.go(f"/claim#{both[0]}")
+    wait_for_rows(page, "free")
+    expect(page.get_by_label(PASTE)).to_be_hidden()
+
+    page.get_by_role("button", name="Add another").click()
+    expect(page.get_by_label(PASTE)).to_be_focused()
+    paste(page, both[1])
+    wait_for_rows(page, "free", "free")
+    page.get_by_role("button", name="Put away").click()
+
+    wait_for_rows(page)
+    expect(page.get_by_label(PASTE)).to_be_focused()
+    assert page.evaluate("sessionStorage.length") == 0
+    assert check(visitor.origin, both) == ["unspent"] * 2
+
+
+def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_address(visitor):
+    page = visitor.go("/claim#5.deed_x.secret")
+    field, error = page.get_by_label(PASTE), page.locator("#paste-error")
+    error.wait_for()
+    assert page.url == f"{visitor.origin}/claim"
+    expect(field).to_be_focused()
+
+    paste(page, "+5.ticket.secret")
+
+    expect(error).to_have_text("The second part must start with deed_")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_value("+5.ticket.secret")
+    assert visitor.asked("/v1/") == []
+
+
+def test_the_link_past_the_head_of_the_page_is_no_claim(visitor):
+    page = visitor.go("/claim")
+    page.get_by_label(PASTE).wait_for()
+
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/claim#main")
+    expect(page.locator("#paste-error")).to_be_hidden()
+
+
+# Chromium has no detector on Linux. This one sees what the test holds before it.
+DETECTOR = """
+window.BarcodeDetector = class {
+  static getSupportedFormats() { return Promise.resolve(["qr_code"]); }
+  async detect(video) {
+    if (!video.videoWidth) throw new DOMException("no picture yet", "InvalidStateError");
+    return window.inSight ? [{ rawValue: window.inSight }] : [];
+  }
+};
+"""
+
+
+def see(page, text):
+    page.evaluate("text => { window.inSight = text; }", text)
+
+
+def is_camera_on(page):
+    return page.evaluate("document.getElementById('scan-video').srcObject !== null")
+
+
+@pytest.fixture
+def scanner(visitor):
+    """A person whose browser reads QR codes."""
+    visitor.page.add_init_script(DETECTOR)
+    return visitor
+
+
+def test_a_scan_is_stopped_and_a_qr_code_scanned_and_the_camera_goes_out(scanner):
+    [raw] = mint_outputs(scanner.origin, "secret")
+    scanner.context.grant_permissions(["camera"])
+    page = scanner.go("/claim")
+
+    page.get_by_role("button", name="Scan a QR code").click()
+    wait_until(lambda: is_camera_on(page))
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
+    page.get_by_role("button", name="Stop").click()
+    assert not is_camera_on(page)
+    expect(page.locator("#scan-start")).to_be_focused()
+    expect(page.locator("#scan-video")).to_be_hidden()
+    page.keyboard.press("Enter")
+    wait_until(lambda: page.evaluate("document.getElementById('scan-video').videoWidth > 0"))
+    scanner.assert_good()
+    see(page, "https://example.net/")
+    page.get_by_text("This QR code holds no deed.").wait_for()
+    assert is_camera_on(page)
+    see(page, f"{scanner.origin}/claim#{raw}")
+
+    wait_for_rows(page, "free")
+    assert not is_camera_on(page)
+    expect(page.locator("#found-title")).to_be_focused()
+    scanner.assert_good()
+
+
+def test_a_camera_that_is_not_allowed_is_told(scanner):
+    page = scanner.go("/claim")
+
+    page.get_by_role("button", name="Scan a QR code").click()
+
+    page.get_by_text("The browser was not allowed to use the camera.").wait_for()
+    expect(page.locator("#scan-start")).to_be_focused()
+    expect(page.locator("#scan-video")).to_be_hidden()
+
+
+def test_a_browser_that_reads_no_qr_codes_offers_no_scan_and_says_what_does(visitor):
+    page = visitor.go("/claim")
+
+    page.get_by_text("This browser reads no QR codes.").wait_for()
+    expect(page.get_by_role("button", name="Scan a QR code")).to_be_hidden()

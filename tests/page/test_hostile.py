@@ -5,9 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.claim_steps import paste, wait_for_rows
-from tests.page.holding import open_parts, raws
-from tests.page.samples import mint_deed, mint_outputs
+from tests.page.steps import mint_deed, mint_outputs, open_parts, paste, raws, send, wait_for_rows
 from tests.page.visitor import ALL_CAME
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 from tests.support.waiting import wait_until
@@ -71,43 +69,31 @@ def sources_of(page):
     return pictures.evaluate_all("all => all.map((each) => each.getAttribute('src'))")
 
 
-def test_texts_are_shown_as_they_are_where_a_deed_is_claimed_and_kept(careful):
-    sent = [
-        mint_outputs(careful.origin, "s", metadata={"name": text, "description": text})[0]
-        for text in NAMES
-    ]
-    page = careful.go("/claim")
-
-    paste(page, "\n".join(sent))
-    wait_for_rows(page, *["free"] * len(NAMES))
-    assert (texts_of(page, "name"), texts_of(page, "description")) == (NAMES, NAMES)
-    page.get_by_role("button", name=f"Take custody of all {len(NAMES)}").click()
-    wait_for_rows(page, *["taken"] * len(NAMES))
-    assert_unharmed(careful, "/claim")
-    careful.go("/wallet")
-    expect(page.locator("[data-holding] img")).to_have_count(len(NAMES))
-    page.get_by_label("Units to send").first.fill("1")
-    page.get_by_role("button", name="Make a link").first.click()
-    expect(page.get_by_role("dialog")).to_be_visible()
-
-    assert sorted(texts_of(page, "name")) == sorted(NAMES)
-    assert len(raws(page, "given")) == 1
-    assert_unharmed(careful, "/wallet")
-    assert careful.errors == []
-
-
-def test_pictures_that_a_mint_takes_do_no_harm(careful):
+def test_what_a_mint_takes_is_shown_as_it_is_where_a_deed_is_claimed_and_kept(careful):
     pictures = list(ACCEPTED_IMAGES.values())
-    sent = [mint_outputs(careful.origin, "s", metadata={"image": each})[0] for each in pictures]
+    metadata = [{"name": text, "description": text} for text in NAMES]
+    metadata += [{"name": "a", "image": image} for image in pictures]
+    sent = [mint_outputs(careful.origin, "s", metadata=each)[0] for each in metadata]
     page = careful.go("/claim")
 
     paste(page, "\n".join(sent))
-    wait_for_rows(page, *["free"] * len(pictures))
+    wait_for_rows(page, *["free"] * len(sent))
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     wait_until(lambda: page.evaluate(ALL_CAME))
-
-    assert sources_of(page) == pictures
+    names = [*NAMES, *["a"] * len(pictures)]
+    assert (texts_of(page, "name"), sources_of(page)) == (names, pictures)
+    assert [text for text in texts_of(page, "description") if text] == NAMES
+    page.get_by_role("button", name=f"Take custody of all {len(sent)}").click()
+    wait_for_rows(page, *["taken"] * len(sent))
     assert_unharmed(careful, "/claim")
+    careful.go("/wallet")
+    expect(page.locator("[data-holding]")).to_have_count(len(sent))
+    send(page, "1")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+    assert sorted(texts_of(page, "name")) == sorted(names)
+    assert len(raws(page, "given")) == 1
+    assert_unharmed(careful, "/wallet")
 
 
 def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(careful):

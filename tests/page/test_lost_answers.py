@@ -6,10 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.faults.load import ledger_view
-from tests.page.claim_steps import take
 from tests.page.held_service import HeldService
-from tests.page.holding import operations, raws
-from tests.page.samples import check, mint_outputs, spend
+from tests.page.steps import check, mint_outputs, operations, raws, take
 from tests.page.visitor import visiting
 from tests.support.at_commit import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.waiting import wait_until
@@ -97,36 +95,3 @@ def test_a_claim_is_finished_by_the_page_that_has_seen_the_service_die(
 
     page.get_by_text("Yours now").or_(page.get_by_text("is finished")).first.wait_for()
     assert_claimed_once(service, page, raw)
-
-
-def test_a_claim_that_never_went_out_is_finished_by_the_next_visit(service, visitor, raw):
-    page = visitor.go(f"/claim#{raw}")
-    # Looking the deed up asks the service too.
-    page.get_by_role("button", name="Take custody").wait_for()
-    visitor.context.set_offline(True)
-    take(page)
-    page.get_by_text("There was no answer.").wait_for()
-    page.close()
-    assert in_ledger(service) == ONE_CLAIM[:1]
-
-    visitor.context.set_offline(False)
-    page = visitor.open_tab("/claim")
-
-    page.get_by_text("is finished").wait_for()
-    assert_claimed_once(service, page, raw)
-
-
-def test_the_first_to_spend_while_the_service_was_away_has_it_and_nobody_else(
-    service, visitor, raw
-):
-    claim_until_held(service, visitor, raw, BEFORE_COMMIT).close()
-    service.kill()
-    service.start_again()
-    spend(service.url, raw)
-
-    page = visitor.open_tab("/claim")
-
-    page.get_by_text("5 units refused (These units were taken already.").wait_for()
-    wait_until(lambda: operations(page) == [("claim", "refused")])
-    assert (raws(page, "held"), raws(page, "spent")) == ([], [raw])
-    assert in_ledger(service) == ONE_CLAIM

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.conftest import OUTPUTS_MAX
-from tests.page.samples import check
+from tests.page.steps import check
 from tests.support.waiting import wait_until
 
 TABS_MAX = 40

@@ -32,18 +32,16 @@ def test_the_code_of_a_text_is_drawn_dark_on_light_with_its_quiet_zone(client, t
 
 
 @pytest.mark.parametrize(
-    ("body", "detail"),
+    ("text", "detail"),
     [
-        ({"text": ""}, "text: must have 1 to 1024 characters"),
-        ({"text": "a" * 1025}, "text: must have 1 to 1024 characters"),
-        ({"text": "😀" * 1024}, "text: has more bytes than fit into a QR code"),
-        ({"text": 5}, "text: must be a string"),
-        ({}, "text: is required"),
-        ({"text": "a", "size": 9}, "size: is not a field of this request"),
+        ("", "text: must have 1 to 1024 characters"),
+        ("a" * 1025, "text: must have 1 to 1024 characters"),
+        ("😀" * 1024, "text: has more bytes than fit into a QR code"),
+        (5, "text: must be a string"),
     ],
 )
-def test_an_invalid_text_is_refused_in_one_line(client, body, detail):
-    answer = post(client, "/web/qr", body)
+def test_an_invalid_text_is_refused_in_one_line(client, text, detail):
+    answer = post(client, "/web/qr", {"text": text})
 
     assert refusal(answer) == (400, "invalid_request", None)
     assert answer.get_json()["detail"] == detail

@@ -5,9 +5,18 @@ import base64
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.claim_steps import paste, take, wait_for_rows
-from tests.page.holding import hold, open_parts, send
-from tests.page.samples import SHED, mint_deed, mint_outputs, spend
+from tests.page.steps import (
+    SHED,
+    hold,
+    mint_deed,
+    mint_outputs,
+    open_parts,
+    paste,
+    send,
+    spend,
+    take,
+    wait_for_rows,
+)
 from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
@@ -23,6 +32,11 @@ def viewer(visitor, request):
     visitor.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     visitor.page.set_viewport_size({"width": width, "height": 800})
     return visitor
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    return tmp_path_factory.mktemp("pictures")
 
 
 @pytest.fixture

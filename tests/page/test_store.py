@@ -1,16 +1,36 @@
-"""js/wallet/store.js on a real IndexedDB: one update is one transaction, between tabs too."""
+"""The wallet's store on a real IndexedDB: one update is one transaction, between two tabs too."""
 
-import re
+import time
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.claim_steps import take, wait_for_rows
-from tests.page.holding import hold
-from tests.page.samples import check, mint_outputs
+from tests.page.steps import (
+    amounts,
+    check,
+    hold,
+    live_amounts,
+    mint_outputs,
+    open_parts,
+    send,
+    take,
+    wait_for_rows,
+)
+from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
 NOTHING = {"outputs": [], "operations": [], "items": []}
+
+# By when two tabs have heard when to submit.
+SOON_MS = 700
+
+ERRORS = "[...document.querySelectorAll('.error')].map((each) => each.textContent.trim())"
+
+# To the tab that was later, by how much the other one had done.
+REFUSALS = [
+    "These units are on their way, in this or another tab.",
+    "You do not hold that many units.",
+]
 
 
 @pytest.fixture
@@ -34,7 +54,7 @@ def read(page):
     return page.evaluate("inBrowser.readStore()")
 
 
-def test_what_an_update_puts_is_read_in_every_tab(tab):
+def test_what_an_update_puts_is_on_disk_and_read_in_every_tab(tab):
     one, other = tab(), tab()
 
     result = update(one, {"items": [{"key": "a", "n": 1}], "result": {"told": True}})
@@ -43,6 +63,7 @@ def test_what_an_update_puts_is_read_in_every_tab(tab):
     assert read(other) == NOTHING | {"items": [{"key": "a", "n": 1}]}
     assert one.evaluate("inBrowser.changesCount") == 1
     wait_until(lambda: other.evaluate("inBrowser.changesCount") == 1)
+    assert one.evaluate("inBrowser.transactionsOfUpdate()") == [["readwrite", "strict"]]
 
 
 def test_an_update_that_fails_half_way_leaves_nothing(tab):
@@ -78,10 +99,6 @@ def test_updates_of_two_tabs_at_once_come_one_after_the_other(tab):
     assert read(tabs[0])["items"] == [{"key": "count", "n": 200}]
 
 
-def test_an_update_is_on_disk_before_it_is_told(tab):
-    assert tab().evaluate("inBrowser.transactionsOfUpdate()") == [["readwrite", "strict"]]
-
-
 def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(tab):
     old, new = tab(), tab()
     new.evaluate("inBrowser.store.close()")
@@ -101,9 +118,8 @@ def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(ta
     old.evaluate("inBrowser.open(1, (database) => { inBrowser.stubborn = database; })")
 
     def serve_newer(route):
-        text = route.fetch().text()
-        newer = re.sub(r"const VERSION = 1;", "const VERSION = 2;", text)
-        newer = newer.replace("request.result.createObjectStore(kind", "(() => {})(kind")
+        text = route.fetch().text().replace("const VERSION = 1;", "const VERSION = 2;")
+        newer = text.replace("request.result.createObjectStore(kind", "(() => {})(kind")
         assert newer.count("VERSION = 2") == newer.count("(() => {})(") == 1
         route.fulfill(content_type="text/javascript", body=newer)
 
@@ -120,32 +136,21 @@ def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(ta
 
 def test_a_profile_that_is_cleared_while_the_page_is_open_says_so(visitor):
     page, _ = hold(visitor, 10)
-    session = visitor.context.new_cdp_session(page)
 
-    session.send(
-        "Storage.clearDataForOrigin", {"origin": visitor.origin, "storageTypes": "indexeddb"}
-    )
+    visitor.clear_storage()
 
     expect(page.get_by_role("alert").filter(has_text="Reload it to go on.")).to_be_visible()
 
 
-FORBIDDEN = "indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); };"
-ABSENT = "Object.defineProperty(window, 'indexedDB', { value: undefined });"
-
-
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        (ABSENT, "This browser keeps nothing for pages (IndexedDB)."),
-        (FORBIDDEN, "This browser keeps nothing for this page."),
-    ],
-)
-def test_a_browser_that_keeps_nothing_is_told_so(visitor, script, said):
-    visitor.page.add_init_script(script)
+def test_a_browser_that_keeps_nothing_is_told_so(visitor):
+    visitor.page.add_init_script(
+        "indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); };"
+    )
 
     page = visitor.go("/wallet")
 
-    expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
+    said = page.get_by_role("alert").filter(has_text="This browser keeps nothing for this page.")
+    expect(said).to_be_visible()
     expect(page.get_by_role("heading", name="Keep a copy")).to_be_hidden()
     assert visitor.errors == []
 
@@ -169,3 +174,61 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visit):
     take(page)
 
     wait_for_rows(page, "taken")
+
+
+def errors_of(*tabs):
+    """Return what the tabs say against what was asked of them."""
+    return [text for page in tabs for text in page.evaluate(ERRORS) if text]
+
+
+def second_tab(visitor):
+    page = visitor.open_tab("/wallet")
+    page.locator("[data-holding]").first.wait_for()
+    return page
+
+
+def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor):
+    one, _ = hold(visitor, 5)
+    other = second_tab(visitor)
+    moment = time.time() * 1000 + SOON_MS
+
+    for page in (one, other):
+        page.get_by_label("Units to send").fill("5")
+        page.evaluate("moment => inBrowser.submitAt(moment)", moment)
+    wait_until(lambda: len(errors_of(one, other)) == 1)
+    wait_until(lambda: amounts(one) == {"given": [5], "spent": [5]})
+
+    assert errors_of(one, other)[0] in REFUSALS
+    assert len(set(visitor.swap_keys())) == 1
+    assert live_amounts(visitor.origin, one) == [5]
+    assert visitor.errors == []
+
+
+def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
+    one, _ = hold(visitor, 5)
+    other = second_tab(visitor)
+    other.get_by_label("Units to send").fill("5")
+    waiting = hold_back(one, "**/v1/swap")
+
+    send(one, "2")
+    wait_until(lambda: one.evaluate("1") and waiting)
+    expect(other.locator(".holding-sum")).to_have_text("0 units here · 3 units on their way")
+    # Though the page has hidden the form.
+    other.evaluate("document.querySelector('[data-part=send]').requestSubmit()")
+
+    expect(other.locator("[data-holding] [data-error]")).to_have_text(REFUSALS[0])
+    assert len(visitor.swap_keys()) == 1
+    waiting[0].continue_()
+    expect(other.locator(".holding-sum")).to_have_text("3 units here · 2 units in links")
+    expect(other.locator("#history")).to_contain_text("Made a link of 2 units")
+    assert amounts(other) == {"given": [2], "held": [3], "spent": [5]}
+
+
+def test_the_focus_stays_near_when_another_tab_takes_what_had_it(visitor):
+    one, _ = hold(visitor, 5)
+    open_parts(one)
+    one.get_by_role("button", name="Split").focus()
+
+    send(second_tab(visitor), "5")
+
+    expect(one.locator("[data-focus]")).to_be_focused()

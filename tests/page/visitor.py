@@ -1,21 +1,13 @@
 """A person at a browser: what they see, and all that the browser did besides."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Page,
-    Request,
-    Route,
-    WebError,
-)
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route
 
 from tests.support.waiting import wait_until
 
@@ -55,11 +47,15 @@ class Visitor:
         return self.go(path)
 
     def forget(self) -> None:
-        """Close all tabs but a new one, and clear what the pages have kept."""
+        """Close all tabs but a new one, and clear the storage."""
         self.page = self.context.new_page()
         for other in self.context.pages:
             if other != self.page:
                 other.close()
+        self.clear_storage()
+
+    def clear_storage(self) -> None:
+        """Clear what the pages have kept."""
         data = {"origin": self.origin, "storageTypes": "indexeddb"}
         self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", data)
 
@@ -98,19 +94,6 @@ class Visitor:
         assert self.foreign_requests() == []
         assert self.errors == []
 
-    def note_console(self, message: ConsoleMessage) -> None:
-        """Keep what Chromium or the page complains of."""
-        if message.type in ("error", "warning"):
-            self.errors.append(message.text)
-
-    def note_error(self, thrown: WebError) -> None:
-        """Keep what a page did not catch."""
-        self.errors.append(str(thrown.error))
-
-    def note_request(self, request: Request) -> None:
-        """Keep what a page asked for."""
-        self.requests.append(request)
-
 
 @contextmanager
 def profile(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
@@ -128,10 +111,18 @@ def visiting(context: BrowserContext, origin: str) -> Iterator[Visitor]:
     """Yield a visitor; their profile keeps nothing afterwards but the files of the pages."""
     page = context.pages[0] if context.pages else context.new_page()
     visitor = Visitor(context, page, origin)
-    listeners = {
-        "console": visitor.note_console,
-        "weberror": visitor.note_error,
-        "request": visitor.note_request,
+
+    def note_console(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            visitor.errors.append(message.text)
+
+    def note_request(request: Request) -> None:
+        visitor.requests.append(request)
+
+    listeners: dict[Any, Callable[[Any], None]] = {
+        "console": note_console,
+        "weberror": lambda thrown: visitor.errors.append(str(thrown.error)),
+        "request": note_request,
     }
     for event, listener in listeners.items():
         context.on(event, listener)

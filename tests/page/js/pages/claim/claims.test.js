@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
+import { ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
 import { makeClaims } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/list.js";
 import { memoryStore } from "../../wallet/memory_store.js";
@@ -18,12 +19,12 @@ function notingView(seen) {
 }
 
 /** Claims of one output that is there to be taken, and what their view is told. */
-function claimsOn(store) {
+function claimsOn(store, parts = {}) {
   const seen = [];
   const api = { check: async () => ["unspent"], item: async () => ITEM };
   const list = makeClaimList(() => null);
   list.add([OUTPUT]);
-  const claims = makeClaims({ list, view: notingView(seen), api, store, isAsked: true });
+  const claims = makeClaims({ list, view: notingView(seen), api, store, isAsked: true, ...parts });
   return { claims, seen };
 }
 
@@ -65,4 +66,26 @@ test("what another tab changes is drawn", async () => {
   await listeners[0]();
 
   assert.deepEqual(seen, ["draw"]);
+});
+
+test("a claim without an answer is sent again no sooner than the service said", async ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const begun = { key: "k", state: "begun", kind: "claim", inputs: [] };
+  const busy = new ProblemError({ code: "overloaded" }, 503, 40);
+  const store = { ...memoryStore(), onChange: () => () => {} };
+  store.kept.operations.set("k", begun);
+  const wallet = {
+    claim: async () => ({ operation: begun, problem: busy }),
+    item: async () => ITEM,
+  };
+  let wakesCount = 0;
+  const { claims } = claimsOn(store, { wallet, wake: () => (wakesCount += 1) });
+  await claims.show();
+
+  await claims.take();
+  mock.timers.tick(39_999);
+  assert.equal(wakesCount, 0);
+  mock.timers.tick(1);
+
+  assert.equal(wakesCount, 1);
 });

@@ -1,0 +1,21 @@
+// What a browser must have for secrets to be made and kept.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { whatIsMissing } from "../../../../deeds/page/static/js/ui/notices.js";
+
+const ALL = { isSecureContext: true, crypto, indexedDB: {} };
+
+const LACKING = [
+  [{}, /^$/],
+  [{ isSecureContext: false }, /^This page did not come by https/],
+  [{ crypto: {} }, /^This browser is too old to make secrets for pages/],
+  [{ indexedDB: undefined }, /^This browser keeps nothing for pages/],
+];
+
+for (const [lack, said] of LACKING) {
+  test(`what is missing is said: ${Object.keys(lack)}`, () => {
+    assert.match(whatIsMissing({ ...ALL, ...lack }).join(" "), said);
+  });
+}

@@ -1,0 +1,142 @@
+"""What visitors and others do with deeds, and what is kept of it here and there."""
+
+import base64
+import json
+import urllib.request
+from typing import Any
+from uuid import uuid4
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.page.visitor import Visitor
+from tests.support.waiting import wait_until
+
+PASTE = "Claim links or raw outputs"
+TAKE = "Take custody"
+
+PICTURE = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="420" viewBox="0 0 640 420">'
+    b'<rect width="640" height="420" fill="#8fbcd8"/>'
+    b'<path d="M0 330q160-70 320-20t320-30v140H0z" fill="#5f9e6e"/>'
+    b'<path d="M190 190l130-90 130 90v150H190z" fill="#a5673f"/></svg>'
+)
+SHED = {
+    "name": "A share in the garden shed",
+    "description": "One of a hundred. Whoever holds ten has a key to the door "
+    "and may keep a bicycle in it over the winter.",
+    "image": f"data:image/svg+xml;base64,{base64.b64encode(PICTURE).decode()}",
+}
+TICKET = {"name": "A ticket"}
+
+
+def post(url: str, body: Any) -> Any:
+    """Send JSON and return the JSON that is answered."""
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def mint_deed(origin: str, metadata: dict[str, str] | None, *outputs: str) -> str:
+    """Mint an item at a running service and return its id."""
+    body = {"outputs": list(outputs) or ["+100.a"], "metadata": metadata}
+    return str(post(f"{origin}/v1/mint", body)["itemId"])
+
+
+def mint_outputs(origin: str, *secrets: str, metadata: dict[str, str] | None = SHED) -> list[str]:
+    """Mint five units for each secret; return the raw outputs."""
+    item_id = mint_deed(origin, metadata, *(f"+5.{secret}" for secret in secrets))
+    return [f"+5.{item_id}.{secret}" for secret in secrets]
+
+
+def spend(origin: str, raw: str) -> None:
+    """Spend an output as somebody who has a copy of its secret."""
+    made = f"{raw.rpartition('.')[0]}.{uuid4().hex}"
+    assert post(f"{origin}/v1/swap", {"inputs": [raw], "outputs": [made]}) == {"success": True}
+
+
+def check(origin: str, raws: list[str]) -> list[str]:
+    """Return what the service says of outputs."""
+    states: list[str] = post(f"{origin}/v1/check", {"outputs": raws})["states"]
+    return states
+
+
+def take(page: Page) -> None:
+    """Take custody of what the Claim page shows."""
+    page.get_by_role("button", name=TAKE).click()
+
+
+def paste(page: Page, text: str) -> None:
+    """Let the Claim page look at a text."""
+    page.get_by_label(PASTE).fill(text)
+    page.get_by_role("button", name="Look at it").click()
+
+
+def wait_for_rows(page: Page, *kinds: str) -> None:
+    """Wait until the Claim page shows these states, from the first row to the last."""
+    read = "rows => rows.map((row) => row.dataset.state)"
+    wait_until(lambda: page.locator(".found").evaluate_all(read) == list(kinds))
+    expect(page.locator("#looking")).to_be_hidden()
+
+
+def hold(visitor: Visitor, *given: int, metadata: dict[str, str] | None = None) -> tuple[Page, str]:
+    """Mint these amounts into the visitor's wallet; return the My deeds page and the item's id."""
+    page = visitor.go("/wallet")
+    outputs = [{"amount": amount} for amount in given]
+    item_id = page.evaluate("given => inBrowser.mint(given)", [outputs, metadata])
+    page.locator("[data-holding]").first.wait_for()
+    return page, str(item_id)
+
+
+def send(page: Page, amount: str) -> Locator:
+    """Ask for a link; return the dialog that shows it."""
+    page.get_by_label("Units to send").first.fill(amount)
+    page.get_by_role("button", name="Make a link").first.click()
+    return page.get_by_role("dialog")
+
+
+def give(page: Page, amount: str) -> None:
+    """Make a link, and close the dialog that shows it."""
+    send(page, amount).get_by_role("button", name="Done").click()
+
+
+def open_parts(page: Page) -> None:
+    """Open the list of the outputs of a deed."""
+    page.locator("[data-part=parts] > summary").click()
+
+
+def records(page: Page, kind: str = "outputs") -> list[dict[str, Any]]:
+    """Return what the browser keeps."""
+    found: list[dict[str, Any]] = page.evaluate("kind => inBrowser.records(kind)", kind)
+    return found
+
+
+def amounts(page: Page) -> dict[str, list[int]]:
+    """Return the amounts that the browser keeps in each state, in order."""
+    found: dict[str, list[int]] = {}
+    for record in sorted(records(page), key=lambda record: record["amount"]):
+        found.setdefault(record["state"], []).append(record["amount"])
+    return found
+
+
+def raws(page: Page, *states: str) -> list[str]:
+    """Return the raw outputs that the browser keeps in these states."""
+    return [
+        f"+{record['amount']}.{record['itemId']}.{record['secret']}"
+        for record in records(page)
+        if record["state"] in states
+    ]
+
+
+def operations(page: Page) -> list[tuple[str, str]]:
+    """Return kind and state of each operation, oldest first."""
+    kept = sorted(records(page, "operations"), key=lambda record: record["begunAt"])
+    return [(record["kind"], record["state"]) for record in kept]
+
+
+def live_amounts(origin: str, page: Page) -> list[int]:
+    """Return the amounts of the outputs in a wallet that the service would still swap."""
+    kept = raws(page, *amounts(page))
+    states = check(origin, kept)
+    live = [raw for raw, state in zip(kept, states, strict=True) if state == "unspent"]
+    return sorted(int(raw[1:].partition(".")[0]) for raw in live)
