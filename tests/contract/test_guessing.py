@@ -16,9 +16,9 @@ from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import RateLimits, Settings
 from tests.support.evaluations import Evaluations
+from tests.support.hooks import logged_statements
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, refusal, swap
-from tests.support.statement_log import logged_statements
 
 COST = Argon2Cost(8, 1, 1)
 OTHER_COST = Argon2Cost(16, 1, 1)

@@ -24,15 +24,13 @@ def line_of(counts):
 class Load:
     """The clients of one run."""
 
-    def __init__(self, find_ports, seed, *, looks_up=True, keeps_connection=True):
+    def __init__(self, find_ports, seed, *, looks_up=True, make_sender=Sender):
         """`find_ports` find the service, one or several: clients spread over them."""
-        senders = [
-            Sender(find_ports[number % len(find_ports)], keeps_connection=keeps_connection)
-            for number in range(CLIENTS_COUNT)
-        ]
         self.clients = [
-            JournalClient(sender, seed + number, looks_up=looks_up)
-            for number, sender in enumerate(senders)
+            JournalClient(
+                make_sender(find_ports[number % len(find_ports)]), seed + number, looks_up=looks_up
+            )
+            for number in range(CLIENTS_COUNT)
         ]
 
     @contextmanager

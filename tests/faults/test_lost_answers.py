@@ -1,101 +1,61 @@
 """One answer in three never arrives: who keeps keys and secrets ends with every unit."""
 
 import itertools
-import socket
-import threading
+import json
 from collections import Counter
-from contextlib import contextmanager
-from socketserver import StreamRequestHandler, ThreadingTCPServer
+from functools import partial
+from http.client import HTTPConnection
 
-from tests.faults.journal import units
+from tests.faults.journal import Sender, units
 from tests.faults.load import Load, assert_nothing_lost, line_of
 
 REQUESTS_COUNT = 200
-BYTES_AT_ONCE = 65_536
 
-# Of twelve requests, what happens to each; the rest pass.
-LOSSES = {
-    2: "answers lost",
-    5: "answers broken off",
-    6: "requests lost",
-    8: "answers lost",
-    9: "requests broken off",
-    11: "answers broken off",
-}
-CYCLE_LENGTH = 12
-
-
-class LossyProxy(ThreadingTCPServer):
-    """Loses answers, as networks do. One request for each connection."""
-
-    request_queue_size = 64
-    daemon_threads = False
-
-    def __init__(self, upstream_port):
-        super().__init__(("127.0.0.1", 0), LossyHandler)
-        self.upstream_port = upstream_port
-        self.lost = Counter()
-        self._lock = threading.Lock()
-        self._turns = itertools.cycle(range(CYCLE_LENGTH))
-
-    def next_loss(self):
-        """Return what happens to the next request, if anything does, and count it."""
-        with self._lock:
-            loss = LOSSES.get(next(self._turns))
-            if loss:
-                self.lost[loss] += 1
-            return loss
+# Of twelve requests, what is lost of each.
+LOSSES = [
+    "",
+    "",
+    "answer",
+    "",
+    "",
+    "answer",
+    "request",
+    "",
+    "answer",
+    "end of request",
+    "",
+    "answer",
+]
 
 
-class LossyHandler(StreamRequestHandler):
-    """Takes one request, asks the service, and answers or not."""
+class LossySender(Sender):
+    """A connection that loses answers, as networks do, in turns with those of all other clients."""
 
-    def handle(self):
-        request = self._read_request()
-        if not request:
-            return
-        loss = self.server.next_loss()
-        if loss == "requests lost":
-            return
-        answer = self._ask(request[:-1] if loss == "requests broken off" else request)
-        if loss == "answers broken off":
-            self.wfile.write(answer[: len(answer) // 2])
-        elif loss is None:
-            self.wfile.write(answer)
+    def __init__(self, losses, lost, find_port):
+        super().__init__(find_port)
+        self._losses = losses
+        self._lost = lost
 
-    def _read_request(self):
-        """Return one request, head and body."""
-        head = b""
-        length = 0
-        while (line := self.rfile.readline()) not in (b"\r\n", b""):
-            head += line
-            if line.lower().startswith(b"content-length:"):
-                length = int(line.partition(b":")[2])
-        # So that the service closes when it has answered.
-        return head + b"Connection: close\r\n\r\n" + self.rfile.read(length) if head else b""
+    def send(self, path, body, key=None):
+        loss = next(self._losses)
+        self._lost[loss] += 1
+        if loss == "request":
+            raise ConnectionResetError
+        if loss == "end of request":
+            self._break_off(path, json.dumps(body).encode())
+            raise ConnectionResetError
+        said = super().send(path, body, key)
+        if loss == "answer":
+            raise ConnectionResetError
+        return said
 
-    def _ask(self, request):
-        """Return all that the service answers, before it closes."""
-        answer = b""
-        with socket.create_connection(("127.0.0.1", self.server.upstream_port)) as upstream:
-            upstream.sendall(request)
-            upstream.shutdown(socket.SHUT_WR)
-            while received := upstream.recv(BYTES_AT_ONCE):
-                answer += received
-        return answer
-
-
-@contextmanager
-def lossy_proxy(upstream_port):
-    """Run the proxy in threads of this process until the block ends."""
-    with LossyProxy(upstream_port) as proxy:
-        thread = threading.Thread(target=proxy.serve_forever, args=[0.01])
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            proxy.shutdown()
-            thread.join()
+    def _break_off(self, path, data):
+        connection = HTTPConnection("127.0.0.1", self._find_port())
+        connection.putrequest("POST", path)
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", len(data))
+        connection.endheaders(data[:-1])
+        connection.close()
 
 
 def test_clients_whose_answers_are_lost_end_with_every_unit(
@@ -103,13 +63,13 @@ def test_clients_whose_answers_are_lost_end_with_every_unit(
 ):
     service = make_service(database_url)
     service.start()
-    with lossy_proxy(service.find_port()) as proxy:
-        load = Load([lambda: proxy.server_address[1]], seed)
-        with load.running():
-            load.wait_for_answers(REQUESTS_COUNT)
+    losses, lost = itertools.cycle(LOSSES), Counter()
+    load = Load([service.find_port], seed, make_sender=partial(LossySender, losses, lost))
+    with load.running():
+        load.wait_for_answers(REQUESTS_COUNT)
 
     counts = assert_nothing_lost(load, service.find_port, database_url)
     minted = [raw for entry in load.entries() if not entry.inputs for raw in entry.outputs]
-    assert set(proxy.lost) == set(LOSSES.values())
+    assert set(lost) == set(LOSSES)
     assert units(raw for client in load.clients for raw in client.wallet) == units(minted)
-    report(f"{line_of(counts)}, {dict(proxy.lost)}")
+    report(f"{line_of(counts)}, {dict(lost)}")

@@ -9,9 +9,8 @@ from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from deeds.domain.service import TRIES_MAX
 from tests.support.evaluations import Evaluations
-from tests.support.hooks import hooked, is_writer
+from tests.support.hooks import hooked, is_writer, logged_statements
 from tests.support.requests import check, mint, refusal, swap
-from tests.support.statement_log import logged_statements
 
 OLDER, NEWER = Argon2Cost(16, 1, 1), Argon2Cost(24, 1, 1)
 

@@ -8,8 +8,8 @@ from sqlalchemy import text
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from storage.transactions import WRITES
+from tests.support.hooks import logged_statements
 from tests.support.requests import check, mint, post, refusal, swap
-from tests.support.statement_log import logged_statements
 
 ORDINARY, STRONG = "m=16,t=1,p=1", "m=8,t=1,p=1"
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"

@@ -17,9 +17,8 @@ import storage.schema
 from deeds.domain.model import Argon2Cost
 from deeds.settings import MetricsPlace, Settings
 from tests.support.evaluations import HeldHashes
-from tests.support.hooks import hooked
+from tests.support.hooks import hooked, logged_statements
 from tests.support.requests import mint, post, refusal
-from tests.support.statement_log import logged_statements
 
 CHEAP = Argon2Cost(8, 1, 1)
 

@@ -5,11 +5,13 @@ import os
 import random
 import signal
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
 from storage.schema import HEAD_REVISION
+from tests.faults.journal import Sender
 from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.support.breaking_app import BREAKING
 from tests.support.migrating import migrate_by, newer_revision, set_revision, write_newer_code
@@ -65,7 +67,8 @@ def cannot_start(service):
 def load_on(ports):
     """Return clients that open a connection for each request, to any of the ports."""
     seed = random.randrange(2**32)
-    return Load([lambda: random.choice(ports)], seed, looks_up=False, keeps_connection=False)
+    make_sender = partial(Sender, keeps_connection=False)
+    return Load([lambda: random.choice(ports)], seed, looks_up=False, make_sender=make_sender)
 
 
 def failed_count(load):
