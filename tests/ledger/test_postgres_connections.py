@@ -17,12 +17,11 @@ from tests.support.requests import check, mint, refusal, swap
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 # What a swap sends between BEGIN and COMMIT.
 STATEMENTS_COUNT = 3
-NAMES = (
-    "lock_timeout",
-    "statement_timeout",
-    "idle_in_transaction_session_timeout",
-    "synchronous_commit",
-)
+BOUNDS = {
+    "lock_timeout": "5s",
+    "statement_timeout": "30s",
+    "idle_in_transaction_session_timeout": "30s",
+}
 PREPARED_AFTER = psycopg.Connection.connect.__kwdefaults__["prepare_threshold"]
 
 
@@ -42,46 +41,32 @@ def transactions(engine):
 
 
 @pytest.fixture
-def set_default(database_url):
+def set_default(other):
     """A function that sets what sessions of the database begin with, as an operator does."""
-    names = []
-
-    def alter(change):
-        with psycopg.connect(database_url) as connection:
-            connection.execute(f'ALTER DATABASE "{connection.info.dbname}" {change}')
-
-    def set_it(name, value):
-        names.append(name)
-        alter(f"SET {name} = '{value}'")
-
-    yield set_it
-    for name in names:
-        alter(f"RESET {name}")
+    alter = f'ALTER DATABASE "{other.info.dbname}"'
+    yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
+    other.execute(f"{alter} RESET ALL")
 
 
 @pytest.fixture
-def cut_off(database_url):
+def cut_off(other):
     """A function that ends the server's side of a connection."""
-    with psycopg.connect(database_url, autocommit=True) as other:
 
-        def end(connection):
-            pid = connection.connection.driver_connection.info.backend_pid
-            other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+    def end(connection):
+        pid = connection.connection.driver_connection.info.backend_pid
+        other.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
 
-        yield end
+    return end
 
 
 def settings_of(connection):
-    shown = ", ".join(f"current_setting('{name}')" for name in NAMES)
-    return dict(zip(NAMES, connection.execute(text(f"SELECT {shown}")).one(), strict=True))
+    names = [*BOUNDS, "synchronous_commit"]
+    shown = ", ".join(f"current_setting('{name}')" for name in names)
+    return dict(zip(names, connection.execute(text(f"SELECT {shown}")).one(), strict=True))
 
 
 def backend_of(connection):
     return connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-
-
-def with_options(url, **options):
-    return make_url(url).update_query_dict(options).render_as_string(hide_password=False)
 
 
 def test_connections_of_a_burst_are_kept_for_the_next_one_and_a_quiet_time_uses_one(engine):
@@ -131,8 +116,7 @@ def test_a_read_leaves_no_transaction_open(client):
 
 
 @pytest.mark.parametrize(
-    ("default", "within"),
-    [("off", "on"), ("on", "on"), ("local", "local"), ("remote_apply", "remote_apply")],
+    ("default", "within"), [("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")]
 )
 def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_session(
     set_default, transactions, default, within
@@ -140,12 +124,7 @@ def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_
     set_default("synchronous_commit", default)
     before, pid = transactions.read(settings_of), transactions.read(backend_of)
 
-    assert transactions.write(settings_of) == {
-        "lock_timeout": "5s",
-        "statement_timeout": "30s",
-        "idle_in_transaction_session_timeout": "30s",
-        "synchronous_commit": within,
-    }
+    assert transactions.write(settings_of) == BOUNDS | {"synchronous_commit": within}
     assert transactions.read(backend_of) == pid
     assert transactions.read(settings_of) == before
     assert (before["lock_timeout"], before["synchronous_commit"]) == ("0", default)
@@ -170,28 +149,30 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
         assert settings_of(connection)["statement_timeout"] == "0"
 
 
-@pytest.mark.parametrize(
-    ("options", "threshold"),
-    [
-        ({"prepare_threshold": "0"}, 0),
-        ({"prepare_threshold": "7"}, 7),
-        ({"prepare_threshold": "None"}, None),
-        ({}, PREPARED_AFTER),
-    ],
-)
-def test_statements_are_prepared_as_the_url_says(database_url, open_engine, options, threshold):
-    with open_engine(with_options(database_url, **options)).connect() as connection:
-        assert connection.connection.driver_connection.prepare_threshold == threshold
+@pytest.fixture
+def driver_with(database_url, open_engine):
+    """A function that returns psycopg's connection as the options of the URL make it."""
+    with ExitStack() as stack:
+
+        def connect(**options):
+            url = make_url(database_url).update_query_dict(options)
+            engine = open_engine(url.render_as_string(hide_password=False))
+            return stack.enter_context(engine.connect()).connection.driver_connection
+
+        yield connect
 
 
-def test_the_url_can_change_how_a_connection_is_watched(database_url, open_engine):
-    with open_engine(with_options(database_url, keepalives_idle="99")).connect() as connection:
-        told = connection.connection.driver_connection.info.get_parameters()
+def test_statements_are_prepared_as_the_url_says(driver_with):
+    given = {"0": 0, "7": 7, "None": None}
 
-    expected = POSTGRESQL_OPTIONS | {"keepalives_idle": 99}
-    assert {name: told.get(name) for name in expected} == {
-        name: str(value) for name, value in expected.items()
-    }
+    assert {each: driver_with(prepare_threshold=each).prepare_threshold for each in given} == given
+    assert driver_with().prepare_threshold == PREPARED_AFTER
+
+
+def test_the_url_can_change_how_a_connection_is_watched(driver_with):
+    told = driver_with(keepalives_idle="99").info.get_parameters()
+
+    assert told.items() >= (POSTGRESQL_OPTIONS | {"keepalives_idle": "99"}).items()
 
 
 @pytest.mark.parametrize("number", range(STATEMENTS_COUNT))

@@ -17,9 +17,9 @@ WAIT_S = 60
 THREADS_COUNT = 32
 CROSSING_COUNT = 8
 ROUNDS_COUNT = 12
-# Each round of these lets PostgreSQL look for a deadlock, which it does after a second.
+# Each round of these lets PostgreSQL look for a deadlock.
 DEADLOCK_ROUNDS_COUNT = 3
-NEW_SECRET_ROUNDS_COUNT = 300
+NEW_SECRET_ROUNDS_COUNT = 100
 
 # As in the middle of a rolling change of settings.
 COSTS = ("m=8,t=1,p=1", "m=8,t=2,p=1")

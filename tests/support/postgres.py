@@ -9,20 +9,17 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg import sql
+from psycopg.sql import SQL, Identifier
 from sqlalchemy import make_url
 
 from storage.engine import make_engine, parse_database_url
 from storage.schema import migrate
-
-# A database that every other is made from.
-EMPTY_TEMPLATE = "template0"
 
 
 class PostgresCluster:
@@ -31,26 +28,22 @@ class PostgresCluster:
     def __init__(self, admin_url: str) -> None:
         self._admin_url = make_url(admin_url).set(drivername="postgresql")
         self.admin_url = self._admin_url.render_as_string(hide_password=False)
-        self._migrated_template: str | None = None
+        self._migrated_url: str | None = None
 
-    def create_database(self, template: str = EMPTY_TEMPLATE) -> str:
-        """Make a database from `template` and return its URL.
-
-        `postgresql://…`, as psycopg takes it; SQLAlchemy wants its driver named too.
-        """
+    def create_database(self, template: str = "template0") -> str:
+        """Make a database and return its URL, as psycopg takes it."""
         name = f"deeds_test_{secrets.token_hex(6)}"
         self._execute("CREATE DATABASE {} TEMPLATE {}", name, template)
-        return self._url_of(name)
+        return self._admin_url.set(database=name).render_as_string(hide_password=False)
 
     def create_migrated_database(self) -> str:
         """Make a database that has the service's tables and return its URL."""
-        if self._migrated_template is None:
-            url = self.create_database()
-            engine = make_engine(parse_database_url(url))
+        if self._migrated_url is None:
+            self._migrated_url = self.create_database()
+            engine = make_engine(parse_database_url(self._migrated_url))
             migrate(engine)
             engine.dispose()
-            self._migrated_template = _name_of(url)
-        return self.create_database(self._migrated_template)
+        return self.create_database(_name_of(self._migrated_url))
 
     def drop_database(self, url: str) -> None:
         """Drop a database, cutting off whoever is connected to it."""
@@ -69,24 +62,20 @@ class PostgresCluster:
 
     def drop_template(self) -> None:
         """Drop the template of the migrated databases, if one was needed."""
-        if self._migrated_template is not None:
-            self.drop_database(self._url_of(self._migrated_template))
+        if self._migrated_url is not None:
+            self.drop_database(self._migrated_url)
 
     def _cut_off(self, url: str) -> None:
-        with psycopg.connect(self._url_of(self._admin_url.database or "postgres")) as connection:
+        with psycopg.connect(self.admin_url) as connection:
             # Returns once each of them has ended.
             connection.execute(
                 "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s",
                 [_name_of(url)],
             )
 
-    def _url_of(self, name: str) -> str:
-        return self._admin_url.set(database=name).render_as_string(hide_password=False)
-
     def _execute(self, statement: str, *names: str) -> None:
-        with psycopg.connect(self._url_of(self._admin_url.database or "postgres")) as connection:
-            connection.autocommit = True
-            connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+        with psycopg.connect(self.admin_url, autocommit=True) as connection:
+            connection.execute(SQL(statement).format(*map(Identifier, names)))
 
 
 def _name_of(url: str) -> str:
@@ -109,11 +98,15 @@ def running_server() -> Iterator[Any]:
         finally:
             server.cleanup()
     finally:
-        with suppress(FileNotFoundError):
-            shutil.rmtree(base)
+        shutil.rmtree(base, ignore_errors=True)
 
 
 @contextmanager
 def running_cluster() -> Iterator[PostgresCluster]:
     with running_server() as server:
-        yield PostgresCluster(server.get_uri())
+        cluster = PostgresCluster(server.get_uri())
+        with psycopg.connect(cluster.admin_url, autocommit=True) as connection:
+            # A second by default, which tests would wait for.
+            connection.execute("ALTER SYSTEM SET deadlock_timeout = '100ms'")
+            connection.execute("SELECT pg_reload_conf()")
+        yield cluster
