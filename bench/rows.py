@@ -76,7 +76,7 @@ def pooler(run: Run) -> list[Row]:
     if shutil.which("pgbouncer") is None:
         return []
     url = run.postgres().create_migrated_database()
-    pooled_url = behind(url, run.stack.enter_context(running_pgbouncer(url)).directory)
+    pooled_url = behind(url, run.stack.enter_context(running_pgbouncer(url)))
     direct, pooled = run.service("direct", url), run.service("pgbouncer", pooled_url)
     found = run.alternate(direct=lambda: run.swap(direct), pgbouncer=lambda: run.swap(pooled))
     name = "strong secrets, PostgreSQL: swaps/s through pgbouncer ÷ direct"

@@ -1,6 +1,8 @@
 """Transactions that meet on PostgreSQL: who waits for whom, what is tried again, what is a 503."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,9 +21,8 @@ WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
 OLDER, NEWER = Argon2Cost(16, 1, 1), Argon2Cost(24, 1, 1)
 
-# Statements of a swap, and those that a mint with a key hashed under two schemes sends.
-SWAP_INSERTS_OUTPUTS = 1
-MINT_INSERTS_ITEM = 3
+# The statements at which a swap inserts its outputs, and a mint with a key under two hashes its item.
+AT_OUTPUTS, AT_ITEM = 1, 3
 
 # Fails a number of times for real: a sequence counts on when its transaction is undone.
 FAILING = """
@@ -65,30 +66,30 @@ def somebody_waits_for_a_lock(other):
     return other.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone()
 
 
-class Meanwhile:
-    """Sends a request in a thread and goes on when it waits for a lock, or is answered."""
+@pytest.fixture
+def meanwhile(other, thread):
+    """A context in which a request is sent when another one is at the statement of this number,
+    which goes on once the request waits for a lock or is answered."""
 
-    def __init__(self, other, thread, send):
-        self.other = other
-        self.thread = thread
-        self.send = send
-        self.has_waited = False
-        self.sent = None
+    @contextmanager
+    def sending(number, send, *arguments):
+        found = SimpleNamespace(answer=lambda: found.sent.result(WAIT_S))
 
-    def __call__(self, _connection):
-        self.sent = self.thread.submit(self.send)
-        wait_until(lambda: self.sent.done() or somebody_waits_for_a_lock(self.other))
-        self.has_waited = not self.sent.done()
+        def wait(_connection):
+            found.sent = thread.submit(send, *arguments)
+            wait_until(lambda: found.sent.done() or somebody_waits_for_a_lock(other))
+            found.has_waited = not found.sent.done()
 
-    def answer(self):
-        return self.sent.result(WAIT_S)
+        with hooked("before_cursor_execute", AtWrite(number, wait)):
+            yield found
+
+    return sending
 
 
-def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, other, thread):
+def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, meanwhile):
     item = mint(client, "+5.a", "+7.b")
-    second = Meanwhile(other, thread, lambda: swap(client, [f"+7.{item}.b"], [f"+7.{item}.d"]))
 
-    with hooked("before_cursor_execute", AtWrite(SWAP_INSERTS_OUTPUTS, second)):
+    with meanwhile(AT_OUTPUTS, swap, client, [f"+7.{item}.b"], [f"+7.{item}.d"]) as second:
         first = swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
 
     assert not second.has_waited
@@ -97,14 +98,13 @@ def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, other, thr
 
 
 def test_a_swap_of_an_output_created_while_it_is_under_way_succeeds_at_the_next_try(
-    settings, open_app, ledger, other, thread
+    settings, open_app, ledger, meanwhile
 ):
     """The output is of an operation with a later id, so the first try must not spend it."""
     client = open_app(counting(settings)).test_client()
     item = mint(client, "+5.a")
-    creating = Meanwhile(other, thread, lambda: swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]))
 
-    with hooked("before_cursor_execute", AtWrite(SWAP_INSERTS_OUTPUTS, creating)):
+    with meanwhile(AT_OUTPUTS, swap, client, [f"+5.{item}.a"], [f"+5.{item}.b"]) as creating:
         spending = swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
 
     assert (creating.answer().status_code, spending.status_code) == (200, 200)
@@ -116,16 +116,15 @@ def test_a_swap_of_an_output_created_while_it_is_under_way_succeeds_at_the_next_
 
 @pytest.mark.parametrize("wider", [0, 1])
 def test_a_swap_that_brings_an_item_a_scheme_runs_while_no_other_swap_does(
-    clients, ledger, other, thread, wider
+    clients, ledger, meanwhile, wider
 ):
     """Else both could create one secret, under two digests, and one of them would be lost."""
     item = mint(clients[0], "+5.a", "+7.b")
     first_client, second_client = clients[wider], clients[1 - wider]
-    second = Meanwhile(
-        other, thread, lambda: swap(second_client, [f"+7.{item}.b"], [f"+7.{item}.same"])
-    )
 
-    with hooked("before_cursor_execute", AtWrite(SWAP_INSERTS_OUTPUTS, second)):
+    with meanwhile(
+        AT_OUTPUTS, swap, second_client, [f"+7.{item}.b"], [f"+7.{item}.same"]
+    ) as second:
         first = swap(first_client, [f"+5.{item}.a"], [f"+5.{item}.same"])
 
     assert second.has_waited
@@ -134,14 +133,11 @@ def test_a_swap_that_brings_an_item_a_scheme_runs_while_no_other_swap_does(
     assert ledger.live(item) == [5, 7]
 
 
-def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(
-    clients, ledger, other, thread
-):
-    body = {"outputs": ["+5.a"]}
-    second = Meanwhile(other, thread, lambda: post(clients[0], "/v1/mint", body, "order 17"))
+def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(clients, ledger, meanwhile):
+    request = ("/v1/mint", {"outputs": ["+5.a"]}, "order 17")
 
-    with hooked("before_cursor_execute", AtWrite(MINT_INSERTS_ITEM, second)):
-        first = post(clients[1], "/v1/mint", body, "order 17")
+    with meanwhile(AT_ITEM, post, clients[0], *request) as second:
+        first = post(clients[1], *request)
 
     assert second.has_waited
     assert second.answer().get_json() == first.get_json()

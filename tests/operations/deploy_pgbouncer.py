@@ -11,7 +11,7 @@ from sqlalchemy import text
 from storage.engine import make_engine, parse_database_url
 from tests.faults.load import Load, assert_nothing_lost
 from tests.faults.mortal_service import MortalService
-from tests.support.pgbouncer import behind, running_pgbouncer
+from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
 from tests.support.serving import REPOSITORY
 
 # What the requests do, and what races may not break; test_docs.py sees that each file exists.
@@ -37,7 +37,7 @@ def pooler(postgres):
 
 
 def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
-    environment = {"TEST_DATABASE_URL": postgres.admin_url, "TEST_POOLER": pooler.directory}
+    environment = {"TEST_DATABASE_URL": postgres.admin_url, "TEST_POOLER": pooler}
 
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-qx", "-k", "postgresql", *CONTRACT],
@@ -49,14 +49,14 @@ def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
     )
 
     assert ran.returncode == 0, ran.stdout
-    assert pooler.transactions_count() > 1_000
+    assert transactions_count(pooler) > 1_000
 
 
 def test_sixteen_clients_behind_pgbouncer_meet_no_error(pooler, fresh_postgres_url, tmp_path):
     """Two services of two processes share a few sessions; a 5xx would be an unanswered request."""
     url = fresh_postgres_url()
     with ExitStack() as stack:
-        services = [MortalService(tmp_path, behind(url, pooler.directory)) for _ in range(2)]
+        services = [MortalService(tmp_path, behind(url, pooler)) for _ in range(2)]
         for service in services:
             stack.callback(service.close)
             service.start()
@@ -70,7 +70,7 @@ def test_sixteen_clients_behind_pgbouncer_meet_no_error(pooler, fresh_postgres_u
 
 
 def test_nothing_is_kept_in_a_session_behind_pgbouncer_unless_the_url_says_so(pooler, postgres_url):
-    pooled = behind(postgres_url, pooler.directory)
+    pooled = behind(postgres_url, pooler)
     thresholds, limits = [], []
 
     for url in (pooled, f"{pooled}&prepare_threshold=7"):

@@ -28,57 +28,36 @@ max_client_conn = 500
 _SYSTEM_USER = "pgserver"
 
 
-class PgBouncer:
-    """A running pgbouncer; `directory` is that of its unix socket, as PostgreSQL has one too."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = str(directory)
-
-    def transactions_count(self) -> int:
-        """Return how many transactions it has passed on."""
-        console = behind("postgresql://any@/pgbouncer", self.directory)
-        with psycopg.connect(console, autocommit=True) as own:
-            cursor = own.execute("SHOW STATS_TOTALS")
-            names = [column.name for column in cursor.description or ()]
-            return sum(row[names.index("xact_count")] for row in cursor)
-
-
 @contextmanager
-def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[PgBouncer]:
-    """Run pgbouncer before the server of a PostgreSQL URL until the block ends.
+def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]:
+    """Run pgbouncer before the server of a PostgreSQL URL; yield the directory of its socket.
 
     It opens so many sessions for each database: 20 is its own default.
     """
     url = make_url(admin_url)
     # Short: the path of a unix socket has at most 103 characters.
-    directory = Path(tempfile.mkdtemp(prefix="deeds-pgbouncer-"))
-    configuration = directory / "pgbouncer.ini"
-    configuration.write_text(
-        _CONFIGURATION.format(
-            host=url.host or url.query["host"],
-            port=url.port or 5432,
-            user=url.username,
-            password=f"password={url.password}" if url.password else "",
-            directory=directory,
-            sessions=sessions_count,
-        )
+    directory = tempfile.mkdtemp(prefix="deeds-pgbouncer-")
+    configuration = _CONFIGURATION.format(
+        host=url.host or url.query["host"],
+        port=url.port or 5432,
+        user=url.username,
+        password=f"password={url.password}" if url.password else "",
+        directory=directory,
+        sessions=sessions_count,
     )
+    file = Path(directory) / "pgbouncer.ini"
+    file.write_text(configuration)
     as_user = []
     if os.geteuid() == 0:
         as_user = ["--user", _SYSTEM_USER]
         shutil.chown(directory, _SYSTEM_USER)
-    with (directory / "log").open("ab") as log:
-        process = subprocess.Popen(
-            ["pgbouncer", *as_user, configuration], stdout=log, stderr=log, cwd="/"
-        )
+    with subprocess.Popen(["pgbouncer", "--quiet", *as_user, file], cwd="/") as process:
         try:
-            pooler = PgBouncer(directory)
-            wait_until(lambda: _answers(pooler))
-            yield pooler
+            wait_until(lambda: _answers(directory))
+            yield directory
         finally:
             process.kill()
-            process.wait()
-            shutil.rmtree(directory)
+    shutil.rmtree(directory)
 
 
 def behind(url: str, directory: str) -> str:
@@ -88,9 +67,18 @@ def behind(url: str, directory: str) -> str:
     return pooled.render_as_string(hide_password=False)
 
 
-def _answers(pooler: PgBouncer) -> bool:
+def transactions_count(directory: str) -> int:
+    """Return how many transactions it has passed on."""
+    console = behind("postgresql://any@/pgbouncer", directory)
+    with psycopg.connect(console, autocommit=True) as own:
+        cursor = own.execute("SHOW STATS_TOTALS")
+        names = [column.name for column in cursor.description or ()]
+        return sum(row[names.index("xact_count")] for row in cursor)
+
+
+def _answers(directory: str) -> bool:
     try:
-        pooler.transactions_count()
+        transactions_count(directory)
     except psycopg.OperationalError:
         return False
     return True

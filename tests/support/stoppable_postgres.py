@@ -24,17 +24,12 @@ class StoppablePostgres:
         self.cluster = PostgresCluster(server.get_uri())
 
     def start(self):
-        """Start again at the same address and wait until it answers."""
+        """Start at the same address as before and wait until it answers."""
         self._server.ensure_postgres_running()
 
     def stop(self):
         """Cut off all connections and stop, as for a restart."""
         self._server.stop()
-
-    def restart(self):
-        """Stop and start, so that connections that were open are dead."""
-        self.stop()
-        self.start()
 
     def kill(self):
         """Kill all its processes at once, as a power cut would."""
@@ -93,12 +88,10 @@ class ReplicatedPostgres:
         wait_until(lambda: self._ask_primary(_REPLICATION) == followed)
 
     def start_lonely_standby(self):
-        """Start the standby, whether or not it finds the primary."""
         log, options = self._standby_directory / "log", f"-h '' -k {self._standby_directory}"
         self._control("-l", log, "-o", options, "start")
 
     def stop_standby(self):
-        """Stop the standby, so that it falls behind."""
         self._control("-m", "immediate", "stop")
 
     def promote(self):
