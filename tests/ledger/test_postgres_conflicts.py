@@ -21,7 +21,7 @@ WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
 OLDER, NEWER = Argon2Cost(16, 1, 1), Argon2Cost(24, 1, 1)
 
-# The statements at which a swap inserts its outputs, and a mint with a key under two hashes its item.
+# Where a swap inserts its outputs, and a mint with a key under two hashes its item.
 AT_OUTPUTS, AT_ITEM = 1, 3
 
 # Fails a number of times for real: a sequence counts on when its transaction is undone.
