@@ -6,9 +6,9 @@ something outside the database can tell.
 """
 
 import atexit
+import hashlib
 import logging
 import os
-import re
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ _WRITE_EVERY_S = 1.0
 # Others hold the lock while they ask the ledger and write a few bytes.
 _LOCK_TIMEOUT_S = 1.0
 
-_RECORD = re.compile(rb"deeds-mark-1 ([0-9]{1,18}) ([0-9]{1,14})\n")
-_RECORD_BYTES_MAX = 128
+# A record is one line. Earlier versions wrote two, of a disk block each.
+_FILE_BYTES_MAX = 8192
 
 _ADVICE = "restore the right database, or run: flask --app app deeds accept-rollback"
 
@@ -92,12 +92,13 @@ class MarkFile:
         """
         try:
             with self.path.open("rb") as file:
-                found = _RECORD.fullmatch(file.read(_RECORD_BYTES_MAX))
+                lines = file.read(_FILE_BYTES_MAX).splitlines()
         except FileNotFoundError:
             return NO_OPERATION
-        if found is None:
+        marks = [mark for line in lines if (mark := _parse_record(line)) is not None]
+        if not marks:
             raise OSError(EINVAL, "it is damaged; if the ledger is the newest, remove it")
-        return Mark(int(found[1]), int(found[2]))
+        return max(marks)
 
     def change(self, choose: Callable[[Mark], Mark]) -> Mark:
         """Set the mark to what `choose` returns for the present one, under the lock; return it.
@@ -121,10 +122,24 @@ class MarkFile:
         new.unlink(missing_ok=True)
         file = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(file, "w") as opened:
-            opened.write(f"deeds-mark-1 {mark.operation_id} {mark.created_at_ms}\n")
+            opened.write(_record(mark))
         flush(new)
         new.replace(self.path)
         flush(self.path.parent)
+
+
+def _parse_record(line: bytes) -> Mark | None:
+    fields = line.decode("ascii", "replace").split()
+    try:
+        mark = Mark(int(fields[1]), int(fields[2]))
+    except (IndexError, ValueError):
+        return None
+    return mark if fields == _record(mark).split() else None
+
+
+def _record(mark: Mark) -> str:
+    fields = f"deeds-mark-1 {mark.operation_id} {mark.created_at_ms}"
+    return f"{fields} {hashlib.sha256(fields.encode()).hexdigest()[:16]}\n"
 
 
 def check_present(connection: Connection, marks: Collection[Mark]) -> None:
@@ -175,6 +190,7 @@ class LastOperations:
         self._read = read
         self._is_lost = False
         self._is_behind = False
+        self._is_failing = False
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -239,10 +255,12 @@ class LastOperations:
             mark = self._read(lambda connection: file.change(partial(self._choose, connection)))
             if not self._is_lost:
                 self._written = mark
+            self._is_failing = False
         except Exception as error:  # noqa: BLE001 - the thread must not end, whatever happens
             self._is_behind = True
             # If the ledger cannot be read just now, that has been logged.
-            if not isinstance(error, RetryLaterError | DBAPIError):
+            if not self._is_failing and not isinstance(error, RetryLaterError | DBAPIError):
+                self._is_failing = True
                 _log.warning(
                     "cannot write the mark file %s: until this succeeds, a restart may not detect"
                     " that the ledger was replaced by an older copy",

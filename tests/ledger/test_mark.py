@@ -97,6 +97,17 @@ def test_a_file_without_one_intact_record_is_never_taken_for_a_mark(file, conten
     assert file.path.read_bytes() == content
 
 
+def test_a_mark_is_read_as_earlier_versions_wrote_it_and_not_if_a_digit_of_it_changed(file):
+    record = b"deeds-mark-1 7 70 68bc1781bd563a32"
+    for content in (record + b"\n", b"\0" * 4095 + b"\n" + record.ljust(4095) + b"\n"):
+        file.path.write_bytes(content)
+        assert file.read() == Mark(7, 70)
+
+    file.path.write_bytes(record.replace(b"7 70", b"6 70") + b"\n")
+    with pytest.raises(OSError, match="damaged"):
+        file.read()
+
+
 def test_what_a_killed_process_left_is_not_written_to(raised, tmp_path):
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "mark-new").hardlink_to(tmp_path / "precious")
