@@ -99,7 +99,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     configure_log(settings.log_form, settings.log_level)
     is_measured = settings.metrics.is_on
     metrics = Metrics(PROBLEMS, TRIES_MAX, HASH_REQUESTS_MAX) if is_measured else None
-    register_request_log(app, metrics)
+    register_request_log(app, metrics.count_request if metrics else None)
     on_retry = metrics.count_retry if metrics else None
     repository, schemes = _open_ledger(settings, engine, closing, on_retry)
     processes_count = settings.processes_count or default_processes_count()

@@ -6,17 +6,18 @@ this file, and dies with a traceback when it is invalid. `make run` does so firs
 
 import gc
 import os
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Any
 
-from gunicorn.errors import HaltServer
+from prometheus_client.multiprocess import mark_process_dead
 
 from deeds.domain.errors import StartError
 from deeds.server.cpus import THREADS_COUNT, default_processes_count
-from deeds.server.metrics import MetricsFiles
+from deeds.server.metrics import DIRECTORY, count_in_files
 from deeds.settings import read_setting
 
 _setting = partial(read_setting, os.environ)
@@ -76,7 +77,6 @@ def on_starting(server: Any) -> None:
     """
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
-    server.stop = _stop_of(server.stop)
     _name_unused(server)
     try:
         prepare()
@@ -84,7 +84,7 @@ def on_starting(server: Any) -> None:
         server.log.say(stop)
         raise SystemExit(1) from None
     if _metrics.is_on:
-        server.metrics_files = MetricsFiles(_in_memory or tempfile.gettempdir())
+        os.environ[DIRECTORY] = tempfile.mkdtemp(prefix="deeds-metrics-", dir=_in_memory)
 
 
 def _name_unused(server: Any) -> None:
@@ -99,36 +99,19 @@ def _name_unused(server: Any) -> None:
         server.log.warning("settings of gunicorn without effect here: %s", ", ".join(unused))
 
 
-def _stop_of(stop: Callable[..., None]) -> Callable[..., None]:
-    """Return gunicorn's stop, continued where a worker fails to start meanwhile.
-
-    The stop itself would raise HaltServer for that, and the master would end with 1 and no line.
-    """
-
-    def stop_all(*graceful: bool) -> None:
-        try:
-            stop(*graceful)
-        except HaltServer:
-            stop_all(*graceful)
-
-    return stop_all
-
-
 def pre_fork(server: Any, worker: Any) -> None:
-    """Give a worker its number among the files of metrics."""
-    worker.metrics_number = None
-    if _metrics.is_on:
-        taken = [each.metrics_number for each in server.WORKERS.values()]
-        try:
-            worker.metrics_number = server.metrics_files.allocate(taken)
-        except OSError as error:
-            server.log.warning("a worker's metrics are not counted: %s", error.strerror)
+    """Give a worker the first number that no other has, for its files of metrics."""
+    taken = {each.metrics_number for each in server.WORKERS.values()}
+    worker.metrics_number = next(each for each in count() if each not in taken)
 
 
 def post_fork(server: Any, worker: Any) -> None:
     """Let the worker count there, before it loads the application."""
-    if worker.metrics_number is not None:
-        server.metrics_files.count_as(worker.metrics_number)
+    if _metrics.is_on:
+        try:
+            count_in_files(worker.metrics_number)
+        except OSError as error:
+            server.log.warning("a worker's metrics are not counted: %s", error.strerror)
 
 
 def post_worker_init(worker: Any) -> None:
@@ -143,16 +126,14 @@ def post_worker_init(worker: Any) -> None:
 
 def child_exit(server: Any, worker: Any) -> None:
     """Keep what a worker that has ended has counted, for the one that takes its place."""
-    if worker.metrics_number is not None:
-        server.metrics_files.free(worker.metrics_number)
+    if _metrics.is_on:
+        mark_process_dead(worker.metrics_number)  # type: ignore[no-untyped-call]
 
 
 def on_exit(server: Any) -> None:
     """Remove the files of metrics."""
-    # Absent where the start was refused.
-    files = getattr(server, "metrics_files", None)
-    if files is not None:
-        files.remove()
+    if DIRECTORY in os.environ:
+        shutil.rmtree(os.environ[DIRECTORY], ignore_errors=True)
 
 
 def when_ready(server: Any) -> None:

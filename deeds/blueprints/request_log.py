@@ -3,10 +3,10 @@
 import logging
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import perf_counter
-from typing import Protocol
 
 from flask import Flask, Response, g, request
 
@@ -14,23 +14,12 @@ REQUEST_ID = "X-Request-ID"
 
 # UUIDs, ULIDs, W3C trace ids and what nginx makes fit. A raw output does not: it starts with "+".
 _HARMLESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_ID_BYTES = 16
 
 # Monitors ask for these every few seconds.
 MONITORED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
-OPERATIONS = {
-    "/v1/mint": "mint",
-    "/v1/swap": "swap",
-    "/v1/check": "check",
-    "/v1/item/<item_id>": "item",
-    "/item/<item_id>": "item",
-}
-
 # A client may make methods up, with a secret in them.
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
-
-_MS_PER_S = 1000
 
 _log = logging.getLogger("deeds.request")
 
@@ -46,23 +35,11 @@ class RequestNotes:
     is_replayed: bool = False
 
 
-class RequestMeasures(Protocol):
-    """Receives figures of requests; any thread may call it, and no call may fail.
-
-    No argument may be anything but a word of a short list or a number: never an id or a path.
-    """
-
-    def count_request(self, route: str, method: str, seconds: float) -> None:
-        """Count a request of a route and how long it took."""
-
-    def count_operation(self, kind: str, outcome: str) -> None:
-        """Count the outcome of a mint, swap, check or read of an item."""
-
-    def count_refusal(self, code: str) -> None:
-        """Count an answer that is a problem."""
+# Takes the route, the method, seconds, and "done", "replayed" or the code of a problem.
+CountRequest = Callable[[str, str, float, str], None]
 
 
-def register_request_log(app: Flask, measures: RequestMeasures | None) -> None:
+def register_request_log(app: Flask, count_request: CountRequest | None) -> None:
     """Log and count every request of the app. To be called before anything else is registered."""
 
     def end(answer: Response) -> Response:
@@ -72,22 +49,14 @@ def register_request_log(app: Flask, measures: RequestMeasures | None) -> None:
         rule, method = request.url_rule, request.method
         route = rule.rule if rule else "unmatched"
         method = method if method in _METHODS else "other"
-        if measures is not None:
-            measures.count_request(route, method, seconds)
-            _count_outcome(measures, route, method, noted)
+        if count_request is not None:
+            outcome = noted.problem_code or ("replayed" if noted.is_replayed else "done")
+            count_request(route, method, seconds, outcome)
         _write(route, method, answer.status_code, seconds, noted)
         return answer
 
     app.before_request(_begin)
     app.after_request(end)
-
-
-def _count_outcome(measures: RequestMeasures, route: str, method: str, noted: RequestNotes) -> None:
-    if noted.problem_code is not None:
-        measures.count_refusal(noted.problem_code)
-    if route in OPERATIONS and method != "OPTIONS":
-        done = "replayed" if noted.is_replayed else "done"
-        measures.count_operation(OPERATIONS[route], noted.problem_code or done)
 
 
 def notes() -> RequestNotes:
@@ -106,7 +75,7 @@ def note_operation(operation_id: int, *, is_replayed: bool) -> None:
 def _begin() -> None:
     sent = request.environ.get("HTTP_X_REQUEST_ID", "")
     # It comes back in a header and stands in logs.
-    request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(_ID_BYTES)
+    request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(16)
     g.notes = RequestNotes(request_id, perf_counter())
 
 
@@ -120,7 +89,7 @@ def _write(route: str, method: str, status: int, seconds: float, noted: RequestN
         "route": route,
         "method": method,
         "status": status,
-        "duration_ms": round(seconds * _MS_PER_S, 3),
+        "duration_ms": round(seconds * 1000, 3),
     }
     if noted.operation_id is not None:
         fields |= {"operation_id": noted.operation_id, "replayed": noted.is_replayed}

@@ -4,14 +4,8 @@ Under gunicorn this is prometheus-client's multiprocess mode: each worker counts
 own, and whichever is asked adds all of them up.
 """
 
-import fcntl
 import os
-import shutil
-import tempfile
-import time
-from collections.abc import Collection, Iterable
-from contextlib import suppress
-from itertools import count
+from collections.abc import Iterable
 from pathlib import Path
 
 from prometheus_client import (
@@ -23,27 +17,31 @@ from prometheus_client import (
     generate_latest,
     values,
 )
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from deeds.domain.model import SecretClass
+
+OPERATIONS = {
+    "/v1/mint": "mint",
+    "/v1/swap": "swap",
+    "/v1/check": "check",
+    "/v1/item/<item_id>": "item",
+    "/item/<item_id>": "item",
+}
 
 # A strong swap takes 1 ms; after 10 s a client has gone.
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 # Where prometheus-client looks for the directory of the files.
-_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-_PREFIX = "deeds-metrics-"
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 # Room for all series that can ever be, allocated beforehand: a write into a file that has to grow
 # while memory is full would kill the process.
 _FILE_SIZES = {"counter": 65_536, "histogram": 524_288, "gauge_livesum": 65_536}
 
-# A younger directory may be one that its owner has not locked yet.
-_ABANDONED_AFTER_S = 60.0
-
 
 class Metrics:
-    """Counts for Prometheus: the `HashMeasures` and `RequestMeasures` of the service."""
+    """Counts for Prometheus. Any thread may use it, and no label may be an id or a path."""
 
     def __init__(
         self, codes: Iterable[str], retry_reasons: Iterable[str], requests_max: int
@@ -93,17 +91,13 @@ class Metrics:
             self._hashes.labels(secret_class.value)
             self._hash_seconds.labels(secret_class.value)
 
-    def count_request(self, route: str, method: str, seconds: float) -> None:
-        """Count a request of a route and how long it took."""
+    def count_request(self, route: str, method: str, seconds: float, outcome: str) -> None:
+        """Count a request: `outcome` is done, replayed or the code of a problem."""
         self._requests.labels(route, method).observe(seconds)
-
-    def count_operation(self, kind: str, outcome: str) -> None:
-        """Count what came of a mint, swap, check or read of an item."""
-        self._operations.labels(kind, outcome).inc()
-
-    def count_refusal(self, code: str) -> None:
-        """Count an answer that is a problem."""
-        self._refusals.labels(code).inc()
+        if outcome not in {"done", "replayed"}:
+            self._refusals.labels(outcome).inc()
+        if route in OPERATIONS and method != "OPTIONS":
+            self._operations.labels(OPERATIONS[route], outcome).inc()
 
     def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
         """Count an evaluation and its time."""
@@ -122,64 +116,24 @@ class Metrics:
     def text(self) -> bytes:
         """Return the metrics of all processes in the format of Prometheus."""
         registry = self._registry
-        if _DIRECTORY in os.environ:
+        if DIRECTORY in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
 
 
-class MetricsFiles:
-    """The files in which the workers of one gunicorn count, in a private directory in memory.
+def count_in_files(number: int) -> None:
+    """Let this process, before it creates its metrics, count in the files of that number.
 
     They are numbered by worker and not by process: a worker that follows one that died goes on in
     its files, so that there are never more files than workers, and no counter ever falls.
+
+    Raises:
+        OSError: there is no room for the files. It counts in its own memory then.
     """
-
-    def __init__(self, parent: str) -> None:
-        """Create the directory in `parent`; remove there what killed services have left."""
-        for path in Path(parent).glob(f"{_PREFIX}*"):
-            # In use, somebody else's, or removed by another start at this moment.
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _ABANDONED_AFTER_S:
-                    os.close(_lock(path))
-                    shutil.rmtree(path)
-        self.directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        # Held until this process and all its workers have ended.
-        self._lock = _lock(self.directory)
-
-    def allocate(self, taken: Collection[int]) -> int:
-        """Create the files of the first number that is not taken, and return it.
-
-        Raises:
-            OSError: there is no room for them.
-        """
-        number = next(each for each in count() if each not in taken)
-        for kind, size in _FILE_SIZES.items():
-            with (self.directory / f"{kind}_{number}.db").open("ab") as file:
-                os.posix_fallocate(file.fileno(), 0, size)
-        return number
-
-    def count_as(self, number: int) -> None:
-        """Let this process count in the files of that number; before it creates its metrics."""
-        os.environ[_DIRECTORY] = str(self.directory)
-        values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]
-
-    def free(self, number: int) -> None:
-        """Forget what was under way in a worker that has ended, and keep what it has counted."""
-        mark_process_dead(number, str(self.directory))  # type: ignore[no-untyped-call]
-
-    def remove(self) -> None:
-        """Remove the directory with all that is in it."""
-        shutil.rmtree(self.directory, ignore_errors=True)
-        os.close(self._lock)
-
-
-def _lock(directory: Path) -> int:
-    """Return a descriptor that holds the lock of a directory, which nobody else may hold."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
+    directory = Path(os.environ.pop(DIRECTORY))
+    for kind, size in _FILE_SIZES.items():
+        with (directory / f"{kind}_{number}.db").open("ab") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+    os.environ[DIRECTORY] = str(directory)
+    values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]

@@ -41,10 +41,6 @@ WAIT_SECONDS = 1.0
 # How often connections are looked through, at most: under load the loop turns more often.
 LOOK_SECONDS = 0.05
 
-# How a worker ends that served and met a defect of its own: the master starts another one. A defect
-# that one of the first workers meets before it serves ends the master too.
-DEFECT = 1
-
 # Until a new process has handlers of its own its signals wait: the master's would lose a stop.
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGQUIT, signal.SIGINT})
 _hold_signals = partial(signal.pthread_sigmask, signal.SIG_BLOCK, _STOP_SIGNALS)
@@ -86,25 +82,28 @@ class WaitressWorker(Worker):
     # For the whole of a request, and for reading an answer.
     client_seconds_max = 60.0
 
-    # How long a worker that cannot start waits before it ends: the master starts another at once.
+    # How long a worker that fails waits before it ends: the master starts another at once.
     retry_seconds = 5.0
 
     log: ServerLog
     _look_at = 0.0
 
     def init_process(self) -> None:
-        """Load the application and serve. gunicorn would print what an exception says."""
+        """Load the application and serve.
+
+        gunicorn would print what an exception says. A defect that one of the first workers meets
+        before it serves ends the master too.
+        """
         try:
             super().init_process()
+            return
         except StartError as stop:
             self.log.say(stop)
         except Exception:
             self.log.exception("Exception in worker process")
-            if self.booted:
-                sys.exit(DEFECT)
-            if self.age <= self.cfg.workers:
+            if not self.booted and self.age <= self.cfg.workers:
                 sys.exit(Arbiter.WORKER_BOOT_ERROR)
-        retry_at = time.monotonic() + (0.0 if self.booted else self.retry_seconds)
+        retry_at = time.monotonic() + self.retry_seconds
         while self._goes_on() and time.monotonic() < retry_at:
             self.notify()
             time.sleep(0.1)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.raw_output import make_strong_secret
-from deeds.server.metrics import MetricsFiles
 from deeds.settings import MetricsPlace, parse_rate_limits
 from tests.support.evaluations import HeldHashes
 from tests.support.marker import MARK, assert_no_trace
@@ -128,38 +126,6 @@ def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, monkeyp
     assert moved(metrics(client), "deeds_hash_queue") == {ROOM: 24}
 
 
-def test_a_free_number_is_given_again_with_what_was_counted_under_it(tmp_path):
-    files = MetricsFiles(str(tmp_path))
-
-    assert [files.allocate(taken) for taken in ([], [0], [0, 1], [0, 2])] == [0, 1, 2, 1]
-    files.free(1)
-
-    assert sorted(path.name for path in files.directory.glob("*_1.db")) == [
-        "counter_1.db",
-        "histogram_1.db",
-    ]
-
-
-def test_a_start_removes_what_killed_services_have_left_and_nothing_else(tmp_path):
-    in_use = MetricsFiles(str(tmp_path))
-    left = MetricsFiles(str(tmp_path))
-    left.allocate([])
-    os.close(left._lock)
-    just_made, elsewhere = tmp_path / "deeds-metrics-new", tmp_path / "elsewhere"
-    for path in (just_made, elsewhere):
-        path.mkdir()
-    (tmp_path / "deeds-metrics-link").symlink_to(elsewhere)
-    long_ago = time.time() - 3600
-    for path in (in_use.directory, left.directory, elsewhere):
-        os.utime(path, (long_ago, long_ago))
-
-    MetricsFiles(str(tmp_path)).remove()
-
-    assert sorted(tmp_path.iterdir()) == sorted(
-        [in_use.directory, just_made, elsewhere, tmp_path / "deeds-metrics-link"]
-    )
-
-
 def mint_some(service):
     """Mint over new connections, which any process may take."""
     for _ in range(MINTS_COUNT):
@@ -181,9 +147,11 @@ def wait_for_all_workers(service):
 
 
 def directory_of(service):
-    """Return where the processes count: the master holds it open."""
-    opened = [path.readlink() for path in Path(f"/proc/{service.process.pid}/fd").iterdir()]
-    return next((path for path in opened if path.name.startswith("deeds-metrics-")), None)
+    """Return where the processes count: each holds its files open."""
+    opened = Path(f"/proc/{min(workers(service))}/fd").iterdir()
+    parents = {each.readlink().parent for each in opened}
+    [directory] = [each for each in parents if each.name.startswith("deeds-metrics-")]
+    return directory
 
 
 @pytest.fixture
@@ -242,10 +210,3 @@ def test_the_files_are_private_never_grow_and_go_with_the_service(service):
     service.process.wait(timeout=30)
 
     assert not directory.exists()
-
-
-def test_without_the_setting_there_are_no_files(gunicorn_service):
-    service = gunicorn_service()
-
-    assert service.get_status("/metrics") == 404
-    assert directory_of(service) is None

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from deeds.blueprints.problems import PROBLEMS
-from deeds.blueprints.request_log import OPERATIONS
 from deeds.domain.model import BODY_BYTES_MAX, Argon2Cost
+from deeds.server.metrics import OPERATIONS
 from deeds.settings import MetricsPlace, RateLimits, Settings, parse_rate_limits
 from tests.support.requests import mint
 from tests.support.serving import (

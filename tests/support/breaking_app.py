@@ -1,14 +1,12 @@
 """The service, in which something breaks that nobody catches. gunicorn imports this."""
 
 import os
-import signal
 import threading
 import warnings
 from pathlib import Path
 
 from app import create_app
 from tests.support.marker import MARK
-from tests.support.waiting import wait_until
 
 BREAKING = "tests.support.breaking_app:create_breaking_app()"
 
@@ -19,7 +17,6 @@ def create_breaking_app():
         "a thread": break_in_a_thread,
         "a finalizer": break_in_a_finalizer,
         "the start": break_here,
-        "the start, during the stop": break_during_the_stop,
         "a later start": break_where_triggered,
         "a warning": warn,
     }[os.environ["BREAKS"]]()
@@ -28,20 +25,6 @@ def create_breaking_app():
 
 def break_here():
     raise ValueError(MARK)
-
-
-def break_during_the_stop():
-    """Break in one worker, and in the other once the master stops for that reason."""
-    meeting = Path(os.environ["MEETING"])
-    try:
-        meeting.mkdir()
-    except FileExistsError:
-        wait_until((meeting / "waits").exists)
-    else:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-        (meeting / "waits").touch()
-        signal.sigwait({signal.SIGTERM})
-    break_here()
 
 
 def break_where_triggered():
