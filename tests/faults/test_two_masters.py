@@ -5,7 +5,7 @@ import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
 import psycopg
@@ -20,7 +20,7 @@ from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
 ROUNDS_COUNT = 4
-MIGRATIONS_COUNT = 3
+MIGRATIONS_COUNT = 2
 
 # Imports all that takes time, and waits for the word.
 MIGRATE = """
@@ -119,7 +119,7 @@ def ready_to_migrate(database_url):
             process.kill()
 
 
-def test_migrations_at_once_make_one_ledger_that_both_serve(postgres_url, start_services):
+def test_migrations_at_once_make_one_ledger(postgres_url):
     """A transaction of ours has made their first table, and ends once each of them waits for it."""
     with ExitStack() as stack, psycopg.connect(postgres_url) as connection:
         processes = [
@@ -131,12 +131,7 @@ def test_migrations_at_once_make_one_ledger_that_both_serve(postgres_url, start_
             process.stdin.flush()
         wait_until(lambda: connection.execute(WAITING).fetchone() == (MIGRATIONS_COUNT,))
         connection.rollback()
-        said = [process.communicate()[1] for process in processes]
-    services = start_services(2, postgres_url)
+        said = [process.communicate() for process in processes]
 
-    assert said == [""] * MIGRATIONS_COUNT
     assert [process.returncode for process in processes] == [0] * MIGRATIONS_COUNT
-    with ExitStack() as stack:
-        here, there = (stack.enter_context(closing(Sender(each.find_port))) for each in services)
-        minted = here.send("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}).answer
-        assert there.check(minted["rawOutputs"]) == ["unspent"]
+    assert said == [("upgraded the database from revision none to 0001\n", "")] * MIGRATIONS_COUNT
