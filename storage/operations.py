@@ -1,7 +1,4 @@
-"""Mint and swap inside their transaction. Judges by row counts, never by a read before a write.
-
-No hashing and no input or output but the database happens here.
-"""
+"""Mint and swap inside their transaction, judged by row counts, never by a read before a write."""
 
 import re
 import time
@@ -122,11 +119,7 @@ class Writer:
         return Mark(row.id, created_at_ms)
 
     def _execute(self, sql: str, values: Values | Sequence[Values]) -> CursorResult[Any]:
-        """Execute plain SQL, once for all values.
-
-        To look up its own compiled SQL and the types of the values would cost SQLAlchemy a sixth of
-        what the transaction of a swap costs.
-        """
+        # Past SQLAlchemy's compiler: its cache would cost a sixth of the transaction of a swap.
         sql = _with_psycopg_names(sql) if self._is_postgresql else sql
         return self._connection.exec_driver_sql(sql, values)
 

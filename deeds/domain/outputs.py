@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
-from deeds.domain.errors import UnknownInputError
+from deeds.domain.errors import DeedError, UnknownInputError
 from deeds.domain.hashing import Hasher, HashJob
 from deeds.domain.model import (
     HashScheme,
@@ -125,7 +125,7 @@ class Locator:
             OverloadedError: too much is waiting to be hashed.
         """
         sources = [self._candidates(raw, items[raw.item_id]) for raw in request.inputs]
-        _check_found(sources)
+        check_found(sources, UnknownInputError)
         new = [self.new_candidate(raw, items[raw.item_id].salt) for raw in request.outputs]
         older = [
             (index, each)
@@ -135,7 +135,7 @@ class Locator:
         ]
         is_certain = all(len(candidates) == 1 for candidates in sources)
         found = [] if is_certain else self.find(request.inputs, items)
-        _check_found(found)
+        check_found(found, UnknownInputError)
         first = [candidates[0] for candidates in sources] if is_certain else []
         # In the order of the batch: each line takes its part from the same iterator.
         hashed = iter(self.hash([*first, *new, *(each for _, each in older)]))
@@ -171,11 +171,11 @@ def secret_class(secret: str) -> SecretClass:
     return SecretClass.STRONG if is_strong_secret(secret) else SecretClass.ORDINARY
 
 
-def _check_found(inputs: Sequence[object]) -> None:
-    """Raise UnknownInputError for the first input that has no candidate or is not recorded."""
-    unknown = [index for index, found in enumerate(inputs) if not found]
+def check_found(found: Sequence[object], error: type[DeedError]) -> None:
+    """Raise the error for the first input of which nothing was found."""
+    unknown = [index for index, each in enumerate(found) if not each]
     if unknown:
-        raise UnknownInputError(index=unknown[0], failed_secrets_count=len(unknown))
+        raise error(index=unknown[0], failed_secrets_count=len(unknown))
 
 
 def _is_unspent(recorded: RecordedOutput | None) -> bool:

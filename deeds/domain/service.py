@@ -5,7 +5,7 @@ most one short transaction.
 """
 
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -36,7 +36,7 @@ from deeds.domain.model import (
     SwapRecord,
     SwapRequest,
 )
-from deeds.domain.outputs import Locator, OutputLedger
+from deeds.domain.outputs import Locator, OutputLedger, check_found
 from deeds.domain.raw_output import is_item_id, is_strong_secret, make_item_id
 from deeds.domain.rules import check_mint, check_swap
 from deeds.domain.schemes import HashSchemes
@@ -162,7 +162,8 @@ class DeedService:
     def _swap(self, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
         for tries_count in range(TRIES_MAX):
             items = self._locator.read_items(request.inputs, may_be_stale=tries_count == 0)
-            _check_items(request, items)
+            # The swap balances, so its outputs name no item that its inputs do not.
+            check_found([raw.item_id in items for raw in request.inputs], UnknownItemError)
             try:
                 record = self._locator.hash_swap(request, items, key_hashes)
                 return Swapped(self._ledger.record_swap(record))
@@ -206,13 +207,6 @@ class DeedService:
 
 def _outputs_of(request: MintRequest, item_id: str) -> tuple[RawOutput, ...]:
     return tuple(RawOutput(new.amount, item_id, new.secret) for new in request.outputs)
-
-
-def _check_items(request: SwapRequest, items: Collection[str]) -> None:
-    # The swap balances, so its outputs name no item that its inputs do not.
-    unknown = [index for index, raw in enumerate(request.inputs) if raw.item_id not in items]
-    if unknown:
-        raise UnknownItemError(index=unknown[0], failed_secrets_count=len(unknown))
 
 
 def _state(recorded: RecordedOutput | None) -> OutputState:
