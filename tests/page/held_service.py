@@ -9,7 +9,7 @@ from pathlib import Path
 from flask import Flask
 
 from tests.support.at_commit import create_app_at_commit
-from tests.support.serving import Service, running_service
+from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
 
@@ -26,10 +26,11 @@ class HeldService:
         self._hold_file = directory / "hold"
         self._running = ExitStack()
         self.database_url = f"sqlite:///{directory / 'deeds.db'}"
-        self._service = self._start(0)
+        self.start(0)
         self.url = self._service.url
 
-    def _start(self, port: int) -> Service:
+    def start(self, port: int) -> None:
+        """Start it at a port and wait until it answers."""
         service = running_service(
             self._directory,
             application="tests.page.held_service:create_held_app()",
@@ -39,7 +40,7 @@ class HeldService:
             HOLD_FILE=str(self._hold_file),
             WEB_CONCURRENCY="1",
         )
-        return self._running.enter_context(service)
+        self._service = self._running.enter_context(service)
 
     def hold_at(self, moment: str) -> None:
         """Let the next commit stay at this moment."""
@@ -56,8 +57,8 @@ class HeldService:
         self.close()
 
     def start_again(self) -> None:
-        """Start it at its address, after a kill, and wait until it answers."""
-        self._service = self._start(self._service.port)
+        """Start it at the address that it had."""
+        self.start(self._service.port)
 
     def close(self) -> None:
         """End it, if it still runs."""

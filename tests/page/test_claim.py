@@ -6,20 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
-from tests.page.steps import (
-    PASTE,
-    SHED,
-    TAKE,
-    check,
-    mint_outputs,
-    operations,
-    paste,
-    raws,
-    spend,
-    take,
-    wait_for_rows,
-)
-from tests.page.visitor import hold_back
+from tests.page import steps
 from tests.support.waiting import wait_until
 
 UNKNOWN_ID = "deed_00000000000000000000000000"
@@ -33,58 +20,58 @@ def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_f
     page.get_by_role("textbox", name="Units").fill("5")
     page.get_by_role("button", name="Mint the deed").click()
     link = page.get_by_label("Claim link").input_value()
-    [minted] = raws(page, "held")
+    [minted] = steps.raws(page, "held")
 
     other = friend.go(link.removeprefix(friend.origin))
-    wait_for_rows(other, "free")
-    take(other)
-    wait_for_rows(other, "taken")
+    steps.wait_for_rows(other, "free")
+    steps.take(other)
+    steps.wait_for_rows(other, "taken")
 
-    [held] = raws(other, "held")
+    [held] = steps.raws(other, "held")
     assert is_strong_secret(parse_raw_output(held).secret)
-    assert check(friend.origin, [minted, held]) == ["spent", "unspent"]
+    assert steps.check(friend.origin, [minted, held]) == ["spent", "unspent"]
     again = visitor.open_tab(link.removeprefix(visitor.origin))
-    wait_for_rows(again, "spent")
-    expect(again.get_by_role("button", name=TAKE)).to_be_hidden()
+    steps.wait_for_rows(again, "spent")
+    expect(again.get_by_role("button", name=steps.TAKE)).to_be_hidden()
 
 
 def test_a_link_shows_the_deed_after_a_reload_too_until_one_button_has_taken_it(visitor):
-    [raw] = mint_outputs(visitor.origin, "secret")
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
 
     page = visitor.go(f"/claim#{raw}")
-    wait_for_rows(page, "free")
+    steps.wait_for_rows(page, "free")
     page.reload()
-    wait_for_rows(page, "free")
+    steps.wait_for_rows(page, "free")
 
     row = page.locator(".found")
-    expect(row.get_by_role("heading")).to_have_text(SHED["name"])
+    expect(row.get_by_role("heading")).to_have_text(steps.SHED["name"])
     expect(row.locator(".deed-units")).to_have_text("5 units of 5")
-    expect(row.locator(".deed-about")).to_have_text(SHED["description"])
-    expect(row.locator(".deed-image")).to_have_attribute("src", SHED["image"])
+    expect(row.locator(".deed-about")).to_have_text(steps.SHED["description"])
+    expect(row.locator(".deed-image")).to_have_attribute("src", steps.SHED["image"])
     expect(row.get_by_role("status")).to_have_text("UnspentIt can be taken.")
     expect(page.locator("#found-title")).to_be_focused()
-    take(page)
+    steps.take(page)
     expect(page.locator("#claimed-title")).to_be_focused()
     expect(page.locator("#claimed-text")).to_have_text("5 units taken.")
     expect(page.get_by_role("link", name="See my deeds")).to_have_attribute("href", "/wallet")
     assert page.evaluate("sessionStorage.length") == 0
     page.reload()
-    page.get_by_label(PASTE).wait_for()
-    wait_for_rows(page)
-    assert operations(page) == [("claim", "done")]
+    page.get_by_label(steps.PASTE).wait_for()
+    steps.wait_for_rows(page)
+    assert steps.operations(page) == [("claim", "done")]
 
 
 def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service):
     secret = "pass-on quietly"
     image = f"{visitor.origin}/x.png"
-    [raw] = mint_outputs(visitor.origin, secret, metadata=SHED | {"image": image})
+    [raw] = steps.mint_outputs(visitor.origin, secret, metadata=steps.SHED | {"image": image})
 
     page = visitor.go(f"/claim#{raw}")
     assert page.evaluate("location.href") == f"{visitor.origin}/claim"
-    wait_for_rows(page, "free")
-    take(page)
-    wait_for_rows(page, "taken")
-    [held] = raws(page, "held")
+    steps.wait_for_rows(page, "free")
+    steps.take(page)
+    steps.wait_for_rows(page, "taken")
+    [held] = steps.raws(page, "held")
     page.get_by_role("link", name="See my deeds").click()
     page.wait_for_url("**/wallet")
 
@@ -99,50 +86,23 @@ def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service)
     assert bodies == {"/v1/check", "/v1/swap"}
 
 
-def test_tabs_that_claim_one_link_make_one_claim(visit):
-    visitor = visit()
-    # No tab hears what another one did.
-    visitor.context.add_init_script("BroadcastChannel.prototype.postMessage = () => {};")
-    [raw] = mint_outputs(visitor.origin, "secret")
-    first, second, late = [visitor.open_tab(f"/claim#{raw}") for _ in range(3)]
-    for tab in (first, second, late):
-        wait_for_rows(tab, "free")
-    waiting = hold_back(first, "**/v1/swap")
-
-    take(first)
-    wait_for_rows(first, "busy")
-    wait_until(lambda: first.evaluate("1") and waiting)
-    take(second)
-    wait_for_rows(second, "taken")
-    waiting[0].continue_()
-
-    wait_for_rows(first, "taken")
-    take(late)
-    wait_for_rows(late, "taken")
-    expect(late.locator("#claim-error")).to_be_hidden()
-    assert (len(visitor.swap_keys()), len(set(visitor.swap_keys()))) == (2, 1)
-    assert operations(first) == [("claim", "done")]
-    [held] = raws(first, "held")
-    assert check(visitor.origin, [raw, held]) == ["spent", "unspent"]
-
-
 def test_the_loser_of_a_race_is_told_so(visitor):
-    [raw] = mint_outputs(visitor.origin, "secret")
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
     page = visitor.go(f"/claim#{raw}")
-    wait_for_rows(page, "free")
+    steps.wait_for_rows(page, "free")
 
-    spend(visitor.origin, raw)
-    take(page)
+    steps.spend(visitor.origin, raw)
+    steps.take(page)
 
-    wait_for_rows(page, "spent")
+    steps.wait_for_rows(page, "spent")
     expect(page.locator("#claim-error")).to_be_focused()
     expect(page.locator("#claim-error")).to_contain_text("These units were taken already.")
-    expect(page.get_by_role("button", name=TAKE)).to_be_hidden()
-    assert operations(page) == [("claim", "refused")]
+    expect(page.get_by_role("button", name=steps.TAKE)).to_be_hidden()
+    assert steps.operations(page) == [("claim", "refused")]
 
 
 def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(visitor):
-    [raw] = mint_outputs(visitor.origin, "secret")
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
     # A name that is not this machine's own: what comes from there by http is not trusted.
     visitor.origin = visitor.origin.replace("127.0.0.1", "deeds.test")
 
@@ -150,74 +110,74 @@ def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(vis
 
     page.get_by_text("This page did not come by https").wait_for()
     page.get_by_text("Not asked: that would send the secret unprotected.").wait_for()
-    expect(page.locator(".found").get_by_role("heading")).to_have_text(SHED["name"])
-    expect(page.get_by_role("button", name=TAKE)).to_be_hidden()
+    expect(page.locator(".found").get_by_role("heading")).to_have_text(steps.SHED["name"])
+    expect(page.get_by_role("button", name=steps.TAKE)).to_be_hidden()
     assert page.url == f"{visitor.origin}/claim"
     assert visitor.asked("/v1/check") == []
 
 
 def test_secrets_of_any_characters_arrive_by_their_links_in_an_open_page_too(visitor):
     secret = ' a.b+c Grüße 東京 🎟 50% %41"\\<b> '
-    both = mint_outputs(visitor.origin, secret, "two")
+    both = steps.mint_outputs(visitor.origin, secret, "two")
     page = visitor.go(f"/claim#{both[1]}")
-    wait_for_rows(page, "free")
+    steps.wait_for_rows(page, "free")
     output = {"amount": 5, "itemId": both[0].split(".", 2)[1], "secret": secret}
     link = page.evaluate("output => inBrowser.claimLink(output)", output)
 
     page.evaluate("link => { location = link; }", link)
 
-    wait_for_rows(page, "free", "free")
+    steps.wait_for_rows(page, "free", "free")
     assert page.url == f"{visitor.origin}/claim"
     page.get_by_role("button", name="Take custody of all 2").click()
-    wait_for_rows(page, "taken", "taken")
-    assert check(visitor.origin, both) == ["spent", "spent"]
+    steps.wait_for_rows(page, "taken", "taken")
+    assert steps.check(visitor.origin, both) == ["spent", "spent"]
 
 
 def test_several_are_pasted_at_once_and_those_that_are_left_are_taken(visitor):
-    one, gone, two = mint_outputs(visitor.origin, "one", "gone", "two")
-    spend(visitor.origin, gone)
+    one, gone, two = steps.mint_outputs(visitor.origin, "one", "gone", "two")
+    steps.spend(visitor.origin, gone)
     page = visitor.go("/claim")
 
-    paste(
+    steps.paste(
         page, f"Two for you: {gone}\n{visitor.origin}/claim#{one} and\n\n{two}\n+1.{UNKNOWN_ID}.x"
     )
-    wait_for_rows(page, "spent", "free", "free", "unknown")
-    expect(page.get_by_label(PASTE)).to_have_value("")
+    steps.wait_for_rows(page, "spent", "free", "free", "unknown")
+    expect(page.get_by_label(steps.PASTE)).to_have_value("")
     page.get_by_role("button", name="Take custody of all 2").click()
     page.get_by_text("2 of 4 taken.").wait_for()
 
-    wait_for_rows(page, "spent", "taken", "taken", "unknown")
-    assert operations(page) == [("claim", "done")] * 2
-    assert sorted(raws(page, "spent")) == sorted([one, two])
-    assert check(visitor.origin, raws(page, "held")) == ["unspent"] * 2
+    steps.wait_for_rows(page, "spent", "taken", "taken", "unknown")
+    assert steps.operations(page) == [("claim", "done")] * 2
+    assert sorted(steps.raws(page, "spent")) == sorted([one, two])
+    assert steps.check(visitor.origin, steps.raws(page, "held")) == ["unspent"] * 2
 
 
 def test_another_is_added_and_what_was_put_away_is_forgotten_and_left_where_it_is(visitor):
-    both = mint_outputs(visitor.origin, "one", "two")
+    both = steps.mint_outputs(visitor.origin, "one", "two")
     page = visitor.go(f"/claim#{both[0]}")
-    wait_for_rows(page, "free")
-    expect(page.get_by_label(PASTE)).to_be_hidden()
+    steps.wait_for_rows(page, "free")
+    expect(page.get_by_label(steps.PASTE)).to_be_hidden()
 
     page.get_by_role("button", name="Add another").click()
-    expect(page.get_by_label(PASTE)).to_be_focused()
-    paste(page, both[1])
-    wait_for_rows(page, "free", "free")
+    expect(page.get_by_label(steps.PASTE)).to_be_focused()
+    steps.paste(page, both[1])
+    steps.wait_for_rows(page, "free", "free")
     page.get_by_role("button", name="Put away").click()
 
-    wait_for_rows(page)
-    expect(page.get_by_label(PASTE)).to_be_focused()
+    steps.wait_for_rows(page)
+    expect(page.get_by_label(steps.PASTE)).to_be_focused()
     assert page.evaluate("sessionStorage.length") == 0
-    assert check(visitor.origin, both) == ["unspent"] * 2
+    assert steps.check(visitor.origin, both) == ["unspent"] * 2
 
 
 def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_address(visitor):
     page = visitor.go("/claim#5.deed_x.secret")
-    field, error = page.get_by_label(PASTE), page.locator("#paste-error")
+    field, error = page.get_by_label(steps.PASTE), page.locator("#paste-error")
     error.wait_for()
     assert page.url == f"{visitor.origin}/claim"
     expect(field).to_be_focused()
 
-    paste(page, "+5.ticket.secret")
+    steps.paste(page, "+5.ticket.secret")
 
     expect(error).to_have_text("The second part must start with deed_")
     expect(field).to_be_focused()
@@ -228,7 +188,7 @@ def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_addres
 
 def test_the_link_past_the_head_of_the_page_is_no_claim(visitor):
     page = visitor.go("/claim")
-    page.get_by_label(PASTE).wait_for()
+    page.get_by_label(steps.PASTE).wait_for()
 
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -265,7 +225,7 @@ def scanner(visitor):
 
 
 def test_a_scan_is_stopped_and_a_qr_code_scanned_and_the_camera_goes_out(scanner):
-    [raw] = mint_outputs(scanner.origin, "secret")
+    [raw] = steps.mint_outputs(scanner.origin, "secret")
     scanner.context.grant_permissions(["camera"])
     page = scanner.go("/claim")
 
@@ -284,7 +244,7 @@ def test_a_scan_is_stopped_and_a_qr_code_scanned_and_the_camera_goes_out(scanner
     assert is_camera_on(page)
     see(page, f"{scanner.origin}/claim#{raw}")
 
-    wait_for_rows(page, "free")
+    steps.wait_for_rows(page, "free")
     assert not is_camera_on(page)
     expect(page.locator("#found-title")).to_be_focused()
     scanner.assert_good()

@@ -112,15 +112,12 @@ def test_no_browser_is_given_an_address_of_another_scheme():
     assert {(card.shown_image, card.linked_image) for card in cards} == {("", "")}
 
 
-@pytest.mark.parametrize(
-    "metadata",
-    ["", "{", "null", "[]", '"text"', "[" * 100_000, '{"name":5,"image":[],"description":" \\n"}'],
-    ids=lambda text: text[:12],
-)
-def test_metadata_of_another_form_shows_nothing(metadata):
-    card = deed_card(Item(ID, 5, metadata))
+def test_metadata_of_another_form_shows_nothing():
+    members = '{"name": 5, "image": [], "description": " \\n"}'
 
-    assert (card, card.title) == (DeedCard(ID, 5), "A deed without a name")
+    for metadata in ["", "{", "null", "[]", '"text"', "[" * 100_000, members]:
+        card = deed_card(Item(ID, 5, metadata))
+        assert (card, card.title) == (DeedCard(ID, 5), "A deed without a name")
 
 
 def test_titles_and_summaries_are_one_short_line():
@@ -130,15 +127,16 @@ def test_titles_and_summaries_are_one_short_line():
     assert card.summary == f"{('c d' * 200)[:199].rstrip()}…"
 
 
-LONGEST = {
-    "name": {"name": "a b " * 262_000},
-    "escapes": {"description": "<" * 1_048_000},
-    "web": {"image": f"https://example.net/{'&' * 1_048_000}"},
-    "picture of escapes": {"image": f"data:image/svg+xml,{'&' * 1_048_000}"},
-}
-
-
-@pytest.mark.parametrize("metadata", LONGEST.values(), ids=LONGEST)
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"name": "a b " * 262_000},
+        {"description": "<" * 1_048_000},
+        {"image": f"https://example.net/{'&' * 1_048_000}"},
+        {"image": f"data:image/svg+xml,{'&' * 1_048_000}"},
+    ],
+    ids=["name", "escapes", "web", "picture of escapes"],
+)
 def test_a_page_of_the_longest_metadata_is_short_and_says_where_there_is_more(client, metadata):
     item_id = mint_with(client, metadata)
 
@@ -155,7 +153,6 @@ def test_a_picture_as_large_as_a_body_is_in_the_page_once(client):
     page = client.get(f"/item/{mint_with(client, {'name': 'a', 'image': image})}")
 
     assert Html(page.text).one("img", data_card="image").attributes["src"] == image
-    assert "og:image" not in dict(previewed(Html(page.text)))
     assert len(page.data) < len(image) + 65_536
 
 

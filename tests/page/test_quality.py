@@ -5,18 +5,7 @@ import base64
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.steps import (
-    SHED,
-    hold,
-    mint_deed,
-    mint_outputs,
-    open_parts,
-    paste,
-    send,
-    spend,
-    take,
-    wait_for_rows,
-)
+from tests.page import steps
 from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
@@ -34,57 +23,36 @@ def viewer(visitor, request):
     return visitor
 
 
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    return tmp_path_factory.mktemp("pictures")
-
-
-@pytest.fixture
-def take_picture(viewer, request, pictures):
-    """A function that takes a picture of what the viewer sees."""
-
-    def take_one(name):
-        look = request.node.callspec.id
-        viewer.page.screenshot(path=pictures / f"{name}-{look}.png", full_page=True)
-
-    return take_one
-
-
-@pytest.fixture(scope="module")
-def pages(web_service):
-    """The path of each page by its name, with deeds to show, and what is there once it is ready."""
-    origin = web_service.url
-    return {
-        "mint": ("/", "#mint-button:enabled"),
-        "claim": ("/claim", "[data-ready]"),
-        "claim-found": (f"/claim#+5.{mint_deed(origin, SHED, '+5.a', '+95.b')}.a", "[data-ready]"),
-        "wallet": ("/wallet", "[data-ready]"),
-        "item": (f"/item/{mint_deed(origin, SHED)}", "h1"),
-        "item-without-picture": (f"/item/{mint_deed(origin, {'name': 'A ticket'})}", "h1"),
-        "item-unknown": ("/item/deed_nobody", "h1"),
+def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
+    shed = steps.mint_deed(viewer.origin, steps.SHED, "+5.a", "+95.b")
+    ticket = steps.mint_deed(viewer.origin, steps.TICKET)
+    # Each page, and what is there once it is ready.
+    pages = {
+        "/": "#mint-button:enabled",
+        "/claim": "[data-ready]",
+        f"/claim#+5.{shed}.a": "[data-state=free]",
+        "/wallet": "[data-ready]",
+        f"/item/{shed}": "h1",
+        f"/item/{ticket}": "h1",
+        "/item/deed_nobody": "h1",
     }
 
-
-def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer, take_picture, pages):
-    for name, (path, ready) in pages.items():
+    for path, ready in pages.items():
         page = viewer.go(path)
         page.locator(ready).first.wait_for()
-        if name == "claim-found":
-            wait_for_rows(page, "free")
-        if name == "item-unknown":
+        if path == "/item/deed_nobody":
             assert viewer.errors == [MISSING]
             viewer.errors.clear()
         viewer.assert_still()
         viewer.assert_good()
-        assert page.evaluate("inBrowser.smallControls()") == [], name
-        take_picture(name)
+        assert page.evaluate("inBrowser.smallControls()") == [], path
 
 
 def is_qr_code_drawn(page):
     return page.evaluate("document.querySelector('.qr img')?.naturalWidth > 0")
 
 
-def test_minting_is_accessible(viewer, take_picture):
+def test_minting_is_accessible(viewer):
     page = viewer.go("/")
     page.get_by_label("Name").fill("Ticket for the summer concert")
     page.get_by_label("Description").fill("One seat, on the lawn. Bring a blanket.")
@@ -94,48 +62,44 @@ def test_minting_is_accessible(viewer, take_picture):
     page.get_by_label("Choose the secret myself").last.check()
     page.get_by_label("Secret", exact=True).last.fill("lawn party")
     viewer.assert_good()
-    take_picture("mint-filled")
 
     page.get_by_role("button", name="Mint the deed").click()
     page.get_by_text("QR code").first.click()
     wait_until(lambda: is_qr_code_drawn(page))
 
     viewer.assert_good()
-    take_picture("minted")
 
 
 def test_claiming_is_accessible_and_still(viewer):
-    one, gone, two = mint_outputs(viewer.origin, "one", "gone", "two")
-    spend(viewer.origin, gone)
+    one, gone, two = steps.mint_outputs(viewer.origin, "one", "gone", "two")
+    steps.spend(viewer.origin, gone)
 
     page = viewer.go(f"/claim#{one}")
-    wait_for_rows(page, "free")
-    take(page)
-    wait_for_rows(page, "taken")
+    steps.wait_for_rows(page, "free")
+    steps.take(page)
+    steps.wait_for_rows(page, "taken")
     viewer.assert_good()
     page.get_by_role("button", name="Add another").click()
-    paste(page, f"{gone}\n{two}")
-    wait_for_rows(page, "spent", "free")
+    steps.paste(page, f"{gone}\n{two}")
+    steps.wait_for_rows(page, "spent", "free")
 
     viewer.assert_good()
     viewer.assert_still()
 
 
-def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer, take_picture):
-    page, _ = hold(viewer, 4, 6, metadata=SHED)
-    send(page, "x")
-    dialog = send(page, "3")
+def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
+    page, _ = steps.hold(viewer, 4, 6, metadata=steps.SHED)
+    steps.send(page, "x")
+    dialog = steps.send(page, "3")
     wait_until(lambda: is_qr_code_drawn(page))
     viewer.assert_good()
-    take_picture("given")
     dialog.get_by_role("button", name="Done").click()
 
     viewer.go("/wallet")
     page.locator("main[data-ready]").wait_for()
     viewer.assert_still()
-    open_parts(page)
+    steps.open_parts(page)
     viewer.assert_good()
-    take_picture("held")
     for name in ["Take back", "Split", "Merge into one"]:
         page.get_by_role("button", name=name).first.click()
         viewer.assert_good()
@@ -164,7 +128,7 @@ def test_the_first_tab_leads_past_the_head_of_a_page(visitor):
 
 def frame(visitor, metadata):
     """Return the picture that a browser draws of the frame of a deed's image."""
-    page = visitor.go(f"/item/{mint_deed(visitor.origin, metadata)}")
+    page = visitor.go(f"/item/{steps.mint_deed(visitor.origin, metadata)}")
     box = page.locator(".deed-frame").bounding_box()
     # Not its rounded corners, which no two pictures have alike.
     inner = {"x": box["x"] + 20, "y": box["y"] + 20}
@@ -175,10 +139,10 @@ def frame(visitor, metadata):
 @pytest.mark.parametrize("has_scripts", [True, False])
 def test_a_broken_picture_shows_the_drawing_as_no_picture_does(visit, has_scripts):
     visitor = visit(java_script_enabled=has_scripts, viewport={"width": 360, "height": 740})
-    drawing = frame(visitor, {"name": "A ticket"})
+    drawing = frame(visitor, steps.TICKET)
 
     for image in [f"{visitor.origin}/nothing.png", f"{visitor.origin}/v1/info", "data:image/png,x"]:
-        assert frame(visitor, {"name": "A ticket", "image": image}) == drawing, image
+        assert frame(visitor, steps.TICKET | {"image": image}) == drawing, image
 
 
 def svg(width, height, content=""):
@@ -193,12 +157,12 @@ def test_a_picture_covers_the_drawing_where_it_is_transparent(visitor):
     opaque = frame(visitor, {"image": svg(500, 400, ground)})
 
     assert frame(visitor, {"image": svg(500, 400)}) == opaque
-    assert frame(visitor, {"name": "A ticket"}) != opaque
+    assert frame(visitor, steps.TICKET) != opaque
 
 
 @pytest.mark.parametrize(("width", "height"), [(1910, 1000), (800, 1000), (90, 2000), (2000, 9)])
 def test_a_picture_is_shown_whole_and_in_its_own_ratio(visitor, width, height):
-    page = visitor.go(f"/item/{mint_deed(visitor.origin, {'image': svg(width, height)})}")
+    page = visitor.go(f"/item/{steps.mint_deed(visitor.origin, {'image': svg(width, height)})}")
 
     picture, box = page.locator(".deed-image"), page.locator(".deed-frame").bounding_box()
     inner = picture.bounding_box()
@@ -212,15 +176,14 @@ def test_a_picture_is_shown_whole_and_in_its_own_ratio(visitor, width, height):
 
 def test_nothing_moves_when_a_picture_comes_late(visitor):
     late = hold_back(visitor.page, "https://pictures.example/**")
-    item_id = mint_deed(visitor.origin, {"image": "https://pictures.example/a.svg"})
+    item_id = steps.mint_deed(visitor.origin, {"image": "https://pictures.example/a.svg"})
     visitor.page.goto(f"{visitor.origin}/item/{item_id}")
     wait_until(lambda: visitor.page.evaluate("1") and late)
 
     body = "<svg xmlns='http://www.w3.org/2000/svg' width='400' height='700'/>"
     late[0].fulfill(body=body, content_type="image/svg+xml")
-    wait_until(
-        lambda: visitor.page.evaluate("document.querySelector('.deed-image').naturalWidth === 400")
-    )
+    came = "document.querySelector('.deed-image').naturalWidth === 400"
+    wait_until(lambda: visitor.page.evaluate(came))
 
     visitor.assert_still()
     assert "referer" not in late[0].request.headers
@@ -228,7 +191,7 @@ def test_nothing_moves_when_a_picture_comes_late(visitor):
 
 def test_an_item_id_is_copied(visitor):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    item_id = mint_deed(visitor.origin, None)
+    item_id = steps.mint_deed(visitor.origin, None)
     page = visitor.go(f"/item/{item_id}")
 
     page.get_by_role("button", name="Copy").click()

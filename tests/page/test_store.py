@@ -5,17 +5,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.page.steps import (
-    amounts,
-    check,
-    hold,
-    live_amounts,
-    mint_outputs,
-    open_parts,
-    send,
-    take,
-    wait_for_rows,
-)
+from tests.page import steps
 from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
@@ -135,7 +125,7 @@ def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(ta
 
 
 def test_a_profile_that_is_cleared_while_the_page_is_open_says_so(visitor):
-    page, _ = hold(visitor, 10)
+    page, _ = steps.hold(visitor, 10)
 
     visitor.clear_storage()
 
@@ -157,23 +147,23 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor):
 
 def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visit):
     visitor = visit()
-    [raw] = mint_outputs(visitor.origin, "secret")
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
     # Before anything is kept: Chromium remembers for a while how much room there was.
     browser = visitor.context.new_cdp_session(visitor.page)
     room = {"origin": visitor.origin, "quotaSize": 300_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
     page = visitor.go(f"/claim#{raw}")
-    wait_for_rows(page, "free")
+    steps.wait_for_rows(page, "free")
     page.evaluate("inBrowser.fillUp()")
 
-    take(page)
+    steps.take(page)
     page.get_by_text("This device has no room left").wait_for()
     assert visitor.asked("/v1/swap") == []
-    assert check(visitor.origin, [raw]) == ["unspent"]
+    assert steps.check(visitor.origin, [raw]) == ["unspent"]
     browser.detach()
-    take(page)
+    steps.take(page)
 
-    wait_for_rows(page, "taken")
+    steps.wait_for_rows(page, "taken")
 
 
 def errors_of(*tabs):
@@ -188,7 +178,7 @@ def second_tab(visitor):
 
 
 def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor):
-    one, _ = hold(visitor, 5)
+    one, _ = steps.hold(visitor, 5)
     other = second_tab(visitor)
     moment = time.time() * 1000 + SOON_MS
 
@@ -196,21 +186,21 @@ def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor):
         page.get_by_label("Units to send").fill("5")
         page.evaluate("moment => inBrowser.submitAt(moment)", moment)
     wait_until(lambda: len(errors_of(one, other)) == 1)
-    wait_until(lambda: amounts(one) == {"given": [5], "spent": [5]})
+    wait_until(lambda: steps.amounts(one) == {"given": [5], "spent": [5]})
 
     assert errors_of(one, other)[0] in REFUSALS
     assert len(set(visitor.swap_keys())) == 1
-    assert live_amounts(visitor.origin, one) == [5]
+    assert steps.live_amounts(visitor.origin, one) == [5]
     assert visitor.errors == []
 
 
 def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
-    one, _ = hold(visitor, 5)
+    one, _ = steps.hold(visitor, 5)
     other = second_tab(visitor)
     other.get_by_label("Units to send").fill("5")
     waiting = hold_back(one, "**/v1/swap")
 
-    send(one, "2")
+    steps.send(one, "2")
     wait_until(lambda: one.evaluate("1") and waiting)
     expect(other.locator(".holding-sum")).to_have_text("0 units here · 3 units on their way")
     # Though the page has hidden the form.
@@ -221,14 +211,14 @@ def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
     waiting[0].continue_()
     expect(other.locator(".holding-sum")).to_have_text("3 units here · 2 units in links")
     expect(other.locator("#history")).to_contain_text("Made a link of 2 units")
-    assert amounts(other) == {"given": [2], "held": [3], "spent": [5]}
+    assert steps.amounts(other) == {"given": [2], "held": [3], "spent": [5]}
 
 
 def test_the_focus_stays_near_when_another_tab_takes_what_had_it(visitor):
-    one, _ = hold(visitor, 5)
-    open_parts(one)
+    one, _ = steps.hold(visitor, 5)
+    steps.open_parts(one)
     one.get_by_role("button", name="Split").focus()
 
-    send(second_tab(visitor), "5")
+    steps.send(second_tab(visitor), "5")
 
     expect(one.locator("[data-focus]")).to_be_focused()

@@ -4,20 +4,7 @@ import json
 
 from playwright.sync_api import expect
 
-from tests.page.steps import (
-    SHED,
-    TICKET,
-    amounts,
-    check,
-    give,
-    hold,
-    live_amounts,
-    open_parts,
-    raws,
-    records,
-    send,
-    spend,
-)
+from tests.page import steps
 from tests.support.waiting import wait_until
 
 
@@ -29,54 +16,39 @@ def take_back(page):
     return dialog
 
 
-def test_deeds_are_shown_by_item_with_card_and_sum(visitor):
-    page = visitor.go("/wallet")
-    expect(page.get_by_text("There is nothing here yet.")).to_be_visible()
-    expect(page.get_by_role("button", name="Check their state")).to_be_hidden()
-    hold(visitor, 3, 4, metadata=SHED)
-    hold(visitor, 5, metadata=TICKET)
-
-    page.reload()
-
-    cards = page.locator("[data-holding]").get_by_role("heading", level=3)
-    expect(cards).to_have_text(["A ticket", SHED["name"]])
-    expect(page.locator("[data-part=sum]")).to_have_text(["5 units", "7 units"])
-    expect(page.locator("[data-holding] img[src]")).to_have_count(1)
-
-
 def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
-    page, item_id = hold(visitor, 10, metadata=SHED)
-    send(page, "11")
+    page, item_id = steps.hold(visitor, 10, metadata=steps.SHED)
+    steps.send(page, "11")
     field = page.get_by_label("Units to send")
     expect(field).to_have_accessible_description("You do not hold that many units.")
     expect(field).to_be_focused()
-    assert amounts(page) == {"held": [10]}
+    assert steps.amounts(page) == {"held": [10]}
 
-    dialog = send(page, "3")
+    dialog = steps.send(page, "3")
 
     link = dialog.get_by_label("Claim link", exact=True).input_value()
-    [given] = raws(page, "given")
+    [given] = steps.raws(page, "given")
     assert link == f"{visitor.origin}/claim#{given}"
     assert given.startswith(f"+3.{item_id}.")
     expect(dialog.get_by_label("Raw output")).to_have_value(given)
     expect(dialog.get_by_role("img", name="QR code of the claim link")).to_be_visible()
-    assert amounts(page) == {"given": [3], "held": [7], "spent": [10]}
-    assert live_amounts(visitor.origin, page) == [3, 7]
+    assert steps.amounts(page) == {"given": [3], "held": [7], "spent": [10]}
+    assert steps.live_amounts(visitor.origin, page) == [3, 7]
     dialog.get_by_role("button", name="Done").click()
     expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
 
 
 def test_a_link_that_nobody_has_claimed_is_taken_back_and_worth_nothing_then(visitor):
-    page, _ = hold(visitor, 10, metadata=TICKET)
-    give(page, "3")
-    [given] = raws(page, "given")
+    page, _ = steps.hold(visitor, 10, metadata=steps.TICKET)
+    steps.give(page, "3")
+    [given] = steps.raws(page, "given")
 
     take_back(page)
 
     expect(page.get_by_text("3 units are yours again.")).to_be_visible()
     expect(page.locator("[data-part=sum]")).to_have_text("10 units")
-    assert amounts(page) == {"held": [3, 7], "spent": [3, 10]}
-    assert check(visitor.origin, [given]) == ["spent"]
+    assert steps.amounts(page) == {"held": [3, 7], "spent": [3, 10]}
+    assert steps.check(visitor.origin, [given]) == ["spent"]
     expect(page.locator("#history > li > p:first-child")).to_have_text(
         [
             "Took back 3 units of “A ticket”",
@@ -87,10 +59,10 @@ def test_a_link_that_nobody_has_claimed_is_taken_back_and_worth_nothing_then(vis
 
 
 def test_a_claimed_link_shows_as_taken_and_cannot_be_taken_back(visitor):
-    page, _ = hold(visitor, 10, metadata=TICKET)
-    give(page, "3")
+    page, _ = steps.hold(visitor, 10, metadata=steps.TICKET)
+    steps.give(page, "3")
     expect(page.get_by_text("waiting", exact=True)).to_be_visible()
-    spend(visitor.origin, raws(page, "given")[0])
+    steps.spend(visitor.origin, steps.raws(page, "given")[0])
 
     dialog = take_back(page)
 
@@ -99,18 +71,18 @@ def test_a_claimed_link_shows_as_taken_and_cannot_be_taken_back(visitor):
     expect(page.get_by_text("taken", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Take back")).to_have_count(0)
     expect(page.locator("#history")).to_contain_text("refused")
-    assert live_amounts(visitor.origin, page) == [7]
+    assert steps.live_amounts(visitor.origin, page) == [7]
 
 
 def test_what_was_spent_elsewhere_is_said_by_the_next_visit_and_by_a_check(visitor):
-    page, _ = hold(visitor, 3, 4, metadata=TICKET)
-    give(page, "4")
-    spend(visitor.origin, raws(page, "held")[0])
+    page, _ = steps.hold(visitor, 3, 4, metadata=steps.TICKET)
+    steps.give(page, "4")
+    steps.spend(visitor.origin, steps.raws(page, "held")[0])
     page.reload()
     expect(page.locator("#checked")).to_have_text(
         "Spent elsewhere: 3 units of “A ticket”. Whoever had a copy was faster."
     )
-    spend(visitor.origin, raws(page, "given")[0])
+    steps.spend(visitor.origin, steps.raws(page, "given")[0])
 
     page.get_by_role("button", name="Check their state").click()
 
@@ -122,13 +94,13 @@ def test_what_was_spent_elsewhere_is_said_by_the_next_visit_and_by_a_check(visit
     )
     expect(page.locator("[data-part=sum]")).to_have_text("Nothing")
     expect(page.get_by_text("Some of it was spent elsewhere")).to_be_visible()
-    open_parts(page)
+    steps.open_parts(page)
     expect(page.get_by_text("spent elsewhere", exact=True)).to_be_visible()
 
 
 def test_an_output_is_split_into_amounts_and_what_is_left_and_merged_again(visitor):
-    page, _ = hold(visitor, 10)
-    open_parts(page)
+    page, _ = steps.hold(visitor, 10)
+    steps.open_parts(page)
     split = page.get_by_role("button", name="Split")
     split.focus()
 
@@ -152,45 +124,43 @@ def test_an_output_is_split_into_amounts_and_what_is_left_and_merged_again(visit
     expect(page.locator(".part-units strong")).to_have_text(["5 units", "3 units", "2 units"])
     # The button is gone with its part, so the heading above it has the focus.
     expect(page.locator("[data-focus]")).to_be_focused()
-    assert live_amounts(visitor.origin, page) == [2, 3, 5]
+    assert steps.live_amounts(visitor.origin, page) == [2, 3, 5]
     page.get_by_role("button", name="Merge into one").click()
     page.get_by_role("dialog").get_by_role("button", name="Merge").click()
     expect(page.locator(".part-units strong")).to_have_text(["10 units"])
-    assert amounts(page) == {"held": [10], "spent": [2, 3, 5, 10]}
-    assert live_amounts(visitor.origin, page) == [10]
+    assert steps.amounts(page) == {"held": [10], "spent": [2, 3, 5, 10]}
+    assert steps.live_amounts(visitor.origin, page) == [10]
 
 
-def test_a_link_and_a_raw_output_are_copied_and_a_link_is_shared(visitor):
+def test_a_link_is_shared_and_a_raw_output_copied(visitor):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.page.add_init_script("navigator.share = async (data) => { window.shared = data; };")
-    page, _ = hold(visitor, 10, metadata=TICKET)
-    read = "navigator.clipboard.readText()"
+    page, _ = steps.hold(visitor, 10, metadata=steps.TICKET)
 
-    dialog = send(page, "3")
+    dialog = steps.send(page, "3")
     link = dialog.get_by_label("Claim link", exact=True).input_value()
-    dialog.get_by_role("button", name="Copy the claim link").click()
-    expect(dialog.get_by_role("status")).to_have_text("The link to 3 units is copied.")
-    assert page.evaluate(read) == link
     dialog.get_by_role("button", name="Share").click()
     wait_until(lambda: page.evaluate("window.shared"))
     assert page.evaluate("window.shared") == {"text": "3 units of “A ticket”", "url": link}
+    dialog.get_by_role("button", name="Copy the claim link").click()
+    expect(dialog.get_by_role("status")).to_have_text("The link to 3 units is copied.")
     page.keyboard.press("Escape")
-    open_parts(page)
+    steps.open_parts(page)
     page.get_by_role("button", name="Copy 7 units").click()
     expect(page.get_by_text("Whoever has this raw output can take 7 units.")).to_be_visible()
-    assert page.evaluate(read) == raws(page, "held")[0]
+    assert page.evaluate("navigator.clipboard.readText()") == steps.raws(page, "held")[0]
 
 
 def send_offline(visitor, amount):
     visitor.context.set_offline(True)
-    send(visitor.page, amount)
+    steps.send(visitor.page, amount)
     error = visitor.page.locator("[data-holding] [data-error]")
     expect(error).to_contain_text("It is being sent again.")
     expect(visitor.page.get_by_role("heading", name="Not finished yet")).to_be_visible()
 
 
 def test_a_send_without_an_answer_is_sent_again_by_its_page_or_the_next_visit(visitor):
-    page, _ = hold(visitor, 10, metadata=TICKET)
+    page, _ = steps.hold(visitor, 10, metadata=steps.TICKET)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
 
     send_offline(visitor, "3")
@@ -205,14 +175,14 @@ def test_a_send_without_an_answer_is_sent_again_by_its_page_or_the_next_visit(vi
 
     expect(page.locator("#notices")).to_have_text("Finished: Made a link of 2 units of “A ticket”.")
     expect(page.locator(".holding-sum")).to_have_text("5 units here · 5 units in links")
-    assert amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
+    assert steps.amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
 
 
 def test_what_is_typed_stays_when_another_tab_changes_something(visitor):
-    page, _ = hold(visitor, 5)
+    page, _ = steps.hold(visitor, 5)
     page.get_by_label("Units to send").fill("4")
 
-    send(visitor.open_tab("/wallet"), "1").wait_for()
+    steps.send(visitor.open_tab("/wallet"), "1").wait_for()
 
     expect(page.locator("[data-part=sum]")).to_have_text("4 units")
     expect(page.get_by_label("Units to send")).to_have_value("4")
@@ -240,10 +210,10 @@ def read_in(page, path, passphrase=PASSPHRASE):
 
 
 def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor, tmp_path):
-    page, _ = hold(visitor, 10, metadata=TICKET)
-    give(page, "3")
+    page, _ = steps.hold(visitor, 10, metadata=steps.TICKET)
+    steps.give(page, "3")
     path = export(page, tmp_path)
-    before = records(page), records(page, "operations")
+    before = steps.records(page), steps.records(page, "operations")
     written = path.read_text()
     assert [each for each in before[0] if each["secret"] in written] == []
     assert json.loads(written)["kdf"]["iterations"] == 600_000
@@ -256,7 +226,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor, tmp_path)
     field = page.get_by_label("Its passphrase")
     expect(field).to_have_accessible_description("The passphrase does not open this file.")
     expect(field).to_be_focused()
-    assert records(page) == []
+    assert steps.records(page) == []
     read_in(page, path)
 
     expect(page.locator("#import-done")).to_have_text(
@@ -265,24 +235,24 @@ def test_a_cleared_profile_reads_its_file_offline_and_goes_on(visitor, tmp_path)
     )
     expect(page.locator(".holding-sum")).to_have_text("7 units here · 3 units in links")
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
-    assert (records(page), records(page, "operations")) == before
+    assert (steps.records(page), steps.records(page, "operations")) == before
     visitor.context.set_offline(False)
-    send(page, "2")
+    steps.send(page, "2")
     expect(page.get_by_role("dialog")).to_be_visible()
-    assert amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
-    assert live_amounts(visitor.origin, page) == [2, 3, 5]
+    assert steps.amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
+    assert steps.live_amounts(visitor.origin, page) == [2, 3, 5]
 
 
 def test_a_file_finishes_what_was_under_way_and_says_what_was_spent_since(visitor, tmp_path):
-    page, _ = hold(visitor, 10)
-    hold(visitor, 4, metadata=TICKET)
-    [gone] = [raw for raw in raws(page, "held") if raw.startswith("+4.")]
+    page, _ = steps.hold(visitor, 10)
+    steps.hold(visitor, 4, metadata=steps.TICKET)
+    [gone] = [raw for raw in steps.raws(page, "held") if raw.startswith("+4.")]
     page.route("**/v1/swap", lambda route: route.abort())
     page.get_by_label("Units to send").last.fill("3")
     page.get_by_role("button", name="Make a link").last.click()
     expect(page.get_by_role("heading", name="Not finished yet")).to_be_visible()
     path = export(page, tmp_path)
-    spend(visitor.origin, gone)
+    steps.spend(visitor.origin, gone)
     visitor.forget()
 
     page = visitor.go("/wallet")
@@ -290,7 +260,7 @@ def test_a_file_finishes_what_was_under_way_and_says_what_was_spent_since(visito
 
     expect(page.locator("#checked")).to_contain_text("Spent elsewhere: 4 units of “A ticket”.")
     expect(page.locator(".holding-sum").first).to_have_text("7 units here · 3 units in links")
-    assert live_amounts(visitor.origin, page) == [3, 7]
+    assert steps.live_amounts(visitor.origin, page) == [3, 7]
 
 
 def test_what_cannot_be_exported_is_told_beside_its_field(visitor):

@@ -7,25 +7,28 @@ import { test } from "node:test";
 import { ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
 import { makeClaims } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/list.js";
+import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const OUTPUT = { amount: 5, itemId: "deed_a", secret: "one" };
 const ITEM = { id: "deed_a", total: 5, metadata: null };
 
-/** A view that notes what it is told, one word for each call. */
-function notingView(seen) {
-  const names = ["draw", "focusFound", "focusOutcome", "setAdding", "setBusy", "setLooking", "tell"];
-  return Object.fromEntries(names.map((name) => [name, () => seen.push(name)]));
+/** A view that notes each call by its name, and the texts that it is to tell. */
+function notingView(seen, texts) {
+  const names = ["draw", "focusFound", "focusOutcome", "setAdding", "setBusy", "setLooking"];
+  const noting = Object.fromEntries(names.map((name) => [name, () => seen.push(name)]));
+  return { ...noting, tell: (text) => texts.push(text) };
 }
 
 /** Claims of one output that is there to be taken, and what their view is told. */
 function claimsOn(store, parts = {}) {
   const seen = [];
+  const texts = [];
   const api = { check: async () => ["unspent"], item: async () => ITEM };
   const list = makeClaimList(() => null);
   list.add([OUTPUT]);
-  const claims = makeClaims({ list, view: notingView(seen), api, store, isAsked: true, ...parts });
-  return { claims, seen };
+  const claims = makeClaims({ list, view: notingView(seen, texts), api, store, isAsked: true, ...parts });
+  return { claims, seen, texts };
 }
 
 /** A store whose reads end when the test says so, in the order in which they began. */
@@ -88,4 +91,16 @@ test("a claim without an answer is sent again no sooner than the service said", 
   mock.timers.tick(1);
 
   assert.equal(wakesCount, 1);
+});
+
+test("a claim that another tab has made is no mistake", async () => {
+  const overtaken = new WalletError("already_spent", "no");
+  const wallet = { claim: async () => Promise.reject(overtaken), item: async () => ITEM };
+  const { claims, seen, texts } = claimsOn({ ...memoryStore(), onChange: () => {} }, { wallet });
+  await claims.show();
+
+  await claims.take();
+
+  assert.deepEqual(texts, [""]);
+  assert.equal(seen.at(-1), "focusOutcome");
 });
