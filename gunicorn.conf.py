@@ -1,7 +1,7 @@
 """How gunicorn runs the service. `gunicorn "app:create_app()"` in this directory finds it.
 
-Run as a script it only checks PORT and WEB_CONCURRENCY: gunicorn itself reads the second before
-this file, and dies with a traceback when it is invalid. `make run` does so first.
+Run as a script, as `make run` does first, it only checks the settings of the server: gunicorn
+itself reads WEB_CONCURRENCY before this file, and dies with a traceback when that is invalid.
 """
 
 import gc

@@ -41,9 +41,10 @@ units, because the ledger has forgotten it. Do it only if the newest ledger is l
 def deeds_commands(engine: Engine, settings: Settings) -> click.Group:
     """Return the command group on the engine of the settings."""
     group = click.Group("deeds", help="Look after the ledger.")
+    mark_file = mark_file_of(engine, settings.mark_file)
     _add_reports(group, engine, settings)
-    _add_copying(group, engine, mark_file_of(engine, settings.mark_file))
-    _add_changes(group, engine, mark_file_of(engine, settings.mark_file))
+    _add_copying(group, engine, mark_file)
+    _add_changes(group, engine, mark_file)
     return group
 
 
@@ -247,10 +248,10 @@ def _peppers_advice(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]
     in_use = {spec.pepper_fingerprint for spec in current}
     lines = []
     for fingerprint, count in live.items():
+        advice = "can be removed: it guards no live output"
         if fingerprint in in_use:
-            lines.append(f"Pepper {fingerprint} is the current one.")
+            advice = "is the current one"
         elif count:
-            lines.append(f"Pepper {fingerprint} must stay: it guards {count:,} live outputs.")
-        else:
-            lines.append(f"Pepper {fingerprint} can be removed: it guards no live output.")
+            advice = f"must stay: it guards {count:,} live outputs"
+        lines.append(f"Pepper {fingerprint} {advice}.")
     return lines

@@ -213,18 +213,13 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
     [setting] = [each for each in fields(Settings) if each.name == name]
     variable, parse, may_be_file = setting.metadata.values()
     text = environ.get(variable)
-    if may_be_file and (path := environ.get(f"{variable}_FILE")):
-        if text:
-            raise StartError(f"{variable} and {variable}_FILE are both set; set one")
-        text = _read_file(f"{variable}_FILE", path)
     try:
+        if may_be_file and (path := environ.get(f"{variable}_FILE")):
+            if text:
+                raise StartError(f"{variable} and {variable}_FILE are both set; set one")
+            text = Path(path).read_text(encoding="utf-8")
         return parse(text) if text else setting.default
+    except (OSError, UnicodeDecodeError):
+        raise StartError(f"{variable}_FILE names a file that cannot be read as text") from None
     except ValueError as error:
         raise StartError(f"{variable} {error}") from None
-
-
-def _read_file(variable: str, path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise StartError(f"{variable} names a file that cannot be read as text") from None
