@@ -141,26 +141,6 @@ def test_a_service_that_wrote_nothing_since_its_start_is_guarded_by_the_mark(
     assert mark.read().operation_id == 2
 
 
-@ON_SQLITE
-def test_a_process_that_lost_nothing_stops_where_the_mark_was_lost(serve, keep_copy, mark, caplog):
-    survivor, other = serve(), serve()
-    mint(survivor, "+5.a")
-    wait_until(lambda: mark.read().operation_id == 1)
-    _, roll_back = keep_copy()
-    mint(other, "+5.b")
-    wait_until(lambda: mark.read().operation_id == 2)
-    lost = mark.read()
-    roll_back()
-
-    mint(survivor, "+5.c")
-    wait_until(lambda: survivor.get("/readyz").status_code == 503)
-
-    assert refusal(survivor.post("/v1/mint", json={"outputs": ["+1.x"]})) == ROLLED_BACK
-    assert refusal(other.post("/v1/mint", json={"outputs": ["+1.x"]})) == ROLLED_BACK
-    assert mark.read() == lost
-    assert len(errors(caplog)) == 2
-
-
 @pytest.fixture
 def open_repository(ledger_url):
     """A function that opens a ledger without Flask; one scheme is recorded."""

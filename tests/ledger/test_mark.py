@@ -4,14 +4,16 @@ import fcntl
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
 from storage.engine import make_engine, parse_database_url
-from storage.mark import NO_OPERATION, LastOperations, Mark, MarkFile
-from storage.tables import operations
-from storage.transactions import WRITES, Transactions
+from storage.mark import NO_OPERATION, Mark, MarkFile
+from storage.repository import Repository
+from tests.support.ledger_records import mint_record, output
 from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
@@ -148,44 +150,37 @@ def test_nobody_writes_while_another_one_does(raised, monkeypatch):
 
 
 @pytest.fixture
-def last(file, sqlite_url):
-    """What a process that keeps the mark of a ledger knows of its last operations."""
-    engine = make_engine(parse_database_url(sqlite_url))
-    transactions = Transactions(engine)
-    last = LastOperations(engine, file, transactions.read)
-    yield last
-    last.close()
-    transactions.close()
+def open_repository(file, sqlite_url):
+    """A function that opens the ledger and keeps its mark."""
+
+    def open_one():
+        repository = Repository(make_engine(parse_database_url(sqlite_url)), mark_file=file)
+        repository.register_schemes([SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")])
+        return closing(repository)
+
+    return open_one
 
 
-@pytest.fixture
-def commit(last, sqlite_url, open_engine):
-    """A function that commits the operation of a number, a row without outputs."""
-    writer = open_engine(sqlite_url).execution_options(**{WRITES: True})
-
-    def commit_one(number):
-        values = {"id": number, "kind": "mint", "inputs_count": 0, "outputs_count": 1}
-        with writer.begin() as connection:
-            connection.execute(operations.insert(), values | {"created_at_ms": number * 10})
-        last.note(Mark(number, number * 10), ())
-
-    return commit_one
+def mint(repository, number):
+    """Mint an item of a number; return the operation."""
+    scheme = repository.read_schemes()[0]
+    return repository.record_mint(mint_record(output(scheme.id, 5, f"deed_{number:026}")))
 
 
-def test_the_mark_is_written_once_a_second_and_at_the_end(file, last, commit, monkeypatch):
+def test_the_mark_is_written_once_a_second_and_at_the_end(file, open_repository, monkeypatch):
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
 
-    for number in (*range(1, 50), 200, 150):
-        commit(number)
+    with open_repository() as repository:
+        for number in range(20):
+            mint(repository, number)
+        assert file.read() == NO_OPERATION
 
-    assert file.read() == NO_OPERATION
-    last.close()
-    assert file.read() == Mark(200, 2000)
+    assert file.read().operation_id == 20
 
 
 @pytest.mark.parametrize("error", [IsADirectoryError, ZeroDivisionError])
 def test_a_file_that_cannot_be_written_is_logged_and_tried_again(
-    file, commit, caplog, monkeypatch, error
+    file, open_repository, caplog, monkeypatch, error
 ):
     """The thread ends for no error, not even for one that was unforeseen."""
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.001)
@@ -193,14 +188,15 @@ def test_a_file_that_cannot_be_written_is_logged_and_tried_again(
     def fail(*_):
         raise error
 
-    with monkeypatch.context() as patch:
-        patch.setattr(MarkFile, "change", fail)
-        commit(1)
-        wait_until(lambda: caplog.records)
-    wait_until(lambda: file.read() == Mark(1, 10))
+    with open_repository() as repository:
+        with monkeypatch.context() as patch:
+            patch.setattr(MarkFile, "change", fail)
+            mint(repository, 1)
+            wait_until(lambda: caplog.records)
+        wait_until(lambda: file.read().operation_id == 1)
+        mint(repository, 2)
+        wait_until(lambda: file.read().operation_id == 2)
 
     record = caplog.records[0]
     assert (record.event, record.exc_info[0]) == ("mark_unwritten", error)
     assert record.getMessage().startswith(f"cannot write the mark file {file.path}: ")
-    commit(2)
-    wait_until(lambda: file.read() == Mark(2, 20))
