@@ -16,6 +16,7 @@ from deeds.domain.errors import RawOutputError
 from deeds.domain.model import AMOUNT_MAX, NewOutput, RawOutput
 from deeds.domain.raw_output import (
     BASE32_ALPHABET,
+    check_text,
     is_item_id,
     is_strong_secret,
     make_item_id,
@@ -85,7 +86,8 @@ def test_the_secret_is_all_that_remains_after_two_dots():
 @pytest.mark.parametrize(
     ("parse", "text", "sentence"),
     [(parse_raw_output, *each) for each in REFUSED_RAW_OUTPUTS.items()]
-    + [(parse_mint_output, *each) for each in REFUSED_MINT_OUTPUTS.items()],
+    + [(parse_mint_output, *each) for each in REFUSED_MINT_OUTPUTS.items()]
+    + [(check_text, "\udfff", "the text holds a lone surrogate, which no UTF-8 text can hold")],
 )
 def test_a_text_that_is_refused_is_told_its_part_at_fault(parse, text, sentence):
     with pytest.raises(RawOutputError) as refused:
