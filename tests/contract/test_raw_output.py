@@ -72,7 +72,7 @@ MINT_FORMS = {
 BODY = "0123456789abcdefghjkmnpqrs"
 NO_ITEM_IDS = [BODY, "deed_", f"DEED_{BODY}", f"deed_{BODY[:-1]}", f"deed_{BODY}0", ""]
 NO_ITEM_IDS += [f"deed_{BODY.upper()}", f"deed_{BODY}\n", f" deed_{BODY}"]
-NO_ITEM_IDS += [f"deed_{BODY[:-1]}{end}" for end in "ilou.\0\u0661\ud800"]
+NO_ITEM_IDS += [f"deed_{BODY[:-1]}{end}" for end in "Xilou.\0\u0661\ud800"]
 
 # The page's own code is held to the same file. If one of its strong secrets ceases to be strong,
 # wallets that exist become slow: each is a fixed body and its checksum.

@@ -164,16 +164,25 @@ def test_as_many_tasks_run_at_once_as_there_are_threads_and_no_more(open_pool, s
 
 
 def test_requests_of_a_client_take_turns(open_pool, start):
-    pool, gate, order = open_pool(), threading.Event(), []
-    large = start(pool, [held(gate), *[partial(order.append, "large")] * 50])
-    wait_for_turns(pool, "a", 1)
-    small = start(pool, [partial(order.append, "small")] * 2)
-    wait_for_turns(pool, "a", 2)
-    gate.set()
+    pool, go_on, begun = open_pool(), threading.Semaphore(0), []
 
-    assert (len(large.result(WAIT_S)), len(small.result(WAIT_S))) == (51, 2)
-    # Four turns or so, unless the system gives the small one no CPU meanwhile.
-    assert order[:25].count("small") == 2
+    def task(name):
+        begun.append(name)
+        assert go_on.acquire(timeout=WAIT_S)
+
+    requests = [start(pool, [partial(task, "large")] * 9)]
+    wait_for_turns(pool, "a", 1)
+    requests.append(start(pool, [partial(task, "small")] * 2))
+    # One runs and one is next, so that who waits had its turn before the other. At last the small
+    # request has nothing more to submit.
+    for count, waiting_count in enumerate([2, 2, 2, 2, 1], 1):
+        wait_until(lambda n=count: (len(begun), pool._executor._work_queue.qsize()) == (n, 1))
+        wait_for_turns(pool, "a", waiting_count)
+        go_on.release()
+    go_on.release(6)
+
+    assert [len(each.result(WAIT_S)) for each in requests] == [9, 2]
+    assert begun == ["large"] * 3 + ["small", "large", "small"] + ["large"] * 5
 
 
 def test_a_client_waits_for_one_window_of_another_however_many_requests_that_has(open_pool, start):
