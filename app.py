@@ -73,13 +73,7 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def prepare() -> None:
-    """Open, create or upgrade the database, check the settings; keep nothing open.
-
-    Run once before worker processes start, so that what is wrong is said once.
-
-    Raises:
-        StartError: a setting or the database is not as it must be.
-    """
+    """Check settings and database once before workers start; raise StartError as `create_app`."""
     settings = read_settings(os.environ)
     ClientLimits(settings.rate_limits, settings.rate_limits_storage)  # Its Redis may be wrong.
     engine = make_engine(parse_database_url(settings.database_url))
@@ -121,9 +115,9 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.before_request(limits.count_request)
     app.register_blueprint(v1_blueprint(service, limits, info))
     app.register_blueprint(docs_blueprint(info))
-    array_length_max = settings.array_length_max
+    length_max = settings.array_length_max
     app.register_blueprint(
-        pages_blueprint(service, read_static_files(), array_length_max=array_length_max)
+        pages_blueprint(service, read_static_files(), array_length_max=length_max)
     )
 
 

@@ -7,7 +7,7 @@ that was used before, an Idempotency-Key of another request. A spent secret was 
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import ceil
 from threading import Lock
@@ -47,11 +47,7 @@ class BoundedCounts:
     The memory storage of `limits` has no bound, and goes by a clock that may be set back.
     """
 
-    def __init__(
-        self, counts_max: int = COUNTS_MAX, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._counts_max = counts_max
-        self._clock = clock
+    def __init__(self) -> None:
         self._lock = Lock()
         # Count and end of each key, those that grew last at the end.
         self._counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
@@ -59,14 +55,14 @@ class BoundedCounts:
     def add(self, key: str, window_s: int, amount: int) -> tuple[int, float]:
         """Add to a count, which ends `window_s` after it began; return it and the seconds left."""
         with self._lock:
-            now_s = self._clock()
+            now_s = time.monotonic()
             count, end_s = self._counts.get(key, (0, 0.0))
             if end_s <= now_s:
                 count, end_s = 0, now_s + window_s
             if amount:
                 self._counts[key] = count + amount, end_s
                 self._counts.move_to_end(key)
-            if len(self._counts) > self._counts_max:
+            if len(self._counts) > COUNTS_MAX:
                 self._counts.popitem(last=False)
         return count + amount, end_s - now_s
 

@@ -165,10 +165,7 @@ def _item() -> Parts:
         (*_READ, "item_not_found", "not_found"),
         tags=["registry"],
         description="Tells the total of an item and its metadata. Both never change.",
-        parameters=[
-            {"name": "id", "in": "path", "required": True, "schema": _ITEM_ID},
-            examples.IF_NONE_MATCH,
-        ],
+        parameters=[{"name": "id", "in": "path", "required": True, "schema": _ITEM_ID}],
     )
     item["responses"]["304"] = {"description": "It has not changed.", "headers": _KEPT}
     return item
@@ -220,9 +217,8 @@ def _problem_response(status: int, problems: Sequence[Problem]) -> Parts:
         "allOf": [answers.ProblemSchema],
         "properties": {"status": {"const": int(status)}, "code": codes},
     }
-    shown = {each.code: {"value": each.body(each.meaning)} for each in problems}
     return {
         "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in problems),
         "headers": _NOT_KEPT | ({"Retry-After": _RETRY_AFTER} if status in {429, 503} else {}),
-        "content": {MEDIA_TYPE: {"schema": schema, "examples": shown}},
+        "content": {MEDIA_TYPE: {"schema": schema}},
     }

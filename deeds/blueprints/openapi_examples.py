@@ -35,14 +35,6 @@ IDEMPOTENCY_KEY = {
     },
 }
 
-IF_NONE_MATCH = {
-    "name": "If-None-Match",
-    "in": "header",
-    "required": False,
-    "description": "An ETag of an earlier answer: while it fits, the answer is 304.",
-    "schema": {"type": "string", "examples": ['"a79ab0ec3dcc17e87faa0fe6780f55a8704b4fb0"']},
-}
-
 ITEM_ID = "deed_hh9822bx8kphnbf2xp8dx0575x"
 _OTHER_ITEM_ID = "deed_8h1a7b0jxgpjnwf38g7z7zzzpa"
 

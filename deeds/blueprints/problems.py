@@ -19,23 +19,12 @@ _log = logging.getLogger("deeds.request")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of problem; `code` is its stable name, `meaning` its line on the page /problems."""
+    """A kind of problem: its stable name, and what the page /problems says of it."""
 
     code: str
     status: HTTPStatus
     title: str
     meaning: str
-
-    def body(self, detail: str, index: int | None = None) -> dict[str, str | int]:
-        """Return the body of an answer; `index` is the element at fault, where there is one."""
-        body: dict[str, str | int] = {
-            "type": f"/problems#{self.code}",
-            "title": self.title,
-            "status": int(self.status),
-            "detail": detail,
-            "code": self.code,
-        }
-        return body if index is None else body | {"index": index}
 
 
 # fmt: off
@@ -100,10 +89,7 @@ _TABLE = (
 )
 # fmt: on
 
-PROBLEMS = {
-    code: Problem(code, HTTPStatus(status), title, meaning)
-    for code, status, title, meaning in _TABLE
-}
+PROBLEMS = {row[0]: Problem(row[0], HTTPStatus(row[1]), *row[2:]) for row in _TABLE}
 
 # What Flask and Werkzeug refuse by themselves; all else of theirs is a bad request.
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
@@ -157,7 +143,15 @@ def _problem_answer(
 ) -> Response:
     notes().problem_code = code
     problem = PROBLEMS[code]
-    body = problem.body(detail or problem.meaning, index)
+    body = {
+        "type": f"/problems#{code}",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": detail or problem.meaning,
+        "code": code,
+    }
+    if index is not None:
+        body["index"] = index
     return json_answer(body, problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 

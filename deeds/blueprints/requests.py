@@ -23,11 +23,8 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
 
     Raises:
         RequestEntityTooLarge: more than MAX_CONTENT_LENGTH bytes; at most one more is read.
-        BodyUnreadableError: the body broke off or its framing is wrong.
-        WrongMediaTypeError: not application/json.
-        InvalidJsonError: not JSON text in UTF-8 (RFC 8259), NaN and the like, a key named twice,
-            a number too long to be one, or nesting too deep to be a request.
-        InvalidRequestError: far more values than a request of such arrays can have.
+        DeedError: the body broke off, is not announced as JSON, is not strict JSON (RFC 8259), or
+            has far more values than a request of such arrays can have.
     """
     body = _read_bytes(request)
     if request.mimetype != "application/json":
@@ -36,23 +33,17 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
         _check_tokens(body, _TOKENS_PER_ELEMENT * (2 * array_length_max + 1))
     try:
         return _DECODER.decode(body.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise InvalidJsonError("the body is not UTF-8") from None
-    except RecursionError:
-        raise InvalidJsonError("the body is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise InvalidJsonError(f"the body is not JSON from character {error.pos} on") from None
-    except ValueError:
+    except UnicodeDecodeError:
+        raise InvalidJsonError("the body is not UTF-8") from None
+    except (RecursionError, ValueError):
         # int() refuses texts of more than 4300 digits.
-        raise InvalidJsonError("the body holds a number that is too long") from None
+        raise InvalidJsonError("the body is nested too deeply or has too long a number") from None
 
 
 def read_idempotency_key(request: Request) -> str | None:
-    """Return the request's key, or None where it has none.
-
-    Raises:
-        InvalidIdempotencyKeyError: the header holds no key.
-    """
+    """Return the request's key, if it has one; raise InvalidIdempotencyKeyError."""
     header = request.headers.get("Idempotency-Key")
     return None if header is None else parse_idempotency_key(header)
 

@@ -35,9 +35,8 @@ _PREFLIGHT = {
 # The start of the policy of every page (CSP Level 3).
 _EVERY_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-# What is smaller gains nothing. A page may hold a picture of 1 MiB that somebody has minted: to
-# compress that would take 40 ms each time, so above this a page is sent as it is.
-_GZIP_BYTES_MIN = 512
+# A page may hold a picture of 1 MiB that somebody has minted: to compress that takes 40 ms each
+# time. A larger page than this is sent as it is.
 _GZIP_BYTES_MAX = 65_536
 
 # Created once: json.dumps would create one for every answer.
@@ -61,7 +60,7 @@ def json_answer(
 def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Response:
     """Return a page that may load only what the directives `allowed` name."""
     content = html.encode("utf-8")
-    squeeze = _squeeze if _GZIP_BYTES_MIN <= len(content) <= _GZIP_BYTES_MAX else None
+    squeeze = _squeeze if len(content) <= _GZIP_BYTES_MAX else None
     answer = _page_or_file(content, "text/html; charset=utf-8", squeeze, status)
     answer.headers["Content-Security-Policy"] = f"{_EVERY_PAGE}; {allowed}"
     return answer

@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import redis
@@ -96,9 +97,10 @@ def test_a_limited_client_is_served_again_in_time_though_the_clock_was_set_back(
     wait_until(lambda: post(client, "/v1/check", guess).status_code == 200, seconds_max=10)
 
 
-def test_a_count_ends_when_its_time_is_over():
+def test_a_count_ends_when_its_time_is_over(monkeypatch):
     now_s = 1_000_000.0
-    counts = BoundedCounts(clock=lambda: now_s)
+    monkeypatch.setattr("deeds.blueprints.limits.time", SimpleNamespace(monotonic=lambda: now_s))
+    counts = BoundedCounts()
 
     assert [counts.add("a", MINUTE_S, amount) for amount in (5, 2)] == [(5, 60), (7, 60)]
     now_s += 59.5
@@ -108,8 +110,9 @@ def test_a_count_ends_when_its_time_is_over():
     assert counts.add("a", MINUTE_S, 1) == (1, 60)
 
 
-def test_there_are_never_more_counts_than_are_allowed():
-    counts = BoundedCounts(counts_max=3)
+def test_there_are_never_more_counts_than_are_allowed(monkeypatch):
+    monkeypatch.setattr("deeds.blueprints.limits.COUNTS_MAX", 3)
+    counts = BoundedCounts()
 
     for key in ["a", "b", "c", "a", "d"]:
         counts.add(key, MINUTE_S, 1)

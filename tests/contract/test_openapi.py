@@ -102,10 +102,10 @@ def test_every_example_fits_its_schema(document):
     found = [
         (example["value"], faults(document, media_type["schema"], example["value"]))
         for media_type in media_types
-        for example in media_type["examples"].values()
+        for example in media_type.get("examples", {}).values()
     ]
 
-    assert len(found) > 2 * len(PROBLEMS)
+    assert len(found) > 8
     assert [each for each in found if each[1]] == []
 
 
