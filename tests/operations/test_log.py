@@ -1,4 +1,4 @@
-"""The log of a service, from its start to its stop: every line of one shape, none with a secret."""
+"""The log: every request has one line, every line one shape, and none holds what was sent."""
 
 import json
 import logging
@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -13,11 +14,30 @@ from deeds.server.log import StderrHandler
 from tests.support.breaking_app import BREAKING
 from tests.support.marker import MARK
 from tests.support.racing import client_of_port
+from tests.support.requests import mint, swap
 from tests.support.serving import children, start_gunicorn
 from tests.support.waiting import wait_until
 from tests.support.watched import events
+from tests.support.ways_to_fail import Ground, lose_the_database, meet_a_defect
 
 JSON = {"DEEDS_LOG": "json", "DEEDS_ARGON2": "m=8,t=1,p=1", "WEB_CONCURRENCY": "2"}
+KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
+
+HARMLESS_IDS = ["1", KEY, "00-4bf92f3577b34da6a3ce929d0e0e4736-00", "a_b.c-d", "x" * 64]
+HARMFUL_IDS = [
+    *["", "x" * 65, "two words", "-begins-with-a-dash", 'quote"', "a\tb", "a,b", "é", "<b>"],
+    f"+5.deed_x.{MARK}",
+]
+
+# The event of a request for the information.
+LINE = {
+    "event": "request",
+    "level": "info",
+    "request_id": "id-1",
+    "route": "/v1/info",
+    "method": "GET",
+    "status": 200,
+}
 
 MALFORMED = [
     f"{MARK}\r\n\r\n",
@@ -25,6 +45,125 @@ MALFORMED = [
     f"POST /v1/mint HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\n{MARK}",
     f"GET /{MARK} HTTP/9.9\r\n\r\n",
 ]
+
+
+@pytest.fixture
+def database_url(sqlite_url):
+    """One kind of database will do here."""
+    return sqlite_url
+
+
+@pytest.fixture
+def ground(client, settings, open_app, monkeypatch):
+    return Ground(client, f"deed_{26 * '0'}", settings, open_app, monkeypatch)
+
+
+@pytest.fixture
+def said(capfd):
+    """A function that returns the events of requests and of defects since it was called last."""
+    return lambda: [
+        each for each in events(capfd.readouterr().err) if each["event"] in {"request", "defect"}
+    ]
+
+
+def test_an_id_comes_back_unless_it_could_do_harm(client):
+    def returned(request_id):
+        [told] = client.get("/v1/info", headers={"X-Request-ID": request_id}).headers.getlist(
+            "X-Request-ID"
+        )
+        return told
+
+    assert list(map(returned, HARMLESS_IDS)) == HARMLESS_IDS
+    made = [returned(each) for each in HARMFUL_IDS]
+    assert [each for each in made if not re.fullmatch("[0-9a-f]{32}", each)] == []
+    assert len(set(made)) == len(HARMFUL_IDS)
+
+
+def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(client, said):
+    for _ in range(2):
+        item_id = mint(client, "+5.a", key=KEY)
+    raws = [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]
+    for _ in range(2):
+        swap(client, *raws, f"swap-{KEY}")
+
+    assert [(each["route"], each["operation_id"], each["replayed"]) for each in said()] == [
+        ("/v1/mint", 1, False),
+        ("/v1/mint", 1, True),
+        ("/v1/swap", 2, False),
+        ("/v1/swap", 2, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "fields"),
+    [
+        ("GET", "/v1/info", {}),
+        (
+            "GET",
+            "/v1/item/deed_nobody?q=1",
+            {"route": "/v1/item/<item_id>", "status": 404, "problem": "item_not_found"},
+        ),
+        ("GET", "/no/path", {"route": "unmatched", "status": 404, "problem": "not_found"}),
+        (
+            "MADEUP",
+            "/v1/mint",
+            {
+                "route": "unmatched",
+                "status": 405,
+                "method": "other",
+                "problem": "method_not_allowed",
+            },
+        ),
+    ],
+)
+def test_a_request_is_one_line_with_the_rule_of_its_route(client, said, method, path, fields):
+    client.open(path, method=method, headers={"X-Request-ID": "id-1"})
+
+    assert said() == [LINE | fields]
+
+
+def test_a_defect_is_an_error_with_its_places_under_the_id_of_its_request(ground, said):
+    meet_a_defect(ground)
+
+    defect, request = said()
+    assert (defect["level"], defect["error"]) == ("error", "ZeroDivisionError")
+    assert "deeds/domain/service.py:" in defect["places"]
+    assert (request["level"], request["problem"]) == ("error", "internal")
+    assert defect["request_id"] == request["request_id"]
+
+
+@pytest.mark.parametrize(
+    ("level", "written"),
+    [
+        ("debug", ["debug", "info", "warning", "error", "error"]),
+        ("info", ["info", "warning", "error", "error"]),
+        ("warning", ["warning", "error", "error"]),
+        ("error", ["error", "error"]),
+    ],
+)
+def test_what_is_below_the_level_is_left_out(settings, open_app, ground, said, level, written):
+    client = open_app(replace(settings, log_level=level)).test_client()
+
+    client.get("/healthz")
+    client.get("/v1/info")
+    lose_the_database(replace(ground, client=client))
+    meet_a_defect(replace(ground, client=client))
+
+    assert [each["level"] for each in said()] == written
+
+
+def test_no_request_fails_because_its_line_cannot_be_written(client):
+    saved = os.dup(2)
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        os.dup2(full, 2)
+        answer = client.get("/v1/info")
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(full)
+
+    assert answer.status_code == 200
 
 
 def signal_and_wait(service, pid, how, ending):
@@ -113,24 +252,16 @@ def test_a_start_that_fails_says_why_as_json(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("broken", "said"),
-    [
-        ("a thread", ("defect", "error")),
-        ("a finalizer", ("defect", "error")),
-        ("a warning", ("library", "warning")),
-    ],
-)
-def test_what_python_would_print_is_json_and_quotes_nothing(tmp_path, sqlite_url, broken, said):
+def test_what_python_would_print_is_json_and_quotes_nothing(tmp_path, sqlite_url):
     log = tmp_path / "service.log"
-    settings = JSON | {"DATABASE_URL": sqlite_url, "BREAKS": broken}
+    settings = JSON | {"DATABASE_URL": sqlite_url, "BREAKS": "a thread, a finalizer, a warning"}
 
     with start_gunicorn(log, settings, BREAKING) as process:
-        wait_until(lambda: said in count_lines(log.read_text()))
+        wait_until(lambda: count_lines(log.read_text())["library", "warning"] == 2)
         os.kill(process.pid, signal.SIGTERM)
         process.wait(timeout=30)
 
-    assert count_lines(log.read_text())[said] >= 1
+    assert count_lines(log.read_text())["defect", "error"] == 4
     assert MARK not in log.read_text()
 
 

@@ -5,20 +5,19 @@ With a database that goes away and comes back: tests/faults/test_postgres_away.p
 
 import http.client
 import socket
-import sqlite3
 from contextlib import closing
 from dataclasses import replace
 
 import psycopg
 from psycopg.sql import SQL, Identifier
-from sqlalchemy import make_url
 
 import storage.schema
 from deeds.domain.model import Argon2Cost
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import MetricsPlace, Settings
 from tests.support.evaluations import HeldHashes
 from tests.support.hooks import hooked, logged_statements
-from tests.support.requests import mint, post, refusal
+from tests.support.requests import check, mint, post, refusal, swap
 
 CHEAP = Argon2Cost(8, 1, 1)
 
@@ -66,15 +65,6 @@ def test_a_database_of_another_revision_is_not_ready(client, monkeypatch):
     assert "revision" in answer.get_json()["detail"]
 
 
-def test_a_database_whose_tables_are_gone_is_not_ready(sqlite_url, open_app):
-    client = open_app(Settings(sqlite_url, CHEAP)).test_client()
-    with closing(sqlite3.connect(make_url(sqlite_url).database)) as other:
-        other.execute("DROP TABLE alembic_version")
-
-    assert refusal(client.get("/readyz")) == (503, "ledger_unavailable", None)
-    assert said(client, "/healthz") == ALIVE
-
-
 def test_a_postgresql_that_turns_read_only_is_not_ready(fresh_postgres_url, open_app):
     url = fresh_postgres_url()
     client = open_app(Settings(url, CHEAP)).test_client()
@@ -107,19 +97,31 @@ def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(sqlite_url,
     assert {refusal(each) for each in (refused, *unready)} == {(503, "ledger_unavailable", None)}
 
 
-def test_a_full_hash_pool_is_not_ready_until_it_has_room(settings, open_app, monkeypatch):
+def test_a_full_hash_pool_is_not_ready_and_serves_strong_secrets(settings, open_app, monkeypatch):
     monkeypatch.setattr("app.HASH_REQUESTS_MAX", 1)
     client = open_app(settings).test_client()
+    strong = [make_strong_secret() for _ in range(2)]
+    item, strong_item = mint(client, "+5.a", "+7.d"), mint(client, f"+5.{strong[0]}")
 
     with HeldHashes(monkeypatch) as held:
-        minting = held.start(mint, client, "+5.a")
-        full = client.get("/readyz")
-        alive = said(client, "/healthz")
-    minting.result()
+        slow = held.start(swap, client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+        refused = [
+            swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"]),
+            post(client, "/v1/check", {"outputs": [f"+5.{item}.guess"]}),
+            client.get("/readyz"),
+        ]
+        served = [
+            swap(client, [f"+5.{strong_item}.{strong[0]}"], [f"+5.{strong_item}.{strong[1]}"]),
+            client.get(f"/v1/item/{item}"),
+            client.get("/healthz"),
+        ]
 
-    assert refusal(full) == (503, "overloaded", None)
-    assert alive == ALIVE
+    assert [refusal(each) for each in refused] == [(503, "overloaded", None)] * 3
+    assert min(int(each.headers["Retry-After"]) for each in refused) >= 1
+    assert [each.status_code for each in (*served, slow.result())] == [200] * 4
     assert said(client, "/readyz") == READY
+    assert swap(client, [f"+7.{item}.d"], [f"+7.{item}.e"]).status_code == 200
+    assert check(client, f"+5.{item}.b", f"+5.{item}.c") == ["unspent", "unknown"]
 
 
 def test_metrics_are_text_for_prometheus_where_they_are_asked_for(client, settings, open_app):

@@ -13,13 +13,15 @@ BREAKING = "tests.support.breaking_app:create_breaking_app()"
 
 def create_breaking_app():
     """Return the service, after what BREAKS names has broken."""
-    {
+    ways = {
         "a thread": break_in_a_thread,
         "a finalizer": break_in_a_finalizer,
         "the start": break_here,
         "a later start": break_where_triggered,
         "a warning": warn,
-    }[os.environ["BREAKS"]]()
+    }
+    for name in os.environ["BREAKS"].split(", "):
+        ways[name]()
     return create_app()
 
 
