@@ -37,12 +37,6 @@ def test_revisions_are_numbered_and_none_permits_code_that_an_earlier_one_shut_o
     assert oldest_served == sorted(oldest_served)
 
 
-def test_an_empty_database_is_brought_to_the_newest_revision_once(empty_engine):
-    assert migrate(empty_engine) == (None, HEAD_REVISION)
-    assert migrate(empty_engine) == (HEAD_REVISION, HEAD_REVISION)
-    open_schema(empty_engine)
-
-
 @pytest.mark.parametrize(
     ("revision", "advice"),
     [("9999", "run newer code"), ("0000", "run: flask --app app deeds migrate")],
