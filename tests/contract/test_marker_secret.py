@@ -72,7 +72,7 @@ def test_no_answer_log_or_database_holds_a_secret(client, ledger, caplog, capfd,
 def test_a_defect_that_quotes_a_secret_is_logged_without_it(
     client, monkeypatch, caplog, capfd, method
 ):
-    def fail(*_args):
+    def fail(*_args, **_options):
         raise RuntimeError(f"cannot spend +5.{NOWHERE}.{MARK}") from KeyError(MARK)
 
     minted = post(client, "/v1/mint", {"outputs": [f"+5.{MARK}"]})

@@ -20,11 +20,11 @@ from tests.support.serving import REPOSITORY
 # Requests that are made up for each operation. Some 400 requests in all; a soak repeats them.
 EXAMPLES = 20
 
-# What must have been met, or nothing was tried: operation, status and code.
+# What must have been met, or nothing was tried: operation, status and code. Nothing of this is left
+# to chance.
 MET = {
     "mint 200",
     "mint 400 invalid_request",
-    "mint 400 invalid_json",
     "mint 400 wrong_media_type",
     "mint 400 invalid_idempotency_key",
     "mint 405 method_not_allowed",
