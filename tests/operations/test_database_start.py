@@ -5,12 +5,8 @@ import os
 import secrets
 import socket
 import sqlite3
-import subprocess
-import sys
 
-import psycopg
 import pytest
-from psycopg.sql import SQL, Identifier, Literal
 from sqlalchemy import make_url
 
 import storage.engine
@@ -19,21 +15,26 @@ from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import migrate, open_schema
 from tests.support.commanding import invoke
-from tests.support.serving import REPOSITORY
-from tests.support.starting import environment
+from tests.support.starting import run_python
 
 PASSWORD = "mark-7c1f9e"
-PROCESSES_COUNT = 4
+PROCESSES_COUNT = 6
 
-# Waits for the word that all are ready, then starts and serves one request.
-START_AND_MINT = """
-import json, sys
+# Processes that start and serve one request at the same moment.
+START_AND_MINT = f"""
+import json, multiprocessing
 import app
-print("ready", flush=True)
-sys.stdin.readline()
-client = app.create_app().test_client()
-answer = client.post("/v1/mint", json={"outputs": ["+5.a"]})
-print(json.dumps([answer.status_code, answer.get_json()]))
+
+processes = multiprocessing.get_context("fork")
+start = processes.Barrier({PROCESSES_COUNT})
+
+def mint(_number):
+    start.wait()
+    answer = app.create_app().test_client().post("/v1/mint", json={{"outputs": ["+5.a"]}})
+    return answer.status_code, answer.get_json().get("itemId")
+
+with processes.Pool({PROCESSES_COUNT}) as pool:
+    print(json.dumps(pool.map(mint, range({PROCESSES_COUNT}), 1)))
 """
 
 
@@ -45,34 +46,23 @@ def sqlite_path(tmp_path):
     os.umask(before)
 
 
+@pytest.fixture
+def database_url(emptied_postgres_url):
+    return emptied_postgres_url
+
+
 def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", START_AND_MINT],
-            cwd=REPOSITORY,
-            env=environment(
-                DATABASE_URL=f"sqlite:///{sqlite_path}",
-                DEEDS_ARGON2="m=8,t=1,p=1",
-                DEEDS_LOG_LEVEL="error",
-            ),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(PROCESSES_COUNT)
-    ]
-    assert [process.stdout.readline() for process in processes] == ["ready\n"] * PROCESSES_COUNT
+    ran = run_python(
+        START_AND_MINT,
+        DATABASE_URL=f"sqlite:///{sqlite_path}",
+        DEEDS_ARGON2="m=8,t=1,p=1",
+        DEEDS_LOG_LEVEL="error",
+    )
 
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    said = [process.communicate(timeout=120) for process in processes]
-
-    assert [errors for _, errors in said] == [""] * PROCESSES_COUNT
-    answers = [json.loads(text) for text, _ in said]
-    assert [status for status, _ in answers] == [200] * PROCESSES_COUNT
-    assert len({body["itemId"] for _, body in answers}) == PROCESSES_COUNT
+    assert ran.stderr == ""
+    statuses, item_ids = zip(*json.loads(ran.stdout), strict=True)
+    assert statuses == (200,) * PROCESSES_COUNT
+    assert len(set(item_ids)) == PROCESSES_COUNT
 
 
 def test_a_file_its_directory_and_what_is_beside_it_are_for_their_owner_alone(
@@ -130,33 +120,28 @@ def test_a_server_or_database_that_is_absent_stops_in_one_line_without_the_passw
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
-def test_a_postgresql_that_cannot_hold_all_text_is_refused(postgres, encoding):
+def test_a_postgresql_that_cannot_hold_all_text_is_refused(postgres, other, encoding):
     """Metadata may be any Unicode text: some mints would be answered 500 there."""
-    url = make_url(postgres.admin_url).set(database=f"narrow_{secrets.token_hex(6)}")
-    name = Identifier(url.database)
-    create = "CREATE DATABASE {} ENCODING {} TEMPLATE template0 LOCALE 'C'"
+    name = f"narrow_{secrets.token_hex(6)}"
+    url = make_url(postgres.admin_url).set(database=name)
 
-    with psycopg.connect(postgres.admin_url, autocommit=True) as connection:
-        connection.execute(SQL(create).format(name, Literal(encoding)))
-        line = stop_line(migrate, url.render_as_string(hide_password=False))
-        connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+    other.execute(f"CREATE DATABASE {name} ENCODING {encoding} TEMPLATE template0 LOCALE 'C'")
+    line = stop_line(migrate, url.render_as_string(hide_password=False))
+    other.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     assert line == f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
 
 
 def test_a_read_only_postgresql_stops_the_start_with_its_cause(
-    fresh_postgres_url, open_app, caplog
+    database_url, other, open_app, caplog
 ):
-    url = fresh_postgres_url()
-    with psycopg.connect(url, autocommit=True) as connection:
-        name = Identifier(connection.info.dbname)
-        connection.execute(
-            SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name)
-        )
+    alter = f'ALTER DATABASE "{other.info.dbname}"'
+    other.execute(f"{alter} SET default_transaction_read_only = on")
 
     with pytest.raises(StartError, match="DATABASE_URL: the database does not answer"):
-        open_app(Settings(url))
+        open_app(Settings(database_url))
 
+    other.execute(f"{alter} RESET ALL")
     assert "cannot execute INSERT in a read-only transaction" in caplog.text
 
 
