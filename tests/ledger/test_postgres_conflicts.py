@@ -16,6 +16,8 @@ from tests.support.requests import check, mint, post, refusal, swap
 from tests.support.waiting import wait_until
 from tests.support.watched import counting, retries
 
+pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
 UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
@@ -38,11 +40,6 @@ FAILING = """
     {deferred} FOR EACH ROW WHEN (NEW.kind = 'swap') EXECUTE FUNCTION fail();
 """
 FAILING_NO_MORE = "DROP TRIGGER fail ON operations; DROP FUNCTION fail; DROP SEQUENCE failures"
-
-
-@pytest.fixture
-def database_url(emptied_postgres_url):
-    return emptied_postgres_url
 
 
 @pytest.fixture

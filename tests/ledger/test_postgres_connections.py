@@ -14,6 +14,8 @@ from storage.transactions import Transactions, snapshot
 from tests.support.hooks import AtWrite, hooked, is_writer
 from tests.support.requests import check, mint, refusal, swap
 
+pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 # What a swap sends between BEGIN and COMMIT.
 STATEMENTS_COUNT = 3
@@ -23,11 +25,6 @@ BOUNDS = {
     "idle_in_transaction_session_timeout": "30s",
 }
 PREPARED_AFTER = psycopg.Connection.connect.__kwdefaults__["prepare_threshold"]
-
-
-@pytest.fixture
-def database_url(emptied_postgres_url):
-    return emptied_postgres_url
 
 
 @pytest.fixture

@@ -30,38 +30,34 @@ def strong(count):
     return [make_strong_secret() for _ in range(count)]
 
 
+def assert_one_won(said, code):
+    assert Counter(said) == {(200, None, None): 1, (400, code, 0): len(said) - 1}
+
+
 def race_to_spend_one_output(racers, ledger):
     [secret], new = strong(1), strong(THREADS_COUNT)
     item = racers.mint(f"+5.{secret}")
+    outputs = [f"+5.{item}.{each}" for each in new]
 
-    said = racers.swap_at_once([([f"+5.{item}.{secret}"], [f"+5.{item}.{each}"]) for each in new])
+    said = racers.swap_at_once([([f"+5.{item}.{secret}"], [output]) for output in outputs])
 
-    assert Counter(said) == {
-        (200, None, None): 1,
-        (400, "spent_input", 0): THREADS_COUNT - 1,
-    }
+    assert_one_won(said, "spent_input")
     assert ledger.live(item) == [5]
-    assert racers.check([f"+5.{item}.{each}" for each in new]) == [
-        "unspent" if status == 200 else "unknown" for status, _, _ in said
-    ]
+    states = ["unspent" if status == 200 else "unknown" for status, _, _ in said]
+    assert racers.check(outputs) == states
 
 
 def race_to_create_one_secret(racers, ledger):
     [wanted], sources = strong(1), strong(THREADS_COUNT)
     item = racers.mint(*(f"+5.{each}" for each in sources))
+    inputs = [f"+5.{item}.{each}" for each in sources]
 
-    said = racers.swap_at_once(
-        [([f"+5.{item}.{each}"], [f"+5.{item}.{wanted}"]) for each in sources]
-    )
+    said = racers.swap_at_once([([each], [f"+5.{item}.{wanted}"]) for each in inputs])
 
-    assert Counter(said) == {
-        (200, None, None): 1,
-        (400, "used_secret", 0): THREADS_COUNT - 1,
-    }
+    assert_one_won(said, "used_secret")
     assert ledger.live(item) == [5] * THREADS_COUNT
-    assert racers.check([f"+5.{item}.{each}" for each in sources]) == [
-        "spent" if status == 200 else "unspent" for status, _, _ in said
-    ]
+    states = ["spent" if status == 200 else "unspent" for status, _, _ in said]
+    assert racers.check(inputs) == states
 
 
 def race_to_spend_the_same_outputs_in_crossing_orders(racers, ledger):
@@ -98,8 +94,8 @@ def race_to_spend_overlapping_outputs(racers, ledger):
         new = [strong(2) for _ in pairs]
         said = racers.swap_at_once(
             [
-                ([f"+1.{item}.{each}" for each in pair], [f"+1.{item}.{each}" for each in secrets])
-                for pair, secrets in zip(pairs, new, strict=True)
+                [[f"+1.{item}.{each}" for each in half] for half in halves]
+                for halves in zip(pairs, new, strict=True)
             ]
         )
 
@@ -152,8 +148,8 @@ def test_of_clients_of_several_processes_one_wins_and_the_others_are_refused(
 def clients(tmp_path, emptied_postgres_url):
     """A client of each of two processes whose current schemes differ."""
     with ExitStack() as stack:
-
-        def start(cost):
+        ports = []
+        for cost in COSTS:
             service = running_service(
                 tmp_path,
                 DATABASE_URL=emptied_postgres_url,
@@ -162,9 +158,8 @@ def clients(tmp_path, emptied_postgres_url):
                 DEEDS_RATE_LIMITS="failures=off",
                 WEB_CONCURRENCY="1",
             )
-            return client_of_port(stack.enter_context(service).port)
-
-        yield [stack.enter_context(start(cost)) for cost in COSTS]
+            ports.append(stack.enter_context(service).port)
+        yield [stack.enter_context(client_of_port(port)) for port in ports]
 
 
 def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(clients):
@@ -180,14 +175,12 @@ def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(clie
         status, answer = client("/v1/swap", {"inputs": [old], "outputs": [new]})
         return status, answer.get("code")
 
-    said = []
     with ThreadPoolExecutor(len(clients)) as pool:
         for number in range(NEW_SECRET_ROUNDS_COUNT):
             new = f"+1.{item}.new {number}"
             answers = list(pool.map(offer, clients, live, [new, new]))
-            said.append(sorted(answers))
+            assert sorted(answers) == [(200, None), (400, "used_secret")]
             live[answers.index((200, None))] = new
 
-    assert said == [[(200, None), (400, "used_secret")]] * NEW_SECRET_ROUNDS_COUNT
     states = clients[0]("/v1/check", {"outputs": live})[1]["states"]
     assert states == ["unspent", "unspent"]

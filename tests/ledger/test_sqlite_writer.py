@@ -6,7 +6,7 @@ Locks of two descriptors exclude each other whether or not they are of one proce
 import fcntl
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
 
@@ -19,7 +19,7 @@ from storage.failures import CauseLog
 from storage.sqlite_file import locked
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 from storage.transactions import WRITES
-from tests.support.hooks import Counter, hooked
+from tests.support.hooks import hooked, logged_statements
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 NEXT, WRITER = "-next-lock", "-lock"
@@ -41,16 +41,15 @@ def url(engine):
 @pytest.fixture
 def open_writer(engine):
     """A function that opens a writer which waits so long for its turn."""
-    opened = []
+    with ExitStack() as stack:
 
-    def open_one(timeout_s):
-        lock = ProcessLock(engine.url, timeout_s)
-        opened.append(SqliteWriter(engine.execution_options(**{WRITES: True}), lock, CauseLog()))
-        return opened[-1]
+        def open_one(timeout_s):
+            lock = ProcessLock(engine.url, timeout_s)
+            writer = SqliteWriter(engine.execution_options(**{WRITES: True}), lock, CauseLog())
+            stack.callback(writer.close)
+            return writer
 
-    yield open_one
-    for writer in opened:
-        writer.close()
+        yield open_one
 
 
 @pytest.fixture
@@ -142,34 +141,33 @@ def gather(writer, url):
 
 
 @pytest.fixture
-def commits():
-    """The commits of the test."""
-    commits = Counter()
-    with hooked("commit", commits):
-        yield commits
+def log():
+    """The statements and commits of the test."""
+    with logged_statements() as log:
+        yield log
 
 
-def test_works_that_wait_together_share_a_commit_and_keep_their_order(gather, engine, commits):
+def test_works_that_wait_together_share_a_commit_and_keep_their_order(gather, engine, log):
     assert gather(*(note(words) for words in "abcd")) == [1, 2, 3, 4]
     assert notes(engine) == ["a", "b", "c", "d"]
-    assert commits.count == 1
+    assert log.commits_count == 1
 
 
-def test_a_work_that_fails_is_undone_alone(gather, engine, commits):
+def test_a_work_that_fails_is_undone_alone(gather, engine, log):
     said = gather(note("a"), refuse_after("b"), note("c"), note("a"))
 
     assert (said[0], said[2]) == (1, 2)
     assert (type(said[1]), type(said[3])) == (SpentInputError, IntegrityError)
     assert notes(engine) == ["a", "c"]
-    assert commits.count == 1
+    assert log.commits_count == 1
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_where_all_works_fail_nothing_is_committed(gather, writer, engine, commits, count):
+def test_where_all_works_fail_nothing_is_committed(gather, writer, engine, log, count):
     said = gather(*(refuse_after(words) for words in "ab"[:count]))
 
     assert [type(each) for each in said] == [SpentInputError] * count
-    assert (notes(engine), commits.count, held_locks(engine.url)) == ([], 0, [])
+    assert (notes(engine), log.commits_count, held_locks(engine.url)) == ([], 0, [])
     assert writer.write(note("a")) == 1
 
 

@@ -26,7 +26,7 @@ def hooked(moment, hook):
 
 
 def is_writer(connection):
-    """Tell whether it is a connection on which the service changes the ledger."""
+    """Return whether it is a connection on which the service changes the ledger."""
     return bool(connection.get_execution_options().get(WRITES))
 
 
@@ -44,14 +44,6 @@ class AtWrite:
             self.statements_count += 1
             if self.statements_count == self.number + 1:
                 self.function(connection)
-
-
-class Counter:
-    def __init__(self):
-        self.count = 0
-
-    def __call__(self, *_):
-        self.count += 1
 
 
 @dataclass(frozen=True, slots=True)
