@@ -92,9 +92,7 @@ class TextField(fields.Field[Any]):
 class RawOutputsField(fields.Field[tuple[Any, ...]]):
     """An array of 1 to `length_max` raw outputs, measured before any of them is parsed."""
 
-    # Replaced by the schema of a request.
-    length_max = ARRAY_LENGTH_MAX
-
+    length_max: int  # Set by the schema.
     _strings = fields.List(TextField(parse_raw_output))
 
     def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
@@ -113,19 +111,15 @@ class RequestSchema(Schema):
 
     makes: ClassVar[Callable[..., Any]]
 
-    @post_load
-    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Any:
-        return type(self).makes(**data)
-
-
-class BoundedSchema(RequestSchema):
-    """A request whose arrays have at most `array_length_max` elements."""
-
-    def __init__(self, *, array_length_max: int) -> None:
-        super().__init__()
+    def __init__(self, *, array_length_max: int = ARRAY_LENGTH_MAX, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         for each in self.fields.values():
             if isinstance(each, RawOutputsField):
                 each.length_max = array_length_max
+
+    @post_load
+    def _make(self, data: dict[str, Any], **_kwargs: Any) -> Any:
+        return type(self).makes(**data)
 
 
 class NewOutputSchema(RequestSchema):
@@ -177,7 +171,7 @@ class MetadataSchema(RequestSchema):
     )
 
 
-class MintRequestSchema(BoundedSchema):
+class MintRequestSchema(RequestSchema):
     """The body of a mint request."""
 
     makes = MintRequest
@@ -196,7 +190,7 @@ class MintRequestSchema(BoundedSchema):
     )
 
 
-class SwapRequestSchema(BoundedSchema):
+class SwapRequestSchema(RequestSchema):
     """The body of a swap request."""
 
     makes = SwapRequest
@@ -213,7 +207,7 @@ class SwapRequestSchema(BoundedSchema):
     )
 
 
-class CheckRequestSchema(BoundedSchema):
+class CheckRequestSchema(RequestSchema):
     """The body of a check request."""
 
     makes = CheckRequest
