@@ -4,11 +4,14 @@ What every mint or swap writes is plain text, which `storage.operations` gives t
 rest is SQLAlchemy's `text`.
 """
 
+import re
+
 from sqlalchemy import TextClause, bindparam, text
 
 
-def _reading(sql: str, *lists: str) -> TextClause:
-    """Return a query in which these names stand for lists of any length."""
+def _reading(sql: str) -> TextClause:
+    """Return a query in which `IN :name` takes a list of any length."""
+    lists = re.findall(r"IN :(\w+)", sql)
     return text(sql).bindparams(*(bindparam(name, expanding=True) for name in lists))
 
 
@@ -29,37 +32,28 @@ READ_SCHEME_USE = text("""
 
 READ_ITEM = text("SELECT id, total, metadata FROM items WHERE id = :item_id")
 
-READ_ITEM_SCHEMES = _reading(
-    """
+READ_ITEM_SCHEMES = _reading("""
     SELECT items.id, items.salt, item_schemes.scheme_id
     FROM items JOIN item_schemes ON item_schemes.item_id = items.id
     WHERE items.id IN :item_ids
-    """,
-    "item_ids",
-)
+""")
 
 # Of one item: for a list of pairs of item and digest SQLite reads the whole table.
-READ_OUTPUTS = _reading(
-    """
+READ_OUTPUTS = _reading("""
     SELECT digest, scheme_id, amount, created_by, spent_by FROM outputs
     WHERE item_id = :item_id AND digest IN :digests
-    """,
-    "digests",
-)
+""")
 
-READ_OPERATION = _reading(
-    """
+READ_OPERATION = _reading("""
     SELECT operations.id, inputs_count, outputs_count, items.id AS item_id
     FROM operations LEFT JOIN items ON items.created_by = operations.id
     WHERE idempotency_key_hash IN :key_hashes
-    """,
-    "key_hashes",
-)
+""")
 
 READ_NEWEST_OPERATION = text("SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1")
 
 READ_OPERATION_TIMES = _reading(
-    "SELECT id, created_at_ms FROM operations WHERE id IN :operation_ids", "operation_ids"
+    "SELECT id, created_at_ms FROM operations WHERE id IN :operation_ids"
 )
 
 # By dialect. A PostgreSQL that is in recovery is read-only too.
@@ -76,9 +70,7 @@ WRITE_NOTHING = text("UPDATE alembic_version SET version_num = version_num")
 
 # On PostgreSQL: transactions that may bring an item one secret under different schemes wait for
 # each other. Rows that refer to an item can be written meanwhile.
-LOCK_ITEMS = _reading(
-    "SELECT id FROM items WHERE id IN :item_ids ORDER BY id FOR NO KEY UPDATE", "item_ids"
-)
+LOCK_ITEMS = _reading("SELECT id FROM items WHERE id IN :item_ids ORDER BY id FOR NO KEY UPDATE")
 
 # On PostgreSQL: transactions that may record one key under different hashes wait for each other.
 LOCK_KEY = text("SELECT pg_advisory_xact_lock(:lock)")

@@ -98,15 +98,14 @@ class Locator:
             if raw.item_id in items
         }
         while pending := {index: left for index, left in pending.items() if left}:
-            outputs = self.hash([left[0] for left in pending.values()])
+            outputs = self.hash([left.pop(0) for left in pending.values()])
             recorded = self._ledger.read_outputs([output.key for output in outputs])
-            for index, output in zip(tuple(pending), outputs, strict=True):
+            for (index, left), output in zip(pending.items(), outputs, strict=True):
                 match = recorded.get(output.key)
                 if match is not None and match.output.amount == output.amount:
                     found[index] = match
-            pending = {
-                index: left[1:] for index, left in pending.items() if not _is_unspent(found[index])
-            }
+                    if match.spent_by is None:
+                        left.clear()
         return found
 
     def hash_swap(
@@ -176,7 +175,3 @@ def check_found(found: Sequence[object], error: type[DeedError]) -> None:
     unknown = [index for index, each in enumerate(found) if not each]
     if unknown:
         raise error(index=unknown[0], failed_secrets_count=len(unknown))
-
-
-def _is_unspent(recorded: RecordedOutput | None) -> bool:
-    return recorded is not None and recorded.spent_by is None
