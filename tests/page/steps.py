@@ -57,8 +57,7 @@ def spend(origin: str, raw: str) -> None:
 
 def check(origin: str, raws: list[str]) -> list[str]:
     """Return what the service says of outputs."""
-    states: list[str] = post(f"{origin}/v1/check", {"outputs": raws})["states"]
-    return states
+    return post(f"{origin}/v1/check", {"outputs": raws})["states"]
 
 
 def take(page: Page) -> None:
@@ -107,8 +106,7 @@ def open_parts(page: Page) -> None:
 
 def records(page: Page, kind: str = "outputs") -> list[dict[str, Any]]:
     """Return what the browser keeps."""
-    found: list[dict[str, Any]] = page.evaluate("kind => inBrowser.records(kind)", kind)
-    return found
+    return page.evaluate("kind => inBrowser.records(kind)", kind)
 
 
 def amounts(page: Page) -> dict[str, list[int]]:

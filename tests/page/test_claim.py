@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
@@ -217,47 +216,36 @@ def is_camera_on(page):
     return page.evaluate("document.getElementById('scan-video').srcObject !== null")
 
 
-@pytest.fixture
-def scanner(visitor):
-    """A person whose browser reads QR codes."""
+def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
     visitor.page.add_init_script(DETECTOR)
-    return visitor
+    page = visitor.go("/claim")
 
-
-def test_a_scan_is_stopped_and_a_qr_code_scanned_and_the_camera_goes_out(scanner):
-    [raw] = steps.mint_outputs(scanner.origin, "secret")
-    scanner.context.grant_permissions(["camera"])
-    page = scanner.go("/claim")
-
-    page.get_by_role("button", name="Scan a QR code").click()
+    scan = page.get_by_role("button", name="Scan a QR code")
+    scan.click()
+    page.get_by_text("The browser was not allowed to use the camera.").wait_for()
+    expect(scan).to_be_focused()
+    expect(page.locator("#scan-video")).to_be_hidden()
+    visitor.context.grant_permissions(["camera"])
+    scan.click()
     wait_until(lambda: is_camera_on(page))
     expect(page.get_by_role("button", name="Stop")).to_be_focused()
     page.get_by_role("button", name="Stop").click()
     assert not is_camera_on(page)
-    expect(page.locator("#scan-start")).to_be_focused()
+    expect(scan).to_be_focused()
     expect(page.locator("#scan-video")).to_be_hidden()
     page.keyboard.press("Enter")
     wait_until(lambda: page.evaluate("document.getElementById('scan-video').videoWidth > 0"))
-    scanner.assert_good()
+    visitor.assert_good()
     see(page, "https://example.net/")
     page.get_by_text("This QR code holds no deed.").wait_for()
     assert is_camera_on(page)
-    see(page, f"{scanner.origin}/claim#{raw}")
+    see(page, f"{visitor.origin}/claim#{raw}")
 
     steps.wait_for_rows(page, "free")
     assert not is_camera_on(page)
     expect(page.locator("#found-title")).to_be_focused()
-    scanner.assert_good()
-
-
-def test_a_camera_that_is_not_allowed_is_told(scanner):
-    page = scanner.go("/claim")
-
-    page.get_by_role("button", name="Scan a QR code").click()
-
-    page.get_by_text("The browser was not allowed to use the camera.").wait_for()
-    expect(page.locator("#scan-start")).to_be_focused()
-    expect(page.locator("#scan-video")).to_be_hidden()
+    visitor.assert_good()
 
 
 def test_a_browser_that_reads_no_qr_codes_offers_no_scan_and_says_what_does(visitor):

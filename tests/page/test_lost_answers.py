@@ -1,18 +1,65 @@
 """The service dies while a deed is claimed: the next visit finishes it, and nothing is lost."""
 
+import os
 import re
+import signal
+from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.faults.load import ledger_view
-from tests.page.held_service import HeldService
 from tests.page.steps import check, mint_outputs, operations, raws, take
 from tests.page.visitor import visiting
 from tests.support.at_commit import AFTER_COMMIT, BEFORE_COMMIT
+from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
 ONE_CLAIM = [("mint", 0, 1), ("swap", 1, 1)]
+
+
+class HeldService:
+    """A gunicorn that is held at a commit, killed, and started again.
+
+    Pages know a service by its address: so it comes back at the same one.
+    """
+
+    def __init__(self, directory):
+        self._directory = directory
+        self._hold_file = directory / "hold"
+        self._running = ExitStack()
+        self.database_url = f"sqlite:///{directory / 'deeds.db'}"
+        self._service = self._start(0)
+        self.url = self._service.url
+
+    def _start(self, port):
+        service = running_service(
+            self._directory,
+            application="tests.support.at_commit:create_held_app()",
+            DATABASE_URL=self.database_url,
+            DEEDS_ARGON2="m=8,t=1,p=1",
+            GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{port}",
+            HOLD_FILE=str(self._hold_file),
+            WEB_CONCURRENCY="1",
+        )
+        return self._running.enter_context(service)
+
+    def hold_at(self, moment):
+        self._hold_file.write_text(moment)
+
+    def wait_until_held(self):
+        wait_until(lambda: not self._hold_file.exists())
+
+    def kill(self):
+        os.killpg(self._service.process.pid, signal.SIGKILL)
+        self._service.process.wait()
+        self.close()
+
+    def start_again(self):
+        self._service = self._start(self._service.port)
+
+    def close(self):
+        self._running.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,11 @@
 """All pages for people: nothing from elsewhere, nothing inline, and the files that they load."""
 
 import gzip
-from http import HTTPStatus
 from pathlib import PurePath
 
 import pytest
 
-from deeds.blueprints.problems import PROBLEMS, Problem
+from deeds.blueprints.problems import PROBLEMS
 from deeds.page.static_files import MEDIA_TYPES, read_static_files
 from tests.page.html import Html
 from tests.support.requests import mint
@@ -160,18 +159,12 @@ def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
     assert modules == {"p": ("js/pages/p/page.js", "js/a.js", "js/pages/p/b.js", "js/q/r/c.js")}
 
 
-def test_every_problem_is_on_the_page_that_its_type_names_escaped(client, monkeypatch):
-    text = "A <script>alert(1)</script> & co"
-    monkeypatch.setitem(PROBLEMS, "odd", Problem("odd", HTTPStatus.BAD_REQUEST, "A <b>", text))
+def test_every_problem_is_on_the_page_that_its_type_names(client):
+    page = Html(client.get("/problems").text)
 
-    html = client.get("/problems").text
-
-    page = Html(html)
     ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
     said = page.one("body").text
     for problem in PROBLEMS.values():
-        assert problem.code in ids
-        for expected in [problem.title, problem.meaning, str(problem.status.value)]:
-            assert expected in said
-    assert len(ids) == len(set(ids))
-    assert "<script" not in html
+        assert ids.count(problem.code) == 1
+        assert problem.title in said
+        assert problem.meaning in said

@@ -74,8 +74,7 @@ class Visitor:
 
     def watched(self, name: str) -> list[Any]:
         """Return the layout `shifts` or the policy's `violations` of the page that is open."""
-        found: list[Any] = self.page.evaluate("name => window.watched[name]", name)
-        return found
+        return self.page.evaluate("name => window.watched[name]", name)
 
     def assert_still(self) -> None:
         """Assert that nothing that could be seen has moved by itself."""

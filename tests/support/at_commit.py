@@ -6,6 +6,7 @@ file is gone then.
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 from sqlalchemy.engine.default import DefaultDialect
@@ -39,3 +40,8 @@ def create_failing_app():
     """Return the service, whose process dies at the moment in FAILPOINT_FILE."""
     armed = Path(os.environ["FAILPOINT_FILE"])
     return create_app_at_commit(armed, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def create_held_app():
+    """Return the service, which stays at the moment in HOLD_FILE until it is killed."""
+    return create_app_at_commit(Path(os.environ["HOLD_FILE"]), threading.Event().wait)

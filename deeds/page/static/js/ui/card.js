@@ -1,5 +1,5 @@
 // Fills in a card of templates/_card.html. What it shows was written by strangers: it goes into the
-// page as text, and a picture only from where deeds/page/deed_card.py lets one come.
+// page as text, and a picture only from where deeds/page/card.py lets one come.
 
 import { unitsText } from "../format/amounts.js";
 import { copyTemplate, find } from "./dom.js";

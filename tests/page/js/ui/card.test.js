@@ -1,0 +1,17 @@
+// What a card shows of metadata, which may have any form.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { metadataOf } from "../../../../deeds/page/static/js/ui/card.js";
+
+for (const metadata of ["null", "[]", "3", '"text"', "{", '{"name":{"a":1}}', '{"name":" "}', ""]) {
+  test(`metadata of another form has no texts: ${metadata}`, () => {
+    assert.deepEqual(metadataOf({ metadata }), {});
+  });
+}
+
+test("metadata that is not there has no texts, and texts are kept as they are", () => {
+  assert.deepEqual(metadataOf({ metadata: null }), {});
+  assert.deepEqual(metadataOf({ metadata: '{"name":" a ","image":5}' }), { name: " a " });
+});
