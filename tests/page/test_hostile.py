@@ -13,10 +13,12 @@ from tests.support.waiting import wait_until
 # Where the pictures that a mint takes are; nothing listens there.
 NOWHERE = "https://127.0.0.1:9/"
 
-# All texts of TEXTS, those that fill a place each by itself.
-LONG = ["one long word", "many lines"]
-NAMES = ["\n".join(text for key, text in TEXTS.items() if key not in LONG)]
-NAMES += [TEXTS[key] for key in LONG]
+# All texts of TEXTS. By itself is what fills a place, and what ends an attribute: titles are cut.
+ALONE = ["one long word", "many lines", "end of attribute", "attribute", "single quotes"]
+NAMES = [
+    "\n".join(text for key, text in TEXTS.items() if key not in ALONE),
+    *(TEXTS[key] for key in ALONE),
+]
 
 
 def put_held(page, *metadata):
