@@ -9,6 +9,7 @@ from tests.support.serving import running_service
 
 LIMIT = 2000
 HEAD = b"POST /v1/mint HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"
+TOO_LARGE = (b"413", "body_too_large")
 
 
 @pytest.fixture(scope="module")
@@ -30,24 +31,14 @@ def in_chunks(body):
 
 
 @pytest.mark.parametrize("send", [with_length, in_chunks])
-@pytest.mark.parametrize(
-    ("size", "status", "code"),
-    [
-        (LIMIT, 200, None),
-        (LIMIT + 1, 413, "body_too_large"),
-        (LIMIT + 2, 413, "body_too_large"),
-        (100 * LIMIT, 413, "body_too_large"),
-    ],
-)
-def test_a_body_up_to_the_limit_is_read_and_a_larger_one_refused(service, send, size, status, code):
-    # Whitespace at its end, so that a body cut off at the limit would be a good one.
-    body = b'{"outputs": ["+5.a"]}'.ljust(size)
+def test_a_body_up_to_the_limit_is_read_and_a_larger_one_refused(service, send):
+    sizes = {LIMIT: (b"200", None), LIMIT + 1: TOO_LARGE, LIMIT + 2: TOO_LARGE, 10**6: TOO_LARGE}
+    for size, expected in sizes.items():
+        # Whitespace at its end, so that a body cut off at the limit would be a good one.
+        answer = service.send_bytes(send(b'{"outputs": ["+5.a"]}'.ljust(size)))
 
-    answer = service.send_bytes(send(body))
-
-    head, _, text = answer.partition(b"\r\n\r\n")
-    assert head.split(b" ")[1] == str(status).encode()
-    assert json.loads(text).get("code") == code
+        head, _, text = answer.partition(b"\r\n\r\n")
+        assert (head.split(b" ")[1], json.loads(text).get("code")) == expected
 
 
 def answer_to(service, head, body=b""):
@@ -83,6 +74,4 @@ def test_a_client_that_goes_on_sending_still_reads_that_its_body_is_too_large(se
     """Closed at once, the connection would be reset, and the answer lost on many systems."""
     head = HEAD + b"Content-Length: 500000\r\n\r\n"
 
-    answer = answer_to(service, head, body=b" " * 500_000)
-
-    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert answer_to(service, head, body=b" " * 500_000).startswith(b"HTTP/1.1 413 ")
