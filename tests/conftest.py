@@ -14,6 +14,7 @@ from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
+from tests.support.evaluations import HashCosts
 from tests.support.ledger_view import LedgerView, delete_all_rows
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster
@@ -165,11 +166,14 @@ def client(app):
 @pytest.fixture
 def hash_costs(monkeypatch):
     """The cost of each Argon2 evaluation, in the order in which they begin."""
-    costs = []
+    costs = HashCosts()
 
     def counted(*args, **kwargs):
         cost = kwargs["memory_cost"], kwargs["time_cost"], kwargs["parallelism"]
         costs.append(str(Argon2Cost(*cost)))
+        if meanwhile := costs.meanwhile:
+            costs.meanwhile = None
+            meanwhile()
         return hash_secret_raw(*args, **kwargs)
 
     monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", counted)

@@ -10,13 +10,11 @@ from types import SimpleNamespace
 import pytest
 from flask import Flask
 
-import deeds.domain.hashing
 from deeds.blueprints.limits import ClientLimits
 from deeds.domain.errors import TooManyFailuresError
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import RateLimits, Settings
-from tests.support.evaluations import Evaluations
 from tests.support.hooks import logged_statements
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, refusal, swap
@@ -184,20 +182,17 @@ def test_a_client_over_its_limit_is_served_what_holds_no_guess(open_client, item
     assert send(client, item, GUESSES["check"]).status_code == 429
 
 
-def test_secrets_that_are_being_looked_at_count_until_they_are_known(open_client, monkeypatch):
+def test_secrets_that_are_being_looked_at_count_until_they_are_known(open_client, hash_costs):
     """Its own good requests hold a client up for no longer than they last."""
-    evaluations = Evaluations(deeds.domain.hashing.hash_secret_raw)
-    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", evaluations)
     client = open_client(2)
     mine = mint(client, "+1.a", "+1.b", "+1.c")
     refused = []
 
     def ask_beside():
-        evaluations.before = lambda: None
         # Of no item: it would be answered without a hash, for which all threads are taken.
         refused.append(send(client, mine, check_of("+1.deed_0.c")))
 
-    evaluations.before = ask_beside
+    hash_costs.meanwhile = ask_beside
     assert check(client, f"+1.{mine}.a", f"+1.{mine}.b") == ["unspent"] * 2
 
     assert refusal(refused[0]) == (429, "too_many_failures", None)

@@ -1,17 +1,15 @@
 """DEEDS_ARGON2 or DEEDS_PEPPER changed on a ledger in use: nothing is stranded or used twice."""
 
+from collections import Counter
 from dataclasses import replace
-from itertools import count
 
 import pytest
 
-import deeds.domain.hashing
 from deeds.domain.errors import StartError
 from deeds.domain.hashing import pepper_fingerprint
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from storage.tables import hash_schemes
-from tests.support.evaluations import Evaluations
 from tests.support.requests import check, mint, post, refusal, swap
 
 FIRST, SECOND, THIRD = (
@@ -30,13 +28,6 @@ SECRETS = {"ordinary": list("abcd"), "strong": [make_strong_secret() for _ in ra
 
 
 @pytest.fixture
-def evaluations(monkeypatch):
-    evaluations = Evaluations(deeds.domain.hashing.hash_secret_raw)
-    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", evaluations)
-    return evaluations
-
-
-@pytest.fixture
 def open_client(settings, open_app):
     """A function that opens the service with changed settings and returns a client of it."""
     return lambda changes: open_app(replace(settings, **changes)).test_client()
@@ -45,6 +36,11 @@ def open_client(settings, open_app):
 @pytest.fixture(params=SECRETS)
 def secrets(request):
     return SECRETS[request.param]
+
+
+def kib(hash_costs):
+    """Return how many evaluations there were of how many KiB."""
+    return Counter(int(cost[2:4]) for cost in hash_costs)
 
 
 def mint_raws(client, *secrets):
@@ -79,24 +75,24 @@ def test_after_a_change_older_outputs_can_be_spent_and_no_secret_used_again(
 
 
 def test_an_output_costs_one_evaluation_and_one_for_each_older_scheme_of_its_item(
-    open_client, evaluations
+    open_client, hash_costs
 ):
     older, newer, newest = (open_client(each) for each in (FIRST, SECOND, THIRD))
     item = mint(older, "+5.a", "+5.b")
-    evaluations.take()
+    hash_costs.clear()
 
     first = swap(newer, [f"+5.{item}.a"], [f"+2.{item}.c", f"+3.{item}.d"])
-    assert (first.status_code, evaluations.counts) == (200, {16: 1 + 2, 24: 2})
-    evaluations.take()
+    assert (first.status_code, kib(hash_costs)) == (200, {16: 1 + 2, 24: 2})
+    hash_costs.clear()
 
     second = swap(newest, [f"+2.{item}.c"], [f"+2.{item}.e"])
     # The input is found under the newer of two schemes; the output is tried under both.
-    assert (second.status_code, evaluations.counts) == (200, {24: 1 + 1, 16: 1, 32: 1})
-    evaluations.take()
+    assert (second.status_code, kib(hash_costs)) == (200, {24: 1 + 1, 16: 1, 32: 1})
+    hash_costs.clear()
 
     third = swap(older, [f"+5.{item}.b"], [f"+5.{item}.f"])
     # The input is found under the current scheme, before the newest.
-    assert (third.status_code, evaluations.counts) == (200, {16: 1 + 1, 24: 1, 32: 1})
+    assert (third.status_code, kib(hash_costs)) == (200, {16: 1 + 1, 24: 1, 32: 1})
 
 
 def test_processes_with_different_settings_spend_each_others_outputs(open_client, ledger):
@@ -114,7 +110,7 @@ def test_processes_with_different_settings_spend_each_others_outputs(open_client
 
 
 def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
-    open_client, evaluations, ledger
+    open_client, hash_costs, ledger
 ):
     """It read which schemes the item has before the other process brought a new one."""
     older, newer = open_client(FIRST), open_client(SECOND)
@@ -122,10 +118,9 @@ def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
     answers = []
 
     def meanwhile():
-        evaluations.before = lambda: None
         answers.append(swap(newer, [f"+5.{item}.b"], [f"+5.{item}.same"]))
 
-    evaluations.before = meanwhile
+    hash_costs.meanwhile = meanwhile
     answers.append(swap(older, [f"+5.{item}.a"], [f"+5.{item}.same"]))
 
     # However it ended, there must be a way to all of the units.
@@ -137,19 +132,19 @@ def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
 
 @pytest.mark.parametrize("at_evaluation", range(1, 4))
 def test_one_key_is_one_mint_whatever_the_settings_of_the_processes(
-    open_client, evaluations, ledger, at_evaluation
+    open_client, hash_costs, ledger, at_evaluation
 ):
     """Another process mints with the same key before the first, second or third evaluation."""
     older, newer = open_client(FIRST), open_client(SECOND)
     body, answers = {"outputs": ["+5.a"]}, []
-    numbers = count(1)
 
     def meanwhile():
-        if next(numbers) == at_evaluation:
-            evaluations.before = lambda: None
+        if len(hash_costs) == at_evaluation:
             answers.append(post(newer, "/v1/mint", body, "order 17"))
+        else:
+            hash_costs.meanwhile = meanwhile
 
-    evaluations.before = meanwhile
+    hash_costs.meanwhile = meanwhile
     answers.append(post(older, "/v1/mint", body, "order 17"))
 
     assert [answer.status_code for answer in answers] == [200, 200]

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-import deeds.domain.hashing
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from deeds.domain.service import TRIES_MAX
-from tests.support.evaluations import Evaluations
 from tests.support.hooks import hooked, is_writer, logged_statements
 from tests.support.requests import check, mint, refusal, swap
 
@@ -106,10 +104,8 @@ def test_the_first_strong_secret_of_an_item_is_found_by_every_process(settings, 
 
 
 def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(
-    settings, open_app, ledger, monkeypatch
+    settings, open_app, ledger, hash_costs
 ):
-    evaluations = Evaluations(deeds.domain.hashing.hash_secret_raw)
-    monkeypatch.setattr(deeds.domain.hashing, "hash_secret_raw", evaluations)
     client, *others = (
         open_app(replace(settings, ordinary_cost=Argon2Cost(16 + number, 1, 1))).test_client()
         for number in range(TRIES_MAX + 1)
@@ -121,10 +117,9 @@ def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(
         is_read = "FROM items JOIN" in statement and not is_writer(connection)
         if is_read and len(moved) == len(tries):
             tries.append(statement)
-            evaluations.before = meanwhile
+            hash_costs.meanwhile = meanwhile
 
     def meanwhile():
-        evaluations.before = lambda: None
         number, other = next(moves)
         moved.append(swap(other, [f"+7.{item}.{number}"], [f"+7.{item}.{number + 1}"]))
 

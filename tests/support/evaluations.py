@@ -1,7 +1,6 @@
-"""Stands before argon2-cffi's function, which still evaluates: counts its calls, or holds them."""
+"""Notes or holds the evaluations of argon2-cffi, which go on all the same."""
 
 import threading
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import deeds.domain.hashing
@@ -9,26 +8,11 @@ import deeds.domain.hashing
 WAIT_S = 30
 
 
-class Evaluations:
-    """Counts the evaluations by the KiB of memory asked for."""
+class HashCosts(list[str]):
+    """The cost of each evaluation, in the order in which they begin."""
 
-    def __init__(self, evaluate):
-        self._evaluate = evaluate
-        self.counts = Counter()
-        # Called before each evaluation.
-        self.before = lambda: None
-
-    def __call__(self, *args, **kwargs):
-        self.counts[kwargs["memory_cost"]] += 1
-        self.before()
-        return self._evaluate(*args, **kwargs)
-
-    def take(self):
-        """Return how many ordinary secrets were evaluated since the last time."""
-        strong_kib = deeds.domain.hashing.STRONG_COST.memory_cost_kib
-        count = sum(n for kib, n in self.counts.items() if kib != strong_kib)
-        self.counts.clear()
-        return count
+    # Called once, before the next evaluation.
+    meanwhile = None
 
 
 class HeldHashes:
