@@ -15,37 +15,13 @@ from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from tests.support.commanding import invoke
 from tests.support.requests import mint
-from tests.support.starting import run_deeds, run_python
+from tests.support.starting import run_deeds
 
 LEDGER = "deeds.sqlite3"
 
 IS_ROOT = os.geteuid() == 0
 # Nobody of this machine: the owner of a directory needs no name.
 OWNER, GROUP = (54_321, 54_322) if IS_ROOT else (os.geteuid(), os.getegid())
-
-# Serves a ledger as another user. First one of its own, so that all is imported by then: Python and
-# the sources may be where only root can read them.
-SERVE = """
-import functools, os, sys, app
-from tests.support.requests import mint, swap
-
-app.read_static_files = functools.cache(app.read_static_files)
-
-def serve(url):
-    os.environ["DATABASE_URL"] = url
-    service = app.create_app()
-    client = service.test_client()
-    item = mint(client, "+5.a")
-    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
-    service.extensions["deeds"].close()
-
-serve(os.environ["SCRATCH"])
-if os.geteuid() == 0:
-    os.setgroups([])
-    os.setgid(int(os.environ["GROUP"]))
-    os.setuid(int(os.environ["OWNER"]))
-serve(os.environ["URL"])
-"""
 
 
 @pytest.fixture
@@ -57,24 +33,6 @@ def directory():
         os.chown(path, OWNER, GROUP)
     yield path
     shutil.rmtree(path)
-
-
-@pytest.fixture
-def serve(tmp_path, directory):
-    """A function that mints and swaps as the owner of the directory does."""
-    settings = {
-        "SCRATCH": f"sqlite:///{tmp_path}/scratch.sqlite3",
-        "OWNER": str(OWNER),
-        "GROUP": str(GROUP),
-        "DEEDS_ARGON2": "m=8,t=1,p=1",
-        "DEEDS_LOG_LEVEL": "error",
-    }
-
-    def run_as_owner(name=LEDGER):
-        ran = run_python(SERVE, URL=f"sqlite:///{directory}/{name}", **settings)
-        assert ran.returncode == 0, ran.stderr
-
-    return run_as_owner
 
 
 @pytest.fixture(scope="module")
@@ -121,11 +79,12 @@ def owners(directory):
     return {path.name: (path.lstat().st_uid, path.lstat().st_gid) for path in found}
 
 
-def all_owned(directory, *suffixes):
-    """Return whether the files with these suffixes are there, and all files of the owner."""
-    found = owners(directory)
-    names = {f"{LEDGER}{suffix}" for suffix in suffixes}
-    return set(found.values()) == {(OWNER, GROUP)} and found.keys() >= names
+def assert_the_owner_can_serve(directory, *suffixes):
+    """Assert that the files with these suffixes are there, and all are the owner's to write."""
+    assert set(owners(directory).values()) == {(OWNER, GROUP)}
+    files = {path.name: path for path in directory.rglob("*") if path.is_file()}
+    assert files.keys() >= {f"{LEDGER}{suffix}" for suffix in suffixes}
+    assert {path.stat().st_mode & 0o600 for path in files.values()} == {0o600}
 
 
 def test_the_tests_run_as_root_where_ci_does():
@@ -133,32 +92,30 @@ def test_the_tests_run_as_root_where_ci_does():
 
 
 @pytest.mark.parametrize("name", [LEDGER, f"new/instance/{LEDGER}"])
-def test_what_root_migrates_and_its_new_directories_the_service_can_open(
-    directory, run, serve, name
-):
+def test_what_root_migrates_and_its_new_directories_are_the_owners(directory, run, name):
     assert run("migrate", name) == 0
 
-    assert all_owned(directory, "", "-lock", "-next-lock")
+    assert_the_owner_can_serve(directory, "", "-lock", "-next-lock")
     assert {path.stat().st_mode & 0o777 for path in directory.iterdir() if path.is_dir()} <= {0o700}
-    serve(name)
 
 
-def test_what_root_restores_replaces_and_accepts_the_service_can_open(directory, run, serve):
-    made = ("", "-lock", "-next-lock", "-mark")
+def test_what_root_restores_is_the_owners_alone(directory, run):
     assert run("restore") == 0
-    assert all_owned(directory, *made)
+
+    assert_the_owner_can_serve(directory, "", "-lock", "-next-lock", "-mark")
     assert (directory / LEDGER).stat().st_mode & 0o777 == 0o600
-    serve()
-    (directory / f"{LEDGER}-mark").unlink()
+
+
+def test_a_ledger_that_root_replaces_and_accepts_stays_the_owners(old, run):
+    (old / f"{LEDGER}-mark").unlink()
     if IS_ROOT:  # As an earlier command left it.
-        os.chown(directory / f"{LEDGER}-lock", 0, 0)
+        os.chown(old / f"{LEDGER}-lock", 0, 0)
 
     assert run("restore") == 0
-    assert all_owned(directory, *made)
+    assert_the_owner_can_serve(old, "", "-mark")
     assert run("accept-rollback") == 0
 
-    assert all_owned(directory, *made)
-    serve()
+    assert_the_owner_can_serve(old, "", "-mark")
 
 
 @pytest.mark.parametrize(
