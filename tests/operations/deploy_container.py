@@ -102,8 +102,9 @@ class Image:
         command = [*AS_USER, *json.loads(only("CMD"))]
         environment = self.environment | {"PORT": str(port)} | settings
         with start_command(command, self._log, environment, cwd=self.code) as process:
-            wait_until(lambda: process.poll() is not None or is_open(port))
-            wait_until(lambda: process.poll() is not None or self.is_healthy(port))
+            wait_until(
+                lambda: process.poll() is not None or (is_open(port) and self.is_healthy(port))
+            )
             assert process.poll() is None, self._log.read_text()
             yield Service(port, process, self._log)
             os.kill(process.pid, signal.SIGTERM)

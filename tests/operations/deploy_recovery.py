@@ -12,12 +12,12 @@ import pytest
 
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.racing import client_of_port
+from tests.support.readme import FENCE
 from tests.support.serving import REPOSITORY, clean_environment, running_service, start_gunicorn
 from tests.support.sources import read_text
 from tests.support.stoppable_postgres import StoppablePostgres
 from tests.support.waiting import wait_until
 
-BLOCK = re.compile(r"^```(sh|ini)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 DATA = "/var/lib/postgresql/18/main"
 BACKUPS = "/var/backups/deeds"
 MOMENT = "2026-11-22 10:00:00+00"
@@ -28,7 +28,7 @@ class Recipe:
 
     def __init__(self, server, settings):
         self._server = server
-        self._blocks = iter(BLOCK.findall(read_text("docs/operations/recovery.md")))
+        self._blocks = iter(FENCE.findall(read_text("docs/operations/recovery.md")))
         data = server.pgdata
         self.replaced = {
             f"cd {Path(DATA).parent}": f"cd {data.parent}",

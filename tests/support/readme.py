@@ -10,11 +10,12 @@ import sys
 from deeds.domain.raw_output import is_strong_secret
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
+from tests.support.sources import read_text
 
 # docs/clients.md goes on where the README's walk ends.
 WALK = ("README.md", "docs/clients.md")
 
-_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 # Item ids and, among all texts of their form, strong secrets.
 _RANDOM = re.compile(r"deed_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-hjkmnp-tv-z]{32}\b")
@@ -22,7 +23,7 @@ _RANDOM = re.compile(r"deed_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-hjkmnp-tv-z]{32}\b")
 
 def blocks_of(documents, language):
     """Return the blocks of one language, each with the language and text of the next block."""
-    fences = _FENCE.findall("\n".join((REPOSITORY / path).read_text() for path in documents))
+    fences = [fence for path in documents for fence in FENCE.findall(read_text(path))]
     following = [*fences[1:], (None, None)]
     return [
         (text, after)
