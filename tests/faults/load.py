@@ -58,6 +58,10 @@ class Load:
     def unanswered_count(self):
         return sum(client.unanswered_count for client in self.clients)
 
+    def unavailable_count(self):
+        """Return how many of the unanswered were answered 503."""
+        return sum(client.sender.unavailable_count for client in self.clients)
+
     def wait_for_answers(self, count):
         """Wait until so many more requests were answered, or a client has met what may not be."""
         goal = len(self.entries()) + count
