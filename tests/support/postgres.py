@@ -46,16 +46,16 @@ class PostgresCluster:
         return self.create_database(_name_of(self._migrated_url))
 
     def drop_database(self, url: str) -> None:
-        """Drop a database, cutting off whoever is connected to it."""
+        """Drop a database and close its connections."""
         self._execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", _name_of(url))
 
     def copy_database(self, url: str) -> str:
-        """Copy a database, cutting off whoever is connected to it, and return the copy's URL."""
+        """Copy a database and close its connections, and return the copy's URL."""
         self._cut_off(url)
         return self.create_database(_name_of(url))
 
     def replace_database(self, url: str, template_url: str) -> None:
-        """Replace a database by a copy of another, cutting off whoever is connected to them."""
+        """Replace a database by a copy of another; connections to either are closed."""
         self.drop_database(url)
         self._cut_off(template_url)
         self._execute("CREATE DATABASE {} TEMPLATE {}", _name_of(url), _name_of(template_url))
