@@ -6,7 +6,7 @@ from typing import Any
 from deeds.domain.model import IDEMPOTENCY_KEY_LENGTH_MAX
 
 DESCRIPTION = """\
-Issues deeds: items divided into units. Units belong to whoever knows the secret they are bound to.
+Issues deeds: items divided into units. Units belong to the person who knows their secret.
 
 - **Mint** creates an item and binds its units to secrets.
 - **Swap** replaces secrets by new ones: it hands over, splits, joins and trades.

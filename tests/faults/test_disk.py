@@ -12,7 +12,7 @@ from tests.support.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY
 from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
 
-# Fewer than SQLite writes to its log before it begins that anew.
+# Fewer than SQLite writes to its log before it starts the log again.
 ANSWERS_COUNT = 50
 
 
