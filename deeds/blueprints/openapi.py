@@ -38,7 +38,7 @@ _RETRY_AFTER = _header("Seconds to wait before the next try.", type="integer", m
 
 # The problems of any request; of reading a body, of changing the ledger, of reading it and of
 # looking up secrets in it; of a swap.
-_ANY = ("bad_request", "uri_too_long", "expectation_failed", "headers_too_large", "internal")
+_ANY = ("bad_request", "headers_too_large", "internal")
 _BODY = ("body_unreadable", "wrong_media_type", "invalid_json", "invalid_request", "body_too_large")
 _KEY = ("invalid_idempotency_key", "idempotency_key_reused")
 _CHANGE = (*_KEY, "ledger_in_doubt", "ledger_rolled_back", "duplicate_secret")

@@ -19,9 +19,6 @@ from waitress.utilities import (
     build_http_date,
 )
 
-# Paths of ours have at most 41 characters.
-URI_BYTES_MAX = 4094
-
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
 _LINE = re.compile(rb"[^ \r\n]+ [^ \r\n]+ HTTP/1\.[01]\r\n")
@@ -40,14 +37,13 @@ class Parser(HTTPRequestParser):
 
     def received(self, data: bytes) -> int:
         """Return how much of `data` belongs to this request, or is kept in `surplus`."""
-        consumed = len(data)
         try:
-            consumed = super().received(data)
+            consumed: int = super().received(data)
         except Exception:  # noqa: BLE001  (of urlsplit or int, and its text quotes the request)
-            self.error = BadRequest("")
+            consumed, self.error = len(data), BadRequest("")
         if self._is_too_large():
             self._drop_body()
-        elif self.refusal or self.error is not None or self._is_hopeless():
+        elif self.error is not None or self._is_hopeless():
             self._refuse()
         if not self.completed:
             return consumed
@@ -74,10 +70,6 @@ class Parser(HTTPRequestParser):
         )
         if any(doubts):
             raise ParsingError("")
-        if len(self.request_uri) > URI_BYTES_MAX:
-            self.refusal = "uri_too_long"
-        elif self.headers.get("EXPECT", "100-continue").lower() != "100-continue":
-            self.refusal = "expectation_failed"
 
     def _is_too_large(self) -> bool:
         if self.error is not None:
@@ -99,9 +91,8 @@ class Parser(HTTPRequestParser):
 
     def _refuse(self) -> None:
         """Become a request without a byte of what came, for the application to answer."""
-        if isinstance(self.error, RequestHeaderFieldsTooLarge):
-            self.refusal = "headers_too_large"
-        self.refusal = self.refusal or "bad_request"
+        is_long = isinstance(self.error, RequestHeaderFieldsTooLarge)
+        self.refusal = "headers_too_large" if is_long else "bad_request"
         self.headers, self.chunked = {}, False
         super().parse_header(b"- * HTTP/1.1\r\nConnection: close\r\n")
         self.completed, self.error, self.body_rcv = True, None, None

@@ -60,8 +60,6 @@ HTTP_CODES = {
     "not_found",
     "method_not_allowed",
     "body_too_large",
-    "uri_too_long",
-    "expectation_failed",
     "headers_too_large",
     "internal",
 }

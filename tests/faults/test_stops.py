@@ -121,7 +121,7 @@ def test_workers_end_with_their_master(tmp_path):
 
 def test_a_worker_that_is_told_to_stop_just_after_its_fork_stops(tmp_path):
     """gunicorn would wait for it for 30 s and kill it."""
-    arguments = "--bind 127.0.0.1:0 --config tests/faults/early_signal.py"
+    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.applications.StoppedWorker"
     with running_service(tmp_path, GUNICORN_CMD_ARGS=arguments, WEB_CONCURRENCY="2") as service:
         first = re.findall(r"Booting worker with pid: (\d+)", service.log_text())[0]
 

@@ -14,8 +14,7 @@ import pytest
 from deeds.domain.raw_output import make_strong_secret
 from tests.faults.journal import Sender
 from tests.faults.load import operations
-from tests.support.serving import REPOSITORY
-from tests.support.starting import environment
+from tests.support.serving import REPOSITORY, clean_environment
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
@@ -106,7 +105,7 @@ def ready_to_migrate(database_url):
     with subprocess.Popen(
         [sys.executable, "-c", MIGRATE],
         cwd=REPOSITORY,
-        env=environment(DATABASE_URL=database_url),
+        env=clean_environment({"DATABASE_URL": database_url}),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -51,23 +51,13 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
     assert [output["amount"] for output in minted["outputs"]] == [5]
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"PORT": "000000000099999"}, "PORT must be a whole number from 0 to 65535"),
-        ({"WEB_CONCURRENCY": "0"}, "WEB_CONCURRENCY must be a whole number from 1 to 1024"),
-        ({"DEEDS_LOG": "xml"}, "DEEDS_LOG must be one of auto, json, console"),
-    ],
-    ids=["PORT", "WEB_CONCURRENCY", "DEEDS_LOG"],
-)
-def test_an_invalid_setting_of_the_server_stops_the_start_in_one_line(
-    tmp_path: Path, settings: dict[str, str], said: str
-) -> None:
+def test_an_invalid_setting_of_the_server_stops_the_start_in_one_line(tmp_path: Path) -> None:
     log = tmp_path / "service.log"
-    with start_gunicorn(log, settings) as process:
-        code = process.wait(timeout=30)
+    with start_gunicorn(log, {"PORT": "000000000099999"}) as process:
+        assert process.wait(timeout=30) == 1
 
-    assert (code, said_at_stop(log.read_text())) == (1, f"deeds cannot start: {said}")
+    said = "deeds cannot start: PORT must be a whole number from 0 to 65535"
+    assert said_at_stop(log.read_text()) == said
 
 
 def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:

@@ -1,6 +1,8 @@
 """Workers and applications that differ a little from the service's. gunicorn imports this."""
 
 import gc
+import os
+import signal
 import time
 
 import app
@@ -23,6 +25,15 @@ class PatientWorker(WaitressWorker):
 
     client_seconds_max = 3600.0
     retry_seconds = 3600.0
+
+
+class StoppedWorker(WaitressWorker):
+    """Is told to stop just after its fork, as by the master, if it is the first one."""
+
+    def init_process(self):
+        if self.age == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        super().init_process()
 
 
 def lasting_app(environ, start_response):

@@ -5,12 +5,6 @@ import sys
 
 from tests.support.serving import REPOSITORY, clean_environment
 
-CREATE_APP = "import app; app.create_app()"
-
-
-def environment(**settings):
-    return clean_environment(settings)
-
 
 def run_python(code, **settings):
     return _run(sys.executable, "-c", code, **settings)
@@ -26,17 +20,9 @@ def run_deeds(*arguments, said="", cwd=REPOSITORY, **settings):
     return _run(*command, said=said, cwd=cwd, **settings)
 
 
-def stopped_start(**settings):
-    """Return the one line that a start stops with, without the words that begin it."""
-    return _stop_line(run_python(CREATE_APP, **settings))
-
-
 def stopped_migrate(**settings):
     """Return the one line that a migration stops with, without the words that begin it."""
-    return _stop_line(run_migrate(**settings))
-
-
-def _stop_line(ran):
+    ran = run_migrate(**settings)
     lines = ran.stderr.splitlines()
     assert (ran.returncode, ran.stdout, len(lines)) == (1, "", 1), ran.stderr
     start = "deeds cannot start: "
@@ -48,7 +34,7 @@ def _run(*command, said="", cwd=REPOSITORY, **settings):
     return subprocess.run(
         command,
         cwd=cwd,
-        env=environment(**settings),
+        env=clean_environment(settings),
         input=said,
         capture_output=True,
         text=True,

@@ -152,7 +152,5 @@ WAYS = {
     "no pepper": ("scheme_unavailable", None, lack_a_pepper),
     "defect": ("internal", None, meet_a_defect),
     "no HTTP": ("bad_request", None, refuse("bad_request")),
-    "long line": ("uri_too_long", None, refuse("uri_too_long")),
     "long head": ("headers_too_large", None, refuse("headers_too_large")),
-    "expectation": ("expectation_failed", None, refuse("expectation_failed")),
 }

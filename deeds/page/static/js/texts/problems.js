@@ -25,8 +25,6 @@ export const PROBLEM_TEXTS = Object.freeze({
   method_not_allowed: OUR_FAULT,
   body_too_large:
     "This is more than the service takes at once. An image given as data may be the reason.",
-  uri_too_long: "The address is too long.",
-  expectation_failed: OUR_FAULT,
   headers_too_large: OUR_FAULT,
   idempotency_key_reused: "This was sent before with other contents. Nothing was changed now.",
   too_many_failures:
