@@ -1,6 +1,6 @@
 """The settings: what is accepted, and that invalid values stop the start with one line."""
 
-from dataclasses import astuple
+from dataclasses import astuple, fields
 
 import pytest
 from hypothesis import given
@@ -15,6 +15,11 @@ from tests.support.sources import read_variables, run_gunicorn_conf
 MARK = "mark-7c1f9e"
 PEPPER = f"{MARK}-{'p' * 32}"
 OLD_PEPPER = f"{MARK}-{'o' * 32}"
+
+POSTGRES = "postgresql://deeds@localhost/deeds"
+REDIS = "rediss://:password@localhost:6379/0"
+LIMITS = " mint=10/hour ; failures=off;swap=1000000/second;item=off"
+LIMITED = RateLimits(None, {"mint": "10/hour", "swap": "1000000/second"})
 
 # Each with what it accepts at least and at most.
 COUNTS = {
@@ -87,43 +92,33 @@ def test_nothing_has_to_be_set(value):
     assert run_gunicorn_conf(environ)["bind"] == ["127.0.0.1:8000"]
 
 
-def test_everything_can_be_set():
-    environ = {
-        "DATABASE_URL": "postgresql://deeds@localhost/deeds",
-        "DEEDS_ARGON2": "m=65536,t=3,p=4",
-        "DEEDS_PEPPER": PEPPER,
-        "DEEDS_PEPPERS_OLD": f"{OLD_PEPPER}, {OLD_PEPPER}2",
-        "DEEDS_MAX_ARRAY": "1",
-        "DEEDS_MAX_BODY_BYTES": "1073741824",
-        "WEB_CONCURRENCY": "1024",
-        "DEEDS_MARK_FILE": "/elsewhere/mark",
-        "DEEDS_TRUSTED_PROXIES": "16",
-        "DEEDS_RATE_LIMITS": " mint=10/hour ; failures=off;swap=1000000/second;item=off",
-        "DEEDS_RATE_LIMITS_STORAGE": "rediss://:password@localhost:6379/0",
-        "DEEDS_LOG": "console",
-        "DEEDS_LOG_LEVEL": "error",
-        "DEEDS_METRICS": "[::1]:65535",
-        "PORT": "0",
-    }
+# Each variable, what it is set to, the field of the settings and its value.
+EVERYTHING = [
+    ("DATABASE_URL", POSTGRES, "database_url", POSTGRES),
+    ("DEEDS_ARGON2", "m=65536,t=3,p=4", "ordinary_cost", Argon2Cost(65536, 3, 4)),
+    ("DEEDS_PEPPER", PEPPER, "pepper", PEPPER.encode()),
+    ("DEEDS_PEPPERS_OLD", OLD_PEPPER, "peppers_old", (OLD_PEPPER.encode(),)),
+    ("DEEDS_MAX_ARRAY", "1", "array_length_max", 1),
+    ("DEEDS_MAX_BODY_BYTES", "1073741824", "body_bytes_max", 1_073_741_824),
+    ("PORT", "0", "port", 0),
+    ("WEB_CONCURRENCY", "1024", "processes_count", 1024),
+    ("DEEDS_MARK_FILE", "/elsewhere/mark", "mark_file", "/elsewhere/mark"),
+    ("DEEDS_TRUSTED_PROXIES", "16", "trusted_proxies", 16),
+    ("DEEDS_RATE_LIMITS", LIMITS, "rate_limits", LIMITED),
+    ("DEEDS_RATE_LIMITS_STORAGE", REDIS, "rate_limits_storage", REDIS),
+    ("DEEDS_LOG", "console", "log_form", "console"),
+    ("DEEDS_LOG_LEVEL", "error", "log_level", "error"),
+    ("DEEDS_METRICS", "[::1]:65535", "metrics", MetricsPlace(is_on=True, address="[::1]:65535")),
+]
 
-    assert read(**environ) == Settings(
-        database_url="postgresql://deeds@localhost/deeds",
-        ordinary_cost=Argon2Cost(65536, 3, 4),
-        pepper=PEPPER.encode(),
-        peppers_old=(OLD_PEPPER.encode(), f"{OLD_PEPPER}2".encode()),
-        array_length_max=1,
-        body_bytes_max=1_073_741_824,
-        port=0,
-        processes_count=1024,
-        mark_file="/elsewhere/mark",
-        trusted_proxies=16,
-        rate_limits=RateLimits(None, {"mint": "10/hour", "swap": "1000000/second"}),
-        rate_limits_storage="rediss://:password@localhost:6379/0",
-        log_form="console",
-        log_level="error",
-        metrics=MetricsPlace(is_on=True, address="[::1]:65535"),
-    )
-    gunicorn = run_gunicorn_conf(environ)
+
+def test_everything_can_be_set():
+    environ = {variable: text for variable, text, *_ in EVERYTHING}
+
+    settings, gunicorn = read(**environ), run_gunicorn_conf(environ)
+
+    found = [(each.name, getattr(settings, each.name)) for each in fields(Settings)]
+    assert found == [(name, value) for *_, name, value in EVERYTHING]
     assert (gunicorn["bind"], gunicorn["workers"]) == (["0.0.0.0:0", "[::1]:65535"], 1024)
     assert gunicorn["loglevel"] == "error"
 
