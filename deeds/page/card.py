@@ -67,8 +67,7 @@ def deed_card(item: Item) -> DeedCard:
     if kept["image"] != whole["image"]:
         # An address that is cut is another address: all of it, or nothing.
         kept["image"] = whole["image"] if _is_long_picture(whole["image"]) else ""
-    texts = {name: "" if text.isspace() else text for name, text in kept.items()}
-    return DeedCard(item.id, item.total, **texts, is_cut=kept != whole)
+    return DeedCard(item.id, item.total, **kept, is_cut=kept != whole)
 
 
 def _read(metadata: str | None) -> dict[str, str]:
@@ -77,8 +76,11 @@ def _read(metadata: str | None) -> dict[str, str]:
     except (ValueError, RecursionError):
         about = {}
     members = about if isinstance(about, dict) else {}
-    texts = {name: members.get(name) for name in ("name", "description", "image")}
-    return {name: text if isinstance(text, str) else "" for name, text in texts.items()}
+    return {name: _text(members.get(name)) for name in ("name", "description", "image")}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) and not value.isspace() else ""
 
 
 def _is_data(image: str) -> bool:

@@ -43,8 +43,7 @@ _HEADERS = {
 # than so many at once are refused, so that nobody can fill a process with them.
 _QR_CODES_AT_ONCE_MAX = 2
 
-# Code points of a text. A claim link has 120 of them, or up to 500 where its secret is in another
-# script.
+# Code points of a text. A claim link has 120, or up to 500 where its secret is in another script.
 _QR_TEXT_LENGTH = validate.Length(1, 1024, error="must have {min} to {max} characters")
 
 
@@ -59,13 +58,10 @@ def pages_blueprint(
     def read_mint_page() -> Response:
         return _page("mint", outputs_max=array_length_max)
 
-    @blueprint.get("/claim")
-    def read_claim_page() -> Response:
-        return _page("claim")
-
-    @blueprint.get("/wallet")
-    def read_wallet_page() -> Response:
-        return _page("wallet")
+    @blueprint.get("/claim", defaults={"name": "claim"})
+    @blueprint.get("/wallet", defaults={"name": "wallet"})
+    def read_page(name: str) -> Response:
+        return _page(name)
 
     @blueprint.get("/item/<item_id>", endpoint="item")
     def read_item_page(item_id: str) -> Response:
@@ -125,8 +121,7 @@ def _serve_qr_codes(blueprint: Blueprint) -> None:
             svg = _svg(text)
         finally:
             places.release()
-        headers = {"Cache-Control": NO_STORE}
-        return Response(svg, headers=headers, content_type="image/svg+xml")
+        return Response(svg, content_type="image/svg+xml", headers={"Cache-Control": NO_STORE})
 
 
 def _svg(text: str) -> bytes:

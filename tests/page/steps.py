@@ -30,7 +30,6 @@ TICKET = {"name": "A ticket"}
 
 
 def post(url: str, body: Any) -> Any:
-    """Send JSON and return the JSON that is answered."""
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=30) as answer:
@@ -56,17 +55,14 @@ def spend(origin: str, raw: str) -> None:
 
 
 def check(origin: str, raws: list[str]) -> list[str]:
-    """Return what the service says of outputs."""
     return post(f"{origin}/v1/check", {"outputs": raws})["states"]
 
 
 def take(page: Page) -> None:
-    """Take custody of what the Claim page shows."""
     page.get_by_role("button", name=TAKE).click()
 
 
 def paste(page: Page, text: str) -> None:
-    """Let the Claim page look at a text."""
     page.get_by_label(PASTE).fill(text)
     page.get_by_role("button", name="Look at it").click()
 
@@ -100,7 +96,6 @@ def give(page: Page, amount: str) -> None:
 
 
 def open_parts(page: Page) -> None:
-    """Open the list of the outputs of a deed."""
     page.locator("[data-part=parts] > summary").click()
 
 

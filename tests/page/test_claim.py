@@ -175,6 +175,8 @@ def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_addres
     error.wait_for()
     assert page.url == f"{visitor.origin}/claim"
     expect(field).to_be_focused()
+    expect(page.get_by_role("button", name="Scan a QR code")).to_be_hidden()
+    expect(page.get_by_text("This browser reads no QR codes.")).to_be_visible()
 
     steps.paste(page, "+5.ticket.secret")
 
@@ -183,17 +185,6 @@ def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_addres
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("+5.ticket.secret")
     assert visitor.asked("/v1/") == []
-
-
-def test_the_link_past_the_head_of_the_page_is_no_claim(visitor):
-    page = visitor.go("/claim")
-    page.get_by_label(steps.PASTE).wait_for()
-
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-
-    page.wait_for_url("**/claim#main")
-    expect(page.locator("#paste-error")).to_be_hidden()
 
 
 # Chromium has no detector on Linux. This one sees what the test holds before it.
@@ -246,10 +237,3 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     assert not is_camera_on(page)
     expect(page.locator("#found-title")).to_be_focused()
     visitor.assert_good()
-
-
-def test_a_browser_that_reads_no_qr_codes_offers_no_scan_and_says_what_does(visitor):
-    page = visitor.go("/claim")
-
-    page.get_by_text("This browser reads no QR codes.").wait_for()
-    expect(page.get_by_role("button", name="Scan a QR code")).to_be_hidden()

@@ -124,6 +124,13 @@ def test_the_first_tab_leads_past_the_head_of_a_page(visitor):
     page.keyboard.press("Tab")
 
     expect(page.get_by_label("Name")).to_be_focused()
+    # Where a link is a claim, but not this one.
+    visitor.go("/claim")
+    page.locator("main[data-ready]").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/claim#main")
+    expect(page.locator("#paste-error")).to_be_hidden()
 
 
 def frame(visitor, metadata):

@@ -7,7 +7,7 @@ export function memoryStore() {
   const kept = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));
   return {
     async read(look) {
-      return structuredClone(look(structuredClone(kept)));
+      return structuredClone(look(kept));
     },
     async update(apply) {
       const { result, ...changed } = structuredClone(apply(structuredClone(kept)));
