@@ -37,12 +37,11 @@ class Said:
 
 
 class Sender:
-    """One client's connection, opened again whenever it broke, or for each request."""
+    """One client's connection, opened again whenever it broke."""
 
-    def __init__(self, find_port, *, keeps_connection=True):
+    def __init__(self, find_port):
         """`find_port` waits until there is a service and returns its port."""
         self._find_port = find_port
-        self._keeps_connection = keeps_connection
         self._connection = None
         self.unavailable_count = 0
 
@@ -60,8 +59,6 @@ class Sender:
         except CUT_OFF:
             self.close()
             raise
-        if not self._keeps_connection:
-            self.close()
         if response.status == 503:
             self.unavailable_count += 1
             raise NotAnsweredError

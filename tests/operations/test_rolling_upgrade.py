@@ -4,8 +4,8 @@ import json
 import os
 import random
 import signal
+import time
 from datetime import datetime, timedelta
-from functools import partial
 
 import pytest
 
@@ -19,6 +19,7 @@ from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
 
 ANSWERS_COUNT = 100
+PAUSE_SECONDS = 0.05
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
 PATIENT = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
 
@@ -63,11 +64,21 @@ def cannot_start(service):
     return [line for line in lines_of(service) if line["event"] == "cannot_start"]
 
 
+class CalmSender(Sender):
+    """Opens a connection for each request, and leaves processor time to what is starting."""
+
+    def send(self, *request):
+        time.sleep(PAUSE_SECONDS)
+        try:
+            return super().send(*request)
+        finally:
+            self.close()
+
+
 def load_on(ports):
-    """Return clients that open a connection for each request, to any of the ports."""
+    """Return clients that send each request to any of the ports."""
     seed = random.randrange(2**32)
-    make_sender = partial(Sender, keeps_connection=False)
-    return Load([lambda: random.choice(ports)], seed, looks_up=False, make_sender=make_sender)
+    return Load([lambda: random.choice(ports)], seed, looks_up=False, make_sender=CalmSender)
 
 
 def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
