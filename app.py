@@ -36,22 +36,17 @@ from storage.transactions import TRIES_MAX, OnRetry
 
 _log = logging.getLogger("deeds")
 
-# Requests of a process that may wait for slow hashes at once: three quarters of its threads, so
-# that a quarter is always there for strong secrets and reads.
+# Requests of a process that may wait for slow hashes at once: a quarter of its threads is always
+# there for strong secrets and reads. Evaluations of one client: those of a quarter of the requests.
 HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
-
-# Evaluations of one client that may wait: those of a quarter of these requests.
 HASH_TASKS_MAX = HASH_REQUESTS_MAX // 4 * ARRAY_LENGTH_MAX
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """Return the service, with its database opened, created or upgraded as needed.
+    """Return the service, with its database opened, created or upgraded; raise StartError.
 
     The settings are those of the environment unless given. A process that outlives its app ends the
     app's threads and connections with `app.extensions["deeds"].close()`.
-
-    Raises:
-        StartError: a setting or the database is not as it must be; ends the process in one line.
     """
     settings = settings or read_settings(os.environ)
     engine = make_engine(parse_database_url(settings.database_url))
@@ -115,9 +110,8 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.before_request(limits.count_request)
     app.register_blueprint(v1_blueprint(service, limits, info))
     app.register_blueprint(docs_blueprint(info))
-    length_max = settings.array_length_max
     app.register_blueprint(
-        pages_blueprint(service, read_static_files(), array_length_max=length_max)
+        pages_blueprint(service, read_static_files(), array_length_max=settings.array_length_max)
     )
 
 

@@ -42,10 +42,9 @@ _log = logging.getLogger("deeds")
 
 
 class BoundedCounts:
-    """The counts of this process. When there are too many, those that grew longest ago go.
+    """The counts of this process. When there are too many, those that grew longest ago go."""
 
-    The memory storage of `limits` has no bound, and goes by a clock that may be set back.
-    """
+    # The memory storage of `limits` has no bound, and goes by a clock that may be set back.
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -77,12 +76,21 @@ class ClientLimits:
             short = parse(limits.failures)
             long = type(short)(LONG_WINDOW_UNITS * short.amount, LONG_WINDOW_UNITS)
             self._windows[FAILURES] = [short, long]
-        self._redis = _open_redis(redis_url) if redis_url else None
+        self._redis: RedisStorage | None = None
         self._redis_from_s = 0.0
         self._own = BoundedCounts()
         self._lock = Lock()
         # Client and guesses of each request that is being served.
         self._held: list[tuple[str, int]] = []
+        if redis_url is not None:
+            try:
+                self._redis = RedisStorage(redis_url, wrap_exceptions=True, **REDIS_OPTIONS)
+            except Exception:  # noqa: BLE001 - whatever the libraries make of an invalid URL
+                # From None: the URL may hold a password.
+                raise StartError(
+                    "DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis, or"
+                    " requirements/redis.txt is not installed"
+                ) from None
 
     def count_request(self) -> None:
         """Count the current request where its route has a limit; raise TooManyRequestsError."""
@@ -100,11 +108,8 @@ class ClientLimits:
 
         While it is served its guesses count as wrong, so that a burst gets no further than the same
         requests one after the other. A request without guesses is always served: nobody who shares
-        the address can lock out the owner of strong secrets.
-
-        Raises:
-            TooManyFailuresError: it holds guesses and its client is over the limit, perhaps only
-                while its other requests are served.
+        the address can lock out the owner of strong secrets. Others raise TooManyFailuresError
+        while the client is over the limit.
         """
         client = client_of(request)
         current_client.set(client)
@@ -176,14 +181,3 @@ def count_guesses(
     is_new_guess = not all(is_strong_secret(output.secret) for output in new)
     is_key_guess = idempotency_key is not None and not is_random_key(idempotency_key)
     return sum(not is_strong_secret(raw.secret) for raw in looked_up) + is_new_guess + is_key_guess
-
-
-def _open_redis(url: str) -> RedisStorage:
-    try:
-        return RedisStorage(url, wrap_exceptions=True, **REDIS_OPTIONS)
-    except Exception:  # noqa: BLE001 - whatever the libraries make of an invalid URL
-        # The URL may hold a password.
-        raise StartError(
-            "DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis, or requirements/redis.txt is not"
-            " installed"
-        ) from None

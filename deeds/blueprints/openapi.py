@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from deeds.blueprints import openapi_examples as examples
-from deeds.blueprints.problems import MEDIA_TYPE, PROBLEMS, Problem
+from deeds.blueprints.problems import MEDIA_TYPE, PROBLEMS
 from deeds.blueprints.responses import FOREVER, NO_STORE
 from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX
 from deeds.domain.raw_output import check_secret, check_text
@@ -102,8 +102,8 @@ def build_document(info: Mapping[str, Any]) -> Parts:
     converter.add_attribute_function(_describe_field)
     for operation in _posts(info["limits"]["arrayLengthMax"]):
         spec.path(f"/v1/{operation['operationId']}", operations={"post": operation})
-    spec.path("/v1/item/{id}", operations={"get": _item()})
-    spec.path("/v1/info", operations={"get": _info(info)})
+    for path, operation in _gets(info).items():
+        spec.path(path, operations={"get": operation})
     return spec.to_dict()
 
 
@@ -129,7 +129,6 @@ def _posts(array_length_max: int) -> Iterator[Parts]:
         "Mint an item",
         _answer(answers.MintResponseSchema(), examples.MINT_ANSWERS, _CHANGED),
         (*_SECRETS, *_CHANGE, "total_too_large"),
-        tags=["deeds"],
         description="Creates an item whose units are bound to the secrets of the request.",
         parameters=[examples.IDEMPOTENCY_KEY],
         requestBody=_body(requests.MintRequestSchema(**bound), examples.MINT_REQUESTS),
@@ -139,7 +138,6 @@ def _posts(array_length_max: int) -> Iterator[Parts]:
         "Replace secrets by new ones",
         _answer(answers.SwapResponseSchema(), examples.SWAP_ANSWERS, _CHANGED),
         (*_SECRETS, *_CHANGE, *_INPUTS, "used_secret"),
-        tags=["deeds"],
         description="Hands over, splits, joins or trades units, all or nothing: the inputs are "
         "spent, the outputs take their place. For every item the amounts must be equal.",
         parameters=[examples.IDEMPOTENCY_KEY],
@@ -150,35 +148,26 @@ def _posts(array_length_max: int) -> Iterator[Parts]:
         "Ask whether outputs are spent",
         _answer(answers.CheckResponseSchema(), examples.CHECK_ANSWERS),
         _SECRETS,
-        tags=["deeds"],
         description="Tells of each output whether it can still be spent. Changes nothing.",
         requestBody=_body(requests.CheckRequestSchema(**bound), examples.CHECK_REQUESTS),
     )
 
 
-def _item() -> Parts:
+def _gets(info: Mapping[str, Any]) -> dict[str, Parts]:
     item = _operation(
         "readItem",
         "Read an item",
         _answer(answers.ItemSchema(), examples.ITEM_ANSWERS, _KEPT),
         # An id that holds an encoded slash makes another path of it, where nothing is served.
         (*_READ, "item_not_found", "not_found"),
-        tags=["registry"],
         description="Tells the total of an item and its metadata. Both never change.",
         parameters=[{"name": "id", "in": "path", "required": True, "schema": _ITEM_ID}],
     )
     item["responses"]["304"] = {"description": "It has not changed.", "headers": _KEPT}
-    return item
-
-
-def _info(info: Mapping[str, Any]) -> Parts:
     shown = {"this": {"summary": "This service", "value": info}}
-    return _operation(
-        "readInfo",
-        "Read what this service is and its limits",
-        _answer(answers.InfoSchema(), shown),
-        tags=["registry"],
-    )
+    answer = _answer(answers.InfoSchema(), shown)
+    limits = _operation("readInfo", "Read what this service is and its limits", answer)
+    return {"/v1/item/{id}": item, "/v1/info": limits}
 
 
 def _operation(
@@ -186,39 +175,34 @@ def _operation(
 ) -> Parts:
     """Return an operation with its good answer, its problems, and those of any request."""
     responses = {"200": answer} | _problem_responses((*_ANY, *problems))
-    return {"operationId": operation_id, "summary": summary, "responses": responses, **rest}
+    named = {"operationId": operation_id, "summary": summary, "tags": ["deeds"]}
+    return {**named, "responses": responses, **rest}
 
 
 def _answer(schema: Schema, shown: Parts, headers: Parts = _NOT_KEPT) -> Parts:
-    return {"description": "OK", "headers": headers} | _json(schema, shown)
+    return _json(schema, shown, description="OK", headers=headers)
 
 
 def _body(schema: Schema, shown: Parts) -> Parts:
-    return {"required": True} | _json(schema, shown)
+    return _json(schema, shown, required=True)
 
 
-def _json(schema: Schema, shown: Parts) -> Parts:
-    return {"content": {"application/json": {"schema": schema, "examples": shown}}}
+def _json(schema: Schema, shown: Parts, **rest: Any) -> Parts:
+    return {**rest, "content": {"application/json": {"schema": schema, "examples": shown}}}
 
 
 def _problem_responses(codes: Sequence[str]) -> Parts:
     """Return the responses of an operation that answers these problems, one for each status."""
     by_status = attrgetter("status")
     problems = sorted((PROBLEMS[code] for code in codes), key=by_status)
-    return {
-        str(int(status)): _problem_response(status, list(those))
-        for status, those in groupby(problems, key=by_status)
-    }
-
-
-def _problem_response(status: int, problems: Sequence[Problem]) -> Parts:
-    codes = {"enum": [each.code for each in problems]}
-    schema = {
-        "allOf": [answers.ProblemSchema],
-        "properties": {"status": {"const": int(status)}, "code": codes},
-    }
-    return {
-        "description": "\n".join(f"- `{each.code}`: {each.meaning}" for each in problems),
-        "headers": _NOT_KEPT | ({"Retry-After": _RETRY_AFTER} if status in {429, 503} else {}),
-        "content": {MEDIA_TYPE: {"schema": schema}},
-    }
+    responses = {}
+    for status, those in groupby(problems, key=by_status):
+        meanings = {each.code: each.meaning for each in those}
+        properties = {"status": {"const": int(status)}, "code": {"enum": list(meanings)}}
+        schema = {"allOf": [answers.ProblemSchema], "properties": properties}
+        responses[str(int(status))] = {
+            "description": "\n".join(f"- `{code}`: {text}" for code, text in meanings.items()),
+            "headers": _NOT_KEPT | ({"Retry-After": _RETRY_AFTER} if status in {429, 503} else {}),
+            "content": {MEDIA_TYPE: {"schema": schema}},
+        }
+    return responses

@@ -22,13 +22,11 @@ Every error is a [problem](/problems) (RFC 9457) with a stable `code`. Any other
 IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "required": False,
     "description": "Makes the request safe to repeat: with the same key the same request is done "
     "once and answered alike every time, for as long as the ledger lives. Use a new random UUID "
     "for each operation, bare or in double quotes.",
     "schema": {
         "type": "string",
-        "minLength": 1,
         "maxLength": IDEMPOTENCY_KEY_LENGTH_MAX,
         "pattern": "^[!-~](?:[ -~]*[!-~])?$",
         "examples": ["8e03978e-40d5-43e8-bc93-6894a57f9324"],
@@ -36,7 +34,6 @@ IDEMPOTENCY_KEY = {
 }
 
 ITEM_ID = "deed_hh9822bx8kphnbf2xp8dx0575x"
-_OTHER_ITEM_ID = "deed_8h1a7b0jxgpjnwf38g7z7zzzpa"
 
 _FIRST = "s72y45wcqbag93w79cjsgkjenc36zbyw"
 _SECOND = "55z5b65k3qjyftb2wm3573ggmadwec1p"
@@ -87,11 +84,6 @@ SWAP_REQUESTS = {
         inputs=[f"+60.{ITEM_ID}.{_FIRST}"],
         outputs=[f"+35.{ITEM_ID}.{_THIRD}", f"+25.{ITEM_ID}.{_FOURTH}"],
     ),
-    "trade": _shown(
-        "Trade units of two items, all or nothing",
-        inputs=[f"+60.{ITEM_ID}.{_FIRST}", f"+5.{_OTHER_ITEM_ID}.{_SECOND}"],
-        outputs=[f"+60.{ITEM_ID}.{_THIRD}", f"+5.{_OTHER_ITEM_ID}.{_FOURTH}"],
-    ),
 }
 
 SWAP_ANSWERS = {"swapped": _shown("The secrets were replaced", success=True)}
@@ -108,5 +100,4 @@ ITEM_ANSWERS = {
         total=100,
         metadata=json.dumps(_METADATA, separators=(",", ":")),
     ),
-    "withoutMetadata": _shown("An item without metadata", id=ITEM_ID, total=100, metadata=None),
 }

@@ -19,12 +19,10 @@ from deeds.domain.idempotency import parse_idempotency_key
 
 
 def read_json(request: Request, *, array_length_max: int) -> Any:
-    """Return the JSON value of the body; `array_length_max` bounds the arrays of a good one.
+    """Return the JSON value of the body; raise DeedError or RequestEntityTooLarge.
 
-    Raises:
-        RequestEntityTooLarge: more than MAX_CONTENT_LENGTH bytes; at most one more is read.
-        DeedError: the body broke off, is not announced as JSON, is not strict JSON (RFC 8259), or
-            has far more values than a request of such arrays can have.
+    `array_length_max` bounds the arrays of a good one: far more values are not even parsed. At most
+    one byte more than MAX_CONTENT_LENGTH is read.
     """
     body = _read_bytes(request)
     if request.mimetype != "application/json":
@@ -98,8 +96,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# Values can take 25 times the bytes of their text: a megabyte of empty objects takes 25, and leaves
-# the process larger for good. In 64 KiB there is no room for so many.
+# A megabyte of empty objects takes 25, and leaves the process larger for good.
 _LARGE_BYTES = 65_536
 
 # Strings, once no quote in them is escaped, and what opens or separates values. A string without

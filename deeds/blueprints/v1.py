@@ -29,8 +29,6 @@ from schemas.answers import (
 from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
 
 VERSION = "0.1.0"
-
-# Of the interface (contract, section 9).
 INTERFACE_VERSION = "0.0.1"
 
 _MINT_RESPONSE = MintResponseSchema()
