@@ -131,6 +131,16 @@ def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(
     assert bool(jobs) == (counts.seconds > 0)
 
 
+def test_strong_secrets_need_no_pool(open_pool):
+    pool = open_pool()
+    hasher = Hasher({"": None}, pool, None)
+    pool.close()
+
+    assert len(hasher.digests(jobs_of(SecretClass.STRONG, 2))) == 2
+    with pytest.raises(OverloadedError):
+        hasher.digests(jobs_of(SecretClass.ORDINARY, 1))
+
+
 def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
     def refuse(*args, **kwargs):
         raise HashingError("Memory allocation error")
