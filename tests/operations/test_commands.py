@@ -138,7 +138,7 @@ def test_a_pepper_that_guards_nothing_live_may_go_and_then_can(settings, open_ap
 def test_secret_prints_as_many_strong_secrets_as_asked_for_and_needs_no_database(tmp_path):
     url = f"sqlite:///{tmp_path / 'deeds.db'}"
 
-    one = run_deeds("secret", DATABASE_URL=url).stdout.splitlines()
+    one = invoke(Settings(url), "secret").stdout.splitlines()
     more = run_deeds("secret", "--count", "20", DATABASE_URL=url).stdout.splitlines()
 
     assert (len(one), len(set(one + more))) == (1, 21)
