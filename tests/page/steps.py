@@ -15,10 +15,8 @@ PASTE = "Claim links or raw outputs"
 TAKE = "Take custody"
 
 PICTURE = (
-    b'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="420" viewBox="0 0 640 420">'
-    b'<rect width="640" height="420" fill="#8fbcd8"/>'
-    b'<path d="M0 330q160-70 320-20t320-30v140H0z" fill="#5f9e6e"/>'
-    b'<path d="M190 190l130-90 130 90v150H190z" fill="#a5673f"/></svg>'
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="420">'
+    b'<rect width="640" height="420" fill="#8fbcd8"/></svg>'
 )
 SHED = {
     "name": "A share in the garden shed",

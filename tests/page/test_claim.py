@@ -8,8 +8,6 @@ from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page import steps
 from tests.support.waiting import wait_until
 
-UNKNOWN_ID = "deed_00000000000000000000000000"
-
 
 def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_first(
     visitor, visit
@@ -137,9 +135,8 @@ def test_several_are_pasted_at_once_and_those_that_are_left_are_taken(visitor):
     steps.spend(visitor.origin, gone)
     page = visitor.go("/claim")
 
-    steps.paste(
-        page, f"Two for you: {gone}\n{visitor.origin}/claim#{one} and\n\n{two}\n+1.{UNKNOWN_ID}.x"
-    )
+    links = f"{visitor.origin}/claim#{one} and\n\n{two}"
+    steps.paste(page, f"Two for you: {gone}\n{links}\n+1.deed_{26 * '0'}.x")
     steps.wait_for_rows(page, "spent", "free", "free", "unknown")
     expect(page.get_by_label(steps.PASTE)).to_have_value("")
     page.get_by_role("button", name="Take custody of all 2").click()
@@ -199,10 +196,6 @@ window.BarcodeDetector = class {
 """
 
 
-def see(page, text):
-    page.evaluate("text => { window.inSight = text; }", text)
-
-
 def is_camera_on(page):
     return page.evaluate("document.getElementById('scan-video').srcObject !== null")
 
@@ -228,10 +221,11 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     page.keyboard.press("Enter")
     wait_until(lambda: page.evaluate("document.getElementById('scan-video').videoWidth > 0"))
     visitor.assert_good()
-    see(page, "https://example.net/")
+    see = "text => { window.inSight = text; }"
+    page.evaluate(see, "https://example.net/")
     page.get_by_text("This QR code holds no deed.").wait_for()
     assert is_camera_on(page)
-    see(page, f"{visitor.origin}/claim#{raw}")
+    page.evaluate(see, f"{visitor.origin}/claim#{raw}")
 
     steps.wait_for_rows(page, "free")
     assert not is_camera_on(page)

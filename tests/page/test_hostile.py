@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import mint_deed, mint_outputs, open_parts, paste, raws, send, wait_for_rows
@@ -22,39 +21,25 @@ NAMES = [
 
 
 def put_held(page, *metadata):
-    """Put items with an output each into the store; return the ids."""
+    """Put items with an output each into the store."""
     ids = [f"deed_{place}" for place in range(len(metadata))]
     items = [
         {"key": item_id, "id": item_id, "total": 1, "metadata": each}
         for item_id, each in zip(ids, metadata, strict=True)
     ]
     shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1e300}
-    page.evaluate("given => inBrowser.put(given)", ["items", items])
     outputs = [{"key": f"{each}.a", "itemId": each} | shared for each in ids]
+    page.evaluate("given => inBrowser.put(given)", ["items", items])
     page.evaluate("given => inBrowser.put(given)", ["outputs", outputs])
     expect(page.locator("[data-holding]")).to_have_count(len(ids))
 
 
-@pytest.fixture
-def careful(visitor):
-    """A person who notes each dialog that comes up; none should."""
-    visitor.dialogs = []
-
-    def note(dialog):
-        visitor.dialogs.append(dialog.message)
-        dialog.dismiss()
-
-    visitor.page.on("dialog", note)
-    return visitor
-
-
 def assert_unharmed(visitor, path):
-    """Nothing ran, nothing came up, and nothing but pictures that a mint takes was asked for."""
+    """Nothing ran, and nothing but pictures that a mint takes was asked for."""
     page = visitor.page
     strangers = "[window.harmed, document.querySelectorAll('iframe, base').length]"
     assert page.evaluate(strangers) == [None, 0]
     assert page.url == f"{visitor.origin}{path}"
-    assert visitor.dialogs == []
     assert visitor.watched("violations") == []
     assert [url for url in visitor.foreign_requests() if not url.startswith(NOWHERE)] == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -71,12 +56,12 @@ def sources_of(page):
     return pictures.evaluate_all("all => all.map((each) => each.getAttribute('src'))")
 
 
-def test_what_a_mint_takes_is_shown_as_it_is_where_a_deed_is_claimed_and_kept(careful):
+def test_what_a_mint_takes_is_shown_as_it_is_where_a_deed_is_claimed_and_kept(visitor):
     pictures = list(ACCEPTED_IMAGES.values())
     metadata = [{"name": text, "description": text} for text in NAMES]
     metadata += [{"name": "a", "image": image} for image in pictures]
-    sent = [mint_outputs(careful.origin, "s", metadata=each)[0] for each in metadata]
-    page = careful.go("/claim")
+    sent = [mint_outputs(visitor.origin, "s", metadata=each)[0] for each in metadata]
+    page = visitor.go("/claim")
 
     paste(page, "\n".join(sent))
     wait_for_rows(page, *["free"] * len(sent))
@@ -87,20 +72,20 @@ def test_what_a_mint_takes_is_shown_as_it_is_where_a_deed_is_claimed_and_kept(ca
     assert [text for text in texts_of(page, "description") if text] == NAMES
     page.get_by_role("button", name=f"Take custody of all {len(sent)}").click()
     wait_for_rows(page, *["taken"] * len(sent))
-    assert_unharmed(careful, "/claim")
-    careful.go("/wallet")
+    assert_unharmed(visitor, "/claim")
+    visitor.go("/wallet")
     expect(page.locator("[data-holding]")).to_have_count(len(sent))
     send(page, "1")
     expect(page.get_by_role("dialog")).to_be_visible()
 
     assert sorted(texts_of(page, "name")) == sorted(names)
     assert len(raws(page, "given")) == 1
-    assert_unharmed(careful, "/wallet")
+    assert_unharmed(visitor, "/wallet")
 
 
-def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(careful):
+def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(visitor):
     pictures = list(IMAGES.values())
-    page = careful.go("/wallet")
+    page = visitor.go("/wallet")
 
     # As a ledger of another maker could answer.
     put_held(page, *(json.dumps({"image": image}) for image in pictures))
@@ -109,7 +94,7 @@ def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(c
     assert sorted(texts_of(page, "image-note")) == sorted(
         f"Browsers cannot show its picture: {each}" for each in pictures
     )
-    assert_unharmed(careful, "/wallet")
+    assert_unharmed(visitor, "/wallet")
 
 
 # What a picture adds for previews, and takes away where it is broken, aside.
@@ -122,24 +107,24 @@ def shape_of(page):
     return page.locator(":not(meta)").evaluate_all(SHAPE)
 
 
-def test_hostile_texts_and_pictures_stay_in_their_places_on_the_page_of_a_deed(careful):
+def test_hostile_texts_and_pictures_stay_in_their_places_on_the_page_of_a_deed(visitor):
     harmless = {"name": "a", "description": "b", "image": "https://127.0.0.1:9/"}
     hostile = [harmless | {"name": text, "description": text} for text in NAMES]
     hostile += [harmless | {"image": image} for image in ACCEPTED_IMAGES.values()]
-    shape = shape_of(careful.go(f"/item/{mint_deed(careful.origin, harmless)}"))
+    shape = shape_of(visitor.go(f"/item/{mint_deed(visitor.origin, harmless)}"))
 
     for metadata in hostile:
-        path = f"/item/{mint_deed(careful.origin, metadata)}"
-        page = careful.go(path)
-        assert_unharmed(careful, path)
+        path = f"/item/{mint_deed(visitor.origin, metadata)}"
+        page = visitor.go(path)
+        assert_unharmed(visitor, path)
         assert shape_of(page) == shape
         # NUL is the one character that no page can hold.
         assert page.locator("h1").text_content() == metadata["name"].replace("\0", "")
         assert sources_of(page) == [metadata["image"]]
 
 
-def test_no_hostile_text_does_anything_in_the_form(careful):
-    page = careful.go("/")
+def test_no_hostile_text_does_anything_in_the_form(visitor):
+    page = visitor.go("/")
 
     for text in [*NAMES, *ACCEPTED_IMAGES.values()]:
         for label in ["Name", "Description", "Address of a picture"]:
@@ -147,7 +132,7 @@ def test_no_hostile_text_does_anything_in_the_form(careful):
         page.get_by_label("Address of a picture").blur()
         assert page.evaluate("window.harmed") is None, text
 
-    assert_unharmed(careful, "/")
+    assert_unharmed(visitor, "/")
 
 
 def test_a_deed_of_another_service_is_shown_as_far_as_it_is_known(visitor):
