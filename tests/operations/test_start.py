@@ -19,6 +19,10 @@ CONSOLE_LINE = re.compile(
 )
 
 
+# Settings of gunicorn that do nothing here, and one that does.
+USELESS = "--bind 127.0.0.1:0 --access-logfile - --max-requests 9 --ssl-version 2 --keep-alive 9"
+
+
 def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path: Path) -> None:
     with running_service(
         tmp_path, application="tests.support.applications:create_garbage_app()"
@@ -30,13 +34,13 @@ def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_
 
 @pytest.mark.parametrize(
     "settings",
-    [{"DEEDS_LOG": "console"}, {"DEEDS_LOG": "console", "PORT": "0", "GUNICORN_CMD_ARGS": ""}],
+    [{"GUNICORN_CMD_ARGS": USELESS}, {"PORT": "0", "GUNICORN_CMD_ARGS": ""}],
     ids=["on this machine alone", "where PORT is set"],
 )
 def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
     tmp_path: Path, settings: dict[str, str]
 ) -> None:
-    with running_service(tmp_path, **settings) as service:
+    with running_service(tmp_path, DEEDS_LOG="console", **settings) as service:
         service.get_status("/v1/item/deed_nobody")
         lines = service.log_text().splitlines()
         [line] = [each for each in lines if each.startswith("curl ")]
@@ -49,6 +53,8 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
     assert [each for each in lines if CONSOLE_LINE.fullmatch(each)] != []
     assert (curl, silent, header, data) == ("curl", "-s", "-H", "-d")
     assert [output["amount"] for output in minted["outputs"]] == [5]
+    warned = "without effect here: accesslog, max_requests, ssl_version" in service.log_text()
+    assert warned == (settings["GUNICORN_CMD_ARGS"] == USELESS)
 
 
 def test_an_invalid_setting_of_the_server_stops_the_start_in_one_line(tmp_path: Path) -> None:
@@ -75,16 +81,6 @@ def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:
     assert checked.stderr == (
         "deeds cannot start: WEB_CONCURRENCY must be a whole number from 1 to 1024\n"
     )
-
-
-def test_settings_of_gunicorn_that_do_nothing_are_named(tmp_path: Path) -> None:
-    arguments = (
-        "--bind 127.0.0.1:0 --access-logfile - --max-requests 9 --ssl-version 2 --keep-alive 9"
-    )
-    with running_service(tmp_path, GUNICORN_CMD_ARGS=arguments) as service:
-        [line] = [line for line in service.log_text().splitlines() if "without effect" in line]
-
-    assert "settings of gunicorn without effect here: accesslog, max_requests, ssl_version" in line
 
 
 def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path: Path) -> None:
