@@ -1,7 +1,6 @@
 """GET /healthz, /readyz and /metrics: for whatever watches and restarts the service."""
 
 from collections.abc import Callable
-from functools import partial
 
 from flask import Blueprint, Response, abort, request
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -39,14 +38,13 @@ def monitoring_blueprint(
             return Response(metrics_text(), content_type=CONTENT_TYPE_LATEST, headers=headers)
 
     if metrics_port is not None:
-        blueprint.before_app_request(partial(_keep_apart, metrics_port))
+
+        @blueprint.before_app_request
+        def keep_metrics_apart() -> None:
+            # The port of the socket: a client cannot choose it.
+            is_theirs = request.server is not None and request.server[1] == metrics_port
+            is_monitored = request.path in MONITORED_PATHS
+            if not is_monitored if is_theirs else request.path == "/metrics":
+                abort(404)
+
     return blueprint
-
-
-def _keep_apart(metrics_port: int) -> None:
-    """Refuse metrics on other ports, and on theirs what is not for monitors."""
-    # The port of the socket: a client cannot choose it.
-    is_theirs = request.server is not None and request.server[1] == metrics_port
-    is_refused = request.path not in MONITORED_PATHS if is_theirs else request.path == "/metrics"
-    if is_refused:
-        abort(404)

@@ -65,13 +65,6 @@ def notes() -> RequestNotes:
     return found
 
 
-def note_operation(operation_id: int, *, is_replayed: bool) -> None:
-    """Note which operation of the ledger the answer is about."""
-    noted = notes()
-    noted.operation_id = operation_id
-    noted.is_replayed = is_replayed
-
-
 def _begin() -> None:
     sent = request.environ.get("HTTP_X_REQUEST_ID", "")
     # It comes back in a header and stands in logs.

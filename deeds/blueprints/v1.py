@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from deeds.blueprints.limits import ClientLimits, count_guesses
-from deeds.blueprints.request_log import note_operation
+from deeds.blueprints.request_log import notes
 from deeds.blueprints.requests import read_idempotency_key, read_json
 from deeds.blueprints.responses import FOREVER, json_answer
 from deeds.domain.model import (
@@ -117,5 +117,6 @@ def _add_operations(
 
 
 def _operation_answer(done: Minted | Swapped, body: Any) -> Response:
-    note_operation(done.operation_id, is_replayed=done.replayed)
+    noted = notes()
+    noted.operation_id, noted.is_replayed = done.operation_id, done.replayed
     return json_answer(body, headers={"Idempotency-Replayed": "true"} if done.replayed else None)

@@ -36,10 +36,9 @@ LARGE_BYTES = 65_536
 
 # What a client gets to close after our last answer; when we stop, also to send another request.
 LINGER_SECONDS = 1.0
-WAIT_SECONDS = 1.0
 
-# How often connections are looked through, at most: under load the loop turns more often.
-LOOK_SECONDS = 0.05
+# Connections are looked through so often: under load the loop turns more often, without it less.
+LOOK_SECONDS_MIN, LOOK_SECONDS_MAX = 0.05, 1.0
 
 # Until a new process has handlers of its own its signals wait: the master's would lose a stop.
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGQUIT, signal.SIGINT})
@@ -123,10 +122,9 @@ class WaitressWorker(Worker):
         logging.getLogger("waitress").addFilter(_quote_nothing)
         self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
         self._channels: dict[int, Channel] = {}
-        self._threads, quick, ready = Threads(self.cfg.threads), Threads(1), Threads(1)
-        # A stopped database keeps those waiting that ask whether it is ready, nobody else.
-        monitored = {"/healthz": quick, "/metrics": quick, "/v1/info": quick, "/readyz": ready}
-        self._monitor_threads = monitored
+        self._threads, quick = Threads(self.cfg.threads), Threads(1)
+        self._monitor_threads = dict.fromkeys(("/healthz", "/metrics", "/v1/info"), quick)
+        self._monitor_threads["/readyz"] = Threads(1)  # It waits for a stopped database.
         servers = [self._listen(each) for each in self.sockets]
         # A signal ends the waiting for connections.
         wake_up = servers[0].trigger.trigger
@@ -175,18 +173,17 @@ class WaitressWorker(Worker):
 
     def add_task(self, channel: Channel) -> None:
         """Have a request served, as waitress asks for it."""
-        threads = self._monitor_threads.get(channel.requests[0].path, self._threads)
-        threads.serve(channel)
+        self._monitor_threads.get(channel.requests[0].path, self._threads).serve(channel)
 
     def _turn(self) -> None:
-        """Wait for connections, at most a second, and close those that have had their time."""
-        wasyncore.poll2(WAIT_SECONDS, self._map)
+        """Wait for connections, and close those that have had their time."""
+        wasyncore.poll2(LOOK_SECONDS_MAX, self._map)
         if len(self._channels) > self.cfg.worker_connections:
             self._close_oldest()
         now = time.monotonic()
         if now < self._look_at:
             return
-        self._look_at = now + LOOK_SECONDS
+        self._look_at = now + LOOK_SECONDS_MIN
         self.notify()
         while sum(channel.held_bytes for channel in self._channels.values()) > HELD_BYTES_MAX:
             if not self._close_oldest(LARGE_BYTES):

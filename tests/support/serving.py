@@ -41,22 +41,13 @@ class Service:
 
     def get_status(self, path: str) -> int:
         """Return the status that a GET of `path` is answered with, over a new connection."""
-        return self._get(path)[0]
+        return _get(self.port, path)[0]
 
     def get_text(self, path: str) -> str:
         """Return the body of a good answer to a GET of `path`, over a new connection."""
-        status, text = self._get(path)
+        status, text = _get(self.port, path)
         assert status == 200, text
         return text
-
-    def _get(self, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
-        finally:
-            connection.close()
 
     def send_bytes(self, data: bytes, *, half_close: bool = True, timeout_s: float = 10) -> bytes:
         """Send `data` as it is and return all that comes back until the service closes.
@@ -159,15 +150,21 @@ def wait_until_it_answers(
     raise AssertionError(f"the service did not start:\n{log.read_text(errors='replace')}")
 
 
-def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+def _get(port: int, path: str, timeout_s: float = 10) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
     try:
-        connection.request("GET", "/v1/info")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
     finally:
         connection.close()
+
+
+def _answers(port: int) -> bool:
+    try:
+        return _get(port, "/v1/info", timeout_s=1)[0] == 200
+    except OSError:
+        return False
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
