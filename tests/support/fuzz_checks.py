@@ -1,15 +1,7 @@
 """What schemathesis is told about this service. See tests/contract/test_openapi_fuzz.py."""
 
-import json
-import os
-from collections import Counter
-from pathlib import Path
-
 import schemathesis
 from schemathesis.checks import CHECKS
-
-# Named in the environment: where to write how often each operation was answered what.
-TALLY = "FUZZ_TALLY"
 
 # What the schemas of the document cannot say: that depends on other values of the request, or on
 # what the ledger holds. A request of the right form may be refused for these alone.
@@ -35,21 +27,6 @@ def valid_requests_are_refused_for_their_meaning_alone(ctx, response, case):
         return None  # The pattern of a raw output bounds the digits of its amount alone.
     positive_data_acceptance = CHECKS.get_one("positive_data_acceptance")
     return positive_data_acceptance(ctx, response, case)
-
-
-@schemathesis.check
-class Tally:
-    """Counts answers, so that the test can tell whether the fuzz got anywhere."""
-
-    def __init__(self):
-        self._counts = Counter()
-
-    def after_response(self, ctx, response, case):
-        name = case.operation.definition.raw["operationId"]
-        self._counts[f"{name} {response.status_code} {_code(response)}".rstrip()] += 1
-
-    def after_run(self, ctx):
-        Path(os.environ[TALLY]).write_text(json.dumps(self._counts), encoding="utf-8")
 
 
 def _code(response):
