@@ -253,6 +253,8 @@ def test_the_tasks_of_one_client_are_bounded_and_a_refusal_tells_how_long_to_wai
 
     assert [len(each.result(WAIT_S)) for each in requests] == [30, 10, 41]
     assert (refused.value.retry_after_s, begun) == (15, [])
+    # The mean follows the tasks, which took next to no time.
+    assert 0 < pool._task_mean_s < 0.5
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), MemoryError(), SystemExit(3)])
