@@ -130,11 +130,9 @@ def audit(engine: Engine, progress: Progress) -> AuditReport:
 
 
 def _find_damage(connection: Connection) -> Sequence[str]:
-    """Return what SQLite finds wrong with its pages, indexes and constraints.
-
-    PostgreSQL has amcheck for that, and no way past a constraint that is not a reference.
-    """
+    """Return what SQLite finds wrong with its pages, indexes and constraints."""
     if connection.dialect.name != "sqlite":
+        # PostgreSQL has amcheck for that, and no way past these constraints.
         return []
     check = f"PRAGMA integrity_check({PLACES_COUNT_MAX + 1})"
     return [said for said in connection.exec_driver_sql(check).scalars() if said != "ok"]

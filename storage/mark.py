@@ -9,6 +9,7 @@ import atexit
 import hashlib
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -38,7 +39,8 @@ _WRITE_EVERY_S = 1.0
 # Others hold the lock while they ask the ledger and write a few bytes.
 _LOCK_TIMEOUT_S = 1.0
 
-# A record is one line. Earlier versions wrote two, of a disk block each.
+# Earlier versions wrote two records, in a disk block each.
+_RECORD = re.compile(r"deeds-mark-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\b")
 _FILE_BYTES_MAX = 8192
 
 _ADVICE = "restore the right database, or run: flask --app app deeds accept-rollback"
@@ -92,10 +94,11 @@ class MarkFile:
         """
         try:
             with self.path.open("rb") as file:
-                lines = file.read(_FILE_BYTES_MAX).splitlines()
+                content = file.read(_FILE_BYTES_MAX).decode("ascii", "replace")
         except FileNotFoundError:
             return NO_OPERATION
-        marks = [mark for line in lines if (mark := _parse_record(line)) is not None]
+        found = [(each[0], Mark(int(each[1]), int(each[2]))) for each in _RECORD.finditer(content)]
+        marks = [mark for record, mark in found if record == _record(mark)]
         if not marks:
             raise OSError(EINVAL, "it is damaged; if the ledger is the newest, remove it")
         return max(marks)
@@ -122,24 +125,15 @@ class MarkFile:
         new.unlink(missing_ok=True)
         file = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(file, "w") as opened:
-            opened.write(_record(mark))
+            opened.write(f"{_record(mark)}\n")
         flush(new)
         new.replace(self.path)
         flush(self.path.parent)
 
 
-def _parse_record(line: bytes) -> Mark | None:
-    fields = line.decode("ascii", "replace").split()
-    try:
-        mark = Mark(int(fields[1]), int(fields[2]))
-    except (IndexError, ValueError):
-        return None
-    return mark if fields == _record(mark).split() else None
-
-
 def _record(mark: Mark) -> str:
     fields = f"deeds-mark-1 {mark.operation_id} {mark.created_at_ms}"
-    return f"{fields} {hashlib.sha256(fields.encode()).hexdigest()[:16]}\n"
+    return f"{fields} {hashlib.sha256(fields.encode()).hexdigest()[:16]}"
 
 
 def check_present(connection: Connection, marks: Collection[Mark]) -> None:
@@ -169,8 +163,7 @@ def _raised(connection: Connection, marks: Collection[Mark], before: Mark) -> Ma
 class LastOperations:
     """What one process committed last. Any thread may call it.
 
-    A thread of its own, started by the first operation, raises the mark once a second. So the mark
-    is never ahead of the ledger, and no write waits for it.
+    Its own thread raises the mark once a second: no write waits for that.
     """
 
     def __init__(self, engine: Engine, file: MarkFile | None, read: Read) -> None:
@@ -298,8 +291,7 @@ def raise_mark(engine: Engine, file: MarkFile) -> Mark:
 
     Raises:
         RollbackError: the ledger is behind the mark, which is left alone.
-        StartError: the ledger cannot be read or is on a standby that lags, or the file cannot be
-            used.
+        StartError: the ledger cannot be read or may lag, or the file cannot be used.
     """
     is_new = not file.path.exists()
     try:

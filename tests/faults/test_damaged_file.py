@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import storage.engine
+from app import prepare
 from deeds.domain.errors import StartError
 from storage import sqlite_file
 from storage.engine import make_engine, parse_database_url
@@ -15,8 +16,6 @@ from storage.sqlite_file import check_file
 from tests.support.released_ledgers import load, released_revisions
 from tests.support.requests import check as check_states
 from tests.support.requests import mint, post, refusal, swap
-from tests.support.serving import start_gunicorn
-from tests.support.watched import said_at_stop
 
 UNAVAILABLE = (503, "ledger_unavailable", None)
 
@@ -128,18 +127,15 @@ def test_garbage_in_any_page_or_a_file_cut_short_is_found(damaged_path):
     assert check(damaged_path)
 
 
-def test_a_damaged_file_stops_the_start_of_the_service_in_one_line(damaged_path, tmp_path):
+def test_a_damaged_file_stops_the_start_and_is_left_alone(damaged_path, monkeypatch):
     size, count = page_size_and_count(damaged_path)
     write_garbage(damaged_path, size * (count // 2), size)
     before = damaged_path.read_bytes()
-    log = tmp_path / "service.log"
+    monkeypatch.setenv("DATABASE_URL", f"sqlite:///{damaged_path}")
 
-    with start_gunicorn(log, {"DATABASE_URL": f"sqlite:///{damaged_path}"}) as process:
-        code = process.wait(timeout=30)
+    with pytest.raises(StartError, match="DATABASE_URL: the SQLite file is damaged"):
+        prepare()
 
-    said = said_at_stop(log.read_text())
-    assert (code, said.count("\n")) == (1, 0), said
-    assert said.startswith("deeds cannot start: DATABASE_URL: the SQLite file is damaged (")
     assert damaged_path.read_bytes() == before
 
 

@@ -1,11 +1,8 @@
 """Two gunicorn masters on two ports share one PostgreSQL: races, replays and migrations hold."""
 
-import subprocess
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
 import psycopg
@@ -14,23 +11,12 @@ import pytest
 from deeds.domain.raw_output import make_strong_secret
 from tests.faults.journal import Sender
 from tests.faults.load import operations
-from tests.support.serving import REPOSITORY, clean_environment
+from tests.support.starting import run_deeds
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
 ROUNDS_COUNT = 4
 MIGRATIONS_COUNT = 2
-
-# Imports all that takes time, and waits for the word.
-MIGRATE = """
-import sys
-import alembic.command, app
-from flask.cli import main
-print("ready", flush=True)
-sys.stdin.readline()
-sys.argv = ["flask", "--app", "app", "deeds", "migrate"]
-main()
-"""
 
 # The first table that a migration makes.
 FIRST_TABLE = "CREATE TABLE alembic_version ()"
@@ -99,38 +85,16 @@ def test_one_key_sent_to_both_at_once_is_one_operation(senders, emptied_postgres
     assert Counter(operations(emptied_postgres_url)) == kinds
 
 
-@contextmanager
-def ready_to_migrate(database_url):
-    """Start a process that migrates once it is told to."""
-    with subprocess.Popen(
-        [sys.executable, "-c", MIGRATE],
-        cwd=REPOSITORY,
-        env=clean_environment({"DATABASE_URL": database_url}),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stdout.readline() == "ready\n"
-            yield process
-        finally:
-            process.kill()
-
-
 def test_migrations_at_once_make_one_ledger(postgres_url):
     """A transaction of ours has made their first table, and ends once each of them waits for it."""
-    with ExitStack() as stack, psycopg.connect(postgres_url) as connection:
-        processes = [
-            stack.enter_context(ready_to_migrate(postgres_url)) for _ in range(MIGRATIONS_COUNT)
-        ]
+    with ThreadPoolExecutor(MIGRATIONS_COUNT) as pool, psycopg.connect(postgres_url) as connection:
         connection.execute(FIRST_TABLE)
-        for process in processes:
-            process.stdin.write("\n")
-            process.stdin.flush()
+        running = [
+            pool.submit(run_deeds, "migrate", DATABASE_URL=postgres_url)
+            for _ in range(MIGRATIONS_COUNT)
+        ]
         wait_until(lambda: connection.execute(WAITING).fetchone() == (MIGRATIONS_COUNT,))
         connection.rollback()
-        said = [process.communicate() for process in processes]
+    said = [(each.result().stdout, each.result().stderr) for each in running]
 
-    assert [process.returncode for process in processes] == [0] * MIGRATIONS_COUNT
     assert said == [("upgraded the database from revision none to 0001\n", "")] * MIGRATIONS_COUNT

@@ -170,16 +170,18 @@ def mint(repository, number):
 def test_the_mark_is_written_once_a_second_and_at_the_end(file, open_repository, monkeypatch):
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
 
-    with open_repository() as repository:
+    with open_repository() as repository, open_repository() as other:
         for number in range(20):
             mint(repository, number)
+        mint(other, 20)
         assert file.read() == NO_OPERATION
 
-    assert file.read().operation_id == 20
+    # The other one is closed first, and its mark is not lowered.
+    assert file.read().operation_id == 21
 
 
 @pytest.mark.parametrize("error", [IsADirectoryError, ZeroDivisionError])
-def test_a_file_that_cannot_be_written_is_logged_and_tried_again(
+def test_a_file_that_cannot_be_written_is_logged_once_and_tried_again(
     file, open_repository, caplog, monkeypatch, error
 ):
     """The thread ends for no error, not even for one that was unforeseen."""
@@ -197,6 +199,6 @@ def test_a_file_that_cannot_be_written_is_logged_and_tried_again(
         mint(repository, 2)
         wait_until(lambda: file.read().operation_id == 2)
 
-    record = caplog.records[0]
+    [record] = caplog.records
     assert (record.event, record.exc_info[0]) == ("mark_unwritten", error)
     assert record.getMessage().startswith(f"cannot write the mark file {file.path}: ")
