@@ -12,7 +12,6 @@ from tests.support.serving import REPOSITORY
 
 TESTS = REPOSITORY / "tests" / "page" / "js"
 PROBLEM_TEXTS = REPOSITORY / "deeds" / "page" / "static" / "js" / "texts" / "problems.js"
-TIMEOUT_S = 600
 
 PRINT_TEXTS = """
 import { PROBLEM_TEXTS } from %s;
@@ -28,7 +27,7 @@ def run_node(*arguments: str) -> str:
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -10,8 +10,6 @@ from tests.page.conftest import OUTPUTS_MAX
 from tests.page.steps import check
 from tests.support.waiting import wait_until
 
-TABS_MAX = 40
-PICTURES = "https://pictures.example/**"
 SAID = "each => each.labels?.[0]?.textContent ?? each.ariaLabel ?? each.textContent"
 
 
@@ -34,7 +32,7 @@ def mint_parts(page, *amounts):
 
 def tab_to(page, name):
     """Press Tab until the control with this name has the focus."""
-    for _ in range(TABS_MAX):
+    for _ in range(40):
         page.keyboard.press("Tab")
         if " ".join(page.locator(":focus").evaluate(SAID).split()).startswith(name):
             return
@@ -66,7 +64,8 @@ def test_a_deed_is_minted_by_the_keyboard_alone(visitor):
 def test_what_was_typed_is_what_is_minted(visitor):
     page = visitor.go("/")
     body = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100"/>'
-    page.route(PICTURES, lambda route: route.fulfill(body=body, content_type="image/svg+xml"))
+    picture = {"body": body, "content_type": "image/svg+xml"}
+    page.route("https://pictures.example/**", lambda route: route.fulfill(**picture))
     page.get_by_label("Name").fill(" A <b>ticket</b> ")
     page.get_by_label("Description").fill("One seat,\non the lawn")
     page.get_by_label("Address of a picture").fill("https://pictures.example/ä b.png#top")
