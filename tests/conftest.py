@@ -17,9 +17,9 @@ from storage.schema import open_schema
 from tests.support.evaluations import HashCosts
 from tests.support.ledger_view import LedgerView, delete_all_rows
 from tests.support.pgbouncer import behind
-from tests.support.postgres import PostgresCluster, running_cluster
+from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
-from tests.support.stoppable_postgres import running_stoppable_postgres
+from tests.support.stoppable_postgres import StoppablePostgres
 
 pytest_plugins = ("tests.support.needs", "tests.support.reporting")
 
@@ -47,8 +47,8 @@ def postgres():
 @pytest.fixture(scope="module")
 def stoppable_postgres():
     """A PostgreSQL that nobody else uses: the tests of one file may stop it and start it."""
-    with running_stoppable_postgres() as server:
-        yield server
+    with running_server() as server:
+        yield StoppablePostgres(server)
 
 
 @pytest.fixture

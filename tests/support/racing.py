@@ -4,7 +4,7 @@ import http.client
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 WAIT_SECONDS_MAX = 60
 
@@ -14,8 +14,8 @@ def client_of_app(app):
     """Yield a function that sends a body to the app and returns status and JSON."""
     client = app.test_client()
 
-    def send(path, body, key=None):
-        answer = client.post(path, json=body, headers=_headers(key))
+    def send(path, body):
+        answer = client.post(path, json=body)
         return answer.status_code, answer.get_json()
 
     yield send
@@ -24,23 +24,16 @@ def client_of_app(app):
 @contextmanager
 def client_of_port(port, headers=None):
     """Yield a function that sends a body, with these headers, over one connection opened before."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)
-    connection.connect()
+    headers = {"Content-Type": "application/json"} | (headers or {})
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)) as opened:
+        opened.connect()
 
-    def send(path, body, key=None):
-        connection.request("POST", path, json.dumps(body), _headers(key) | (headers or {}))
-        answer = connection.getresponse()
-        return answer.status, json.load(answer)
+        def send(path, body):
+            opened.request("POST", path, json.dumps(body), headers)
+            answer = opened.getresponse()
+            return answer.status, json.load(answer)
 
-    try:
         yield send
-    finally:
-        connection.close()
-
-
-def _headers(key):
-    headers = {"Content-Type": "application/json"}
-    return headers if key is None else headers | {"Idempotency-Key": key}
 
 
 class Racers:
@@ -49,10 +42,9 @@ class Racers:
     def __init__(self, open_client):
         self._open_client = open_client
 
-    def send(self, path, body, key=None):
+    def send(self, path, body):
         with self._open_client() as send:
-            status, answer = send(path, body, key)
-            return status, answer
+            return send(path, body)
 
     def swap_at_once(self, swaps):
         """Send all swaps at the same moment; return status, code and index of each answer."""
@@ -68,9 +60,9 @@ class Racers:
             return list(pool.map(run, swaps))
 
     def mint(self, *outputs):
-        status, answer = self.send("/v1/mint", {"outputs": list(outputs)})
+        status, answer = self.send("/v1/mint", {"outputs": outputs})
         assert status == 200, answer
-        return str(answer["itemId"])
+        return answer["itemId"]
 
     def check(self, outputs):
         status, answer = self.send("/v1/check", {"outputs": outputs})

@@ -3,7 +3,7 @@
 import os
 import shutil
 import signal
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -123,17 +123,7 @@ class ReplicatedPostgres:
 
 
 @contextmanager
-def running_stoppable_postgres():
-    with running_server() as server:
-        yield StoppablePostgres(server)
-
-
-@contextmanager
 def running_replicated_postgres():
     """Run a primary until the block ends; its standby is started by the test."""
-    with running_server() as server:
-        replicated = ReplicatedPostgres(server)
-        try:
-            yield replicated
-        finally:
-            replicated.close()
+    with running_server() as server, closing(ReplicatedPostgres(server)) as replicated:
+        yield replicated
