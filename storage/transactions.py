@@ -57,7 +57,7 @@ SET LOCAL statement_timeout = 0""",
 
 
 def begin(connection: Connection) -> None:
-    """Begin the transaction of a connection that will write, as every engine of ours does."""
+    """Begin the transaction of a connection that will write: listens to each engine's `begin`."""
     if connection.get_execution_options().get(WRITES):
         connection.exec_driver_sql(_BEGIN[connection.dialect.name])
 

@@ -126,7 +126,7 @@ def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_wr
 
 @pytest.fixture
 def gather(writer, url):
-    """A function that lets all the works wait for one turn, in this order; returns what comes."""
+    """A function that runs the works in one turn, in this order; returns results and errors."""
 
     def run(*works):
         with ThreadPoolExecutor(len(works)) as threads:

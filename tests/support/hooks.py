@@ -39,7 +39,7 @@ class AtWrite:
         self.statements_count = 0
 
     def __call__(self, connection, _cursor, text, *_):
-        """Take what SQLAlchemy tells of a statement; a BEGIN is none."""
+        """Count a statement before it is executed; BEGIN does not count."""
         if is_writer(connection) and not text.startswith("BEGIN"):
             self.statements_count += 1
             if self.statements_count == self.number + 1:
@@ -67,7 +67,7 @@ class StatementLog:
         return [statement.name for statement in self.sent]
 
     def note(self, _connection, _cursor, text, parameters, *_):
-        """Take what SQLAlchemy tells before it executes a statement; a BEGIN is none.
+        """Note a statement before it is executed, unless it only begins a transaction.
 
         What the mark costs, once a second at most, is no part of any request.
         """
