@@ -39,8 +39,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-# A QR code takes 40 to 160 ms of Python, during which the other threads get on more slowly. More
-# than so many at once are refused, so that nobody can fill a process with them.
+# A QR code takes 40 to 160 ms of Python, which slow down the other threads: refuse more at once.
 _QR_CODES_AT_ONCE_MAX = 2
 
 # Code points of a text. A claim link has 120, or up to 500 where its secret is in another script.

@@ -1,7 +1,6 @@
-"""The files that the pages load, read once, under addresses that change when any of them does.
+"""The files that the pages load, at addresses that change whenever a file changes.
 
-So a browser keeps them for good and asks for none of them again, and the modules of two releases
-are never mixed.
+Browsers may cache them forever, and the modules of two releases never mix.
 """
 
 import hashlib
@@ -30,8 +29,7 @@ class StaticFiles:
 
     version: str
     by_name: Mapping[str, bytes]
-    # The names of all modules that a page needs, by page: it names them at once, so that a browser
-    # need not read one to ask for the next.
+    # By page, all modules that it needs: a browser fetches them at once, not one after the other.
     modules: Mapping[str, tuple[str, ...]]
 
     def url(self, name: str) -> str:
@@ -54,7 +52,7 @@ def read_static_files(directory: Path = STATIC) -> StaticFiles:
 
 
 def _modules_of(name: str, by_name: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return a module and all that it imports, near ones first."""
+    # Near ones first; the list grows while it is read.
     found = [name]
     for each in found:
         imported = _IMPORT.findall(by_name[each].decode())
