@@ -58,7 +58,6 @@ worker_tmp_dir = _in_memory
 preload_app = False
 control_socket_disable = True
 
-errorlog = "-"
 # At "debug" gunicorn logs its whole configuration.
 _level = _setting("log_level")
 loglevel = "info" if _level == "debug" else _level
@@ -66,7 +65,8 @@ logger_class = "deeds.server.log.ServerLog"
 
 # What gunicorn's own workers would act on, and ours does not.
 _UNUSED_SECTIONS = {"HTTP/2", "Security", "SSL"}
-_UNUSED = {"accesslog", "forwarded_allow_ips", "max_requests", "proxy_protocol", "statsd_host"}
+_UNUSED = {"accesslog", "errorlog", "forwarded_allow_ips", "max_requests", "proxy_protocol"}
+_UNUSED |= {"statsd_host", "syslog"}
 
 
 def on_starting(server: Any) -> None:

@@ -66,13 +66,16 @@ class Threads:
             self._idle.get_nowait()
         except Empty:
             if self._left_count:
-                self._left_count -= 1
                 Thread(target=self._run, daemon=True).start()
+                self._left_count -= 1
 
     def _run(self) -> None:
-        while True:
-            self._channels.get().service()
-            self._idle.put(None)
+        try:
+            while True:
+                self._channels.get().service()
+                self._idle.put(None)
+        finally:
+            self._left_count += 1
 
 
 class WaitressWorker(Worker):
