@@ -55,14 +55,8 @@ KEPT = {
 }
 
 # Codes that no domain error stands for: paths, methods, bytes that are not HTTP, and defects.
-HTTP_CODES = {
-    "bad_request",
-    "not_found",
-    "method_not_allowed",
-    "body_too_large",
-    "headers_too_large",
-    "internal",
-}
+HTTP_CODES = {"bad_request", "not_found", "method_not_allowed"}
+HTTP_CODES |= {"body_too_large", "headers_too_large", "internal"}
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 

@@ -17,7 +17,7 @@ from threading import Thread
 
 import pytest
 
-from tests.support.proxies import Proxy, free_port, run, running_nginx
+from tests.support.proxies import Proxy, free_port, running_nginx
 from tests.support.readme import assert_answers_as_shown, walk
 from tests.support.serving import REPOSITORY, running_service
 from tests.support.waiting import wait_until
@@ -105,10 +105,6 @@ def code_of(answer):
 def stop(service):
     service.process.terminate()
     service.process.wait(timeout=30)
-
-
-def test_the_file_of_caddy_is_formatted():
-    assert run(CADDY, "fmt", CADDYFILE) == CADDYFILE.read_text()
 
 
 def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy, kind, tmp_path):
