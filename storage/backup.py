@@ -22,7 +22,7 @@ from storage.sqlite_file import flush, has_content, make_directory, open_for_own
 _SHARED_LOCK_AT = 0x40000002
 _SHARED_LOCK_BYTES = 510
 
-# Looks at a copy before it is used; raises to refuse it.
+# Called with a copy before it is used; raises to refuse it.
 Inspect = Callable[[Engine], None]
 
 

@@ -167,13 +167,7 @@ class LastOperations:
     """
 
     def __init__(self, engine: Engine, file: MarkFile | None, read: Read) -> None:
-        """Raise the mark in the file, if there is one, and begin with that.
-
-        `read` runs a read of the ledger.
-
-        Raises:
-            StartError: as `raise_mark` does.
-        """
+        """Begin with the mark, raised as `raise_mark` does; `read` runs a read of the ledger."""
         self._written = NO_OPERATION if file is None else raise_mark(engine, file)
         # Several where commits overlapped: any of them may be the first that a database loses.
         self.marks: tuple[Mark, ...] = (self._written,) if self._written > NO_OPERATION else ()
