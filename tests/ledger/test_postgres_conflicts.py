@@ -158,7 +158,8 @@ def test_a_swap_that_a_deadlock_ends_is_tried_again(settings, open_app, ledger, 
     other.execute("ROLLBACK")
 
     assert swapping.result(WAIT_S).status_code == 200
-    assert retries(client) == {"conflict": 1}
+    # More than one where it was there again before the other session had its lock.
+    assert retries(client)["conflict"] >= 1
     assert ledger.live(item) == [12]
 
 
