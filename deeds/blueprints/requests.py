@@ -21,10 +21,16 @@ from deeds.domain.idempotency import parse_idempotency_key
 def read_json(request: Request, *, array_length_max: int) -> Any:
     """Return the JSON value of the body; raise DeedError or RequestEntityTooLarge.
 
-    `array_length_max` bounds the arrays of a good one: far more values are not even parsed. At most
-    one byte more than MAX_CONTENT_LENGTH is read.
+    `array_length_max` bounds the arrays of a good one: far more values are not even parsed. The
+    server tells the length of every body, of one in chunks too: above MAX_CONTENT_LENGTH none is
+    read.
     """
-    body = _read_bytes(request)
+    try:
+        body = request.get_data(cache=False)
+    except RequestEntityTooLarge:
+        raise
+    except (HTTPException, OSError, ValueError):
+        raise BodyUnreadableError from None
     if request.mimetype != "application/json":
         raise WrongMediaTypeError
     if len(body) > _LARGE_BYTES:
@@ -62,21 +68,6 @@ def client_of(request: Request) -> str:
         mapped = address.ipv4_mapped
         return str(mapped or IPv6Network((int(address), 64), strict=False))
     return str(address)
-
-
-def _read_bytes(request: Request) -> bytes:
-    limit = request.max_content_length or 0
-    # A body whose length is not told beforehand would be cut off at the limit in silence.
-    request.max_content_length = limit + 1
-    if (request.content_length or 0) > limit:
-        raise RequestEntityTooLarge
-    try:
-        body = request.get_data(cache=False)
-    except (HTTPException, OSError, ValueError):
-        raise BodyUnreadableError from None
-    if len(body) > limit:
-        raise RequestEntityTooLarge
-    return body
 
 
 def _check_tokens(body: bytes, count_max: int) -> None:
