@@ -1,4 +1,4 @@
-"""What the Dockerfile and compose.yaml say, done without containers: `make operations`.
+"""What Dockerfile, compose.yaml and deeds.service say: `make operations`. Needs systemd-analyze.
 
 Nothing here builds an image: the files are put where the Dockerfile copies them, its packages are
 installed from the network, and its commands run with its environment, by a user who may write the
@@ -188,3 +188,26 @@ def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
 
     assert (image.volume / Path(settings["DEEDS_MARK_FILE"]).name).exists()
     postgres.drop_database(settings["DATABASE_URL"])
+
+
+def analyze(*arguments):
+    return subprocess.run(
+        ["systemd-analyze", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_systemd_finds_nothing_wrong_with_the_unit_which_exposes_little(tmp_path):
+    text = read_text("deploy/deeds.service")
+    gunicorn = "/srv/deeds/app/.venv/bin/gunicorn"
+    assert gunicorn in text
+    unit = tmp_path / "deeds.service"
+    # `verify` looks for the program.
+    unit.write_text(text.replace(gunicorn, str(Path(sys.executable).parent / "gunicorn")))
+
+    verified = analyze("verify", unit)
+    judged = analyze("security", "--offline=true", "--no-pager", unit)
+
+    assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
+    # Of 10, where 0 is the safest: what systemd calls OK ends at 4.9.
+    [exposure] = re.findall(r"Overall exposure level for deeds.service: ([0-9.]+)", judged.stdout)
+    assert float(exposure) <= 1.2

@@ -1,12 +1,16 @@
-"""The documents say what the code does."""
+"""The documents say what the code does, and their blocks for bash run as they stand."""
 
 import configparser
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
+from deeds.domain.raw_output import is_strong_secret
+from tests.support.readme import WALK, assert_answers_as_shown, blocks_of, run_bash, walk
 from tests.support.serving import REPOSITORY
 from tests.support.sources import documents, read_text, read_variables, section, table_rows
 
@@ -90,3 +94,34 @@ def test_setup_cfg_and_the_changelog_have_the_version():
     assert setup["metadata"]["version"] == VERSION
     assert re.findall(r"^## \[([^]]+)\]", changelog, re.MULTILINE)[0] == VERSION
     assert f"version {INTERFACE_VERSION}" in changelog
+
+
+def test_the_blocks_of_the_readme_answer_as_shown_and_the_line_for_backups_copies_their_ledger(
+    gunicorn_service, tmp_path
+):
+    service = gunicorn_service()
+    ledger, backup = tmp_path / "deeds.db", tmp_path / "backup.sqlite3"
+    assert_answers_as_shown(walk(service.url))
+    [line] = re.findall("^.*deeds backup.*$", read_text("docs/backups.md"), re.MULTILINE)
+    assert "/elsewhere/deeds-monday.sqlite3" in line
+    line = line.replace("/elsewhere/deeds-monday.sqlite3", str(backup))
+
+    run_bash(line, DATABASE_URL=f"sqlite:///{ledger}")
+
+    assert read_outputs(backup) == read_outputs(ledger)
+    assert sum(amount for *_, amount, spent_by in read_outputs(backup) if not spent_by) == 100
+
+
+def read_outputs(database):
+    with closing(sqlite3.connect(database)) as connection:
+        query = "SELECT item_id, digest, amount, spent_by FROM outputs ORDER BY item_id, digest"
+        return connection.execute(query).fetchall()
+
+
+def test_the_python_line_makes_strong_secrets():
+    [block] = [text for text, _ in blocks_of(WALK, "bash") if text.startswith("python3 -c")]
+
+    made = {run_bash(block).strip() for _ in range(3)}
+
+    assert len(made) == 3
+    assert all(is_strong_secret(secret) for secret in made)

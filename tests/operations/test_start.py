@@ -1,29 +1,28 @@
-"""What the start says: where the service is, or in one line which setting is wrong."""
+"""The start: how many processes serve, and where, or in one line which setting is wrong."""
 
 import json
+import os
 import re
 import shlex
 import socket
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 
-from tests.support.serving import REPOSITORY, running_service, start_gunicorn
-from tests.support.watched import said_at_stop
+from deeds.server.cpus import default_processes_count, usable_cpus_count
+from tests.support.serving import REPOSITORY, running_service
 
 CONSOLE_LINE = re.compile(
     r"\d\d:\d\d:\d\d info     request        request_id=\w{32} route=/v1/item/<item_id> .*"
 )
 
-
 # Settings of gunicorn that do nothing here, and one that does.
 USELESS = "--bind 127.0.0.1:0 --access-logfile - --max-requests 9 --ssl-version 2 --keep-alive 9"
 
 
-def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path: Path) -> None:
+def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path):
     with running_service(
         tmp_path, application="tests.support.applications:create_garbage_app()"
     ) as service:
@@ -37,9 +36,7 @@ def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_
     [{"GUNICORN_CMD_ARGS": USELESS}, {"PORT": "0", "GUNICORN_CMD_ARGS": ""}],
     ids=["on this machine alone", "where PORT is set"],
 )
-def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
+def test_a_console_gets_columns_and_a_line_that_mints_a_deed(tmp_path, settings):
     with running_service(tmp_path, DEEDS_LOG="console", **settings) as service:
         service.get_status("/v1/item/deed_nobody")
         lines = service.log_text().splitlines()
@@ -57,16 +54,7 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
     assert warned == (settings["GUNICORN_CMD_ARGS"] == USELESS)
 
 
-def test_an_invalid_setting_of_the_server_stops_the_start_in_one_line(tmp_path: Path) -> None:
-    log = tmp_path / "service.log"
-    with start_gunicorn(log, {"PORT": "000000000099999"}) as process:
-        assert process.wait(timeout=30) == 1
-
-    said = "deeds cannot start: PORT must be a whole number from 0 to 65535"
-    assert said_at_stop(log.read_text()) == said
-
-
-def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:
+def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
     """gunicorn reads WEB_CONCURRENCY before its own configuration, and ends with a traceback."""
     checked = subprocess.run(
         [sys.executable, "gunicorn.conf.py"],
@@ -83,8 +71,8 @@ def test_the_check_before_gunicorn_names_what_gunicorn_would_not() -> None:
     )
 
 
-def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path: Path) -> None:
-    def status_for(client: str) -> bytes:
+def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path):
+    def status_for(client):
         with socket.socket(socket.AF_UNIX) as proxy:
             proxy.connect(str(tmp_path / "socket"))
             proxy.sendall(
@@ -103,3 +91,55 @@ def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path: Path) 
         statuses = [status_for(client) for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2")]
 
     assert statuses == [b"404", b"429", b"404"]
+
+
+# The groups that a process is in, the files of their quotas, and how many of 16 CPUs it may use.
+QUOTAS = {
+    "no quota": ("0::/\n", {"cpu.max": "max 100000\n"}, 16),
+    "rounded up": ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
+    "at least one": ("0::/\n", {"cpu.max": "0 100000\n"}, 1),
+    "more than there are": ("0::/\n", {"cpu.max": "9900000 100000\n"}, 16),
+    "no period": ("0::/\n", {"cpu.max": "100000 0\n"}, 16),
+    "the tightest group above": (
+        "1:memory:/\n0::/pods/ours/service\n",
+        {
+            "pods/ours/service/cpu.max": "max 100000\n",
+            "pods/ours/cpu.max": "300000 100000\n",
+            "pods/cpu.max": "800000 100000\n",
+        },
+        3,
+    ),
+    "a path of the host": ("0::/docker/0123abcd\n", {"cpu.max": "100000 100000\n"}, 1),
+    "version 1": (
+        "4:cpu,cpuacct:/docker/0123abcd\n",
+        {"cpu/cpu.cfs_quota_us": "250000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+        3,
+    ),
+    "version 1, no quota": (
+        "4:cpu,cpuacct:/\n",
+        {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"},
+        16,
+    ),
+}
+
+
+@pytest.mark.parametrize(("own_cgroups", "files", "expected"), QUOTAS.values(), ids=QUOTAS)
+def test_quotas_of_all_groups_count_rounded_up(tmp_path, monkeypatch, own_cgroups, files, expected):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(16)), raising=False)
+    (tmp_path / "cgroup").write_text(own_cgroups)
+    for name, text in files.items():
+        path = tmp_path / "mount" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    assert usable_cpus_count(tmp_path / "cgroup", tmp_path / "mount") == expected
+
+
+def test_without_affinity_all_cpus_count_and_two_processes_serve_at_least(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+
+    assert usable_cpus_count(tmp_path / "cgroup", tmp_path / "mount") == 4
+
+    monkeypatch.setattr("deeds.server.cpus.usable_cpus_count", lambda: 1)
+    assert default_processes_count() == 2

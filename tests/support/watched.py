@@ -48,15 +48,6 @@ def events(log):
     ]
 
 
-def said_at_stop(log):
-    """Return what a start said that failed, beside gunicorn's lines and the database's."""
-    others = ('"event":"server"', '"event":"database"')
-    lines = [line for line in log.splitlines() if not any(each in line for each in others)]
-    return "\n".join(
-        json.loads(line)["message"] if '"event":"cannot_start"' in line else line for line in lines
-    )
-
-
 def _series(name, labels):
     inside = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
     return f"{name}{{{inside}}}"

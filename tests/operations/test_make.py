@@ -1,0 +1,140 @@
+"""`make check` where programs are missing, and `make native`: Argon2 built for this CPU."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from deeds.domain.hashing import SALT_BYTES
+from tests.support.needs import require
+from tests.support.serving import REPOSITORY, clean_environment
+
+# One test for each thing that is not there.
+NODE = "tests/page/test_javascript.py::test_the_page_has_a_text_for_every_problem_and_for_no_other"
+CHROMIUM = "tests/page/test_quality.py::test_the_first_tab_leads_past_the_head_of_a_page"
+COMPILER = "tests/ledger/test_disk_writes.py::test_each_commit_is_one_fsync_and_nothing_else_is"
+CURL = "tests/operations/test_docs.py::test_the_python_line_makes_strong_secrets"
+
+
+@pytest.fixture
+def run_pytest(tmp_path):
+    """A function that runs pytest where no program is found; its exit status and lines."""
+    inherited = {k: v for k, v in os.environ.items() if k not in ("CI", "CHROMIUM")}
+
+    def run(*arguments, **variables):
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        environment = inherited | {"PATH": str(tmp_path)} | variables
+        ran = subprocess.run(
+            command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+        )
+        return ran.returncode, ran.stdout.splitlines()
+
+    return run
+
+
+def test_what_cannot_run_is_skipped_and_the_last_lines_say_how_to_get_it(run_pytest):
+    status, lines = run_pytest(NODE, CHROMIUM, COMPILER, CURL)
+
+    assert status == 0
+    assert lines[-6:-2] == [
+        "1 test: needs node 20 or newer",
+        "1 test: needs Chromium",
+        "1 test: needs a C compiler with Python's headers",
+        "1 test: needs bash and curl",
+    ]
+    assert "apt-get install --yes bash chromium curl gcc libc6-dev nodejs" in lines[-2]
+    assert "4 skipped" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "variables"),
+    [
+        ("@pytest.mark.skip(reason='no')\ndef test_it():\n    pass", [], {"CI": "true"}),
+        ("pytest.skip('no', allow_module_level=True)", ["--all"], {}),
+    ],
+    ids=["in CI", "with --all"],
+)
+def test_where_none_may_be_skipped_for_whatever_reason_the_run_fails_and_says_so(
+    run_pytest, tmp_path, text, arguments, variables
+):
+    (tmp_path / "test_one.py").write_text(f"import pytest\n\n{text}\n")
+
+    status, lines = run_pytest(
+        "-p", "tests.conftest", *arguments, tmp_path / "test_one.py", **variables
+    )
+
+    said = "\n".join(lines)
+    assert status == 1
+    assert "failed, for no test may be skipped" in said
+    assert "1 test: no" in said
+
+
+def test_make_check_asks_for_all():
+    command = ["make", "--dry-run", "check", "-o", ".venv/dev.stamp"]
+
+    planned = subprocess.check_output(command, cwd=REPOSITORY, env=clean_environment({}), text=True)
+
+    assert "pytest --all" in planned
+
+
+DIGEST = f"""
+import _argon2_cffi_bindings
+from deeds.domain.hashing import STRONG_COST, argon2id_digest
+print(_argon2_cffi_bindings.__file__)
+print(argon2id_digest("secret", bytes({SALT_BYTES}), STRONG_COST, None).hex())
+"""
+
+
+def make(environment, *variables):
+    require("a C compiler with Python's headers")
+    # What `make run` makes first. As in the Makefile: relative, while pip builds elsewhere.
+    relative = os.path.relpath(environment, REPOSITORY)
+    return subprocess.run(
+        ["make", f"VENV={relative}", f"{relative}/native.stamp", *variables],
+        cwd=REPOSITORY,
+        env=clean_environment({}),
+        capture_output=True,
+        text=True,
+        # A build takes twenty seconds; a loaded machine may need many times that.
+        timeout=300,
+        check=False,
+    )
+
+
+def in_use(environment):
+    """Return where the environment imports its build from, and a digest by it."""
+    command = [environment / "bin" / "python", "-c", DIGEST]
+    return subprocess.check_output(command, cwd=REPOSITORY, text=True).split()
+
+
+def test_make_run_tries_once_to_build_argon2_and_else_goes_on_with_the_wheel(tmp_path):
+    # An environment that sees our libraries, as if requirements.txt were installed.
+    environment = tmp_path / "venv"
+    venv.create(environment, symlinks=True, with_pip=False)
+    [site] = environment.glob("lib/*/site-packages")
+    (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    (environment / "run.stamp").touch()
+    compiler, calls = tmp_path / "cc", tmp_path / "calls"
+    compiler.write_text(f'#!/bin/sh\necho call >>"{calls}"\nexit 1\n')
+    compiler.chmod(0o755)
+    wheel = in_use(environment)
+
+    tried = make(environment, f"CC={compiler}")
+
+    said = "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)\n"
+    assert (tried.returncode, tried.stdout, calls.exists()) == (0, said, True)
+    assert in_use(environment) == wheel
+    assert "up to date" in make(environment, "PIP_INSTALL=false").stdout
+
+    (environment / "native.stamp").unlink()
+    built = make(environment)
+
+    assert (built.returncode, built.stdout) == (0, ""), built.stderr
+    path, digest = in_use(environment)
+    assert Path(path).is_relative_to(environment)
+    assert digest == wheel[1]
+    assert "up to date" in make(environment, "PIP_INSTALL=false").stdout
