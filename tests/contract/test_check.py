@@ -39,11 +39,3 @@ def test_strong_and_other_secrets_are_found_side_by_side(client):
     found = check(client, f"+3.{item_id}.weak", *(f"+5.{item_id}.{each}" for each in secrets))
 
     assert found == ["unspent", "unspent", "unknown", "unknown", "unknown"]
-
-
-def test_256_outputs_are_checked_at_once(client):
-    item_id = mint(client, "+1.0")
-
-    assert check(client, *(f"+1.{item_id}.{n}" for n in range(256))) == (
-        ["unspent"] + ["unknown"] * 255
-    )

@@ -1,9 +1,15 @@
-"""A body of almost the right bytes is done as it says, or refused. Nothing else.
+"""Requests that are made up: by Schemathesis from the OpenAPI document, and from almost good bytes.
 
-Bodies of the wrong structure are made up by Schemathesis, in test_openapi_fuzz.py.
+Schemathesis holds the running service against the document, with all its checks. What it is told is
+in tests/support/fuzz_checks.py.
 """
 
 import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -11,12 +17,75 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from tests.support.mutating import near_bytes
+from tests.support.reporting import add_line
 from tests.support.requests import mint
+from tests.support.serving import REPOSITORY
 
-# One service serves all examples of a test.
-MANY = examples(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+# What must have been met, or nothing was tried: route, status and code. Nothing of this is left to
+# chance.
+MET = {
+    "/v1/mint 200",
+    "/v1/mint 400 invalid_request",
+    "/v1/mint 400 wrong_media_type",
+    "/v1/mint 400 invalid_idempotency_key",
+    "/v1/mint 422 idempotency_key_reused",
+    "/v1/swap 400 invalid_request",
+    "/v1/swap 400 unbalanced",
+    "/v1/check 200",
+    "/v1/check 400 invalid_request",
+    "/v1/item/<item_id> 404 item_not_found",
+    "/v1/info 200",
+    "unmatched 405 method_not_allowed",
+}
+
+
+def run_schemathesis(service, directory):
+    """Run all its phases but for links, of which the document has none; they must find nothing."""
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
+        # tests/support/fuzz_checks.py has a sharper one.
+        *("--exclude-checks", "positive_data_acceptance"),
+        *("--phases", "examples,coverage,fuzzing"),
+        # For each operation. Some 300 requests in all; a soak repeats them.
+        *("--max-examples", "20"),
+        *("--continue-on-failure", "--no-color", "--warnings", "off"),
+        *("--generation-database", "none"),
+    ]
+    hooks = {"PYTHONPATH": str(REPOSITORY), "SCHEMATHESIS_HOOKS": "tests.support.fuzz_checks"}
+    ran = subprocess.run(
+        command, cwd=directory, env=os.environ | hooks, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.usefixtures("ledger")
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.soak(share=5)
+def test_the_running_service_is_what_its_document_says(
+    request, gunicorn_service, database_url, tmp_path, soak_seconds
+):
+    service = gunicorn_service(
+        DATABASE_URL=database_url,
+        DEEDS_ARGON2="m=8,t=1,p=1",
+        DEEDS_RATE_LIMITS="failures=off",  # Most of what is made up fails, on purpose.
+        WEB_CONCURRENCY="1",
+    )
+    deadline = time.monotonic() + soak_seconds
+
+    run_schemathesis(service, tmp_path)
+    while time.monotonic() < deadline:
+        run_schemathesis(service, tmp_path)
+
+    lines = [json.loads(line) for line in service.log_text().splitlines()]
+    answers = Counter(
+        f"{each['route']} {each['status']} {each.get('problem', '')}".rstrip()
+        for each in lines
+        if each["event"] == "request"
+    )
+    add_line(request.node, f"{answers.total()} requests, no failure")
+    assert MET - answers.keys() == set()
+    assert [each for each in answers if " 5" in each] == []
+
 
 BODIES = {
     "/v1/mint": [
@@ -31,7 +100,10 @@ BODIES = {
 
 @pytest.mark.soak(share=0.3)
 @pytest.mark.parametrize("path", BODIES)
-@MANY
+# One service serves all examples.
+@examples(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_a_body_of_almost_the_right_bytes_is_done_or_refused(client, ledger, path, data):
     item_id = mint(client, "+5.a", "+3.b").encode()

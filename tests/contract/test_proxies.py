@@ -36,23 +36,19 @@ SENT = {
 }
 
 
-def counted_as(trusted_proxies, environ):
-    counted = []
-    app = lambda environ, _: counted.append(client_of(Request(environ)))  # noqa: E731
-    proxied = ProxyFix(app, x_for=trusted_proxies, x_proto=1) if trusted_proxies else app
-    proxied(environ, None)
-    return counted[0]
-
-
 @pytest.mark.parametrize(("trusted_proxies", "header", "client"), SENT.values(), ids=SENT)
 def test_a_request_counts_for_its_client(trusted_proxies, header, client):
     environ = {"REMOTE_ADDR": PEER} | ({} if header is None else {"HTTP_X_FORWARDED_FOR": header})
+    counted = []
+    app = lambda environ, _: counted.append(client_of(Request(environ)))  # noqa: E731
 
-    assert counted_as(trusted_proxies, environ) == client
+    (ProxyFix(app, x_for=trusted_proxies) if trusted_proxies else app)(environ, None)
+
+    assert counted == [client]
 
 
 def test_a_request_of_no_address_as_from_a_unix_socket_counts_with_the_like():
-    assert counted_as(0, {"REMOTE_ADDR": ""}) == "-"
+    assert client_of(Request({"REMOTE_ADDR": ""})) == "-"
 
 
 def status_of_a_wrong_secret(service, *headers):

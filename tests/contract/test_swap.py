@@ -49,16 +49,6 @@ def test_deeds_of_several_items_change_hands_in_one_swap_though_their_secrets_ar
     assert ledger.operations()[2:] == [("swap", 2, 3)]
 
 
-def test_256_outputs_take_the_place_of_256_inputs(client, ledger):
-    item_id = mint(client, *(f"+1.in{n}" for n in range(256)))
-    raws = [[f"+1.{item_id}.{side}{n}" for n in range(256)] for side in ("in", "out")]
-
-    answer = swap(client, *raws)
-
-    assert answer.get_json() == SUCCESS
-    assert ledger.operations()[1:] == [("swap", 256, 256)]
-
-
 # `house` has 5 and 3 units live and 2 spent, `garden` has 5 live.
 REFUSED = [
     (["+5.{house}.five"], ["+4.{house}.a"], ("unbalanced", None)),

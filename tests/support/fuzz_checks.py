@@ -1,4 +1,4 @@
-"""What schemathesis is told about this service. See tests/contract/test_openapi_fuzz.py."""
+"""What schemathesis is told about this service. See tests/contract/test_fuzzed_requests.py."""
 
 import schemathesis
 from schemathesis.checks import CHECKS

@@ -1,6 +1,7 @@
 """A secret that can be looked for, and the ways to send it where it could be left lying about."""
 
 import base64
+import json
 
 from tests.support.requests import mint, post, swap
 
@@ -68,7 +69,7 @@ def send_refused_swaps(client):
 
 def send_malformed_requests(client):
     """Send the mark in places where nothing should be."""
-    bodies = [
+    values = [
         [f"+5.{MARK}"],
         f"+5.{MARK}",
         {MARK: 1},
@@ -88,27 +89,17 @@ def send_malformed_requests(client):
         {"outputs": [{"amount": 1, "secret": "a", MARK: 1}]},
         {"inputs": [f"+1.{MARK}.a"], "outputs": [f"+1.{MARK}.a"]},
     ]
-    paths = ["/v1/mint", "/v1/swap", "/v1/check"]
-    texts = [
-        f'{{"outputs":["+5.{MARK}"]',
-        MARK,
-        f'{{"{MARK}":1,"{MARK}":1}}',
-        f'"{MARK}" ' * 50_000,
-    ]
+    texts = [f'{{"outputs":["+5.{MARK}"]', MARK, f'{{"{MARK}":1,"{MARK}":1}}']
+    texts += [f'"{MARK}" ' * 50_000, *map(json.dumps, values)]
+    is_json = {"CONTENT_TYPE": "application/json"}
     return [
-        *(post(client, path, body) for path in paths for body in bodies),
         *(
-            client.post(path, data=text, content_type="application/json")
-            for path in paths
+            client.post(path, data=text, environ_overrides=is_json)
+            for path in ("/v1/mint", "/v1/swap", "/v1/check")
             for text in texts
         ),
         client.post("/v1/mint", data=MARK, content_type=f"text/{MARK}"),
-        client.post(
-            "/v1/mint",
-            data=MARK,
-            content_type="application/json",
-            environ_overrides={"CONTENT_LENGTH": "99"},
-        ),
+        client.post("/v1/mint", data=MARK, environ_overrides=is_json | {"CONTENT_LENGTH": "99"}),
     ]
 
 

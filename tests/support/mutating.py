@@ -7,26 +7,6 @@ SURROGATES = st.sampled_from("\ud800\udbff\udc00\udfff")
 ANY_CHARACTER = st.characters(exclude_categories=[]) | SURROGATES | st.sampled_from("+.deed_05 \n")
 ANY_TEXT = st.text(ANY_CHARACTER, max_size=40)
 
-LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.integers(-2, 2)
-    | st.sampled_from([2**53 - 1, 2**53, 10**16, -(2**63), 1.0, 1e300, 1e999, -1e999, 0.5])
-    | st.floats(allow_nan=False)
-    | ANY_TEXT
-)
-KEYS = st.sampled_from(
-    ["outputs", "inputs", "metadata", "amount", "secret", "name", "image", "itemId", "_schema"]
-)
-
-# Whatever a reader of JSON may hand on.
-ANY_JSON = st.recursive(
-    LEAVES,
-    lambda below: st.lists(below, max_size=4) | st.dictionaries(KEYS | ANY_TEXT, below, max_size=4),
-    max_leaves=20,
-)
-
 # What turns a raw output into something else, or just does not.
 PIECES = ["", "+", ".", "..", "+5.", "deed_", "0", "1", "9" * 17, "a" * 32, "e1", "-", " ", "\n"]
 ODD_PIECES = ["\0", "\u0665", "\u00b2", "\uff0e", "\uff0b", "\u0301", "\u202e", "\ufeff", "\ud800"]

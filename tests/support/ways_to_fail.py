@@ -7,13 +7,13 @@ import pytest
 from argon2.exceptions import HashingError
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import Engine, event
 from sqlalchemy.exc import OperationalError
 
 from deeds.settings import Settings, parse_rate_limits
 from storage.engine import make_engine, parse_database_url
 from storage.tables import operations
 from storage.transactions import WRITES
+from tests.support.hooks import hooked
 from tests.support.requests import post, swap
 
 
@@ -60,7 +60,8 @@ def lose_the_database(ground):
     def break_off(*_args):
         raise OperationalError("SELECT", {}, Exception("server closed the connection"))
 
-    return with_listener("before_cursor_execute", break_off, ground)
+    with hooked("before_cursor_execute", break_off):
+        return ground.mint("+1.a")
 
 
 def lose_the_database_while_committing(ground):
@@ -68,15 +69,8 @@ def lose_the_database_while_committing(ground):
         connection.connection.driver_connection.execute("COMMIT")
         raise OperationalError("COMMIT", {}, Exception("server closed the connection"))
 
-    return with_listener("commit", break_off, ground)
-
-
-def with_listener(name, listener, ground):
-    event.listen(Engine, name, listener)
-    try:
+    with hooked("commit", break_off):
         return ground.mint("+1.a")
-    finally:
-        event.remove(Engine, name, listener)
 
 
 def lose_the_last_operation(ground):
