@@ -3,13 +3,13 @@
 import secrets
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
-from sqlalchemy import Engine, make_url
+from sqlalchemy import make_url
 
+from deeds.domain.model import Argon2Cost
 from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
 
@@ -51,31 +51,29 @@ def copy_sqlite(url, copy):
 
 
 @pytest.fixture
-def repository(database_url: str) -> Iterator[Repository]:
+def repository(database_url, open_engine):
     """A repository of its own on the database."""
-    repository = Repository(make_engine(parse_database_url(database_url)))
+    repository = Repository(open_engine(database_url))
     yield repository
     repository.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest) -> str:
+def database(request):
     """Each kind of database."""
-    return str(request.param)
+    return request.param
 
 
 @pytest.fixture
-def new_url(
-    database: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[Callable[[], str]]:
+def new_url(database, request, tmp_path):
     """A function that returns the URL of a new database, which holds nothing."""
     with ExitStack() as stack:
 
-        def make() -> str:
+        def make():
             if database == "sqlite":
                 return f"sqlite:///{tempfile.mkdtemp(dir=tmp_path)}/deeds.sqlite3"
             postgres = request.getfixturevalue("postgres")
-            url = str(postgres.create_database())
+            url = postgres.create_database()
             stack.callback(postgres.drop_database, url)
             return url
 
@@ -83,13 +81,25 @@ def new_url(
 
 
 @pytest.fixture
-def open_engine() -> Iterator[Callable[[str], Engine]]:
+def open_engine():
     """A function that opens an engine on the database at a URL."""
     with ExitStack() as stack:
 
-        def open_one(url: str) -> Engine:
+        def open_one(url):
             engine = make_engine(parse_database_url(url))
             stack.callback(engine.dispose)
             return engine
 
         yield open_one
+
+
+@pytest.fixture
+def open_client(settings, open_app):
+    """A function that opens the service with changed settings and returns a client of it."""
+    return lambda changes: open_app(replace(settings, **changes)).test_client()
+
+
+@pytest.fixture
+def clients(open_client):
+    """Two processes, the second of which hashes new outputs under another scheme."""
+    return [open_client({"ordinary_cost": Argon2Cost(kib, 1, 1)}) for kib in (16, 24)]

@@ -1,7 +1,6 @@
 """DEEDS_ARGON2 or DEEDS_PEPPER changed on a ledger in use: nothing is stranded or used twice."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -25,12 +24,6 @@ LOST = {"pepper": OTHER}
 BROUGHT_BACK = {"pepper": ONE, "peppers_old": (OTHER,)}
 
 SECRETS = {"ordinary": list("abcd"), "strong": [make_strong_secret() for _ in range(4)]}
-
-
-@pytest.fixture
-def open_client(settings, open_app):
-    """A function that opens the service with changed settings and returns a client of it."""
-    return lambda changes: open_app(replace(settings, **changes)).test_client()
 
 
 @pytest.fixture(params=SECRETS)
@@ -95,25 +88,11 @@ def test_an_output_costs_one_evaluation_and_one_for_each_older_scheme_of_its_ite
     assert (third.status_code, kib(hash_costs)) == (200, {16: 1 + 1, 24: 1, 32: 1})
 
 
-def test_processes_with_different_settings_spend_each_others_outputs(open_client, ledger):
-    older, newer = open_client(FIRST), open_client(SECOND)
-    item = mint(older, "+5.0", "+7.b")
-
-    for turn, client in enumerate([newer, older, newer, older, older, newer]):
-        answer = swap(client, [f"+5.{item}.{turn}"], [f"+5.{item}.{turn + 1}"])
-        assert answer.status_code == 200
-    answer = swap(older, [f"+5.{item}.6", f"+7.{item}.b"], [f"+12.{item}.c"])
-    refused = swap(older, [f"+12.{item}.c"], [f"+12.{item}.6"])
-
-    assert answer.status_code == 200
-    assert refusal(refused) == (400, "used_secret", 0)
-
-
 def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
-    open_client, hash_costs, ledger
+    clients, hash_costs, ledger
 ):
     """It read which schemes the item has before the other process brought a new one."""
-    older, newer = open_client(FIRST), open_client(SECOND)
+    older, newer = clients
     item = mint(older, "+5.a", "+5.b")
     answers = []
 
@@ -132,10 +111,10 @@ def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
 
 @pytest.mark.parametrize("at_evaluation", range(1, 4))
 def test_one_key_is_one_mint_whatever_the_settings_of_the_processes(
-    open_client, hash_costs, ledger, at_evaluation
+    clients, hash_costs, ledger, at_evaluation
 ):
     """Another process mints with the same key before the first, second or third evaluation."""
-    older, newer = open_client(FIRST), open_client(SECOND)
+    older, newer = clients
     body, answers = {"outputs": ["+5.a"]}, []
 
     def meanwhile():

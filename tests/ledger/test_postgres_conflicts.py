@@ -1,14 +1,12 @@
 """Transactions that meet on PostgreSQL: who waits for whom, what is tried again, what is a 503."""
 
 from contextlib import contextmanager
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 import storage.engine
 import storage.transactions
-from deeds.domain.model import Argon2Cost
 from storage.failures import CONFLICT
 from storage.transactions import TRIES_MAX
 from tests.support.hooks import AtWrite, hooked
@@ -21,7 +19,6 @@ pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=Tr
 UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
-OLDER, NEWER = Argon2Cost(16, 1, 1), Argon2Cost(24, 1, 1)
 
 # Where a swap inserts its outputs, and a mint with a key under two hashes its item.
 AT_OUTPUTS, AT_ITEM = 1, 3
@@ -40,23 +37,6 @@ FAILING = """
     {deferred} FOR EACH ROW WHEN (NEW.kind = 'swap') EXECUTE FUNCTION fail();
 """
 FAILING_NO_MORE = "DROP TRIGGER fail ON operations; DROP FUNCTION fail; DROP SEQUENCE failures"
-
-
-@pytest.fixture
-def clients(settings, open_app):
-    """Two processes, the second of which hashes new outputs under another scheme."""
-    return [
-        open_app(replace(settings, ordinary_cost=cost)).test_client() for cost in (OLDER, NEWER)
-    ]
-
-
-@pytest.fixture
-def impatient_client(settings, open_app, monkeypatch):
-    """A client of a service that waits 50 ms for a lock and a statement."""
-    begin = storage.transactions._BEGIN["postgresql"].replace("'5s'", "'50ms'")
-    monkeypatch.setitem(storage.transactions._BEGIN, "postgresql", begin)
-    monkeypatch.setattr(storage.engine, "STATEMENT_TIMEOUT", "50ms")
-    return open_app(settings).test_client()
 
 
 def somebody_waits_for_a_lock(other):
@@ -163,29 +143,22 @@ def test_a_swap_that_a_deadlock_ends_is_tried_again(settings, open_app, ledger, 
     assert ledger.live(item) == [12]
 
 
-@pytest.fixture
-def fail_swaps(other):
-    """A function that lets swaps meet so many serialization failures."""
-
-    def begin(count, deferred):
-        other.execute(FAILING.format(count=count, deferred=deferred))
-
-    yield begin
-    other.execute(FAILING_NO_MORE)
-
-
 @pytest.mark.parametrize("deferred", ["", "DEFERRABLE INITIALLY DEFERRED"])
 @pytest.mark.parametrize("failures_count", [TRIES - 1, TRIES])
 def test_a_serialization_failure_is_tried_again_up_to_a_bound(
-    client, ledger, other, fail_swaps, failures_count, deferred
+    client, ledger, other, failures_count, deferred
 ):
     item = mint(client, "+5.a")
     before = ledger.rows()
-    fail_swaps(failures_count, deferred)
+    other.execute(FAILING.format(count=failures_count, deferred=deferred))
 
-    answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+    try:
+        answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+        tries = other.execute("SELECT last_value FROM failures").fetchone()
+    finally:
+        other.execute(FAILING_NO_MORE)
 
-    assert other.execute("SELECT last_value FROM failures").fetchone() == (TRIES,)
+    assert tries == (TRIES,)
     if failures_count == TRIES:
         assert refusal(answer) == UNAVAILABLE
         assert ledger.rows() == before
@@ -202,9 +175,12 @@ def test_a_serialization_failure_is_tried_again_up_to_a_bound(
     ],
 )
 def test_what_stays_locked_is_a_503_for_every_request_that_needs_it(
-    impatient_client, ledger, other, lock, codes
+    settings, open_app, monkeypatch, ledger, other, *, lock, codes
 ):
-    client = impatient_client
+    begin = storage.transactions._BEGIN["postgresql"].replace("'5s'", "'50ms'")
+    monkeypatch.setitem(storage.transactions._BEGIN, "postgresql", begin)
+    monkeypatch.setattr(storage.engine, "STATEMENT_TIMEOUT", "50ms")
+    client = open_app(settings).test_client()
     item = mint(client, "+5.a")
 
     other.execute("BEGIN")

@@ -146,30 +146,24 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
         assert settings_of(connection)["statement_timeout"] == "0"
 
 
-@pytest.fixture
-def driver_with(database_url, open_engine):
-    """A function that returns psycopg's connection as the options of the URL make it."""
-    with ExitStack() as stack:
+@pytest.mark.parametrize(
+    ("given", "threshold"),
+    [
+        ({"prepare_threshold": "0"}, 0),
+        ({"prepare_threshold": "None"}, None),
+        ({}, PREPARED_AFTER),
+    ],
+)
+def test_the_url_says_when_statements_are_prepared_and_how_a_connection_is_watched(
+    database_url, open_engine, given, threshold
+):
+    watched = {"keepalives_idle": "99"}
+    url = make_url(database_url).update_query_dict(given | watched)
+    with open_engine(url.render_as_string(hide_password=False)).connect() as connection:
+        driver = connection.connection.driver_connection
 
-        def connect(**options):
-            url = make_url(database_url).update_query_dict(options)
-            engine = open_engine(url.render_as_string(hide_password=False))
-            return stack.enter_context(engine.connect()).connection.driver_connection
-
-        yield connect
-
-
-def test_statements_are_prepared_as_the_url_says(driver_with):
-    given = {"0": 0, "7": 7, "None": None}
-
-    assert {each: driver_with(prepare_threshold=each).prepare_threshold for each in given} == given
-    assert driver_with().prepare_threshold == PREPARED_AFTER
-
-
-def test_the_url_can_change_how_a_connection_is_watched(driver_with):
-    told = driver_with(keepalives_idle="99").info.get_parameters()
-
-    assert told.items() >= (POSTGRESQL_OPTIONS | {"keepalives_idle": "99"}).items()
+        assert driver.prepare_threshold == threshold
+        assert driver.info.get_parameters().items() >= (POSTGRESQL_OPTIONS | watched).items()
 
 
 @pytest.mark.parametrize("number", range(STATEMENTS_COUNT))

@@ -1,7 +1,5 @@
 """What a process remembers of an item: it saves reads, and no answer depends on its age."""
 
-from dataclasses import replace
-
 import pytest
 
 from deeds.domain.model import Argon2Cost
@@ -9,16 +7,6 @@ from deeds.domain.raw_output import make_strong_secret
 from deeds.domain.service import TRIES_MAX
 from tests.support.hooks import hooked, is_writer, logged_statements
 from tests.support.requests import check, mint, refusal, swap
-
-OLDER, NEWER = Argon2Cost(16, 1, 1), Argon2Cost(24, 1, 1)
-
-
-@pytest.fixture
-def clients(settings, open_app):
-    """Two processes of other settings on one ledger, as while settings are being changed."""
-    return [
-        open_app(replace(settings, ordinary_cost=cost)).test_client() for cost in (OLDER, NEWER)
-    ]
 
 
 @pytest.fixture
@@ -103,11 +91,9 @@ def test_the_first_strong_secret_of_an_item_is_found_by_every_process(settings, 
     assert answer.status_code == 200
 
 
-def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(
-    settings, open_app, ledger, hash_costs
-):
+def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(open_client, ledger, hash_costs):
     client, *others = (
-        open_app(replace(settings, ordinary_cost=Argon2Cost(16 + number, 1, 1))).test_client()
+        open_client({"ordinary_cost": Argon2Cost(16 + number, 1, 1)})
         for number in range(TRIES_MAX + 1)
     )
     item = mint(client, "+5.a", "+7.0")

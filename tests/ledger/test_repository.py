@@ -10,18 +10,11 @@ from deeds.domain.errors import (
     IdempotencyKeyTakenError,
     ItemSchemesChangedError,
     LedgerUnavailableError,
-    SpentInputError,
     UnbalancedError,
     UnknownInputError,
     UsedSecretError,
 )
-from deeds.domain.model import (
-    Argon2Cost,
-    OutputKey,
-    SchemeSpec,
-    SchemeUse,
-    SecretClass,
-)
+from deeds.domain.model import Argon2Cost, OutputKey, SchemeSpec, SecretClass
 from storage.mark import Mark, read_newest
 from storage.repository import METADATA_KEPT_LENGTH_MAX
 from storage.tables import operations
@@ -70,18 +63,6 @@ def test_an_item_is_read_back_whole_and_remembered_unless_its_metadata_is_long(
 
     assert read == [item, item]
     assert log.names == ["SELECT items"] * reads_count
-
-
-def test_the_use_of_a_scheme_is_that_of_its_outputs(repository, scheme_ids, ledger):
-    first, second, third = scheme_ids[:3]
-    five = output(first, 5)
-    added = frozenset({(ITEM_ID, second)})
-
-    repository.record_mint(mint_record(five))
-    repository.record_swap(swap_record([five], [output(second, 5)], schemes_added=added))
-
-    uses = [repository.read_scheme_use(each) for each in (first, second, third)]
-    assert uses == [SchemeUse.SPENT, SchemeUse.UNSPENT, SchemeUse.NOTHING]
 
 
 def test_the_newest_operation_has_its_time_and_is_the_last_one_even_if_the_clock_went_back(
@@ -205,19 +186,6 @@ def test_a_swap_that_says_other_amounts_than_the_ledger_is_refused_and_moves_not
     assert refused.value.index == len(said) - failed_count
     assert refused.value.failed_secrets_count == failed_count
     assert ledger.rows() == before
-
-
-def test_a_swap_that_is_refused_for_a_spent_input_counts_its_unknown_ones(
-    repository, ledger, minted
-):
-    five, three = minted
-    repository.record_swap(swap_record([five], [output(five.scheme_id, 5)]))
-    inputs = [three, five, output(five.scheme_id, 1), output(five.scheme_id, 1)]
-
-    with pytest.raises(SpentInputError) as refused:
-        repository.record_swap(swap_record(inputs, [output(five.scheme_id, 10)]))
-
-    assert (refused.value.index, refused.value.failed_secrets_count) == (1, 2)
 
 
 def test_a_digest_that_two_items_have_is_spent_in_one(repository, ledger, minted):

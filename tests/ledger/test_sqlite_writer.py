@@ -34,11 +34,6 @@ def engine(sqlite_url, open_engine):
 
 
 @pytest.fixture
-def url(engine):
-    return engine.url
-
-
-@pytest.fixture
 def open_writer(engine):
     """A function that opens a writer which waits so long for its turn."""
     with ExitStack() as stack:
@@ -58,18 +53,21 @@ def writer(open_writer):
 
 
 @contextmanager
-def holding(url, suffix):
+def holding(engine, suffix):
     """Hold one of the locks, as another process does."""
-    with Path(f"{url.database}{suffix}").open("a") as file, locked(file.fileno(), monotonic()):
+    with (
+        Path(f"{engine.url.database}{suffix}").open("a") as file,
+        locked(file.fileno(), monotonic()),
+    ):
         yield file
 
 
-def held_locks(url):
+def held_locks(engine):
     """Return which locks another process would have to wait for."""
     held = []
     for suffix in (NEXT, WRITER):
         try:
-            with holding(url, suffix):
+            with holding(engine, suffix):
                 pass
         except BlockingIOError:
             held.append(suffix)
@@ -101,36 +99,36 @@ def notes(engine):
         return list(connection.execute(text("SELECT note FROM notes ORDER BY rowid")).scalars())
 
 
-def test_a_process_that_waits_to_write_lets_no_other_overtake_it(writer, url):
-    with ThreadPoolExecutor(1) as pool, holding(url, WRITER) as other:
-        waiting = pool.submit(writer.write, lambda _connection: held_locks(url))
-        wait_until(lambda: held_locks(url) == [NEXT, WRITER])
+def test_a_process_that_waits_to_write_lets_no_other_overtake_it(writer, engine):
+    with ThreadPoolExecutor(1) as pool, holding(engine, WRITER) as other:
+        waiting = pool.submit(writer.write, lambda _connection: held_locks(engine))
+        wait_until(lambda: held_locks(engine) == [NEXT, WRITER])
         fcntl.flock(other, fcntl.LOCK_UN)
         within = waiting.result(WAIT_SECONDS_MAX)
 
-    assert (within, held_locks(url)) == ([WRITER], [])
+    assert (within, held_locks(engine)) == ([WRITER], [])
 
 
 @pytest.mark.parametrize("held", [NEXT, WRITER])
-def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_writer, url, held):
+def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_writer, engine, held):
     impatient = open_writer(0.05)
 
-    with holding(url, held):
+    with holding(engine, held):
         with pytest.raises(LedgerUnavailableError):
             impatient.write(note("a"))
-        left = held_locks(url)
+        left = held_locks(engine)
 
     assert left == [held]
     assert impatient.write(note("a")) == 1
 
 
 @pytest.fixture
-def gather(writer, url):
+def gather(writer, engine):
     """A function that runs the works in one turn, in this order; returns results and errors."""
 
     def run(*works):
         with ThreadPoolExecutor(len(works)) as threads:
-            with holding(url, WRITER):
+            with holding(engine, WRITER):
                 futures = []
                 for count, work in enumerate(works, start=1):
                     futures.append(threads.submit(writer.write, work))
@@ -167,7 +165,7 @@ def test_where_all_works_fail_nothing_is_committed(gather, writer, engine, log, 
     said = gather(*(refuse_after(words) for words in "ab"[:count]))
 
     assert [type(each) for each in said] == [SpentInputError] * count
-    assert (notes(engine), log.commits_count, held_locks(engine.url)) == ([], 0, [])
+    assert (notes(engine), log.commits_count, held_locks(engine)) == ([], 0, [])
     assert writer.write(note("a")) == 1
 
 
@@ -202,27 +200,26 @@ def test_a_commit_that_breaks_off_is_in_doubt_for_what_was_kept_and_undone_for_t
     assert notes(engine) == ["a"]
 
 
-def test_a_commit_that_is_refused_is_undone_for_all(writer, gather, engine):
-    def break_foreign_key(connection):
-        connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-        connection.exec_driver_sql("INSERT INTO item_schemes VALUES ('deed_absent', 1)")
+def break_foreign_key(connection):
+    connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
+    connection.exec_driver_sql("INSERT INTO item_schemes VALUES ('deed_absent', 1)")
 
-    said = gather(note("a"), refuse_after("b"), break_foreign_key)
 
-    assert [type(each) for each in said] == [IntegrityError, *[LedgerUnavailableError] * 2]
+def fill(connection):
+    limit = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+    connection.exec_driver_sql(f"PRAGMA max_page_count = {limit}")
+    connection.execute(text("INSERT INTO notes VALUES (hex(zeroblob(1000000)))"))
+
+
+@pytest.mark.parametrize(
+    ("work", "error"), [(break_foreign_key, IntegrityError), (fill, OperationalError)]
+)
+def test_a_commit_that_is_refused_or_a_full_disk_undoes_the_whole_group(
+    writer, gather, engine, work, error
+):
+    said = gather(note("a"), refuse_after("b"), work)
+
+    assert [type(each) for each in said] == [error, *[LedgerUnavailableError] * 2]
     assert notes(engine) == []
     assert writer.write(note("c")) == 1
     assert notes(engine) == ["c"]
-
-
-def test_a_disk_that_fills_up_undoes_the_whole_group(writer, gather, engine):
-    def fill(connection):
-        limit = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {limit}")
-        connection.execute(text("INSERT INTO notes VALUES (hex(zeroblob(1000000)))"))
-
-    said = gather(note("a"), refuse_after("b"), fill)
-
-    assert [type(each) for each in said] == [OperationalError, *[LedgerUnavailableError] * 2]
-    assert notes(engine) == []
-    assert writer.write(note("c")) == 1

@@ -1,15 +1,24 @@
-"""The ledger of every released schema is upgraded whole, and served, on both databases."""
+"""What an upgrade does: the ledger of every released schema is kept whole, and served."""
 
 import json
 import re
 
+import psycopg
 import pytest
-from sqlalchemy import MetaData, inspect, select
+from sqlalchemy import MetaData, inspect, make_url, select
 
+from deeds.domain.errors import StartError
 from deeds.settings import Settings
-from storage.schema import HEAD_REVISION, migrate
+from storage.schema import HEAD_REVISION, may_serve, migrate, open_schema
 from tests.support.ledger_view import LedgerView
-from tests.support.migrating import revisions, words
+from tests.support.migrating import (
+    newer_revision,
+    revisions,
+    run_migrate_of,
+    set_revision,
+    words,
+    write_newer_code,
+)
 from tests.support.released_ledgers import (
     DATABASES,
     EPOCHS,
@@ -19,8 +28,10 @@ from tests.support.released_ledgers import (
     released_revisions,
 )
 from tests.support.requests import check, post, swap
-from tests.support.starting import run_migrate
+from tests.support.starting import run_migrate, stopped_migrate
 
+# Alembic keeps 32 characters of it.
+REVISION = re.compile(r"[0-9]{4}(_from_[0-9]{4})?")
 RAW = re.compile(r"\+(\d+)\.(deed_[0-9a-z]{26})\.(.*)")
 
 
@@ -34,11 +45,6 @@ def old_url(revision, new_url):
     """The URL of a database with the ledger of that revision."""
     load(revision, url := new_url())
     return url
-
-
-@pytest.fixture
-def asked(revision, database):
-    return read_requests(revision, database)
 
 
 def rows(engine, columns):
@@ -117,8 +123,9 @@ def client(old_url, open_app):
 
 
 def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_its_units_once(
-    client, old_url, asked, open_engine
+    client, old_url, revision, database, open_engine
 ):
+    asked = read_requests(revision, database)
     live, spent = live_and_spent(asked)
     keyed = [each for each in asked if each.key is not None]
     mints = [each for each in asked if each.path == "/v1/mint"]
@@ -149,3 +156,111 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
     assert check(client, *live, *new) == ["spent"] * len(live) + ["unspent"] * len(new)
     view.assert_sound()
     assert len(view.operations()) == len(asked) + len(live)
+
+
+@pytest.fixture
+def empty_engine(open_engine, new_url):
+    """An engine on a database that holds nothing."""
+    return open_engine(new_url())
+
+
+def test_revisions_are_numbered_and_none_permits_code_that_an_earlier_one_shut_out():
+    """Code that may serve a revision must know all that came before it, or not need to."""
+    oldest_served = [each.partition("_from_")[2] or each for each in revisions()]
+
+    assert revisions() == sorted(revisions())
+    assert revisions()[-1] == HEAD_REVISION
+    assert [each for each in revisions() if not REVISION.fullmatch(each)] == []
+    assert oldest_served == sorted(oldest_served)
+
+
+@pytest.mark.parametrize(
+    ("revision", "advice"),
+    [("9999", "run newer code"), ("0000", "run: flask --app app deeds migrate")],
+)
+def test_a_database_of_another_revision_stops_the_start_and_both_are_named(
+    postgres_url, open_engine, revision, advice
+):
+    migrate(engine := open_engine(postgres_url))
+    set_revision(engine, revision)
+
+    with pytest.raises(StartError) as stopped:
+        open_schema(engine)
+
+    assert str(stopped.value) == (
+        f"deeds cannot start: the database is at revision {revision} "
+        f"and the code at {HEAD_REVISION}; {advice}"
+    )
+
+
+@pytest.mark.parametrize("revision", ["9999", "0000"])
+def test_a_revision_ahead_or_unknown_stops_the_migration_in_one_line(empty_engine, revision):
+    migrate(empty_engine)
+    set_revision(empty_engine, revision)
+
+    with pytest.raises(StartError) as stopped:
+        migrate(empty_engine)
+
+    assert revision in str(stopped.value)
+    assert "\n" not in str(stopped.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "served", "refused"),
+    [
+        ("0004", ["0004", "0005_from_0004", "0007_from_0003"], ["0005", "0003", None]),
+        ("0004", [], ["0007_from_0005", "0003_from_0001", "0005_from_", "0005_from_0004 "]),
+        ("0004_from_0002", ["0004_from_0002", "0005_from_0004"], ["0004"]),
+    ],
+)
+def test_code_serves_its_own_revision_and_a_later_one_that_permits_it(
+    monkeypatch, head, served, refused
+):
+    monkeypatch.setattr("storage.schema.HEAD_REVISION", head)
+
+    assert [each for each in served + refused if may_serve(each)] == served
+
+
+def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
+    migrate(empty_engine)
+    later = f"9999_from_{HEAD_REVISION[:4]}"
+    set_revision(empty_engine, later)
+
+    assert migrate(empty_engine) == (later, later)
+    open_schema(empty_engine)
+
+
+@pytest.mark.parametrize("defect", ["1 / 0", 'op.execute("SELECT no_such_column FROM items")'])
+def test_the_defect_of_a_migration_keeps_its_traceback_and_changes_nothing(
+    sqlite_url, tmp_path, open_engine, defect
+):
+    migrate(open_engine(sqlite_url))
+    revision = newer_revision(permits_old=False)
+    sources = tmp_path / "newer"
+    sources.mkdir()
+    write_newer_code(sources, revision, more=defect)
+
+    ran = run_migrate_of(sources, sqlite_url)
+
+    assert ran.returncode == 1
+    assert "Traceback" in ran.stderr
+    assert f"{revision}.py" in ran.stderr
+    assert migrate(open_engine(sqlite_url)) == (HEAD_REVISION, HEAD_REVISION)
+
+
+def test_a_missing_right_to_create_tables_stops_the_migration_in_one_line(postgres_url):
+    role = f"reader_{make_url(postgres_url).database}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+        connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'reader'")
+    url = make_url(postgres_url).set(username=role, password="reader")
+
+    try:
+        line = stopped_migrate(DATABASE_URL=url.render_as_string(hide_password=False))
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"DROP ROLE {role}")
+
+    assert line.startswith(
+        "DATABASE_URL: the database cannot be opened: permission denied for schema public"
+    )
