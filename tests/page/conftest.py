@@ -34,12 +34,11 @@ def browser() -> Iterator[Browser]:
     # A camera that shows a picture of its own making.
     arguments.append("--use-fake-device-for-media-stream")
     require("Chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=arguments)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium_path(), args=arguments) as browser,
+    ):
+        yield browser
 
 
 @pytest.fixture(scope="package")

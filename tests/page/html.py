@@ -1,22 +1,13 @@
 """Reads a page as a browser does: its elements with their attributes, and the text within each."""
 
-from dataclasses import dataclass
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 VOID = {"meta", "link", "img", "input", "br", "hr"}
 
 
-@dataclass(slots=True)
-class Element:
-    """One element; `text` is all that stands in it."""
-
-    tag: str
-    attributes: dict[str, str | None]
-    text: str = ""
-
-
 class Html(HTMLParser):
-    """The elements of a page, in order."""
+    """The elements of a page, in order; the `text` of one is all that stands in it."""
 
     def __init__(self, text):
         super().__init__()
@@ -38,7 +29,7 @@ class Html(HTMLParser):
         return element
 
     def handle_starttag(self, tag, attrs):
-        element = Element(tag, dict(attrs))
+        element = SimpleNamespace(tag=tag, attributes=dict(attrs), text="")
         self.elements.append(element)
         if tag not in VOID:
             self._open.append(element)

@@ -14,15 +14,19 @@ from tests.support.waiting import wait_until
 PASTE = "Claim links or raw outputs"
 TAKE = "Take custody"
 
-PICTURE = (
-    b'<svg xmlns="http://www.w3.org/2000/svg" width="640" height="420">'
-    b'<rect width="640" height="420" fill="#8fbcd8"/></svg>'
-)
+
+def svg(width: int, height: int, content: str = "") -> str:
+    """Return a data: URI of a picture of this size."""
+    size = f'width="{width}" height="{height}"'
+    text = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{content}</svg>'
+    return f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}"
+
+
 SHED = {
     "name": "A share in the garden shed",
     "description": "One of a hundred. Whoever holds ten has a key to the door "
     "and may keep a bicycle in it over the winter.",
-    "image": f"data:image/svg+xml;base64,{base64.b64encode(PICTURE).decode()}",
+    "image": svg(640, 420, '<rect width="640" height="420" fill="#8fbcd8"/>'),
 }
 TICKET = {"name": "A ticket"}
 

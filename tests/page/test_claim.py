@@ -9,24 +9,31 @@ from tests.page import steps
 from tests.support.waiting import wait_until
 
 
-def test_a_minted_deed_goes_by_its_link_to_another_browser_and_is_spent_in_the_first(
+def test_a_minted_deed_goes_by_its_link_to_whoever_is_first_and_the_others_are_told_so(
     visitor, visit
 ):
-    page, friend = visitor.go("/"), visit()
+    page = visitor.go("/")
     page.get_by_label("Name").fill("A ticket")
     page.get_by_role("textbox", name="Units").fill("5")
     page.get_by_role("button", name="Mint the deed").click()
     link = page.get_by_label("Claim link").input_value()
     [minted] = steps.raws(page, "held")
 
-    other = friend.go(link.removeprefix(friend.origin))
-    steps.wait_for_rows(other, "free")
-    steps.take(other)
-    steps.wait_for_rows(other, "taken")
+    winner, loser = [visit().go(link.removeprefix(visitor.origin)) for _ in range(2)]
+    for each in (winner, loser):
+        steps.wait_for_rows(each, "free")
+    steps.take(winner)
+    steps.wait_for_rows(winner, "taken")
+    steps.take(loser)
 
-    [held] = steps.raws(other, "held")
+    steps.wait_for_rows(loser, "spent")
+    expect(loser.locator("#claim-error")).to_be_focused()
+    expect(loser.locator("#claim-error")).to_contain_text("These units were taken already.")
+    expect(loser.get_by_role("button", name=steps.TAKE)).to_be_hidden()
+    assert steps.operations(loser) == [("claim", "refused")]
+    [held] = steps.raws(winner, "held")
     assert is_strong_secret(parse_raw_output(held).secret)
-    assert steps.check(friend.origin, [minted, held]) == ["spent", "unspent"]
+    assert steps.check(visitor.origin, [minted, held]) == ["spent", "unspent"]
     again = visitor.open_tab(link.removeprefix(visitor.origin))
     steps.wait_for_rows(again, "spent")
     expect(again.get_by_role("button", name=steps.TAKE)).to_be_hidden()
@@ -83,21 +90,6 @@ def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service)
     assert bodies == {"/v1/check", "/v1/swap"}
 
 
-def test_the_loser_of_a_race_is_told_so(visitor):
-    [raw] = steps.mint_outputs(visitor.origin, "secret")
-    page = visitor.go(f"/claim#{raw}")
-    steps.wait_for_rows(page, "free")
-
-    steps.spend(visitor.origin, raw)
-    steps.take(page)
-
-    steps.wait_for_rows(page, "spent")
-    expect(page.locator("#claim-error")).to_be_focused()
-    expect(page.locator("#claim-error")).to_contain_text("These units were taken already.")
-    expect(page.get_by_role("button", name=steps.TAKE)).to_be_hidden()
-    assert steps.operations(page) == [("claim", "refused")]
-
-
 def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(visitor):
     [raw] = steps.mint_outputs(visitor.origin, "secret")
     # A name that is not this machine's own: what comes from there by http is not trusted.
@@ -130,40 +122,33 @@ def test_secrets_of_any_characters_arrive_by_their_links_in_an_open_page_too(vis
     assert steps.check(visitor.origin, both) == ["spent", "spent"]
 
 
-def test_several_are_pasted_at_once_and_those_that_are_left_are_taken(visitor):
-    one, gone, two = steps.mint_outputs(visitor.origin, "one", "gone", "two")
+def test_several_are_pasted_after_one_was_put_away_and_those_that_are_left_are_taken(visitor):
+    first, gone, one, two = steps.mint_outputs(visitor.origin, "first", "gone", "one", "two")
     steps.spend(visitor.origin, gone)
-    page = visitor.go("/claim")
+    page = visitor.go(f"/claim#{first}")
+    steps.wait_for_rows(page, "free")
+    field = page.get_by_label(steps.PASTE)
+    expect(field).to_be_hidden()
 
+    page.get_by_role("button", name="Add another").click()
+    expect(field).to_be_focused()
+    steps.paste(page, gone)
+    steps.wait_for_rows(page, "free", "spent")
+    page.get_by_role("button", name="Put away").click()
+    steps.wait_for_rows(page)
+    expect(field).to_be_focused()
+    assert page.evaluate("sessionStorage.length") == 0
     links = f"{visitor.origin}/claim#{one} and\n\n{two}"
     steps.paste(page, f"Two for you: {gone}\n{links}\n+1.deed_{26 * '0'}.x")
     steps.wait_for_rows(page, "spent", "free", "free", "unknown")
-    expect(page.get_by_label(steps.PASTE)).to_have_value("")
+    expect(field).to_have_value("")
     page.get_by_role("button", name="Take custody of all 2").click()
     page.get_by_text("2 of 4 taken.").wait_for()
 
     steps.wait_for_rows(page, "spent", "taken", "taken", "unknown")
     assert steps.operations(page) == [("claim", "done")] * 2
     assert sorted(steps.raws(page, "spent")) == sorted([one, two])
-    assert steps.check(visitor.origin, steps.raws(page, "held")) == ["unspent"] * 2
-
-
-def test_another_is_added_and_what_was_put_away_is_forgotten_and_left_where_it_is(visitor):
-    both = steps.mint_outputs(visitor.origin, "one", "two")
-    page = visitor.go(f"/claim#{both[0]}")
-    steps.wait_for_rows(page, "free")
-    expect(page.get_by_label(steps.PASTE)).to_be_hidden()
-
-    page.get_by_role("button", name="Add another").click()
-    expect(page.get_by_label(steps.PASTE)).to_be_focused()
-    steps.paste(page, both[1])
-    steps.wait_for_rows(page, "free", "free")
-    page.get_by_role("button", name="Put away").click()
-
-    steps.wait_for_rows(page)
-    expect(page.get_by_label(steps.PASTE)).to_be_focused()
-    assert page.evaluate("sessionStorage.length") == 0
-    assert steps.check(visitor.origin, both) == ["unspent"] * 2
+    assert steps.check(visitor.origin, [first, *steps.raws(page, "held")]) == ["unspent"] * 3
 
 
 def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_address(visitor):

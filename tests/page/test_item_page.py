@@ -112,7 +112,6 @@ def test_titles_and_summaries_are_one_short_line():
         {"image": f"https://example.net/{'&' * 1_048_000}"},
         {"image": f"data:image/svg+xml,{'&' * 1_048_000}"},
     ],
-    ids=["name", "escapes", "web", "picture of escapes"],
 )
 def test_a_page_of_the_longest_metadata_is_short_and_says_where_there_is_more(client, metadata):
     item_id = mint_with(client, metadata)

@@ -10,36 +10,24 @@ from deeds.blueprints.problems import PROBLEMS
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
 
-TESTS = REPOSITORY / "tests" / "page" / "js"
-PROBLEM_TEXTS = REPOSITORY / "deeds" / "page" / "static" / "js" / "texts" / "problems.js"
-
-PRINT_TEXTS = """
-import { PROBLEM_TEXTS } from %s;
-console.log(JSON.stringify(PROBLEM_TEXTS));
-"""
-
 
 def run_node(*arguments: str) -> str:
     """Return what node prints; fail where node fails."""
     require("node 20 or newer")
+    command = ["node", *arguments]
     done = subprocess.run(
-        ["node", *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+        command, cwd=REPOSITORY, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_the_unit_tests_of_the_page_pass() -> None:
-    found = sorted(TESTS.rglob("*.test.js"))
+    found = sorted((REPOSITORY / "tests/page/js").rglob("*.test.js"))
     files = [str(path) for path in found if "node_modules" not in path.parts]
     assert files
 
-    output = run_node(str(TESTS / "run_all.js"), *files)
+    output = run_node("tests/page/js/run_all.js", *files)
 
     counts = {name: int(count) for name, count in re.findall(r"^# (\w+) (\d+)$", output, re.M)}
     if counts["tests"] != counts["pass"] or counts["tests"] <= len(files):
@@ -47,7 +35,10 @@ def test_the_unit_tests_of_the_page_pass() -> None:
 
 
 def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
-    script = PRINT_TEXTS % json.dumps(PROBLEM_TEXTS.as_uri())
+    script = """
+        import { PROBLEM_TEXTS } from "./deeds/page/static/js/texts/problems.js";
+        console.log(JSON.stringify(PROBLEM_TEXTS));
+    """
 
     texts = json.loads(run_node("--input-type=module", "--eval", script))
 

@@ -10,8 +10,16 @@ from deeds.page.static_files import MEDIA_TYPES, read_static_files
 from tests.page.html import Html
 from tests.support.requests import mint
 
-ITEMS = ["/item/{item_id}", "/item/deed_x"]
-PAGES = ["/", "/claim", "/wallet", *ITEMS, "/docs", "/docs/", "/problems"]
+PAGES = [
+    "/",
+    "/claim",
+    "/wallet",
+    "/item/{item_id}",
+    "/item/deed_x",
+    "/docs",
+    "/docs/",
+    "/problems",
+]
 
 CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 POLICIES = {

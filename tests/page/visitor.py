@@ -55,7 +55,6 @@ class Visitor:
         self.clear_storage()
 
     def clear_storage(self) -> None:
-        """Clear what the pages have kept."""
         data = {"origin": self.origin, "storageTypes": "indexeddb"}
         self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", data)
 
@@ -97,12 +96,9 @@ class Visitor:
 @contextmanager
 def profile(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
     """Yield a fresh profile; `options` are those of Playwright's contexts."""
-    context = browser.new_context(**options)
-    try:
+    with browser.new_context(**options) as context:
         context.add_init_script(path=IN_BROWSER)
         yield context
-    finally:
-        context.close()
 
 
 @contextmanager
