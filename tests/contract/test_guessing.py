@@ -19,31 +19,15 @@ from tests.support.hooks import logged_statements
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, refusal, swap
 
-COST = Argon2Cost(8, 1, 1)
-OTHER_COST = Argon2Cost(16, 1, 1)
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 STRONG = [make_strong_secret() for _ in range(200)]
 LIVE, NEW = f"+4.ITEM.{STRONG[0]}", f"+4.ITEM.{STRONG[1]}"
 
 
 @pytest.fixture
-def open_client(sqlite_url, open_app):
-    """A function that opens a client of a service with this limit of failures."""
-
-    def open_it(count, cost=COST):
-        limits = RateLimits(failures=f"{count}/day" if count else None)
-        app = open_app(Settings(sqlite_url, ordinary_cost=cost, rate_limits=limits))
-        client = app.test_client()
-        client.environ_base["REMOTE_ADDR"] = "192.0.2.1"
-        return client
-
-    return open_it
-
-
-@pytest.fixture
-def item(open_client):
+def item(limited):
     """An item with 4 units under each of `a`, `b`, `c` and a strong secret, and 4 spent as `s`."""
-    client = open_client(None)
+    client = limited("failures=off")
     item = mint(client, "+4.s", "+4.b", "+4.c", f"+4.{STRONG[0]}")
     assert swap(client, [f"+4.{item}.s"], [f"+4.{item}.a"]).status_code == 200
     return item
@@ -104,9 +88,9 @@ REQUESTS = {
 
 @pytest.mark.parametrize(("requests", "status", "wrong_count"), REQUESTS.values(), ids=REQUESTS)
 def test_every_wrong_secret_of_a_request_counts_and_nothing_else(
-    open_client, item, requests, status, wrong_count
+    limited, item, requests, status, wrong_count
 ):
-    below, at = open_client(wrong_count + 1), open_client(max(1, wrong_count))
+    below, at = (limited(f"failures={n}/day") for n in (wrong_count + 1, max(1, wrong_count)))
 
     assert send(below, item, *requests).status_code == status
     assert check(below, f"+4.{item}.b") == ["unspent"]
@@ -116,8 +100,8 @@ def test_every_wrong_secret_of_a_request_counts_and_nothing_else(
     assert then.status_code == (429 if wrong_count else 200)
 
 
-def test_secrets_of_a_class_that_the_item_has_no_output_of_count(open_client):
-    client = open_client(1)
+def test_secrets_of_a_class_that_the_item_has_no_output_of_count(limited):
+    client = limited("failures=1/day")
     strong_item = mint(client, f"+4.{STRONG[0]}")
 
     statuses = [send(client, strong_item, swap_of("+4.ITEM.x")).status_code for _ in range(2)]
@@ -125,8 +109,8 @@ def test_secrets_of_a_class_that_the_item_has_no_output_of_count(open_client):
     assert statuses == [400, 429]
 
 
-def test_secrets_that_are_wrong_under_every_scheme_of_an_item_count_once(open_client, item):
-    changed = open_client(2, cost=OTHER_COST)
+def test_secrets_that_are_wrong_under_every_scheme_of_an_item_count_once(limited, item):
+    changed = limited("failures=2/day", ordinary_cost=Argon2Cost(16, 1, 1))
     assert send(changed, item, swap_of("+4.ITEM.b")).status_code == 200
 
     refused = send(changed, item, swap_of("+4.ITEM.x", "+4.ITEM.y"))
@@ -157,9 +141,9 @@ NO_GUESSES = {
 
 @pytest.mark.parametrize("request_", GUESSES.values(), ids=GUESSES)
 def test_a_client_over_its_limit_is_refused_guesses_before_anything_is_done(
-    open_client, item, hash_costs, request_
+    limited, item, hash_costs, request_
 ):
-    client = open_client(1)
+    client = limited("failures=1/day")
     check(client, f"+4.{item}.wrong")
     hash_costs.clear()
 
@@ -174,17 +158,17 @@ def test_a_client_over_its_limit_is_refused_guesses_before_anything_is_done(
 
 
 @pytest.mark.parametrize("request_", NO_GUESSES.values(), ids=NO_GUESSES)
-def test_a_client_over_its_limit_is_served_what_holds_no_guess(open_client, item, request_):
-    client = open_client(1)
+def test_a_client_over_its_limit_is_served_what_holds_no_guess(limited, item, request_):
+    client = limited("failures=1/day")
     check(client, f"+4.{item}.wrong")
 
     assert send(client, item, request_).status_code == 200
     assert send(client, item, GUESSES["check"]).status_code == 429
 
 
-def test_secrets_that_are_being_looked_at_count_until_they_are_known(open_client, hash_costs):
+def test_secrets_that_are_being_looked_at_count_until_they_are_known(limited, hash_costs):
     """Its own good requests hold a client up for no longer than they last."""
-    client = open_client(2)
+    client = limited("failures=2/day")
     mine = mint(client, "+1.a", "+1.b", "+1.c")
     refused = []
 
@@ -223,7 +207,7 @@ def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_servi
 def test_by_default_a_hundred_may_be_wrong_in_a_minute_and_the_log_names_the_client(
     sqlite_url, open_app, item, caplog
 ):
-    client = open_app(Settings(sqlite_url, ordinary_cost=COST)).test_client()
+    client = open_app(Settings(sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1))).test_client()
 
     check(client, *(f"+4.{item}.wrong{n}" for n in range(99)))
     check(client, f"+4.{item}.wrong")

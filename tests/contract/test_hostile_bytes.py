@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.support.requests import mint
 
 PATHS = ["/v1/mint", "/v1/swap", "/v1/check"]
-MEDIA_TYPE = "application/json"
 GOOD = b'{"outputs":["+1.a"]}'
 
 # Each would be a good mint request, or a part of one, to a reader that is less strict than JSON.
@@ -94,10 +93,8 @@ HEADERS += ["HTTP_CONTENT_ENCODING", "CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING",
 HEADERS += ["HTTP_X_FORWARDED_FOR", "HTTP_X_HTTP_METHOD_OVERRIDE"]
 
 
-@pytest.fixture
-def database_url(sqlite_url):
-    """One kind of database will do: nothing here comes so far."""
-    return sqlite_url
+# One kind of database will do: nothing here comes so far.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +114,7 @@ def assert_refused(answer, code=None):
     assert problem["code"] == (code or problem["code"])
 
 
-def send(client, path, body, media_type=MEDIA_TYPE, **environ):
+def send(client, path, body, media_type="application/json", **environ):
     return client.post(path, data=body, content_type=media_type, environ_overrides=environ)
 
 

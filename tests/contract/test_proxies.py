@@ -8,8 +8,6 @@ from flask import Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from deeds.blueprints.requests import client_of
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
 from tests.support.requests import mint
 
 PEER = "198.51.100.7"
@@ -91,10 +89,9 @@ def test_a_client_behind_the_proxy_cannot_pass_for_another(gunicorn_service):
     ],
 )
 def test_a_page_links_to_the_host_that_was_asked_for_if_it_can_be_one(
-    sqlite_url, open_app, proxies, host, forwarded, origin
+    limited, proxies, host, forwarded, origin
 ):
-    settings = Settings(sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1), trusted_proxies=proxies)
-    client = open_app(settings).test_client()
+    client = limited("failures=off", trusted_proxies=proxies)
     item = mint(client, "+5.a")
     headers = {"Host": host} | ({"X-Forwarded-Proto": forwarded} if forwarded else {})
 
