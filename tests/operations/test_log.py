@@ -29,16 +29,6 @@ HARMFUL_IDS = [
     f"+5.deed_x.{MARK}",
 ]
 
-# The event of a request for the information.
-LINE = {
-    "event": "request",
-    "level": "info",
-    "request_id": "id-1",
-    "route": "/v1/info",
-    "method": "GET",
-    "status": 200,
-}
-
 MALFORMED = [
     f"{MARK}\r\n\r\n",
     f"POST /v1/mint HTTP/1.1\r\nHost: {MARK}\r\n{MARK}: x\r\nContent",
@@ -94,32 +84,22 @@ def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(c
     ]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "fields"),
-    [
-        ("GET", "/v1/info", {}),
-        (
-            "GET",
-            "/v1/item/deed_nobody?q=1",
-            {"route": "/v1/item/<item_id>", "status": 404, "problem": "item_not_found"},
-        ),
-        ("GET", "/no/path", {"route": "unmatched", "status": 404, "problem": "not_found"}),
-        (
-            "MADEUP",
-            "/v1/mint",
-            {
-                "route": "unmatched",
-                "status": 405,
-                "method": "other",
-                "problem": "method_not_allowed",
-            },
-        ),
-    ],
-)
-def test_a_request_is_one_line_with_the_rule_of_its_route(client, said, method, path, fields):
-    client.open(path, method=method, headers={"X-Request-ID": "id-1"})
+def test_a_request_is_one_line_with_the_rule_of_its_route(client, said):
+    paths = ["/v1/info", "/v1/item/deed_nobody?q=1", "/no/path"]
+    for method, path in [*(("GET", path) for path in paths), ("MADEUP", "/v1/mint")]:
+        client.open(path, method=method, headers={"X-Request-ID": "id-1"})
 
-    assert said() == [LINE | fields]
+    line = {"event": "request", "level": "info", "request_id": "id-1"}
+    names = ("route", "method", "status", "problem")
+    assert said() == [
+        line | dict(zip(names, values, strict=False))
+        for values in (
+            ("/v1/info", "GET", 200),
+            ("/v1/item/<item_id>", "GET", 404, "item_not_found"),
+            ("unmatched", "GET", 404, "not_found"),
+            ("unmatched", "other", 405, "method_not_allowed"),
+        )
+    ]
 
 
 def test_a_defect_is_an_error_with_its_places_under_the_id_of_its_request(ground, said):

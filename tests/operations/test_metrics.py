@@ -148,16 +148,10 @@ def files_in(directory):
     return [(name, stat.st_size, stat.st_blocks * 512 >= stat.st_size) for name, stat in found]
 
 
-@pytest.fixture
-def service(gunicorn_service):
-    service = gunicorn_service(
-        DEEDS_METRICS="on", DEEDS_ARGON2="m=8,t=1,p=1", WEB_CONCURRENCY=str(WORKERS)
-    )
+def test_every_process_tells_the_sum_of_all_however_many_were_killed_or_replaced(gunicorn_service):
+    settings = {"DEEDS_ARGON2": "m=8,t=1,p=1", "WEB_CONCURRENCY": str(WORKERS)}
+    service = gunicorn_service(DEEDS_METRICS="on", **settings)
     wait_for_all_workers(service)
-    return service
-
-
-def test_every_process_tells_the_sum_of_all_however_many_were_killed_or_replaced(service):
     directory = directory_of(service)
     files = files_in(directory)
     mint_some(service)

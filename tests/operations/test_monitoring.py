@@ -8,8 +8,7 @@ import socket
 from contextlib import closing
 from dataclasses import replace
 
-import psycopg
-from psycopg.sql import SQL, Identifier
+import pytest
 
 import storage.schema
 from deeds.domain.model import Argon2Cost
@@ -19,24 +18,8 @@ from tests.support.evaluations import HeldHashes
 from tests.support.hooks import hooked, logged_statements
 from tests.support.requests import check, mint, post, refusal, swap
 
-CHEAP = Argon2Cost(8, 1, 1)
-
 ALIVE = (200, {"status": "alive"})
 READY = (200, {"status": "ready"})
-
-
-def set_read_only(url, value):
-    """Make later sessions read-only or not, and end all others."""
-    options = "-c default_transaction_read_only=off"
-    with psycopg.connect(url, options=options, autocommit=True) as other:
-        name = Identifier(other.info.dbname)
-        other.execute(
-            SQL("ALTER DATABASE {} SET default_transaction_read_only = {}").format(name, value)
-        )
-        other.execute(
-            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
 
 
 def said(client, path):
@@ -65,14 +48,20 @@ def test_a_database_of_another_revision_is_not_ready(client, monkeypatch):
     assert "revision" in answer.get_json()["detail"]
 
 
-def test_a_postgresql_that_turns_read_only_is_not_ready(fresh_postgres_url, open_app):
-    url = fresh_postgres_url()
-    client = open_app(Settings(url, CHEAP)).test_client()
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_postgresql_that_turns_read_only_is_not_ready(client, other):
+    def alter_and_end_sessions(setting):
+        other.execute(f'ALTER DATABASE "{other.info.dbname}" {setting}')
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
     client.get("/readyz")
 
-    set_read_only(url, "on")
+    alter_and_end_sessions("SET default_transaction_read_only = on")
     read_only = client.get("/readyz")
-    set_read_only(url, "off")
+    alter_and_end_sessions("RESET ALL")
 
     assert refusal(read_only) == (503, "ledger_unavailable", None)
     assert read_only.get_json()["detail"] == "the database is read-only"
@@ -80,7 +69,7 @@ def test_a_postgresql_that_turns_read_only_is_not_ready(fresh_postgres_url, open
 
 
 def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(sqlite_url, open_app):
-    client = open_app(Settings(sqlite_url, CHEAP)).test_client()
+    client = open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1))).test_client()
     disk = "PRAGMA query_only = ON"
 
     def refuse(connection):

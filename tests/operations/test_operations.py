@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 import yaml
 
 from deeds.blueprints.problems import PROBLEMS
@@ -105,31 +104,18 @@ def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
     assert unit_settings("KillMode") == "mixed"
 
 
-@pytest.fixture(scope="module")
-def expressions():
-    """Every expression of the alert rules and of the dashboard's panels."""
-    groups = yaml.safe_load(read_text("docs/operations/alerts.yaml"))["groups"]
-    panels = json.loads(read_text("docs/operations/dashboard.json"))["panels"]
-    asked = [target["expr"] for panel in panels for target in panel["targets"]]
-    return [*asked, *(rule["expr"] for group in groups for rule in group["rules"])]
-
-
-@pytest.fixture
-def client(sqlite_url, open_app):
+def test_what_alerts_and_dashboard_ask_for_exists_and_the_document_lists_every_metric(
+    sqlite_url, open_app
+):
     place = MetricsPlace(is_on=True)
-    return open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics=place)).test_client()
-
-
-def test_every_metric_that_they_ask_for_exists_and_the_document_lists_all(client, expressions):
+    client = open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics=place)).test_client()
     mint(client, "+5.a")
     told = {name.partition("{")[0] for name in read_metrics(client.get("/metrics").text)}
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}
-
-    assert {name for expression in expressions for name in NAME.findall(expression)} <= told
-    assert set(NAME.findall(read_text(DOCUMENT))) == families
-
-
-def test_every_label_that_they_ask_for_is_one_that_the_service_gives(client, expressions):
+    groups = yaml.safe_load(read_text("docs/operations/alerts.yaml"))["groups"]
+    panels = json.loads(read_text("docs/operations/dashboard.json"))["panels"]
+    expressions = [target["expr"] for panel in panels for target in panel["targets"]]
+    expressions += [rule["expr"] for group in groups for rule in group["rules"]]
     given = {
         "code": set(PROBLEMS),
         "route": {rule.rule for rule in client.application.url_map.iter_rules()},
@@ -146,6 +132,8 @@ def test_every_label_that_they_ask_for_is_one_that_the_service_gives(client, exp
         for value in values.split("|")
     }
 
+    assert {name for expression in expressions for name in NAME.findall(expression)} <= told
+    assert set(NAME.findall(read_text(DOCUMENT))) == families
     assert asked <= {(label, value) for label, values in given.items() for value in values}
     assert len(asked) > 5
 

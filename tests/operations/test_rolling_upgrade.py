@@ -19,12 +19,7 @@ from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
 
 ANSWERS_COUNT = 100
-PAUSE_SECONDS = 0.05
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
-PATIENT = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
-
-# A worker that cannot start is tried again so often at most.
-RETRY_SECONDS = 5
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -68,7 +63,7 @@ class CalmSender(Sender):
     """Opens a connection for each request, and leaves processor time to what is starting."""
 
     def send(self, *request):
-        time.sleep(PAUSE_SECONDS)
+        time.sleep(0.05)
         try:
             return super().send(*request)
         finally:
@@ -142,14 +137,15 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     assert ready == 503
     assert load.unanswered_count() == 0
     assert {line["message"] for line in said} == {refusal}
-    assert again - begun >= timedelta(seconds=RETRY_SECONDS)
+    assert again - begun >= timedelta(seconds=5)
     assert [line for line in lines_of(service) if line["level"] == "error"] == said
 
 
 def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
     sqlite_url, gunicorn_service, tmp_path
 ):
-    service = gunicorn_service(DATABASE_URL=sqlite_url, GUNICORN_CMD_ARGS=PATIENT, **SETTINGS)
+    patient = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
+    service = gunicorn_service(DATABASE_URL=sqlite_url, GUNICORN_CMD_ARGS=patient, **SETTINGS)
     migrate_by(newer(tmp_path, permits_old=False), sqlite_url)
     end_worker(service, children(service.process.pid)[0], signal.SIGTERM)
     wait_until(lambda: cannot_start(service))
