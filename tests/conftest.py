@@ -15,7 +15,7 @@ from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
 from tests.support.evaluations import HashCosts
-from tests.support.ledger_view import LedgerView, delete_all_rows
+from tests.support.ledger_view import delete_all_rows, ledger_view
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
@@ -183,13 +183,9 @@ def hash_costs(monkeypatch):
 @pytest.fixture
 def ledger(database_url):
     """A look into the database. After the test its books must balance."""
-    engine = make_engine(parse_database_url(database_url))
-    view = LedgerView(engine)
-    try:
+    with ledger_view(database_url) as view:
         yield view
         view.assert_sound()
-    finally:
-        engine.dispose()
 
 
 @pytest.fixture

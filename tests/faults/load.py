@@ -7,9 +7,8 @@ from collections import Counter
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 
-from storage.engine import make_engine, parse_database_url
 from tests.faults.journal import JournalClient, Sender
-from tests.support.ledger_view import LedgerView
+from tests.support.ledger_view import ledger_view
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16
@@ -119,13 +118,3 @@ def operations(database_url):
     with ledger_view(database_url) as ledger:
         ledger.assert_sound()
         return ledger.operations()
-
-
-@contextmanager
-def ledger_view(database_url):
-    """Look into the database, on no connection that outlives the block."""
-    engine = make_engine(parse_database_url(database_url))
-    try:
-        yield LedgerView(engine)
-    finally:
-        engine.dispose()

@@ -6,11 +6,10 @@ byte of it, and the service goes on.
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
 
-from tests.support.serving import Service, running_service
+from tests.support.serving import running_service
 
 # Stands where a secret could stand. It must come back neither in an answer nor in the log.
 MARK = b"mark-7c1f9e"
@@ -107,13 +106,13 @@ BROKEN_OFF = {
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory):
     with running_service(tmp_path_factory.mktemp("garbage"), WEB_CONCURRENCY="1") as service:
         yield service
 
 
 @pytest.fixture(autouse=True)
-def _service_goes_on_and_says_nothing(service: Service) -> Iterator[None]:
+def _service_goes_on_and_says_nothing(service):
     yield
     assert service.get_status("/v1/info") == 200
     log = service.log_text()
@@ -122,7 +121,7 @@ def _service_goes_on_and_says_nothing(service: Service) -> Iterator[None]:
     assert "Traceback" not in log
 
 
-def problem_of(answer: bytes) -> dict[str, object]:
+def problem_of(answer):
     """Return the problem in a whole response; fail on anything else."""
     head, _, body = answer.partition(b"\r\n\r\n")
     status_line, *fields = head.decode("ascii").split("\r\n")
@@ -130,21 +129,19 @@ def problem_of(answer: bytes) -> dict[str, object]:
     assert headers["content-type"] == "application/problem+json"
     assert headers["connection"] == "close"
     assert int(headers["content-length"]) == len(body), "one answer, whole, and nothing after it"
-    problem: dict[str, object] = json.loads(body)
+    problem = json.loads(body)
     assert problem["status"] == int(status_line.split()[1])
     assert MARK not in answer
     return problem
 
 
 @pytest.mark.parametrize(("status", "data"), REFUSED.values(), ids=REFUSED)
-def test_what_is_not_http_or_barely_is_refused_with_a_problem(
-    service: Service, status: int, data: bytes
-) -> None:
+def test_what_is_not_http_or_barely_is_refused_with_a_problem(service, status, data):
     assert problem_of(service.send_bytes(data))["status"] == status
 
 
 @pytest.mark.parametrize("data", BROKEN_OFF.values(), ids=BROKEN_OFF)
-def test_a_request_that_breaks_off_is_not_answered(service: Service, data: bytes) -> None:
+def test_a_request_that_breaks_off_is_not_answered(service, data):
     assert service.send_bytes(data) == b""
 
 
@@ -157,7 +154,7 @@ def test_a_request_that_breaks_off_is_not_answered(service: Service, data: bytes
     ],
     ids=["digits", "spaces", "spaces in many fields"],
 )
-def test_no_head_takes_long_to_parse(service: Service, head: bytes) -> None:
+def test_no_head_takes_long_to_parse(service, head):
     """waitress parses in the thread that waits on all connections."""
     started = time.monotonic()
 
@@ -165,21 +162,21 @@ def test_no_head_takes_long_to_parse(service: Service, head: bytes) -> None:
     assert time.monotonic() - started < 1
 
 
-def test_a_good_request_after_a_refused_one_is_not_answered(service: Service) -> None:
+def test_a_good_request_after_a_refused_one_is_not_answered(service):
     """Where the next request starts is unknown after garbage: answering it is request smuggling."""
     good = b"GET /v1/info HTTP/1.1\r\n" + CLOSE + b"\r\n"
 
     assert problem_of(service.send_bytes(MARK + b"\r\n\r\n" + good))["status"] == 400
 
 
-def test_a_head_may_have_30_kb_after_an_empty_line(service: Service) -> None:
+def test_a_head_may_have_30_kb_after_an_empty_line(service):
     """RFC 9112, 2.2."""
     head = b"\r\nGET /v1/info HTTP/1.1\r\n" + (b"X: " + b"a" * 6000 + b"\r\n") * 5 + CLOSE
 
     assert service.send_bytes(head + b"\r\n").startswith(b"HTTP/1.1 200 ")
 
 
-def test_requests_sent_in_one_go_are_answered_in_order(service: Service) -> None:
+def test_requests_sent_in_one_go_are_answered_in_order(service):
     get = b"GET /v1/info HTTP/1.1\r\n"
     check = b"POST /v1/check HTTP/1.1\r\nContent-Length: 2\r\n"
 

@@ -1,25 +1,21 @@
-"""The service, or its workers, are killed at random moments under load, and started again."""
+"""The service, or its workers, are killed: at random moments under load, and at a commit."""
 
 import os
 import signal
 import time
 from collections import Counter
+from contextlib import closing
+from uuid import uuid4
 
 import pytest
 
-from tests.faults.load import Load, assert_nothing_lost, line_of, soak
+from deeds.domain.raw_output import make_strong_secret
+from tests.faults.journal import CUT_OFF, Sender
+from tests.faults.load import Load, assert_nothing_lost, line_of, operations, soak
+from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.serving import children
 
 KILLS_COUNT = 10
-ANSWERS_BETWEEN_KILLS_MAX = 100
-# After the answers: somewhere in the next few requests.
-LATER_SECONDS_MAX = 0.01
-# One kill in five comes while the service starts.
-KILLS_BY_START = 5
-START_SECONDS_MAX = 1.0
-
-WORKER_KILLS_COUNT = 4
-ANSWERS_BETWEEN_WORKER_KILLS = 60
 
 
 @pytest.mark.soak(share=12)
@@ -30,12 +26,14 @@ def test_a_killed_service_loses_and_doubles_nothing(
 
     def kill_again_and_again(load, rng):
         for number in range(KILLS_COUNT):
-            if number % KILLS_BY_START == KILLS_BY_START - 1:
-                time.sleep(rng.uniform(0, START_SECONDS_MAX))
+            # One kill in five comes while the service starts.
+            if number % 5 == 4:
+                time.sleep(rng.uniform(0, 1.0))
             else:
                 service.wait_until_up()
-                load.wait_for_answers(rng.randint(1, ANSWERS_BETWEEN_KILLS_MAX))
-                time.sleep(rng.uniform(0, LATER_SECONDS_MAX))
+                load.wait_for_answers(rng.randint(1, 100))
+                # Somewhere in the next few requests.
+                time.sleep(rng.uniform(0, 0.01))
             service.kill()
             service.begin_start()
         service.wait_until_up()
@@ -55,9 +53,61 @@ def test_killed_workers_lose_and_double_nothing(database_url, make_service, seed
     service.start()
     load = Load([service.find_port], seed, looks_up=False)
     with load.running():
-        for _ in range(WORKER_KILLS_COUNT):
-            load.wait_for_answers(ANSWERS_BETWEEN_WORKER_KILLS)
+        for _ in range(4):
+            load.wait_for_answers(60)
             for worker in children(service.process.pid):
                 os.kill(worker, signal.SIGKILL)
 
     report(line_of(assert_nothing_lost(load, service.find_port, database_url)))
+
+
+# Whether the request was carried out by then.
+MOMENTS = {BEFORE_COMMIT: False, AFTER_COMMIT: True}
+
+
+@pytest.fixture
+def failpoint(tmp_path):
+    return tmp_path / "failpoint"
+
+
+@pytest.fixture
+def sender(database_url, make_service, failpoint):
+    service = make_service(
+        database_url,
+        "tests.support.applications:create_failing_app()",
+        workers=1,
+        FAILPOINT_FILE=str(failpoint),
+    )
+    service.start()
+    with closing(Sender(service.find_port)) as sender:
+        yield sender
+
+
+def die_while_sending(sender, failpoint, moment, request):
+    """Send a request that the process does not survive; gunicorn starts another one."""
+    failpoint.write_text(moment)
+    with pytest.raises(CUT_OFF):
+        sender.send(*request)
+    assert not failpoint.exists()
+
+
+def test_a_request_cut_off_at_its_commit_is_carried_out_once(sender, failpoint, database_url):
+    for moment, is_done in MOMENTS.items():
+        mint = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, str(uuid4()))
+        die_while_sending(sender, failpoint, moment, mint)
+        minted, again = sender.send(*mint), sender.send(*mint)
+        assert minted.answer == again.answer
+        assert (minted.is_replay, again.is_replay) == (is_done, True)
+
+        item, inputs = minted.answer["itemId"], minted.answer["rawOutputs"]
+        outputs = [f"+{amount}.{item}.{make_strong_secret()}" for amount in (2, 3)]
+        swap = ("/v1/swap", {"inputs": inputs, "outputs": outputs}, str(uuid4()))
+        die_while_sending(sender, failpoint, moment, swap)
+        found = sender.check([*inputs, *outputs])
+        swapped, again = sender.send(*swap), sender.send(*swap)
+        done = ["spent", "unspent", "unspent"]
+        assert found == (done if is_done else ["unspent", "unknown", "unknown"])
+        assert swapped.answer == again.answer == {"success": True}
+        assert (swapped.is_replay, again.is_replay) == (is_done, True)
+        assert sender.check([*inputs, *outputs]) == done
+    assert operations(database_url) == [("mint", 0, 1), ("swap", 1, 2)] * len(MOMENTS)

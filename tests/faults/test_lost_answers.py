@@ -9,23 +9,8 @@ from http.client import HTTPConnection
 from tests.faults.journal import Sender, units
 from tests.faults.load import Load, assert_nothing_lost, line_of
 
-REQUESTS_COUNT = 200
-
 # Of twelve requests, what is lost of each.
-LOSSES = [
-    "",
-    "",
-    "answer",
-    "",
-    "",
-    "answer",
-    "request",
-    "",
-    "answer",
-    "end of request",
-    "",
-    "answer",
-]
+LOSSES = ["answer", "", ""] * 3 + ["answer", "request", "end of request"]
 
 
 class LossySender(Sender):
@@ -66,7 +51,7 @@ def test_clients_whose_answers_are_lost_end_with_every_unit(
     losses, lost = itertools.cycle(LOSSES), Counter()
     load = Load([service.find_port], seed, make_sender=partial(LossySender, losses, lost))
     with load.running():
-        load.wait_for_answers(REQUESTS_COUNT)
+        load.wait_for_answers(200)
 
     counts = assert_nothing_lost(load, service.find_port, database_url)
     minted = [raw for entry in load.entries() if not entry.inputs for raw in entry.outputs]

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import time
 from contextlib import ExitStack
 from http.client import HTTPResponse
@@ -13,12 +12,11 @@ import psutil
 import pytest
 
 from tests.faults.load import Load, assert_nothing_lost, line_of, operations
-from tests.support.abusers import GET
+from tests.support.abusers import GET, connected
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
 REQUESTS_COUNT = 6
-ANSWERS_BEFORE_A_STOP = 100
 SECONDS_MAX = 30
 
 # One that waits for idle clients lasts 65 s, and one that must be forced 30.
@@ -30,12 +28,6 @@ HEAD = (
     b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
 )
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-def connected(service, data):
-    client = socket.create_connection(("127.0.0.1", service.port), timeout=SECONDS_MAX)
-    client.sendall(data)
-    return client
 
 
 def begun(service, body):
@@ -141,7 +133,7 @@ def test_a_stop_under_load_answers_all_that_the_ledger_has_recorded(
     load = Load([service.find_port], seed)
     with load.running():
         while not codes or time.monotonic() < deadline:
-            load.wait_for_answers(ANSWERS_BEFORE_A_STOP)
+            load.wait_for_answers(100)
             codes.append(service.stop())
             recorded_count = len(operations(database_url))
             wait_until(lambda count=recorded_count: load.acknowledged_count() == count)

@@ -17,10 +17,10 @@ from storage.engine import make_engine, parse_database_url
 from storage.mark import MarkFile, RollbackError, raise_mark
 from storage.repository import Repository
 from storage.transactions import WRITES
-from tests.faults.load import ledger_view
 from tests.support.commanding import invoke
 from tests.support.hooks import hooked, is_writer
 from tests.support.ledger_records import mint_record, output
+from tests.support.ledger_view import ledger_view
 from tests.support.requests import check, mint, refusal, swap
 from tests.support.waiting import wait_until
 

@@ -16,8 +16,8 @@ from contextlib import ExitStack
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.faults.load import ledger_view
 from tests.faults.mortal_service import MortalService
+from tests.support.ledger_view import ledger_view
 from tests.support.proxies import free_port, running_nginx, upstream
 from tests.support.reporting import add_line
 from tests.support.serving import children

@@ -8,8 +8,7 @@ from bench.growth import preload
 from bench.load import BROKEN, Stretch, quantile_ms, start_load, start_pool
 from bench.payload import SecretKind, get, item_id_of, mint_item, repeated, swaps
 from bench.run import Row
-from storage.engine import make_engine, parse_database_url
-from tests.support.ledger_view import LedgerView
+from tests.support.ledger_view import ledger_view
 
 
 def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
@@ -31,14 +30,12 @@ def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
 
     assert set(answers) == {200}
     assert set(again) == {400}
-    engine = make_engine(parse_database_url(database_url))
-    ledger = LedgerView(engine)
-    ledger.assert_sound()
-    # The last answer of a client may come when it does not count any more.
-    swapped = len(ledger.spent(item))
-    assert swapped - len(requests) <= len(answers[200]) <= swapped
-    assert len(ledger.live(item)) == 1_010
-    engine.dispose()
+    with ledger_view(database_url) as ledger:
+        ledger.assert_sound()
+        # The last answer of a client may come when it does not count any more.
+        swapped = len(ledger.spent(item))
+        assert swapped - len(requests) <= len(answers[200]) <= swapped
+        assert len(ledger.live(item)) == 1_010
 
 
 def test_refusals_of_the_warm_up_are_not_hidden_and_those_of_nobody_are_broken(gunicorn_service):

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from deeds.server.log import StderrHandler
-from tests.support.breaking_app import BREAKING
+from tests.support.applications import BREAKING
 from tests.support.marker import MARK
 from tests.support.racing import client_of_port
 from tests.support.requests import mint, swap

@@ -12,7 +12,7 @@ import pytest
 from storage.schema import HEAD_REVISION
 from tests.faults.journal import Sender
 from tests.faults.load import Load, assert_nothing_lost, line_of
-from tests.support.breaking_app import BREAKING
+from tests.support.applications import BREAKING
 from tests.support.migrating import migrate_by, newer_revision, set_revision, write_newer_code
 from tests.support.reporting import add_line
 from tests.support.serving import children, running_service

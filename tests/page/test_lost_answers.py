@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from tests.faults import load
 from tests.page.steps import check, mint_outputs, operations, raws, take
 from tests.page.visitor import visiting
-from tests.support.at_commit import AFTER_COMMIT, BEFORE_COMMIT
+from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
@@ -33,7 +33,7 @@ class HeldService:
     def start(self):
         service = running_service(
             self._directory,
-            application="tests.support.at_commit:create_held_app()",
+            application="tests.support.applications:create_held_app()",
             DATABASE_URL=self.database_url,
             DEEDS_ARGON2="m=8,t=1,p=1",
             GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{self._port}",

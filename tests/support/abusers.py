@@ -11,8 +11,6 @@ CHUNK = b"1\r\n \r\n"
 
 # Enough answers to fill what the kernel keeps for a client that does not read.
 UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000
-RECEIVE_BUFFER_BYTES = 4096
-TRICKLE_SECONDS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +48,8 @@ def abusing(port, abuses, count):
     with ExitStack() as stack:
         clients = []
         for abuse in abuses * count:
-            client = stack.enter_context(connect_to_read_little(port))
-            client.sendall(abuse.first)
-            clients.append(client)
+            clients.append(stack.enter_context(connect_to_read_little(port)))
+            clients[-1].sendall(abuse.first)
         thread = threading.Thread(target=_trickle, args=(clients, abuses * count, stop))
         thread.start()
         try:
@@ -66,13 +63,20 @@ def connect_to_read_little(port):
     """Return a connection for whose answers there is hardly room at this end."""
     client = socket.socket()
     client.settimeout(10)
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", port))
     return client
 
 
+def connected(service, data):
+    """Return a connection on which the data was sent."""
+    client = socket.create_connection(("127.0.0.1", service.port), timeout=30)
+    client.sendall(data)
+    return client
+
+
 def _trickle(clients, abuses, stop):
-    while not stop.wait(TRICKLE_SECONDS):
+    while not stop.wait(0.01):
         for client, abuse in zip(clients, abuses, strict=True):
             with suppress(OSError):  # The service may end it at any time.
                 client.sendall(abuse.more)

@@ -3,10 +3,23 @@
 import gc
 import os
 import signal
+import threading
 import time
+import warnings
+from pathlib import Path
 
-import app
+from sqlalchemy.engine.default import DefaultDialect
+
+from app import create_app
 from deeds.server.worker import WaitressWorker
+from tests.support.marker import MARK
+
+BREAKING = "tests.support.applications:create_breaking_app()"
+
+# Moments of a commit. One is written into a file just before the request that is to meet it. It is
+# met once: the file is gone then.
+BEFORE_COMMIT = "before commit"
+AFTER_COMMIT = "after commit"
 
 CLIENT_SECONDS_MAX = 1.0
 
@@ -46,8 +59,74 @@ def lasting_app(environ, start_response):
 
 def create_garbage_app():
     """Return the service with one more page: how much a collection of garbage looks through."""
-    service = app.create_app()
+    service = create_app()
     service.add_url_rule(
         "/garbage", view_func=lambda: f"{len(gc.get_objects())} {gc.get_freeze_count()}"
     )
     return service
+
+
+def create_breaking_app():
+    """Return the service, after what BREAKS names has broken, and nobody has caught it."""
+    ways = {
+        "a thread": break_in_a_thread,
+        "a finalizer": _Breaking,
+        "the start": break_here,
+        "a later start": break_where_triggered,
+        "a warning": lambda: warnings.warn("old", UserWarning, stacklevel=1),
+    }
+    for name in os.environ["BREAKS"].split(", "):
+        ways[name]()
+    return create_app()
+
+
+def break_here():
+    raise ValueError(MARK)
+
+
+def break_where_triggered():
+    """Break if the trigger is there; else leave a file that says this process goes on."""
+    trigger = Path(os.environ["TRIGGER"])
+    if trigger.exists():
+        break_here()
+    trigger.with_name(f"unbroken-{os.getpid()}").touch()
+
+
+def break_in_a_thread():
+    thread = threading.Thread(target=break_here)
+    thread.start()
+    thread.join()
+
+
+class _Breaking:
+    def __del__(self):
+        break_here()
+
+
+def create_failing_app():
+    """Return the service, whose process dies at the moment in FAILPOINT_FILE."""
+    armed = Path(os.environ["FAILPOINT_FILE"])
+    return create_app_at_commit(armed, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def create_held_app():
+    """Return the service, which stays at the moment in HOLD_FILE until it is killed."""
+    return create_app_at_commit(Path(os.environ["HOLD_FILE"]), threading.Event().wait)
+
+
+def create_app_at_commit(armed, happen):
+    """Return the service with its commits wrapped: `happen` is called at the moment in the file."""
+    commit = DefaultDialect.do_commit
+
+    def meet(moment):
+        if armed.exists() and armed.read_text() == moment:
+            armed.unlink()
+            happen()
+
+    def do_commit(dialect, connection):
+        meet(BEFORE_COMMIT)
+        commit(dialect, connection)
+        meet(AFTER_COMMIT)
+
+    DefaultDialect.do_commit = do_commit
+    return create_app()

@@ -1,5 +1,7 @@
 """Looks into a ledger past the service, on a connection of its own."""
 
+from contextlib import contextmanager
+
 from sqlalchemy import select, text
 
 from storage.audit import audit
@@ -15,6 +17,16 @@ def delete_all_rows(database_url):
         for table in reversed(metadata.sorted_tables):
             connection.execute(table.delete())
     engine.dispose()
+
+
+@contextmanager
+def ledger_view(database_url):
+    """Look into the database, on no connection that outlives the block."""
+    engine = make_engine(parse_database_url(database_url))
+    try:
+        yield LedgerView(engine)
+    finally:
+        engine.dispose()
 
 
 def ignore_progress(_done_count, _all_count):
