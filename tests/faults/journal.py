@@ -14,10 +14,6 @@ from tests.support.waiting import WAIT_SECONDS_MAX
 # As many as one request may name.
 CHECKED_AT_ONCE = 256
 
-RETRY_SECONDS = 0.01
-WALLET_MAX = 12
-AMOUNT_MAX = 40
-
 
 class NotAnsweredError(Exception):
     """The service said 503: it may be back soon."""
@@ -74,7 +70,7 @@ class Sender:
                 return self.send(path, body, key), tries_count
             except CUT_OFF:
                 assert time.monotonic() < deadline, "the service did not come back"
-                time.sleep(RETRY_SECONDS)
+                time.sleep(0.01)
                 tries_count += 1
 
     def check(self, raws):
@@ -159,8 +155,8 @@ class JournalClient:
         entry.is_acknowledged = True
 
     def _next_entry(self):
-        if not self.wallet or (len(self.wallet) < WALLET_MAX and self._random.random() < 0.1):
-            amounts = self._split(self._random.randint(1, AMOUNT_MAX))
+        if not self.wallet or (len(self.wallet) < 12 and self._random.random() < 0.1):
+            amounts = self._split(self._random.randint(1, 40))
             new = [f"+{amount}.{make_strong_secret()}" for amount in amounts]
             return Entry("/v1/mint", {"outputs": new})
         inputs = self._random.sample(self.wallet, self._random.randint(1, min(3, len(self.wallet))))

@@ -24,58 +24,47 @@ MARKED = b"X: " + MARK + b"\r\n"
 # What a client that expects TLS sends first (RFC 8446, 4.1.2), cut short.
 TLS_CLIENT_HELLO = bytes.fromhex("16030100f1010000ed0303") + bytes(range(256))[:230] + MARK
 
+# Answered 400.
+MALFORMED = {
+    "request line without version": b"GET /" + MARK + b"\r\n\r\n",
+    "request line of four words": b"GET / " + MARK + b" HTTP/1.1\r\n\r\n",
+    "method with brackets": b"G(E)T / HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    "version 0.9": b"GET /" + MARK + b" HTTP/0.9\r\n" + CLOSE + b"\r\n",
+    "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + MARK,
+    "TLS client hello": TLS_CLIENT_HELLO,
+    "target without slash": b"GET " + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    "target of broken IPv6": b"GET http://[" + MARK + b"/ HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    "target of UTF-8": "GET /é".encode() + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    "header without colon": GET + MARK + b"\r\n" + CLOSE + b"\r\n",
+    "header without name": GET + b": " + MARK + b"\r\n" + CLOSE + b"\r\n",
+    "header space before colon": GET + b"X : " + MARK + b"\r\n\r\n",
+    "header with NUL": GET + b"X: \0" + MARK + b"\r\n" + CLOSE + b"\r\n",
+    "header with lone CR": GET + b"X: a\r" + MARK + b"\r\n" + CLOSE + b"\r\n",
+    "header with LF alone": GET + b"X: " + MARK + b"\nY: b\r\n\r\n",
+    "header folded": GET + b"X: a\r\n " + MARK + b"\r\n" + CLOSE + b"\r\n",
+    "Host twice": GET + HOST + b"Host: " + MARK + b"\r\n\r\n",
+    "length and chunked": MINT + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + MARK,
+    "length with plus": MINT + b"Content-Length: +5\r\n\r\n" + MARK,
+    "length empty": MINT + b"Content-Length:\r\n\r\n" + MARK,
+    "length of 5000 digits": MINT + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + MARK,
+    "length twice": MINT + b"Content-Length: 5\r\n" * 2 + b"\r\n" + MARK,
+    "coding before chunked": MINT + b"Transfer-Encoding: " + MARK + b", chunked\r\n\r\n0\r\n\r\n",
+    "chunked twice": MINT + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n",
+    "chunked in HTTP/1.0": b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" + MARK,
+    "chunk size of letters": CHUNKED + MARK + b"\r\n",
+    "chunk size negative": CHUNKED + b"-5\r\n" + MARK + b"\r\n0\r\n\r\n",
+    "chunk without its end": CHUNKED + b"5\r\n" + MARK + b"\r\n0\r\n\r\n",
+    "chunk extension of control characters": CHUNKED + b"5;\x01" + MARK + b"\r\n12345\r\n",
+    "trailer that sets the length": CHUNKED + b"0\r\nContent-Length: 5\r\n\r\n" + MARK,
+    "Content-Type twice": MINT + b"Content-Type: " + MARK + b"\r\n\r\n",
+    "body longer than its length": MINT + b"Content-Length: 1\r\n\r\n{" + MARK * 100,
+}
+
+# The application gets most of these and refuses them.
 REFUSED = {
-    "request line of one word": (400, MARK + b"\r\n\r\n"),
-    "request line without version": (400, b"GET /" + MARK + b"\r\n\r\n"),
-    "request line of four words": (400, b"GET / " + MARK + b" HTTP/1.1\r\n\r\n"),
-    "method in lower case": (400, b"get-" + MARK + b" / HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "method with brackets": (400, b"G(E)T / HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "version 0.9": (400, b"GET /" + MARK + b" HTTP/0.9\r\n" + CLOSE + b"\r\n"),
-    "HTTP/2 preface": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + MARK),
-    "TLS client hello": (400, TLS_CLIENT_HELLO),
-    "PROXY line": (400, b"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\nGET /" + MARK + b" HTTP/1.1\r\n\r\n"),
-    "target without slash": (400, b"GET " + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "target of broken IPv6": (400, b"GET http://[" + MARK + b"/ HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "target of UTF-8": (400, "GET /é".encode() + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
     "target endless": (431, b"GET /" + MARK * 20_000),
-    "header without colon": (400, GET + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header without name": (400, GET + b": " + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header space before colon": (400, GET + b"X : " + MARK + b"\r\n\r\n"),
-    "header with NUL": (400, GET + b"X: \0" + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header with lone CR": (400, GET + b"X: a\r" + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header with LF alone": (400, GET + b"X: " + MARK + b"\nY: b\r\n\r\n"),
-    "header folded": (400, GET + b"X: a\r\n " + MARK + b"\r\n" + CLOSE + b"\r\n"),
-    "header of 64 kB": (431, GET + b"X: " + MARK * 6000 + b"\r\n" + CLOSE + b"\r\n"),
-    "headers endless": (431, GET + MARKED * 60_000),
-    "Host twice": (400, GET + HOST + b"Host: " + MARK + b"\r\n\r\n"),
-    "length and chunked": (
-        400,
-        MINT + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + MARK,
-    ),
-    "length with plus": (400, MINT + b"Content-Length: +5\r\n\r\n" + MARK),
-    "length empty": (400, MINT + b"Content-Length:\r\n\r\n" + MARK),
-    "length of 5000 digits": (400, MINT + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + MARK),
-    "length twice": (400, MINT + b"Content-Length: 5\r\n" * 2 + b"\r\n" + MARK),
-    "transfer coding gzip": (400, MINT + b"Transfer-Encoding: gzip\r\n\r\n" + MARK),
-    "transfer coding gzip before chunked": (
-        400,
-        MINT + b"Transfer-Encoding: " + MARK + b", chunked\r\n\r\n0\r\n\r\n",
-    ),
-    "transfer coding chunked twice": (400, MINT + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n"),
-    "transfer coding in HTTP/1.0": (
-        400,
-        b"POST /v1/mint HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" + MARK,
-    ),
-    "chunk size of letters": (400, CHUNKED + MARK + b"\r\n"),
-    "chunk size negative": (400, CHUNKED + b"-5\r\n" + MARK + b"\r\n0\r\n\r\n"),
-    "chunk without its end": (400, CHUNKED + b"5\r\n" + MARK + b"\r\n0\r\n\r\n"),
-    "chunk extension of control characters": (400, CHUNKED + b"5;\x01" + MARK + b"\r\n12345\r\n"),
-    # The application gets these and refuses them.
     "chunk size huge": (413, CHUNKED + b"f" * 4000 + b"\r\n" + MARK),
-    "trailer that sets the length": (400, CHUNKED + b"0\r\nContent-Length: 5\r\n\r\n" + MARK),
-    "Content-Type twice": (400, MINT + b"Content-Type: " + MARK + b"\r\n\r\n"),
     "body too large": (413, MINT + b"Content-Length: 9999999999999\r\n\r\n" + MARK),
-    "body longer than its length": (400, MINT + b"Content-Length: 1\r\n\r\n{" + MARK * 100),
     "path with NUL": (404, b"GET /\0" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
     "path with an encoded NUL": (404, b"GET /%00" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
     "path of no UTF-8": (404, b"GET /v1/item/%ff%fe" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
@@ -135,7 +124,11 @@ def problem_of(answer):
     return problem
 
 
-@pytest.mark.parametrize(("status", "data"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(
+    ("status", "data"),
+    [*((400, data) for data in MALFORMED.values()), *REFUSED.values()],
+    ids=[*MALFORMED, *REFUSED],
+)
 def test_what_is_not_http_or_barely_is_refused_with_a_problem(service, status, data):
     assert problem_of(service.send_bytes(data))["status"] == status
 

@@ -11,7 +11,7 @@ import pytest
 from deeds.domain.raw_output import make_strong_secret
 from tests.faults.journal import Sender
 from tests.faults.load import operations
-from tests.support.starting import run_deeds
+from tests.support.commanding import run_deeds
 from tests.support.waiting import wait_until
 
 CLIENTS_COUNT = 16

@@ -10,11 +10,11 @@ from sqlalchemy import MetaData, inspect, make_url, select
 from deeds.domain.errors import StartError
 from deeds.settings import Settings
 from storage.schema import HEAD_REVISION, may_serve, migrate, open_schema
+from tests.support.commanding import run_deeds
 from tests.support.ledger_view import LedgerView
 from tests.support.migrating import (
     newer_revision,
     revisions,
-    run_migrate_of,
     set_revision,
     words,
     write_newer_code,
@@ -28,7 +28,6 @@ from tests.support.released_ledgers import (
     released_revisions,
 )
 from tests.support.requests import check, post, swap
-from tests.support.starting import run_migrate, stopped_migrate
 
 # Alembic keeps 32 characters of it.
 REVISION = re.compile(r"[0-9]{4}(_from_[0-9]{4})?")
@@ -104,7 +103,7 @@ def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
     assert len({(row[1], row[5]) for row in found["hash_schemes"]}) == 6
     assert max(row[1] for row in found["items"]) == 2**53 - 1
 
-    ran = run_migrate(DATABASE_URL=old_url)
+    ran = run_deeds("migrate", DATABASE_URL=old_url)
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert f"revision {HEAD_REVISION}" in ran.stdout or f"to {HEAD_REVISION}" in ran.stdout
@@ -118,7 +117,7 @@ def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
 def client(old_url, open_app):
     """A client of the service on the upgraded ledger: a start upgrades one on SQLite by itself."""
     if not old_url.startswith("sqlite"):
-        run_migrate(DATABASE_URL=old_url)
+        run_deeds("migrate", DATABASE_URL=old_url)
     return open_app(Settings(old_url, **EPOCHS[-1])).test_client()
 
 
@@ -240,7 +239,7 @@ def test_the_defect_of_a_migration_keeps_its_traceback_and_changes_nothing(
     sources.mkdir()
     write_newer_code(sources, revision, more=defect)
 
-    ran = run_migrate_of(sources, sqlite_url)
+    ran = run_deeds("migrate", cwd=sources, DATABASE_URL=sqlite_url)
 
     assert ran.returncode == 1
     assert "Traceback" in ran.stderr
@@ -256,11 +255,13 @@ def test_a_missing_right_to_create_tables_stops_the_migration_in_one_line(postgr
     url = make_url(postgres_url).set(username=role, password="reader")
 
     try:
-        line = stopped_migrate(DATABASE_URL=url.render_as_string(hide_password=False))
+        ran = run_deeds("migrate", DATABASE_URL=url.render_as_string(hide_password=False))
     finally:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute(f"DROP ROLE {role}")
 
-    assert line.startswith(
-        "DATABASE_URL: the database cannot be opened: permission denied for schema public"
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
+    assert ran.stderr.startswith(
+        "deeds cannot start: DATABASE_URL: the database cannot be opened: "
+        "permission denied for schema public"
     )

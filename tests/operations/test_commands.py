@@ -11,9 +11,8 @@ from deeds.domain.raw_output import is_strong_secret, make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.transactions import WRITES
-from tests.support.commanding import invoke
+from tests.support.commanding import invoke, run_deeds
 from tests.support.requests import mint, swap
-from tests.support.starting import run_deeds
 
 OLD, NEW = b"o" * 32, b"n" * 32
 

@@ -17,8 +17,7 @@ from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import migrate, open_schema
-from tests.support.commanding import invoke
-from tests.support.starting import run_python
+from tests.support.commanding import invoke, run_python
 
 PASSWORD = "mark-7c1f9e"
 PROCESSES_COUNT = 6
@@ -56,6 +55,7 @@ def database_url(emptied_postgres_url):
 
 def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
     ran = run_python(
+        "-c",
         START_AND_MINT,
         DATABASE_URL=f"sqlite:///{sqlite_path}",
         DEEDS_ARGON2="m=8,t=1,p=1",

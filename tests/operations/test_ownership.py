@@ -13,9 +13,8 @@ import pytest
 from app import create_app
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
-from tests.support.commanding import invoke
+from tests.support.commanding import invoke, run_deeds
 from tests.support.requests import mint
-from tests.support.starting import run_deeds
 
 LEDGER = "deeds.sqlite3"
 

@@ -72,13 +72,11 @@ def send_malformed_requests(client):
     values = [
         [f"+5.{MARK}"],
         f"+5.{MARK}",
-        {MARK: 1},
         {"outputs": ["+1.a"], MARK: MARK},
         {"outputs": ["+1.a"], "metadata": {MARK: MARK}},
         {"outputs": ["+1.a"], "metadata": MARK},
         {"outputs": ["+1.a"], "metadata": {"image": f"javascript:{MARK}"}},
         {"outputs": MARK},
-        {"outputs": {MARK: MARK}},
         {"outputs": [f"+0.{MARK}"]},
         {"outputs": [f"+{MARK}.a"]},
         {"outputs": [MARK]},

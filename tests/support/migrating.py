@@ -10,8 +10,8 @@ from sqlalchemy import text
 import storage
 from storage.schema import HEAD_REVISION
 from storage.transactions import WRITES
+from tests.support.commanding import run_deeds
 from tests.support.serving import REPOSITORY
-from tests.support.starting import run_deeds
 
 # What PostgreSQL and SQLite make of the constraints, each in its own words.
 CONSTRAINTS = {
@@ -90,10 +90,6 @@ def write_newer_code(directory, revision, more="pass"):
 
 def migrate_by(sources, url):
     """Run `flask --app app deeds migrate` of the sources, and return what it said."""
-    ran = run_migrate_of(sources, url)
+    ran = run_deeds("migrate", cwd=sources, DATABASE_URL=url)
     assert (ran.returncode, ran.stderr) == (0, "")
     return ran.stdout
-
-
-def run_migrate_of(sources, url):
-    return run_deeds("migrate", cwd=sources, DATABASE_URL=url)

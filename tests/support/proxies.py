@@ -12,8 +12,6 @@ from pathlib import Path
 from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
-NGINX = REPOSITORY / "deploy" / "nginx.conf"
-
 # The line of a machine, in use or not.
 SERVER = "    server 127.0.0.1:8000 max_fails=0;\n"
 
@@ -93,7 +91,7 @@ def running_nginx(directory, ports):
     """Run nginx with the example's own settings before services on these ports."""
     http_port, https_port = free_port(), free_port()
     tls = make_certificate(directory)
-    text = NGINX.read_text()
+    text = (REPOSITORY / "deploy" / "nginx.conf").read_text()
     for written, meant in {
         SERVER: "".join(f"{upstream(port)}\n" for port in ports),
         "server_name deeds.example.org;": "server_name localhost;",

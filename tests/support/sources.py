@@ -9,24 +9,18 @@ from deeds.settings import read_settings
 from tests.support.serving import REPOSITORY
 
 
-class RecordingEnvironment(dict[str, str]):
-    """An empty environment that remembers every name that it was asked for."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = set()
-
-    def get(self, name, default=None):  # type: ignore[override]
-        self.names.add(name)
-        return default
-
-
 def read_variables():
     """Return the names of all environment variables that the service reads at its start."""
-    environment = RecordingEnvironment()
-    read_settings(environment)
-    run_gunicorn_conf(environment)
-    return environment.names
+    names = set()
+
+    class RecordingEnvironment(dict):
+        def get(self, name, default=None):
+            names.add(name)
+            return default
+
+    read_settings(RecordingEnvironment())
+    run_gunicorn_conf(RecordingEnvironment())
+    return names
 
 
 def run_gunicorn_conf(environment):

@@ -1,15 +1,12 @@
 """Every way in which a request can fail, for the tests of what errors look like."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
-import pytest
 from argon2.exceptions import HashingError
-from flask import Flask
-from flask.testing import FlaskClient
 from sqlalchemy.exc import OperationalError
 
-from deeds.settings import Settings, parse_rate_limits
+from deeds.settings import parse_rate_limits
 from storage.engine import make_engine, parse_database_url
 from storage.tables import operations
 from storage.transactions import WRITES
@@ -21,11 +18,11 @@ from tests.support.requests import post, swap
 class Ground:
     """A service with an item that has 5 units live under `a` and 3 spent under `b`."""
 
-    client: FlaskClient
+    client: Any
     item_id: str
-    settings: Settings
-    open_app: Callable[[Settings], Flask]
-    monkeypatch: pytest.MonkeyPatch
+    settings: Any
+    open_app: Any
+    monkeypatch: Any
 
     def post(self, path, body, key=None):
         return post(self.client, path, body, key)
@@ -122,7 +119,6 @@ WAYS = {
     "no body": ("invalid_json", None, lambda g: g.send(b"")),
     "array": ("invalid_request", None, lambda g: g.post("/v1/mint", [])),
     "bad element": ("invalid_request", 1, lambda g: g.mint("+1.a", "<b>")),
-    "unknown key": ("invalid_request", None, lambda g: g.post("/v1/swap", {"<b>": 1})),
     "empty key": ("invalid_idempotency_key", None, lambda g: g.mint("+1.a", key="")),
     "total": ("total_too_large", None, lambda g: g.mint("+9007199254740991.a", "+1.b")),
     "units from nowhere": ("unbalanced", None, lambda g: g.swap(["+5.{}.a"], ["+6.{}.d"])),
