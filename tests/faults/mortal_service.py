@@ -5,13 +5,12 @@ import signal
 import threading
 from contextlib import ExitStack
 
-from sqlalchemy import text
+import psycopg
 
-from storage.engine import make_engine, parse_database_url
 from tests.support.serving import SERVICE, start_gunicorn, wait_until_it_answers
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
-OTHER_SESSIONS = text(
+OTHER_SESSIONS = (
     "SELECT count(*) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
@@ -91,7 +90,5 @@ def wait_until_nobody_is_connected(database_url):
     """
     if database_url.startswith("sqlite"):
         return
-    engine = make_engine(parse_database_url(database_url))
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        wait_until(lambda: connection.execute(OTHER_SESSIONS).scalar_one() == 0)
-    engine.dispose()
+    with psycopg.connect(database_url, autocommit=True) as own:
+        wait_until(lambda: own.execute(OTHER_SESSIONS).fetchone() == (0,))

@@ -8,7 +8,7 @@ import pytest
 
 from storage.engine import parse_database_url
 from tests.faults.load import Load, assert_nothing_lost, line_of
-from tests.support.limited_disk import APPLICATION, FULL, READ_ONLY, ROOMY
+from tests.support.applications import FULL, READ_ONLY, ROOMY
 from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
 
@@ -28,7 +28,7 @@ def service(tmp_path, sqlite_url, pragmas):
     """The service on two processes, whose disk `pragmas` limits."""
     with running_service(
         tmp_path,
-        application=APPLICATION,
+        application="tests.support.applications:create_limited_app()",
         DATABASE_URL=sqlite_url,
         TEST_PRAGMAS=str(pragmas),
         WEB_CONCURRENCY="2",

@@ -9,15 +9,7 @@ from pathlib import Path
 import pytest
 from psutil import Process
 
-from tests.support.abusers import (
-    ABUSES,
-    GET,
-    POST,
-    UNREAD,
-    abusing,
-    connect_to_read_little,
-    connected,
-)
+from tests.support.abusers import ABUSES, GET, POST, UNREAD, abusing, connected, slow_reader
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
@@ -81,7 +73,7 @@ def test_a_client_that_does_not_read_its_answers_is_cut_off(service):
         [worker] = Process(service.process.pid).children()
         return any(each.raddr == client.getsockname() for each in worker.net_connections())
 
-    with closing(connect_to_read_little(service.port)) as client:
+    with closing(slow_reader(service.port)) as client:
         client.sendall(UNREAD)
         wait_until(is_held)
 

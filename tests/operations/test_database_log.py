@@ -10,8 +10,8 @@ import storage.failures
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
+from tests.support.applications import FULL
 from tests.support.hooks import hooked
-from tests.support.limited_disk import FULL
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.requests import mint, post, refusal, swap
 from tests.support.watched import events

@@ -48,7 +48,7 @@ def abusing(port, abuses, count):
     with ExitStack() as stack:
         clients = []
         for abuse in abuses * count:
-            clients.append(stack.enter_context(connect_to_read_little(port)))
+            clients.append(stack.enter_context(slow_reader(port)))
             clients[-1].sendall(abuse.first)
         thread = threading.Thread(target=_trickle, args=(clients, abuses * count, stop))
         thread.start()
@@ -59,7 +59,7 @@ def abusing(port, abuses, count):
             thread.join()
 
 
-def connect_to_read_little(port):
+def slow_reader(port):
     """Return a connection for whose answers there is hardly room at this end."""
     client = socket.socket()
     client.settimeout(10)
