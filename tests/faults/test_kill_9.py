@@ -61,10 +61,6 @@ def test_killed_workers_lose_and_double_nothing(database_url, make_service, seed
     report(line_of(assert_nothing_lost(load, service.find_port, database_url)))
 
 
-# Whether the request was carried out by then.
-MOMENTS = {BEFORE_COMMIT: False, AFTER_COMMIT: True}
-
-
 def die_while_sending(sender, failpoint, moment, request):
     """Send a request that the process does not survive; gunicorn starts another one."""
     failpoint.write_text(moment)
@@ -79,7 +75,7 @@ def test_a_request_cut_off_at_its_commit_is_carried_out_once(database_url, make_
     service = make_service(database_url, application, workers=1, FAILPOINT_FILE=str(failpoint))
     service.start()
     with closing(Sender(service.find_port)) as sender:
-        for moment, is_done in MOMENTS.items():
+        for moment, is_done in {BEFORE_COMMIT: False, AFTER_COMMIT: True}.items():
             mint = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, str(uuid4()))
             die_while_sending(sender, failpoint, moment, mint)
             minted, again = sender.send(*mint), sender.send(*mint)
@@ -97,4 +93,4 @@ def test_a_request_cut_off_at_its_commit_is_carried_out_once(database_url, make_
             assert swapped.answer == again.answer == {"success": True}
             assert (swapped.is_replay, again.is_replay) == (is_done, True)
             assert sender.check([*inputs, *outputs]) == done
-    assert operations(database_url) == [("mint", 0, 1), ("swap", 1, 2)] * len(MOMENTS)
+    assert operations(database_url) == [("mint", 0, 1), ("swap", 1, 2)] * 2
