@@ -13,8 +13,6 @@ from sqlalchemy import make_url
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
-_REPLICATION = "SELECT state, sync_state FROM pg_stat_replication"
-
 
 class StoppablePostgres:
     """A server that only this test uses."""
@@ -85,7 +83,8 @@ class ReplicatedPostgres:
             self._ask_primary("SELECT pg_reload_conf()")
         self.start_lonely_standby()
         followed = ("streaming", "sync" if is_synchronous else "async")
-        wait_until(lambda: self._ask_primary(_REPLICATION) == followed)
+        question = "SELECT state, sync_state FROM pg_stat_replication"
+        wait_until(lambda: self._ask_primary(question) == followed)
 
     def start_lonely_standby(self):
         log, options = self._standby_directory / "log", f"-h '' -k {self._standby_directory}"
