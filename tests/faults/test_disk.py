@@ -2,6 +2,7 @@
 
 import resource
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -38,15 +39,8 @@ def service(tmp_path, sqlite_url, pragmas):
 
 
 @contextmanager
-def full_disk(_log, pragmas, _workers):
-    pragmas.write_text(FULL)
-    yield
-    pragmas.write_text(ROOMY)
-
-
-@contextmanager
-def read_only_file(_log, pragmas, _workers):
-    pragmas.write_text(READ_ONLY)
+def limited_file(pragma, _log, pragmas, _workers):
+    pragmas.write_text(pragma)
     yield
     pragmas.write_text(ROOMY)
 
@@ -65,7 +59,11 @@ def limit_files(workers, size):
         resource.prlimit(worker, resource.RLIMIT_FSIZE, (size, hard))
 
 
-@pytest.mark.parametrize("limit", [full_disk, read_only_file, log_that_cannot_grow])
+@pytest.mark.parametrize(
+    "limit",
+    [partial(limited_file, FULL), partial(limited_file, READ_ONLY), log_that_cannot_grow],
+    ids=["full disk", "read-only file", "log that cannot grow"],
+)
 def test_a_disk_that_takes_nothing_refuses_writers_not_readers_and_serves_again(
     service, sqlite_url, pragmas, seed, report, limit
 ):

@@ -17,9 +17,10 @@ from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.mark import Mark, MarkFile, raise_mark
 from storage.repository import Repository
-from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, ledger_view, line_of
+from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, line_of
 from tests.support.commanding import invoke
 from tests.support.ledger_records import mint_record, output
+from tests.support.ledger_view import ledger_view
 from tests.support.stoppable_postgres import running_replicated_postgres
 from tests.support.waiting import wait_until
 
