@@ -22,8 +22,6 @@ CONSTRAINTS = {
     "sqlite": "SELECT name, type, sql FROM sqlite_master ORDER BY 1",
 }
 
-SOURCES = ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage")
-
 # Adds what old code does not know of and need not: columns, a table and an index.
 _MIGRATION = """
 import sqlalchemy as sa
@@ -73,7 +71,7 @@ def write_newer_code(directory, revision, more="pass"):
 
     `more` is a statement at the end of the migration.
     """
-    for name in SOURCES:
+    for name in ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage"):
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
         copy(REPOSITORY / name, directory / name)
     storage = directory / "storage"

@@ -23,8 +23,7 @@ from app import create_app
 from deeds.domain.model import AMOUNT_MAX, Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
-from storage.engine import make_engine, parse_database_url
-from storage.schema import HEAD_REVISION, migrate
+from storage.schema import HEAD_REVISION
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.requests import post
 
@@ -142,10 +141,7 @@ def make_sqlite():
 
 def make_postgresql(pg_dump):
     with running_server() as server:
-        url = PostgresCluster(server.get_uri()).create_database()
-        engine = make_engine(parse_database_url(url))
-        migrate(engine)
-        engine.dispose()
+        url = PostgresCluster(server.get_uri()).create_migrated_database()
         asked = make_asked(url)
         command = [pg_dump, "--inserts", "--no-owner", "--no-privileges", "--encoding=UTF8", url]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
