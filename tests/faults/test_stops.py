@@ -12,21 +12,17 @@ import psutil
 import pytest
 
 from tests.faults.load import Load, assert_nothing_lost, line_of, operations
-from tests.support.abusers import GET, connected
+from tests.support.abusers import GET, POST, connected
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
 REQUESTS_COUNT = 6
-SECONDS_MAX = 30
 
 # One that waits for idle clients lasts 65 s, and one that must be forced 30.
 STOP_SECONDS_MAX = 10
 
 # `Expect` makes the service say when it waits for the body.
-HEAD = (
-    b"POST /v1/mint HTTP/1.1\r\nHost: deeds\r\nContent-Type: application/json\r\n"
-    b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
-)
+HEAD = POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -66,7 +62,7 @@ def test_a_stop_finishes_the_requests_that_were_begun(tmp_path):
         for client in clients:
             client.sendall(body)
         answers = [rest_of(client) for client in clients]
-        assert service.process.wait(timeout=SECONDS_MAX) == 0
+        assert service.process.wait(timeout=30) == 0
 
     items = [json.loads(answer.partition(b"\r\n\r\n")[2])["itemId"] for answer in answers]
     assert [answer[:15] for answer in answers] == [b"HTTP/1.1 200 OK"] * REQUESTS_COUNT
