@@ -26,17 +26,9 @@ from tests.support.waiting import wait_until
 CLIENTS_COUNT = 12
 ROUNDS_COUNT = 2
 
-# Answers that the clients get between one step of a restart and the next.
-ANSWERS_BETWEEN = 60
-
 
 @pytest.fixture
-def database_url(fresh_postgres_url):
-    return fresh_postgres_url()
-
-
-@pytest.fixture
-def machines(tmp_path, database_url):
+def machines(tmp_path, emptied_postgres_url):
     """Two of them, each by its port."""
     with ExitStack() as closing:
         machines = {}
@@ -46,7 +38,7 @@ def machines(tmp_path, database_url):
                 "DEEDS_TRUSTED_PROXIES": "1",
                 "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
             }
-            machines[port] = MortalService(tmp_path, database_url, **settings)
+            machines[port] = MortalService(tmp_path, emptied_postgres_url, **settings)
             closing.callback(machines[port].close)
             machines[port].start()
         yield machines
@@ -87,7 +79,7 @@ class Load:
 
     def wait_for_answers(self):
         """Wait until some more requests were answered, or one has failed."""
-        goal = self.answers.total() + ANSWERS_BETWEEN
+        goal = self.answers.total() + 60
         wait_until(
             lambda: self.answers.total() >= goal or any(client.done() for client in self._clients)
         )
@@ -109,7 +101,7 @@ def set_upstreams(nginx, ports, drained=None):
 
 @pytest.mark.parametrize("drained", [False, True], ids=["with keys", "drained, without keys"])
 def test_no_request_fails_while_all_machines_are_restarted(
-    machines, database_url, tmp_path, request, drained
+    machines, emptied_postgres_url, tmp_path, request, drained
 ):
     with running_nginx(tmp_path, machines) as nginx:
         load = Load(nginx, with_keys=not drained)
@@ -128,6 +120,6 @@ def test_no_request_fails_while_all_machines_are_restarted(
     counts = ", ".join(f"{name} {count}" for (name, _), count in sorted(load.answers.items()))
     add_line(request.node, f"restarts {len(machines) * ROUNDS_COUNT}, {counts}")
     assert {status for _, status in load.answers} == {200}
-    with ledger_view(database_url) as ledger:
+    with ledger_view(emptied_postgres_url) as ledger:
         ledger.assert_sound()
         assert len(ledger.operations()) == load.answers["mint", 200] + load.answers["swap", 200]

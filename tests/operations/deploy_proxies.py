@@ -19,11 +19,10 @@ import pytest
 
 from tests.support.proxies import Proxy, free_port, running_nginx
 from tests.support.readme import assert_answers_as_shown, walk
-from tests.support.serving import REPOSITORY, running_service
+from tests.support.serving import running_service
+from tests.support.sources import read_text
 from tests.support.waiting import wait_until
 
-CADDY = Path(sys.executable).parent / "caddy"
-CADDYFILE = REPOSITORY / "deploy" / "Caddyfile"
 JSON = {"Content-Type": "application/json"}
 KEY = {"Idempotency-Key": "a-key-of-mine-0001"}
 
@@ -56,10 +55,10 @@ def caddy(tmp_path, service):
     # Only what would change this machine is taken from it.
     apart = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n"
     file, log = tmp_path / "Caddyfile", tmp_path / "caddy.log"
-    file.write_text(CADDYFILE.read_text().replace("{\n", apart, 1))
+    file.write_text(read_text("deploy/Caddyfile").replace("{\n", apart, 1))
     places = {"SITE": f"https://localhost:{port}", "UPSTREAM": f"127.0.0.1:{service.port}"}
     places |= dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
-    command = [CADDY, "run", "--config", file]
+    command = [Path(sys.executable).parent / "caddy", "run", "--config", file]
     with (
         log.open("wb") as output,
         subprocess.Popen(command, env=os.environ | places, stdout=output, stderr=output) as process,
@@ -147,18 +146,13 @@ def test_a_body_that_comes_slowly_costs_the_service_no_connection(caddy, service
         connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body[:-1])
         caddy.ask("GET", "/v1/info")
-        held = connections_count(service.port)
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        # The address of the service in hexadecimal, and the state of an open connection.
+        held = sum(row[2:4] == [f"0100007F:{service.port:04X}", "01"] for row in rows)
         connection.send(body[-1:])
         status = connection.getresponse().status
 
     assert (held, status) == (1, 200)
-
-
-def connections_count(port):
-    """Return how many connections to a port of this machine are open."""
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    established = "01"
-    return sum(row[2] == f"0100007F:{port:04X}" and row[3] == established for row in rows)
 
 
 def test_an_item_is_served_from_the_cache_when_the_service_is_away(nginx, service, tmp_path):

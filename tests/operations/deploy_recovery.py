@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -18,10 +17,6 @@ from tests.support.sources import read_text
 from tests.support.stoppable_postgres import StoppablePostgres
 from tests.support.waiting import wait_until
 
-DATA = "/var/lib/postgresql/18/main"
-BACKUPS = "/var/backups/deeds"
-MOMENT = "2026-11-22 10:00:00+00"
-
 
 class Recipe:
     """The blocks of the document, run one after the other on a server of our own."""
@@ -31,9 +26,9 @@ class Recipe:
         self._blocks = iter(FENCE.findall(read_text("docs/operations/recovery.md")))
         data = server.pgdata
         self.replaced = {
-            f"cd {Path(DATA).parent}": f"cd {data.parent}",
+            "cd /var/lib/postgresql/18": f"cd {data.parent}",
             "main": data.name,
-            BACKUPS: f"{data.parent}/backups",
+            "/var/backups/deeds": f"{data.parent}/backups",
             ".venv/bin/flask": f"{sys.executable} -m flask",
         }
         self._settings = settings
@@ -99,7 +94,7 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(serv
         item = send("/v1/mint", {"outputs": ["+5.a"]})[1]["itemId"]
         a, b, c = (f"+5.{item}.{secret}" for secret in "abc")
         assert send("/v1/swap", {"inputs": [a], "outputs": [b]})[0] == 200
-        recipe.replaced[MOMENT] = str(ask(url, "SELECT clock_timestamp()"))
+        recipe.replaced["2026-11-22 10:00:00+00"] = str(ask(url, "SELECT clock_timestamp()"))
         # Some of the log is in the archive, the rest beside the database alone.
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
