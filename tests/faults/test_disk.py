@@ -10,36 +10,15 @@ import pytest
 from storage.engine import parse_database_url
 from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.support.applications import FULL, READ_ONLY, ROOMY
-from tests.support.serving import children, running_service
+from tests.support.serving import children
 from tests.support.waiting import wait_until
 
 # Fewer than SQLite writes to its log before it starts the log again.
 ANSWERS_COUNT = 50
 
 
-@pytest.fixture
-def pragmas(tmp_path):
-    file = tmp_path / "pragmas"
-    file.write_text(ROOMY)
-    return file
-
-
-@pytest.fixture
-def service(tmp_path, sqlite_url, pragmas):
-    """The service on two processes, whose disk `pragmas` limits."""
-    with running_service(
-        tmp_path,
-        application="tests.support.applications:create_limited_app()",
-        DATABASE_URL=sqlite_url,
-        TEST_PRAGMAS=str(pragmas),
-        WEB_CONCURRENCY="2",
-    ) as service:
-        wait_until(lambda: len(children(service.process.pid)) == 2)
-        yield service
-
-
 @contextmanager
-def limited_file(pragma, _log, pragmas, _workers):
+def limited_by(pragma, _log, pragmas, _workers):
     pragmas.write_text(pragma)
     yield
     pragmas.write_text(ROOMY)
@@ -61,12 +40,21 @@ def limit_files(workers, size):
 
 @pytest.mark.parametrize(
     "limit",
-    [partial(limited_file, FULL), partial(limited_file, READ_ONLY), log_that_cannot_grow],
+    [partial(limited_by, FULL), partial(limited_by, READ_ONLY), log_that_cannot_grow],
     ids=["full disk", "read-only file", "log that cannot grow"],
 )
 def test_a_disk_that_takes_nothing_refuses_writers_not_readers_and_serves_again(
-    service, sqlite_url, pragmas, seed, report, limit
+    gunicorn_service, sqlite_url, tmp_path, seed, report, limit
 ):
+    pragmas = tmp_path / "pragmas"
+    pragmas.write_text(ROOMY)
+    service = gunicorn_service(
+        application="tests.support.applications:create_limited_app()",
+        DATABASE_URL=sqlite_url,
+        TEST_PRAGMAS=str(pragmas),
+        WEB_CONCURRENCY="2",
+    )
+    wait_until(lambda: len(children(service.process.pid)) == 2)
     workers = children(service.process.pid)
     log = Path(f"{parse_database_url(sqlite_url).database}-wal")
     load = Load([lambda: service.port], seed)

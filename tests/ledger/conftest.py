@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import make_url
 
-from deeds.domain.model import Argon2Cost
+from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
+from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
+from storage.mark import MarkFile
 from storage.repository import Repository
 
 
@@ -48,6 +50,35 @@ def copy_sqlite(url, copy):
     paths = [make_url(each).database for each in (url, copy)]
     with closing(sqlite3.connect(paths[0])) as source, closing(sqlite3.connect(paths[1])) as target:
         source.backup(target)
+
+
+@pytest.fixture
+def mark(tmp_path):
+    return MarkFile(tmp_path / "a mark")
+
+
+@pytest.fixture
+def marked(ledger_url, mark):
+    """Settings of a ledger whose mark is kept there."""
+    return Settings(ledger_url, Argon2Cost(8, 1, 1), mark_file=str(mark.path))
+
+
+@pytest.fixture
+def serve(open_app, marked, ledger_url):
+    """A function that opens the service on a ledger and returns a client of it."""
+    return lambda url=ledger_url: open_app(replace(marked, database_url=url)).test_client()
+
+
+@pytest.fixture
+def open_repository(ledger_url, mark):
+    """A function that opens the ledger without Flask; one scheme is recorded."""
+
+    def open_one():
+        repository = Repository(make_engine(parse_database_url(ledger_url)), mark_file=mark)
+        repository.register_schemes([SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")])
+        return repository
+
+    return open_one
 
 
 @pytest.fixture

@@ -3,31 +3,19 @@
 With a failover of PostgreSQL: tests/faults/test_failover.py.
 """
 
-from contextlib import closing
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
-from sqlalchemy import text
 
 from deeds.domain.errors import LedgerRolledBackError
-from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
-from deeds.settings import Settings
-from storage.engine import make_engine, parse_database_url
-from storage.mark import MarkFile, RollbackError, raise_mark
-from storage.repository import Repository
+from storage.mark import RollbackError, raise_mark
+from storage.tables import operations
 from storage.transactions import WRITES
 from tests.support.commanding import invoke
 from tests.support.hooks import hooked, is_writer
-from tests.support.ledger_records import mint_record, output
-from tests.support.ledger_view import ledger_view
-from tests.support.requests import check, mint, refusal, swap
+from tests.support.ledger_records import add_item
+from tests.support.requests import check, mint, refusal, stop, swap
 from tests.support.waiting import wait_until
 
 ROLLED_BACK = (503, "ledger_rolled_back", None)
-SCHEME = SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")
-ITEMS = [f"deed_{number:026}" for number in range(8)]
-
 
 # Where the database makes no difference.
 ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
@@ -40,22 +28,12 @@ def mark_soon(monkeypatch):
 
 
 @pytest.fixture
-def settings(ledger_url, tmp_path):
-    return Settings(ledger_url, Argon2Cost(8, 1, 1), mark_file=str(tmp_path / "a mark"))
+def database_url(ledger_url):
+    return ledger_url
 
 
 @pytest.fixture
-def mark(settings):
-    return MarkFile(Path(settings.mark_file))
-
-
-@pytest.fixture
-def serve(settings, open_app):
-    return lambda **changes: open_app(replace(settings, **changes)).test_client()
-
-
-@pytest.fixture
-def rolled_back(serve, keep_copy, ledger_url, mark):
+def rolled_back(serve, keep_copy, mark):
     """A service under which a swap of `a` to `b` was lost, and its item."""
     stop(client := serve())
     item = mint(client := serve(), "+5.a")
@@ -68,25 +46,11 @@ def rolled_back(serve, keep_copy, ledger_url, mark):
     return client, item
 
 
-def stop(client):
-    client.application.extensions["deeds"].close()
-
-
-def rows(url):
-    with ledger_view(url) as ledger:
-        ledger.assert_sound()
-        return ledger.rows()
-
-
-def errors(caplog):
-    return [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
-
-
 def test_an_older_copy_under_a_running_service_is_written_no_more(
-    rolled_back, ledger_url, mark, caplog
+    rolled_back, ledger, mark, caplog
 ):
     client, item = rolled_back
-    before = rows(ledger_url), mark.path.read_bytes()
+    before = ledger.rows(), mark.path.read_bytes()
 
     said = [
         refusal(swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])),
@@ -98,8 +62,8 @@ def test_an_older_copy_under_a_running_service_is_written_no_more(
     assert client.get("/healthz").status_code == 200
     assert check(client, f"+5.{item}.a") == ["unspent"]
     stop(client)
-    assert (rows(ledger_url), mark.path.read_bytes()) == before
-    [line] = errors(caplog)
+    assert (ledger.rows(), mark.path.read_bytes()) == before
+    [line] = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
     assert line.startswith("operation 2 of ")
     assert "flask --app app deeds accept-rollback" in line
 
@@ -107,7 +71,7 @@ def test_an_older_copy_under_a_running_service_is_written_no_more(
 @ON_SQLITE
 @pytest.mark.parametrize("is_noticed_before", [True, False])
 def test_after_the_loss_is_accepted_and_a_restart_it_is_served_again(
-    rolled_back, serve, settings, mark, is_noticed_before
+    rolled_back, serve, marked, mark, is_noticed_before
 ):
     """A service that was not restarted leaves the mark alone that was accepted."""
     client, item = rolled_back
@@ -115,7 +79,7 @@ def test_after_the_loss_is_accepted_and_a_restart_it_is_served_again(
     if is_noticed_before:
         swap(client, *request)
 
-    ran = invoke(settings, "accept-rollback", "--yes")
+    ran = invoke(marked, "accept-rollback", "--yes")
     refused = swap(client, *request)
     stop(client)
 
@@ -141,92 +105,60 @@ def test_a_service_that_wrote_nothing_since_its_start_is_guarded_by_the_mark(
     assert mark.read().operation_id == 2
 
 
-@pytest.fixture
-def open_repository(ledger_url):
-    """A function that opens a ledger without Flask; one scheme is recorded."""
-
-    def open_one(**kept):
-        repository = Repository(make_engine(parse_database_url(ledger_url)), **kept)
-        repository.register_schemes([SCHEME])
-        return repository
-
-    return open_one
-
-
-def add(repository, number):
-    scheme = repository.read_schemes()[0]
-    return repository.record_mint(mint_record(output(scheme.id, 5, ITEMS[number])))
-
-
 @ON_SQLITE
 def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     open_repository, keep_copy, ledger_url, mark, monkeypatch, open_engine
 ):
     """The loser had no second to write its mark before the survivor wrote on."""
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
-    loser = open_repository(mark_file=mark)
-    add(loser, 0)
+    loser = open_repository()
+    add_item(loser, 0)
     engine = open_engine(ledger_url)
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 0.01)
-    survivor = open_repository(mark_file=mark)
+    survivor = open_repository()
     _, roll_back = keep_copy()
-    lost = add(loser, 1)
+    lost = add_item(loser, 1)
     roll_back()
-    add(survivor, 2)
-    newest = add(survivor, 3)
+    add_item(survivor, 2)
+    newest = add_item(survivor, 3)
     wait_until(lambda: mark.read().operation_id == newest)
 
     with pytest.raises(LedgerRolledBackError):
-        add(loser, 4)
+        add_item(loser, 4)
     loser.close()
 
     assert mark.read().operation_id == lost
     with pytest.raises(RollbackError, match=f"operation {lost} of .* ends at operation {newest}:"):
         raise_mark(engine, mark)
-    add(survivor, 5)
+    add_item(survivor, 5)
     survivor.close()
     with pytest.raises(LedgerRolledBackError):
         survivor.check_ready()
     assert mark.read().operation_id == lost
 
 
+@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("lost", [0, 1])
 def test_of_operations_that_overlapped_none_is_lost_unseen(
-    emptied_postgres_url, thread, ledger, lost
+    open_repository, repository, thread, ledger, lost
 ):
     """PostgreSQL's ids are not in the order of its commits: which one is lost first, none tells."""
-    repository = Repository(make_engine(parse_database_url(emptied_postgres_url)))
-    repository.register_schemes([SCHEME])
-    add(repository, 0)
+    open_repository().close()
+    add_item(repository, 0)
     inner = []
 
     def commit_another_first(connection):
         if is_writer(connection) and not inner:
             inner.append(None)
-            inner[0] = thread.submit(add, repository, 1).result(20)
+            inner[0] = thread.submit(add_item, repository, 1).result(20)
 
-    with closing(repository):
-        with hooked("commit", commit_another_first):
-            outer = add(repository, 2)
-        assert inner[0] > outer
-        delete_operation(ledger.engine, [outer, inner[0]][lost])
+    with hooked("commit", commit_another_first):
+        outer = add_item(repository, 2)
+    assert inner[0] > outer
+    with ledger.engine.execution_options(**{WRITES: True}).begin() as connection:
+        # As where another operation got its id.
+        lose = operations.update().where(operations.c.id == [outer, inner[0]][lost])
+        connection.execute(lose.values(created_at_ms=0))
 
-        with pytest.raises(LedgerRolledBackError):
-            add(repository, 3)
-
-
-@pytest.fixture
-def database_url(emptied_postgres_url):
-    return emptied_postgres_url
-
-
-def delete_operation(engine, operation_id):
-    of_its_item = "item_id = (SELECT id FROM items WHERE created_by = :id)"
-    with engine.execution_options(**{WRITES: True}).begin() as connection:
-        for statement in (
-            f"DELETE FROM outputs WHERE {of_its_item}",  # noqa: S608
-            f"DELETE FROM item_schemes WHERE {of_its_item}",  # noqa: S608
-            "DELETE FROM items WHERE created_by = :id",
-            "DELETE FROM operations WHERE id = :id",
-        ):
-            connection.execute(text(statement), {"id": operation_id})
+    with pytest.raises(LedgerRolledBackError):
+        add_item(repository, 3)

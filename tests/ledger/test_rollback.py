@@ -16,13 +16,11 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.errors import StartError
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
-from storage.mark import Mark, MarkFile
+from storage.mark import Mark
 from tests.support.commanding import invoke
 from tests.support.hooks import hooked
 from tests.support.racing import client_of_port
-from tests.support.requests import check, mint, swap
+from tests.support.requests import check, mint, stop, swap
 from tests.support.serving import running_service
 
 ADVICE = "; restore the right database, or run: flask --app app deeds accept-rollback"
@@ -36,34 +34,6 @@ def ledger_url(sqlite_url):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "deeds.sqlite3"
-
-
-@pytest.fixture
-def copy(tmp_path):
-    return tmp_path / "copy.sqlite3"
-
-
-@pytest.fixture
-def settings(ledger_url):
-    return Settings(ledger_url, Argon2Cost(8, 1, 1))
-
-
-@pytest.fixture
-def mark(tmp_path):
-    path = tmp_path / "somewhere else" / "mark"
-    path.parent.mkdir()
-    return MarkFile(path)
-
-
-@pytest.fixture
-def serve(open_app, settings, mark):
-    """A function that opens the service on a database and returns a client of it."""
-    settings = replace(settings, mark_file=str(mark.path))
-    return lambda url: open_app(replace(settings, database_url=url)).test_client()
-
-
-def stop(client):
-    client.application.extensions["deeds"].close()
 
 
 def refused(serve, url):
@@ -102,21 +72,6 @@ def rolled_back(serve, ledger_url, keep_copy):
     return older, item, ledger_url
 
 
-@pytest.fixture
-def gone_on(rolled_back, serve, mark):
-    """The same after the older copy was used elsewhere, past the operation of the mark."""
-    older, item, _ = rolled_back
-    kept = mark.path.read_bytes()
-    mark.path.unlink()
-    hand_on(serve(older), item, "avwxyz")
-    mark.path.write_bytes(kept)
-    return rolled_back
-
-
-def run(url, mark, *command, said=""):
-    return invoke(Settings(url, mark_file=str(mark.path)), *command, said=said)
-
-
 def test_an_older_copy_is_not_served_and_the_newest_ledger_is_served_again(rolled_back, serve):
     older, item, newest = rolled_back
 
@@ -124,15 +79,18 @@ def test_an_older_copy_is_not_served_and_the_newest_ledger_is_served_again(rolle
     assert check(serve(newest), f"+5.{item}.a", f"+5.{item}.c") == ["spent", "unspent"]
 
 
-def test_an_older_copy_that_went_on_elsewhere_is_not_served(gone_on, serve):
-    assert lacks(3, 6).match(refused(serve, gone_on[0]))
+def test_an_older_copy_that_went_on_elsewhere_past_the_mark_is_not_served_nor_restored_over_it(
+    rolled_back, serve, marked, mark, tmp_path
+):
+    older, item, _ = rolled_back
+    kept = mark.path.read_bytes()
+    mark.path.unlink()
+    hand_on(serve(older), item, "avwxyz")
+    mark.path.write_bytes(kept)
+    copy = shutil.copy(older.removeprefix("sqlite:///"), tmp_path / "copy")
 
-
-def test_a_restore_does_not_raise_the_mark_over_what_is_lost(gone_on, serve, mark, copy):
-    older, kept = gone_on[0], mark.path.read_bytes()
-    shutil.copy(older.removeprefix("sqlite:///"), copy)
-
-    ran = run(older, mark, "restore", str(copy))
+    assert lacks(3, 6).match(refused(serve, older))
+    ran = invoke(replace(marked, database_url=older), "restore", str(copy))
 
     assert (ran.exit_code, mark.path.read_bytes()) == (0, kept)
     refused(serve, older)
@@ -174,20 +132,22 @@ def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(rolled_ba
         ("damaged", "it is damaged; if the ledger is the newest, remove it"),
     ],
 )
-def test_a_mark_that_cannot_be_used_stops_the_start(open_app, settings, tmp_path, name, said):
+def test_a_mark_that_cannot_be_used_stops_the_start(open_app, marked, tmp_path, name, said):
     path = tmp_path / name
     (tmp_path / "damaged").write_bytes(b"torn")
 
     with pytest.raises(StartError) as stopped:
-        open_app(replace(settings, mark_file=str(path)))
+        open_app(replace(marked, mark_file=str(path)))
 
     assert str(stopped.value) == f"deeds cannot start: cannot use the mark file {path}: {said}"
 
 
-def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back, serve, mark):
+def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(
+    rolled_back, serve, marked, mark
+):
     older, item, _ = rolled_back
 
-    ran = run(older, mark, "accept-rollback", said="accept\n")
+    ran = invoke(replace(marked, database_url=older), "accept-rollback", said="accept\n")
 
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert lacks(3, 1).match(ran.stdout)
@@ -196,15 +156,16 @@ def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(rolled_back
     assert mark.read().operation_id > 1
 
 
-def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(rolled_back, mark):
-    older, _, newest = rolled_back
+def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(rolled_back, marked, mark):
+    older, *_ = rolled_back
     before = mark.path.read_bytes()
 
     for said in "", "\n", "yes\n", "ACCEPT\n":
-        assert run(older, mark, "accept-rollback", said=said).exit_code == 1
+        ran = invoke(replace(marked, database_url=older), "accept-rollback", said=said)
+        assert ran.exit_code == 1
         assert mark.path.read_bytes() == before
 
-    ran = run(newest, mark, "accept-rollback", "--yes")
+    ran = invoke(marked, "accept-rollback", "--yes")
     nothing = "the ledger is not behind its mark: there is nothing to accept\n"
     assert (ran.exit_code, ran.stdout) == (0, nothing)
     assert mark.path.read_bytes() == before
@@ -223,35 +184,27 @@ def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark
 
 
 @pytest.fixture
-def used(open_app, settings, path, copy):
+def used(serve, marked, path):
     """The item of a ledger that was backed up after its first operation and has had a second one,
     which is in its log alone: as after a `kill -9`, the log was not folded."""
-    client = open_app(settings).test_client()
+    client = serve()
     item = mint(client, "+5.a")
-    assert invoke(settings, "backup", str(copy)).exit_code == 0
+    assert invoke(marked, "backup", f"{path}-backup").exit_code == 0
     with closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-        kept = {suffix: beside(path, suffix).read_bytes() for suffix in ("-wal", "-shm")}
+        kept = {name: Path(name).read_bytes() for name in (f"{path}-wal", f"{path}-shm")}
         stop(client)
-    for suffix, content in kept.items():
-        beside(path, suffix).write_bytes(content)
+    for name, content in kept.items():
+        Path(name).write_bytes(content)
     return item
-
-
-def beside(path, suffix):
-    return Path(f"{path}{suffix}")
-
-
-def gone(path):
-    path.unlink()
 
 
 def empty(path):
     os.truncate(path, 0)
 
 
-LOSSES = pytest.mark.parametrize("lose", [gone, empty])
+LOSSES = pytest.mark.parametrize("lose", [Path.unlink, empty])
 
 
 def content(path):
@@ -265,28 +218,28 @@ def content(path):
 
 @LOSSES
 def test_a_new_ledger_in_place_of_a_lost_one_without_a_log_has_to_be_accepted(
-    used, open_app, settings, path, lose
+    used, serve, marked, path, lose
 ):
-    beside(path, "-wal").unlink()
+    Path(f"{path}-wal").unlink()
     lose(path)
 
-    assert lacks(2, 0).match(refused(open_app, settings))
+    assert lacks(2, 0).match(refused(serve, marked.database_url))
 
-    assert invoke(settings, "accept-rollback", "--yes").exit_code == 0
-    assert mint(open_app(settings).test_client(), "+5.a").startswith("deed_")
+    assert invoke(marked, "accept-rollback", "--yes").exit_code == 0
+    assert mint(serve(), "+5.a").startswith("deed_")
 
 
 @LOSSES
 def test_the_log_of_a_lost_ledger_is_kept_and_a_restored_backup_does_not_meet_it(
-    used, open_app, settings, path, copy, lose
+    used, serve, marked, path, lose
 ):
     """SQLite would delete it for a new ledger, and write it into the backup."""
     lose(path)
     before = content(path)
 
     with pytest.raises(StartError) as stopped:
-        open_app(settings)
-    migrated, audited = invoke(settings, "migrate"), invoke(settings, "audit")
+        serve()
+    migrated, audited = invoke(marked, "migrate"), invoke(marked, "audit")
 
     line = (
         f"deeds cannot start: DATABASE_URL: {path} is missing or empty, but {path}-wal holds the "
@@ -296,12 +249,11 @@ def test_the_log_of_a_lost_ledger_is_kept_and_a_restored_backup_does_not_meet_it
     assert audited.output == f"deeds cannot start: DATABASE_URL: there is no ledger at {path}\n"
     assert content(path) == before
 
-    restored = invoke(settings, "restore", str(copy))
+    restored = invoke(marked, "restore", f"{path}-backup")
 
     assert (restored.exit_code, restored.stderr) == (0, "")
     assert "which ends at operation 1: this is an older copy" in restored.stdout
     [kept] = path.parent.glob("deeds.sqlite3-replaced-*-wal")
     assert kept.read_bytes() == before[f"{path.name}-wal"]
-    assert invoke(settings, "accept-rollback", "--yes").exit_code == 0
-    client = open_app(settings).test_client()
-    assert check(client, f"+5.{used}.a", f"+5.{used}.b") == ["unspent", "unknown"]
+    assert invoke(marked, "accept-rollback", "--yes").exit_code == 0
+    assert check(serve(), f"+5.{used}.a", f"+5.{used}.b") == ["unspent", "unknown"]

@@ -28,6 +28,11 @@ def check(client, *outputs):
     return answer.get_json()["states"]
 
 
+def stop(client):
+    """Close the service of the client, as a process does that ends."""
+    client.application.extensions["deeds"].close()
+
+
 def refusal(answer):
     """Return what a refusal says: status, code and the index of the element at fault."""
     problem = answer.get_json()
