@@ -13,17 +13,17 @@ import pytest
 
 from tests.support.needs import require
 
-# Adds a byte to FSYNCS_FILE for each fsync. DISK_FILE holds what is refused of SQLite's log: "w",
-# and a byte for each write that still passes, or "s" for what makes writes durable.
+# Counts each fsync. Of SQLite's log it refuses writes once so many have passed, unless that is
+# negative, or what makes writes durable.
 LIBRARY_C = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int fsyncs_count, writes_passing = -1, refuses_sync;
 
 static int is_log(int file) {
     char link[64], path[4096];
@@ -32,20 +32,12 @@ static int is_log(int file) {
     return length > 4 && memcmp(path + length - 4, "-wal", 4) == 0;
 }
 
-static int refuses(char what) {
-    char orders[256];
-    int file = open(getenv("DISK_FILE"), O_RDWR);
-    ssize_t length = file < 0 ? 0 : read(file, orders, sizeof orders);
-    int found = length > 0 && orders[0] == what;
-    int passes = found && length > 1;
-    if (passes && ftruncate(file, length - 1) != 0) abort();
-    if (file >= 0) close(file);
-    return found && !passes;
-}
-
 static ssize_t written(const char *name, int file, const void *data, size_t count, off_t at) {
     ssize_t (*write_at)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, name);
-    if (is_log(file) && refuses('w')) {
+    int decides = writes_passing >= 0 && is_log(file);
+    if (decides && writes_passing > 0) {
+        writes_passing--;
+    } else if (decides) {
         if (count > 1) return write_at(file, data, count / 2, at);
         errno = ENOSPC;
         return -1;
@@ -63,10 +55,8 @@ ssize_t pwrite64(int file, const void *data, size_t count, off_t at) {
 
 static int synced(const char *name, int file) {
     int (*sync)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
-    int counts = open(getenv("FSYNCS_FILE"), O_WRONLY | O_APPEND | O_CREAT, 0600);
-    if (counts < 0 || write(counts, ".", 1) != 1) abort();
-    close(counts);
-    if (is_log(file) && refuses('s')) {
+    fsyncs_count++;
+    if (refuses_sync && is_log(file)) {
         errno = EIO;
         return -1;
     }
@@ -79,6 +69,7 @@ int fdatasync(int file) { return synced("fdatasync", file); }
 
 PROGRAM = """
 import json, os, shutil
+from ctypes import CDLL, c_int
 from pathlib import Path
 import storage.mark
 from app import create_app
@@ -88,13 +79,15 @@ from tests.support.requests import check, mint, swap
 storage.mark._WRITE_EVERY_S = 3600
 app = create_app()
 client = app.test_client()
-disk, fsyncs = Path(os.environ["DISK_FILE"]), Path(os.environ["FSYNCS_FILE"])
+names = "fsyncs_count", "writes_passing", "refuses_sync"
+library = CDLL(os.environ["LD_PRELOAD"])
+fsyncs_count, writes_passing, refuses_sync = (c_int.in_dll(library, name) for name in names)
 path = Path(os.environ["DATABASE_URL"].removeprefix("sqlite:///"))
 
 def fsyncs_of(action):
-    before = fsyncs.stat().st_size
+    before = fsyncs_count.value
     action()
-    return fsyncs.stat().st_size - before
+    return fsyncs_count.value - before
 
 item_id = mint(client, *(f"+1.{n}" for n in range(9)))
 # The first commit after a start may also write the head of the log.
@@ -123,20 +116,20 @@ def after_a_crash(number, outputs):
     other.extensions["deeds"].close()
     return states
 
-def swap_with(number, orders):
+def swap_with(number, passing, refuses):
     item = mint(client, "+5.a")
     outputs = [f"+5.{item}.a", f"+5.{item}.b"]
-    disk.write_text(orders)
+    writes_passing.value, refuses_sync.value = passing, refuses
     answer = swap(client, *([each] for each in outputs))
-    disk.write_text("")
+    writes_passing.value, refuses_sync.value = -1, False
     states = check(client, *outputs), after_a_crash(number, outputs)
     again = swap(client, *([each] for each in outputs))
     return answer.get_json().get("code"), *states, again.status_code
 
-writes = [swap_with(0, "w")]
+writes = [swap_with(0, 0, False)]
 while writes[-1][0] is not None:
-    writes.append(swap_with(len(writes), "w" + "." * len(writes)))
-print(json.dumps({"fsyncs": counts, "writes": writes, "sync": swap_with(len(writes), "s")}))
+    writes.append(swap_with(len(writes), len(writes), False))
+print(json.dumps({"fsyncs": counts, "writes": writes, "sync": swap_with(len(writes), -1, True)}))
 app.extensions["deeds"].close()
 """
 
@@ -149,14 +142,10 @@ def tried(tmp_path_factory):
     source, library = directory / "disk.c", directory / "disk.so"
     source.write_text(LIBRARY_C)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    for name in ("orders", "fsyncs"):
-        (directory / name).touch()
     settings = {
         "DATABASE_URL": f"sqlite:///{directory / 'deeds.sqlite3'}",
         "DEEDS_ARGON2": "m=8,t=1,p=1",
         "DEEDS_LOG_LEVEL": "error",
-        "DISK_FILE": str(directory / "orders"),
-        "FSYNCS_FILE": str(directory / "fsyncs"),
         "LD_PRELOAD": str(library),
     }
     command = [sys.executable, "-c", PROGRAM]

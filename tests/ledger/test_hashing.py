@@ -47,14 +47,12 @@ class Counts:
     def __init__(self):
         self.admitted = (0, 0)
         self.hashes = Counter()
-        self.seconds = 0
 
     def set_queue(self, requests_count, tasks_count):
         self.admitted = (requests_count, tasks_count)
 
     def count_hash(self, secret_class, seconds):
-        self.hashes[secret_class] += 1
-        self.seconds += seconds
+        self.hashes[secret_class] += seconds > 0
 
 
 @pytest.fixture
@@ -128,7 +126,6 @@ def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(
         for job, pepper in zip(jobs, peppers, strict=True)
     ]
     assert (+counts.hashes) == +Counter(ordinary=ordinary_count, strong=strong_count)
-    assert bool(jobs) == (counts.seconds > 0)
 
 
 def test_strong_secrets_need_no_pool(open_pool):

@@ -55,8 +55,8 @@ class Units:
         return f"+{self.amount}.{self.item_id}.{self.secret}"
 
 
-def raws_of(parts_by_item):
-    return [f"+{n}.{item}.{s}" for item, parts in parts_by_item.items() for n, s in parts]
+def raws_of(outputs):
+    return [each.raw() for each in outputs]
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -74,10 +74,10 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # The model.
 
-    def create(self, item_id, parts):
-        for amount, secret in parts:
-            assert (item_id, secret) not in self.outputs
-            self.outputs[item_id, secret] = Units(item_id, secret, amount)
+    def create(self, outputs):
+        for each in outputs:
+            assert (each.item_id, each.secret) not in self.outputs
+            self.outputs[each.item_id, each.secret] = each
 
     def live(self):
         return [each for each in self.outputs.values() if not each.is_spent]
@@ -96,41 +96,39 @@ class LedgerMachine(RuleBasedStateMachine):
         picked = data.draw(st.sets(st.integers(0, len(outputs) - 1), min_size=1, max_size=4))
         return [outputs[index] for index in sorted(picked)]
 
-    def parts(self, data, total):
-        """Return amounts that add up to the total, each with a new secret."""
+    def parts(self, data, item_id, total):
+        """Return outputs that add up to the total, each with a new secret."""
         cuts = data.draw(st.sets(st.integers(1, total - 1), max_size=3)) if total > 1 else set()
         edges = [0, *sorted(cuts), total]
         amounts = [end - start for start, end in pairwise(edges)]
-        return [(amount, self.new_secret(data)) for amount in amounts]
+        return [Units(item_id, self.new_secret(data), amount) for amount in amounts]
 
-    def parts_by_item(self, data, inputs):
+    def balanced(self, data, inputs):
         totals = defaultdict(int)
-        for output in inputs:
-            totals[output.item_id] += output.amount
-        return {item_id: self.parts(data, total) for item_id, total in totals.items()}
+        for each in inputs:
+            totals[each.item_id] += each.amount
+        return [part for item in totals.items() for part in self.parts(data, *item)]
 
     # What is good.
 
     @rule(data=st.data(), amounts=st.lists(AMOUNTS, min_size=1, max_size=4), key=KEY_FORMS)
     def mint(self, data, amounts, key):
-        parts = [(amount, self.new_secret(data)) for amount in amounts]
-        body = {"outputs": [{"amount": amount, "secret": secret} for amount, secret in parts]}
-        answer = self.accepted("/v1/mint", body, key)
+        parts = [{"amount": amount, "secret": self.new_secret(data)} for amount in amounts]
+        answer = self.accepted("/v1/mint", {"outputs": parts}, key)
         item_id = answer.get_json()["itemId"]
         self.totals[item_id] = sum(amounts)
-        self.create(item_id, parts)
+        self.create(Units(item_id, **part) for part in parts)
 
     @any_live
     @rule(data=st.data(), key=KEY_FORMS)
     def swap(self, data, key):
         inputs = self.some_live(data)
-        outputs = self.parts_by_item(data, inputs)
-        body = {"inputs": [each.raw() for each in inputs], "outputs": raws_of(outputs)}
+        outputs = self.balanced(data, inputs)
+        body = {"inputs": raws_of(inputs), "outputs": raws_of(outputs)}
         assert self.accepted("/v1/swap", body, key).get_json() == {"success": True}
         for each in inputs:
             each.is_spent = True
-        for item_id, parts in outputs.items():
-            self.create(item_id, parts)
+        self.create(outputs)
 
     @any_answer
     @rule(data=st.data())
@@ -166,26 +164,25 @@ class LedgerMachine(RuleBasedStateMachine):
     def swap_with_a_wrong_secret(self, data):
         good, wrong = self.some_live(data), self.some_live(data)[0]
         forged = f"+{wrong.amount}.{wrong.item_id}.{self.new_secret(data)}"
-        inputs = [*(each.raw() for each in good), forged]
-        outputs = self.balanced(data, [*good, wrong])
-        assert refusal(swap(self.client, inputs, outputs)) == (400, "unknown_input", len(good))
+        outputs = raws_of(self.balanced(data, [*good, wrong]))
+        refused = swap(self.client, [*raws_of(good), forged], outputs)
+        assert refusal(refused) == (400, "unknown_input", len(good))
 
     @any_live
     @rule(data=st.data(), difference=st.sampled_from([-1, 1, 10]))
     def swap_with_a_wrong_amount(self, data, difference):
         wrong, *_ = self.some_live(data)
         amount = wrong.amount + difference or 2
-        outputs = [f"+{n}.{wrong.item_id}.{s}" for n, s in self.parts(data, amount)]
+        outputs = raws_of(self.parts(data, wrong.item_id, amount))
         refused = swap(self.client, [f"+{amount}.{wrong.item_id}.{wrong.secret}"], outputs)
         assert refusal(refused) == (400, "unknown_input", 0)
 
     @any_spent
     @rule(data=st.data())
     def spend_again(self, data):
-        good = self.some_live(data)
-        spent = data.draw(st.sampled_from(self.spent()))
-        inputs = [spent.raw(), *(each.raw() for each in good)]
-        refused = swap(self.client, inputs, self.balanced(data, [spent, *good]))
+        inputs = [data.draw(st.sampled_from(self.spent())), *self.some_live(data)]
+        outputs = raws_of(self.balanced(data, inputs))
+        refused = swap(self.client, raws_of(inputs), outputs)
         assert refusal(refused) == (400, "spent_input", 0)
 
     @any_spent
@@ -212,9 +209,6 @@ class LedgerMachine(RuleBasedStateMachine):
             refused = swap(self.client, [source.raw(), other.raw()], [raw])
             assert refusal(refused) == (400, "unbalanced", None)
 
-    def balanced(self, data, inputs):
-        return raws_of(self.parts_by_item(data, inputs))
-
     # What holds after every sequence: no later request mends a row.
 
     def teardown(self):
@@ -230,7 +224,7 @@ class LedgerMachine(RuleBasedStateMachine):
         outputs = list(self.outputs.values())
         for start in range(0, len(outputs), 256):
             part = outputs[start : start + 256]
-            states = check(self.client, *(each.raw() for each in part))
+            states = check(self.client, *raws_of(part))
             assert states == ["spent" if each.is_spent else "unspent" for each in part]
 
 

@@ -16,7 +16,6 @@ from tests.support.requests import check, mint, refusal, swap
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
-KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 # What a swap sends between BEGIN and COMMIT.
 STATEMENTS_COUNT = 3
 BOUNDS = {
@@ -30,11 +29,6 @@ PREPARED_AFTER = psycopg.Connection.connect.__kwdefaults__["prepare_threshold"]
 @pytest.fixture
 def engine(database_url, open_engine):
     return open_engine(database_url)
-
-
-@pytest.fixture
-def transactions(engine):
-    return Transactions(engine)
 
 
 @pytest.fixture
@@ -116,8 +110,9 @@ def test_a_read_leaves_no_transaction_open(client):
     ("default", "within"), [("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")]
 )
 def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_session(
-    set_default, transactions, default, within
+    set_default, engine, default, within
 ):
+    transactions = Transactions(engine)
     set_default("synchronous_commit", default)
     before, pid = transactions.read(settings_of), transactions.read(backend_of)
 
@@ -128,8 +123,10 @@ def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_
 
 
 def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_whole_ledger(
-    set_default, engine, transactions
+    set_default, engine
 ):
+    transactions = Transactions(engine)
+
     def sleep(seconds):
         return lambda connection: connection.execute(text(f"SELECT pg_sleep({seconds})"))
 
@@ -214,7 +211,7 @@ def test_a_commit_that_breaks_off_is_in_doubt_and_the_key_brings_certainty(
         cut_off(connection)
 
     item = mint(client, "+5.a")
-    request = ([f"+5.{item}.a"], [f"+5.{item}.b"], KEY)
+    request = ([f"+5.{item}.a"], [f"+5.{item}.b"], "order 17")
 
     with hooked("commit", commit_or_not_and_cut_off):
         doubtful = swap(client, *request)
