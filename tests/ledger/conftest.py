@@ -2,7 +2,6 @@
 
 import secrets
 import sqlite3
-import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
@@ -87,28 +86,6 @@ def repository(database_url, open_engine):
     repository = Repository(open_engine(database_url))
     yield repository
     repository.close()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request):
-    """Each kind of database."""
-    return request.param
-
-
-@pytest.fixture
-def new_url(database, request, tmp_path):
-    """A function that returns the URL of a new database, which holds nothing."""
-    with ExitStack() as stack:
-
-        def make():
-            if database == "sqlite":
-                return f"sqlite:///{tempfile.mkdtemp(dir=tmp_path)}/deeds.sqlite3"
-            postgres = request.getfixturevalue("postgres")
-            url = postgres.create_database()
-            stack.callback(postgres.drop_database, url)
-            return url
-
-        yield make
 
 
 @pytest.fixture

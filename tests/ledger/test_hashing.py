@@ -62,12 +62,10 @@ def counts():
 
 @pytest.fixture
 def open_pool(counts):
-    """A function that makes a pool."""
-
-    def make(threads_count=1, requests_max=100, tasks_max=1000):
+    def open_one(threads_count=1, requests_max=100, tasks_max=1000):
         return HashPool(threads_count, requests_max, tasks_max, counts)
 
-    return make
+    return open_one
 
 
 @pytest.fixture

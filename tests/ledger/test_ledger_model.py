@@ -72,8 +72,6 @@ class LedgerMachine(RuleBasedStateMachine):
         self.answers = {}
         self.numbers = count()
 
-    # The model.
-
     def create(self, outputs):
         for each in outputs:
             assert (each.item_id, each.secret) not in self.outputs
@@ -84,8 +82,6 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def spent(self):
         return [each for each in self.outputs.values() if each.is_spent]
-
-    # What is drawn.
 
     def new_secret(self, data):
         form = data.draw(SECRET_FORMS)
@@ -108,8 +104,6 @@ class LedgerMachine(RuleBasedStateMachine):
         for each in inputs:
             totals[each.item_id] += each.amount
         return [part for item in totals.items() for part in self.parts(data, *item)]
-
-    # What is good.
 
     @rule(data=st.data(), amounts=st.lists(AMOUNTS, min_size=1, max_size=4), key=KEY_FORMS)
     def mint(self, data, amounts, key):
@@ -216,8 +210,6 @@ class LedgerMachine(RuleBasedStateMachine):
         for item_id, total in self.totals.items():
             read = self.client.get(f"/v1/item/{item_id}")
             assert read.get_json() == {"id": item_id, "total": total, "metadata": None}
-
-    # What holds after every request.
 
     @invariant()
     def the_states_are_those_of_the_model(self):

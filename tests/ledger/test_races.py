@@ -2,13 +2,11 @@
 
 import random
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from itertools import cycle
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from tests.support.racing import Racers, client_of_app, client_of_port
 
@@ -17,10 +15,8 @@ CROSSING_COUNT = 8
 ROUNDS_COUNT = 12
 # Each round of these lets PostgreSQL look for a deadlock.
 DEADLOCK_ROUNDS_COUNT = 3
-
 # The losers have guessed a used secret: a hundred times a minute at each of two processes.
 OFFERS_COUNT, NEW_SECRET_ROUNDS_COUNT = 4, 50
-COSTS = (Argon2Cost(8, 1, 1), Argon2Cost(16, 1, 1))
 
 
 def strong(count):
@@ -142,11 +138,9 @@ def test_of_clients_of_several_processes_one_wins_and_the_others_are_refused(
         race(Racers(partial(client_of_port, service.port)), ledger)
 
 
-def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(
-    settings, open_app, ledger
-):
+def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(clients, ledger):
     """As in the middle of a rolling change of settings."""
-    apps = cycle([open_app(replace(settings, ordinary_cost=cost)) for cost in COSTS])
+    apps = cycle([client.application for client in clients])
     racers = Racers(lambda: client_of_app(next(apps)))
     item = racers.mint(*(f"+1.{number}" for number in range(OFFERS_COUNT)))
     live = [f"+1.{item}.{number}" for number in range(OFFERS_COUNT)]

@@ -155,7 +155,6 @@ def test_a_mint_with_one_key_twice_is_refused_and_leaves_nothing(repository, led
         (["five"], 5, {"schemes_count": 2}, ItemSchemesChangedError),
         (["five"], 5, {"key_hashes": (KEY_HASH,)}, IdempotencyKeyTakenError),
     ],
-    ids=["input twice", "its own output", "unbalanced", "fewer schemes", "more schemes", "key"],
 )
 def test_a_swap_that_the_service_would_not_make_is_refused_and_moves_nothing(
     repository, ledger, minted, *, inputs, output_amount, changes, error
