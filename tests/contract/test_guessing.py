@@ -68,6 +68,7 @@ REQUESTS = {
     "a check": ([check_of("+4.ITEM.s", "+4.ITEM.a", "+4.ITEM.x", "+4.deed_0.a")], 200, 2),
     # Under somebody's Idempotency-Key: was it used, and with which secrets?
     "a mint again": ([mint_of("+1.a", "+1.b", key=KEY), mint_of("+1.x", "+1.b", key=KEY)], 422, 1),
+    "a mint of more": ([mint_of("+1.a", key=KEY), mint_of("+1.a", "+1.b", key=KEY)], 422, 1),
     "a key": ([mint_of("+1.a", key=KEY), mint_of("+1.a", key=KEY, metadata={})], 422, 1),
     "a swap again": (
         [swap_of("+4.ITEM.a", key=KEY), swap_of("+4.ITEM.x", to=["+4.ITEM.y"], key=KEY)],
@@ -80,6 +81,11 @@ REQUESTS = {
         1,
     ),
     "a strong new secret that was used": ([swap_of("+4.ITEM.a", to=[LIVE])], 400, 0),
+    "one after a fresh one": (
+        [swap_of("+4.ITEM.a", "+4.ITEM.b", to=["+4.ITEM.new", LIVE])],
+        400,
+        0,
+    ),
     "a good swap": ([swap_of("+4.ITEM.a")], 200, 0),
     "a spent secret": ([swap_of("+4.ITEM.s")], 400, 0),
     "an unbalanced swap": ([swap_of("+4.ITEM.wrong", to=["+5.ITEM.x"])], 400, 0),

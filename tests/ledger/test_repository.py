@@ -195,6 +195,7 @@ def test_a_digest_that_two_items_have_is_spent_in_one(repository, ledger, minted
     repository.record_swap(swap_record([five], [output(five.scheme_id, 5)]))
 
     found = repository.read_outputs([five.key, three.key, twin.key])
+    assert [found[each.key].output for each in (five, three, twin)] == [five, three, twin]
     assert [found[each.key].spent_by is None for each in (five, three, twin)] == [False, True, True]
     assert (ledger.live(ITEM_ID), ledger.live(OTHER_ID)) == ([3, 5], [5])
 
