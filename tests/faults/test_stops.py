@@ -99,7 +99,9 @@ def test_waiting_clients_do_not_delay_a_stop(tmp_path, number):
 
 def test_workers_end_with_their_master(tmp_path):
     with running_service(tmp_path, WEB_CONCURRENCY="2") as service, kept(service):
-        workers = psutil.Process(service.process.pid).children()
+        master = psutil.Process(service.process.pid)
+        wait_until(lambda: len(master.children()) == 2)  # The first one answers before the second.
+        workers = master.children()
         service.process.kill()
 
         gone, _ = psutil.wait_procs(workers, timeout=STOP_SECONDS_MAX)
