@@ -19,9 +19,16 @@ ANSWERS_COUNT = 50
 
 @contextmanager
 def limited_by(pragma, _log, pragmas, _workers):
-    pragmas.write_text(pragma)
+    put(pragmas, pragma)
     yield
-    pragmas.write_text(ROOMY)
+    put(pragmas, ROOMY)
+
+
+def put(pragmas, text):
+    """Replace the file as a whole: each transaction of the service reads it."""
+    new = pragmas.with_suffix(".new")
+    new.write_text(text)
+    new.replace(pragmas)
 
 
 @contextmanager
