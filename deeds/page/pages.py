@@ -1,4 +1,4 @@
-"""GET /, /claim, /wallet and /item/{id}, the pages for people; the files and QR codes they load.
+"""The pages for people: GET /, /mint, /claim, /wallet and /item/{id}, and what they load.
 
 What is personal in them, secrets above all, is in the browser. Only the text of a QR code comes
 here, by POST: it is in no address and no log.
@@ -51,12 +51,12 @@ def pages_blueprint(
 ) -> Blueprint:
     """Return the blueprint; `array_length_max` is how many outputs a mint may have."""
     blueprint = Blueprint("pages", __name__, template_folder="templates")
-    blueprint.app_context_processor(lambda: {"static": static})
+    blueprint.app_context_processor(
+        lambda: {"static": static, "array_length_max": array_length_max}
+    )
 
-    @blueprint.get("/")
-    def read_mint_page() -> Response:
-        return _page("mint", outputs_max=array_length_max)
-
+    @blueprint.get("/", defaults={"name": "landing"})
+    @blueprint.get("/mint", defaults={"name": "mint"})
     @blueprint.get("/claim", defaults={"name": "claim"})
     @blueprint.get("/wallet", defaults={"name": "wallet"})
     def read_page(name: str) -> Response:

@@ -12,7 +12,7 @@ from tests.support.waiting import wait_until
 def test_a_minted_deed_goes_by_its_link_to_whoever_is_first_and_the_others_are_told_so(
     visitor, visit
 ):
-    page = visitor.go("/")
+    page = visitor.go("/mint")
     page.get_by_label("Name").fill("A ticket")
     page.get_by_role("textbox", name="Units").fill("5")
     page.get_by_role("button", name="Mint the deed").click()

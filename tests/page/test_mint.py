@@ -40,7 +40,7 @@ def tab_to(page, name):
 
 
 def test_a_deed_is_minted_by_the_keyboard_alone(visitor):
-    page = visitor.go("/")
+    page = visitor.go("/mint")
 
     tab_to(page, "Name")
     page.keyboard.type("A ticket")
@@ -62,7 +62,7 @@ def test_a_deed_is_minted_by_the_keyboard_alone(visitor):
 
 
 def test_what_was_typed_is_what_is_minted(visitor):
-    page = visitor.go("/")
+    page = visitor.go("/mint")
     body = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100"/>'
     picture = {"body": body, "content_type": "image/svg+xml"}
     page.route("https://pictures.example/**", lambda route: route.fulfill(**picture))
@@ -94,7 +94,7 @@ def test_what_was_typed_is_what_is_minted(visitor):
 
 
 def test_secrets_are_strong_and_in_no_address_but_after_the_fragment_of_links(visitor):
-    page = visitor.go("/")
+    page = visitor.go("/mint")
     raws = mint_parts(page, "40", "2")
     secrets = [parse_raw_output(raw).secret for raw in raws]
     assert all(is_strong_secret(secret) for secret in secrets)
@@ -113,7 +113,7 @@ def test_secrets_are_strong_and_in_no_address_but_after_the_fragment_of_links(vi
 
 
 def test_each_mistake_is_told_beside_its_field_and_a_refusal_loses_nothing(visitor):
-    page = visitor.go("/")
+    page = visitor.go("/mint")
     page.get_by_role("button", name="Add a part").click()
     for box in page.get_by_label("Choose the secret myself").all():
         box.check()
@@ -149,7 +149,7 @@ def test_each_mistake_is_told_beside_its_field_and_a_refusal_loses_nothing(visit
 
 
 def test_parts_come_and_go_and_the_total_follows(visitor):
-    page = visitor.go("/")
+    page = visitor.go("/mint")
     add = page.get_by_role("button", name="Add a part")
 
     add.click()
@@ -170,7 +170,7 @@ def test_parts_come_and_go_and_the_total_follows(visitor):
 
 def test_the_page_insists_on_saving_what_can_be_copied_and_downloaded(visitor):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = visitor.go("/")
+    page = visitor.go("/mint")
     asked = []
 
     def leave_if_asked(dialog):

@@ -12,6 +12,7 @@ from tests.support.requests import mint
 
 PAGES = [
     "/",
+    "/mint",
     "/claim",
     "/wallet",
     "/item/{item_id}",
@@ -111,8 +112,8 @@ def test_a_file_may_be_kept_for_good_under_its_address(client):
 
 def test_nothing_else_is_served_and_nothing_of_another_release(client):
     version = read_static_files().version
-    names = ["nothing.css", "..%2Fpages.py", "js/", "deeds.css%00"]
-    paths = ["/docs/index.html", "/docs/%2e%2e%2fdocs.py", "/web/0123456789abcdef/deeds.css"]
+    names = ["nothing.css", "..%2Fpages.py", "js/", "css/base.css%00"]
+    paths = ["/docs/index.html", "/docs/%2e%2e%2fdocs.py", "/web/0123456789abcdef/css/base.css"]
 
     for path in [*paths, *(f"/web/{version}/{name}" for name in names)]:
         answer = client.get(path)
@@ -130,9 +131,9 @@ def static_files_of(directory, texts):
 
 def test_any_change_of_any_file_changes_all_addresses(tmp_path):
     sets = [
-        {"deeds.css": "a{}", "js/a.js": "b", "js/b.js": ""},
-        {"deeds.css": "a{}", "js/a.js": "", "js/b.js": "b"},
-        {"deeds.css": "a{}", "js/a.js": "b", "js/c.js": ""},
+        {"css/base.css": "a{}", "js/a.js": "b", "js/b.js": ""},
+        {"css/base.css": "a{}", "js/a.js": "", "js/b.js": "b"},
+        {"css/base.css": "a{}", "js/a.js": "b", "js/c.js": ""},
     ]
 
     found = [static_files_of(tmp_path / str(place), texts) for place, texts in enumerate(sets)]

@@ -24,7 +24,8 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
     ticket = steps.mint_deed(viewer.origin, steps.TICKET)
     # Each page, and what is there once it is ready.
     pages = {
-        "/": "#mint-button:enabled",
+        "/": "h1",
+        "/mint": "#mint-button:enabled",
         "/claim": "[data-ready]",
         f"/claim#+5.{shed}.a": "[data-state=free]",
         "/wallet": "[data-ready]",
@@ -49,7 +50,7 @@ def is_qr_code_drawn(page):
 
 
 def test_minting_is_accessible(viewer):
-    page = viewer.go("/")
+    page = viewer.go("/mint")
     page.get_by_label("Name").fill("Ticket for the summer concert")
     page.get_by_label("Description").fill("One seat, on the lawn. Bring a blanket.")
     page.get_by_role("textbox", name="Units").fill("40")
@@ -105,14 +106,14 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
 def test_without_scripts_a_page_says_what_it_needs_and_offers_nothing_that_fails(visit):
     visitor = visit(java_script_enabled=False)
 
-    for path in ["/", "/claim", "/wallet"]:
+    for path in ["/mint", "/claim", "/wallet"]:
         page = visitor.go(path)
         expect(page.locator("noscript .notice")).to_be_visible()
         expect(page.locator("main button:visible, main input:visible")).to_have_count(0)
 
 
 def test_the_first_tab_leads_past_the_head_of_a_page(visitor):
-    page = visitor.go("/")
+    page = visitor.go("/mint")
 
     page.keyboard.press("Tab")
     expect(page.locator(":focus")).to_have_text("Skip to the content")

@@ -13,7 +13,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 const inBrowser = {
   /** Return a module of the page, as a second tab would run it. */
   load(name) {
-    return import(new URL(`js/${name}`, document.querySelector("link[rel=stylesheet]").href));
+    return import(new URL(`../js/${name}`, document.querySelector("link[rel=stylesheet]").href));
   },
 
   async claimLink(output) {

@@ -64,7 +64,13 @@ export function sumOf(amounts) {
   return sum;
 }
 
-/** Return "1 unit" or "100 units". */
-export function unitsText(amount) {
+/**
+ * Return "1 unit" or "100 units"; "1 ticket" or "100 × ticket" where the issuer has named the unit:
+ * no plural can be made of a word in any language.
+ * @param {number} amount
+ * @param {string} [unit]
+ */
+export function unitsText(amount, unit) {
+  if (unit) return `${formatAmount(amount)} ${amount === 1 ? "" : "× "}${unit}`;
   return `${formatAmount(amount)} ${amount === 1 ? "unit" : "units"}`;
 }

@@ -19,7 +19,7 @@ const place = byId("mint-error");
 const preview = byId("preview");
 
 const image = imageField(find(preview, "[data-card=image]", HTMLImageElement), draw);
-const rows = outputRows({ countMax: Number(form.dataset.outputsMax), onChange: draw });
+const rows = outputRows({ countMax: Number(document.body.dataset.arrayMax), onChange: draw });
 
 /** Show in the preview and the total what the form says. */
 function draw() {
