@@ -1,0 +1,73 @@
+// Where QR codes come from: what the wallet keeps, else the service, which draws many at once.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { codesOf } from "../../../../deeds/page/static/js/ui/codes.js";
+
+const outputs = Array.from({ length: 150 }, (_, place) => ({ key: `k${place}`, n: place }));
+const link = ({ n }) => `link ${n}`;
+
+/** Return tools whose service refuses the first requests with these errors. */
+function makeTools(kept = [], errors = []) {
+  const codes = new Map(kept);
+  const asked = [];
+  const wallet = {
+    async code(key, svg) {
+      if (svg) codes.set(key, svg);
+      return codes.get(key);
+    },
+  };
+  const api = {
+    async qr(texts) {
+      if (errors.length) throw errors.shift();
+      asked.push(texts.length);
+      return texts.map((text) => `code of ${text}`);
+    },
+  };
+  return { tools: { wallet, api }, codes, asked };
+}
+
+const refusal = (status, retryAfterS = null) =>
+  Object.assign(new Error(), { name: "ProblemError", status, retryAfterS });
+
+test("codes that are not kept are asked for in batches, and kept", async () => {
+  const { tools, codes, asked } = makeTools([["k3", "kept"]]);
+  const progress = [];
+
+  const found = await codesOf(outputs, tools, { link, onProgress: (count) => progress.push(count) });
+
+  assert.deepEqual(asked, [64, 64, 21]);
+  assert.deepEqual(progress, [1, 65, 129, 150]);
+  assert.equal(found.get("k3"), "kept");
+  assert.equal(found.get("k149"), "code of link 149");
+  assert.deepEqual(new Map([...found].sort()), new Map([...codes].sort()));
+});
+
+test("a busy service is asked again after as long as it says, and no other refusal is", async () => {
+  const { tools, asked } = makeTools([], [refusal(503, 7), refusal(503)]);
+  const waited = [];
+  const wait = async (seconds) => waited.push(seconds);
+
+  await codesOf(outputs.slice(0, 2), tools, { link, wait });
+  assert.deepEqual([waited, asked], [[7, 1], [2]]);
+
+  const refused = makeTools([], [refusal(400)]);
+  await assert.rejects(codesOf(outputs, refused.tools, { link, wait }), { status: 400 });
+  assert.deepEqual(refused.asked, []);
+});
+
+test("codes that came before an answer was missing are not asked for again", async () => {
+  const { tools, asked } = makeTools();
+  const ask = tools.api.qr;
+  tools.api.qr = async (texts) => {
+    if (asked.length === 2) throw new Error("no answer");
+    return ask(texts);
+  };
+  await assert.rejects(codesOf(outputs, tools, { link }));
+  tools.api.qr = ask;
+
+  await codesOf(outputs, tools, { link });
+
+  assert.deepEqual(asked, [64, 64, 22]);
+});
