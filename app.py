@@ -110,8 +110,9 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.before_request(limits.count_request)
     app.register_blueprint(v1_blueprint(service, limits, info))
     app.register_blueprint(docs_blueprint(info))
+    static, array_length_max = read_static_files(), settings.array_length_max
     app.register_blueprint(
-        pages_blueprint(service, read_static_files(), array_length_max=settings.array_length_max)
+        pages_blueprint(service, static, limits, array_length_max=array_length_max)
     )
 
 

@@ -94,12 +94,14 @@ class ClientLimits:
 
     def count_request(self) -> None:
         """Count the current request where its route has a limit; raise TooManyRequestsError."""
-        # Without the name of the blueprint.
-        name = (request.endpoint or "").rpartition(".")[2]
         # A browser sends OPTIONS before a request of a page: it counts as part of that.
-        if name not in self._windows or request.method == "OPTIONS":
-            return
-        if wait_s := self._count(name, client_of(request), 1):
+        if request.method != "OPTIONS":
+            # Without the name of the blueprint.
+            self.count((request.endpoint or "").rpartition(".")[2])
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Count the current request as `amount` requests to a route; raise TooManyRequestsError."""
+        if name in self._windows and (wait_s := self._count(name, client_of(request), amount)):
             raise TooManyRequestsError(retry_after_s=wait_s)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The pages for people: GET /, /mint, /claim, /wallet and /item/{id}, and what they load.
+"""The pages for people: GET /, /mint, /claim, /claim/{id}, /wallet and /item/{id}, and their files.
 
 What is personal in them, secrets above all, is in the browser. Only the text of a QR code comes
 here, by POST: it is in no address and no log.
@@ -14,6 +14,7 @@ import segno
 from flask import Blueprint, Response, abort, render_template, request
 from marshmallow import Schema, validate
 
+from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.problems import PROBLEMS, retry_after
 from deeds.blueprints.request_log import notes
 from deeds.blueprints.requests import read_json
@@ -21,7 +22,7 @@ from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answ
 from deeds.domain.errors import DeedError, InvalidRequestError, OverloadedError
 from deeds.domain.raw_output import check_text
 from deeds.domain.service import DeedService
-from deeds.page.card import deed_card
+from deeds.page.card import DeedCard, deed_card
 from deeds.page.static_files import MEDIA_TYPES, StaticFiles
 from schemas.requests import TextField, load
 
@@ -47,7 +48,7 @@ _QR_TEXT_LENGTH = validate.Length(1, 1024, error="must have {min} to {max} chara
 
 
 def pages_blueprint(
-    service: DeedService, static: StaticFiles, *, array_length_max: int
+    service: DeedService, static: StaticFiles, limits: ClientLimits, *, array_length_max: int
 ) -> Blueprint:
     """Return the blueprint; `array_length_max` is how many outputs a mint may have."""
     blueprint = Blueprint("pages", __name__, template_folder="templates")
@@ -62,17 +63,6 @@ def pages_blueprint(
     def read_page(name: str) -> Response:
         return _page(name)
 
-    @blueprint.get("/item/<item_id>", endpoint="item")
-    def read_item_page(item_id: str) -> Response:
-        try:
-            card = deed_card(service.item(item_id))
-        except DeedError as error:
-            return _no_item(error)
-        scheme = "https" if request.is_secure else "http"
-        # No address where the header Host holds what no host name can.
-        address = request.host and f"{scheme}://{request.host}/item/{card.item_id}"
-        return _page("item", card=card, address=address)
-
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:
         # Another release's: to answer with ours would mix the modules of two.
@@ -82,6 +72,7 @@ def pages_blueprint(
         answer.headers["Cache-Control"] = FOREVER
         return answer
 
+    _serve_items(blueprint, service, limits)
     _serve_qr_codes(blueprint)
     return blueprint
 
@@ -89,6 +80,36 @@ def pages_blueprint(
 def not_found_page() -> Response:
     """Return the page for a browser that asked for a path that does not exist."""
     return _page("not_found", status=HTTPStatus.NOT_FOUND)
+
+
+def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimits) -> None:
+    def read_card(item_id: str) -> DeedCard:
+        # Counted here and not by the name of the endpoint: a browser gets a page all the same.
+        limits.count("item")
+        return deed_card(service.item(item_id))
+
+    @blueprint.get("/item/<item_id>", endpoint="item_page")
+    def read_item_page(item_id: str) -> Response:
+        try:
+            card = read_card(item_id)
+        except DeedError as error:
+            return _no_item(error)
+        scheme = "https" if request.is_secure else "http"
+        # No address where the header Host holds what no host name can.
+        address = request.host and f"{scheme}://{request.host}/item/{card.item_id}"
+        return _page("item", card=card, address=address)
+
+    @blueprint.get("/claim/<item_id>", endpoint="claim_page")
+    def read_claim_page(item_id: str) -> Response:
+        try:
+            return _page("claim", card=read_card(item_id))
+        except DeedError as error:
+            notes().problem_code = error.code
+            # The link is in the address behind "#": the page's script reads it, and says what is
+            # wrong with it.
+            answer = _page("claim")
+            answer.headers["Cache-Control"] = NO_STORE
+            return answer
 
 
 def _no_item(error: DeedError) -> Response:

@@ -1,4 +1,4 @@
-"""GET /item/{id}: what the page of a deed says, as HTML, and that its metadata stays text."""
+"""GET /item/{id} and /claim/{id}: what the pages of a deed say, and that metadata stays text."""
 
 import json
 from dataclasses import replace
@@ -27,8 +27,8 @@ def mint_with(client, metadata):
     return answer.get_json()["itemId"]
 
 
-def read(client, item_id):
-    answer = client.get(f"/item/{item_id}")
+def read(client, item_id, path="/item"):
+    answer = client.get(f"{path}/{item_id}")
     assert (answer.status_code, answer.content_type) == (200, "text/html; charset=utf-8")
     return Html(answer.text)
 
@@ -145,6 +145,37 @@ def test_a_total_is_written_as_the_scripts_of_the_page_write_it():
     assert texts == ["1 unit", "999 units", "9\u202f007\u202f199\u202f254\u202f740\u202f991 units"]
 
 
+def test_a_claim_link_unfolds_as_the_deed_and_names_no_address_that_lacks_its_secret(client):
+    page = read(client, mint_with(client, SHED), "/claim")
+
+    assert page.one("body").attributes["data-page"] == "claim"
+    assert page.one("meta", name="robots").attributes["content"] == "noindex"
+    assert page.all("link", rel="canonical") == []
+    assert previewed(page) == [
+        ("og:description", "One of a hundred. With a key."),
+        ("og:image", SHED["image"]),
+        ("og:site_name", "Deeds"),
+        ("og:title", "A share in the shed"),
+        ("og:type", "website"),
+        ("twitter:card", "summary_large_image"),
+        ("twitter:description", "One of a hundred. With a key."),
+        ("twitter:image", SHED["image"]),
+        ("twitter:title", "A share in the shed"),
+    ]
+
+
+def assert_plain_claim_page(client, item_id):
+    answer = client.get(f"/claim/{item_id}")
+    assert answer.status_code == 200
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.text == client.get("/claim").text
+
+
+@pytest.mark.parametrize("item_id", [ID, "<b>", "%00", "deed_" + "a" * 3000])
+def test_a_claim_link_of_an_unknown_deed_opens_the_claim_page_that_says_so(client, item_id):
+    assert_plain_claim_page(client, item_id)
+
+
 @pytest.mark.parametrize("item_id", [ID, "<b>", "%00", "deed_" + "a" * 3000])
 def test_an_unknown_deed_is_a_page_that_nobody_keeps(client, item_id):
     answer = client.get(f"/item/{item_id}")
@@ -167,11 +198,23 @@ def test_a_page_says_so_while_the_database_is_away(client, settings, open_app, m
     assert Html(answer.text).one("h1").text == "The deed cannot be shown just now"
 
 
-def test_a_page_and_the_interface_count_together_where_items_are_limited(settings, open_app):
-    limited = replace(settings, rate_limits=parse_rate_limits("item=2/day"))
+def test_a_claim_page_can_be_used_while_the_database_is_away(
+    client, settings, open_app, monkeypatch
+):
+    ground = Ground(client, ID, settings, open_app, monkeypatch)
+    monkeypatch.setattr(Ground, "post", lambda *_: assert_plain_claim_page(client, ID))
+
+    lose_the_database(ground)
+
+
+def test_pages_and_the_interface_count_together_where_items_are_limited(settings, open_app):
+    limited = replace(settings, rate_limits=parse_rate_limits("item=3/day"))
     client = open_app(limited).test_client()
-    paths = [f"/item/{ID}", f"/v1/item/{ID}"]
+    item_id = mint_with(client, SHED)
+    paths = [f"/item/{item_id}", f"/v1/item/{item_id}", f"/claim/{item_id}"]
 
-    statuses = [client.get(path).status_code for path in paths * 2]
+    answers = [client.get(path) for path in paths * 2]
 
-    assert statuses == [404, 404, 429, 429]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429, 200]
+    assert Html(answers[3].text).one("h1").text == "The deed cannot be shown just now"
+    assert_plain_claim_page(client, item_id)

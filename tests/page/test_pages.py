@@ -14,6 +14,7 @@ PAGES = [
     "/",
     "/mint",
     "/claim",
+    "/claim/{item_id}",
     "/wallet",
     "/item/{item_id}",
     "/item/deed_x",
