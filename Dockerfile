@@ -1,5 +1,10 @@
 # The service alone: `docker build --tag deeds .`, or with all that it needs deploy/compose.yaml. It names
 # what it copies, so that no .dockerignore has to keep out .env and instance/.
+FROM node:22-bookworm-slim AS page
+WORKDIR /page
+COPY deeds/page/package.json deeds/page/package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+
 FROM python:3.13-slim-bookworm
 
 WORKDIR /srv/deeds
@@ -9,6 +14,8 @@ RUN useradd --system --uid 10001 --no-create-home deeds \
     && install --directory --owner deeds --group deeds --mode 700 /var/lib/deeds
 COPY app.py gunicorn.conf.py ./
 COPY deeds deeds
+# By its lock file, whatever a machine where `make run` was used has there.
+COPY --from=page /page/node_modules deeds/page/node_modules
 COPY schemas schemas
 COPY storage storage
 

@@ -12,6 +12,7 @@ AUDITED := requirements.txt requirements/bench.txt requirements/native.txt requi
 MUTANTS_READY := $(VENV)/mutants.stamp
 NATIVE_TRIED := $(VENV)/native.stamp
 PAGE_TESTS := tests/page/js
+READER_READY := deeds/page/node_modules/.package-lock.json
 NODE_READY := $(PAGE_TESTS)/node_modules/.package-lock.json
 ARGS ?=
 # What `make check` adds to them.
@@ -41,7 +42,7 @@ $(shell test -x $(BIN)/python || \
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(RUN_READY) $(NATIVE_TRIED) ## start the service (honours PORT, DATABASE_URL and the rest of .env.example)
+run: $(RUN_READY) $(NATIVE_TRIED) $(READER_READY) ## start the service (honours PORT, DATABASE_URL and the rest of .env.example)
 	@$(BIN)/python gunicorn.conf.py
 	@case "$$DATABASE_URL" in postgres*) $(BIN)/flask --app app deeds migrate;; esac
 	@test -n "$$WEB_CONCURRENCY" || unset WEB_CONCURRENCY; exec $(BIN)/gunicorn "app:create_app()"
@@ -54,7 +55,7 @@ native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once whe
 		--requirement $(VENV)/native/argon2.txt
 	@rm -rf $(VENV)/native && touch $(NATIVE_TRIED)
 
-test: $(DEV_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
+test: $(DEV_READY) $(READER_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
 	@$(BIN)/python -m pytest $(CHECK_ARGS) $(ARGS)
 
 soak: $(DEV_READY) ## repeat the tests of faults and fuzzing for a while: make soak SECONDS=600
@@ -103,7 +104,7 @@ audit-deps: $(AUDIT_READY) ## look all locked releases up in PyPI's list of know
 		exit 1; }
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
-	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules mutants .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules deeds/page/node_modules mutants .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is written last, so an installation that was interrupted is taken up again.
@@ -135,6 +136,12 @@ $(AUDIT_READY): requirements/audit.txt $(RUN_READY)
 $(MUTANTS_READY): requirements.txt requirements/dev.txt requirements/mutants.txt
 	@$(call make_environment,requirements/mutants.txt)
 	@touch $(RUN_READY) $(DEV_READY) $@
+
+# What reads QR codes for door mode. Where it cannot be fetched, each run tries again.
+$(READER_READY): deeds/page/package-lock.json
+	@npm ci --prefix deeds/page --ignore-scripts --no-audit --no-fund --silent \
+		--fetch-retries=1 --fetch-retry-mintimeout=1000 2>/dev/null && touch $@ || \
+		echo "Door mode needs a browser that reads QR codes itself: npm could not fetch a reader"
 
 $(NODE_READY): $(PAGE_TESTS)/package-lock.json
 	@npm ci --prefix $(PAGE_TESTS) --ignore-scripts --no-audit --no-fund --silent

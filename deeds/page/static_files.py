@@ -11,6 +11,10 @@ from pathlib import Path
 from posixpath import dirname, normpath
 
 STATIC = Path(__file__).parent / "static"
+# The npm package that reads QR codes, if it was fetched: package.json beside it names it. A page
+# loads it as js/ui/scan.js says, never with its modules.
+READER = Path(__file__).parent / "node_modules" / "qr"
+READER_FILES = ("decode.js", "index.js")
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -37,13 +41,19 @@ class StaticFiles:
         return f"/web/{self.version}/{name}"
 
 
-def read_static_files(directory: Path = STATIC) -> StaticFiles:
-    """Return the files below a directory. The scripts of pages are `js/pages/<page>/page.js`."""
+def read_static_files(directory: Path = STATIC, reader: Path = READER) -> StaticFiles:
+    """Return the files below a directory, and the package's as `vendor/qr/<name>`.
+
+    The scripts of pages are `js/pages/<page>/page.js`.
+    """
     by_name = {
         str(path.relative_to(directory)): path.read_bytes()
         for path in sorted(directory.rglob("*"))
         if path.suffix in MEDIA_TYPES
     }
+    found = {f"vendor/qr/{name}": reader / name for name in READER_FILES}
+    if all(path.is_file() for path in found.values()):
+        by_name |= {name: path.read_bytes() for name, path in found.items()}
     # No two sets have the same notation in Python, and 64 bits tell releases apart.
     version = hashlib.sha256(repr(by_name).encode()).hexdigest()[:16]
     scripts = {name.split("/")[-2]: name for name in by_name if name.endswith("/page.js")}

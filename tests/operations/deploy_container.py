@@ -34,9 +34,9 @@ AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else 
 
 
 # The instructions of the Dockerfile: what each is, and the rest of it.
-INSTRUCTIONS = re.findall(
-    r"^([A-Z]+) +(.+)$", read_text("Dockerfile").replace("\\\n", " "), re.MULTILINE
-)
+EVERY = re.findall(r"^([A-Z]+) +(.+)$", read_text("Dockerfile").replace("\\\n", " "), re.MULTILINE)
+_LAST = max(place for place, (word, _) in enumerate(EVERY) if word == "FROM")
+BEFORE, INSTRUCTIONS = EVERY[:_LAST], EVERY[_LAST:]
 
 
 def only(word):
@@ -53,6 +53,8 @@ class Image:
         self._log = directory / "log"
         path = f"{directory / 'venv' / 'bin'}:{os.environ['PATH']}"
         self.environment = {"PATH": path, "GUNICORN_CMD_ARGS": ""}
+        self.stages = directory / "stages"
+        self._build_page()
         self.code.mkdir()
         self.volume.mkdir(mode=0o700)
         self.run(sys.executable, "-m", "venv", directory / "venv")
@@ -67,11 +69,26 @@ class Image:
         for path in [self.code, *self.code.rglob("*")]:
             path.chmod(path.stat().st_mode & ~0o222)
 
+    def _build_page(self):
+        """Do what the stage does that fetches what the page needs."""
+        [workdir] = [rest for word, rest in BEFORE if word == "WORKDIR"]
+        directory = self.stages / workdir.removeprefix("/")
+        directory.mkdir(parents=True)
+        for word, rest in BEFORE:
+            if word == "COPY":
+                for source in shlex.split(rest)[:-1]:
+                    shutil.copy(REPOSITORY / source, directory)
+            elif word == "RUN":
+                subprocess.run(shlex.split(rest), cwd=directory, check=True)
+
     def _copy(self, *names):
         *sources, target = names
+        if sources[0] == "--from=page":
+            shutil.copytree(self.stages / sources[1].removeprefix("/"), self.code / target)
+            return
         for source in sources:
             if (REPOSITORY / source).is_dir():
-                caches = shutil.ignore_patterns("__pycache__")
+                caches = shutil.ignore_patterns("__pycache__", "node_modules")
                 shutil.copytree(REPOSITORY / source, self.code / target, ignore=caches)
             else:
                 shutil.copy(REPOSITORY / source, self.code / target)
@@ -185,6 +202,7 @@ def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
     with image.running(**settings) as service, client_of_port(service.port) as send:
         item = send("/v1/mint", {"outputs": ["+5.first"]})[1]["itemId"]
         assert service.get_status(f"/v1/item/{item}") == 200
+        assert " data-code-reader" in service.get_text("/claim")
 
     assert (image.volume / Path(settings["DEEDS_MARK_FILE"]).name).exists()
     postgres.drop_database(settings["DATABASE_URL"])

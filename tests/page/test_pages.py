@@ -142,6 +142,19 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path):
     assert len({each.version for each in found}) == len(sets)
 
 
+def test_the_reader_of_codes_is_served_and_said_to_be_there_only_if_it_was_fetched(tmp_path):
+    without = read_static_files(tmp_path, reader=tmp_path)
+    for name in ("decode.js", "index.js"):
+        (tmp_path / name).write_text("export {};")
+
+    found = read_static_files(tmp_path, reader=tmp_path)
+
+    vendored = {"vendor/qr/decode.js": b"export {};", "vendor/qr/index.js": b"export {};"}
+    assert found.by_name.items() - without.by_name.items() >= vendored.items()
+    assert vendored.keys() & without.by_name.keys() == set()
+    assert found.version != without.version
+
+
 def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
     texts = {
         "js/pages/p/page.js": 'import { a } from "../../a.js";\nimport {\n  b,\n} from "./b.js";\n',

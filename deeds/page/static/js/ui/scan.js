@@ -1,0 +1,165 @@
+// Reads QR codes with the camera: by the browser's own detector, or else by the npm package `qr`,
+// which comes from our own address once a person has asked for it.
+
+const FORMAT = "qr_code";
+const READER = "../../vendor/qr/decode.js";
+
+/** How long a phone rests between two looks, so that it stays cool. */
+const REST_MS = 120;
+/** A text that was out of sight for so long is told again. */
+const GONE_MS = 1500;
+/** Of what the package looks at. A code of 45 modules on a third of it has 5 pixels a module. */
+const SIDE_MAX = 720;
+
+const NO_READER = "This browser cannot read codes. Use the phone's camera app: it opens the link.";
+
+/** Nothing can be scanned. The message is for people. */
+export class ScanError extends Error {
+  name = "ScanError";
+}
+
+/**
+ * Return why this page cannot scan, or nothing where it can.
+ * @returns {Promise<string>}
+ */
+export async function whyNoScan() {
+  if (!isSecureContext) return "The camera works on pages that came by https only.";
+  if (!navigator.mediaDevices?.getUserMedia) return "This browser gives pages no camera.";
+  const canRead = "codeReader" in document.body.dataset || (await nativeDetector());
+  return canRead ? "" : NO_READER;
+}
+
+/**
+ * Show in `video` what the camera sees, and call `onText` with each text of a QR code, once for as
+ * long as it stays in sight. It ends by itself when the page is left or hidden.
+ * @param {HTMLVideoElement} video
+ * @param {(text: string) => void} onText
+ * @param {() => void} [onEnd] called once when it has ended, for whatever reason
+ * @returns {Promise<{stop: () => void, setTorch: ((isOn: boolean) => Promise<void>) | null}>}
+ *   `setTorch` is null where the camera has no light
+ * @throws {ScanError}
+ */
+export async function startScan(video, onText, onEnd = () => {}) {
+  const problem = await whyNoScan();
+  if (problem) throw new ScanError(problem);
+  // Both at once: the person is asked for the camera within the tap that began it.
+  const opening = openCamera();
+  const [stream, read] = await Promise.all([opening, makeReader()]).catch((error) => {
+    opening.then(stopStream, () => {});
+    throw error;
+  });
+  const [track] = stream.getVideoTracks();
+  const stop = endOnce(() => {
+    stopStream(stream);
+    video.srcObject = null;
+    onEnd();
+  });
+  track.onended = stop;
+  video.srcObject = stream;
+  await video.play().catch(() => {});
+  if (document.hidden) stop();
+  look(video, read, untilGone(onText));
+  return { stop, setTorch: torchOf(track) };
+}
+
+async function look(video, read, onTexts) {
+  if (!video.srcObject) return;
+  const texts = await read(video).catch(() => []);
+  if (!video.srcObject) return;
+  onTexts(texts);
+  setTimeout(look, REST_MS, video, read, onTexts);
+}
+
+/**
+ * Return what is told the texts of each look, and tells of each at its first sight: no more than
+ * one of a look, so that each can be answered.
+ * @param {(text: string) => void} onText
+ * @param {() => number} [now] in milliseconds
+ */
+export function untilGone(onText, now = Date.now) {
+  const seen = new Map();
+  return (texts) => {
+    const moment = now();
+    for (const [text, lastMs] of seen) if (moment - lastMs > GONE_MS) seen.delete(text);
+    const fresh = texts.find((text) => text && !seen.has(text));
+    for (const text of texts) if (text === fresh || seen.has(text)) seen.set(text, moment);
+    if (fresh) onText(fresh);
+  };
+}
+
+/** Return what ends it by any of its reasons, once. */
+function endOnce(end) {
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const stop = () => {
+    if (signal.aborted) return;
+    leaving.abort();
+    end();
+  };
+  window.addEventListener("pagehide", stop, { signal });
+  document.addEventListener("visibilitychange", () => document.hidden && stop(), { signal });
+  return stop;
+}
+
+function stopStream(stream) {
+  for (const track of stream.getTracks()) track.stop();
+}
+
+function torchOf(track) {
+  if (!track.getCapabilities?.().torch) return null;
+  return (isOn) => track.applyConstraints({ advanced: [{ torch: isOn }] });
+}
+
+async function openCamera() {
+  const size = { width: { ideal: 1280 }, height: { ideal: 720 } };
+  const video = { facingMode: "environment", ...size };
+  try {
+    return await navigator.mediaDevices.getUserMedia({ video, audio: false });
+  } catch (error) {
+    throw new ScanError(textOf(error.name));
+  }
+}
+
+function textOf(name) {
+  if (name === "NotAllowedError") return "The browser was not allowed to use the camera.";
+  if (name === "NotFoundError") return "There is no camera.";
+  return "The camera cannot be used. Perhaps another app has it.";
+}
+
+/** Return the browser's own detector where it knows QR codes; TypeScript does not know it yet. */
+async function nativeDetector() {
+  const { BarcodeDetector } = /** @type {{BarcodeDetector?: any}} */ (globalThis);
+  const formats = await BarcodeDetector?.getSupportedFormats().catch(() => []);
+  return formats?.includes(FORMAT) ? BarcodeDetector : null;
+}
+
+/** Return what reads the texts in the picture of a video. */
+async function makeReader() {
+  const native = await nativeDetector();
+  const Detector = native ?? (await loadDetector());
+  const detector = new Detector({ formats: [FORMAT] });
+  const draw = native ? (video) => video : makeDrawing();
+  return async (video) => (await detector.detect(draw(video))).map(({ rawValue }) => rawValue);
+}
+
+async function loadDetector() {
+  try {
+    return (await import(new URL(READER, import.meta.url).href)).BarcodeDetector;
+  } catch {
+    throw new ScanError("What reads codes could not be loaded. Check the connection and try again.");
+  }
+}
+
+/** Return what draws the middle of a video, for a detector that would look at all of it. */
+function makeDrawing() {
+  const canvas = document.createElement("canvas");
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  return (video) => {
+    const { videoWidth: width, videoHeight: height } = video;
+    const side = Math.min(width, height);
+    canvas.width = canvas.height = Math.min(side, SIDE_MAX);
+    const [left, top] = [(width - side) / 2, (height - side) / 2];
+    context?.drawImage(video, left, top, side, side, 0, 0, canvas.width, canvas.height);
+    return canvas;
+  };
+}
