@@ -17,8 +17,8 @@ from deeds.domain.errors import InvalidRequestError, OverloadedError, TooManyReq
 from deeds.domain.raw_output import check_text
 from schemas.requests import TextField, load
 
-# A code of a claim link takes 1.3 ms of Python, one of the longest text 22 ms, and all other threads
-# wait. A pause of four times as long keeps codes to a fifth of them: 64 take half a second.
+# A code of a claim link takes 1.3 ms, one of the longest text 22 ms, in which no other thread runs.
+# A pause of four times as long leaves the others four fifths: 64 codes take half a second.
 TEXTS_MAX = 64
 _PAUSE_FACTOR = 4
 
