@@ -50,6 +50,12 @@ def mint_outputs(origin: str, *secrets: str, metadata: dict[str, str] | None = S
     return [f"+5.{item_id}.{secret}" for secret in secrets]
 
 
+def link(origin: str, raw: str) -> str:
+    """Return the claim link of a raw output whose secret needs no escaping."""
+    amount, item_id, secret = raw.split(".", 2)
+    return f"{origin}/claim/{item_id}#{amount}.{secret}"
+
+
 def spend(origin: str, raw: str) -> None:
     """Spend an output as somebody who has a copy of its secret."""
     made = f"{raw.rpartition('.')[0]}.{uuid4().hex}"

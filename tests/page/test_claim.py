@@ -110,10 +110,12 @@ def test_secrets_of_any_characters_arrive_by_their_links_in_an_open_page_too(vis
     both = steps.mint_outputs(visitor.origin, secret, "two")
     page = visitor.go(f"/claim#{both[1]}")
     steps.wait_for_rows(page, "free")
-    output = {"amount": 5, "itemId": both[0].split(".", 2)[1], "secret": secret}
+    item_id = both[0].split(".", 2)[1]
+    output = {"amount": 5, "itemId": item_id, "secret": secret}
     link = page.evaluate("output => inBrowser.claimLink(output)", output)
 
-    page.evaluate("link => { location = link; }", link)
+    # As links of earlier releases are: the page is not left.
+    page.evaluate("link => { location = link; }", link.replace(f"/{item_id}#+5", f"#+5.{item_id}"))
 
     steps.wait_for_rows(page, "free", "free")
     assert page.url == f"{visitor.origin}/claim"
@@ -160,7 +162,7 @@ def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_addres
 
     steps.paste(page, "+5.ticket.secret")
 
-    expect(error).to_have_text("The second part must start with deed_")
+    expect(error).to_have_text("There is no claim link in this text.")
     expect(field).to_be_focused()
     expect(field).to_have_attribute("aria-invalid", "true")
     expect(field).to_have_value("+5.ticket.secret")

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.conftest import OUTPUTS_MAX
-from tests.page.steps import check
+from tests.page.steps import check, link
 from tests.support.waiting import wait_until
 
 SAID = "each => each.labels?.[0]?.textContent ?? each.ariaLabel ?? each.textContent"
@@ -100,14 +100,14 @@ def test_secrets_are_strong_and_in_no_address_but_after_the_fragment_of_links(vi
     assert all(is_strong_secret(secret) for secret in secrets)
     assert len(set(secrets)) == 2
     links = shown(page, "Claim link")
-    assert links == [f"{visitor.origin}/claim#{raw}" for raw in raws]
+    assert links == [link(visitor.origin, raw) for raw in raws]
     assert visitor.asked("/web/qr") == []
 
     page.get_by_text("QR code").last.click()
     expect(page.get_by_role("img", name="QR code of the claim link to 2 units")).to_be_visible()
 
     [drawn] = visitor.asked("/web/qr")
-    assert (drawn.method, drawn.post_data_json) == ("POST", {"texts": [links[1]]})
+    assert (drawn.method, drawn.post_data_json) == ("POST", {"text": links[1]})
     wait_until(lambda: page.evaluate("document.querySelectorAll('.qr img')[0]?.naturalWidth > 0"))
     assert [secret for secret in secrets if visitor.asked(secret)] == []
 

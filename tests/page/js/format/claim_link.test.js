@@ -1,87 +1,143 @@
-// Claim links and pasted texts.
+// Claim links, and texts that hold some: whole ones, and what messengers and people make of them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import {
-  claimLink,
-  outputOfFragment,
-  readRawOutputs,
-} from "../../../../deeds/page/static/js/format/claim_link.js";
-import {
-  formatRawOutput,
-  RawOutputError,
-} from "../../../../deeds/page/static/js/format/raw_output.js";
+import { claimLink, readLinks } from "../../../../deeds/page/static/js/format/claim_link.js";
+import { formatRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
+import { makeStrongSecret } from "../../../../deeds/page/static/js/format/strong_secret.js";
 
-const ORIGIN = "https://deeds.example";
+const HOST = "deeds.example.com";
+const ORIGIN = `https://${HOST}`;
 const ID = `deed_${"x".repeat(26)}`;
-const MADE = "7zk3f9qx2mw8v5t1rhc6yd4bnj6p7w8s";
+const STRONG = await makeStrongSecret();
 const SECRETS = [
-  MADE,
+  STRONG,
   "a",
   "a.b+c d",
   " leading and trailing ",
   "ends with a dot.",
-  "(brackets)!*'~_-",
+  "(brackets)!*'~_-)",
   "#?&=%41%",
+  "&unit=hour",
   "100%",
   "a\nb\tc\0",
   "+5.deed_x.a",
   "http://a/claim#+5.deed_x.a",
   'quotes "and" <tags>`',
-  "é\u0301\u00a0\u2028\ufeff",
+  "e\u0301\u00a0\u2028\ufeff\u200b",
   "😀".repeat(32),
 ];
 
 const outputWith = (secret) => ({ amount: 5, itemId: ID, secret });
-const fragmentOf = (link) => new URL(link).hash;
+const linkOf = (secret) => claimLink(ORIGIN, outputWith(secret));
+const rawOf = (secret) => formatRawOutput(outputWith(secret));
+const oldLinkOf = (secret) =>
+  linkOf(secret).replace(/\/[^/]*#\+5\./, `#+5.${ID}.`);
+
+/** Return the secrets that are found in a text, each of which must be of the same item. */
+async function secretsIn(text) {
+  const { links, problem } = await readLinks(text);
+  for (const { output } of links) assert.deepEqual(output, outputWith(output.secret));
+  return problem || links.map(({ output }) => output.secret);
+}
 
 for (const secret of SECRETS) {
-  const output = outputWith(secret);
+  test(`a link brings its output and unit back: ${JSON.stringify(secret)}`, async () => {
+    const output = outputWith(secret);
+    const link = claimLink(ORIGIN, output, { unit: "Stück &c." });
 
-  test(`a link brings its output back: ${JSON.stringify(secret)}`, () => {
-    const link = claimLink(ORIGIN, output);
-
-    assert.deepEqual(outputOfFragment(fragmentOf(link)), output);
-    assert.match(link.slice(ORIGIN.length), /^\/claim#\+5\.deed_x{26}\.[A-Za-z0-9%]+$/);
+    assert.match(link, /claim\/deed_x{26}#\+5\.[A-Za-z0-9%]+&unit=[A-Za-z0-9%]+$/);
+    const whole = { output, unit: "Stück &c.", host: HOST, address: link };
+    assert.deepEqual(await readLinks(link), { links: [whole], problem: "" });
   });
 
-  test(`a link is found in a text with others: ${JSON.stringify(secret)}`, () => {
-    const link = claimLink(ORIGIN, output);
-    const other = outputWith(MADE);
+  test(`a link of an earlier release is read: ${JSON.stringify(secret)}`, async () => {
+    const old = oldLinkOf(secret);
+    const whole = { output: outputWith(secret), unit: "", host: HOST, address: old };
 
-    const found = readRawOutputs(`For you: ${link} and\n${formatRawOutput(other)}\n${link}`);
+    assert.deepEqual(await readLinks(old), { links: [whole], problem: "" });
+    assert.deepEqual(await secretsIn(old.replace("#", `/${ID}#`)), [secret]);
+  });
 
-    assert.deepEqual(found, [output, other, output]);
+  test(`links are found in a text with others: ${JSON.stringify(secret)}`, async () => {
+    const text = `For you: ${linkOf(secret)} and\n${rawOf(STRONG)}\n${oldLinkOf(secret)}, thanks.`;
+
+    assert.deepEqual(await secretsIn(text), [secret, STRONG, secret]);
   });
 }
 
-test("every single character makes the round trip", () => {
-  for (let code = 0; code < 0x3000; code += 1) {
-    const output = outputWith(String.fromCodePoint(code));
+test("every single character makes the round trip, whatever follows the link", async () => {
+  const secrets = Array.from({ length: 0x3000 }, (_, code) => String.fromCodePoint(code));
 
-    assert.deepEqual(outputOfFragment(fragmentOf(claimLink(ORIGIN, output))), output);
-  }
+  assert.deepEqual(await secretsIn(secrets.map((each) => `${linkOf(each)}.\n`).join("")), secrets);
 });
 
-const FRAGMENTS = {
-  "a secret that nobody escaped": [`#+5.${ID}.a b.c+d`, "a b.c+d"],
-  "a percent sign that nobody escaped": [`#+5.${ID}.100%`, "100%"],
-  "a percent sign among what the browser escaped": [`#+5.${ID}.%C3%A4%20b%`, "ä b%"],
-  "escapes that are no text": [`#+5.${ID}.%FF`, "%FF"],
-  "an escaped plus in front": [`#%2B5.${ID}.a`, "a"],
-  "no hash sign": [`+5.${ID}.a`, "a"],
+// What is done to a link as a whole.
+const DONE_TO_LINKS = {
+  ...Object.fromEntries(
+    [..."., ) > ! ? * _ ” ' ; : ] … » \u200b \u00a0 \u00ad 。"].map((mark) => [
+      `ends in ${JSON.stringify(mark)}`,
+      (link) => link + mark,
+    ]),
+  ),
+  "ends in several": (link) => `${link}").\n\nBye`,
+  "in angle brackets": (link) => `Take <${link}> soon`,
+  "in brackets": (link) => `(see ${link})`,
+  "in Markdown": (link) => `[a ticket](${link}) for you`,
+  "in Markdown's bold": (link) => `**${link}**`,
+  "in an attribute": (link) => `<a href="${link}">ticket</a>`,
+  "in quotes": (link) => `„${link}“`,
+  "in other quotes": (link) => `'${link}'`,
+  "without a scheme": (link) => link.replace("https://", ""),
+  "without a scheme, after a word": (link) => `Link:${link.replace("https://", "")}`,
+  "after a word": (link) => `Link:${link}`,
+  "followed for advertising": (link) => link.replace("#", "?utm_source=x&fbclid=Iw_-1#"),
+  "followed for advertising behind": (link) => `${link}&utm_source=x&fbclid=Iw`,
+  "its hash escaped": (link) => link.replace("#", "%23"),
+  "its plus escaped": (link) => link.replace("+", "%2b"),
+  "both escaped": (link) => link.replace("#", "%23").replace("+", "%2B"),
+  "as HTML": (link) => link.replace("#", "&#35;").replace("+", "&#43;").replaceAll("&unit", "&amp;unit"),
+  "in a wrapper": (link) => `https://safe.example/?url=${encodeURIComponent(link)}&data=05%7C01&r=0`,
+  "in two wrappers": (link) =>
+    `https://a.example/?u=${encodeURIComponent(`https://b.example/?u=${encodeURIComponent(link)}`)}`,
+  "broken in its id": (link) => link.replace("xxx#", "x\n> xx#").replace(`${ID}.`, `${ID.slice(0, 9)}=\r\n${ID.slice(9)}.`),
+  "broken before its fragment": (link) => link.replace("#", "\n> > #"),
+  "with soft hyphens and characters without a width": (link) =>
+    link.replace("claim", "cl\u00adaim").replace("deed", "de\u200bed").replace("+5", "+\u20605"),
+  "in full width": (link) =>
+    link.replace(/[!-~]/g, (each) => String.fromCharCode(each.charCodeAt(0) + 0xfee0)),
+  "its underscore escaped": (link) => link.replaceAll("deed_", "deed\\_"),
 };
 
-for (const [name, [fragment, secret]] of Object.entries(FRAGMENTS)) {
-  test(`a fragment is tolerated: ${name}`, () => {
-    assert.deepEqual(outputOfFragment(fragment), outputWith(secret));
+for (const [name, change] of Object.entries(DONE_TO_LINKS)) {
+  test(`a link is read for all that: ${name}`, async () => {
+    for (const secret of [STRONG, "see you at 8.", "pass(word)"]) {
+      const output = outputWith(secret);
+      const link = claimLink(ORIGIN, output, { unit: "hour" });
+      const changed = change(link);
+      const whole = { output, unit: "hour", host: HOST, address: link };
+
+      assert.deepEqual(await readLinks(changed), { links: [whole], problem: "" }, changed);
+      assert.deepEqual(await secretsIn(change(oldLinkOf(secret))), [secret]);
+    }
   });
 }
 
-for (const fragment of ["", "#", "#x", "#+5", `#+5.${ID}`, `#+5.${ID}.`, "#+0.deed_x.a", "#main"]) {
-  test(`a fragment without a deed is refused: ${JSON.stringify(fragment)}`, () => {
-    assert.throws(() => outputOfFragment(fragment), RawOutputError);
+// What is done to a secret of a machine's form, which its checksum finds again.
+const broken = `${STRONG.slice(0, 11)}\r\n> ${STRONG.slice(11, 20)} \u200b${STRONG.slice(20)}`;
+const STRONG_TEXTS = {
+  "a broken link": linkOf(broken).replace(/#.*/, `#+5.${broken}`),
+  "a broken raw output": rawOf(broken),
+  "letters behind it": `${rawOf(STRONG)}Bye`,
+  "words behind it": `Here it is:\n${rawOf(STRONG)} - take care\nBye`,
+  "a dot and a quote behind it": `> "${rawOf(STRONG)}."`,
+  "its plus escaped": rawOf(STRONG).replace("+", "%2B"),
+};
+
+for (const [name, text] of Object.entries(STRONG_TEXTS)) {
+  test(`a strong secret is found by its checksum: ${name}`, async () => {
+    assert.deepEqual(await secretsIn(text), [STRONG]);
   });
 }
 
@@ -91,23 +147,75 @@ const TEXTS = {
   "several lines": [`+5.${ID}.a\n+5.${ID}.b\r\n+5.${ID}.c`, ["a", "b", "c"]],
   "several in a line": [`+5.${ID}.a +5.${ID}.b\t+5.${ID}.c`, ["a", "b", "c"]],
   "blanks in secrets": [`+5.${ID}.a b +5.${ID}.c  d`, ["a b", "c  d"]],
-  "words around": [`Here it is:\n+5.${ID}.${MADE} - take care\nBye`, [MADE]],
-  "a blank behind a made secret": [`+5.${ID}.${MADE} `, [MADE]],
   "a blank behind a made-up secret is a part of it": [`+5.${ID}.a `, ["a "]],
+  "a mark behind a made-up secret is a part of it": [`+5.${ID}.a.)`, ["a.)"]],
+  "what is not seen is a part of a made-up secret": [`+5.${ID}.👩\u200d🚀`, ["👩\u200d🚀"]],
   "words in the next line": [`+5.${ID}.a\nhello`, ["a"]],
-  "an item id of another length": ["+5.deed_x.a", ["a"], "deed_x"],
+  "in brackets": [`(+5.${ID}.a(b)c) and <+5.${ID}.d>, "+5.${ID}.e".`, ["a(b)c", "d", "e"]],
+  "in quotes": [`„+5.${ID}.a“ and '+5.${ID}.don't'`, ["a", "don't"]],
+  "a link that nobody escaped": [`${ORIGIN}/claim#+5.${ID}.pass-on.it+now`, ["pass-on.it+now"]],
+  "a link whose escapes are no text": [`#+5.${ID}.%FF 100%`, ["%FF"]],
+  "no end": [`#+5.${ID}.100%`, ["100%"]],
 };
 
-for (const [name, [text, secrets, itemId = ID]] of Object.entries(TEXTS)) {
-  test(`outputs are found in a pasted text: ${name}`, () => {
-    const outputs = secrets.map((secret) => ({ amount: 5, itemId, secret }));
-
-    assert.deepEqual(readRawOutputs(text), outputs);
+for (const [name, [text, secrets]] of Object.entries(TEXTS)) {
+  test(`outputs are found in a text: ${name}`, async () => {
+    assert.deepEqual(await secretsIn(text), secrets);
   });
 }
 
-for (const text of ["", " \n ", "hello", `+0.${ID}.a`, `+5.${ID}.a\n+5.${ID}.${"b".repeat(33)}`]) {
-  test(`a text without outputs, or with a wrong one, is refused: ${JSON.stringify(text)}`, () => {
-    assert.throws(() => readRawOutputs(text), RawOutputError);
+const CUT = [
+  linkOf(STRONG).slice(0, 60),
+  linkOf(STRONG).slice(0, linkOf(STRONG).indexOf("#") + 4),
+  `${ORIGIN}/claim/`,
+  `+5.${ID}`,
+  `+5.${ID}.`,
+  `+5.${ID}.${"b".repeat(33)}`,
+  `+99999999999999999.${ID}.a`,
+];
+
+for (const text of CUT) {
+  test(`it is told that a link is cut off: ${text}`, async () => {
+    assert.match(String(await secretsIn(text)), /cut off/);
+  });
+}
+
+test("those that can be read are there beside one that is cut off", async () => {
+  const { links, problem } = await readLinks(`${linkOf("a")}\n+5.${ID}.\n${rawOf("b")}`);
+
+  assert.deepEqual([links.length, /cut off/.test(problem)], [2, true]);
+});
+
+for (const text of ["", " \n ", "hello", "+5.00", "https://example.net/", "deed_x"]) {
+  test(`it is told that there is no link: ${JSON.stringify(text)}`, async () => {
+    assert.match(String(await secretsIn(text)), /no claim link/);
+  });
+}
+
+test("no unit is taken that could pass for more than a word", async () => {
+  for (const unit of ["x".repeat(21), "a\nb", "\u202eabc"]) {
+    const { links } = await readLinks(claimLink(ORIGIN, outputWith("a"), { unit }));
+
+    assert.equal(links[0].unit, "");
+  }
+});
+
+test("the host is the one that would be asked", async () => {
+  const link = linkOf(STRONG).replace(HOST, `${HOST}@evil.example:8443`);
+
+  const [{ host, address }] = (await readLinks(link)).links;
+
+  assert.equal(host, "evil.example:8443");
+  assert.ok(address.startsWith("https://evil.example:8443/claim/"));
+});
+
+const MEGABYTE = 2 ** 20;
+for (const piece of ["+1.deed_", "+", "claim/", `claim/${ID}`, "1\n", "%2B5.", `#+5.${ID}.`, "https://a.b/", " ", ">", "a."]) {
+  test(`a long text is read in a moment: ${JSON.stringify(piece)}`, async () => {
+    const began = performance.now();
+
+    await readLinks(`+1${piece.repeat(MEGABYTE / piece.length)}`);
+
+    assert.ok(performance.now() - began < 2000);
   });
 }

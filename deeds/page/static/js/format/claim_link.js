@@ -1,94 +1,219 @@
-// Claim links, `/claim#<raw output>`, and texts that hold several of them or of raw outputs. The
-// secret is in the fragment alone, which no browser sends to a server.
+// Claim links, `/claim/<item id>#+<amount>.<secret>`, and texts that hold links or raw outputs. The
+// secret is in the fragment alone, which no browser sends to a server. All but letters and digits of
+// it is escaped, so that what others have put behind a link is never taken for a part of it.
 
-import { formatRawOutput, parseRawOutput, RawOutputError } from "./raw_output.js";
+import { parseRawOutput, RawOutputError } from "./raw_output.js";
+import { isStrongSecret } from "./strong_secret.js";
 
-const ITEM_ID = "deed_[0-9a-hjkmnp-tv-z]{26}";
-// What starts here is longer than a secret can be, so it is never a part of one.
+/**
+ * @typedef {import("./raw_output.js").RawOutput} RawOutput
+ * @typedef {{output: RawOutput, unit: string, host: string, address: string}} ReadLink
+ *   `host` is the one that the text names, and `address` the same link as it is opened there; both
+ *   are empty where it names none
+ */
+
+const CUT_TEXT = "This link is cut off. Ask for it again.";
+const NOTHING_TEXT = "There is no claim link in this text.";
+
+const UNIT_LENGTH_MAX = 20;
+/** Of what stands before the item id, and of what follows it: 32 characters of 4 bytes, escaped twice. */
+const PART_LENGTH_MAX = 2000;
+
+// Characters that are not seen, which apps put into long words.
+const UNSEEN =
+  "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff";
+const UNSEEN_ONES = new RegExp(`[${UNSEEN}]`, "g");
+// What a mail program, or a person, breaks a link with: line ends, and marks of a quotation.
+const GAPS = new RegExp(`[\\s>=${UNSEEN}]+`, "g");
+const GAP = `[\\s>=${UNSEEN}]{0,24}`;
+const BASE32 = "[0-9a-hjkmnp-tv-z]";
+const UNDERSCORE = "(?:\\\\?_|%5[Ff])";
+const ITEM_ID = `${loose("deed")}${UNDERSCORE}${GAP}(?:${BASE32}${GAP}){25}${BASE32}`;
+const AMOUNT = `[1-9](?:${GAP}[0-9]){0,15}${GAP}\\.`;
+// A link that is a part of another one is escaped, once or twice.
+const SLASH = "(?:/|%(?:25){0,2}2[Ff])";
+const HASH = "(?:#|%(?:25){0,2}23|&num;|&#35;)";
+const PLUS = "(?:\\+|%(?:25){0,2}2[Bb]|&plus;|&#43;)";
+const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})${GAP}[^\\s#]{0,300}?`;
+// What starts here is longer than a secret can be, so it is never a part of one. Behind the page of
+// an item its id may stand once more: so it was in the links of earlier releases.
 const START = new RegExp(
-  `(?:^|\\s)(?=\\+[1-9][0-9]*\\.${ITEM_ID}\\.|https?://\\S+#(?:\\+|%2[Bb])[1-9][0-9]*\\.${ITEM_ID}\\.)`,
+  `${PAGE}(?<mark>${HASH}${GAP}${PLUS})${GAP}(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}\\.)?` +
+    `|(?<plus>${PLUS})${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}\\.`,
   "g",
 );
-const MADE = /\.[0-9a-hjkmnp-tv-z]{32}$/;
+const HASH_AT_END = new RegExp(`${HASH}${GAP}$`);
+const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
+const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
+// In a link that a person wrote by hand, marks within a word are of the secret; those at its end are
+// of the sentence around it.
+const LETTER = "[A-Za-z0-9%]|[^\\x00-\\x7f\\s\\p{P}]";
+const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u");
+const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,240})/;
+const HOST =
+  /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
+// By the mark before a raw output, the one that ends it.
+const CLOSERS = new Map(
+  ["()", "[]", "{}", "<>", "«»", "»«", "“”", "„“", "‘’", "‚‘", "「」", '""', "''", "``", "**", "__"].map(
+    ([opener, closer]) => [opener, closer],
+  ),
+);
 
 /**
  * Return the link that hands over an output.
- *
- * All but letters and digits of the secret are escaped: apps that make links of text leave out a
- * dot or a bracket at the end, and treat asterisks and underscores as typography.
  * @param {string} origin scheme, host and port of the page
- * @param {import("./raw_output.js").RawOutput} output
+ * @param {RawOutput} output
+ * @param {{unit?: string}} [options] the issuer's word for a unit
  * @returns {string}
  */
-export function claimLink(origin, output) {
-  return `${origin}/claim#${formatRawOutput({ ...output, secret: escape(output.secret) })}`;
+export function claimLink(origin, output, { unit = "" } = {}) {
+  const named = unit && `&unit=${escape(unit)}`;
+  return `${origin}/claim/${output.itemId}#+${output.amount}.${escape(output.secret)}${named}`;
 }
 
 /**
- * Return the output of a claim link's fragment, with or without its `#`.
- * @param {string} fragment
- * @returns {import("./raw_output.js").RawOutput}
- * @throws {RawOutputError}
- */
-export function outputOfFragment(fragment) {
-  const [, text] = /^#?(.*)$/su.exec(fragment) ?? ["", ""];
-  const found = /^([^.]*\.[^.]*\.)(.*)$/s.exec(text.replace(/^%2B/i, "+"));
-  if (!found) throw new RawOutputError("This link holds no deed.");
-  return parseRawOutput(found[1] + unescape(found[2]));
-}
-
-/**
- * Return the outputs of a pasted text: raw outputs and claim links, with line ends, blanks or other
- * words between them.
+ * Return the links and raw outputs of a text, and what to say if there are none or one cannot be
+ * read. What messengers, mail programs and people do to them is undone.
  *
- * A line end always ends a raw output: a secret that holds one travels by link only.
+ * A line end always ends a raw output with an ordinary secret: one that holds any travels by link.
  * @param {string} text
- * @returns {import("./raw_output.js").RawOutput[]}
- * @throws {RawOutputError} of the first that cannot be read, or if there are no raw outputs.
+ * @returns {Promise<{links: ReadLink[], problem: string}>}
  */
-export function readRawOutputs(text) {
-  const found = Array.from(text.matchAll(START));
-  const pieces = found.map((match, place) => {
-    // A blank before the next one parts them and belongs to neither.
-    const piece = text.slice(match.index, found[place + 1]?.index);
-    return firstLine(piece.slice(match[0].length));
-  });
-  const lines = text.split(/[\r\n]+/).map((line) => line.trimStart());
-  const wanted = pieces.length ? pieces : lines.filter((line) => line.trim());
-  if (!wanted.length) throw new RawOutputError("There is no deed in this text.");
-  return wanted.map(readOne);
+export async function readLinks(text) {
+  const plain = text.replace(/[\uff01-\uff5e]/g, (wide) =>
+    String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
+  );
+  const starts = startsOf(plain);
+  const read = await Promise.all(
+    starts.map((start, place) => {
+      const end = starts[place + 1]?.from ?? text.length;
+      const tail = (start.isLink ? plain : text).slice(start.to, end);
+      return readOne(start, tail, end < text.length);
+    }),
+  );
+  const links = read.filter((link) => link !== null);
+  if (links.length < starts.length) return { links, problem: CUT_TEXT };
+  if (links.length) return { links, problem: "" };
+  return { links, problem: PIECE.test(plain) ? CUT_TEXT : NOTHING_TEXT };
 }
 
-/**
- * Return the output of one line. Blanks behind it are dropped only if it has no meaning with them,
- * and so are words behind a secret of a machine's form.
- */
-function readOne(line) {
-  const firstWord = line.split(/\s/, 1)[0];
-  if (/^https?:/i.test(line)) return outputOfFragment(firstWord.slice(firstWord.indexOf("#")));
+/** Return where links and raw outputs start, and what stands there. */
+function startsOf(plain) {
+  let to = 0;
+  return Array.from(plain.matchAll(START), (match) => {
+    const { page, mark, amount, again, plus, rawAmount, id } = match.groups ?? {};
+    const before = plain.slice(Math.max(to, match.index - PART_LENGTH_MAX), match.index);
+    const isLink = Boolean(page) || HASH_AT_END.test(before.slice(-32));
+    const word = isLink ? (before.split(/[\s"'`<>()[\]]/).at(-1) ?? "") : "";
+    to = match.index + match[0].length;
+    return {
+      from: match.index - word.length,
+      to,
+      isLink,
+      isOld: !page,
+      opener: before.at(-1) ?? "",
+      url: isLink ? (urlOf(word) ?? urlOf(before.replace(GAPS, ""))) : null,
+      escapesCount: escapesCount(mark ?? before.slice(-8) + plus),
+      front: `+${clean(amount ?? rawAmount)}${clean(again ?? `${page ?? id}.`)}`,
+    };
+  });
+}
+
+/** Return what one start and the text behind it mean, or null if it is cut off. */
+async function readOne(start, tail, isFollowed) {
+  const text = start.isLink ? unwrapped(tail, start.escapesCount) : tail;
+  const strong = STRONG.exec(text)?.[0] ?? "";
+  const isStrong = strong && (await provesItself(strong.replace(GAPS, "")));
   try {
-    return parseRawOutput(line);
+    if (isStrong) return linkOf(start, strong.replace(GAPS, ""), text.slice(strong.length));
+    if (!start.isLink) return linkOf(start, rawSecret(text, start.opener, isFollowed), "");
+    const word = WORD.exec(text)?.[0] ?? "";
+    return linkOf(start, unescape(word), text.slice(word.length));
   } catch (error) {
-    if (MADE.test(firstWord)) return parseRawOutput(firstWord);
-    if (line.trimEnd() === line) throw error;
-    return parseRawOutput(line.trimEnd());
+    if (error instanceof RawOutputError) return null;
+    throw error;
   }
 }
 
-function firstLine(text) {
-  return text.split(/[\r\n]/, 1)[0];
+function linkOf({ front, url, isOld }, secret, rest) {
+  const output = parseRawOutput(front + secret);
+  const unit = unescape(UNIT.exec(rest)?.[1] ?? "");
+  const isWord = [...unit].length <= UNIT_LENGTH_MAX && !/\p{C}/u.test(unit);
+  const link = { output, unit: isWord ? unit.trim() : "", host: url?.host ?? "", address: "" };
+  if (url && isOld) link.address = `${url.origin}/claim#${front}${escape(secret)}`;
+  else if (url) link.address = claimLink(url.origin, output, link);
+  return link;
 }
 
-function escape(secret) {
-  return encodeURIComponent(secret).replace(
+/** Pages that did not come by https have no checksums: there the form must do. */
+async function provesItself(secret) {
+  return globalThis.crypto?.subtle ? isStrongSecret(secret) : true;
+}
+
+/**
+ * Return the ordinary secret of a raw output: the rest of the line, without a mark that answers the
+ * one before the raw output. Blanks at its end are dropped only if it has no meaning with them.
+ */
+function rawSecret(tail, opener, isFollowed) {
+  const [line] = tail.slice(0, PART_LENGTH_MAX).split(/[\r\n]/, 1);
+  const closer = CLOSERS.get(opener);
+  const words = closer ? line.split(closer) : [];
+  // The first one that no letter follows.
+  const ends = words.findIndex((_, place) => /^(?:[\s\p{P}]|$)/u.test(words[place + 1] ?? "x"));
+  if (closer && ends >= 0) return words.slice(0, ends + 1).join(closer);
+  const isWhole = line.length === tail.length && isFollowed;
+  // A blank before the next one belongs to neither.
+  const secret = isWhole ? line.replace(/\s$/, "") : line;
+  return [...secret].length > 32 ? secret.trimEnd() : secret;
+}
+
+/** Undo what was done to the rest of a link as a whole. */
+function unwrapped(tail, escapesCount) {
+  let text = tail.slice(0, PART_LENGTH_MAX).replace(UNSEEN_ONES, "");
+  text = text.replace(/&(?:amp|#38);/g, "&");
+  if (escapesCount) text = text.replace(/%(?:25)*26([a-z_]+)%(?:25)*3[Dd]/g, "&$1=");
+  for (let count = 0; count < escapesCount; count += 1) text = text.replaceAll("%25", "%");
+  return text;
+}
+
+/** Return how often the marks in front of a link were escaped. */
+function escapesCount(marks) {
+  const [found, inner] = /%((?:25)*)2[3Bb]/.exec(marks) ?? [];
+  return found ? 1 + inner.length / 2 : 0;
+}
+
+/** Return the address that a link's front names, without its path, or null if it names none. */
+function urlOf(front) {
+  const plain = unescape(unescape(unescape(front)));
+  const last = plain.split(/(?=https?:\/\/)/i).at(-1) ?? "";
+  const named = /^https?:/i.test(last) ? last : `https://${HOST.exec(last)?.[1] ?? ""}`;
+  try {
+    return new URL(named);
+  } catch {
+    return null;
+  }
+}
+
+/** Return a part of a link without what came between its characters. */
+function clean(part) {
+  return part.replace(GAPS, "").replace("\\", "").replace(/%5f/i, "_");
+}
+
+/** Return the pattern of a word that may be broken anywhere. */
+function loose(word) {
+  return [...word].map((letter) => letter + GAP).join("");
+}
+
+function escape(text) {
+  return encodeURIComponent(text).replace(
     /[^A-Za-z0-9%]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 }
 
 /** Undo `escape`; what was not escaped, such as a lone percent sign, stays as it is. */
-function unescape(secret) {
-  return secret.replace(/(?:%[0-9A-Fa-f]{2})+/g, (bytes) => {
+function unescape(text) {
+  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, (bytes) => {
     try {
       return decodeURIComponent(bytes);
     } catch {

@@ -7,10 +7,11 @@ const SECRET_LENGTH_MAX = 32;
 
 const ITEM_ID_PREFIX = "deed_";
 const AMOUNT_DIGITS_MAX = 16;
+const FORM_TEXT = "This is no raw output: +amount.deed_id.secret";
 // With the flag u this finds lone surrogates only: they have no UTF-8 form.
 const SURROGATE = /[\ud800-\udfff]/u;
 
-/** A text is not a raw output. The message names the part at fault and never quotes it. */
+/** A text is not a raw output. The message never quotes it. */
 export class RawOutputError extends Error {
   name = "RawOutputError";
 }
@@ -26,14 +27,11 @@ export class RawOutputError extends Error {
  * @throws {RawOutputError}
  */
 export function parseRawOutput(text) {
-  if (!text.startsWith("+")) throw new RawOutputError("A deed's line starts with +.");
+  if (!text.startsWith("+")) throw new RawOutputError(FORM_TEXT);
   const [amountText, rest] = partition(text.slice(1));
   const [itemId, secret] = rest === null ? ["", null] : partition(rest);
-  if (secret === null) {
-    throw new RawOutputError("A deed's line has three parts: +amount.deed_id.secret");
-  }
-  if (!itemId.startsWith(ITEM_ID_PREFIX) || SURROGATE.test(itemId)) {
-    throw new RawOutputError(`The second part must start with ${ITEM_ID_PREFIX}`);
+  if (secret === null || !itemId.startsWith(ITEM_ID_PREFIX) || SURROGATE.test(itemId)) {
+    throw new RawOutputError(FORM_TEXT);
   }
   return { amount: parseAmountPart(amountText), itemId, secret: checkSecret(secret) };
 }
@@ -64,11 +62,9 @@ export function checkSecret(secret) {
 }
 
 function parseAmountPart(text) {
-  if (!/^[1-9][0-9]*$/.test(text)) {
-    throw new RawOutputError("The amount must be a whole number from 1, in digits alone.");
-  }
+  if (!/^[1-9][0-9]*$/.test(text)) throw new RawOutputError(FORM_TEXT);
   if (text.length > AMOUNT_DIGITS_MAX || Number(text) > AMOUNT_MAX) {
-    throw new RawOutputError(`The amount must be at most ${AMOUNT_MAX}.`);
+    throw new RawOutputError("This is more than a deed can hold.");
   }
   return Number(text);
 }

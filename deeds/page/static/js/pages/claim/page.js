@@ -1,7 +1,6 @@
 // The Claim page: what somebody was sent, and one button that takes custody of it.
 
-import { outputOfFragment, readRawOutputs } from "../../format/claim_link.js";
-import { textFor } from "../../texts/problems.js";
+import { readLinks } from "../../format/claim_link.js";
 import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/field_errors.js";
 import { makeApi } from "../../wallet/api.js";
@@ -11,16 +10,19 @@ import { makeClaimList } from "./list.js";
 import { scanButton } from "./scan.js";
 import { claimView } from "./view.js";
 
+const PATH = "/claim";
+
 const paste = byId("paste", HTMLTextAreaElement);
 const list = makeClaimList();
-let mistake = null;
-let receive = (outputs) => list.add(outputs);
-let refuse = (error) => {
-  mistake = error;
+let show = (outputs) => list.add(outputs);
+let refuse = (problem) => {
+  mistake = problem;
 };
+let mistake = "";
 
-// Before anything is waited for: the secret goes out of the address bar at once.
-readAddress({ onOutput: (output) => receive([output]), onError: (error) => refuse(error) });
+// Before anything else is waited for, so that a reload finds it too.
+await readAddress();
+window.addEventListener("hashchange", readAddress);
 
 const tell = makeTeller();
 const opened = await openWallet((outcomes) => {
@@ -31,31 +33,29 @@ const api = opened?.api ?? makeApi((...request) => fetch(...request));
 const view = claimView();
 const claims = makeClaims({ list, view, ...opened, api });
 
-receive = (outputs) => {
+show = (outputs) => {
   showError(paste, byId("paste-error"), "");
   claims.receive(outputs);
 };
-refuse = (error) => {
+refuse = (problem) => {
   view.setAdding(true);
-  showError(paste, byId("paste-error"), textFor(error));
+  showError(paste, byId("paste-error"), problem);
   paste.focus();
 };
 
-/** Receive the deeds named in a text; return whether there were any. */
-function read(text, onError) {
-  try {
-    receive(readRawOutputs(text));
-    return true;
-  } catch (error) {
-    onError(error);
-    return false;
-  }
+/** Show the links in a text; return what is wrong with it, or nothing. */
+async function receive(text) {
+  const { links, problem } = await readLinks(text);
+  if (links.length) show(links.map(({ output }) => output));
+  return problem;
 }
 
-byId("paste-form").addEventListener("submit", (event) => {
+byId("paste-form").addEventListener("submit", async (event) => {
   event.preventDefault();
+  const problem = await receive(paste.value);
+  if (problem) refuse(problem);
   // What was taken in need not stay to be read by others.
-  if (read(paste.value, refuse)) paste.value = "";
+  else paste.value = "";
 });
 byId("claim-button").addEventListener("click", () => claims.take());
 byId("add-more").addEventListener("click", () => {
@@ -66,34 +66,22 @@ byId("put-away").addEventListener("click", async () => {
   await claims.putAway();
   paste.focus();
 });
-scanButton((text) => read(text, () => {}));
+scanButton(async (text) => !(await receive(text)));
 
 claims.show();
 byId("main").dataset.ready = "";
 if (mistake) refuse(mistake);
 
 /**
- * Read the fragment now and whenever it changes, and remove it from the address and from this
- * entry of the history before anything else is done.
- * @param {object} on
- * @param {(output: import("../../format/raw_output.js").RawOutput) => void} on.onOutput
- * @param {(error: Error) => void} on.onError
+ * Show what the address holds beside the page's own path, and remove that from it and from this
+ * entry of the history before anything else is done: the secret is in it.
  */
-function readAddress({ onOutput, onError }) {
-  const read = () => {
-    const fragment = location.hash;
-    // A place in the page, where the skip link leads.
-    if (!fragment || document.getElementById(fragment.slice(1))) return;
-    history.replaceState(history.state, "", location.pathname + location.search);
-    let found;
-    try {
-      found = outputOfFragment(fragment);
-    } catch (unreadable) {
-      onError(unreadable);
-      return;
-    }
-    onOutput(found);
-  };
-  window.addEventListener("hashchange", read);
-  read();
+async function readAddress() {
+  const { href, hash, pathname } = location;
+  // A place in the page, where the skip link leads.
+  const isPlace = !hash || document.getElementById(hash.slice(1));
+  if (isPlace && pathname === PATH) return;
+  history.replaceState(history.state, "", PATH);
+  const problem = await receive(href);
+  if (problem) refuse(problem);
 }

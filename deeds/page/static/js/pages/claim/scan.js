@@ -6,7 +6,7 @@ import { startScan, whyNoScan } from "../../ui/scan.js";
 
 /**
  * Show the button, or a word where the browser cannot scan.
- * @param {(text: string) => boolean} onText returns whether it was what is looked for
+ * @param {(text: string) => Promise<boolean>} onText returns whether it was what is looked for
  */
 export async function scanButton(onText) {
   const start = byId("scan-start", HTMLButtonElement);
@@ -24,8 +24,8 @@ export async function scanButton(onText) {
     place.hidden = true;
     start.disabled = false;
   };
-  const receive = (text) => {
-    if (onText(text)) end();
+  const receive = async (text) => {
+    if (await onText(text)) end();
     else say("This QR code holds no deed.");
   };
 
