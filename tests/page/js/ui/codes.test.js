@@ -13,10 +13,8 @@ function makeTools(kept = [], errors = []) {
   const codes = new Map(kept);
   const asked = [];
   const wallet = {
-    async code(key, svg) {
-      if (svg) codes.set(key, svg);
-      return codes.get(key);
-    },
+    codes: async (keys) => new Map([...codes].filter(([key]) => keys.includes(key))),
+    keepCodes: async (more) => more.forEach(({ key, svg }) => codes.set(key, svg)),
   };
   const api = {
     async qr(texts) {

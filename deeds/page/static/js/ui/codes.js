@@ -4,23 +4,25 @@
 import { claimLink } from "../format/claim_link.js";
 import { make } from "./dom.js";
 
-export const CODES_AT_ONCE_MAX = 64;
+const CODES_AT_ONCE_MAX = 64;
 
-/** How often a busy service is asked again for the same codes, and how long at least it is left alone. */
+/** How often a busy service is asked for the same codes, and when again if it does not say. */
 const TRIES_MAX = 20;
 const WAIT_S = 1;
+const BUSY = new Set([429, 503]);
 
 /**
  * @typedef {import("../wallet/records.js").OutputRecord} OutputRecord
  * @typedef {object} CodeTools
- * @property {{code: (key: string, svg?: string) => Promise<string | undefined>}} wallet
+ * @property {{codes: (keys: string[]) => Promise<Map<string, string>>,
+ *   keepCodes: (codes: {key: string, svg: string}[]) => Promise<unknown>}} wallet
  * @property {{qr: (texts: string[]) => Promise<string[]>}} api
  * @property {string} [unit] the issuer's word, which links carry
  */
 
 /** Return the link that hands over an output, as it is copied, drawn and printed. */
 export function linkOf(output, unit) {
-  return claimLink(location.origin, unit ? { ...output, unit } : output);
+  return claimLink(location.origin, output, { unit });
 }
 
 /**
@@ -40,21 +42,16 @@ export async function codesOf(
   { wallet, api, unit },
   { onProgress = () => {}, wait = waitSeconds, link = (output) => linkOf(output, unit) } = {},
 ) {
-  const codes = new Map();
-  const missing = [];
-  for (const output of outputs) {
-    const kept = await wallet.code(output.key);
-    if (kept) codes.set(output.key, kept);
-    else missing.push(output);
-  }
+  const codes = await wallet.codes(outputs.map(({ key }) => key));
+  const missing = outputs.filter(({ key }) => !codes.has(key));
   onProgress(codes.size);
   for (let start = 0; start < missing.length; start += CODES_AT_ONCE_MAX) {
     const batch = missing.slice(start, start + CODES_AT_ONCE_MAX);
-    const drawn = await patiently(() => api.qr(batch.map(link)), wait);
-    for (const [place, { key }] of batch.entries()) {
-      codes.set(key, drawn[place]);
-      await wallet.code(key, drawn[place]);
-    }
+    const svgs = await patiently(() => api.qr(batch.map(link)), wait);
+    const drawn = batch.map(({ key }, place) => ({ key, svg: svgs[place] }));
+    // A device without room for them shows them all the same.
+    await wallet.keepCodes(drawn).catch(() => {});
+    for (const { key, svg } of drawn) codes.set(key, svg);
     onProgress(codes.size);
   }
   return codes;
@@ -62,10 +59,10 @@ export async function codesOf(
 
 /**
  * Return the picture of a code. A picture runs no scripts, whatever the SVG holds.
- * @param {string} svg
+ * @param {string | undefined} svg
  * @param {string} alt
  */
-export function codeImage(svg, alt) {
+export function codeImage(svg = "", alt = "") {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   const image = make("img", { src: url, alt, width: "256", height: "256" });
   for (const end of ["load", "error"]) {
@@ -80,7 +77,7 @@ async function patiently(ask, wait) {
     try {
       return await ask();
     } catch (error) {
-      if (error.status !== 503 || tries === TRIES_MAX) throw error;
+      if (!BUSY.has(error.status) || tries === TRIES_MAX) throw error;
       await wait(error.retryAfterS ?? WAIT_S);
     }
   }

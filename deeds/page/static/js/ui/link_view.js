@@ -1,8 +1,8 @@
 // Shows one link to its owner: what it is worth, the ways of handing it over, a copy to keep, and the
 // raw output for developers.
 //
-// Whoever sees a link can claim it. So before it is shown, copied, shared, drawn or downloaded, the
-// wallet writes down that it is handed out: nothing else in this browser spends it from then on.
+// A person who sees a link can claim it. So before it is shown, copied, shared, drawn or downloaded,
+// the wallet writes down that it is handed out: nothing else in this browser spends it from then on.
 
 import { unitsText } from "../format/amounts.js";
 import { formatRawOutput } from "../format/raw_output.js";
@@ -31,24 +31,32 @@ import { say } from "./notices.js";
  */
 export function makeLinkView(output, tools) {
   const link = linkOf(output, tools.unit);
-  const about = { name: nameOf(tools), units: unitsText(output.amount, tools.unit) };
-  const byHand = make("div", {});
+  const about = aboutOf(output, tools);
   const handOver = handingOver(output, tools);
-  const copy = () => handOver(() => copyLink(link, byHand, about));
+  const byHand = make("div", {});
   const canShare = "share" in navigator;
+  const copyOrShow = async () => {
+    if (!(await copyLink(link, about))) showByHand(byHand, link);
+  };
   return make(
     "div",
     { class: "link-view stack" },
-    cardOf(output, tools),
+    makeCard(tools.item ? metadataOf(tools.item) : {}, output.amount),
     make(
       "p",
       { class: "actions" },
       ...(canShare ? [makeButton("Share", () => handOver(() => share(link, about)), "wide")] : []),
-      makeButton("Copy link", copy, canShare ? "quiet" : "wide"),
+      makeButton("Copy link", () => handOver(copyOrShow), canShare ? "quiet" : "wide"),
     ),
     byHand,
-    qrPlace(output, tools, handOver, about),
-    keepSection(() => handOver(() => downloadLink(link, output, about))),
+    codePlace(output, tools, about),
+    make("h3", {}, "Keep a copy"),
+    make("p", { class: "hint" }, "This link is like cash. If you lose it, we can't restore it."),
+    make(
+      "p",
+      { class: "actions" },
+      makeButton("Download", () => handOver(() => downloadLink(link, output, about))),
+    ),
     developersFold(output, link, handOver),
   );
 }
@@ -58,15 +66,27 @@ export function makeLinkView(output, tools) {
  * @param {OutputRecord} output held or given
  * @param {LinkTools & {opener: HTMLElement, title?: string}} tools
  */
-export async function openLinkDialog(output, { opener, title = "Your link", ...tools }) {
+export async function openLinkDialog(output, tools) {
   await handingOver(output, tools)(([given]) => {
     const hint = "Whoever opens it first can claim it. Until then you can take it back.";
     openDialog({
-      title,
-      content: [make("p", { class: "hint" }, hint), makeLinkView({ ...output, ...given }, tools)],
+      title: tools.title ?? "Your link",
+      content: [make("p", { class: "hint" }, hint), makeLinkView(given, tools)],
       closeText: "Done",
-      opener,
+      opener: tools.opener,
     });
+  });
+}
+
+/**
+ * Hand a link out, and copy it; show it where the browser does not let pages copy.
+ * @param {OutputRecord} output held or given
+ * @param {LinkTools & {opener: HTMLElement}} tools
+ */
+export async function handOverByCopy(output, tools) {
+  await handingOver(output, tools)(async () => {
+    const isCopied = await copyLink(linkOf(output, tools.unit), aboutOf(output, tools));
+    if (!isCopied) await openLinkDialog(output, tools);
   });
 }
 
@@ -81,15 +101,12 @@ function handingOver(output, { wallet }) {
   };
 }
 
-function nameOf({ item }) {
-  return quoted((item && metadataOf(item).name) || "A deed without a name");
+function aboutOf({ amount }, { item, unit = "" }) {
+  const name = (item && metadataOf(item).name) || "A deed without a name";
+  return { units: unitsText(amount, unit), name: quoted(name) };
 }
 
-function cardOf({ amount }, { item }) {
-  return makeCard(item ? metadataOf(item) : {}, amount);
-}
-
-async function share(url, { name, units }) {
+async function share(url, { units, name }) {
   try {
     await navigator.share({ text: `${units} of ${name}`, url });
   } catch (error) {
@@ -98,74 +115,52 @@ async function share(url, { name, units }) {
   }
 }
 
-/** Copy the link; where the browser does not let pages copy, show it marked to be copied by hand. */
-async function copyLink(link, byHand, { units }) {
-  if (await copyText(link)) {
-    say(`The link to ${units} is copied.`);
-    return;
-  }
-  byHand.replaceChildren(makeCopyField("Link", link));
-  byHand.querySelector("input")?.focus();
+async function copyLink(link, { units }) {
+  const isCopied = await copyText(link);
+  if (isCopied) say(`The link to ${units} is copied.`);
+  return isCopied;
+}
+
+function showByHand(place, link) {
+  place.replaceChildren(textField("Link", link));
+  place.querySelector("input")?.focus();
   say("This browser does not let pages copy. The link is marked for you to copy it.");
 }
 
-function downloadLink(link, output, { name, units }) {
+function downloadLink(link, output, { units, name }) {
   const lines = [`${units} of ${name}`, link, formatRawOutput(output), ""];
   download(lines.join("\n"), "text/plain", `${output.itemId}.txt`);
 }
 
-/** The code stands there at once if the link was handed out before, else after a tap. */
-function qrPlace(output, tools, handOver, { name, units }) {
-  const place = make("div", { class: "qr", role: "status" });
+/** The code is there at once if the link was handed out before, else after a tap. */
+function codePlace(output, tools, { units, name }) {
+  const place = make("div", { class: "qr" });
   const show = () =>
-    handOver(async () => {
-      const svg = (await codesOf([output], tools)).get(output.key) ?? "";
-      place.replaceChildren(codeImage(svg, `QR code of the link to ${units} of ${name}`));
+    handingOver(output, tools)(async () => {
+      const codes = await codesOf([output], tools);
+      place.replaceChildren(codeImage(codes.get(output.key), `QR code: ${units} of ${name}`));
     });
+  place.append(makeButton("Show QR code", show));
   if (output.state === "given") show();
-  else place.append(makeButton("Show QR code", show));
   return place;
-}
-
-function keepSection(onDownload) {
-  return make(
-    "section",
-    { class: "stack" },
-    make("h3", {}, "Keep a copy"),
-    make("p", { class: "hint" }, "This link is like cash. If you lose it, we can't restore it."),
-    make("p", { class: "actions" }, makeButton("Download", onDownload)),
-  );
 }
 
 function developersFold(output, link, handOver) {
   const place = make("div", { class: "stack" });
   const details = make("details", {}, make("summary", {}, "For developers"), place);
-  details.addEventListener("toggle", () => {
-    if (!details.open || place.hasChildNodes()) return;
-    handOver(() =>
-      place.replaceChildren(
-        makeCopyField("Claim link", link),
-        makeCopyField("Raw output", formatRawOutput(output)),
-      ),
+  const fill = () =>
+    place.replaceChildren(
+      textField("Claim link", link),
+      textField("Raw output", formatRawOutput(output)),
     );
-  });
+  details.addEventListener("toggle", () => details.open && handOver(fill));
   return details;
 }
 
-/** Return a text that cannot be changed, with its label and a button that copies it. */
-function makeCopyField(label, text) {
-  const id = freshId("copy");
-  const field = make("input", { id, type: "text", readonly: true, value: text, dir: "ltr" });
+/** Return a text that cannot be changed, and is marked as soon as it has the focus. */
+function textField(label, value) {
+  const id = freshId("text");
+  const field = make("input", { id, type: "text", readonly: true, value, dir: "ltr" });
   field.addEventListener("focus", () => field.select());
-  const button = makeButton("Copy", async () => {
-    if (await copyText(text)) say("Copied.");
-    else field.focus();
-  });
-  button.append(make("span", { class: "unseen" }, ` the ${label.toLowerCase()}`));
-  return make(
-    "div",
-    { class: "field" },
-    make("label", { for: id }, label),
-    make("div", { class: "row-line" }, make("div", { class: "field" }, field), button),
-  );
+  return make("div", { class: "field" }, make("label", { for: id }, label), field);
 }

@@ -1,0 +1,58 @@
+// Which links are chosen for paper or a file, and what is in the file.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { chosenLinks, csvOf } from "../../../../../deeds/page/static/js/pages/wallet/link_export.js";
+
+const link = (number, state, more = {}) => ({
+  output: { key: `k${number}`, number, amount: 1, createdAt: 0, ...more },
+  state,
+});
+const LINKS = [
+  link(undefined, "waiting", { createdAt: 2, amount: 5 }),
+  link(undefined, "waiting", { createdAt: 1, amount: 4 }),
+  link(3, "claimed"),
+  link(10, "here"),
+  link(2, "waiting"),
+  link(1, "here"),
+  link(4, "taken back"),
+];
+
+for (const [choice, chosen] of [
+  [{ which: "here" }, [1, 10]],
+  [{ which: "waiting" }, [2, 4, 5]],
+  [{ which: "numbers", from: " 2", to: "9" }, [2]],
+  [{ which: "numbers", from: "1", to: "1 000" }, [1, 2, 10]],
+]) {
+  test(`links are chosen in their order: ${JSON.stringify(choice)}`, () => {
+    const found = chosenLinks(LINKS, choice).map(({ output }) => output.number ?? output.amount);
+    assert.deepEqual(found, chosen);
+  });
+}
+
+for (const [choice, countMax, message] of [
+  [{ which: "numbers", from: "3", to: "4" }, 5, /no links to hand out/],
+  [{ which: "numbers", from: "9", to: "1" }, 5, /no links to hand out/],
+  [{ which: "here" }, 1, /at most 1 link/i],
+  [{ which: "numbers", from: "one", to: "2" }, 5, /whole number/],
+]) {
+  test(`a choice that cannot be carried out is refused: ${JSON.stringify(choice)}`, () => {
+    assert.throws(() => chosenLinks(LINKS, choice, countMax), { message });
+  });
+}
+
+test("a file for spreadsheets has a line for each link, and no note is a formula", () => {
+  const notes = ['=HYPERLINK("x")', "+1", "-1", "@a", "Anna, Berta", "line\nend", "עברית", undefined];
+  const outputs = notes.map((note, place) => ({ number: place + 1, amount: 5, note }));
+
+  const text = csvOf(outputs, ({ number }) => `https://deeds.example.org/claim#${number}`);
+
+  assert.equal(text[0], "\ufeff");
+  const [head, ...lines] = text.slice(1).split("\r\n");
+  assert.equal(head, "number,units,link,note");
+  assert.deepEqual(
+    lines.map((line) => line.replace(/^(\d),5,https:\/\/deeds.example.org\/claim#\1,/, "")),
+    [`"'=HYPERLINK(""x"")"`, "'+1", "'-1", "'@a", '"Anna, Berta"', '"line\nend"', "עברית", "", ""],
+  );
+});
