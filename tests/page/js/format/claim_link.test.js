@@ -212,10 +212,11 @@ test("the host is the one that would be asked", async () => {
 const MEGABYTE = 2 ** 20;
 for (const piece of ["+1.deed_", "+", "claim/", `claim/${ID}`, "1\n", "%2B5.", `#+5.${ID}.`, "https://a.b/", " ", ">", "a."]) {
   test(`a long text is read in a moment: ${JSON.stringify(piece)}`, async () => {
-    const began = performance.now();
+    // Of this process alone: the machine may be busy with others.
+    const before = process.cpuUsage();
 
     await readLinks(`+1${piece.repeat(MEGABYTE / piece.length)}`);
 
-    assert.ok(performance.now() - began < 2000);
+    assert.ok(process.cpuUsage(before).user < 2_000_000);
   });
 }

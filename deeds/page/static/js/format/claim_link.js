@@ -186,9 +186,9 @@ function escapesCount(marks) {
 function urlOf(front) {
   const plain = unescape(unescape(unescape(front)));
   const last = plain.split(/(?=https?:\/\/)/i).at(-1) ?? "";
-  const named = /^https?:/i.test(last) ? last : `https://${HOST.exec(last)?.[1] ?? ""}`;
+  const named = /^https?:/i.test(last) ? last : HOST.exec(last)?.[1].replace(/^/, "https://");
   try {
-    return new URL(named);
+    return named ? new URL(named) : null;
   } catch {
     return null;
   }

@@ -1,0 +1,68 @@
+// Says whether a deed is one that this wallet knows, or only has the name of one. Anybody can mint a
+// deed of any name: what makes two the same is their id. Pure.
+
+/**
+ * @typedef {"minted" | "held" | "new" | "lookalike"} OriginKind
+ * @typedef {{kind: OriginKind, text: string}} Origin
+ * @typedef {{id: string, name: string, isMinted?: boolean}} Named an item and the name in its metadata
+ */
+
+const TEXTS = {
+  minted: "Same deed as the one you minted.",
+  held: "You hold this deed already.",
+  new: "You have not seen this deed before.",
+  lookalike: "Another deed of the same name is in your wallet: ask the sender.",
+};
+
+// Letters that look like Latin ones, each before the one that it is taken for; capitals that look
+// like others than their small letters stand here too, so this goes before their case is folded.
+const ALIKE =
+  "АA ВB ЕE ЅS ІI ЈJ КK МM НH ОO РP СC ТT УY ХX ԚQ ԜW аa вb еe ѕs іi јj кk мm нh оo рp сc тt уy хx ԁd ԛq " +
+  "ԝw һh гr пn ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX αa βb γy εe ηn ιi κk νv οo ρp σo τt υu χx ωw " +
+  "ıi ɑa ɡg 0o 1l |l";
+const LATIN = new Map(ALIKE.split(" ").map(([letter, latin]) => [letter, latin]));
+
+/**
+ * Return what two names have in common that a person takes for one: their case, accents, blanks and
+ * marks do not count, nor does the script that a letter is from. It is empty for no name.
+ * @param {string} name
+ */
+export function nameKey(name) {
+  const plain = name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\s]/gu, "");
+  const latin = Array.from(plain, (letter) => LATIN.get(letter) ?? letter).join("");
+  // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by nobody.
+  const folded = latin.toUpperCase().toLowerCase().replaceAll("i", "l");
+  // Of a name without letters, the marks are all that there is.
+  return folded.replace(/[^\p{L}\p{N}]/gu, "") || folded;
+}
+
+/**
+ * Return which of these items have something to do with another: its own record, and those that
+ * could be taken for it.
+ * @param {Named} item
+ * @param {Named[]} items
+ */
+export function relatedTo(item, items) {
+  const key = nameKey(item.name);
+  return items.filter(({ id, name }) => id === item.id || (key && nameKey(name) === key));
+}
+
+/**
+ * Return what to say of an item.
+ * @param {Named} item
+ * @param {Named[]} items what this wallet has minted, or holds or has held; not what it only looked at
+ * @returns {Origin}
+ */
+export function originOf(item, items) {
+  const related = relatedTo(item, items);
+  const own = related.find(({ id }) => id === item.id);
+  if (own?.isMinted) return say("minted");
+  // Before what is held: whoever has taken a forgery must not be told that all is well.
+  if (related.some(({ id }) => id !== item.id)) return say("lookalike");
+  return say(own ? "held" : "new");
+}
+
+/** @returns {Origin} */
+function say(kind) {
+  return { kind, text: TEXTS[kind] };
+}

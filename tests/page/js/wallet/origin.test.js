@@ -1,0 +1,63 @@
+// Which deed is the one that a wallet knows, and which only has its name.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { nameKey, originOf } from "../../../../deeds/page/static/js/wallet/origin.js";
+
+const NAME = "Hope Concert 10";
+const SAME = [
+  "hope  concert 10",
+  "HOPE\u00a0CONCERT 10",
+  "Hope-Concert, 10!",
+  "“Hope Concert 10”",
+  "Höpe Cóncert 10",
+  "Ｈｏｐｅ Ｃｏｎｃｅｒｔ １０",
+  "Ho\u200bpe Con\u00adcert 10\u2069",
+  "Норе Соnсеrt 10",
+  "Ηοpe Cοncert 10",
+  "H0pe Concert l0",
+  "ℍ𝗼𝓹𝖾 Concert 10",
+  "🎵 Hope Concert 10",
+];
+const OTHERS = ["Hope Concert 11", "Hope Concerts 10", "Hop Concert 10", "Hope", ""];
+
+for (const name of SAME) {
+  test(`a person takes it for the same name: ${name}`, () => {
+    assert.equal(nameKey(name), nameKey(NAME));
+  });
+}
+
+for (const name of OTHERS) {
+  test(`it is another name: ${name}`, () => {
+    assert.notEqual(nameKey(name), nameKey(NAME));
+  });
+}
+
+test("names without letters and of other scripts are told apart too", () => {
+  const names = ["🎟", "🎵", "!!", "東京", "京都", "Кино", "Киев", "Ж", "Б"];
+
+  assert.equal(new Set(names.map(nameKey)).size, names.length);
+});
+
+const minted = { id: "deed_a", name: NAME, isMinted: true };
+const held = { id: "deed_b", name: "A voucher" };
+
+const CASES = [
+  ["minted", minted, [minted, held]],
+  ["minted", minted, [minted, { ...held, name: NAME }]],
+  ["held", held, [minted, held]],
+  ["new", { id: "deed_c", name: "A share" }, [minted, held]],
+  ["new", { id: "deed_c", name: "" }, [minted, { ...held, name: "" }]],
+  ["lookalike", { id: "deed_c", name: "НОРЕ concert 10." }, [minted, held]],
+  ["lookalike", { ...held, name: NAME }, [minted, { ...held, name: NAME }]],
+];
+
+for (const [kind, item, known] of CASES) {
+  test(`${item.id} of ${known.length} is ${kind}`, () => {
+    const origin = originOf(item, known);
+
+    assert.equal(origin.kind, kind);
+    assert.match(origin.text, /^[A-Z].*\.$/);
+  });
+}
