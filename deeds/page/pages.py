@@ -1,30 +1,23 @@
 """The pages for people: GET /, /mint, /claim, /claim/{id}, /wallet and /item/{id}, and their files.
 
-What is personal in them, secrets above all, is in the browser. Only the text of a QR code comes
-here, by POST: it is in no address and no log.
+What is personal in them, secrets above all, is in the browser. Only texts of QR codes come here.
 """
 
-import io
 from http import HTTPStatus
 from pathlib import PurePath
-from threading import BoundedSemaphore
 from typing import Any
 
-import segno
 from flask import Blueprint, Response, abort, render_template, request
-from marshmallow import Schema, validate
 
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.problems import PROBLEMS, retry_after
 from deeds.blueprints.request_log import notes
-from deeds.blueprints.requests import read_json
 from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answer
-from deeds.domain.errors import DeedError, InvalidRequestError, OverloadedError
-from deeds.domain.raw_output import check_text
+from deeds.domain.errors import DeedError
 from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, deed_card
+from deeds.page.qr_codes import serve_qr_codes
 from deeds.page.static_files import MEDIA_TYPES, StaticFiles
-from schemas.requests import TextField, load
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is
 # ever made into HTML or code (Trusted Types).
@@ -39,12 +32,6 @@ _HEADERS = {
     "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-
-# A QR code takes 40 to 160 ms of Python, which slow down the other threads: refuse more at once.
-_QR_CODES_AT_ONCE_MAX = 2
-
-# Code points of a text. A claim link has 120, or up to 500 where its secret is in another script.
-_QR_TEXT_LENGTH = validate.Length(1, 1024, error="must have {min} to {max} characters")
 
 
 def pages_blueprint(
@@ -73,7 +60,7 @@ def pages_blueprint(
         return answer
 
     _serve_items(blueprint, service, limits)
-    _serve_qr_codes(blueprint)
+    serve_qr_codes(blueprint, limits)
     return blueprint
 
 
@@ -125,31 +112,3 @@ def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)
     return answer
-
-
-def _serve_qr_codes(blueprint: Blueprint) -> None:
-    text_field = TextField(check_text, required=True, validate=_QR_TEXT_LENGTH)
-    schema = Schema.from_dict({"text": text_field})()
-    places = BoundedSemaphore(_QR_CODES_AT_ONCE_MAX)
-
-    @blueprint.post("/web/qr", endpoint="qr")
-    def make_qr_code() -> Response:
-        text = load(schema, read_json(request, array_length_max=0))["text"]
-        if not places.acquire(blocking=False):
-            raise OverloadedError("too many QR codes are being made")
-        try:
-            svg = _svg(text)
-        finally:
-            places.release()
-        return Response(svg, content_type="image/svg+xml", headers={"Cache-Control": NO_STORE})
-
-
-def _svg(text: str) -> bytes:
-    try:
-        code = segno.make_qr(text, error="m", encoding="utf-8")
-    except segno.DataOverflowError:
-        raise InvalidRequestError("text: has more bytes than fit into a QR code") from None
-    written = io.BytesIO()
-    # On white in every theme: many scanners do not read light on dark.
-    code.save(written, "svg", light="#fff", omitsize=True)
-    return written.getvalue()

@@ -34,7 +34,7 @@ def ask(client, route, item):
         "mint": {"outputs": ["+1.b"]},
         "swap": {"inputs": raws, "outputs": raws},
         "check": {"outputs": raws},
-        "qr": {"text": "a"},
+        "qr": {"texts": ["a"]},
     }[route]
     return post(client, "/web/qr" if route == "qr" else f"/v1/{route}", body)
 

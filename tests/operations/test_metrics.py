@@ -56,7 +56,7 @@ def test_requests_are_counted_by_outcome_and_the_rule_of_their_route(
     client.open("/v1/info", method="MADEUP")
     client.options("/v1/mint")
     for _ in range(3):
-        post(client, "/web/qr", {"text": "a"})
+        post(client, "/web/qr", {"texts": ["a"]})
     meet_a_defect(Ground(client, item, settings, open_app, monkeypatch))
 
     told = metrics(client)

@@ -107,7 +107,7 @@ def test_secrets_are_strong_and_in_no_address_but_after_the_fragment_of_links(vi
     expect(page.get_by_role("img", name="QR code of the claim link to 2 units")).to_be_visible()
 
     [drawn] = visitor.asked("/web/qr")
-    assert (drawn.method, drawn.post_data_json) == ("POST", {"text": links[1]})
+    assert (drawn.method, drawn.post_data_json) == ("POST", {"texts": [links[1]]})
     wait_until(lambda: page.evaluate("document.querySelectorAll('.qr img')[0]?.naturalWidth > 0"))
     assert [secret for secret in secrets if visitor.asked(secret)] == []
 

@@ -93,7 +93,7 @@ def test_answers_with_secrets_and_pages_with_large_pictures_are_not_compressed(c
 
     answers = [
         minted,
-        client.post("/web/qr", json={"text": "a" * 500}, headers=SQUEEZED),
+        client.post("/web/qr", json={"texts": ["a" * 500]}, headers=SQUEEZED),
         client.get(f"/item/{minted.get_json()['itemId']}", headers=SQUEEZED),
     ]
 

@@ -4,50 +4,92 @@ import logging
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 import segno
 
+from deeds.settings import parse_rate_limits
 from tests.support.marker import MARK, assert_no_trace
+from tests.support.qr_reader import read_code
 from tests.support.requests import post, refusal
 
-LINK = f"https://deeds.example.org/claim#+5.deed_{26 * '0'}."
+LINK = f"https://deeds.example.org/claim/deed_{26 * '0'}#+5."
+
+# In one, two, three and four bytes, from the shortest code to the largest.
+TEXTS = [
+    letter * length
+    for letter, lengths in {
+        "0": [1, 14, 15, 60],
+        "A%\n": [30, 33, 36, 90],
+        "a": [107, 150, 260, 1024],
+        "é": [130, 700, 1024],
+        "€": [200, 777],
+        "😀": [1, 97, 582],
+    }.items()
+    for length in lengths
+]
 
 
-@pytest.mark.parametrize("text", ["a", LINK + MARK, "ä€😀" * 30, " \n\t\0"])
-def test_the_code_of_a_text_is_drawn_dark_on_light_with_its_quiet_zone(client, text):
-    answer = post(client, "/web/qr", {"text": text})
+def ask(client, *texts):
+    return post(client, "/web/qr", {"texts": texts})
 
-    assert (answer.status_code, answer.content_type) == (200, "image/svg+xml")
+
+@pytest.mark.parametrize("text", [LINK + MARK, " \n\t\0", *TEXTS])
+def test_a_code_is_read_back_as_its_text(client, text):
+    answer = ask(client, text)
+
+    assert (answer.status_code, answer.content_type) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
-    expected = segno.make_qr(text, error="m", encoding="utf-8")
-    side = len(expected.matrix) + 8
-    assert f'viewBox="0 0 {side} {side}"' in answer.text
-    assert f'<path fill="#fff" d="M0 0h{side}v{side}h-{side}z"/>' in answer.text
-    # From the middle of the first row below the quiet zone: lengths of what is dark.
-    [path] = re.findall(r' stroke="#000" d="([^"]*)"', answer.text)
-    assert path.startswith("M4 4.5h7")
-    lengths = [int(length) for length in re.findall(r"h(\d+)", path)]
-    assert sum(lengths) == sum(map(sum, expected.matrix))
+    [code] = answer.get_json()["codes"]
+    assert read_code(code) == text
+
+
+def test_a_code_is_dark_on_light_in_the_fewest_modules_and_little_svg(client):
+    link = LINK + 32 * "a"
+
+    [code] = ask(client, link).get_json()["codes"]
+
+    side = segno.make_qr(link, error="m").symbol_size()[0]
+    assert re.fullmatch(
+        rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}">'
+        rf'<path fill="#fff" d="M0 0h{side}v{side}H0z"/>'
+        r'<path stroke="#000" d="[Mmh0-9. ]+"/></svg>',
+        code,
+    )
+    assert len(code) < 4_000
+
+
+def test_64_codes_come_in_one_answer_in_the_order_of_their_texts(client):
+    texts = [f"{LINK}{number}" for number in range(64)]
+
+    answer = ask(client, *texts)
+
+    assert [read_code(code) for code in answer.get_json()["codes"]] == texts
 
 
 @pytest.mark.parametrize(
-    ("text", "detail"),
+    ("texts", "index", "detail"),
     [
-        ("", "text: must have 1 to 1024 characters"),
-        ("a" * 1025, "text: must have 1 to 1024 characters"),
-        ("😀" * 1024, "text: has more bytes than fit into a QR code"),
-        (5, "text: must be a string"),
+        ([], None, "texts: must have 1 to 64 elements"),
+        (["a"] * 65, None, "texts: must have 1 to 64 elements"),
+        ("a", None, "texts: must be an array"),
+        (["a", ""], 1, "texts[1]: must have 1 to 1024 characters"),
+        (["a" * 1025], 0, "texts[0]: must have 1 to 1024 characters"),
+        (["a", "😀" * 1024], 1, "texts[1]: has more bytes than fit into a QR code"),
+        ([5], 0, "texts[0]: must be a string"),
     ],
 )
-def test_an_invalid_text_is_refused_in_one_line(client, text, detail):
-    answer = post(client, "/web/qr", {"text": text})
+def test_invalid_texts_are_refused_in_one_line(client, texts, index, detail):
+    answer = post(client, "/web/qr", {"texts": texts})
 
-    assert refusal(answer) == (400, "invalid_request", None)
+    assert refusal(answer) == (400, "invalid_request", index)
     assert answer.get_json()["detail"] == detail
 
 
-@pytest.mark.parametrize("body", [{"text": LINK + MARK}, {"text": [MARK]}, {MARK: MARK}])
+@pytest.mark.parametrize("body", [{"texts": [LINK + MARK]}, {"text": [MARK]}, {MARK: MARK}])
 def test_no_log_and_no_refusal_tells_the_text(client, capfd, caplog, body):
     caplog.set_level(logging.DEBUG)
 
@@ -55,31 +97,62 @@ def test_no_log_and_no_refusal_tells_the_text(client, capfd, caplog, body):
 
     logged = capfd.readouterr().err
     assert '"route":"/web/qr"' in logged
-    for said in [logged, caplog.text, answer.text, str(answer.headers)]:
-        assert_no_trace(said.encode())
+    said = [logged, caplog.text, str(answer.headers)]
+    for each in said if answer.status_code == 200 else [*said, answer.text]:
+        assert_no_trace(each.encode())
 
 
-def test_more_codes_at_once_than_there_is_room_for_are_refused(app, monkeypatch):
+def test_a_client_prints_one_batch_at_a_time_and_others_find_a_place(app, monkeypatch):
     has_begun, may_end = threading.Semaphore(0), threading.Event()
     make_qr = segno.make_qr
 
-    def make_slowly(*args, **kwargs):
-        has_begun.release()
-        assert may_end.wait(30)
-        return make_qr(*args, **kwargs)
+    def make_slowly(text, **options):
+        if len(text) > 1:
+            has_begun.release()
+            assert may_end.wait(30)
+        return make_qr(text, **options)
 
-    def ask(text):
-        return post(app.test_client(), "/web/qr", {"text": text})
+    def ask_as(number, *texts):
+        client = app.test_client()
+        client.environ_base["REMOTE_ADDR"] = f"192.0.2.{number}"
+        return ask(client, *texts)
 
-    monkeypatch.setattr("deeds.page.pages.segno.make_qr", make_slowly)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        slow = [pool.submit(ask, "😀" * 1024) for _ in range(2)]
-        assert all(has_begun.acquire(timeout=30) for _ in slow)
-        refused = ask("a")
+    monkeypatch.setattr("deeds.page.qr_codes.segno.make_qr", make_slowly)
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        slow = [pool.submit(ask_as, 1, "😀" * 1024)]
+        assert has_begun.acquire(timeout=30)
+        same, other = ask_as(1, "a"), ask_as(2, "a")
+        slow += [pool.submit(ask_as, number, "bb") for number in (2, 3, 4)]
+        assert all(has_begun.acquire(timeout=30) for _ in slow[1:])
+        fifth = ask_as(5, "a")
         may_end.set()
 
-    assert refusal(refused) == (503, "overloaded", None)
-    assert refused.headers["Retry-After"] == "1"
+    for refused in (same, fifth):
+        assert refusal(refused) == (503, "overloaded", None)
+        assert refused.headers["Retry-After"] == "1"
+    assert other.status_code == 200
     # The places are given back when a text does not fit.
-    assert [answer.result().status_code for answer in slow] == [400, 400]
-    assert ask("a").status_code == 200
+    assert [answer.result().status_code for answer in slow] == [400, 200, 200, 200]
+    assert [ask_as(number, "a").status_code for number in (1, 2, 5)] == [200, 200, 200]
+
+
+def test_after_each_code_other_threads_run_four_times_as_long(client, monkeypatch):
+    pauses = []
+    clock = SimpleNamespace(thread_time=count().__next__, monotonic=lambda: 0, sleep=pauses.append)
+    monkeypatch.setattr("deeds.page.qr_codes.time", clock)
+
+    ask(client, "a", "b")
+    ask(client, "c")
+
+    # The clock stands still: the second waits for the first, whoever asked for that.
+    assert pauses == [4, 8, 12]
+
+
+def test_every_code_counts_where_codes_are_limited(settings, open_app):
+    limited = replace(settings, rate_limits=parse_rate_limits("qr=5/day"))
+    client = open_app(limited).test_client()
+
+    statuses = [ask(client, *texts).status_code for texts in ["ab", "ab", "abc", "a"]]
+
+    # A client that is below its limit is served, whatever it asks.
+    assert statuses == [200, 200, 200, 429]

@@ -84,17 +84,13 @@ test("an item is read", async () => {
   assert.equal(asked[0][0], "http://service/v1/item/deed_x");
 });
 
-test("a QR code is asked by POST", async () => {
-  const { api, asked } = apiAnswering(
-    new Response("<svg/>", { headers: { "Content-Type": "image/svg+xml" } }),
-  );
+test("QR codes are asked by POST", async () => {
+  const codes = ["<svg a/>", "<svg b/>"];
+  const { api, asked } = apiAnswering(json({ codes }));
 
-  const image = await api.qr("a text");
-
-  assert.equal(await image.text(), "<svg/>");
-  assert.equal(image.type, "image/svg+xml");
+  assert.deepEqual(await api.qr(["a", "b"]), codes);
   assert.equal(asked[0][1].method, "POST");
-  assert.equal(asked[0][1].body, '{"text":"a text"}');
+  assert.equal(asked[0][1].body, '{"texts":["a","b"]}');
 });
 
 test("a problem comes with its code, index and seconds to wait", async () => {
@@ -120,6 +116,7 @@ test("a problem comes with its code, index and seconds to wait", async () => {
 
 const WRONG_ANSWERS = {
   "a page in place of a swap's answer": ["swap", () => new Response("<html>", { status: 200 })],
+  "fewer codes than texts": ["qr", () => json({ codes: [] })],
   "no success": ["swap", () => json({ success: false })],
   null: ["swap", () => json(null)],
   "a mint without an item": ["mint", () => json({ outputs: MINTED.outputs })],
@@ -139,7 +136,7 @@ const WRONG_ANSWERS = {
   "a page in place of a problem": ["swap", () => new Response("<html>", { status: 502 })],
   "a problem without a code": ["swap", () => json({ title: "?" }, { status: 400 })],
 };
-const ASKED = { swap: {}, mint: MINT, check: ["+5.deed_x.a"], item: "deed_x" };
+const ASKED = { swap: {}, mint: MINT, check: ["+5.deed_x.a"], item: "deed_x", qr: ["a"] };
 
 for (const [name, [verb, answer]] of Object.entries(WRONG_ANSWERS)) {
   test(`what is not the service's answer is none: ${name}`, async () => {

@@ -13,7 +13,7 @@ import { say } from "./notices.js";
  * Return a list element for an output.
  * @param {import("../format/raw_output.js").RawOutput} output
  * @param {object} options
- * @param {(text: string) => Promise<Blob>} options.qr see wallet/api.js
+ * @param {(texts: string[]) => Promise<string[]>} options.qr see wallet/api.js
  * @param {string} [options.title] stands before the units
  * @param {boolean} [options.isOpen] whether the QR code is there at once
  */
@@ -70,7 +70,8 @@ function fillQr(details, place, text, description, qr) {
   place.append(image);
   last = last.then(async () => {
     try {
-      const url = URL.createObjectURL(await qr(text));
+      const svg = new Blob(await qr([text]), { type: "image/svg+xml" });
+      const url = URL.createObjectURL(svg);
       image.addEventListener("load", () => URL.revokeObjectURL(url), { once: true });
       image.src = url;
     } catch (error) {

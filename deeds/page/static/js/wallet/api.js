@@ -55,7 +55,13 @@ export function makeApi(fetch, origin = "") {
         {},
         readJson((item) => isItemAnswer(item, id)),
       ),
-    qr: (text) => ask("/web/qr", postOptions({ text }), (response) => response.blob()),
+    /**
+     * Return the QR codes of texts, as SVG.
+     * @param {string[]} texts 1 to 64
+     * @returns {Promise<string[]>}
+     */
+    qr: async (texts) =>
+      (await post("/web/qr", { texts }, (answer) => isQrAnswer(answer, texts.length))).codes,
     async check(rawOutputs) {
       const states = [];
       for (let start = 0; start < rawOutputs.length; start += CHECKED_AT_ONCE_MAX) {
@@ -134,6 +140,15 @@ function isCheckAnswer(answer, count) {
   const states = answer?.states;
   return (
     Array.isArray(states) && states.length === count && states.every((state) => STATES.has(state))
+  );
+}
+
+function isQrAnswer(answer, count) {
+  const codes = answer?.codes;
+  return (
+    Array.isArray(codes) &&
+    codes.length === count &&
+    codes.every((code) => typeof code === "string" && code.startsWith("<svg "))
   );
 }
 

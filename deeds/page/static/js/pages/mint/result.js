@@ -9,7 +9,7 @@ import { makeOutputView } from "../../ui/output_view.js";
 
 /**
  * Make the result work.
- * @param {{qr: (text: string) => Promise<Blob>, onAnother: () => void}} options
+ * @param {{qr: (texts: string[]) => Promise<string[]>, onAnother: () => void}} options
  */
 export function mintResult({ qr, onAnother }) {
   const saved = byId("saved", HTMLInputElement);

@@ -14,7 +14,7 @@ import { makeOutputView } from "../../ui/output_view.js";
  * @param {string} options.name what the deed is called
  * @param {boolean} [options.isNew] shows the QR code at once
  * @param {HTMLElement} options.opener
- * @param {(text: string) => Promise<Blob>} options.qr see wallet/api.js
+ * @param {(texts: string[]) => Promise<string[]>} options.qr see wallet/api.js
  */
 export function showLink(output, { title, name, isNew = false, opener, qr }) {
   const hint = "Whoever opens it first can take the units. Until then you can take them back.";
