@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from deeds.domain.model import Item
+from deeds.page.picture import uploaded_picture
 
 # Image addresses that a browser may be given, because nothing in them runs there. Other addresses
 # are shown as text.
@@ -54,9 +55,10 @@ class DeedCard:
         """Return the image if a browser can be asked to show it."""
         return self.image if _SHOWN.fullmatch(self.image) else ""
 
-    @property
-    def linked_image(self) -> str:
-        """Return the image if other services can fetch it for a preview."""
+    def preview_image(self, origin: str) -> str:
+        """Return where other services can fetch the image for a preview; `origin` may be empty."""
+        if origin and uploaded_picture(self.image):
+            return f"{origin}/item/{self.item_id}/picture"
         return "" if _is_data(self.image) else self.shown_image
 
 

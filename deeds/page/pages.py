@@ -16,6 +16,7 @@ from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answ
 from deeds.domain.errors import DeedError
 from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, deed_card
+from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
 from deeds.page.static_files import MEDIA_TYPES, StaticFiles
 
@@ -81,10 +82,16 @@ def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimit
             card = read_card(item_id)
         except DeedError as error:
             return _no_item(error)
-        scheme = "https" if request.is_secure else "http"
-        # No address where the header Host holds what no host name can.
-        address = request.host and f"{scheme}://{request.host}/item/{card.item_id}"
+        origin = _origin()
+        address = origin and f"{origin}/item/{card.item_id}"
         return _page("item", card=card, address=address)
+
+    @blueprint.get("/item/<item_id>/picture", endpoint="picture")
+    def read_picture(item_id: str) -> Response:
+        picture = uploaded_picture(read_card(item_id).image)
+        if picture is None:
+            abort(404)
+        return picture_answer(picture)
 
     @blueprint.get("/claim/<item_id>", endpoint="claim_page")
     def read_claim_page(item_id: str) -> Response:
@@ -107,8 +114,13 @@ def _no_item(error: DeedError) -> Response:
     return answer
 
 
+def _origin() -> str:
+    # Empty where the header Host holds what no host name can.
+    return request.host and f"{'https' if request.is_secure else 'http'}://{request.host}"
+
+
 def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
-    html = render_template(f"{name}.html", page=name, status=status, **values)
+    html = render_template(f"{name}.html", page=name, status=status, origin=_origin(), **values)
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)
     return answer
