@@ -1,7 +1,7 @@
 """GET /openapi.json, /docs, a page to read and try the interface with, and /problems.
 
 Swagger UI comes from the package flask-swagger-ui, as files alone: its own page has scripts in the
-HTML, which our policy forbids.
+HTML, which our policy forbids. Head and foot are those of the pages (deeds/page/templates).
 """
 
 import functools
@@ -30,7 +30,6 @@ _FILES = {
     "docs.css": (*_OURS, _CSS),
     "docs.js": (*_OURS, _JAVASCRIPT),
     "problems.css": (*_OURS, _CSS),
-    "favicon-32x32.png": (*_SWAGGER_UI, "image/png"),
     "swagger-ui-bundle.js": (*_SWAGGER_UI, _JAVASCRIPT),
     "swagger-ui.css": (*_SWAGGER_UI, _CSS),
 }
@@ -61,7 +60,7 @@ def docs_blueprint(info: Mapping[str, Any]) -> Blueprint:
 
     @blueprint.get("/problems")
     def read_problems() -> Response:
-        page = render_template("problems.html", problems=PROBLEMS.values())
-        return page_answer(page, allowed="style-src 'self'")
+        html = render_template("problems.html", page="problems", problems=PROBLEMS.values())
+        return page_answer(html, allowed="style-src 'self'; img-src 'self'")
 
     return blueprint

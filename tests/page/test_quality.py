@@ -150,7 +150,7 @@ def test_a_broken_picture_shows_the_drawing_as_no_picture_does(visit, has_script
 
 
 def test_a_picture_covers_the_drawing_where_it_is_transparent(visitor):
-    ground = '<rect width="500" height="400" fill="#f0eee8"/>'
+    ground = '<rect width="500" height="400" fill="#eeeeeb"/>'
     opaque = frame(visitor, {"image": svg(500, 400, ground)})
 
     assert frame(visitor, {"image": svg(500, 400)}) == opaque
