@@ -88,7 +88,7 @@ def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(tab):
     old, new = tab(), tab()
     new.evaluate("inBrowser.store.close()")
 
-    assert new.evaluate("inBrowser.open(2, (database) => database.version)") == 2
+    assert new.evaluate("inBrowser.open(3, (database) => database.version)") == 3
 
     wait_until(lambda: old.evaluate("inBrowser.closedCount") == 1)
     assert update(old, {}) == "StoreError closed"
@@ -100,13 +100,12 @@ def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(ta
     old = tab()
     old.evaluate("inBrowser.store.close()")
     # A tab that does not stand aside, as a page of a release without that would not.
-    old.evaluate("inBrowser.open(1, (database) => { inBrowser.stubborn = database; })")
+    old.evaluate("inBrowser.open(2, (database) => { inBrowser.stubborn = database; })")
 
     def serve_newer(route):
-        text = route.fetch().text().replace("const VERSION = 1;", "const VERSION = 2;")
-        newer = text.replace("request.result.createObjectStore(kind", "(() => {})(kind")
-        assert newer.count("VERSION = 2") == newer.count("(() => {})(") == 1
-        route.fulfill(content_type="text/javascript", body=newer)
+        text = route.fetch().text().replace("const VERSION = 2;", "const VERSION = 3;")
+        assert text.count("VERSION = 3") == 1
+        route.fulfill(content_type="text/javascript", body=text)
 
     page = visitor.context.new_page()
     page.route("**/js/wallet/store.js", serve_newer)

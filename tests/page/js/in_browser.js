@@ -20,7 +20,10 @@ const inBrowser = {
     return (await this.load("format/claim_link.js")).claimLink("", output);
   },
 
-  /** Mint into this browser's wallet, and return the id of the item. */
+  /**
+   * Mint into this browser's wallet: `[outputs, metadata]`, or `[{links, unit}, metadata]` for a
+   * series. Return the id of the item.
+   */
   async mint([outputs, metadata]) {
     const names = [
       "wallet/store.js",
@@ -32,8 +35,10 @@ const inBrowser = {
     const { openStore, makeApi, makeStrongSecret, makeWallet } = Object.assign({}, ...modules);
     const store = await openStore();
     const api = makeApi((...request) => fetch(...request));
-    const wallet = makeWallet({ store, api, makeSecret: makeStrongSecret });
-    const { operation } = await wallet.mint({ outputs, metadata });
+    const arrayMax = Number(document.body.dataset.arrayMax);
+    const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
+    const wanted = Array.isArray(outputs) ? { outputs } : outputs;
+    const { operation } = await wallet.mint({ ...wanted, metadata: metadata ?? undefined });
     store.close();
     return operation.itemId;
   },
@@ -109,16 +114,17 @@ const inBrowser = {
   },
 
   readStore() {
-    const listed = (slices) =>
-      Object.fromEntries(Object.entries(slices).map(([kind, all]) => [kind, [...all.values()]]));
-    return this.store.read(listed);
+    const kinds = ["outputs", "operations", "items"];
+    const wanted = Object.fromEntries(kinds.map((kind) => [kind, "all"]));
+    const listed = (slices) => kinds.map((kind) => [kind, slices[kind].list()]);
+    return this.store.read(wanted, listed).then(Object.fromEntries);
   },
 
   /** Put records, and return the result; or the name and code of the error. */
   update(changes) {
     const nothing = { outputs: [], operations: [], items: [] };
     return this.store
-      .update(() => ({ ...nothing, ...changes }))
+      .update({}, () => ({ ...nothing, ...changes }))
       .catch((error) => `${error.name} ${error.code}`);
   },
 
@@ -133,7 +139,7 @@ const inBrowser = {
       () => ({ outputs, items: [undefined] }),
       () => ({ outputs, items: [{ key: "b", n: () => 1 }] }),
     ];
-    const results = await Promise.allSettled(rules.map((rule) => this.store.update(rule)));
+    const results = await Promise.allSettled(rules.map((rule) => this.store.update({}, rule)));
     return results.filter(({ status }) => status === "rejected").length;
   },
 
@@ -148,12 +154,13 @@ const inBrowser = {
 
   /** Begin so many updates at once, each of which adds one to what is there. */
   beginToCount(times) {
+    const wanted = { items: ["count"] };
     const addOne = ({ items }) => ({
       outputs: [],
       operations: [],
       items: [{ key: "count", n: (items.get("count")?.n ?? 0) + 1 }],
     });
-    this.counted = Promise.all(Array.from({ length: times }, () => this.store.update(addOne)));
+    this.counted = Promise.all(Array.from({ length: times }, () => this.store.update(wanted, addOne)));
   },
 
   /** Return mode and durability of the transactions of an update. */

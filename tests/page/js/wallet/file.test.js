@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
 import {
-  exportWallet,
+  exportWallet as exportUnder,
   importWallet,
+  makeMaterial,
   NotAWalletFileError,
   WrongPassphraseError,
 } from "../../../../deeds/page/static/js/wallet/file.js";
@@ -17,6 +18,8 @@ import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "
 const PASSPHRASE = "Käse & Brot 😀";
 let records;
 let file;
+
+const exportWallet = async (all, passphrase) => exportUnder(all, await makeMaterial(passphrase));
 
 /** Records of every state and kind, with something under way. */
 async function richRecords() {
@@ -52,10 +55,10 @@ test("a wallet from a file finishes what was begun", async () => {
 
   const store = memoryStore();
   const wallet = walletOn(service, store);
-  const { outputsCount } = await wallet.importRecords(await importWallet(text, PASSPHRASE));
+  const { newCount } = await wallet.importRecords(await importWallet(text, PASSPHRASE));
   await wallet.finishBegun();
 
-  assert.equal(outputsCount, 0);
+  assert.equal(newCount, 0);
   assert.deepEqual(amountsByState(store), { held: [5] });
 });
 

@@ -4,43 +4,149 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { AMOUNT_MAX } from "../../../../deeds/page/static/js/format/amounts.js";
-import { historyOf, holdingsOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import { walletHolding, walletMeeting, walletOn } from "./parts.js";
+import {
+  historyOf,
+  holdingOf,
+  holdingWanted,
+  SUMMARIES_WANTED,
+  summariesOf,
+} from "../../../../deeds/page/static/js/wallet/holdings.js";
+import { slicesOf } from "./memory_store.js";
+import { heldIn, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
 
-test("what is held, given and coming is shown by item, the latest first", async () => {
+/** Return the fields of each summary that are not nothing, without its item and times. */
+async function told(store) {
+  const summaries = await store.read(SUMMARIES_WANTED, summariesOf);
+  return summaries.map(({ itemId, item, changedAt, ...more }) =>
+    Object.fromEntries(Object.entries(more).filter(([, value]) => value)),
+  );
+}
+
+/** Return state and number of each link of an item. */
+async function links({ store, itemId }) {
+  const { links: all } = await store.read(holdingWanted(itemId), (slices) =>
+    holdingOf(slices, itemId),
+  );
+  return all.map(({ state, output }) => `${state} ${output.number ?? ""}`.trim());
+}
+
+const isMinted = true;
+
+test("what is here, waiting and coming is told by item, the latest item first", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5, 6);
-  const other = await wallet.mint({ outputs: [{ amount: 9 }] });
+  await wallet.mint({ outputs: [{ amount: 9 }] });
   await wallet.send(itemId, 2);
   await walletMeeting({ service, store }, () => "lost").send(itemId, 1);
 
-  const holdings = holdingsOf(store.kept);
-
-  const shown = holdings.map(({ itemId: id, item, sum, outputs, given, coming, unknown }) => [
-    id,
-    item,
-    sum,
-    outputs.map(({ amount }) => amount),
-    given.map(({ amount }) => amount),
-    coming,
-    unknown,
-  ]);
-  assert.deepEqual(shown, [
-    [itemId, null, 4, [4], [2], 4, []],
-    [other.operation.itemId, null, 9, [9], [], 0, []],
+  assert.deepEqual(await told(store), [
+    { sum: 9, isMinted },
+    { sum: 4, coming: 4, given: 2, waiting: 2, isMoving: true, isMinted },
   ]);
 });
 
-test("what is all spent is not shown", async () => {
-  const { service, store, wallet, itemId } = await walletHolding(5);
-  service.take([...store.kept.outputs.values()][0], "somebody's");
+test("a link that somebody claimed is claimed, and what else was spent elsewhere is lost", async () => {
+  const { service, store, wallet, itemId } = await walletHolding(5, 7);
+  const given = madeBy(store, await wallet.send(itemId, 2));
+  service.take(given, "somebody's");
+  service.take(heldIn(store)[0], "also somebody's");
 
   await wallet.checkStates();
 
-  assert.deepEqual(holdingsOf(store.kept), []);
-  assert.deepEqual(
-    historyOf(store.kept).map((operation) => operation.itemId),
-    [itemId],
+  assert.deepEqual(await told(store), [{ sum: 5, given: 2, claimed: 2, lost: 5, isMinted }]);
+  const { lostParts, parts } = holdingOf(slicesOf(store.kept), itemId);
+  assert.deepEqual([lostParts[0].amount, parts[0].amount], [5, 5]);
+});
+
+test("a minted link that was handed out and claimed is claimed and never lost", async () => {
+  const ground = await walletHolding();
+  const { operation } = await ground.wallet.mint({ links: { count: 3, each: 2 } });
+  const [first] = await ground.wallet.giveOut([operation.outputs[0].key]);
+  ground.service.take(first, "an honest customer's");
+
+  await ground.wallet.checkStates();
+
+  assert.deepEqual((await told(ground.store))[0], { sum: 4, given: 2, claimed: 2, isMinted });
+  const { itemId } = operation;
+  assert.deepEqual(await links({ ...ground, itemId }), ["claimed 1", "here 2", "here 3"]);
+});
+
+test("a link that somebody claimed before it could be taken back is claimed too", async () => {
+  const { service, store, wallet, itemId } = await walletHolding(5);
+  const given = madeBy(store, await wallet.send(itemId, 2));
+  service.take(given, "somebody's");
+
+  const { operation } = await wallet.takeBack(given.key);
+
+  assert.equal(operation.state, "refused");
+  assert.deepEqual(await told(store), [{ sum: 3, given: 2, claimed: 2, isMinted }]);
+});
+
+test("a link that was taken back is no longer handed out", async () => {
+  const ground = await walletHolding(5);
+  const given = madeBy(ground.store, await ground.wallet.send(ground.itemId, 2));
+
+  await ground.wallet.claim(given);
+
+  assert.deepEqual(await told(ground.store), [{ sum: 5, isMinted }]);
+  assert.deepEqual(await links(ground), ["taken back"]);
+});
+
+test("what came in at the door is collected, and where it was handed out its link too", async () => {
+  const ground = await walletHolding(5);
+  const given = madeBy(ground.store, await ground.wallet.send(ground.itemId, 2));
+
+  await ground.wallet.claim(given, { atDoor: true });
+
+  assert.deepEqual(await told(ground.store), [{ sum: 3, given: 2, collected: 2, isMinted }]);
+  assert.deepEqual(await links(ground), ["collected"]);
+});
+
+test("where nothing is left comes last, and the rest stays where it was", async () => {
+  const { service, store, wallet, itemId } = await walletHolding(5);
+  await wallet.mint({ outputs: [{ amount: 6 }] });
+  await wallet.mint({ outputs: [{ amount: 7 }] });
+  await wallet.send(itemId, 1);
+  service.take(
+    heldIn(store).find(({ amount }) => amount === 7),
+    "somebody's",
   );
+
+  await wallet.checkStates();
+
+  assert.deepEqual(await told(store), [
+    { sum: 6, isMinted },
+    { sum: 4, given: 1, waiting: 1, isMinted },
+    { lost: 7, isMinted, isOver: true },
+  ]);
+});
+
+test("what is all on its way is not over, and what is all spent is not shown", async () => {
+  const { service, store, wallet, itemId } = await walletHolding(5);
+  const lost = walletMeeting({ service, store }, () => "lost");
+  await lost.send(itemId, 5);
+
+  assert.deepEqual(await told(store), [{ isMinted, isMoving: true }]);
+  const [{ operation }] = await wallet.finishBegun();
+  await wallet.takeBack(operation.outputs[0].key);
+  await wallet.claim({ itemId, amount: 5, secret: heldIn(store)[0].secret }).catch(() => {});
+  assert.deepEqual(await told(store), [{ sum: 5, isMinted }]);
+});
+
+test("links that are still to be made are counted, and can be told from parts", async () => {
+  const ground = await walletHolding();
+  const small = walletOn(ground.service, ground.store, ground.service.api(), { arrayMax: 4 });
+  const { operation } = await small.mint({ links: { count: 9, each: 5 } });
+  const { itemId } = operation;
+
+  const wanted = { preparing: { ready: 3, count: 9 }, sum: 45, isMinted };
+  assert.deepEqual(await told(ground.store), [wanted]);
+  const { parts } = holdingOf(slicesOf(ground.store.kept), itemId);
+  assert.deepEqual(
+    parts.map(({ amount }) => amount),
+    [5, 5, 5],
+  );
+  while (await small.prepareNext(itemId));
+  assert.deepEqual(await told(ground.store), [{ sum: 45, isMinted }]);
 });
 
 test("all operations are in the history, the latest first", async () => {
@@ -48,7 +154,7 @@ test("all operations are in the history, the latest first", async () => {
   await wallet.send(itemId, 2);
   await wallet.merge(itemId);
 
-  const history = historyOf(store.kept);
+  const history = historyOf(slicesOf(store.kept));
 
   assert.deepEqual(
     history.map(({ kind, state, amount }) => [kind, state, amount]),
@@ -60,15 +166,19 @@ test("all operations are in the history, the latest first", async () => {
   );
 });
 
-test("an item is asked for once", async () => {
-  const { service, store, itemId } = await walletHolding(5);
-  const item = { id: itemId, total: 5, metadata: '{"name":"a shed"}' };
-  const answers = [item];
-  const wallet = walletOn(service, store, { item: async () => answers.shift() });
+test("an item that this wallet minted is known at once, and another is asked for once", async () => {
+  const { service, store, wallet } = await walletHolding(5);
+  const metadata = { description: "of ten", name: "a shed" };
+  const { operation } = await wallet.mint({ outputs: [{ amount: 5 }], metadata, unit: " hour " });
+  const minted = { id: operation.itemId, key: operation.itemId, total: 5, isMinted, unit: "hour" };
+  const text = '{"name":"a shed","description":"of ten"}';
+  const other = { id: "deed_other", total: 5, metadata: null };
+  const answers = [other];
+  const asking = walletOn(service, store, { item: async () => answers.shift() });
 
-  assert.deepEqual(await wallet.item(itemId), { ...item, key: itemId });
-  assert.deepEqual(await wallet.item(itemId), { ...item, key: itemId });
-  assert.deepEqual(holdingsOf(store.kept)[0].item, { ...item, key: itemId });
+  assert.deepEqual(await asking.item(operation.itemId), { ...minted, metadata: text });
+  assert.deepEqual(await asking.item(other.id), { ...other, key: other.id });
+  assert.deepEqual(await asking.item(other.id), { ...other, key: other.id });
 });
 
 test("sums that cannot be are shown as the most there can be", () => {
@@ -78,7 +188,7 @@ test("sums that cannot be are shown as the most there can be", () => {
     ["b", { ...output, key: "b" }],
   ]);
 
-  const [holding] = holdingsOf({ outputs, operations: new Map(), items: new Map() });
+  const [summary] = summariesOf(slicesOf({ outputs }));
 
-  assert.equal(holding.sum, AMOUNT_MAX);
+  assert.equal(summary.sum, AMOUNT_MAX);
 });

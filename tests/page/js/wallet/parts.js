@@ -19,8 +19,8 @@ export async function makeSecret() {
   return `secret-${secretsCount}`;
 }
 
-export function walletOn(service, store = memoryStore(), api = service.api()) {
-  return makeWallet({ store, api, now, makeSecret });
+export function walletOn(service, store = memoryStore(), api = service.api(), options = {}) {
+  return makeWallet({ store, api, now, makeSecret, ...options });
 }
 
 /** Return a wallet on this service and store whose requests meet the fate that it tells of each. */
@@ -28,11 +28,12 @@ export function walletMeeting({ service, store }, fate) {
   return walletOn(service, store, service.api(fate));
 }
 
-/** Return a service, a store and its wallet that holds one item in these amounts. */
+/** Return a service, a store and its wallet that holds one item in these amounts, if any. */
 export async function walletHolding(...amounts) {
   const service = fakeService();
   const store = memoryStore();
   const wallet = walletOn(service, store);
+  if (!amounts.length) return { service, store, wallet };
   const outcome = await wallet.mint({ outputs: amounts.map((amount) => ({ amount })) });
   return { service, store, wallet, itemId: outcome.operation.itemId };
 }
@@ -40,6 +41,11 @@ export async function walletHolding(...amounts) {
 /** Return the record of an operation's output at a place. */
 export function madeBy(store, { operation }, place = 0) {
   return store.kept.outputs.get(operation.outputs[place].key);
+}
+
+/** Return the records of outputs that are held. */
+export function heldIn(store) {
+  return [...store.kept.outputs.values()].filter(({ state }) => state === "held");
 }
 
 /** Return the amounts in each state, in order. */

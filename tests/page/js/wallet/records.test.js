@@ -5,13 +5,13 @@ import { test } from "node:test";
 
 import { Draft, WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
+import { slicesOf } from "./memory_store.js";
 import { now, walletHolding } from "./parts.js";
 
 const SPENT = { key: "deed_x.a", itemId: "deed_x", secret: "a", amount: 5, state: "spent" };
 
 function draftWith(record) {
-  const outputs = new Map([[record.key, record]]);
-  return new Draft({ outputs, operations: new Map(), items: new Map() });
+  return new Draft(slicesOf({ outputs: new Map([[record.key, record]]) }));
 }
 
 test("a spent output stays spent", () => {

@@ -33,8 +33,9 @@ export async function openWallet(onOutcomes) {
   try {
     const onClosed = () => showMissing(["This page is out of date. Reload it to go on."]);
     const store = await openStore(undefined, { onClosed });
-    const api = makeApi((...request) => fetch(...request));
-    const wallet = makeWallet({ store, api, makeSecret: makeStrongSecret });
+    const arrayMax = Number(document.body.dataset.arrayMax);
+    const api = makeApi((...request) => fetch(...request), "", Math.min(arrayMax, 256));
+    const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
     const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({ wallet, onOutcomes, onError });
     window.addEventListener("online", wake);
@@ -55,7 +56,7 @@ export function whenEnded(store, key) {
   return new Promise((resolve, reject) => {
     const look = () =>
       store
-        .read(({ operations }) => operations.get(key))
+        .read({ operations: [key] }, ({ operations }) => operations.get(key))
         .then((operation) => {
           if (!operation || operation.state === "begun") return;
           stop();

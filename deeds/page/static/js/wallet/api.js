@@ -4,7 +4,8 @@
 import { isAmount } from "../format/amounts.js";
 
 const TIMEOUT_MS = 30_000;
-const CHECKED_AT_ONCE_MAX = 256;
+/** As many outputs as are checked at once, unless the service takes fewer. */
+export const CHECKED_AT_ONCE_MAX = 256;
 
 const STATES = new Set(["unspent", "spent", "unknown"]);
 
@@ -41,8 +42,9 @@ export class NoAnswerError extends Error {
  * Return the service's verbs.
  * @param {typeof fetch} fetch
  * @param {string} [origin] scheme, host and port; the page's own unless given
+ * @param {number} [checkedMax] how many outputs one check may name
  */
-export function makeApi(fetch, origin = "") {
+export function makeApi(fetch, origin = "", checkedMax = CHECKED_AT_ONCE_MAX) {
   const ask = (path, options, read) => askOnce(fetch, origin + path, options, read);
   const post = (path, body, isRight, key) => ask(path, postOptions(body, key), readJson(isRight));
   return {
@@ -64,8 +66,8 @@ export function makeApi(fetch, origin = "") {
       (await post("/web/qr", { texts }, (answer) => isQrAnswer(answer, texts.length))).codes,
     async check(rawOutputs) {
       const states = [];
-      for (let start = 0; start < rawOutputs.length; start += CHECKED_AT_ONCE_MAX) {
-        const outputs = rawOutputs.slice(start, start + CHECKED_AT_ONCE_MAX);
+      for (let start = 0; start < rawOutputs.length; start += checkedMax) {
+        const outputs = rawOutputs.slice(start, start + checkedMax);
         const isRight = (answer) => isCheckAnswer(answer, outputs.length);
         states.push(...(await post("/v1/check", { outputs }, isRight)).states);
       }

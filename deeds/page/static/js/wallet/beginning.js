@@ -1,74 +1,155 @@
 // How operations begin: in one transaction their inputs are reserved, and their new secrets and the
 // whole request are written down, before anything is sent. Pure: changes a draft only.
 
+import { isFree, linkParts, nextNumber, unitOf } from "./links.js";
 import { keyOf, rawsOf, WalletError } from "./records.js";
 
+/** As many inputs or outputs as a service takes at once unless it says otherwise. */
 export const INPUTS_COUNT_MAX = 256;
 
 const UNDER_WAY = new Set(["coming", "leaving"]);
+
+/** What each of the rules below looks at, besides the operation of its key. */
+export const WANTED = {
+  beginMint: () => ({}),
+  beginClaim: ({ output, secret }) => {
+    const { itemId } = output;
+    const known = keyOf(output);
+    return {
+      outputs: [known, keyOf({ itemId, secret })],
+      items: [itemId],
+      next: ({ outputs }) => ({ operations: [outputs.get(known)?.operation ?? []].flat() }),
+    };
+  },
+  beginSend: ({ itemId, secret, changeSecret }) => ({
+    outputs: [...resting(itemId), keyOf({ itemId, secret }), keyOf({ itemId, secret: changeSecret })],
+  }),
+  beginSplit: ({ outputKey, secrets }) => ({ outputs: [outputKey, ...keysBy(outputKey, secrets)] }),
+  beginLinks: ({ itemId }) => ({ outputs: { itemId } }),
+  beginNextLinks: ({ itemId, secrets }) => ({
+    outputs: [...resting(itemId), ...secrets.map((secret) => keyOf({ itemId, secret }))],
+    next: ({ outputs }) => ({
+      operations: outputs.list({ itemId, state: "leaving" }).map(({ operation }) => operation),
+    }),
+  }),
+  beginMerge: ({ itemId, outputKeys, secret }) => ({
+    outputs: [...(outputKeys ?? resting(itemId)), keyOf({ itemId, secret })],
+  }),
+  beginTakeBack: ({ outputKey, secret }) => ({
+    outputs: [outputKey, ...keysBy(outputKey, [secret])],
+  }),
+};
+
+/** What is held of an item, and what was or may be. */
+function resting(itemId) {
+  return ["held", "leaving"].map((state) => ({ itemId, state }));
+}
+
+/** The keys of these secrets in the item of an output. */
+function keysBy(outputKey, secrets) {
+  const itemId = outputKey.slice(0, outputKey.indexOf("."));
+  return secrets.map((secret) => keyOf({ itemId, secret }));
+}
 
 /**
  * Begin a mint. Its outputs get records when the answer names the item.
  * @param {import("./records.js").Draft} draft
  */
-export function beginMint(draft, { key, outputs, metadata, amount, now }) {
+export function beginMint(draft, { key, outputs, links, metadata, unit, amount, now }) {
   const body = metadata ? { outputs, metadata } : { outputs };
   const operation = { key, kind: "mint", path: "/v1/mint", body, inputs: [], outputs: [] };
-  return put(draft, { ...operation, state: "begun", amount, begunAt: now });
+  const about = known({ unit, links: links && { ...links, from: 1 } });
+  return put(draft, { ...operation, ...about, state: "begun", amount, begunAt: now });
 }
 
 /**
- * Begin to take custody of an output of a link; a second call returns what the first one began.
+ * Begin to claim an output of a link; a second call returns what the first one began. At the door
+ * what this wallet holds or has handed out itself is claimed too, and a second call is refused.
  */
-export function beginClaim(draft, { key, output, secret, now }) {
-  const known = draft.output(keyOf(output));
-  if (UNDER_WAY.has(known?.state)) return draft.operation(known.operation);
-  if (known?.state === "held")
-    throw new WalletError("already_held", "You hold these units already.");
-  if (known?.state === "spent") {
-    throw new WalletError(
-      "already_spent",
-      "These units were taken already. The link is worth nothing now.",
-    );
+export function beginClaim(draft, { key, output, secret, unit, atDoor, now }) {
+  const record = draft.output(keyOf(output));
+  const operation = record?.operation ? draft.operation(record.operation) : undefined;
+  if (UNDER_WAY.has(record?.state)) {
+    if (atDoor) throw busy(operation.begunAt);
+    return operation;
   }
-  if (known?.state === "given")
-    return beginTakeBack(draft, { key, outputKey: known.key, secret, now });
-  if (!known) draft.addOutput(newOutput(output, "offered", now));
+  if (record?.state === "spent") throw spent(record);
+  if (record?.state === "held" && !(atDoor && isFree(record))) {
+    throw new WalletError("already_held", "You hold these units already.");
+  }
+  if (record?.state === "given" && !atDoor) {
+    return beginTakeBack(draft, { key, outputKey: record.key, secret, now });
+  }
+  if (!record) draft.addOutput(newOutput(output, "offered", now));
   // The link before it may have named another amount; of what this wallet made it knows better.
-  if (known?.state === "offered") draft.changeOutput(known.key, { amount: output.amount });
+  if (record?.state === "offered") draft.changeOutput(record.key, { amount: output.amount });
+  keepUnit(draft, output.itemId, unit);
   const inputs = [draft.output(keyOf(output))];
-  return beginTaking(draft, { kind: "claim", key, inputs, secret, now });
+  const about = known({ atDoor: atDoor || undefined, unit: unitOf(unit) });
+  const collected = atDoor ? { collectedAt: now } : {};
+  return beginTaking(draft, { kind: "claim", key, inputs, secret, about, made: collected, now });
 }
 
 /** Begin to make a fresh secret of `amount` units to give away; change comes back. */
-export function beginSend(draft, { key, itemId, amount, secret, changeSecret, now }) {
-  const held = heldOf(draft, itemId);
-  checkNoneIsAway(draft, held, itemId, amount);
-  const inputs = chooseOutputs(held, amount);
+export function beginSend(draft, { key, itemId, amount, secret, changeSecret, arrayMax, now }) {
+  const inputs = chooseOutputs(draft, itemId, amount, arrayMax);
   const change = unitsOf(inputs) - amount;
-  const made = [{ amount, secret, state: "given" }];
-  if (change) made.push({ amount: change, secret: changeSecret, state: "held" });
+  const link = { amount, secret, state: "given", givenAt: now };
+  const made = [link, ...heldUnder([changeSecret], change ? [{ amount: change }] : [])];
   return beginSwap(draft, { kind: "send", key, inputs, made, amount, now });
 }
 
-/** Begin to part an output into these amounts, and the rest of it if there is one. */
-export function beginSplit(draft, { key, outputKey, amounts, secrets, now }) {
+/** Begin to split an output into these amounts, and the rest of it if there is one. */
+export function beginSplit(draft, { key, outputKey, amounts, secrets, arrayMax, now }) {
   const input = mine(draft, outputKey, "held");
   const rest = amounts.reduce((left, amount) => left - amount, input.amount);
   if (rest < 0) throw new WalletError("not_enough", "The parts are more than there is.");
   const all = rest ? [...amounts, rest] : amounts;
-  const made = all.map((amount, place) => ({ amount, secret: secrets[place], state: "held" }));
+  if (all.length > arrayMax) {
+    throw new WalletError("too_many", `At most ${arrayMax} parts at once.`);
+  }
+  const made = heldUnder(secrets, all.map((amount) => ({ amount })));
   return beginSwap(draft, { kind: "split", key, inputs: [input], made, amount: input.amount, now });
 }
 
-/** Begin to join outputs of an item, all that are held unless named, as many as one swap takes. */
-export function beginMerge(draft, { key, itemId, outputKeys, secret, now }) {
+/** Begin to make a series of numbered links from what is held; change comes back. */
+export function beginLinks(draft, { key, itemId, links, secrets, arrayMax, now }) {
+  const amount = links.count * links.each;
+  const inputs = chooseOutputs(draft, itemId, amount, arrayMax);
+  const change = unitsOf(inputs) - amount;
+  const series = { ...links, from: nextNumber(draft.outputs({ itemId })) };
+  const parts = linkParts(series, change ? arrayMax - 1 : arrayMax);
+  const made = heldUnder(secrets, change ? [...parts, { amount: change }] : parts);
+  const about = { links: series };
+  return beginSwap(draft, { kind: "split", key, inputs, made, amount, about, now });
+}
+
+/**
+ * Begin to split one more batch of links off a part that was made for them; return what is begun
+ * already, by another tab perhaps, or null when all are made.
+ */
+export function beginNextLinks(draft, { key, itemId, secrets, arrayMax, now }) {
+  const isNext = ({ each, unknown }) => Boolean(each) && !unknown;
+  const input = draft.outputs({ itemId, state: "held" }).find(isNext);
+  if (!input) {
+    const leaving = draft.outputs({ itemId, state: "leaving" }).find(isNext);
+    return leaving ? draft.operation(leaving.operation) : null;
+  }
+  const { amount, each, number, of } = input;
+  const count = amount / each;
+  const made = heldUnder(secrets, linkParts({ count, each, from: number, of }, arrayMax));
+  const about = { links: { count, each, from: number, isNext: true } };
+  return beginSwap(draft, { kind: "split", key, inputs: [input], made, amount, about, now });
+}
+
+/** Begin to join outputs of an item, all that are free unless named, as many as one swap takes. */
+export function beginMerge(draft, { key, itemId, outputKeys, secret, arrayMax, now }) {
   const wanted = outputKeys?.map((each) => mine(draft, each, "held"));
   // The smallest first, so that every merge leaves as few as it can.
-  const smallestFirst = (wanted ?? heldOf(draft, itemId)).sort(
+  const smallestFirst = (wanted ?? freeOf(draft, itemId)).sort(
     (one, other) => one.amount - other.amount,
   );
-  const inputs = smallestFirst.slice(0, INPUTS_COUNT_MAX);
+  const inputs = smallestFirst.slice(0, arrayMax);
   if (inputs.length < 2) throw new WalletError("nothing_to_merge", "There is nothing to merge.");
   return beginTaking(draft, { kind: "merge", key, inputs, secret, now });
 }
@@ -80,16 +161,16 @@ export function beginTakeBack(draft, { key, outputKey, secret, now }) {
 }
 
 /** Begin to swap all of the inputs for one new output that is held. */
-function beginTaking(draft, { kind, key, inputs, secret, now }) {
+function beginTaking(draft, { kind, key, inputs, secret, about = {}, made = {}, now }) {
   const amount = unitsOf(inputs);
-  const made = [{ amount, secret, state: "held" }];
-  return beginSwap(draft, { kind, key, inputs, made, amount, now });
+  const whole = [{ ...made, amount, secret, state: "held" }];
+  return beginSwap(draft, { kind, key, inputs, made: whole, amount, about, now });
 }
 
-function beginSwap(draft, { kind, key, inputs, made, amount, now }) {
+function beginSwap(draft, { kind, key, inputs, made, amount, about = {}, now }) {
   const [{ itemId }] = inputs;
-  const outputs = made.map((output) => ({
-    ...newOutput({ itemId, amount: output.amount, secret: output.secret }, "coming", now),
+  const outputs = made.map(({ state, ...output }) => ({
+    ...newOutput({ ...output, itemId }, "coming", now),
     operation: key,
   }));
   checkSwap(inputs, outputs, itemId);
@@ -103,6 +184,7 @@ function beginSwap(draft, { kind, key, inputs, made, amount, now }) {
   }
   for (const output of outputs) draft.addOutput(output);
   return put(draft, {
+    ...about,
     key,
     kind,
     path: "/v1/swap",
@@ -123,62 +205,88 @@ function checkSwap(inputs, outputs, itemId) {
   );
   if (!isWhole || unitsOf(inputs) !== unitsOf(outputs))
     throw new Error("a swap that does not balance");
-  if (outputs.length > INPUTS_COUNT_MAX) {
-    throw new WalletError("too_many", `At most ${INPUTS_COUNT_MAX} parts at once.`);
-  }
-}
-
-/** Too little is here, but enough would be if another operation had ended: say that. */
-function checkNoneIsAway(draft, held, itemId, amount) {
-  const away = draft
-    .outputs()
-    .filter((each) => each.itemId === itemId && each.state === "leaving" && each.before === "held");
-  if (unitsOf(held) < amount && unitsOf([...held, ...away]) >= amount) throw busy();
 }
 
 function unitsOf(records) {
   return records.reduce((sum, { amount }) => sum + amount, 0);
 }
 
-function heldOf(draft, itemId) {
-  // What the service does not know would only spoil the swap.
-  return draft
-    .outputs()
-    .filter((each) => each.itemId === itemId && each.state === "held" && !each.unknown);
+function freeOf(draft, itemId) {
+  return draft.outputs({ itemId, state: "held" }).filter(isFree);
+}
+
+function heldUnder(secrets, parts) {
+  return parts.map((part, place) => ({ ...part, secret: secrets[place], state: "held" }));
 }
 
 function mine(draft, key, state) {
   const output = draft.output(key);
   if (UNDER_WAY.has(output?.state)) throw busy();
-  if (output?.state === state) return output;
-  if (state === "given") throw new WalletError("not_given", "These units are not handed out.");
-  throw new WalletError("not_held", "You do not hold these units.");
+  if (state === "given" && output?.state !== "given")
+    throw new WalletError("not_given", "These units are not handed out.");
+  if (output?.state !== state) throw new WalletError("not_held", "You do not hold these units.");
+  if (output.collectedAt) throw new WalletError("collected", "These units came in at the door.");
+  if (output.each) throw inTheMaking();
+  return output;
 }
 
-function busy() {
-  return new WalletError("busy", "These units are on their way, in this or another tab.");
+function busy(at = null) {
+  return new WalletError("busy", "These units are on their way, in this or another tab.", at);
 }
 
-function newOutput({ itemId, amount, secret }, state, now) {
+function inTheMaking() {
+  return new WalletError("busy", "These units are being made into links.");
+}
+
+function spent({ spentElsewhere, changedAt }) {
+  return spentElsewhere
+    ? new WalletError("spent_elsewhere", "Already claimed. If it wasn't you, ask the sender.")
+    : new WalletError("already_spent", "Already claimed in this browser.", changedAt);
+}
+
+/** Keep the word for a unit that a link brings, unless the wallet knows one or made the item. */
+function keepUnit(draft, itemId, unit) {
+  const item = draft.slices.items.get(itemId);
+  if (item && !item.isMinted && !item.unit && unitOf(unit)) {
+    draft.putItem({ ...item, unit: unitOf(unit) });
+  }
+}
+
+/** @param {any} output */
+function newOutput({ itemId, amount, secret, ...more }, state, now) {
   const key = keyOf({ itemId, secret });
-  return { key, itemId, amount, secret, state, createdAt: now, changedAt: now };
+  return { ...more, key, itemId, amount, secret, state, createdAt: now, changedAt: now };
+}
+
+function known(fields) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 function put(draft, operation) {
   if (draft.operation(operation.key)) throw new Error("an Idempotency-Key that was used before");
-  draft.putOperation(operation);
-  return operation;
+  return draft.putOperation(operation);
 }
 
 /**
- * Return the outputs to spend: an exact one, else the fewest that reach the amount.
- * @param {import("./records.js").OutputRecord[]} outputs all of one item
- * @param {number} amount
+ * Return the outputs to spend: an exact one, else the fewest that reach the amount; numbered links
+ * only if nothing else is enough.
  * @throws {WalletError}
  */
-function chooseOutputs(outputs, amount) {
-  const exact = outputs.find((output) => output.amount === amount);
-  if (exact) return [exact];
+function chooseOutputs(draft, itemId, amount, countMax) {
+  const free = freeOf(draft, itemId);
+  const plain = free.filter(({ number }) => !number);
+  const chosen = fewest(plain, amount) ?? fewest(free, amount);
+  if (!chosen) throw notEnough(draft, itemId, amount, free);
+  if (chosen.length > countMax) {
+    throw new WalletError("too_many", "These units are in too many parts. Merge them first.");
+  }
+  return chosen;
+}
+
+function fewest(outputs, amount) {
+  // The last link of a series is the last that is handed out.
+  const exact = outputs.filter((output) => output.amount === amount);
+  if (exact.length) return [exact.reduce((one, other) => (lastOf(other) > lastOf(one) ? other : one))];
   // Nothing reaches a sum with fewer than the largest do.
   const largestFirst = [...outputs].sort((one, other) => other.amount - one.amount);
   const chosen = [];
@@ -188,9 +296,20 @@ function chooseOutputs(outputs, amount) {
     chosen.push(output);
     missing -= output.amount;
   }
-  if (missing > 0) throw new WalletError("not_enough", "You do not hold that many units.");
-  if (chosen.length > INPUTS_COUNT_MAX) {
-    throw new WalletError("too_many", "These units are in too many parts. Merge them first.");
-  }
-  return chosen;
+  return missing > 0 ? null : chosen;
+}
+
+function lastOf({ number = 0 }) {
+  return number;
+}
+
+/** Too little is free, but enough would be if another operation had ended: say that. */
+function notEnough(draft, itemId, amount, free) {
+  const away = draft
+    .outputs({ itemId, state: "leaving" })
+    .filter((each) => each.before === "held" && isFree({ ...each, state: "held" }));
+  if (unitsOf([...free, ...away]) >= amount) return busy();
+  const later = draft.outputs({ itemId, state: "held" }).filter(({ each }) => each);
+  if (unitsOf([...free, ...away, ...later]) >= amount) return inTheMaking();
+  return new WalletError("not_enough", "You do not hold that many units.");
 }

@@ -27,23 +27,38 @@ export class NotAWalletFileError extends Error {
 }
 
 /**
+ * What a passphrase was made into: the key, which no script can read, does for the next file too.
+ * @typedef {{key: CryptoKey, salt: Uint8Array<ArrayBuffer>, iterations: number}} Material
+ */
+
+/**
+ * Return what to encrypt files with under a passphrase.
+ * @param {string} passphrase
+ * @param {Crypto} [crypto]
+ * @returns {Promise<Material>}
+ */
+export async function makeMaterial(passphrase, crypto = globalThis.crypto) {
+  const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
+  const key = await deriveKey(passphrase, salt, ITERATIONS, crypto);
+  return { key, salt, iterations: ITERATIONS };
+}
+
+/**
  * Return the text of a file that holds the records.
  * @param {import("./records.js").Records} records
- * @param {string} passphrase
+ * @param {Material} material
  * @param {Crypto} [crypto]
  * @returns {Promise<string>}
  */
-export async function exportWallet(records, passphrase, crypto = globalThis.crypto) {
-  const random = (length) => crypto.getRandomValues(new Uint8Array(length));
-  const salt = random(SALT_BYTES);
-  const iv = random(IV_BYTES);
+export async function exportWallet(records, { key, salt, iterations }, crypto = globalThis.crypto) {
+  // Of each file its own: two under one key and one vector would betray both.
+  const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
   const head = {
     format: FORMAT,
     version: VERSION,
-    kdf: { ...KDF, iterations: ITERATIONS, salt: toBase64(salt) },
+    kdf: { ...KDF, iterations, salt: toBase64(salt) },
     cipher: { ...CIPHER, iv: toBase64(iv) },
   };
-  const key = await deriveKey(passphrase, salt, ITERATIONS, crypto);
   const text = new TextEncoder().encode(JSON.stringify(records));
   const sealed = await crypto.subtle.encrypt(parameters(head, iv), key, text);
   return `${JSON.stringify({ ...head, data: toBase64(new Uint8Array(sealed)) }, null, 2)}\n`;

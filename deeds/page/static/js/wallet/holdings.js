@@ -1,131 +1,205 @@
-// What a wallet shows of its records: what is held, what was spent elsewhere, what is under way, and
-// the past. Pure.
+// What a wallet shows of its records: what is held of each item, what became of its links, what is
+// under way, and the past. Pure.
 
 import { AMOUNT_MAX } from "../format/amounts.js";
+import { isFree } from "./links.js";
 
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
- * @typedef {{
- *   itemId: string, item: import("./records.js").Item | null, sum: number, outputs: OutputRecord[],
- *   given: OutputRecord[], coming: number, unknown: OutputRecord[], taken: OutputRecord[],
- *   lost: OutputRecord[], isOver: boolean,
- * }} Shown `taken` are links that somebody has claimed, `lost` what else was spent elsewhere
- */
-
-/**
- * Return what to show.
- * @param {import("./records.js").Slices} slices
- */
-export function shownOf(slices) {
-  const history = historyOf(slices);
-  const begun = history.filter(({ state }) => state === "begun");
-  return { holdings: holdingsShown(slices, begun), begun, history, items: slices.items };
-}
-
-/**
- * Return the holdings: where nothing is left comes last, and the rest stays in its place whatever
- * is done with it.
- * @returns {Shown[]}
- */
-function holdingsShown(slices, begun) {
-  const held = new Map(holdingsOf(slices).map((holding) => [holding.itemId, holding]));
-  const gone = goneByItem(slices);
-  const seen = firstSeen(slices);
-  const moving = new Set(begun.map(({ itemId }) => itemId));
-  const itemIds = [...new Set([...held.keys(), ...gone.keys()])];
-  const shown = itemIds.map((itemId) => {
-    const holding = held.get(itemId) ?? emptyHolding(slices, itemId);
-    const isOver = !moving.has(itemId) && isEmpty(holding);
-    return { ...holding, ...(gone.get(itemId) ?? { taken: [], lost: [] }), isOver };
-  });
-  return shown.sort(
-    (one, other) =>
-      Number(one.isOver) - Number(other.isOver) || seen.get(other.itemId) - seen.get(one.itemId),
-  );
-}
-
-function isEmpty({ sum, given, coming, unknown }) {
-  return !sum && !given.length && !coming && !unknown.length;
-}
-
-function goneByItem({ outputs, operations }) {
-  const links = linkKeys(operations);
-  const byItem = new Map();
-  for (const output of outputs.values()) {
-    if (output.state !== "spent" || !output.spentElsewhere) continue;
-    const gone = byItem.get(output.itemId) ?? { taken: [], lost: [] };
-    gone[links.has(output.key) ? "taken" : "lost"].push(output);
-    byItem.set(output.itemId, gone);
-  }
-  for (const { taken, lost } of byItem.values()) {
-    for (const each of [taken, lost]) each.sort((one, other) => other.changedAt - one.changedAt);
-  }
-  return byItem;
-}
-
-/** The outputs that were ever made to be given away. */
-function linkKeys(operations) {
-  const made = Array.from(operations.values(), ({ outputs }) => outputs).flat();
-  return new Set(made.filter(({ state }) => state === "given").map(({ key }) => key));
-}
-
-function emptyHolding({ items }, itemId) {
-  const item = items.get(itemId) ?? null;
-  return { itemId, item, sum: 0, outputs: [], given: [], coming: 0, unknown: [] };
-}
-
-function firstSeen({ outputs }) {
-  const seen = new Map();
-  for (const { itemId, createdAt } of outputs.values()) {
-    seen.set(itemId, Math.min(createdAt, seen.get(itemId) ?? Infinity));
-  }
-  return seen;
-}
-
-/**
- * Return what is held, by item, the latest first.
  *
- * `sum` counts what is held and at rest, `coming` what an operation under way will bring back or
- * make; `unknown` are outputs that the service says it has never had.
- * @param {import("./records.js").Slices} slices
+ * What is shown of an item in a list. All but `preparing` and the times are units: `sum` is here, to
+ * be sent or split; `coming` is on its way back; `given` was handed out as links, of which `waiting`
+ * and `claimed` are those that nobody or somebody has claimed; `lost` was spent elsewhere and never
+ * handed out; `collected` came in at the door; `unknownSum` the service says it has never had.
+ * `preparing` counts links while some of a series are still to be made; `isMoving` tells of an
+ * operation under way.
+ * @typedef {{
+ *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
+ *   sum: number, coming: number, given: number, waiting: number, claimed: number, lost: number,
+ *   collected: number, unknownSum: number, preparing: {ready: number, count: number} | null,
+ *   changedAt: number, isMoving: boolean, isOver: boolean,
+ * }} Summary
+ *
+ * A link of an item, and since when it is in its state.
+ * @typedef {"here" | "waiting" | "claimed" | "collected" | "taken back"} LinkState
+ * @typedef {{output: OutputRecord, state: LinkState, at: number}} Link
+ *
+ * What is shown of one item: `parts` are outputs that can be split, merged or sent, the largest
+ * first, numbered ones too; `links` those that have a number or were handed out.
+ * @typedef {Summary & {
+ *   parts: OutputRecord[], links: Link[], unknown: OutputRecord[], lostParts: OutputRecord[],
+ * }} Holding
  */
-export function holdingsOf({ outputs, operations, items }) {
-  const comesBack = new Set();
-  for (const { outputs: made } of operations.values()) {
-    for (const { key, state } of made) if (state === "held") comesBack.add(key);
-  }
-  const byItem = new Map();
-  for (const output of outputs.values()) {
-    if (!["held", "given", "coming", "leaving"].includes(output.state)) continue;
-    byItem.set(output.itemId, [...(byItem.get(output.itemId) ?? []), output]);
-  }
-  const holdings = Array.from(byItem, ([itemId, all]) => ({
-    item: items.get(itemId) ?? null,
-    ...holdingOf(itemId, all, comesBack),
-  }));
-  return holdings.sort((one, other) => other.changedAt - one.changedAt);
+
+/** @type {import("./slices.js").Plan} what summariesOf looks at */
+export const SUMMARIES_WANTED = { outputs: "all", items: "all" };
+
+/**
+ * Return what holdingOf looks at.
+ * @param {string} itemId
+ * @returns {import("./slices.js").Plan}
+ */
+export function holdingWanted(itemId) {
+  return { outputs: { itemId }, items: [itemId] };
 }
 
-function holdingOf(itemId, all, comesBack) {
-  const inState = (state) => all.filter((output) => output.state === state && !output.unknown);
-  const held = inState("held").sort((one, other) => other.amount - one.amount);
+/**
+ * Return what is shown of each item: where nothing is left comes last, and the rest stays in its
+ * place whatever is done with it.
+ * @param {import("./slices.js").Slices} slices
+ * @returns {Summary[]}
+ */
+export function summariesOf(slices) {
+  const byItem = new Map();
+  for (const output of slices.outputs.list()) {
+    const outputs = byItem.get(output.itemId);
+    if (outputs) outputs.push(output);
+    else byItem.set(output.itemId, [output]);
+  }
+  const seen = new Map(Array.from(byItem, ([itemId, all]) => [itemId, firstOf(all)]));
+  return Array.from(byItem, ([itemId, all]) => summaryOf(itemId, all, slices))
+    .filter((summary) => SHOWN.some((name) => summary[name]))
+    .sort(
+      (one, other) =>
+        Number(one.isOver) - Number(other.isOver) || seen.get(other.itemId) - seen.get(one.itemId),
+    );
+}
+
+/**
+ * Return what is shown of one item; nothing of it may be here.
+ * @param {import("./slices.js").Slices} slices
+ * @param {string} itemId
+ * @returns {Holding}
+ */
+export function holdingOf(slices, itemId) {
+  const all = slices.outputs.list({ itemId });
   return {
-    itemId,
-    sum: cappedSum(held),
-    outputs: held,
-    given: inState("given"),
-    coming: cappedSum(inState("coming").filter(({ key }) => comesBack.has(key))),
-    unknown: all.filter((output) => output.unknown && ["held", "given"].includes(output.state)),
-    changedAt: Math.max(...all.map((output) => output.changedAt)),
+    ...summaryOf(itemId, all, slices),
+    parts: all.filter(isFree).sort((one, other) => other.amount - one.amount),
+    links: all.flatMap((output) => linkOf(output) ?? []).sort(byNumber),
+    unknown: all.filter(isUnknown),
+    lostParts: all.filter((output) => groupOf(output) === "lost"),
   };
 }
 
+const SHOWN = ["sum", "coming", "waiting", "claimed", "lost", "collected", "unknownSum", "isMoving"];
+// With one of these an item is not over.
+const LEFT = ["sum", "coming", "waiting", "collected", "unknownSum", "isMoving"];
+
+function summaryOf(itemId, all, { items }) {
+  const item = items.get(itemId) ?? null;
+  const sums = { sum: 0, coming: 0, waiting: 0, claimed: 0, lost: 0, collected: 0, unknownSum: 0 };
+  let handedIn = 0;
+  for (const output of all) {
+    const group = groupOf(output);
+    if (group) sums[group] = capped(sums[group] + output.amount);
+    if (isHandedIn(output)) handedIn = capped(handedIn + output.amount);
+  }
+  const summary = {
+    ...sums,
+    itemId,
+    item,
+    unit: item?.unit,
+    isMinted: Boolean(item?.isMinted),
+    given: capped(sums.waiting + sums.claimed + handedIn),
+    preparing: preparingOf(all),
+    changedAt: all.reduce((latest, { changedAt }) => Math.max(latest, changedAt), 0),
+    isMoving: all.some(({ state }) => state === "leaving" || state === "coming"),
+  };
+  return { ...summary, isOver: !LEFT.some((name) => summary[name]) };
+}
+
+/** Return which of a summary's sums an output counts in. */
+function groupOf(output) {
+  const { state, givenAt, collectedAt, spentElsewhere } = output;
+  if (isUnknown(output)) return "unknownSum";
+  if (state === "held") return collectedAt ? "collected" : "sum";
+  if (state === "given") return "waiting";
+  if (state === "coming") return givenAt || collectedAt ? null : "coming";
+  if (state === "spent" && spentElsewhere) return givenAt ? "claimed" : "lost";
+  return null;
+}
+
+/** @param {OutputRecord} output */
+function isUnknown({ unknown, state }) {
+  return Boolean(unknown) && (state === "held" || state === "given");
+}
+
+/** A link of this wallet that came back to it at the door. */
+function isHandedIn({ state, givenAt, collectedAt, spentElsewhere }) {
+  return state === "spent" && Boolean(givenAt && collectedAt) && !spentElsewhere;
+}
+
+function preparingOf(all) {
+  const isPromised = ({ state, unknown }) => ["held", "leaving"].includes(state) && !unknown;
+  const promised = all.filter((output) => output.each && isPromised(output));
+  if (!promised.length) return null;
+  const left = promised.reduce((count, { amount, each = 1 }) => count + amount / each, 0);
+  const count = Math.max(...promised.map(({ of = 0 }) => of));
+  return { ready: count - left, count };
+}
+
+/** Return what became of a link, or null for what is none. What was sent by this wallet is gone. */
+function linkOf(output) {
+  const { number, givenAt, each, state, before, createdAt, changedAt, collectedAt } = output;
+  if (each || !(number || givenAt)) return null;
+  const link = (linkState, at) => ({ output, state: linkState, at });
+  const now = state === "leaving" ? before : state;
+  if (now === "held") return link("here", createdAt);
+  if (now === "given") return link("waiting", givenAt ?? changedAt);
+  if (state !== "spent") return null;
+  if (output.spentElsewhere) return givenAt ? link("claimed", changedAt) : null;
+  if (collectedAt) return link("collected", collectedAt);
+  return givenAt ? link("taken back", changedAt) : null;
+}
+
+function byNumber(one, other) {
+  return (
+    (one.output.number ?? Infinity) - (other.output.number ?? Infinity) ||
+    other.output.createdAt - one.output.createdAt
+  );
+}
+
+function firstOf(outputs) {
+  return outputs.reduce((first, { createdAt }) => Math.min(first, createdAt), Infinity);
+}
+
 /** No item has more than AMOUNT_MAX: a file that was imported may say so, but must break nothing. */
-function cappedSum(outputs) {
-  return outputs.reduce((sum, output) => Math.min(sum + output.amount, AMOUNT_MAX), 0);
+function capped(sum) {
+  return Math.min(sum, AMOUNT_MAX);
 }
 
 /** Return all operations, the latest first. */
 export function historyOf({ operations }) {
-  return [...operations.values()].sort((one, other) => other.begunAt - one.begunAt);
+  return operations.list().sort((one, other) => other.begunAt - one.begunAt);
+}
+
+/**
+ * @typedef {Omit<Summary, "given" | "lost"> & {
+ *   outputs: OutputRecord[], given: OutputRecord[], taken: OutputRecord[], lost: OutputRecord[],
+ *   unknown: OutputRecord[],
+ * }} Shown
+ */
+
+/** Return what the list of holdings shows until each has a page of its own. */
+export function shownOf(slices) {
+  const history = historyOf(slices);
+  const begun = history.filter(({ state }) => state === "begun");
+  const holdings = summariesOf(slices).map((summary) => {
+    const { itemId } = summary;
+    const { parts, links, unknown, lostParts } = holdingOf(slices, itemId);
+    const inState = (wanted) =>
+      links.filter(({ state }) => state === wanted).map(({ output }) => output);
+    const isAtRest = ({ state }) => state !== "leaving";
+    return {
+      ...summary,
+      outputs: parts,
+      given: inState("waiting").filter(isAtRest),
+      taken: inState("claimed"),
+      lost: lostParts,
+      unknown,
+    };
+  });
+  const items = new Map(slices.items.list().map((item) => [item.key, item]));
+  return { holdings, begun, history, items };
 }

@@ -1,5 +1,9 @@
 // Takes the records of another wallet, or of an older copy of this one, into a draft. No secret is
-// lost, no spent output revived, and no operation that ended is begun again. Pure.
+// lost, no spent output revived, nothing that was handed out is free again, and no operation that
+// ended is begun again. Pure.
+
+import { givenBefore } from "./records.js";
+import { hasFields } from "./slices.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
 const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];
@@ -8,18 +12,34 @@ const REST_STATES = ["offered", "void", "held", "given"];
 // units that its wallet has counted as its own since.
 const OPERATION_STATES = { mint: ["refused", "begun", "done"], swap: ["begun", "refused", "done"] };
 
+const GONE_STATES = new Set(["spent", "void", "offered"]);
+
 /**
  * @param {import("./records.js").Draft} draft
  * @param {import("./records.js").Records} theirs see file.js
- * @returns {{outputsCount: number}} how many outputs are new here
+ * @returns {{liveCount: number, newCount: number}} how many outputs of theirs are neither spent nor
+ *   void by what is known now, and how many of these are new here
  */
 export function mergeInto(draft, theirs) {
-  const fresh = theirs.outputs.filter(({ key }) => !draft.output(key));
-  for (const operation of theirs.operations) mergeOperation(draft, operation);
-  for (const output of theirs.outputs) mergeOutput(draft, output);
-  for (const item of theirs.items) if (!draft.slices.items.has(item.id)) draft.putItem(item);
+  const fresh = new Set(theirs.outputs.map(({ key }) => key).filter((key) => !draft.output(key)));
+  const { outputs, operations } = theirs;
+  const given = new Map(givenBefore(outputs, operations).map((output) => [output.key, output]));
+  for (const operation of operations) mergeOperation(draft, operation);
+  for (const output of outputs) mergeOutput(draft, given.get(output.key) ?? output);
+  for (const item of theirs.items) mergeItem(draft, item);
   for (const output of draft.outputs()) bringToOperation(draft, output);
-  return { outputsCount: fresh.length };
+  const live = outputs.filter(({ key }) => !GONE_STATES.has(draft.output(key)?.state ?? ""));
+  return {
+    liveCount: live.length,
+    newCount: live.filter(({ key }) => fresh.has(key)).length,
+  };
+}
+
+function mergeItem(draft, theirs) {
+  const mine = draft.slices.items.get(theirs.id);
+  const { unit = theirs.unit, isMinted = theirs.isMinted } = mine ?? {};
+  if (mine && hasFields(mine, { unit, isMinted })) return;
+  draft.putItem({ ...(mine ?? theirs), ...(unit && { unit }), ...(isMinted && { isMinted }) });
 }
 
 function mergeOperation(draft, theirs) {
@@ -35,10 +55,18 @@ function mergeOutput(draft, theirs) {
   const { state } = isTheirs ? theirs : mine;
   return draft.changeOutput(theirs.key, {
     ...(isTheirs ? theirs : {}),
+    ...toldByEither(mine, theirs),
     // A link may name any amount; a wallet that made or holds the output knows it.
     amount: isHearsay(mine) ? theirs.amount : mine.amount,
     before: state === "leaving" ? further(...statesOf(mine), ...statesOf(theirs)) : undefined,
   });
+}
+
+/** What is known of an output stays known, whichever wallet knows it. */
+function toldByEither(mine, theirs) {
+  const names = ["givenAt", "collectedAt", "number", "of", "each", "note"];
+  const told = names.map((name) => [name, mine[name] ?? theirs[name]]);
+  return Object.fromEntries(told.filter(([, value]) => value !== undefined));
 }
 
 function isHearsay({ state, before }) {

@@ -3,6 +3,7 @@
 // Two tabs may settle one operation, and a request may be carried out long after it was given up.
 // So that both are told the truth, "done" may follow "refused", and nothing follows "done".
 
+import { linkParts } from "./links.js";
 import { existing, keyOf } from "./records.js";
 
 const NONE = new Set();
@@ -35,6 +36,26 @@ export function isRefusal(code) {
 }
 
 /**
+ * Return what settling these operations looks at.
+ * @param {string[]} keys
+ * @param {string} [itemId] that a mint's answer names
+ * @returns {import("./slices.js").Plan}
+ */
+export function settlingWanted(keys, itemId) {
+  const touched = ({ inputs, outputs, kind, body }) =>
+    kind === "mint" && itemId
+      ? body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
+      : [...inputs, ...outputs.map(({ key }) => key)];
+  return {
+    operations: keys,
+    items: itemId ? [itemId] : [],
+    next: ({ operations }) => ({
+      outputs: keys.flatMap((key) => touched(existing(operations.get(key)))),
+    }),
+  };
+}
+
+/**
  * The service has carried the operation out.
  * @param {import("./records.js").Draft} draft
  * @param {string} key of the operation
@@ -44,7 +65,8 @@ export function isRefusal(code) {
 export function settleDone(draft, key, { itemId, spent = NONE, now }) {
   const operation = existing(draft.operation(key));
   if (operation.state === "done") return operation;
-  const taken = { state: "spent", operation: key, changedAt: now };
+  const collectedAt = operation.atDoor ? { collectedAt: now } : {};
+  const taken = { ...collectedAt, state: "spent", operation: key, changedAt: now };
   for (const input of operation.inputs) {
     draft.changeOutput(input, { ...taken, before: undefined, spentElsewhere: undefined });
   }
@@ -133,13 +155,27 @@ function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
   draft.changeOutput(key, { ...fields, unknown: undefined, changedAt: now });
 }
 
-function addMinted(draft, operation, itemId, now) {
-  return operation.body.outputs.map(({ amount, secret }) => {
-    const key = keyOf({ itemId, secret });
-    const own = { operation: operation.key, createdAt: now, changedAt: now };
+/** Add what the mint has made, and what is known of the item, so that its name is there offline. */
+function addMinted(draft, minting, itemId, now) {
+  const { key: operation, body, links, unit } = minting;
+  const total = { id: itemId, total: minting.amount, metadata: metadataText(body.metadata) };
+  const item = draft.slices.items.get(itemId) ?? total;
+  draft.putItem({ ...item, isMinted: true, ...(unit && { unit }) });
+  const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
+  return body.outputs.map(({ amount, secret }, place) => {
+    const output = { ...parts[place], itemId, amount, secret, key: keyOf({ itemId, secret }) };
     // A link may have named it before, with another amount.
-    if (draft.output(key)) draft.changeOutput(key, { amount });
-    else draft.addOutput({ key, itemId, amount, secret, state: "coming", ...own });
-    return { key, state: "held" };
+    if (draft.output(output.key)) draft.changeOutput(output.key, output);
+    else {
+      draft.addOutput({ ...output, state: "coming", operation, createdAt: now, changedAt: now });
+    }
+    return { key: output.key, state: "held" };
   });
+}
+
+/** As the registry writes it. */
+function metadataText(metadata) {
+  if (!metadata) return null;
+  const { name, description, image } = metadata;
+  return JSON.stringify({ name, description, image });
 }

@@ -2,11 +2,20 @@
 // other tab come between, and which is there wholly or not at all, on disk when its promise resolves.
 //
 // Nothing but IndexedDB's own requests may be waited for inside a transaction, or the browser commits
-// it too soon: so all is read first, and what decides is a plain function.
+// it too soon: so what is wanted is read first, and what decides is a plain function.
+
+import { givenBefore } from "./records.js";
+import { KINDS, makeSlices, queriesOf } from "./slices.js";
 
 const NAME = "deeds";
-const VERSION = 1;
-const KINDS = ["outputs", "operations", "items"];
+const VERSION = 2;
+
+/** What listeners are told of: nobody shows more or less because a picture was kept. */
+const TOLD_KINDS = KINDS.filter((kind) => kind !== "codes");
+
+/** One index for all of an item, and for what of it is in a state. */
+const INDEXES = { item: ["itemId", "state"], state: "state" };
+const INDEXED_KINDS = ["outputs", "operations"];
 
 /** The browser cannot keep what it should. The message is for people. */
 export class StoreError extends Error {
@@ -61,26 +70,33 @@ export async function openStore(
 
   return {
     /**
-     * Return what `look` makes of the records; it must not wait for anything.
+     * Return what `look` makes of the records; it must not wait for anything, and sees no others.
      * @template Result
-     * @param {(slices: import("./records.js").Slices) => Result} look
+     * @param {import("./slices.js").Plan} wanted
+     * @param {(slices: import("./slices.js").Slices) => Result} look
      * @returns {Promise<Result>}
      */
-    read: (look) => transact(database, "readonly", (slices) => ({ result: look(slices) })),
+    read: (wanted, look) =>
+      transact(database, "readonly", wanted, (slices) => ({ result: look(slices) })),
 
     /**
      * Put the records that `apply` returns, and return its `result`.
      * @template Result
-     * @param {(slices: import("./records.js").Slices) =>
-     *   import("./records.js").Records & {result: Result}} apply must not wait for anything; if it
-     *   throws, nothing is changed
+     * @param {import("./slices.js").Plan} wanted
+     * @param {(slices: import("./slices.js").Slices) => {result: Result}} apply returns records by
+     *   their kind too; it must not wait for anything, and if it throws, nothing is changed
      * @returns {Promise<Result>}
      */
-    async update(apply) {
-      const result = await transact(database, "readwrite", apply);
+    async update(wanted, apply) {
+      let isTold = false;
+      const result = await transact(database, "readwrite", wanted, (slices) => {
+        const changed = apply(slices);
+        isTold = TOLD_KINDS.some((kind) => changed[kind]?.length);
+        return changed;
+      });
       // Closed in between, for a newer page: what was written is there all the same.
-      if (!isClosed) channel.postMessage("changed");
-      tell();
+      if (isTold && !isClosed) channel.postMessage("changed");
+      if (isTold) tell();
       return result;
     },
 
@@ -109,7 +125,8 @@ function openDatabase(indexedDB) {
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
     request.onupgradeneeded = () => {
-      for (const kind of KINDS) request.result.createObjectStore(kind, { keyPath: "key" });
+      // The transaction of the upgrade is there for as long as this runs.
+      upgrade(request.result, /** @type {IDBTransaction} */ (request.transaction));
     };
     let isBlocked = false;
     request.onerror = () => reject(storeError(request.error));
@@ -127,28 +144,88 @@ function openDatabase(indexedDB) {
   });
 }
 
-function transact(database, mode, apply) {
+/** Create what an older page's store lacks; of its records each is kept. */
+function upgrade(database, transaction) {
+  const known = [...database.objectStoreNames];
+  for (const kind of KINDS) {
+    if (!known.includes(kind)) database.createObjectStore(kind, { keyPath: "key" });
+  }
+  for (const kind of INDEXED_KINDS) {
+    const records = transaction.objectStore(kind);
+    for (const [name, fields] of Object.entries(INDEXES)) {
+      if (!records.indexNames.contains(name)) records.createIndex(name, fields);
+    }
+  }
+  const [outputs, operations] = INDEXED_KINDS.map((kind) => transaction.objectStore(kind));
+  const requests = [outputs.getAll(), operations.getAll()];
+  requests[1].onsuccess = () => {
+    const [all, made] = requests.map(({ result }) => result);
+    for (const output of givenBefore(all, made)) outputs.put(output);
+  };
+}
+
+function transact(database, mode, wanted, apply) {
   return new Promise((resolve, reject) => {
     const transaction = begin(database, mode);
+    const slices = makeSlices();
     let result;
     let failure;
     transaction.oncomplete = () => resolve(result);
     transaction.onabort = () => reject(failure ?? storeError(transaction.error));
-    const requests = KINDS.map((kind) => transaction.objectStore(kind).getAll());
-    // Requests of a transaction end in their order: with the last, all are there.
-    requests.at(-1).onsuccess = () => {
-      try {
-        const changed = apply(slicesOf(requests));
-        for (const kind of KINDS) {
-          for (const record of changed[kind] ?? []) transaction.objectStore(kind).put(record);
-        }
-        result = changed.result;
-      } catch (error) {
-        failure = error;
-        transaction.abort();
+
+    function load(plan) {
+      if (!plan) return settle();
+      const asked = queriesOf(plan).map((query) => ({ ...query, request: ask(transaction, query) }));
+      const goOn = () => {
+        for (const { kind, query, request } of asked) slices[kind].take(query, foundBy(request));
+        load(plan.next?.(slices) ?? null);
+      };
+      // Requests of a transaction end in their order: with the last, all are there.
+      const last = asked.at(-1)?.request;
+      if (last) last.onsuccess = orAbort(goOn);
+      else goOn();
+    }
+
+    function settle() {
+      const changed = apply(slices);
+      for (const kind of KINDS) {
+        for (const record of changed[kind] ?? []) transaction.objectStore(kind).put(record);
       }
-    };
+      result = changed.result;
+    }
+
+    function orAbort(step) {
+      return () => {
+        try {
+          step();
+        } catch (error) {
+          failure = error;
+          transaction.abort();
+        }
+      };
+    }
+
+    orAbort(() => load(wanted))();
   });
+}
+
+/** Ask for what one query of slices.js wants. */
+function ask(transaction, { kind, query }) {
+  const records = transaction.objectStore(kind);
+  if (query === "all") return records.getAll();
+  if (typeof query === "string") return records.get(query);
+  const { itemId, state } = query;
+  if (itemId === undefined) return records.index("state").getAll(state);
+  const range =
+    state === undefined
+      ? IDBKeyRange.bound([itemId], [itemId, []])
+      : IDBKeyRange.only([itemId, state]);
+  return records.index("item").getAll(range);
+}
+
+/** A key finds one record or none; all else finds a list. */
+function foundBy({ result }) {
+  return [result ?? []].flat();
 }
 
 function begin(database, mode) {
@@ -157,15 +234,6 @@ function begin(database, mode) {
   } catch (error) {
     throw storeError(error);
   }
-}
-
-function slicesOf(requests) {
-  return Object.fromEntries(
-    KINDS.map((kind, place) => [
-      kind,
-      new Map(requests[place].result.map((record) => [record.key, record])),
-    ]),
-  );
 }
 
 function storeError(error) {

@@ -5,12 +5,25 @@
 
 import { AmountError, isAmount, sumOf } from "../format/amounts.js";
 import { checkSecret } from "../format/raw_output.js";
-import { NoAnswerError, ProblemError } from "./api.js";
+import { isStrongSecret } from "../format/strong_secret.js";
+import { CHECKED_AT_ONCE_MAX, NoAnswerError, ProblemError } from "./api.js";
 import * as beginning from "./beginning.js";
 import { INPUTS_COUNT_MAX } from "./beginning.js";
+import { checkLinks, checkUnit, giveOut, linkParts, setNote } from "./links.js";
 import { mergeInto } from "./merging.js";
 import { Draft, existing, rawsOf, WalletError } from "./records.js";
-import { isRefusal, settleChecked, settleDone, settleRefused, suspects } from "./settling.js";
+import {
+  isRefusal,
+  settleChecked,
+  settleDone,
+  settleRefused,
+  settlingWanted,
+  suspects,
+} from "./settling.js";
+
+/** @type {import("./slices.js").Plan} */
+const ALL = { outputs: "all", operations: "all", items: "all" };
+const BACKUP = "backup";
 
 /**
  * @typedef {ReturnType<typeof makeWallet>} Wallet
@@ -26,6 +39,8 @@ import { isRefusal, settleChecked, settleDone, settleRefused, suspects } from ".
  * @param {Pick<import("./store.js").Store, "read" | "update">} parts.store
  * @param {import("./api.js").Api} parts.api
  * @param {() => Promise<string>} parts.makeSecret
+ * @param {(secret: string) => Promise<boolean>} [parts.isStrong] whether a machine made a secret
+ * @param {number} [parts.arrayMax] how many inputs or outputs the service takes at once
  * @param {() => string} [parts.newKey] a random UUID
  * @param {() => number} [parts.now] in milliseconds
  */
@@ -33,18 +48,38 @@ export function makeWallet({
   store,
   api,
   makeSecret,
+  isStrong = isStrongSecret,
+  arrayMax = INPUTS_COUNT_MAX,
   newKey = () => crypto.randomUUID(),
   now = Date.now,
 }) {
-  const change = (apply) =>
-    store.update((slices) => {
+  const checkedMax = Math.min(arrayMax, CHECKED_AT_ONCE_MAX);
+  /** The output that the last round of checks ended with, and the changes that a file holds. */
+  let roundEnd = null;
+  let exportedCount = 0;
+
+  const change = (wanted, apply) =>
+    store.update(wanted, (slices) => {
       const draft = new Draft(slices);
       return draft.changes(apply(draft));
     });
 
+  /** Change what the next backup should hold. */
+  const changeOfNote = (wanted, apply) =>
+    change({ ...wanted, notes: [BACKUP] }, (draft) => {
+      const result = apply(draft);
+      const note = noteOf(draft.slices);
+      if (draft.isChanged()) draft.put("notes", { ...note, count: note.count + 1 });
+      return result;
+    });
+
   /** Write an operation down, whole. Nothing is sent. */
-  const begin = (rule, plan) =>
-    change((draft) => beginning[rule](draft, { ...plan, key: newKey(), now: now() }));
+  const begin = (rule, given) => {
+    const plan = { ...given, key: newKey(), now: now(), arrayMax };
+    const wanted = beginning.WANTED[rule](plan);
+    const operations = { operations: [plan.key], next: wanted.next };
+    return changeOfNote({ ...wanted, next: () => operations }, (draft) => beginning[rule](draft, plan));
+  };
 
   const carryOut = async (rule, plan) => finish((await begin(rule, plan)).key);
 
@@ -53,7 +88,9 @@ export function makeWallet({
    * @returns {Promise<Outcome>}
    */
   async function finish(key) {
-    const operation = existing(await store.read(({ operations }) => operations.get(key)));
+    const operation = await store.read({ operations: [key] }, ({ operations }) =>
+      existing(operations.get(key)),
+    );
     if (operation.state !== "begun") return { operation };
     const send = operation.kind === "mint" ? api.mint : api.swap;
     const { answer, problem } = await ask(() => send(operation.body, key));
@@ -78,7 +115,7 @@ export function makeWallet({
   }
 
   const settle = async (rule, key, found, late = []) => ({
-    operation: await change((draft) => {
+    operation: await change(settlingWanted([key, ...keysOf(late)], found.itemId), (draft) => {
       settleLate(draft, late);
       return rule(draft, key, { ...found, now: now() });
     }),
@@ -103,8 +140,11 @@ export function makeWallet({
   /** Return the refused operations that were carried out after all, as the spent inputs tell. */
   async function findLate(spent, except) {
     const found = [];
-    const operations = await store.read((slices) => [...slices.operations.values()]);
-    for (const operation of suspects(operations, spent)) {
+    if (!spent.size) return found;
+    const refused = await store.read({ operations: { state: "refused" } }, ({ operations }) =>
+      operations.list({ state: "refused" }),
+    );
+    for (const operation of suspects(refused, spent)) {
       if (operation.key === except) continue;
       const states = await look(operation);
       const isThere = states.get(operation.outputs[0].key) !== "unknown";
@@ -114,10 +154,53 @@ export function makeWallet({
   }
 
   async function check(keys) {
-    const records = await store.read(({ outputs }) => keys.map((key) => outputs.get(key)));
+    const records = await outputsBy(keys);
     const states = await api.check(rawsOf(records));
     return new Map(keys.map((key, place) => [key, states[place]]));
   }
+
+  const outputsBy = (keys) =>
+    store.read({ outputs: keys }, ({ outputs }) => keys.map((key) => existing(outputs.get(key))));
+
+  const outputsIn = (...states) =>
+    store.read({ outputs: states.map((state) => ({ state })) }, ({ outputs }) =>
+      states.flatMap((state) => outputs.list({ state })),
+    );
+
+  /** Ask for outputs that are at rest here; return whether anything has changed. */
+  async function checkSome(outputs) {
+    const answers = await api.check(rawsOf(outputs));
+    const states = new Map(outputs.map(({ key }, place) => [key, answers[place]]));
+    const late = await findLate(spentAmong(states));
+    const isNews = ({ key, unknown }) => Boolean(unknown) || states.get(key) !== "unspent";
+    const news = new Map(outputs.filter(isNews).map(({ key }) => [key, states.get(key)]));
+    if (!news.size && !late.length) return false;
+    return change({ ...settlingWanted(keysOf(late)), outputs: [...news.keys()] }, (draft) => {
+      settleLate(draft, late);
+      settleChecked(draft, news, now());
+      return draft.isChanged();
+    });
+  }
+
+  function checkCount(parts) {
+    if (!parts.length || parts.length > arrayMax) {
+      throw new WalletError("too_many", `From 1 to ${arrayMax} parts at once.`);
+    }
+  }
+
+  async function secretsOf(count) {
+    const secrets = [];
+    while (secrets.length < count) secrets.push(await makeSecret());
+    return secrets;
+  }
+
+  const codes = (keys) =>
+    store.read({ codes: keys }, (slices) => {
+      const found = keys.flatMap((key) => slices.codes.get(key) ?? []);
+      return new Map(found.map(({ key, svg }) => [key, svg]));
+    });
+
+  const keepCodes = (kept) => store.update({}, () => ({ codes: kept, result: undefined }));
 
   return {
     begin,
@@ -125,50 +208,102 @@ export function makeWallet({
 
     /** Send again whatever was begun and has not ended. @returns {Promise<Outcome[]>} */
     async finishBegun() {
-      const begun = await store.read(({ operations }) =>
-        [...operations.values()].filter((operation) => operation.state === "begun"),
+      const begun = await store.read({ operations: { state: "begun" } }, ({ operations }) =>
+        operations.list({ state: "begun" }),
       );
       const outcomes = [];
       for (const operation of begun) outcomes.push(await finish(operation.key));
       return outcomes;
     },
 
-    /** @param {{outputs: {amount: number, secret?: string}[], metadata?: object}} wanted */
-    async mint({ outputs, metadata }) {
-      const amount = sumOf(outputs.map((output) => checkAmount(output.amount)));
-      checkCount(outputs);
+    /**
+     * Mint an item in these amounts, or as so many numbered links: of more links than the service
+     * takes outputs at once, `prepareNext` makes the rest.
+     * @param {object} wanted
+     * @param {{amount: number, secret?: string}[]} [wanted.outputs]
+     * @param {import("./links.js").Links} [wanted.links] in place of `outputs`
+     * @param {object} [wanted.metadata]
+     * @param {string} [wanted.unit] the issuer's word for one unit
+     */
+    async mint({ outputs = [], links, metadata, unit }) {
+      const parts = links ? linkParts(checkLinks(links), arrayMax) : outputs;
+      const amount = sumOf(parts.map((part) => checkAmount(part.amount)));
+      checkCount(parts);
       const whole = [];
-      for (const output of outputs) {
-        const secret = checkSecret(output.secret ?? (await makeSecret()));
-        whole.push({ amount: output.amount, secret });
+      for (const [place, part] of parts.entries()) {
+        const secret = checkSecret(outputs[place]?.secret ?? (await makeSecret()));
+        whole.push({ amount: part.amount, secret });
       }
-      return carryOut("beginMint", { outputs: whole, metadata, amount });
+      const plan = { outputs: whole, links, metadata, unit: checkUnit(unit), amount };
+      return carryOut("beginMint", plan);
     },
 
-    /** Take custody of an output that somebody handed over. */
-    async claim({ amount, itemId, secret }) {
+    /**
+     * Claim an output that somebody handed over.
+     * @param {import("../format/raw_output.js").RawOutput} output
+     * @param {{unit?: string, atDoor?: boolean}} [options] the link's word for a unit; `atDoor` also
+     *   claims what this wallet holds or handed out itself, and sets aside what it makes
+     * @returns {Promise<Outcome>}
+     * @throws {WalletError} `already_spent` here, at the time `at`; `spent_elsewhere`;
+     *   `already_held`; at the door `busy` where its claim began before, at the time `at`
+     */
+    async claim({ amount, itemId, secret }, { unit, atDoor = false } = {}) {
       checkSecret(secret);
       const output = { amount: checkAmount(amount), itemId, secret };
-      return carryOut("beginClaim", { output, secret: await makeSecret() });
+      return carryOut("beginClaim", { output, secret: await makeSecret(), unit, atDoor });
     },
 
     /** Make a fresh secret of `amount` units to give away; it is the operation's first output. */
     async send(itemId, amount) {
       checkAmount(amount);
-      const [secret, changeSecret] = [await makeSecret(), await makeSecret()];
+      const [secret, changeSecret] = await secretsOf(2);
       return carryOut("beginSend", { itemId, amount, secret, changeSecret });
     },
 
-    /** Part an output into these amounts and the rest of it. */
+    /** Split an output into these amounts and the rest of it. */
     async split(outputKey, amounts) {
       checkCount(amounts);
       amounts.forEach(checkAmount);
-      const secrets = [];
-      while (secrets.length <= amounts.length) secrets.push(await makeSecret());
+      const secrets = await secretsOf(amounts.length + 1);
       return carryOut("beginSplit", { outputKey, amounts, secrets });
     },
 
-    /** Join outputs of an item, all that are held unless some are named. */
+    /**
+     * Make a series of numbered links from what is held.
+     * @param {string} itemId
+     * @param {import("./links.js").Links} wanted
+     */
+    async makeLinks(itemId, wanted) {
+      const links = checkLinks(wanted);
+      const secrets = await secretsOf(Math.min(links.count, arrayMax) + 1);
+      return carryOut("beginLinks", { itemId, links, secrets });
+    },
+
+    /**
+     * Make one more batch of the links that a mint or `makeLinks` promised; what is begun already, by
+     * another tab too, is finished instead.
+     * @returns {Promise<Outcome | null>} null when all are made
+     */
+    async prepareNext(itemId) {
+      const secrets = await secretsOf(arrayMax);
+      const operation = await begin("beginNextLinks", { itemId, secrets });
+      return operation && finish(operation.key);
+    },
+
+    /**
+     * Note that the links of these outputs are handed out. Nothing is sent.
+     * @param {string[]} keys
+     * @returns {Promise<import("./records.js").OutputRecord[]>} those that are: of several, what was
+     *   spent meanwhile is left out
+     * @throws {WalletError} none of them can be handed out.
+     */
+    giveOut: (keys) => changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
+
+    /** Keep a person's note on an output. */
+    setNote: (key, text) =>
+      changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
+
+    /** Join outputs of an item, all that are free unless some are named. */
     async merge(itemId, outputKeys) {
       return carryOut("beginMerge", { itemId, outputKeys, secret: await makeSecret() });
     },
@@ -179,44 +314,101 @@ export function makeWallet({
     },
 
     /**
-     * Ask the service what of ours is still unspent.
-     * @throws {ProblemError | NoAnswerError} and nothing was changed.
+     * Ask the service what of ours is still unspent, in batches.
+     * @throws {ProblemError | NoAnswerError} and nothing was changed of the batch that it is about.
      */
     async checkStates() {
-      const isOurs = ({ state }) => state === "held" || state === "given";
-      const keys = await store.read(({ outputs }) =>
-        [...outputs.values()].filter(isOurs).map((output) => output.key),
-      );
-      const states = await check(keys);
-      const late = await findLate(spentAmong(states));
-      await change((draft) => {
-        settleLate(draft, late);
-        settleChecked(draft, states, now());
-      });
+      const outputs = await outputsIn("held", "given");
+      for (let start = 0; start < outputs.length; start += checkedMax) {
+        await checkSome(outputs.slice(start, start + checkedMax));
+      }
+    },
+
+    /**
+     * Ask once for links that wait, the newest first, going on where the last round ended. Of weak
+     * secrets the service is not asked: each question is a guess to it.
+     * @returns {Promise<boolean>} whether anything has changed
+     * @throws {ProblemError | NoAnswerError} and nothing was changed.
+     */
+    async checkRound() {
+      const waiting = (await outputsIn("given")).sort(newestFirst);
+      const left = waiting.filter((output) => !roundEnd || newestFirst(roundEnd, output) < 0);
+      const asked = [];
+      for (const output of left.length ? left : waiting) {
+        if (asked.length < checkedMax && (await isStrong(output.secret))) asked.push(output);
+      }
+      const isChanged = asked.length > 0 && (await checkSome(asked));
+      roundEnd = asked.length < checkedMax ? null : asked.at(-1);
+      return isChanged;
     },
 
     /** Return the registry's item, which never changes, from the store if it is there. */
     async item(itemId) {
-      const known = await store.read(({ items }) => items.get(itemId));
+      const known = await store.read({ items: [itemId] }, ({ items }) => items.get(itemId));
       if (known) return known;
       const item = await api.item(itemId);
-      return change((draft) => draft.putItem(item));
+      return change({ items: [itemId], operations: { itemId } }, (draft) => {
+        const { items, operations } = draft.slices;
+        const unit = operations.list({ itemId }).find((operation) => operation.unit)?.unit;
+        return items.get(itemId) ?? draft.putItem({ ...item, ...(unit && { unit }) });
+      });
     },
 
     /** Return the records of what an operation makes; a mint has none before its answer. */
-    outputsOf: (operation) =>
-      store.read(({ outputs }) => operation.outputs.map(({ key }) => outputs.get(key))),
+    outputsOf: (operation) => outputsBy(keysOf(operation.outputs)),
+
+    codes,
+    keepCodes,
+
+    /**
+     * Return the QR code of a link as it was kept, or keep one; of several see `codes`.
+     * @param {string} key of the output
+     * @param {string} [svg]
+     * @returns {Promise<string | undefined>}
+     */
+    async code(key, svg) {
+      if (svg) await keepCodes([{ key, svg }]);
+      return svg ?? (await codes([key])).get(key);
+    },
+
+    backup: {
+      /**
+       * Return how much has changed since the last backup, when that was, and what it was encrypted
+       * with, which does for the next one too.
+       */
+      async status() {
+        const { count, savedCount, at, material } = await store.read({ notes: [BACKUP] }, noteOf);
+        return { changesCount: count - savedCount, at, material };
+      },
+
+      async changesCount() {
+        return (await this.status()).changesCount;
+      },
+
+      /**
+       * Note that the records of the last `exportRecords` are in a file.
+       * @param {import("./file.js").Material} material see file.js
+       */
+      saved: (material) =>
+        change({ notes: [BACKUP] }, (draft) => {
+          const note = { ...noteOf(draft.slices), savedCount: exportedCount, at: now(), material };
+          draft.put("notes", note);
+        }),
+    },
 
     /** Return all records, for file.js. They hold every secret. */
     exportRecords: () =>
-      store.read(({ outputs, operations, items }) => ({
-        outputs: [...outputs.values()],
-        operations: [...operations.values()],
-        items: [...items.values()],
-      })),
+      store.read({ ...ALL, notes: [BACKUP] }, (slices) => {
+        exportedCount = noteOf(slices).count;
+        const { outputs, operations, items } = slices;
+        return { outputs: outputs.list(), operations: operations.list(), items: items.list() };
+      }),
 
-    /** Merge the records of another wallet, or of an earlier state of this one. */
-    importRecords: (theirs) => change((draft) => mergeInto(draft, theirs)),
+    /**
+     * Merge the records of another wallet, or of an earlier state of this one.
+     * @param {import("./records.js").Records} theirs
+     */
+    importRecords: (theirs) => changeOfNote(ALL, (draft) => mergeInto(draft, theirs)),
   };
 }
 
@@ -235,17 +427,23 @@ async function ask(question) {
   }
 }
 
+function noteOf({ notes }) {
+  return notes.get(BACKUP) ?? { key: BACKUP, count: 0, savedCount: 0, at: null, material: null };
+}
+
+function keysOf(records) {
+  return records.map(({ key }) => key);
+}
+
+function newestFirst(one, other) {
+  return other.givenAt - one.givenAt || Number(one.key > other.key) - Number(one.key < other.key);
+}
+
 function spentAmong(states) {
   return new Set([...states].filter(([, state]) => state === "spent").map(([key]) => key));
 }
 
 function checkAmount(amount) {
-  if (!isAmount(amount)) throw new AmountError("An amount is a whole number from 1.");
+  if (!isAmount(amount)) throw new AmountError("Enter a whole number, 1 or more.");
   return amount;
-}
-
-function checkCount(parts) {
-  if (!parts.length || parts.length > INPUTS_COUNT_MAX) {
-    throw new WalletError("too_many", `From 1 to ${INPUTS_COUNT_MAX} parts at once.`);
-  }
 }

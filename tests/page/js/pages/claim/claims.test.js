@@ -35,9 +35,9 @@ function claimsOn(store, parts = {}) {
 function slowStore() {
   const store = memoryStore();
   const waiting = [];
-  const read = async (look) => {
+  const read = async (wanted, look) => {
     await new Promise((resolve) => waiting.push(resolve));
-    return store.read(look);
+    return store.read(wanted, look);
   };
   return { store: { ...store, read, onChange: () => {} }, waiting };
 }

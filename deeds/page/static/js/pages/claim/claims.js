@@ -11,7 +11,7 @@ import { makeLooking } from "./looking.js";
 import { claimState, isKept, isOver } from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */
-const OVERTAKEN = new Set(["already_held", "already_spent"]);
+const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
 
 /**
  * Return what takes and shows.
@@ -65,10 +65,17 @@ export function makeClaims({
 
   async function readRecords(outputs) {
     if (!store) return outputs.map(() => ({}));
-    return store.read((slices) =>
+    const wanted = {
+      outputs: outputs.map(keyOf),
+      next: (slices) => ({
+        operations: outputs.flatMap((each) => slices.outputs.get(keyOf(each))?.operation ?? []),
+      }),
+    };
+    return store.read(wanted, (slices) =>
       outputs.map((output) => {
         const record = slices.outputs.get(keyOf(output));
-        return { record, operation: slices.operations.get(record?.operation ?? "") };
+        const key = record?.operation;
+        return { record, operation: key && slices.operations.get(key) };
       }),
     );
   }

@@ -4,7 +4,7 @@ import { textFor } from "../../texts/problems.js";
 import { download } from "../../ui/copying.js";
 import { byId } from "../../ui/dom.js";
 import { focusFirstError, showError } from "../../ui/field_errors.js";
-import { exportWallet, importWallet } from "../../wallet/file.js";
+import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;
@@ -72,8 +72,10 @@ async function writeFile(wallet) {
     throw new FieldError(first, "There is nothing here yet to write.");
   }
   const date = new Date().toISOString().slice(0, 10);
-  const text = await exportWallet(records, first.value);
+  const material = await makeMaterial(first.value);
+  const text = await exportWallet(records, material);
   download(text, "application/json", `my-deeds-${date}.json`);
+  await wallet.backup.saved(material);
   return "The file is written. It holds what is here now, and nothing that comes later.";
 }
 
@@ -86,8 +88,8 @@ async function readFile(wallet) {
     throw new FieldError(field, "The browser cannot read this file.");
   });
   const records = await importWallet(text, fieldOf("import-passphrase").value);
-  const { outputsCount } = await wallet.importRecords(records);
-  return readText(outputsCount, records.outputs.length);
+  const { newCount, liveCount } = await wallet.importRecords(records);
+  return readText(newCount, liveCount);
 }
 
 function fieldOf(id) {

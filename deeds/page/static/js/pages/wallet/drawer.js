@@ -29,7 +29,8 @@ export function drawer(opened, problems) {
   }
 
   async function drawNow() {
-    shown = await store.read(shownOf);
+    const wanted = /** @type {const} */ ({ outputs: "all", operations: "all", items: "all" });
+    shown = await store.read(wanted, shownOf);
     const { holdings, begun, history } = shown;
     drawList(byId("holdings"), holdings, {
       keyOf: ({ itemId }) => itemId,

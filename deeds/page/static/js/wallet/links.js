@@ -1,0 +1,125 @@
+// Links: numbered parts of one size that are handed out one by one. Handed out is a state; what was
+// handed out, collected at the door or is still to be split is spent by nothing but its own verb.
+// Pure: changes a draft only.
+
+import { AMOUNT_MAX, AmountError, formatAmount, isAmount } from "../format/amounts.js";
+import { WalletError } from "./records.js";
+
+export const LINKS_COUNT_MAX = 10_000;
+
+const NOTE_LENGTH_MAX = 80;
+const UNIT_LENGTH_MAX = 20;
+
+/**
+ * @typedef {import("./records.js").OutputRecord} OutputRecord
+ * @typedef {{count: number, each: number}} Links so many links of so many units each
+ */
+
+/**
+ * Return whether a verb may spend an output as it likes. What the service does not know would only
+ * spoil a swap.
+ * @param {Partial<OutputRecord>} output
+ */
+export function isFree({ state, unknown, collectedAt, each }) {
+  return state === "held" && !unknown && !collectedAt && !each;
+}
+
+/**
+ * @param {Links} links
+ * @returns {Links}
+ * @throws {AmountError | WalletError}
+ */
+export function checkLinks({ count, each }) {
+  if (!isAmount(count) || !isAmount(each)) {
+    throw new AmountError("Enter a whole number, 1 or more.");
+  }
+  if (count > LINKS_COUNT_MAX) {
+    throw new WalletError("too_many", `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`);
+  }
+  if (BigInt(count) * BigInt(each) > BigInt(AMOUNT_MAX)) {
+    throw new AmountError(`Together they are more than ${formatAmount(AMOUNT_MAX)}.`);
+  }
+  return { count, each };
+}
+
+/**
+ * Return the parts that one operation makes of a series of links: all links, or one less than there
+ * is room for and one part that is split later.
+ * @param {Links & {from?: number, of?: number}} series `from` is the first number
+ * @param {number} room how many parts there may be
+ * @returns {{amount: number, number: number, of: number, each?: number}[]}
+ */
+export function linkParts({ count, each, from = 1, of = from + count - 1 }, room) {
+  const readyCount = count <= room ? count : room - 1;
+  const part = (place) => ({ amount: each, number: from + place, of });
+  const parts = Array.from({ length: readyCount }, (_, place) => part(place));
+  const left = count - readyCount;
+  if (left > 1 && room < 2) throw new WalletError("too_many", "There is room for one part only.");
+  return left ? [...parts, { ...part(readyCount), amount: left * each, each }] : parts;
+}
+
+/**
+ * Return the first number that no link of an item has had. What was refused counts too: it may have
+ * been carried out after all.
+ * @param {OutputRecord[]} outputs all of the item
+ */
+export function nextNumber(outputs) {
+  return 1 + outputs.reduce((last, { of = 0, number = 0 }) => Math.max(last, of, number), 0);
+}
+
+/**
+ * Note that the links of these outputs are handed out.
+ * @param {import("./records.js").Draft} draft
+ * @param {string[]} keys
+ * @param {number} now
+ * @returns {OutputRecord[]} those that are handed out now; what was spent meanwhile is not among them
+ * @throws {WalletError} none of them can be handed out.
+ */
+export function giveOut(draft, keys, now) {
+  for (const key of keys) {
+    const output = draft.output(key);
+    if (output?.state === "held" && !output.collectedAt && !output.each) {
+      draft.changeOutput(key, { state: "given", givenAt: output.givenAt ?? now, changedAt: now });
+    }
+  }
+  const given = keys.flatMap((key) => draft.output(key) ?? []);
+  const links = given.filter(({ state }) => state === "given");
+  if (keys.length && !links.length) {
+    throw new WalletError("not_held", "These units are no longer here to hand out.");
+  }
+  return links;
+}
+
+/**
+ * Keep a person's note on an output; an empty text removes it.
+ * @param {import("./records.js").Draft} draft
+ * @param {string} key
+ * @param {string} text
+ */
+export function setNote(draft, key, text) {
+  const note = clean(text);
+  if ([...note].length > NOTE_LENGTH_MAX) {
+    throw new WalletError("too_long", `A note has at most ${NOTE_LENGTH_MAX} characters.`);
+  }
+  draft.changeOutput(key, { note: note || undefined });
+}
+
+/**
+ * Return the word for one unit as the wallet keeps it; nothing where it is none.
+ * @param {unknown} text an issuer's, or of a link
+ * @returns {string | undefined}
+ */
+export function unitOf(text) {
+  if (typeof text !== "string" || [...clean(text)].length > UNIT_LENGTH_MAX) return undefined;
+  return clean(text) || undefined;
+}
+
+/** @throws {WalletError} the word is too long. */
+export function checkUnit(text) {
+  if (!text || clean(text) === "" || unitOf(text)) return unitOf(text);
+  throw new WalletError("too_long", `The word for a unit has at most ${UNIT_LENGTH_MAX} characters.`);
+}
+
+function clean(text) {
+  return text.replace(/\s+/g, " ").trim();
+}
