@@ -142,6 +142,16 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path):
     assert len({each.version for each in found}) == len(sets)
 
 
+def test_comments_on_lines_of_their_own_are_not_served(tmp_path):
+    text = (
+        '// one\n/**\n * two * / */\na("//"); // b\n  /* three */\nlet c = /** @type {d} */ (e);\n'
+    )
+
+    served = static_files_of(tmp_path, {"js/a.js": text, "a.svg": "<svg/>"}).by_name["js/a.js"]
+
+    assert served == b'a("//"); // b\nlet c = /** @type {d} */ (e);\n'
+
+
 def test_the_reader_of_codes_is_served_and_said_to_be_there_only_if_it_was_fetched(tmp_path):
     without = read_static_files(tmp_path, reader=tmp_path)
     for name in ("decode.js", "index.js"):
