@@ -1,33 +1,46 @@
-"""The Mint page in a browser: a form that nobody has to read much for, and outputs to be saved."""
+"""The Mint page in a browser: a form, a review, and links that are ready to hand over."""
 
+import base64
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.conftest import OUTPUTS_MAX
-from tests.page.steps import check, link
+from tests.page.steps import amounts, check, raws
 from tests.support.waiting import wait_until
 
 SAID = "each => each.labels?.[0]?.textContent ?? each.ariaLabel ?? each.textContent"
+IN_VIEW = "each => each.getBoundingClientRect().bottom <= innerHeight"
 
 
-def shown(page, label):
-    """Return the texts of the fields with this label."""
-    fields = page.get_by_label(label, exact=True).all()
-    return [each.input_value() for each in fields if each.is_visible()]
+def open_form(visitor):
+    """Open the Mint page; return it once it works."""
+    page = visitor.go("/mint")
+    expect(review_button(page)).to_be_enabled()
+    return page
 
 
-def mint_parts(page, *amounts):
-    """Mint with so many parts of the amounts; return the raw outputs that are shown."""
-    for place, amount in enumerate(amounts):
+def review_button(page):
+    return page.get_by_role("button", name="Review")
+
+
+def create(page):
+    """Review what the form says, and create it."""
+    review_button(page).click()
+    page.get_by_role("button", name="Create", exact=True).click()
+    page.get_by_role("button", name="Create another").wait_for()
+
+
+def fill_amounts(page, *given):
+    """Ask for links of different amounts."""
+    page.get_by_text("Different amounts").click()
+    for place, amount in enumerate(given):
         if place:
-            page.get_by_role("button", name="Add a part").click()
-        page.get_by_role("textbox", name="Units").nth(place).fill(amount)
-    page.get_by_role("button", name="Mint the deed").click()
-    page.get_by_role("heading", name="Your deed is minted").wait_for()
-    return shown(page, "Raw output")
+            page.get_by_role("button", name="Add a link").click()
+        page.get_by_label("Amount", exact=True).nth(place).fill(amount)
 
 
 def tab_to(page, name):
@@ -39,138 +52,197 @@ def tab_to(page, name):
     raise AssertionError(f"no Tab leads to {name}")
 
 
-def test_a_deed_is_minted_by_the_keyboard_alone(visitor):
-    page = visitor.go("/mint")
+def test_only_create_mints_by_the_keyboard_alone(visitor):
+    page = open_form(visitor)
 
     tab_to(page, "Name")
     page.keyboard.type("A ticket")
-    tab_to(page, "Add a part")
     page.keyboard.press("Enter")
-    page.keyboard.type("41")
+    expect(page.get_by_role("heading", name="Review")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("#minted-title")).to_be_focused()
+    expect(page.get_by_text("Public and permanent")).to_be_visible()
+    tab_to(page, "Back")
+    page.keyboard.press("Enter")
+    tab_to(page, "How many links?")
+    page.keyboard.type("3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#review-total")).to_have_text("3 links \u00d7 1 unit = 3")
+    assert visitor.asked("/v1/mint") == []
+    expect(page.get_by_role("button", name="Create", exact=True)).to_be_enabled()
+    tab_to(page, "Create")
+    page.keyboard.press("Enter")
 
-    raws = shown(page, "Raw output")
-    assert [parse_raw_output(raw).amount for raw in raws] == [1, 41]
-    assert check(visitor.origin, raws) == ["unspent", "unspent"]
-    tab_to(page, "I have saved them")
-    page.keyboard.press("Space")
-    tab_to(page, "Mint another deed")
+    expect(page.locator("#done-title")).to_be_focused()
+    assert amounts(page) == {"held": [1, 1, 1]}
+    assert check(visitor.origin, raws(page, "held")) == ["unspent"] * 3
+    tab_to(page, "Create another")
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Name")).to_be_focused()
-    assert shown(page, "Units") == ["1"]
+    expect(page.get_by_label("Name")).to_have_value("")
+
+
+def test_a_second_tap_on_review_creates_nothing(visitor):
+    page = open_form(visitor)
+    box = review_button(page).bounding_box()
+
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    expect(page.get_by_role("button", name="Create", exact=True)).to_be_enabled()
+    assert visitor.asked("/v1/mint") == []
 
 
 def test_what_was_typed_is_what_is_minted(visitor):
-    page = visitor.go("/mint")
+    page = open_form(visitor)
     body = '<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100"/>'
     picture = {"body": body, "content_type": "image/svg+xml"}
     page.route("https://pictures.example/**", lambda route: route.fulfill(**picture))
     page.get_by_label("Name").fill(" A <b>ticket</b> ")
     page.get_by_label("Description").fill("One seat,\non the lawn")
-    page.get_by_label("Address of a picture").fill("https://pictures.example/ä b.png#top")
+    page.get_by_label("Image link").fill("https://pictures.example/ä b.png#top")
     page.get_by_text("It is 100 pixels wide: from 320 on it looks sharp.").wait_for()
     expect(page.locator("#preview .deed-image")).to_be_visible()
     expect(page.locator("#preview [data-card=name]")).to_have_text("A <b>ticket</b>")
-    page.get_by_label("Choose the secret myself").check()
-    secret = page.get_by_label("Secret", exact=True)
+    page.get_by_label("What is one unit called?").fill("seat")
+    fill_amounts(page, "1 000", "2")
+    page.get_by_label("Choose the secret myself").first.check()
+    secret = page.get_by_label("Secret", exact=True).first
     secret.fill("shed")
     page.get_by_text("Easy to guess").wait_for()
     secret.fill("a.b+c päivä 東京 correct horse")
     page.get_by_text("Hard to guess").wait_for()
+    expect(page.locator("#preview [data-card=units]")).to_have_text("1\u202f002 \u00d7 seat")
 
-    [raw] = mint_parts(page, "1 000")
+    create(page)
 
-    item_id = parse_raw_output(raw).item_id
-    assert raw == f"+1000.{item_id}.a.b+c päivä 東京 correct horse"
-    assert check(visitor.origin, [raw]) == ["unspent"]
+    made, small = sorted(raws(page, "held"))
+    item_id = parse_raw_output(made).item_id
+    assert made == f"+1000.{item_id}.a.b+c päivä 東京 correct horse"
+    assert is_strong_secret(parse_raw_output(small).secret)
+    assert check(visitor.origin, [made, small]) == ["unspent", "unspent"]
     metadata = page.request.get(f"{visitor.origin}/v1/item/{item_id}").json()["metadata"]
     assert json.loads(metadata) == {
         "name": "A <b>ticket</b>",
         "description": "One seat,\non the lawn",
         "image": "https://pictures.example/%C3%A4%20b.png",
     }
-    expect(page.locator("#minted-link")).to_have_attribute("href", f"/item/{item_id}")
-
-
-def test_secrets_are_strong_and_in_no_address_but_after_the_fragment_of_links(visitor):
-    page = visitor.go("/mint")
-    raws = mint_parts(page, "40", "2")
-    secrets = [parse_raw_output(raw).secret for raw in raws]
-    assert all(is_strong_secret(secret) for secret in secrets)
-    assert len(set(secrets)) == 2
-    links = shown(page, "Claim link")
-    assert links == [link(visitor.origin, raw) for raw in raws]
-    assert visitor.asked("/web/qr") == []
-
-    page.get_by_text("QR code").last.click()
-    expect(page.get_by_role("img", name="QR code of the claim link to 2 units")).to_be_visible()
-
-    [drawn] = visitor.asked("/web/qr")
-    assert (drawn.method, drawn.post_data_json) == ("POST", {"texts": [links[1]]})
-    wait_until(lambda: page.evaluate("document.querySelectorAll('.qr img')[0]?.naturalWidth > 0"))
+    expect(page.get_by_role("link", name="public page")).to_have_attribute(
+        "href", f"/item/{item_id}"
+    )
+    secrets = [parse_raw_output(raw).secret for raw in (made, small)]
     assert [secret for secret in secrets if visitor.asked(secret)] == []
 
 
-def test_each_mistake_is_told_beside_its_field_and_a_refusal_loses_nothing(visitor):
-    page = visitor.go("/mint")
-    page.get_by_role("button", name="Add a part").click()
+# What a photo holds besides its picture: how it was held, here on its side, and where it was taken.
+PHOTO = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0 60.17 N, 24.94 E"
+NOISE = """() => {
+  const canvas = Object.assign(document.createElement("canvas"), {width: 1600, height: 1200});
+  const context = canvas.getContext("2d"), pixels = new ImageData(1600, 1200);
+  for (let n = 0; n < pixels.data.length; n += 1) pixels.data[n] = 128 + 127 * Math.sin(n * n);
+  context.putImageData(pixels, 0, 0);
+  return canvas.toDataURL("image/jpeg").split(",")[1];
+}"""
+
+
+def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(visitor):
+    page = open_form(visitor)
+    jpeg = base64.b64decode(page.evaluate(NOISE))
+    photo = jpeg[:2] + b"\xff\xe1" + (len(PHOTO) + 2).to_bytes(2) + PHOTO + jpeg[2:]
+    choose = page.locator("#upload").set_input_files
+
+    choose({"name": "a.svg", "mimeType": "image/svg+xml", "buffer": b"<svg/>"})
+    expect(page.get_by_label("Image link")).to_have_accessible_description(
+        re.compile("This file is not a picture")
+    )
+    choose({"name": "a.jpg", "mimeType": "image/jpeg", "buffer": photo})
+    page.get_by_text("Your picture").wait_for()
+    page.reload()
+    page.get_by_text("Your picture").wait_for()
+    create(page)
+
+    [operation] = visitor.asked("/v1/mint")
+    image = operation.post_data_json["metadata"]["image"]
+    assert image.startswith("data:image/webp;base64,")
+    assert len(image) <= 48 * 1024
+    assert b"Exif" not in base64.b64decode(image.partition(",")[2])
+    shown = page.locator("#result .deed-image").first
+    wait_until(lambda: shown.evaluate("each => each.naturalWidth"))
+    width, height = shown.evaluate("each => [each.naturalWidth, each.naturalHeight]")
+    assert (width <= 1080, width / height) == (True, pytest.approx(3 / 4, abs=0.01))
+    visitor.assert_good()
+
+
+TOO_LONG = {
+    "Name": ("n" * 101, "101 characters: at most 100 fit."),
+    "Description": ("n" * 1001, "1 001 characters: at most 1 000 fit."),
+    "What is one unit called?": ("n" * 21, "21 characters: at most 20 fit."),
+    "Image link": ("javascript:alert(1)", "An image link starts with https://"),
+    "How many links?": ("10 001", "At most 10 000 links at once."),
+    "each?": ("1.5", "whole number"),
+}
+
+
+def test_each_mistake_is_told_beside_its_field(visitor):
+    page = open_form(visitor)
+
+    for label, (text, said) in TOO_LONG.items():
+        field = page.get_by_label(label)
+        before = field.input_value()
+        field.fill(text)
+        review_button(page).click()
+        expect(field).to_have_accessible_description(re.compile(re.escape(said)))
+        expect(field).to_be_focused()
+        field.fill(before)
+    page.get_by_label("each?").fill(str(2**53 - 1))
+    page.get_by_label("How many links?").fill("2")
+    review_button(page).click()
+    expect(page.get_by_label("each?")).to_have_accessible_description(re.compile("more than"))
+    visitor.assert_good()
+
+    # What is out of play is not wrong.
+    fill_amounts(page, "1", "1")
     for box in page.get_by_label("Choose the secret myself").all():
         box.check()
-    amount = page.get_by_role("textbox", name="Units").first
     first, second = page.get_by_label("Secret", exact=True).all()
-    picture = page.get_by_label("Address of a picture")
-    send = page.get_by_role("button", name="Mint the deed")
-
-    amount.fill("1.5")
-    picture.fill("javascript:alert(1)")
-    send.click()
-    expect(amount).to_have_accessible_description(re.compile("An amount is a whole number from 1"))
-    expect(first).to_have_accessible_description("A secret has 1 to 32 characters.")
-    expect(picture).to_have_accessible_description(re.compile("An address starts with https://"))
-    expect(picture).to_be_focused()
-    visitor.assert_good()
-    amount.fill("1")
-    picture.fill("")
     first.fill("same")
     second.fill("same")
-    send.click()
-
-    expect(second).to_have_accessible_description(re.compile("Another part has this secret"))
-    expect(second).to_be_focused()
+    review_button(page).click()
+    expect(second).to_have_accessible_description(re.compile("Another link has this secret"))
     assert visitor.asked("/v1/mint") == []
-    second.fill("other")
+
+
+def test_a_refusal_loses_nothing(visitor):
+    page = open_form(visitor)
+    page.get_by_label("Name").fill("A ticket")
     page.route("**/mint", lambda route: route.fulfill(status=413, json={"code": "body_too_large"}))
-    send.click()
-    page.get_by_text("This is more than the service takes at once.").wait_for()
-    expect(second).to_have_value("other")
-    expect(page.locator("#mint-error")).to_be_focused()
-    expect(send).to_be_enabled()
+    review_button(page).click()
+
+    page.get_by_role("button", name="Create", exact=True).click()
+
+    expect(page.locator("#create-error")).to_be_focused()
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_label("Name")).to_have_value("A ticket")
 
 
-def test_parts_come_and_go_and_the_total_follows(visitor):
-    page = visitor.go("/mint")
-    add = page.get_by_role("button", name="Add a part")
+def test_rows_come_and_go_and_the_total_follows(visitor):
+    visitor.page.set_viewport_size({"width": 390, "height": 844})
+    page = open_form(visitor)
+    assert review_button(page).evaluate(IN_VIEW)
 
-    add.click()
-    add.click()
-    for place, amount in enumerate(["40", "2", "1000"]):
-        page.get_by_role("textbox", name="Units").nth(place).fill(amount)
-    expect(page.locator("#total")).to_have_text("1\u202f042")
-    page.get_by_role("button", name="Remove part 2").click()
+    fill_amounts(page, "40", "2", "1000")
+    expect(page.locator("#total")).to_have_text("3 links, together 1\u202f042 units")
+    page.get_by_role("button", name="Remove link 2").click()
 
-    expect(page.locator("#total")).to_have_text("1\u202f040")
     expect(page.locator("#preview [data-card=units]")).to_have_text("1\u202f040 units")
-    page.get_by_role("button", name="Remove part 2").click()
-    expect(page.get_by_role("button", name="Remove part 1")).to_be_disabled()
+    page.get_by_role("button", name="Remove link 2").click()
+    expect(page.get_by_role("button", name="Remove link 1")).to_be_disabled()
     page.evaluate("for (let n = 0; n < 40; n += 1) document.getElementById('add-output').click()")
     expect(page.locator("[data-row]")).to_have_count(OUTPUTS_MAX)
-    expect(add).to_be_disabled()
+    expect(page.get_by_role("button", name="Add a link")).to_be_disabled()
+    page.evaluate("scrollTo(0, 0)")
+    assert review_button(page).evaluate(IN_VIEW)
 
 
-def test_the_page_insists_on_saving_what_can_be_copied_and_downloaded(visitor):
-    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = visitor.go("/mint")
+def test_a_half_filled_form_is_kept_but_secrets_are_asked_for(visitor):
+    page = open_form(visitor)
     asked = []
 
     def leave_if_asked(dialog):
@@ -178,25 +250,24 @@ def test_the_page_insists_on_saving_what_can_be_copied_and_downloaded(visitor):
         dialog.accept()
 
     page.on("dialog", leave_if_asked)
-    mint_parts(page, "1")
-    expect(page.get_by_role("button", name="Mint another deed")).to_be_disabled()
+    page.get_by_label("Name").fill("A ticket")
+    fill_amounts(page, "40", "2")
+    page.get_by_role("link", name="My deeds").first.click()
+    page.wait_for_url("**/wallet")
+    page.go_back()
+    expect(page.get_by_label("Name")).to_have_value("A ticket")
+    expect(page.locator("#total")).to_have_text("2 links, together 42 units")
+    assert asked == []
+
+    page.get_by_label("Choose the secret myself").last.check()
+    page.get_by_label("Secret", exact=True).last.fill("correct horse")
+    assert "correct horse" not in page.evaluate("JSON.stringify(sessionStorage)")
     page.reload()
     assert asked == ["beforeunload"]
 
-    raws = mint_parts(page, "40", "2")
-    links = shown(page, "Claim link")
-    read = "navigator.clipboard.readText()"
-    page.get_by_role("button", name="Copy the claim link").last.click()
-    wait_until(lambda: page.evaluate(read) == links[1])
-    page.get_by_role("button", name="Copy the raw output").first.click()
-    wait_until(lambda: page.evaluate(read) == raws[0])
-    page.get_by_role("button", name="Copy all").click()
-    everything = "\n".join([links[0], raws[0], "", links[1], raws[1], ""])
-    wait_until(lambda: page.evaluate(read) == everything)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download").click()
-    assert download.value.path().read_text() == everything
-    assert re.fullmatch(r"deed_[0-9a-z]{26}\.txt", download.value.suggested_filename)
-    page.get_by_label("I have saved them").check()
-    page.reload()
+    create(page)
+    page.get_by_role("link", name="My deeds").first.click()
+    page.wait_for_url("**/wallet")
     assert asked == ["beforeunload"]
+    page.go_back()
+    expect(page.get_by_label("Name")).to_have_value("")

@@ -25,7 +25,7 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
     # Each page, and what is there once it is ready.
     pages = {
         "/": "h1",
-        "/mint": "#mint-button:enabled",
+        "/mint": "#review-button:enabled",
         "/claim": "[data-ready]",
         f"/claim#+5.{shed}.a": "[data-state=free]",
         "/wallet": "[data-ready]",
@@ -53,16 +53,19 @@ def test_minting_is_accessible(viewer):
     page = viewer.go("/mint")
     page.get_by_label("Name").fill("Ticket for the summer concert")
     page.get_by_label("Description").fill("One seat, on the lawn. Bring a blanket.")
-    page.get_by_role("textbox", name="Units").fill("40")
-    page.get_by_role("button", name="Add a part").click()
-    page.get_by_role("textbox", name="Units").last.fill("2")
+    page.get_by_text("Different amounts").click()
+    page.get_by_label("Amount", exact=True).fill("40")
+    page.get_by_role("button", name="Add a link").click()
     page.get_by_label("Choose the secret myself").last.check()
     page.get_by_label("Secret", exact=True).last.fill("lawn party")
     viewer.assert_good()
 
-    page.get_by_role("button", name="Mint the deed").click()
-    page.get_by_text("QR code").first.click()
-    wait_until(lambda: is_qr_code_drawn(page))
+    page.get_by_role("button", name="Review").click()
+    create = page.get_by_role("button", name="Create", exact=True)
+    expect(create).to_be_enabled()
+    viewer.assert_good()
+    create.click()
+    page.get_by_role("button", name="Create another").wait_for()
 
     viewer.assert_good()
 

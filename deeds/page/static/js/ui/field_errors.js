@@ -26,3 +26,22 @@ export function focusFirstError(form) {
   find(form, "[aria-invalid=true]").focus();
   return true;
 }
+
+/**
+ * Return what a field says, or null after showing what is wrong with it.
+ * @template Value
+ * @param {HTMLInputElement | HTMLTextAreaElement} field
+ * @param {HTMLElement} place
+ * @param {(text: string) => Value} read throws an error with a message for people
+ * @returns {Value | null}
+ */
+export function readField(field, place, read) {
+  try {
+    const value = read(field.value);
+    showError(field, place, "");
+    return value;
+  } catch (error) {
+    showError(field, place, error.message);
+    return null;
+  }
+}

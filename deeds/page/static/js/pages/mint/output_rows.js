@@ -1,14 +1,16 @@
-// The rows of the Mint page's form: one for each output, with an amount and perhaps a secret of a
+// The rows of the Mint page's form: one for each link, with an amount and perhaps a secret of a
 // person's own.
 
-import { AmountError, parseAmount, sumOf } from "../../format/amounts.js";
+import { parseAmount } from "../../format/amounts.js";
 import { checkSecret } from "../../format/raw_output.js";
-import { isStrongSecret } from "../../format/strong_secret.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
-import { showError } from "../../ui/field_errors.js";
-import { hintOf } from "./secret_hint.js";
+import { readField, showError } from "../../ui/field_errors.js";
 
 const NUMBERED = ["id", "for", "aria-describedby"];
+
+/** Without what people choose first. */
+const COMMON =
+  /^(?:pass ?word|passwort|secret|geheim|qwert[yz]|azerty|letmein|welcome|iloveyou|admin|test|deed|dragon|monkey|hello)/;
 
 /**
  * Make the rows work.
@@ -17,24 +19,30 @@ const NUMBERED = ["id", "for", "aria-describedby"];
 export function outputRows({ countMax, onChange }) {
   const list = byId("outputs");
   const addButton = byId("add-output", HTMLButtonElement);
-  let number = 1;
+  let number = 0;
 
   const rows = () => Array.from(list.children);
 
   function renumber() {
     const all = rows();
     all.forEach((row, place) => {
-      find(row, "[data-row-name]").textContent = ` part ${place + 1}`;
+      find(row, "[data-row-name]").textContent = ` link ${place + 1}`;
       find(row, "[data-do=remove]", HTMLButtonElement).disabled = all.length === 1;
     });
     addButton.disabled = all.length >= countMax;
     onChange();
   }
 
-  function add() {
+  function makeRow(amount = "1") {
     number += 1;
     const row = copyTemplate("output-row");
     numberIds(row, number);
+    fieldOf(row, "amount").value = amount;
+    return row;
+  }
+
+  function add() {
+    const row = makeRow();
     list.append(row);
     renumber();
     fieldOf(row, "amount").focus();
@@ -62,29 +70,30 @@ export function outputRows({ countMax, onChange }) {
   });
 
   return {
-    /** Return what is typed so far as the total, or null while it is invalid. */
-    total() {
-      try {
-        return sumOf(rows().map((row) => parseAmount(fieldOf(row, "amount").value)));
-      } catch (error) {
-        if (error instanceof AmountError) return null;
-        throw error;
-      }
-    },
+    /** Return the amounts as they are typed. */
+    amounts: () => rows().map((row) => fieldOf(row, "amount").value),
 
-    /**
-     * Return the outputs, or null after saying beside the fields what is wrong.
-     * @returns {{amount: number, secret?: string}[] | null}
-     */
+    /** Return whether a person has typed a secret of their own. */
+    hasSecrets: () =>
+      rows().some((row) => fieldOf(row, "own").checked && fieldOf(row, "secret").value),
+
+    /** Return the outputs; where one is wrong, say so beside its field. */
     read() {
       const outputs = rows().map(readRow);
       refuseRepeated(rows());
-      return list.querySelector("[aria-invalid=true]") ? null : outputs;
+      return outputs;
     },
 
-    /** Go back to one row. */
-    reset() {
-      for (const row of rows().slice(1)) row.remove();
+    /** Take back what was said of the fields. */
+    clearErrors() {
+      for (const field of list.querySelectorAll("[aria-invalid]")) {
+        clearError(field.closest("[data-row]"), field);
+      }
+    },
+
+    /** Show new rows with these amounts. */
+    fill(amounts) {
+      list.replaceChildren(...amounts.map(makeRow));
       renumber();
     },
   };
@@ -97,16 +106,7 @@ function readRow(row) {
 }
 
 function attempt(row, name, read) {
-  const field = fieldOf(row, name);
-  const place = find(row, `[data-error=${name}]`);
-  try {
-    const value = read(field.value);
-    showError(field, place, "");
-    return value;
-  } catch (error) {
-    showError(field, place, error.message);
-    return null;
-  }
+  return readField(fieldOf(row, name), find(row, `[data-error=${name}]`), read);
 }
 
 function refuseRepeated(rows) {
@@ -115,7 +115,7 @@ function refuseRepeated(rows) {
     const field = fieldOf(row, "secret");
     if (!fieldOf(row, "own").checked || field.ariaInvalid) continue;
     if (seen.has(field.value)) {
-      showError(field, find(row, "[data-error=secret]"), "Another part has this secret already.");
+      showError(field, find(row, "[data-error=secret]"), "Another link has this secret already.");
     }
     seen.add(field.value);
   }
@@ -126,18 +126,14 @@ function clearError(row, field) {
   if (place) showError(field, place, "");
 }
 
-async function showSecret(row, { dataset, checked }) {
+function showSecret(row, { dataset, checked }) {
   const field = fieldOf(row, "secret");
   if (dataset.field === "own") {
     find(row, "[data-part=secret]").hidden = !checked;
     showError(field, find(row, "[data-error=secret]"), "");
     if (checked) field.focus();
   }
-  if (dataset.field !== "secret" && dataset.field !== "own") return;
-  const { value } = field;
-  const isStrong = await isStrongSecret(value);
-  if (field.value !== value) return;
-  find(row, "[data-hint=secret]").textContent = value ? hintOf(value, isStrong).text : "";
+  find(row, "[data-hint=secret]").textContent = field.value && hintOf(field.value);
 }
 
 function numberIds(row, number) {
@@ -151,4 +147,25 @@ function numberIds(row, number) {
 
 function fieldOf(row, name) {
   return find(row, `[data-field=${name}]`, HTMLInputElement);
+}
+
+/**
+ * Return a plain word on how hard a secret is to guess. The service hashes what people make up slowly
+ * and refuses who guesses often, so this asks for less than a password store would.
+ * @param {string} secret
+ */
+export function hintOf(secret) {
+  const count = surprisesCount([...secret.toLowerCase().replace(COMMON, "")]);
+  const bits = count * (/^[0-9]+$/.test(secret) ? 3.3 : 5);
+  if (bits < 40) return "Easy to guess. Anyone who guesses it can claim the link.";
+  return bits < 60 ? "Could be guessed with patience. Longer is better." : "Hard to guess.";
+}
+
+/** Count characters that neither repeat nor go on from the two before them, as in aaa and 123. */
+function surprisesCount(characters) {
+  const codes = characters.map((character) => character.codePointAt(0) ?? 0);
+  const surprises = codes.filter(
+    (code, place) => place < 2 || code - codes[place - 1] !== codes[place - 1] - codes[place - 2],
+  );
+  return Math.min(surprises.length, 2 * new Set(characters).size);
 }

@@ -1,45 +1,46 @@
-// The Mint page: a form, a preview that follows it, and the result.
+// The Mint page in three steps: a form with a preview that follows it, a review, and the result.
+// Only the button of the review creates anything.
 
-import { formatAmount } from "../../format/amounts.js";
+import { unitsText } from "../../format/amounts.js";
 import { textFor } from "../../texts/problems.js";
-import { fillCard } from "../../ui/card.js";
+import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
-import { focusFirstError } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { openWallet, untilEnded } from "../open_wallet.js";
-import { imageField } from "./image_field.js";
-import { outputRows } from "./output_rows.js";
+import { mintForm } from "./form.js";
 import { mintResult } from "./result.js";
 
-const form = byId("mint-form", HTMLFormElement);
-const button = byId("mint-button", HTMLButtonElement);
-const name = byId("name", HTMLInputElement);
-const description = byId("description", HTMLTextAreaElement);
-const place = byId("mint-error");
+// A second tap on "Review" must not land on "Create", which comes to stand in its place.
+const CALM_MS = 400;
+
+const reviewButton = byId("review-button", HTMLButtonElement);
+const createButton = byId("create-button", HTMLButtonElement);
+const place = byId("create-error");
 const preview = byId("preview");
 
-const image = imageField(find(preview, "[data-card=image]", HTMLImageElement), draw);
-const rows = outputRows({ countMax: Number(document.body.dataset.arrayMax), onChange: draw });
+const form = mintForm({
+  picture: find(preview, "[data-card=image]", HTMLImageElement),
+  countMax: Number(document.body.dataset.arrayMax),
+  onChange: (shown) => showCard(preview, shown),
+});
 
-/** Show in the preview and the total what the form says. */
-function draw() {
-  const total = rows.total();
-  byId("total").textContent = total ? formatAmount(total) : "–";
-  fillCard(preview, { ...readTexts(), image: image.read() ?? "" }, total ?? 0);
+/** @type {any} */
+let wanted = null;
+let minting = "";
+
+function showCard(card, { metadata, total, unit }) {
+  fillCard(card, metadata, total);
+  find(card, "[data-card=units]").textContent = unitsText(total, unit);
 }
 
-function readTexts() {
-  return { name: name.value.trim(), description: description.value.trim() };
-}
-
-/** Return what to ask for, or null after saying what is wrong. */
-function readForm() {
-  const outputs = rows.read();
-  const address = image.read();
-  if (address === null) image.refuse();
-  if (focusFirstError(form)) return null;
-  const about = Object.entries({ ...readTexts(), image: address }).filter(([, text]) => text);
-  return { outputs, metadata: about.length ? Object.fromEntries(about) : undefined };
+function showStep(step) {
+  for (const section of document.querySelectorAll("[data-step]")) {
+    section.toggleAttribute("hidden", section.getAttribute("data-step") !== step);
+  }
+  const title = find(document, `[data-step=${step}] h1`);
+  document.title = `${title.textContent} · Deeds`;
+  title.focus();
+  window.scrollTo(0, 0);
 }
 
 function tell(text) {
@@ -47,32 +48,31 @@ function tell(text) {
   place.hidden = !text;
 }
 
-function refuse(error) {
-  tell(textFor(error));
-  place.focus();
+/** Show what will be made. */
+async function review() {
+  wanted = await form.read();
+  if (!wanted) return;
+  const shown = form.shown();
+  const card = makeCard(shown.metadata, shown.total);
+  showCard(card, shown);
+  byId("review-card").replaceChildren(card);
+  byId("review-total").textContent = shown.text;
+  tell("");
+  showStep("review");
+  createButton.disabled = true;
+  setTimeout(() => setBusy(false), CALM_MS);
 }
 
 function setBusy(isBusy) {
-  button.disabled = isBusy;
-  button.textContent = isBusy ? "Minting…" : "Mint the deed";
+  createButton.disabled = byId("back-button", HTMLButtonElement).disabled = isBusy;
+  createButton.textContent = isBusy ? "Creating…" : "Create";
 }
 
-function show(isMinted) {
-  byId("mint-lead").hidden = isMinted;
-  form.hidden = isMinted;
-  byId("minted").hidden = !isMinted;
-  byId(isMinted ? "minted-title" : "name").focus();
-  window.scrollTo(0, 0);
+function refuse(error) {
+  form.saveDraft();
+  tell(textFor(error));
+  place.focus();
 }
-
-function startAgain() {
-  form.reset();
-  rows.reset();
-  draw();
-  show(false);
-}
-
-let minting = "";
 
 /** Tell of what earlier visits left behind; what this one does is told where it was asked for. */
 function tellOfEarlier(outcomes) {
@@ -82,25 +82,29 @@ function tellOfEarlier(outcomes) {
   }
 }
 
-async function mint(opened, wanted) {
-  const outcome = await opened.wallet.mint(wanted);
+function outputsOf({ outputs, links }) {
+  return outputs ?? Array.from({ length: links.count }, () => ({ amount: links.each }));
+}
+
+async function mint(opened) {
+  const outcome = await opened.wallet.mint({ ...wanted, outputs: outputsOf(wanted) });
   // Before it is sent again: what comes of that is told here.
   if (outcome.operation.state === "begun") minting = outcome.operation.key;
   return untilEnded(opened, outcome, tell);
 }
 
-/** Mint what the form says, and show what came of it. */
-async function submit(opened, result) {
-  const wanted = button.disabled ? null : readForm();
-  if (!wanted) return;
+/** Create what was reviewed, and show what came of it. */
+async function create(opened, result) {
   setBusy(true);
   tell("");
+  form.dropDraft();
+  const { unit, metadata } = form.shown();
   try {
-    const operation = await mint(opened, wanted);
+    const operation = await mint(opened);
     if (operation.state === "done") {
-      tell("");
-      result.show(operation);
-      show(true);
+      form.reset();
+      await result.show(operation, { unit, metadata });
+      showStep("done");
     } else refuse({ name: "ProblemError", code: operation.code });
   } catch (error) {
     refuse(error);
@@ -111,13 +115,13 @@ async function submit(opened, result) {
 
 const opened = await openWallet(tellOfEarlier);
 if (opened) {
-  const result = mintResult({ qr: opened.api.qr, onAnother: startAgain });
-  form.addEventListener("submit", (event) => {
+  const result = mintResult(opened);
+  byId("mint-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    submit(opened, result);
+    review();
   });
-  button.disabled = false;
+  byId("back-button").addEventListener("click", () => showStep("form"));
+  createButton.addEventListener("click", () => create(opened, result));
+  byId("another-button").addEventListener("click", () => showStep("form"));
+  reviewButton.disabled = false;
 }
-
-form.addEventListener("input", draw);
-draw();

@@ -1,61 +1,47 @@
-// What a mint gave: its outputs, to be saved before anybody leaves.
+// What a mint gave: links to hand over.
 
 import { claimLink } from "../../format/claim_link.js";
-import { formatRawOutput } from "../../format/raw_output.js";
+import { makeCard } from "../../ui/card.js";
 import { copyText, download } from "../../ui/copying.js";
-import { byId } from "../../ui/dom.js";
+import { byId, make, makeButton } from "../../ui/dom.js";
 import { say } from "../../ui/notices.js";
 import { makeOutputView } from "../../ui/output_view.js";
+import { linksText } from "./form.js";
 
 /**
  * Make the result work.
- * @param {{qr: (texts: string[]) => Promise<string[]>, onAnother: () => void}} options
+ * @param {import("../open_wallet.js").Opened} opened
  */
-export function mintResult({ qr, onAnother }) {
-  const saved = byId("saved", HTMLInputElement);
-  const another = byId("mint-another", HTMLButtonElement);
-  let outputs = [];
-
-  // The browser's own question: it does not show the words of a page.
-  window.addEventListener("beforeunload", (event) => {
-    if (outputs.length && !saved.checked) event.preventDefault();
-  });
-  saved.addEventListener("change", () => {
-    another.disabled = !saved.checked;
-  });
-  another.addEventListener("click", () => {
-    outputs = [];
-    onAnother();
-  });
-  byId("copy-all").addEventListener("click", async () => {
-    const isCopied = await copyText(linesOf(outputs));
-    say(isCopied ? "All are copied." : "This browser does not let pages copy. Download them.");
-  });
-  byId("download-all").addEventListener("click", () => {
-    download(linesOf(outputs), "text/plain", `${outputs[0].itemId}.txt`);
-  });
-
+export function mintResult({ api }) {
   return {
     /** Show the outputs of an operation that is done. */
-    show({ itemId, body }) {
-      outputs = body.outputs.map(({ amount, secret }) => ({ itemId, amount, secret }));
-      saved.checked = false;
-      another.disabled = true;
-      byId("minted-link", HTMLAnchorElement).href = `/item/${itemId}`;
+    async show({ itemId, body, amount }, { metadata }) {
+      const outputs = body.outputs.map((output) => ({ ...output, itemId }));
       const isOne = outputs.length === 1;
+      byId("public-page", HTMLAnchorElement).href = `/item/${itemId}`;
+      byId("done-title").textContent = isOne
+        ? "Your link is ready"
+        : `${linksText(outputs.length)} are ready`;
       const views = outputs.map((output, place) =>
-        makeOutputView(output, { qr, isOpen: isOne, title: isOne ? "" : `Part ${place + 1}` }),
+        makeOutputView(output, { qr: api.qr, isOpen: isOne, title: isOne ? "" : `${place + 1}` }),
       );
-      byId("minted-outputs").replaceChildren(...views);
+      byId("result").replaceChildren(
+        makeCard(metadata, amount),
+        isOne ? "" : copies(itemId, outputs),
+        make("ol", { class: "stack plain" }, ...views),
+      );
     },
   };
 }
 
-function linesOf(outputs) {
-  const lines = outputs.flatMap((output) => [
-    claimLink(location.origin, output),
-    formatRawOutput(output),
-    "",
-  ]);
-  return lines.join("\n");
+function copies(itemId, outputs) {
+  const text = outputs.map((output) => claimLink(location.origin, output)).join("\n");
+  const copy = async () => say((await copyText(text)) ? "All links are copied." : "Download them.");
+  const save = () => download(text, "text/plain", `${itemId}.txt`);
+  return make(
+    "p",
+    { class: "actions" },
+    makeButton("Copy all links", copy),
+    makeButton("Download", save),
+  );
 }
