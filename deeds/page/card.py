@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from deeds.domain.model import Item
+from deeds.domain.raw_output import ITEM_ID_PREFIX
 from deeds.page.picture import uploaded_picture
 
 # Image addresses that a browser may be given, because nothing in them runs there. Other addresses
@@ -20,6 +21,23 @@ TEXT_LENGTH_MAX = 5_000
 # Previews cut texts off themselves, at about these lengths.
 _TITLE_LENGTH_MAX = 100
 _SUMMARY_LENGTH_MAX = 200
+
+# Of the picture in a mark: its columns, of which the right half mirrors the left.
+_SIDE = 5
+_HALF = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMark:
+    """What tells a deed from another of the same name; js/format/item_mark.js makes the same.
+
+    Two short ends of the id, to be read aloud, and a picture made from the letters between: the
+    filled cells, of five by five, and a hue in degrees.
+    """
+
+    text: str
+    cells: tuple[tuple[int, int], ...]
+    hue: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +73,11 @@ class DeedCard:
         """Return the image if a browser can be asked to show it."""
         return self.image if _SHOWN.fullmatch(self.image) else ""
 
+    @property
+    def mark(self) -> ItemMark:
+        """Return what tells the deed from others of its name."""
+        return item_mark(self.item_id)
+
     def preview_image(self, origin: str) -> str:
         """Return where other services can fetch the image for a preview; `origin` may be empty."""
         if origin and uploaded_picture(self.image):
@@ -70,6 +93,22 @@ def deed_card(item: Item) -> DeedCard:
         # An address that is cut is another address: all of it, or nothing.
         kept["image"] = whole["image"] if _is_long_picture(whole["image"]) else ""
     return DeedCard(item.id, item.total, **kept, is_cut=kept != whole)
+
+
+def item_mark(item_id: str) -> ItemMark:
+    """Return the mark of an item."""
+    letters = item_id.removeprefix(ITEM_ID_PREFIX)
+    # FNV-1a of 32 bits. An id is random and the service's choice: no stronger one is needed.
+    hashed = 0x811C9DC5
+    for letter in letters[4:-4]:
+        hashed = (hashed ^ ord(letter)) * 0x01000193 & 0xFFFFFFFF
+    cells = tuple(
+        (x, y)
+        for y in range(_SIDE)
+        for x in range(_SIDE)
+        if hashed >> (y * _HALF + min(x, _SIDE - 1 - x)) & 1
+    )
+    return ItemMark(f"{letters[:4]}·{letters[-4:]}", cells, (hashed >> _SIDE * _HALF) % 360)
 
 
 def _read(metadata: str | None) -> dict[str, str]:

@@ -94,6 +94,29 @@ def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(v
     assert_unharmed(visitor, "/wallet")
 
 
+CARDS = """async (images) => {
+  const { makeCard } = await inBrowser.load("ui/card.js");
+  const cards = images.map((image) => makeCard({ image }, 1, { pictures: "ask" }));
+  document.querySelector("#main").append(...cards);
+}"""
+
+
+def test_a_picture_of_another_host_is_loaded_after_a_tap_only(visitor):
+    page = visitor.go("/claim")
+    page.route("https://pictures.example/**", lambda route: route.abort())
+    page.wait_for_selector("main[data-ready]")
+    ours = [f"{visitor.origin}/item/deed_x/picture", "data:image/png,x"]
+
+    page.evaluate(CARDS, ["https://pictures.example/a.png", *ours])
+    ask = page.get_by_role("button", name="Show picture from pictures.example")
+    expect(ask).to_have_count(1)
+    assert (sources_of(page), visitor.foreign_requests()) == (ours, [])
+    ask.click()
+
+    expect(ask).to_have_count(0)
+    wait_until(lambda: visitor.foreign_requests() == ["https://pictures.example/a.png"])
+
+
 # What a picture adds for previews, and takes away where it is broken, aside.
 SHAPE = """all => all.map((each) =>
   [each.tagName, ...each.getAttributeNames()].filter((name) => name !== "hidden").join())"""

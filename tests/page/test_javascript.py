@@ -3,10 +3,13 @@
 import json
 import re
 import subprocess
+from dataclasses import asdict
 
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
+from deeds.domain.raw_output import make_item_id
+from deeds.page.card import item_mark
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
 
@@ -44,3 +47,16 @@ def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
 
     assert list(texts) == list(PROBLEMS)
     assert [code for code, text in texts.items() if not text.endswith(".")] == []
+
+
+def test_page_and_service_give_a_deed_the_same_mark() -> None:
+    ids = [make_item_id() for _ in range(300)] + ["deed_", "deed_short", "no prefix"]
+    script = f"""
+        import {{ markShape, markText }} from "./deeds/page/static/js/format/item_mark.js";
+        const marks = {json.dumps(ids)}.map((id) => ({{ text: markText(id), ...markShape(id) }}));
+        console.log(JSON.stringify(marks));
+    """
+
+    marks = json.loads(run_node("--input-type=module", "--eval", script))
+
+    assert marks == [json.loads(json.dumps(asdict(item_mark(each)))) for each in ids]

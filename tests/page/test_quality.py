@@ -189,6 +189,21 @@ def test_nothing_moves_when_a_picture_comes_late(visitor):
     assert "referer" not in late[0].request.headers
 
 
+MARK = """async (id) => {
+  const { makeMark } = await inBrowser.load("ui/card.js");
+  return makeMark(id).innerHTML;
+}"""
+
+
+def test_scripts_draw_the_mark_of_a_deed_as_its_page_does(visitor):
+    item_id = steps.mint_deed(visitor.origin, steps.TICKET)
+
+    mark = visitor.go(f"/item/{item_id}").locator("main .mark")
+
+    expect(mark).to_contain_text(f"{item_id[5:9]}·{item_id[-4:]}")
+    assert mark.inner_html() == visitor.page.evaluate(MARK, item_id)
+
+
 def test_an_item_id_is_copied(visitor):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     item_id = steps.mint_deed(visitor.origin, None)
