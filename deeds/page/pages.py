@@ -3,6 +3,7 @@
 What is personal in them, secrets above all, is in the browser. Only texts of QR codes come here.
 """
 
+import functools
 from http import HTTPStatus
 from pathlib import PurePath
 from typing import Any
@@ -16,16 +17,18 @@ from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answ
 from deeds.domain.errors import DeedError
 from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, deed_card
+from deeds.page.offline import serve_offline
 from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
 from deeds.page.static_files import MEDIA_TYPES, StaticFiles
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is
-# ever made into HTML or code (Trusted Types).
+# ever made into HTML or code (Trusted Types): the one policy returns the address of the worker.
 _ALLOWED = (
     "script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' blob: data: https: http:; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "worker-src 'self'; manifest-src 'self'; "
+    "require-trusted-types-for 'script'; trusted-types deeds-offline"
 )
 
 # The camera scans QR codes. A window that opened a page of ours, or that one opens, sees nothing.
@@ -33,6 +36,9 @@ _HEADERS = {
     "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+
+# The pages in which nothing is personal: all of that is in the browser.
+_PAGES = {"landing": "/", "mint": "/mint", "claim": "/claim", "wallet": "/wallet"}
 
 
 def pages_blueprint(
@@ -44,12 +50,9 @@ def pages_blueprint(
         lambda: {"static": static, "array_length_max": array_length_max}
     )
 
-    @blueprint.get("/", defaults={"name": "landing"})
-    @blueprint.get("/mint", defaults={"name": "mint"})
-    @blueprint.get("/claim", defaults={"name": "claim"})
-    @blueprint.get("/wallet", defaults={"name": "wallet"})
-    def read_page(name: str) -> Response:
-        return _page(name)
+    for name, path in _PAGES.items():
+        # Not by the name alone: limits are by the names of endpoints.
+        blueprint.get(path, endpoint=f"page_{name}")(functools.partial(_page, name))
 
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:
@@ -62,6 +65,7 @@ def pages_blueprint(
 
     _serve_items(blueprint, service, limits)
     serve_qr_codes(blueprint, limits)
+    serve_offline(blueprint, static, list(_PAGES.values()), array_length_max)
     return blueprint
 
 

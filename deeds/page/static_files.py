@@ -52,7 +52,7 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     The scripts of pages are `js/pages/<page>/page.js`.
     """
     by_name = {
-        str(path.relative_to(directory)): _COMMENTS.sub(b"", path.read_bytes())
+        str(path.relative_to(directory)): _read(path)
         for path in sorted(directory.rglob("*"))
         if path.suffix in MEDIA_TYPES
     }
@@ -64,6 +64,11 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     scripts = {name.split("/")[-2]: name for name in by_name if name.endswith("/page.js")}
     modules = {page: _modules_of(name, by_name) for page, name in scripts.items()}
     return StaticFiles(version, by_name, modules)
+
+
+def _read(path: Path) -> bytes:
+    content = path.read_bytes()
+    return _COMMENTS.sub(b"", content) if path.suffix in (".css", ".js") else content
 
 
 def _modules_of(name: str, by_name: Mapping[str, bytes]) -> tuple[str, ...]:

@@ -32,10 +32,11 @@ POLICIES = {
 OUR_POLICY = (
     f"{CLOSED}; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' blob: data: https: http:; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "worker-src 'self'; manifest-src 'self'; "
+    "require-trusted-types-for 'script'; trusted-types deeds-offline"
 )
 
-TYPES = MEDIA_TYPES | {".png": "image/png"}
+TYPES = MEDIA_TYPES | {".webmanifest": "application/manifest+json"}
 FIRST_LOAD_BYTES_MAX = 60_000
 SQUEEZED = {"Accept-Encoding": "gzip"}
 

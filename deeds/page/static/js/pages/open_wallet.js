@@ -9,6 +9,7 @@ import { makeApi } from "../wallet/api.js";
 import { keepFinishing } from "../wallet/keep_finishing.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
+import { prepareOffline } from "./offline.js";
 
 /**
  * @typedef {{
@@ -39,6 +40,7 @@ export async function openWallet(onOutcomes) {
     const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({ wallet, onOutcomes, onError });
     window.addEventListener("online", wake);
+    prepareOffline();
     return { wallet, store, api, wake };
   } catch (error) {
     showMissing([textFor(error)]);

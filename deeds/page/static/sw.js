@@ -1,0 +1,82 @@
+// The service worker: keeps the pages and their files, so that what is held is shown without a
+// network. It keeps nothing else: no answer of the interface, and nothing that holds a secret.
+//
+// Each release has a cache of its own, which gets its pages last: a page that is in it has all of
+// its files there. Files have their release in their address, so that no two releases mix.
+
+/* global RELEASE */ // {name, version, pages, files}: deeds/page/offline.py writes it above.
+
+const PREFIX = "deeds-pages-";
+const OWN = PREFIX + RELEASE.name;
+const FILE = /^\/web\/[0-9a-f]{16}\//;
+const CLAIM = /^\/claim\/[^/]*$/;
+
+/** How long a page from the network is waited for where one is kept. */
+const WAIT_MS = 4000;
+
+self.addEventListener("install", (event) => event.waitUntil(fill()));
+// Only once no page is open that another release's worker serves.
+self.addEventListener("activate", (event) => event.waitUntil(forgetOthers()));
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  const { origin, pathname } = new URL(request.url);
+  if (request.method !== "GET" || origin !== self.location.origin) return;
+  const page = CLAIM.test(pathname) ? "/claim" : pathname;
+  if (request.mode === "navigate") {
+    if (RELEASE.pages.includes(page)) event.respondWith(answerPage(request, page));
+  } else if (FILE.test(pathname)) event.respondWith(answerFile(request));
+});
+
+async function fill() {
+  const isNew = !(await caches.has(OWN));
+  try {
+    const cache = await caches.open(OWN);
+    await cache.addAll(RELEASE.files);
+    const pages = await Promise.all(RELEASE.pages.map(fetchPage));
+    await Promise.all(pages.map((page, place) => cache.put(RELEASE.pages[place], page)));
+  } catch (error) {
+    if (isNew) await caches.delete(OWN);
+    throw error;
+  }
+}
+
+/** Return a page of this release; a machine that is still at another makes the installation fail. */
+async function fetchPage(path) {
+  const page = await fetch(path, { cache: "reload", redirect: "error" });
+  const isOwn = page.ok && (await page.clone().text()).includes(`"/web/${RELEASE.version}/`);
+  if (!isOwn) throw new Error("a page of another release");
+  return page;
+}
+
+async function forgetOthers() {
+  const names = await keptNames();
+  await Promise.all(names.filter((name) => name !== OWN).map((name) => caches.delete(name)));
+}
+
+async function keptNames() {
+  return (await caches.keys()).filter((name) => name.startsWith(PREFIX));
+}
+
+/** Return the page as it is now; the one that is kept where no good answer comes soon. */
+async function answerPage(request, page) {
+  const kept = await newest(page);
+  if (!kept) return fetch(request);
+  const late = new Promise((resolve) => setTimeout(resolve, WAIT_MS, kept));
+  const asked = fetch(request).then(
+    (answer) => (answer.status < 500 ? answer : kept),
+    () => kept,
+  );
+  return Promise.race([asked, late]);
+}
+
+async function newest(page) {
+  // The caches are in the order in which they were made.
+  for (const cacheName of (await keptNames()).reverse()) {
+    const kept = await caches.match(page, { cacheName, ignoreVary: true });
+    if (kept) return kept;
+  }
+}
+
+async function answerFile(request) {
+  return (await caches.match(request, { ignoreVary: true })) ?? fetch(request);
+}

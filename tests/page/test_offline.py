@@ -1,0 +1,187 @@
+"""Pages without a network: what is kept in the browser, and that releases never mix."""
+
+import http.client
+import re
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from deeds.page.static_files import read_static_files
+from tests.page.steps import hold, raws
+from tests.page.visitor import Visitor, profile, visiting
+from tests.support.serving import Service
+from tests.support.waiting import wait_until
+
+OURS = read_static_files().version
+NEXT = "0123456789abcdef"
+PATHS = ["/", "/mint", "/claim", "/wallet"]
+
+READY = "navigator.serviceWorker.ready.then(() => true)"
+WAITING = "navigator.serviceWorker.getRegistration().then((found) => !!found.waiting)"
+UPDATE = """navigator.serviceWorker.getRegistration().then(async (found) => {
+  await found.update();
+  const worker = found.installing;
+  if (worker) await new Promise((resolve) => worker.addEventListener("statechange", resolve));
+  return worker?.state ?? "none";
+})"""
+KEPT = """async () => {
+  const kept = {};
+  for (const name of await caches.keys()) {
+    const cache = await caches.open(name);
+    for (const request of await cache.keys()) {
+      kept[request.url] = await (await cache.match(request)).text();
+    }
+  }
+  return kept;
+}"""
+LOADED = """() => [...new Set(performance.getEntriesByType("resource")
+  .map(({ name }) => name.match(/\\/web\\/([0-9a-f]{16})\\//)?.[1]).filter(Boolean))]"""
+
+
+@dataclass
+class Front:
+    """What stands before the service: it may be away, or at another release than the service is."""
+
+    origin: str = ""
+    is_away: bool = False
+    # The release of its worker and files, and that of its pages.
+    worker: str = OURS
+    pages: str = OURS
+
+    def release(self, path: str) -> str:
+        return self.pages if path in PATHS else self.worker
+
+    def path(self, asked: str) -> str:
+        """Return what to ask the service for: it has the files of one release."""
+        name = asked.removeprefix(f"/web/{self.worker}/")
+        if name != asked:
+            return f"/web/{OURS}/{name}"
+        return "/nothing" if asked.startswith(("/web/0", f"/web/{OURS}")) else asked
+
+
+@pytest.fixture
+def front(web_service: Service) -> Iterator[Front]:
+    front = Front()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            if front.is_away:
+                self.close_connection = True
+                return
+            release = front.release(self.path)
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            connection = http.client.HTTPConnection("127.0.0.1", web_service.port)
+            headers = {"Content-Type": "application/json", "Host": self.headers["Host"]}
+            connection.request(self.command, front.path(self.path), body, headers)
+            found = connection.getresponse()
+            content = found.read().replace(OURS.encode(), release.encode())
+            content = re.sub(rb'(?<={"name": ")[0-9a-f]+', release.encode(), content)
+            self.send_response(found.status)
+            for name, value in found.getheaders():
+                if name.lower() not in {"content-length", "connection", "etag", "date", "server"}:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+            connection.close()
+
+        do_GET = do_POST = answer  # noqa: N815 - as the library wants them to be called
+
+        def log_message(self, *_args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        front.origin = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield front
+        server.shutdown()
+
+
+@pytest.fixture
+def holder(browser: Browser, front: Front) -> Iterator[Visitor]:
+    """A visitor whose browser keeps the pages, and who has a ticket."""
+    with (
+        profile(browser, service_workers="allow") as context,
+        visiting(context, front.origin) as visitor,
+    ):
+        page, _item = hold(visitor, 1, metadata={"name": "A ticket"})
+        assert page.evaluate(READY)
+        yield visitor
+
+
+def loaded_releases(page: Page) -> list[str]:
+    return page.evaluate(LOADED)
+
+
+def test_without_a_network_what_is_held_is_shown_and_nothing_with_a_secret_was_kept(
+    holder: Visitor, front: Front
+) -> None:
+    page = holder.page
+    [raw] = raws(page, "held")
+    item_id, secret = raw.split(".")[1:]
+    page.goto(f"{front.origin}/claim/{item_id}#+1.{secret}")
+    page.goto(f"{front.origin}/item/{item_id}")
+    page.evaluate("text => fetch('/web/qr', {method: 'POST', body: text})", secret)
+    front.is_away = True
+
+    page.goto(f"{front.origin}/wallet")
+
+    expect(page.get_by_text("A ticket").first).to_be_visible()
+    for path in ["/", "/mint", f"/claim/{item_id}#+1.{secret}", "/wallet"]:
+        page.goto(front.origin + path)
+        expect(page.locator("h1").first).to_be_visible()
+        name = page.locator("body").get_attribute("data-page")
+        assert name == (path.split("/")[1] or "landing")
+        assert holder.watched("violations") == []
+    kept = page.evaluate(KEPT)
+    files = {f"/web/{OURS}/{name}" for name in read_static_files().by_name if "png" not in name}
+    assert kept.keys() == {
+        front.origin + each for each in {*PATHS, *files} - {f"/web/{OURS}/sw.js"}
+    }
+    said = [text for text in kept.values() if secret in text or item_id in text]
+    assert said == []
+
+
+def test_a_release_changes_pages_and_files_together_or_not_at_all(
+    holder: Visitor, front: Front
+) -> None:
+    page = holder.page
+    # One machine is at the next release, the other not yet.
+    front.worker = NEXT
+
+    assert page.evaluate(UPDATE) == "redundant"
+
+    front.is_away = True
+    page.reload()
+    expect(page.get_by_text("A ticket").first).to_be_visible()
+    assert loaded_releases(page) == [OURS]
+
+    front.is_away, front.pages = False, NEXT
+    assert page.evaluate(UPDATE) == "installed"
+    # The open page still gets its own modules, which the service has no more.
+    name = f"/web/{OURS}/js/pages/item/page.js"
+    assert page.evaluate("name => fetch(name).then(({ ok }) => ok)", name)
+
+    front.is_away = True
+    page.reload()
+    expect(page.get_by_text("A ticket").first).to_be_visible()
+    assert loaded_releases(page) == [NEXT]
+
+    # Nothing uses the earlier release once its pages are closed.
+    front.is_away = False
+
+    def kept_after_closing_all() -> dict[str, str]:
+        earlier, holder.page = holder.page, holder.context.new_page()
+        earlier.close()
+        holder.page.goto(f"{front.origin}/wallet")
+        return holder.page.evaluate(KEPT)
+
+    wait_until(lambda: not any(OURS in url for url in kept_after_closing_all()))
+    assert loaded_releases(holder.page) == [NEXT]
