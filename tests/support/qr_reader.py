@@ -28,8 +28,12 @@ LOGS = {power: exponent for exponent, power in enumerate(POWERS)}
 
 
 def read_code(svg: str) -> str:
-    """Return the text of a code."""
-    rows = read_modules(svg)
+    """Return the text of a code that is drawn as SVG."""
+    return text_of(read_modules(svg))
+
+
+def text_of(rows: list[list[bool]]) -> str:
+    """Return the text of a code from its modules, dark ones true."""
     size = len(rows)
     bits = number(rows[8][x] for x in (0, 1, 2, 3, 4, 5, 7)) ^ FORMAT_XOR >> 8
     is_light = MASKS[bits >> 2 & 0b111]

@@ -41,7 +41,7 @@ export function makeLinkView(output, tools) {
   return make(
     "div",
     { class: "link-view stack" },
-    makeCard(tools.item ? metadataOf(tools.item) : {}, output.amount),
+    cardOf(output, tools),
     make(
       "p",
       { class: "actions" },
@@ -101,9 +101,13 @@ function handingOver(output, { wallet }) {
   };
 }
 
-function aboutOf({ amount }, { item, unit = "" }) {
+function aboutOf({ amount }, /** @type {LinkTools} */ { item, unit }) {
   const name = (item && metadataOf(item).name) || "A deed without a name";
   return { units: unitsText(amount, unit), name: quoted(name) };
+}
+
+function cardOf({ itemId, amount }, /** @type {LinkTools} */ { item, unit }) {
+  return makeCard(item ? metadataOf(item) : {}, item?.total ?? amount, { itemId, amount, unit });
 }
 
 async function share(url, { units, name }) {

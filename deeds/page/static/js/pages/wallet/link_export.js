@@ -3,7 +3,7 @@
 
 import { formatAmount, parseAmount } from "../../format/amounts.js";
 import { textFor } from "../../texts/problems.js";
-import { metadataOf } from "../../ui/card.js";
+import { isShown, metadataOf } from "../../ui/card.js";
 import { codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
 import { ask } from "../../ui/dialog.js";
@@ -16,8 +16,9 @@ const BYTE_ORDER_MARK = "\ufeff";
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
 /**
- * @typedef {import("../../wallet/records.js").OutputRecord & {number?: number, note?: string}} OutputRecord
- * @typedef {import("./links_view.js").Link} Link
+ * @typedef {import("../../wallet/records.js").OutputRecord} OutputRecord
+ * @typedef {import("../../wallet/holdings.js").Link} Link
+ * @typedef {import("./links_view.js").Shown} Shown
  * @typedef {{which: string, from: string, to: string}} Choice `which` is "here", "waiting" or
  *   "numbers", from one to another as they were typed
  */
@@ -86,7 +87,7 @@ function cell(value) {
 
 /**
  * Return the buttons for many links.
- * @param {import("./links_view.js").Shown} shown what the view shows, whatever it is by then
+ * @param {Shown} shown what the view shows, whatever it is by then
  */
 export function manyLinksActions(shown) {
   /** @type {Action[]} */
@@ -102,21 +103,21 @@ export function manyLinksActions(shown) {
   return make("p", { class: "actions" }, ...buttons);
 }
 
-async function print({ wallet, api, item, unit, name }, outputs, onProgress) {
+async function print(/** @type {Shown} */ { wallet, api, item, unit, name }, outputs, onProgress) {
   const count = formatAmount(outputs.length);
   const codes = await codesOf(outputs, { wallet, api, unit }, {
     onProgress: (ready) => onProgress(`${formatAmount(ready)} of ${count} QR codes are ready.`),
   });
   const { image = "" } = item ? metadataOf(item) : {};
-  await printLinks(outputs, { name, image, unit, codes });
+  await printLinks(outputs, { name, image: isShown(image) ? image : "", unit, codes });
 }
 
-async function writeCsv({ unit }, outputs) {
+async function writeCsv(/** @type {Shown} */ { unit }, outputs) {
   const text = csvOf(outputs, (output) => linkOf(output, unit));
   download(text, "text/csv", `${outputs[0].itemId}.csv`);
 }
 
-async function copy({ unit }, outputs) {
+async function copy(/** @type {Shown} */ { unit }, outputs) {
   if (await copyText(outputs.map((output) => linkOf(output, unit)).join("\n"))) return;
   throw new WalletError("no_copy", "This browser does not let pages copy. Use CSV.");
 }

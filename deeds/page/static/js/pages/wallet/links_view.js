@@ -27,15 +27,15 @@ const STATES = {
 };
 
 /**
- * @typedef {{output: import("./link_export.js").OutputRecord, state: string, at: number}} Link
+ * @typedef {import("../../wallet/holdings.js").Link} Link
  * @typedef {object} LinksTools
- * @property {any} wallet
- * @property {any} api
+ * @property {import("../open_wallet.js").Opened["wallet"]} wallet
+ * @property {import("../open_wallet.js").Opened["api"]} api
  * @property {ReturnType<typeof import("../open_wallet.js").verbRunner>} run
  * @property {(itemId: string) => string} nameOf what a deed is called
  *
  * @typedef {LinksTools & {
- *   item: import("../../wallet/records.js").Item | null, unit: string, name: string, links: Link[],
+ *   item: import("../../wallet/records.js").Item | null, unit?: string, name: string, links: Link[],
  * }} Shown
  */
 
@@ -47,11 +47,11 @@ const STATES = {
  * @param {HTMLElement} place
  * @param {string} itemId
  * @param {LinksTools} tools
- * @returns {{draw: (holding: any) => void, stop: () => void}}
+ * @returns {{draw: (holding: import("../../wallet/holdings.js").Holding) => void, stop: () => void}}
  */
 export function linksView(place, itemId, tools) {
   /** @type {Shown} */
-  const shown = { ...tools, item: null, unit: "", name: "", links: [] };
+  const shown = { ...tools, item: null, name: "", links: [] };
   const many = manyLinksActions(shown);
   const series = preparation(itemId, tools);
   const rows = rowsOf(shown);
