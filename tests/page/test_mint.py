@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.conftest import OUTPUTS_MAX
-from tests.page.steps import amounts, check, raws
+from tests.page.steps import amounts, check, link, raws
+from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
 SAID = "each => each.labels?.[0]?.textContent ?? each.ariaLabel ?? each.textContent"
@@ -271,3 +272,53 @@ def test_a_half_filled_form_is_kept_but_secrets_are_asked_for(visitor):
     assert asked == ["beforeunload"]
     page.go_back()
     expect(page.get_by_label("Name")).to_have_value("")
+
+
+def test_a_hundred_links_are_made_in_batches_that_can_be_left(visitor):
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = open_form(visitor)
+    held = hold_back(page, "**/v1/swap")
+    page.get_by_label("Name").fill("A ticket")
+    page.get_by_label("What is one unit called?").fill("ticket")
+    page.get_by_label("How many links?").fill("100")
+    expect(page.locator("#total")).to_have_text("100 links \u00d7 1 ticket = 100")
+    create(page)
+    page.get_by_text("31 of 100 links are ready").wait_for()
+    visitor.assert_good()
+    copy = page.get_by_role("button", name="Copy all links")
+    expect(copy).to_be_hidden()
+    wait_until(lambda: page.evaluate("1") and held)
+    page.unroute("**/v1/swap")
+
+    page.get_by_text("100 links are ready in My deeds.").wait_for()
+    visitor.assert_good()
+    assert amounts(page) == {"held": [1] * 100, "spent": [7, 38, 69]}
+    copy.click()
+    read = "navigator.clipboard.readText()"
+    wait_until(lambda: page.evaluate(read).count("/claim/") == 100)
+    links = page.evaluate(read).splitlines()
+    assert amounts(page) == {"given": [1] * 100, "spent": [7, 38, 69]}
+    assert all(each.endswith("&unit=ticket") for each in links)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    assert [row.split(",")[0] for row in download.value.path().read_text().splitlines()[1:]] == [
+        str(number) for number in range(1, 101)
+    ]
+    page.get_by_text("For developers").first.click()
+    shown = page.get_by_label("Raw outputs").input_value().splitlines()
+    assert sorted(shown) == sorted(raws(page, "given"))
+
+
+def test_one_link_is_copied_and_handed_out_by_that(visitor):
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = open_form(visitor)
+    create(page)
+    assert amounts(page) == {"held": [1]}
+
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("is copied").wait_for()
+
+    [raw] = raws(page, "given")
+    assert page.evaluate("navigator.clipboard.readText()") == link(visitor.origin, raw)
+    assert parse_raw_output(raw).secret not in page.content()
+    assert visitor.asked(parse_raw_output(raw).secret) == []

@@ -1,14 +1,13 @@
 // The Mint page in three steps: a form with a preview that follows it, a review, and the result.
 // Only the button of the review creates anything.
 
-import { unitsText } from "../../format/amounts.js";
 import { textFor } from "../../texts/problems.js";
 import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { say } from "../../ui/notices.js";
 import { openWallet, untilEnded } from "../open_wallet.js";
 import { mintForm } from "./form.js";
-import { mintResult } from "./result.js";
+import { showResult } from "./result.js";
 
 // A second tap on "Review" must not land on "Create", which comes to stand in its place.
 const CALM_MS = 400;
@@ -21,17 +20,12 @@ const preview = byId("preview");
 const form = mintForm({
   picture: find(preview, "[data-card=image]", HTMLImageElement),
   countMax: Number(document.body.dataset.arrayMax),
-  onChange: (shown) => showCard(preview, shown),
+  onChange: ({ metadata, total, unit }) => fillCard(preview, metadata, total, { unit }),
 });
 
 /** @type {any} */
 let wanted = null;
 let minting = "";
-
-function showCard(card, { metadata, total, unit }) {
-  fillCard(card, metadata, total);
-  find(card, "[data-card=units]").textContent = unitsText(total, unit);
-}
 
 function showStep(step) {
   for (const section of document.querySelectorAll("[data-step]")) {
@@ -52,11 +46,9 @@ function tell(text) {
 async function review() {
   wanted = await form.read();
   if (!wanted) return;
-  const shown = form.shown();
-  const card = makeCard(shown.metadata, shown.total);
-  showCard(card, shown);
-  byId("review-card").replaceChildren(card);
-  byId("review-total").textContent = shown.text;
+  const { metadata, total, unit, text } = form.shown();
+  byId("review-card").replaceChildren(makeCard(metadata, total, { unit }));
+  byId("review-total").textContent = text;
   tell("");
   showStep("review");
   createButton.disabled = true;
@@ -82,28 +74,24 @@ function tellOfEarlier(outcomes) {
   }
 }
 
-function outputsOf({ outputs, links }) {
-  return outputs ?? Array.from({ length: links.count }, () => ({ amount: links.each }));
-}
-
 async function mint(opened) {
-  const outcome = await opened.wallet.mint({ ...wanted, outputs: outputsOf(wanted) });
+  const outcome = await opened.wallet.mint(wanted);
   // Before it is sent again: what comes of that is told here.
   if (outcome.operation.state === "begun") minting = outcome.operation.key;
   return untilEnded(opened, outcome, tell);
 }
 
 /** Create what was reviewed, and show what came of it. */
-async function create(opened, result) {
+async function create(opened) {
   setBusy(true);
   tell("");
   form.dropDraft();
-  const { unit, metadata } = form.shown();
+  const { unit, count } = form.shown();
   try {
     const operation = await mint(opened);
     if (operation.state === "done") {
       form.reset();
-      await result.show(operation, { unit, metadata });
+      await showResult(opened, operation, { unit, count });
       showStep("done");
     } else refuse({ name: "ProblemError", code: operation.code });
   } catch (error) {
@@ -115,13 +103,12 @@ async function create(opened, result) {
 
 const opened = await openWallet(tellOfEarlier);
 if (opened) {
-  const result = mintResult(opened);
   byId("mint-form").addEventListener("submit", (event) => {
     event.preventDefault();
     review();
   });
   byId("back-button").addEventListener("click", () => showStep("form"));
-  createButton.addEventListener("click", () => create(opened, result));
+  createButton.addEventListener("click", () => create(opened));
   byId("another-button").addEventListener("click", () => showStep("form"));
   reviewButton.disabled = false;
 }

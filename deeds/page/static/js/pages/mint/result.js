@@ -1,47 +1,126 @@
-// What a mint gave: links to hand over.
+// What a mint gave: one link to hand over, or many, of which My deeds prints and shows each. Those
+// that the mint itself had no room for are split off here, for as long as the page is open.
 
-import { claimLink } from "../../format/claim_link.js";
-import { makeCard } from "../../ui/card.js";
+import { formatRawOutput } from "../../format/raw_output.js";
+import { textFor } from "../../texts/problems.js";
+import { makeCard, metadataOf } from "../../ui/card.js";
+import { linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
 import { byId, make, makeButton } from "../../ui/dom.js";
+import { makeLinkView } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
-import { makeOutputView } from "../../ui/output_view.js";
+import { verbRunner } from "../open_wallet.js";
+import { csvOf } from "../wallet/link_export.js";
+import { preparation } from "../wallet/links_view.js";
 import { linksText } from "./form.js";
 
 /**
- * Make the result work.
- * @param {import("../open_wallet.js").Opened} opened
+ * @typedef {import("../../wallet/records.js").OutputRecord} OutputRecord
+ * @typedef {import("../open_wallet.js").Opened} Opened
+ * @typedef {{item: import("../../wallet/records.js").Item, unit: string, count: number}} Made
+ *   `count` is how many links there are to be
  */
-export function mintResult({ api }) {
-  return {
-    /** Show the outputs of an operation that is done. */
-    async show({ itemId, body, amount }, { metadata }) {
-      const outputs = body.outputs.map((output) => ({ ...output, itemId }));
-      const isOne = outputs.length === 1;
-      byId("public-page", HTMLAnchorElement).href = `/item/${itemId}`;
-      byId("done-title").textContent = isOne
-        ? "Your link is ready"
-        : `${linksText(outputs.length)} are ready`;
-      const views = outputs.map((output, place) =>
-        makeOutputView(output, { qr: api.qr, isOpen: isOne, title: isOne ? "" : `${place + 1}` }),
-      );
-      byId("result").replaceChildren(
-        makeCard(metadata, amount),
-        isOne ? "" : copies(itemId, outputs),
-        make("ol", { class: "stack plain" }, ...views),
-      );
-    },
-  };
+
+/**
+ * Show what a mint gave.
+ * @param {Opened} opened
+ * @param {import("../../wallet/records.js").OperationRecord} operation
+ * @param {{unit: string, count: number}} about
+ */
+export async function showResult(opened, { itemId = "" }, about) {
+  const item = await opened.wallet.item(itemId);
+  const made = { ...about, item };
+  const isOne = made.count === 1;
+  byId("public-page", HTMLAnchorElement).href = `/item/${itemId}`;
+  byId("done-title").textContent = isOne ? "Your link is ready" : `Your ${linksText(made.count)}`;
+  const content = isOne ? await oneLink(opened, made) : manyLinks(opened, made);
+  byId("result").replaceChildren(...content);
 }
 
-function copies(itemId, outputs) {
-  const text = outputs.map((output) => claimLink(location.origin, output)).join("\n");
-  const copy = async () => say((await copyText(text)) ? "All links are copied." : "Download them.");
-  const save = () => download(text, "text/plain", `${itemId}.txt`);
+async function oneLink(opened, { item, unit }) {
+  const [output] = await outputsOf(opened, item.id);
+  return [makeLinkView(output, { ...opened, item, unit })];
+}
+
+/** @returns {Promise<OutputRecord[]>} */
+function outputsOf({ store }, itemId) {
+  return store.read({ outputs: { itemId } }, ({ outputs }) => outputs.list({ itemId }));
+}
+
+/**
+ * Show that the links are made, and then how to keep them.
+ * @param {Opened} opened
+ * @param {Made} made
+ */
+function manyLinks(opened, made) {
+  const { item, unit, count } = made;
+  const series = preparation(item.id, { ...opened, run: verbRunner(opened) });
+  const ready = make("p", { role: "status" });
+  const copies = copiesOf(opened, made);
+  const stop = opened.store.onChange(draw);
+
+  async function draw() {
+    const left = leftCount(await outputsOf(opened, item.id));
+    series.draw(left ? { ready: count - left, count } : null);
+    copies.hidden = left > 0;
+    ready.textContent = left ? "" : `${linksText(count)} are ready in My deeds.`;
+    if (!left) stop();
+  }
+
+  draw();
+  const card = makeCard(metadataOf(item), item.total, { itemId: item.id, unit });
+  const open = make("a", { class: "button wide", href: `/wallet#${item.id}` }, "Open the links");
+  return [card, series.element, ready, make("p", { class: "action-bar" }, open), copies];
+}
+
+/**
+ * Return how many links are still to be split off.
+ * @param {OutputRecord[]} outputs
+ */
+export function leftCount(outputs) {
+  const waiting = outputs.filter(({ state }) => state === "held" || state === "leaving");
+  return waiting.reduce((sum, { amount, each }) => sum + (each ? amount / each : 0), 0);
+}
+
+/** Return the ways of keeping all links. They are handed out before any is given away. */
+function copiesOf(opened, { item, unit }) {
+  const handOut = (use) => async () => {
+    try {
+      const keys = (await outputsOf(opened, item.id)).map(({ key }) => key);
+      const given = await opened.wallet.giveOut(keys);
+      await use(given.sort((one, other) => (one.number ?? 0) - (other.number ?? 0)));
+    } catch (error) {
+      say(textFor(error));
+    }
+  };
+  const linkTo = (output) => linkOf(output, unit);
+  const copy = async (outputs) => {
+    const isCopied = await copyText(outputs.map(linkTo).join("\n"));
+    say(isCopied ? "All links are copied." : "This browser does not let pages copy. Use CSV.");
+  };
+  const save = (outputs) => download(csvOf(outputs, linkTo), "text/csv", `${item.id}.csv`);
   return make(
-    "p",
-    { class: "actions" },
-    makeButton("Copy all links", copy),
-    makeButton("Download", save),
+    "section",
+    { class: "stack", hidden: true },
+    make("p", {}, "These links are like cash. If you lose them, we can't restore them."),
+    make(
+      "p",
+      { class: "actions" },
+      makeButton("Copy all links", handOut(copy)),
+      makeButton("CSV", handOut(save)),
+    ),
+    developersFold(handOut),
   );
+}
+
+function developersFold(handOut) {
+  const field = make("textarea", { readonly: true, rows: "8", dir: "ltr", "aria-label": "Raw outputs" });
+  const details = make("details", {}, make("summary", {}, "For developers"), field);
+  const fill = handOut((outputs) => {
+    field.value = outputs.map(formatRawOutput).join("\n");
+  });
+  details.addEventListener("toggle", () => {
+    if (details.open) fill();
+  });
+  return details;
 }

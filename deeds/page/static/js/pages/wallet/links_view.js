@@ -184,7 +184,7 @@ function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {
 }
 
 /** Return the bar of a series that is still being split, and what goes on with that. */
-function preparation(itemId, { wallet, run }) {
+export function preparation(itemId, { wallet, run }) {
   const bar = make("progress", { "aria-label": "Links that are ready" });
   const [text, problem] = [make("p", { role: "status" }), make("p", { role: "status" })];
   const element = make("div", { class: "notice wait", hidden: true }, bar, text, problem);
