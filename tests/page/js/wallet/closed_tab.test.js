@@ -29,6 +29,17 @@ function dying(deadAt, isDoneFirst, ...objects) {
   return wrapped;
 }
 
+/** How many parts one swap of these wallets makes. */
+const arrayMax = 4;
+
+/** A mint of so many links of which most are still to be made. */
+async function halfMade(count) {
+  const { service, store } = await walletHolding();
+  const wallet = walletOn(service, store, service.api(), { arrayMax });
+  const { operation } = await wallet.mint({ links: { count, each: 1 } });
+  return { service, store, itemId: operation.itemId };
+}
+
 /** What is there before each verb, the verb, and the amounts by state when all is done. */
 const VERBS = {
   mint: {
@@ -73,6 +84,31 @@ const VERBS = {
     done: { spent: [5, 6], held: [11] },
     undone: { held: [5, 6] },
   },
+  makeLinks: {
+    before: async () => {
+      const { service, store, itemId } = await walletHolding(9);
+      return { service, store, verb: (wallet) => wallet.makeLinks(itemId, { count: 3, each: 2 }) };
+    },
+    done: { spent: [9], held: [2, 2, 2, 3] },
+    undone: { held: [9] },
+  },
+  prepareNext: {
+    before: async () => {
+      const { service, store, itemId } = await halfMade(8);
+      return { service, store, verb: (wallet) => wallet.prepareNext(itemId) };
+    },
+    done: { spent: [5], held: [1, 1, 1, 1, 1, 1, 2] },
+    undone: { held: [1, 1, 1, 5] },
+  },
+  "claim at the door": {
+    before: async () => {
+      const { service, store, wallet, itemId } = await walletHolding(5);
+      const given = madeBy(store, await wallet.send(itemId, 2));
+      return { service, store, verb: (door) => door.claim(given, { atDoor: true }) };
+    },
+    done: { spent: [2, 5], held: [2, 3] },
+    undone: { spent: [5], given: [2], held: [3] },
+  },
   takeBack: {
     before: async () => {
       const { service, store, wallet, itemId } = await walletHolding(5);
@@ -93,7 +129,7 @@ async function runDying({ service, store, verb }, deadAt, isDoneFirst) {
     service.api(),
   );
   try {
-    await verb(walletOn(service, dyingStore, dyingApi));
+    await verb(walletOn(service, dyingStore, dyingApi, { arrayMax }));
     return true;
   } catch (error) {
     if (!(error instanceof TabClosed)) throw error;
@@ -164,6 +200,29 @@ test("a tab that closes at any await of a refusal loses nothing", async () => {
       assert.deepEqual([states.held, states.spent], [[3], [2, 5]]);
       assert.deepEqual(states.given ?? states.coming ?? states.leaving, undefined);
       if (isOver) break;
+    }
+  }
+});
+
+test("however often a tab closes while links are made, each number is there once", async () => {
+  for (const isDoneFirst of [false, true]) {
+    for (let deadAt = 1; deadAt <= 9; deadAt += 1) {
+      const ground = await halfMade(20);
+      const { service, store, itemId } = ground;
+      const verb = async (wallet) => {
+        while (await wallet.prepareNext(itemId));
+      };
+
+      // Each tab gets a little further than the one before, if at all.
+      for (let tabs = 0; tabs < 30; tabs += 1) {
+        if (await runDying({ ...ground, verb }, deadAt + (tabs % 3), isDoneFirst)) break;
+      }
+      await verb(walletOn(service, store, service.api(), { arrayMax }));
+
+      const live = service.live().map((key) => store.kept.outputs.get(key));
+      const numbers = live.map(({ number }) => number).sort((one, other) => one - other);
+      assert.deepEqual(numbers, Array.from({ length: 20 }, (_, place) => place + 1));
+      assert.ok(live.every(({ state, amount, each }) => state === "held" && amount === 1 && !each));
     }
   }
 });

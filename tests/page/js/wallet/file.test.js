@@ -21,11 +21,23 @@ let file;
 
 const exportWallet = async (all, passphrase) => exportUnder(all, await makeMaterial(passphrase));
 
+/** Links in every state, and a part that is still to be split into some. */
+async function richLinks({ service, store, itemId }) {
+  const wallet = walletOn(service, store, service.api(), { arrayMax: 4 });
+  const { operation } = await wallet.makeLinks(itemId, { count: 9, each: 1 });
+  const [first, second] = operation.outputs.map(({ key }) => store.kept.outputs.get(key));
+  await wallet.giveOut([first.key]);
+  await wallet.setNote(first.key, "Anna");
+  await wallet.claim(second, { atDoor: true, unit: "ticket" });
+  await wallet.mint({ links: { count: 9, each: 2 }, unit: "hour" });
+}
+
 /** Records of every state and kind, with something under way. */
 async function richRecords() {
   const { service, store, wallet, itemId } = await walletHolding(10, 20, 30);
   const given = madeBy(store, await wallet.send(itemId, 5));
   await wallet.merge(itemId);
+  await richLinks({ service, store, itemId });
   service.take(given, "somebody's");
   await wallet.takeBack(given.key);
   const offline = walletMeeting({ service, store }, () => "lost");
@@ -44,7 +56,7 @@ test("a wallet goes into a file and comes back whole", async () => {
   const states = new Set(records.outputs.map(({ state }) => state));
 
   assert.deepEqual(await importWallet(file, PASSPHRASE), JSON.parse(JSON.stringify(records)));
-  assert.deepEqual([...states].sort(), ["coming", "leaving", "spent", "void"]);
+  assert.deepEqual([...states].sort(), ["coming", "given", "held", "leaving", "spent", "void"]);
 });
 
 test("a wallet from a file finishes what was begun", async () => {
@@ -160,9 +172,28 @@ const FORGED = {
   "a request of other inputs": (forged) => (swap(forged).body.inputs = ["+1.deed_x.y"]),
   "a request of other outputs": (forged) => swap(forged).body.outputs.reverse().push("x"),
   "an unknown target": (forged) => (swap(forged).outputs[0].state = "spent"),
+  "handed out at no time": (forged) => (link(forged).givenAt = null),
+  "collected at no time": (forged) => (link(forged).collectedAt = "now"),
+  "half a number": (forged) => (link(forged).number = 1.5),
+  "a number of nothing": (forged) => delete link(forged).of,
+  "a number that nobody can count on from": (forged) => (link(forged).of = 2 ** 53 - 1),
+  "a note that is no text": (forged) => (link(forged).note = {}),
+  "too long a note": (forged) => (link(forged).note = "a".repeat(161)),
+  "a part that is not so many links": (forged) => (promise(forged).each += 1),
+  "a part without a number": (forged) => delete promise(forged).number,
+  "a part that promises and is handed out": (forged) => (promise(forged).state = "given"),
+  "a series of nothing": (forged) => (series(forged).links.count = 0),
+  "a series that its mint did not ask for": (forged) => (series(forged).links.count += 1),
+  "a door that is none": (forged) => (forged.operations[0].atDoor = "yes"),
+  "too long a unit": (forged) => (forged.items[0].unit = "a".repeat(21)),
+  "an item that nobody minted": (forged) => (forged.items[0].id = forged.items[0].key = "deed_x"),
   "a mint of nothing": (forged) => (forged.operations[0].body.outputs[0].amount = 0),
   "an item without a total": (forged) => forged.items.push({ key: "deed_x", id: "deed_x" }),
 };
+const link = ({ outputs }) => outputs.find(({ number }) => number);
+const promise = ({ outputs }) => outputs.find(({ each }) => each);
+const series = ({ operations }) =>
+  operations.find(({ kind, links }) => kind === "mint" && links?.count > 4);
 const leaving = ({ outputs }) => outputs.find(({ state }) => state === "leaving");
 const swap = ({ operations }) => operations.find(({ kind }) => kind === "send");
 
@@ -179,4 +210,46 @@ test("a file with forged records is refused", async () => {
   const text = await exportWallet({ outputs: [{ amount: 0 }], operations: [], items: [] }, "x");
 
   await assert.rejects(importWallet(text, "x"), NotAWalletFileError);
+});
+
+test("a kept key writes the next file, which the same passphrase opens", async () => {
+  const material = structuredClone(await makeMaterial(PASSPHRASE));
+  const [one, other] = [await exportUnder(records, material), await exportUnder(records, material)];
+
+  assert.equal(material.key.extractable, false);
+  assert.notEqual(JSON.parse(one).cipher.iv, JSON.parse(other).cipher.iv);
+  assert.deepEqual(await importWallet(other, PASSPHRASE), JSON.parse(JSON.stringify(records)));
+});
+
+test("changes are counted from the last backup on, whatever happens meanwhile", async () => {
+  const { store, service, wallet, itemId } = await walletHolding(5, 6);
+  const count = async () => (await wallet.backup.status()).changesCount;
+  assert.equal(await count(), 1);
+
+  const { operation } = await wallet.send(itemId, 5);
+  await wallet.exportRecords();
+  await wallet.merge(itemId).catch(() => {});
+  await wallet.takeBack(operation.outputs[0].key);
+  await wallet.backup.saved({ key: "a key", salt: "salt", iterations: 1 });
+
+  assert.equal(await count(), 1);
+  const [held] = [...store.kept.outputs.values()].filter(({ state }) => state === "held");
+  await wallet.giveOut([held.key]);
+  await wallet.giveOut([held.key]);
+  await wallet.setNote(held.key, "Anna");
+  await wallet.checkStates();
+  await wallet.finishBegun();
+  assert.equal(await count(), 3);
+  const { material } = await walletOn(service, store).backup.status();
+  assert.deepEqual(material, { key: "a key", salt: "salt", iterations: 1 });
+});
+
+test("codes of links are kept for a time without a network, and are in no file", async () => {
+  const { wallet } = await walletHolding(5);
+
+  await wallet.keepCodes([{ key: "a", svg: "<svg/>" }]);
+
+  assert.deepEqual(await wallet.codes(["a", "b"]), new Map([["a", "<svg/>"]]));
+  const kinds = Object.keys(await wallet.exportRecords());
+  assert.deepEqual(kinds, ["outputs", "operations", "items"]);
 });

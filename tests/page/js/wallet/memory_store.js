@@ -11,7 +11,7 @@ export function memoryStore() {
     const slices = makeSlices();
     for (let plan = wanted; plan; plan = plan.next?.(slices)) {
       for (const { kind, query } of queriesOf(plan)) {
-        const found = structuredClone(find(kept[kind], query));
+        const found = find(kept[kind], query);
         loaded.push(...found.map(({ key }) => key));
         slices[kind].take(query, found);
       }
@@ -26,7 +26,8 @@ export function memoryStore() {
     async update(wanted, apply) {
       const { result, ...changed } = structuredClone(apply(load(wanted)));
       for (const kind of KINDS) {
-        for (const record of changed[kind] ?? []) kept[kind].set(record.key, record);
+        // No rule changes a record that it was shown: it puts another.
+        for (const record of changed[kind] ?? []) kept[kind].set(record.key, Object.freeze(record));
       }
       return result;
     },

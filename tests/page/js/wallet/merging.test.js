@@ -307,3 +307,48 @@ for (const [name, heard] of Object.entries(HEARSAY)) {
     });
   }
 }
+
+test("a file of an older page tells what was handed out", async () => {
+  const ground = await walletHolding(5, 6);
+  const given = madeBy(ground.store, await ground.wallet.send(ground.itemId, 2));
+  ground.service.take(given, "somebody's");
+  await ground.wallet.checkStates();
+  const records = await ground.wallet.exportRecords();
+  const older = records.outputs.map(({ givenAt, ...output }) => output);
+
+  const copy = await walletOf(ground.service, readRecords({ ...records, outputs: older }));
+
+  assert.equal(copy.store.kept.outputs.get(given.key).givenAt, given.createdAt);
+  assert.ok([...copy.store.kept.outputs.values()].filter(({ givenAt }) => givenAt).length === 1);
+});
+
+test("what one wallet handed out, noted or collected is so in the other, whichever is read", async () => {
+  const ground = await walletHolding();
+  const { operation } = await ground.wallet.mint({ links: { count: 3, each: 1 } });
+  const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
+  const [first, second] = operation.outputs.map(({ key }) => key);
+  await copy.wallet.giveOut([first]);
+  await ground.wallet.setNote(first, "Anna");
+  await copy.wallet.claim(copy.store.kept.outputs.get(second), { atDoor: true });
+  const [mine, theirs] = [await ground.wallet.exportRecords(), await copy.wallet.exportRecords()];
+
+  await ground.wallet.importRecords(theirs);
+  await copy.wallet.importRecords(mine);
+
+  for (const { store } of [ground, copy]) {
+    const { state, givenAt, note } = store.kept.outputs.get(first);
+    assert.deepEqual([state, typeof givenAt, note], ["given", "number", "Anna"]);
+    assert.ok(store.kept.outputs.get(second).collectedAt);
+  }
+});
+
+test("of what a file holds only what is live is counted", async () => {
+  const ground = await walletHolding(5, 6);
+  await ground.wallet.merge(ground.itemId);
+  const records = await ground.wallet.exportRecords();
+
+  const wallet = walletOn(ground.service, memoryStore());
+
+  assert.deepEqual(await wallet.importRecords(records), { liveCount: 1, newCount: 1 });
+  assert.deepEqual(await wallet.importRecords(records), { liveCount: 1, newCount: 0 });
+});

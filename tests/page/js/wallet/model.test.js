@@ -14,6 +14,9 @@ import { Random } from "./random.js";
 import { Turns } from "./turns.js";
 import { makeSecret, now, walletOn } from "./parts.js";
 
+const arrayMax = 6;
+const isStrong = async () => true;
+
 const SEEDS = Array.from({ length: 40 }, (_, place) => 1000 + place);
 const STEPS_COUNT = 60;
 const FAULTS = ["lost", "answer lost", "late", "late", "refused", "refused", "busy"];
@@ -21,11 +24,35 @@ const FAULTS = ["lost", "answer lost", "late", "late", "refused", "refused", "bu
 class TabClosed extends Error {}
 const EXPECTED = [WalletError, ProblemError, NoAnswerError, TabClosed];
 
+const SPENDING = ["send", "split", "merge"];
+
+/** A store in which no verb that spends as it likes takes what was set aside. */
+function watchedStore() {
+  const store = memoryStore();
+  const update = async (...given) => {
+    const before = new Map(store.kept.outputs);
+    const known = new Set(store.kept.operations.keys());
+    const since = now();
+    const result = await store.update(...given);
+    for (const { key, kind, inputs, links, begunAt } of store.kept.operations.values()) {
+      // What is taken in from a file was begun before.
+      if (known.has(key) || begunAt < since || !SPENDING.includes(kind)) continue;
+      for (const input of inputs.map((each) => before.get(each))) {
+        assert.equal(input.state, "held");
+        assert.ok(!input.givenAt && !input.collectedAt && !input.unknown);
+        assert.equal(Boolean(input.each), Boolean(links?.isNext));
+      }
+    }
+    return result;
+  };
+  return { ...store, update };
+}
+
 class World {
   constructor(seed) {
     this.random = new Random(seed);
     this.service = fakeService();
-    this.stores = [memoryStore(), memoryStore()];
+    this.stores = [watchedStore(), watchedStore()];
     this.exports = [];
     this.seen = new Map(); // Key of every record ever kept -> its secret.
   }
@@ -52,6 +79,8 @@ class World {
       api: turns.gated(who, mortal(this.service.api(fate))),
       now,
       makeSecret,
+      arrayMax,
+      isStrong,
     });
     return { wallet, store };
   }
@@ -83,6 +112,14 @@ class World {
     const amount = 1 + random.below(output.amount);
     const actions = [
       () => wallet.mint({ outputs: [{ amount: 1 + random.below(9) }, { amount: 20 }] }),
+      () => wallet.mint({ links: { count: 1 + random.below(20), each: 1 + random.below(3) } }),
+      () => wallet.prepareNext(output.itemId),
+      () => wallet.prepareNext(output.itemId),
+      () => wallet.makeLinks(output.itemId, { count: 1 + random.below(9), each: 1 }),
+      () => wallet.giveOut([output.key]),
+      () => own.length && wallet.setNote(output.key, "Anna"),
+      () => links.length && wallet.claim(random.pick(links), { atDoor: true }),
+      () => wallet.checkRound(),
       () => wallet.send(output.itemId, amount),
       () => wallet.send(output.itemId, amount + random.below(9)),
       () => wallet.split(output.key, [amount, 1]),

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { Draft, WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
 import { slicesOf } from "./memory_store.js";
-import { now, walletHolding } from "./parts.js";
+import { now, walletHolding, walletOn } from "./parts.js";
 
 const SPENT = { key: "deed_x.a", itemId: "deed_x", secret: "a", amount: 5, state: "spent" };
 
@@ -40,4 +40,49 @@ test("a source of secrets that repeats itself changes nothing", async () => {
   await assert.rejects(wallet.send(itemId, 2), { code: "used_secret" });
 
   assert.deepEqual(store.kept, before);
+});
+
+test("what was not loaded cannot be looked at, and is not taken for what does not exist", async () => {
+  const { store, itemId } = await walletHolding(5, 6);
+  const [key] = store.kept.outputs.keys();
+  const other = "deed_other.a";
+  const look = (wanted, see) => store.read({ outputs: wanted }, ({ outputs }) => see(outputs));
+  const allowed = [
+    [[key, "none"], (outputs) => [outputs.get(key).key, outputs.get("none")]],
+    ["all", (outputs) => [outputs.list().length, outputs.get("none")]],
+    [{ itemId }, (outputs) => [outputs.list({ itemId }).length, outputs.get(`${itemId}.none`)]],
+    [[{ state: "held" }], (outputs) => outputs.list({ itemId, state: "held" }).length],
+  ];
+  const forbidden = [
+    [[key], (outputs) => outputs.get("none")],
+    [[key], (outputs) => outputs.list({ itemId })],
+    [{ itemId }, (outputs) => outputs.get(other)],
+    [{ itemId }, (outputs) => outputs.list()],
+    [{ itemId, state: "held" }, (outputs) => outputs.get(`${itemId}.none`)],
+    [{ itemId, state: "held" }, (outputs) => outputs.list({ state: "held" })],
+  ];
+
+  const seen = await Promise.all(allowed.map(([wanted, see]) => look(wanted, see)));
+
+  assert.deepEqual(seen, [[key, undefined], [2, undefined], [2, undefined], 2]);
+  for (const [wanted, see] of forbidden) await assert.rejects(look(wanted, see), /not loaded/);
+});
+
+test("a claim in a wallet of 10,000 parts reads what it is about alone", async () => {
+  const { service, store, itemId } = await walletHolding(10_000);
+  const [first] = store.kept.outputs.values();
+  for (let place = 0; place < 10_000; place += 1) {
+    const secret = `part-${place}`;
+    const key = `${itemId}.${secret}`;
+    store.kept.outputs.set(key, { ...first, key, secret, amount: 1, number: place + 1 });
+  }
+  const link = { amount: 10_000, itemId, secret: "somebody's" };
+  service.take(first, link.secret);
+  store.loaded.length = 0;
+
+  const { operation } = await walletOn(service, store).claim(link);
+  await walletOn(service, store).giveOut([`${itemId}.part-7`]);
+
+  assert.equal(operation.state, "done");
+  assert.ok(store.loaded.length < 20, `${store.loaded.length} records`);
 });

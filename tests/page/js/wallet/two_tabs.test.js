@@ -14,11 +14,19 @@ function tab(turns, who, { service, store }, fate) {
     service,
     turns.gated(who, { read: store.read, update: store.update }),
     turns.gated(who, service.api(fate)),
+    { arrayMax },
   );
 }
 
-async function holding({ amounts, given }) {
+/** How many parts one swap makes. */
+const arrayMax = 4;
+
+async function holding({ amounts = [], given, links }) {
   const ground = await walletHolding(...amounts);
+  if (links) {
+    const wallet = walletOn(ground.service, ground.store, ground.service.api(), { arrayMax });
+    ground.itemId = (await wallet.mint({ links: { count: links, each: 1 } })).operation.itemId;
+  }
   if (given) ground.given = madeBy(ground.store, await ground.wallet.send(ground.itemId, given));
   return ground;
 }
@@ -36,12 +44,16 @@ function assertAllIsHere({ service, store }) {
     outputs.filter(({ spentElsewhere }) => spentElsewhere),
     [],
   );
+  const numbers = outputs.filter(({ state }) => state !== "spent").flatMap((each) => each.number ?? []);
+  assert.equal(new Set(numbers).size, numbers.length);
 }
 
 const send =
   (amount) =>
   (wallet, { itemId }) =>
     wallet.send(itemId, amount);
+const prepare = (wallet, { itemId }) => wallet.prepareNext(itemId);
+const makeLinks = (wallet, { itemId }) => wallet.makeLinks(itemId, { count: 2, each: 2 });
 const PAIRS = {
   "both send all": [{ amounts: [5] }, send(5), send(5)],
   "both send a part": [{ amounts: [5] }, send(2), send(2)],
@@ -68,6 +80,14 @@ const PAIRS = {
     (wallet, { given }) => wallet.takeBack(given.key),
     (wallet, { given }) => wallet.claim(given),
   ],
+  "both make the next links": [{ links: 8 }, prepare, prepare],
+  "both make series": [{ amounts: [9] }, makeLinks, makeLinks],
+  "one makes the next links, one finishes": [
+    { links: 8 },
+    prepare,
+    (wallet) => wallet.finishBegun(),
+  ],
+  "one makes the next links, one sends": [{ links: 8 }, prepare, send(1)],
   "one takes back, one takes in an old copy": [
     { amounts: [5], given: 2 },
     (wallet, { given }) => wallet.takeBack(given.key),
@@ -178,5 +198,25 @@ test("a tab that is refused without a reason does not undo what the other has do
       [operation.state, operation.code],
       isDone ? ["done", undefined] : ["refused", "unknown_input"],
     );
+  });
+});
+
+test("what one tab hands out is sent by no other", async () => {
+  await inEveryOrder(async (choose) => {
+    const ground = await holding({ links: 3 });
+    const { store, itemId } = ground;
+    const keys = [...store.kept.outputs.keys()];
+    const turns = new Turns();
+
+    const [given, sent] = await turns.run(
+      [tab(turns, "a", ground).giveOut(keys), tab(turns, "b", ground).send(itemId, 1)],
+      choose,
+    );
+
+    const links = given.value.map(({ key }) => key);
+    assert.equal(links.length, sent.value ? 2 : 3);
+    assert.ok(!sent.value || !links.includes(sent.value.operation.inputs[0]));
+    assert.ok(links.every((key) => store.kept.outputs.get(key).state === "given"));
+    assertAllIsHere(ground);
   });
 });

@@ -50,10 +50,10 @@ function isOutput(output, begun) {
 
 /** What is there besides, which older pages did not write. */
 function isLink(output) {
-  const { givenAt, collectedAt, note = "", number, of, each } = output;
+  const { givenAt = 0, collectedAt = 0, note = "", number, of, each } = output;
   const isNumbered = number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
-    areTimes(givenAt ?? 0, collectedAt ?? 0) &&
+    areTimes(givenAt, collectedAt) &&
     typeof note === "string" &&
     note.length <= NOTE_LENGTH_MAX &&
     isNumbered &&

@@ -77,9 +77,8 @@ export function nextNumber(outputs) {
  */
 export function giveOut(draft, keys, now) {
   for (const key of keys) {
-    const output = draft.output(key);
-    if (output?.state === "held" && !output.collectedAt && !output.each) {
-      draft.changeOutput(key, { state: "given", givenAt: output.givenAt ?? now, changedAt: now });
+    if (isFree(draft.output(key) ?? {})) {
+      draft.changeOutput(key, { state: "given", givenAt: now, changedAt: now });
     }
   }
   const given = keys.flatMap((key) => draft.output(key) ?? []);

@@ -194,14 +194,6 @@ export function makeWallet({
     return secrets;
   }
 
-  const codes = (keys) =>
-    store.read({ codes: keys }, (slices) => {
-      const found = keys.flatMap((key) => slices.codes.get(key) ?? []);
-      return new Map(found.map(({ key, svg }) => [key, svg]));
-    });
-
-  const keepCodes = (kept) => store.update({}, () => ({ codes: kept, result: undefined }));
-
   return {
     begin,
     finish,
@@ -357,19 +349,15 @@ export function makeWallet({
     /** Return the records of what an operation makes; a mint has none before its answer. */
     outputsOf: (operation) => outputsBy(keysOf(operation.outputs)),
 
-    codes,
-    keepCodes,
+    /** Return the QR codes that are kept of these outputs' links, as SVG, by their keys. */
+    codes: (keys) =>
+      store.read({ codes: keys }, ({ codes }) => {
+        const found = keys.flatMap((key) => codes.get(key) ?? []);
+        return new Map(found.map(({ key, svg }) => [key, svg]));
+      }),
 
-    /**
-     * Return the QR code of a link as it was kept, or keep one; of several see `codes`.
-     * @param {string} key of the output
-     * @param {string} [svg]
-     * @returns {Promise<string | undefined>}
-     */
-    async code(key, svg) {
-      if (svg) await keepCodes([{ key, svg }]);
-      return svg ?? (await codes([key])).get(key);
-    },
+    /** @param {{key: string, svg: string}[]} codes */
+    keepCodes: (codes) => store.update({}, () => ({ codes, result: undefined })),
 
     backup: {
       /**
@@ -379,10 +367,6 @@ export function makeWallet({
       async status() {
         const { count, savedCount, at, material } = await store.read({ notes: [BACKUP] }, noteOf);
         return { changesCount: count - savedCount, at, material };
-      },
-
-      async changesCount() {
-        return (await this.status()).changesCount;
       },
 
       /**

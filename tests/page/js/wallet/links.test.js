@@ -1,0 +1,334 @@
+// Links: made in series, handed out, kept from every other verb, and claimed at the door.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { AMOUNT_MAX, AmountError } from "../../../../deeds/page/static/js/format/amounts.js";
+import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { amountsByState, heldIn, madeBy, walletHolding, walletOn } from "./parts.js";
+
+const hasCode = (code) => (error) => error instanceof WalletError && error.code === code;
+
+/** Return a wallet that has minted these links, all that one mint can make. */
+async function minted(links, arrayMax = 256) {
+  const { service, store } = await walletHolding();
+  const wallet = walletOn(service, store, service.api(), { arrayMax });
+  const { operation } = await wallet.mint({ links });
+  return { service, store, wallet, operation, itemId: operation.itemId };
+}
+
+/** Return the numbers of the links that are live, in order. */
+function liveNumbers({ service, store }) {
+  const live = service.live().map((key) => store.kept.outputs.get(key));
+  return live.map(({ number }) => number).sort((one, other) => one - other);
+}
+
+const upTo = (count) => Array.from({ length: count }, (_, place) => place + 1);
+
+test("of 200 minted links only one that was not handed out is sent", async () => {
+  const { store, wallet, operation, itemId } = await minted({ count: 200, each: 1 });
+  const keys = operation.outputs.map(({ key }) => key);
+  const [left] = keys.splice(100, 1);
+  const given = await wallet.giveOut(keys);
+
+  const sent = await wallet.send(itemId, 1);
+
+  assert.equal(given.length, 199);
+  assert.deepEqual(sent.operation.inputs, [left]);
+  assert.ok(keys.every((key) => store.kept.outputs.get(key).state === "given"));
+  await assert.rejects(wallet.send(itemId, 1), hasCode("not_enough"));
+});
+
+for (const [count, arrayMax, batches] of [
+  [1, 1, 0],
+  [4, 4, 0],
+  [5, 4, 1],
+  [9, 2, 7],
+  [1000, 32, 32],
+  [10_000, 256, 39],
+]) {
+  test(`${count} links, ${arrayMax} at once, are minted and then split off ${batches} times`, async () => {
+    const ground = await minted({ count, each: 3 }, arrayMax);
+    let batchesCount = 0;
+    while (await ground.wallet.prepareNext(ground.itemId)) batchesCount += 1;
+
+    const { operations } = ground.store.kept;
+    const sizes = [...operations.values()].map(({ body }) => body.outputs.length);
+    assert.equal(batchesCount, batches);
+    assert.ok(Math.max(...sizes) <= arrayMax);
+    assert.deepEqual(liveNumbers(ground), upTo(count));
+    assert.ok(heldIn(ground.store).every(({ amount, of }) => amount === 3 && of === count));
+  });
+}
+
+test("a second series goes on counting, and what was refused has had its numbers", async () => {
+  const { service, store, wallet, itemId } = await walletHolding(50);
+  const refusing = walletOn(
+    service,
+    store,
+    service.api((verb) => (verb === "swap" ? "refused" : "answered")),
+  );
+
+  await wallet.makeLinks(itemId, { count: 2, each: 5 });
+  await refusing.makeLinks(itemId, { count: 3, each: 1 });
+  const { operation } = await wallet.makeLinks(itemId, { count: 2, each: 7 });
+
+  const links = heldIn(store).filter(({ number }) => number);
+  assert.deepEqual(
+    links.map(({ number, of, amount }) => [number, of, amount]),
+    [
+      [1, 2, 5],
+      [2, 2, 5],
+      [6, 7, 7],
+      [7, 7, 7],
+    ],
+  );
+  assert.deepEqual(operation.links, { count: 2, each: 7, from: 6 });
+  assert.equal(amountsByState(store).held.at(-1), 26);
+});
+
+test("a series that is larger than one swap leaves its change", async () => {
+  const ground = await walletHolding(50);
+  const small = walletOn(ground.service, ground.store, ground.service.api(), { arrayMax: 4 });
+
+  await small.makeLinks(ground.itemId, { count: 9, each: 5 });
+  while (await small.prepareNext(ground.itemId));
+
+  assert.deepEqual(liveNumbers(ground).slice(0, 9), upTo(9));
+  assert.deepEqual(amountsByState(ground.store).held, Array(10).fill(5));
+});
+
+/** What holds 20 units that no verb may spend as it likes. */
+const SET_ASIDE = {
+  given: async ({ store, wallet, operation }) => {
+    await wallet.giveOut([operation.outputs[0].key]);
+    return store.kept.outputs.get(operation.outputs[0].key);
+  },
+  collected: async ({ store, wallet, operation }) => {
+    const link = store.kept.outputs.get(operation.outputs[0].key);
+    return madeBy(store, await wallet.claim(link, { atDoor: true }));
+  },
+  "still to be split": async ({ store, wallet, operation }) => {
+    await wallet.giveOut([operation.outputs[0].key]);
+    const next = await wallet.mint({ links: { count: 9, each: 1 } });
+    const ready = next.operation.outputs.map(({ key }) => key);
+    await wallet.giveOut(ready.slice(0, -1));
+    return heldIn(store).find(({ each }) => each);
+  },
+};
+const VERBS = {
+  send: (wallet, { itemId }) => wallet.send(itemId, 1),
+  makeLinks: (wallet, { itemId }) => wallet.makeLinks(itemId, { count: 1, each: 1 }),
+  split: (wallet, { key }) => wallet.split(key, [1]),
+  merge: (wallet, { key }) => wallet.merge(key.slice(0, key.indexOf(".")), [key, key]),
+  "merge of all": (wallet, { itemId }) => wallet.merge(itemId),
+};
+
+for (const [name, setAside] of Object.entries(SET_ASIDE)) {
+  for (const [verb, run] of Object.entries(VERBS)) {
+    test(`${verb} does not touch what is ${name}`, async () => {
+      const ground = await minted({ count: 1, each: 20 }, 4);
+      const output = await setAside(ground);
+      const before = structuredClone(ground.store.kept.outputs);
+
+      await assert.rejects(run(ground.wallet, output), WalletError);
+
+      assert.deepEqual(ground.store.kept.outputs, before);
+    });
+  }
+}
+
+test("numbered links are sent last, and the last of them first", async () => {
+  const { wallet, itemId } = await walletHolding(12);
+  const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
+  const keys = operation.outputs.map(({ key }) => key);
+
+  const rest = await wallet.send(itemId, 2);
+  const more = await wallet.send(itemId, 4);
+  const link = await wallet.send(itemId, 2);
+
+  assert.deepEqual(rest.operation.inputs, [keys[3]]);
+  assert.deepEqual(more.operation.inputs, [rest.operation.outputs[1].key]);
+  assert.deepEqual(link.operation.inputs, [keys[2]]);
+});
+
+test("what is handed out twice stays as it was, and what is gone is left out", async () => {
+  const { service, store, wallet, operation } = await minted({ count: 3, each: 1 });
+  const keys = operation.outputs.map(({ key }) => key);
+  const [first] = await wallet.giveOut([keys[0]]);
+  service.take(store.kept.outputs.get(keys[1]), "somebody's");
+  await wallet.checkStates();
+
+  const given = await wallet.giveOut(keys);
+
+  assert.deepEqual(given[0], first);
+  assert.deepEqual(
+    given.map(({ key }) => key),
+    [keys[0], keys[2]],
+  );
+  await assert.rejects(wallet.giveOut([keys[1]]), hasCode("not_held"));
+});
+
+const TOO_MUCH = {
+  "no links": [{ count: 0, each: 1 }, AmountError],
+  "half a link": [{ count: 1.5, each: 1 }, AmountError],
+  "links of nothing": [{ count: 1, each: 0 }, AmountError],
+  "one link more than there may be": [{ count: 10_001, each: 1 }, hasCode("too_many")],
+  "one unit more than there can be": [{ count: 2, each: (AMOUNT_MAX + 1) / 2 }, AmountError],
+};
+
+for (const [name, [links, expected]] of Object.entries(TOO_MUCH)) {
+  test(`what cannot be minted or made is refused with a sentence: ${name}`, async () => {
+    const { store, wallet, itemId } = await walletHolding(5);
+    const before = structuredClone(store.kept);
+
+    await assert.rejects(wallet.mint({ links }), expected);
+    await assert.rejects(wallet.makeLinks(itemId, links), expected);
+
+    assert.deepEqual(store.kept, before);
+  });
+}
+
+test("a note is kept, shortened by nobody, and removed by an empty one", async () => {
+  const { store, wallet, operation } = await minted({ count: 1, each: 1 });
+  const [{ key }] = operation.outputs;
+  const note = () => store.kept.outputs.get(key).note;
+
+  await wallet.setNote(key, "  Anna \n B. ");
+  assert.equal(note(), "Anna B.");
+  await assert.rejects(wallet.setNote(key, "a".repeat(81)), hasCode("too_long"));
+  assert.equal(note(), "Anna B.");
+  await wallet.setNote(key, " ");
+  assert.equal(note(), undefined);
+});
+
+test("a ticket comes in once, whoever shows it, and what came in is set aside", async () => {
+  const { store, wallet, operation, itemId } = await minted({ count: 2, each: 1 });
+  const [given, held] = operation.outputs.map(({ key }) => store.kept.outputs.get(key));
+  await wallet.giveOut([given.key]);
+
+  for (const link of [given, held]) {
+    const { operation: claim } = await wallet.claim(link, { atDoor: true });
+    assert.deepEqual([claim.kind, claim.state, claim.atDoor], ["claim", "done", true]);
+    await assert.rejects(wallet.claim(link, { atDoor: true }), (error) => {
+      return hasCode("already_spent")(error) && error.at === claim.endedAt;
+    });
+  }
+
+  const collected = heldIn(store);
+  assert.ok(collected.every(({ collectedAt }) => collectedAt));
+  await assert.rejects(wallet.claim(collected[0], { atDoor: true }), hasCode("already_held"));
+  await assert.rejects(wallet.send(itemId, 1), hasCode("not_enough"));
+});
+
+test("a ticket whose claim has no answer yet does not come in a second time", async () => {
+  const ground = await minted({ count: 1, each: 1 });
+  const link = ground.store.kept.outputs.get(ground.operation.outputs[0].key);
+  const lost = walletOn(
+    ground.service,
+    ground.store,
+    ground.service.api(() => "answer lost"),
+  );
+  const { operation } = await lost.claim(link, { atDoor: true });
+
+  await assert.rejects(ground.wallet.claim(link, { atDoor: true }), (error) => {
+    return hasCode("busy")(error) && error.at === operation.begunAt;
+  });
+  const [finished] = await ground.wallet.finishBegun();
+
+  assert.deepEqual([finished.operation.key, finished.operation.state], [operation.key, "done"]);
+});
+
+test("at the door a ticket that was spent elsewhere and one that never was are told apart", async () => {
+  const giver = await minted({ count: 1, each: 1 });
+  const link = giver.store.kept.outputs.get(giver.operation.outputs[0].key);
+  giver.service.take(link, "somebody's");
+  const door = walletOn(giver.service);
+
+  const spent = await door.claim(link, { atDoor: true });
+  const unknown = await door.claim({ ...link, secret: "never" }, { atDoor: true });
+
+  assert.equal(spent.operation.code, "spent_input");
+  assert.equal(unknown.operation.code, "unknown_input");
+  await assert.rejects(door.claim(link, { atDoor: true }), hasCode("spent_elsewhere"));
+});
+
+for (const isKnownFirst of [true, false]) {
+  test(`a link's word for a unit is kept, and no other replaces it: ${isKnownFirst}`, async () => {
+    const { service, store, operation, itemId } = await minted({ count: 2, each: 1 });
+    const [one, other] = operation.outputs.map(({ key }) => store.kept.outputs.get(key));
+    const item = async () => ({ id: itemId, total: 2, metadata: null });
+    const taker = walletOn(service, undefined, { ...service.api(), item });
+
+    if (isKnownFirst) await taker.item(itemId);
+    await taker.claim(one, { unit: " a ticket\n" });
+    assert.equal((await taker.item(itemId)).unit, "a ticket");
+    await taker.claim(other, { unit: "worth 1000" });
+    assert.equal((await taker.item(itemId)).unit, "a ticket");
+  });
+}
+
+test("who minted an item names its unit, and no link does", async () => {
+  const { wallet, store } = await walletHolding();
+  const links = { count: 1, each: 1 };
+  await assert.rejects(wallet.mint({ links, unit: "x".repeat(21) }), hasCode("too_long"));
+  const { operation } = await wallet.mint({ links });
+  const link = store.kept.outputs.get(operation.outputs[0].key);
+
+  await wallet.claim(link, { unit: "a thousand", atDoor: true });
+
+  assert.equal((await wallet.item(operation.itemId)).unit, undefined);
+});
+
+/** A wallet whose links wait, made by machines unless they are named, and what is asked of them. */
+async function waiting(count, weak = []) {
+  const ground = await minted({ count, each: 1 });
+  const keys = ground.operation.outputs.map(({ key }) => key);
+  for (const key of keys) await ground.wallet.giveOut([key]);
+  const secrets = keys.map((key) => ground.store.kept.outputs.get(key).secret);
+  const asked = [];
+  const api = ground.service.api();
+  const check = async (raws) => {
+    asked.push(raws.map((raw) => 1 + secrets.findIndex((secret) => raw.endsWith(`.${secret}`))));
+    return api.check(raws);
+  };
+  const isStrong = async (secret) => !weak.includes(1 + secrets.indexOf(secret));
+  const options = { arrayMax: 4, isStrong };
+  const wallet = walletOn(ground.service, ground.store, { ...api, check }, options);
+  return { ...ground, wallet, asked, keys };
+}
+
+test("rounds of checks go from the newest link to the oldest, and begin again", async () => {
+  const { wallet, asked } = await waiting(10, [9]);
+
+  for (let round = 0; round < 4; round += 1) assert.equal(await wallet.checkRound(), false);
+
+  assert.deepEqual(asked, [
+    [10, 8, 7, 6],
+    [5, 4, 3, 2],
+    [1],
+    [10, 8, 7, 6],
+  ]);
+});
+
+test("a round finds what was claimed, and goes on behind it", async () => {
+  const { service, store, wallet, asked, keys } = await waiting(6);
+  service.take(store.kept.outputs.get(keys[2]), "somebody's");
+
+  assert.equal(await wallet.checkRound(), true);
+  assert.equal(await wallet.checkRound(), false);
+
+  assert.equal(store.kept.outputs.get(keys[2]).spentElsewhere, true);
+  assert.deepEqual(asked, [
+    [6, 5, 4, 3],
+    [2, 1],
+  ]);
+});
+
+test("a round in which nothing waits asks nothing", async () => {
+  const { wallet, asked } = await waiting(1, [1]);
+
+  assert.equal(await wallet.checkRound(), false);
+
+  assert.deepEqual(asked, []);
+});
