@@ -51,6 +51,45 @@ def test_what_an_update_puts_is_on_disk_and_read_in_every_tab(tab):
     assert one.evaluate("inBrowser.transactionsOfUpdate()") == [["readwrite", "strict"]]
 
 
+def test_a_query_loads_what_it_names_alone(tab):
+    page = tab()
+    places = [("a", "held"), ("a", "given"), ("b", "held")]
+    outputs = [{"key": f"{it}.{state}", "itemId": it, "state": state} for it, state in places]
+    update(page, {"outputs": [*outputs, {"key": "without", "state": "held"}]})
+
+    def keys_in(wanted, fields):
+        return page.evaluate("given => inBrowser.keysIn(given)", [wanted, fields])
+
+    assert keys_in({"itemId": "a"}, {"itemId": "a"}) == ["a.given", "a.held"]
+    assert keys_in({"state": "held"}, {"state": "held"}) == ["a.held", "b.held", "without"]
+    one = {"itemId": "a", "state": "held"}
+    assert keys_in([one, "b.held", "nobody"], one) == ["a.held"]
+    assert keys_in([one], {"itemId": "a"}) == "a look at records that were not loaded"
+    assert keys_in("all", {"state": "given"}) == ["a.given"]
+
+
+def test_a_store_of_the_first_release_keeps_all_and_knows_what_was_handed_out(visitor):
+    page = visitor.go("/item/deed_nobody")
+    given = {"key": "x.given", "itemId": "x", "state": "given", "createdAt": 5}
+    back = given | {"key": "x.back", "state": "leaving", "before": "given"}
+    claimed = given | {"key": "x.claimed", "state": "spent", "spentElsewhere": True}
+    held = given | {"key": "x.held", "state": "held"}
+    made = [{"key": "x.claimed", "state": "given"}, {"key": "x.held", "state": "held"}]
+    old = {
+        "outputs": [back, claimed, given, held],
+        "operations": [{"key": "o", "itemId": "x", "state": "done", "outputs": made}],
+        "items": [{"key": "x", "id": "x", "total": 5}],
+    }
+    page.evaluate("records => inBrowser.makeFirst(records)", old)
+
+    assert page.evaluate("inBrowser.openStore()") == "open"
+
+    outputs = [each | {"givenAt": 5} for each in (back, claimed, given)]
+    assert read(page) == old | {"outputs": [*outputs, held]}
+    given_in_x = [{"itemId": "x", "state": "given"}] * 2
+    assert page.evaluate("given => inBrowser.keysIn(given)", given_in_x) == ["x.given"]
+
+
 def test_an_update_that_fails_half_way_leaves_nothing(tab):
     page = tab()
     update(page, {"items": [{"key": "before"}]})

@@ -120,6 +120,29 @@ const inBrowser = {
     return this.store.read(wanted, listed).then(Object.fromEntries);
   },
 
+  /** Return the keys of outputs that the store loads for a query, or the message of the error. */
+  keysIn([wanted, fields]) {
+    const keys = ({ outputs }) => outputs.list(fields).map(({ key }) => key);
+    return this.store.read({ outputs: wanted }, keys).catch(({ message }) => message);
+  },
+
+  /** Make the database of the first release, with these records. */
+  makeFirst(records) {
+    return new Promise((resolve) => {
+      const opening = indexedDB.open("deeds", 1);
+      opening.onupgradeneeded = () => {
+        for (const [kind, all] of Object.entries(records)) {
+          const made = opening.result.createObjectStore(kind, { keyPath: "key" });
+          for (const record of all) made.put(record);
+        }
+      };
+      opening.onsuccess = () => {
+        opening.result.close();
+        resolve();
+      };
+    });
+  },
+
   /** Put records, and return the result; or the name and code of the error. */
   update(changes) {
     const nothing = { outputs: [], operations: [], items: [] };
