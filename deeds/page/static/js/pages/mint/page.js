@@ -33,8 +33,8 @@ function showStep(step) {
   }
   const title = find(document, `[data-step=${step}] h1`);
   document.title = `${title.textContent} · Deeds`;
-  title.focus();
-  window.scrollTo(0, 0);
+  title.focus({ preventScroll: true });
+  window.scrollTo({ top: 0, behavior: "instant" });
 }
 
 function tell(text) {

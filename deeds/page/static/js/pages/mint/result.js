@@ -70,7 +70,7 @@ function manyLinks(opened, made) {
   draw();
   const card = makeCard(metadataOf(item), item.total, { itemId: item.id, unit });
   const open = make("a", { class: "button wide", href: `/wallet#${item.id}` }, "Open the links");
-  return [card, series.element, ready, make("p", { class: "action-bar" }, open), copies];
+  return [card, make("div", { class: "action-bar" }, series.element, ready, open), copies];
 }
 
 /**
