@@ -149,6 +149,17 @@ def test_without_a_network_what_is_held_is_shown_and_nothing_with_a_secret_was_k
     assert said == []
 
 
+def test_a_browser_can_install_the_pages(holder: Visitor) -> None:
+    session = holder.context.new_cdp_session(holder.page)
+
+    manifest = session.send("Page.getAppManifest")
+    faults = session.send("Page.getInstallabilityErrors")["installabilityErrors"]
+
+    assert manifest["errors"] == []
+    # A fresh profile counts as a private window.
+    assert [fault["errorId"] for fault in faults] == ["in-incognito"]
+
+
 def test_a_release_changes_pages_and_files_together_or_not_at_all(
     holder: Visitor, front: Front
 ) -> None:
