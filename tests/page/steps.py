@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.page.visitor import Visitor
 from tests.support.waiting import wait_until
 
-PASTE = "Claim links or raw outputs"
-TAKE = "Take custody"
+PASTE = "Claim links"
+TAKE = "Claim"
 
 
 def svg(width: int, height: int, content: str = "") -> str:
@@ -67,19 +67,19 @@ def check(origin: str, raws: list[str]) -> list[str]:
 
 
 def take(page: Page) -> None:
-    page.get_by_role("button", name=TAKE).click()
+    page.get_by_role("button", name=TAKE, exact=True).click()
 
 
 def paste(page: Page, text: str) -> None:
     page.get_by_label(PASTE).fill(text)
-    page.get_by_role("button", name="Look at it").click()
+    page.get_by_role("button", name="Continue").click()
 
 
 def wait_for_rows(page: Page, *kinds: str) -> None:
     """Wait until the Claim page shows these states, from the first row to the last."""
     read = "rows => rows.map((row) => row.dataset.state)"
     wait_until(lambda: page.locator(".found").evaluate_all(read) == list(kinds))
-    expect(page.locator("#looking")).to_be_hidden()
+    expect(page.locator("#found[data-looking]")).to_have_count(0)
 
 
 def hold(visitor: Visitor, *given: int, metadata: dict[str, str] | None = None) -> tuple[Page, str]:

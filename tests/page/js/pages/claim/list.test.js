@@ -5,8 +5,8 @@ import { test } from "node:test";
 
 import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/list.js";
 
-const ONE = { amount: 5, itemId: "deed_a", secret: "one .+" };
-const TWO = { amount: 7, itemId: "deed_a", secret: "two" };
+const ONE = { amount: 5, itemId: "deed_a", secret: "one .+", unit: "" };
+const TWO = { amount: 7, itemId: "deed_a", secret: "two", unit: "hour" };
 
 /** A storage as a tab has one. */
 function fakeStorage() {

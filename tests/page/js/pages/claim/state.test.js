@@ -6,8 +6,10 @@ import { test } from "node:test";
 import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
 import {
   claimState,
+  headingOf,
   isKept,
   isOver,
+  offerOf,
 } from "../../../../../deeds/page/static/js/pages/claim/state.js";
 
 const record = (state, fields = {}) => ({ key: "k", state, ...fields });
@@ -24,7 +26,7 @@ const CASES = [
   ["busy", { record: record("leaving"), found: "spent" }],
   ["busy", { record: record("coming"), found: "unknown" }],
   ["taken", { record: record("spent"), operation: operation("claim", "done"), found: "unspent" }],
-  ["taken", { record: record("spent"), operation: operation("takeBack", "done") }],
+  ["back", { record: record("spent"), operation: operation("takeBack", "done") }],
   ["used", { record: record("spent"), operation: operation("send", "done") }],
   ["used", { record: record("spent"), operation: operation("merge", "done") }],
   ["spent", { record: record("spent"), operation: operation("claim", "refused") }],
@@ -33,8 +35,9 @@ const CASES = [
   ["mine", { record: record("held"), found: "unspent" }],
   ["mine", { record: record("held") }],
   ["spent", { record: record("held"), found: "spent" }],
-  ["free", { record: record("given"), found: "unspent" }],
-  ["spent", { record: record("given"), found: "spent" }],
+  ["own", { record: record("given"), found: "unspent" }],
+  ["gone", { record: record("given"), found: "spent" }],
+  ["gone", { record: record("spent", { spentElsewhere: true, givenAt: 1 }) }],
   ["unasked", { found: "unspent", isAsked: false }],
 ];
 
@@ -43,16 +46,10 @@ for (const [kind, known] of CASES) {
     const state = claimState(known);
 
     assert.equal(state.kind, kind);
-    assert.equal(state.canTake, kind === "free");
-    assert.match(state.text, /^[A-Z].*[.?]$/);
+    assert.equal(state.canTake, ["free", "own"].includes(kind));
+    assert.match(state.text, /^([A-Z].*\.)?$/);
   });
 }
-
-test("a link of one's own is said to be so", () => {
-  const { text } = claimState({ record: record("given"), found: "unspent" });
-
-  assert.match(text, /You made this link yourself/);
-});
 
 test("what was refused and can still be taken says why it was refused", () => {
   const refused = { ...operation("claim", "refused"), code: "body_too_large" };
@@ -75,9 +72,63 @@ test("what keeps the service from answering is said while it is waited for", () 
 });
 
 test("what is over may make room, and what the wallet has needs no other place", () => {
-  const kinds = ["unasked", "asking", "free", "spent", "unknown", "busy", "taken", "mine", "used"];
-  const those = (test_) => kinds.filter((kind) => test_({ kind }));
+  const kinds = [...new Set(CASES.map(([kind]) => kind))];
+  const those = (test_) => kinds.filter((kind) => test_({ kind })).sort();
+  const kept = ["back", "mine", "taken", "used"];
 
-  assert.deepEqual(those(isOver), ["spent", "unknown", "taken", "mine", "used"]);
-  assert.deepEqual(those(isKept), ["taken", "mine", "used"]);
+  assert.deepEqual(those(isKept), kept);
+  assert.deepEqual(those(isOver), [...kept, "gone", "spent", "unknown"].sort());
+});
+
+const stateOf = (kind) => claimState(CASES.find(([each]) => each === kind)[1]);
+
+test("the heading says what a link is now", () => {
+  const seen = new Set();
+  for (const kind of ["free", "own", "spent", "gone", "unknown", "busy", "taken", "back", "mine"]) {
+    const { title, lead } = headingOf([stateOf(kind)]);
+
+    assert.ok(title && lead.endsWith("."));
+    seen.add(title);
+  }
+
+  assert.equal(seen.size, 9);
+  assert.match(headingOf([stateOf("asking")]).lead, /Loading/);
+});
+
+const SEVERAL = [
+  [["free", "own", "spent"], "2 of 3 ready to claim"],
+  [["taken", "free", "free"], "2 of 3 ready to claim"],
+  [["taken", "free"], "1 of 2 claimed"],
+  [["taken", "busy"], "On their way"],
+  [["taken", "back", "spent"], "2 of 3 claimed"],
+  [["spent", "unknown"], "Nothing to claim"],
+  [["free", "asking"], "Claim"],
+  [[], "Claim"],
+];
+
+for (const [kinds, title] of SEVERAL) {
+  test(`the heading of several: ${kinds}`, () => {
+    assert.equal(headingOf(kinds.map(stateOf)).title, title);
+  });
+}
+
+test("one tap claims what is surely wanted, and what only has another's name by itself", () => {
+  const row = (kind, origin = "new") => ({ state: stateOf(kind), origin: { kind: origin } });
+  const [free, alike, own, spent] = [
+    row("free"),
+    row("free", "lookalike"),
+    row("own"),
+    row("spent"),
+  ];
+
+  const offers = [
+    [[free, alike, own, spent], [free], "Claim", false],
+    [[free, free, alike], [free, free], "Claim all 2", false],
+    [[alike, own], [own], "Take it back", false],
+    [[alike, spent], [alike], "Claim anyway", true],
+    [[spent], [], "Claim anyway", true],
+  ];
+  for (const [rows, wanted, text, isWarned] of offers) {
+    assert.deepEqual(offerOf(rows), { rows: wanted, text, isWarned });
+  }
 });

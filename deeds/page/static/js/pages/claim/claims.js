@@ -1,20 +1,27 @@
-// What the Claim page was given, looked at and taken: it joins the list, the service, the wallet and
-// what is drawn of them.
+// What the Claim page was given, looked at and claimed: it joins the list, the service, the wallet
+// and what is drawn of them.
 
 import { refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
+import { metadataOf } from "../../ui/card.js";
 import { delayMs } from "../../wallet/keep_finishing.js";
+import { originOf, relatedTo } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { whenEnded } from "../open_wallet.js";
 import { makeLooking } from "./looking.js";
-import { claimState, isKept, isOver } from "./state.js";
+import { claimState, isKept, isOver, offerOf } from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */
 const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
 
+const named = (item) => ({ ...item, name: metadataOf(item).name ?? "" });
+
+/** An output that the wallet has, or has had; it may only have been looked at. */
+const isOwn = ({ state }) => state !== "offered" && state !== "void";
+
 /**
- * Return what takes and shows.
+ * Return what claims and shows.
  * @param {object} parts
  * @param {ReturnType<typeof import("./list.js").makeClaimList>} parts.list
  * @param {ReturnType<typeof import("./view.js").claimView>} parts.view
@@ -36,7 +43,10 @@ export function makeClaims({
 }) {
   /** Why an operation has not ended, by its key. */
   const problems = new Map();
-  let states = new Map();
+  /** What is said of items before any of them is claimed here, by their ids. */
+  const origins = new Map();
+  let rows = [];
+  let isTaking = false;
   let drawsCount = 0;
   /** What the latest draw promises. */
   let drawn = Promise.resolve();
@@ -54,13 +64,30 @@ export function makeClaims({
   }
 
   async function drawUnlessOvertaken(thisDraw) {
+    for (const item of list.all().map(looking.itemOf)) await addOrigin(item);
     const records = await readRecords(list.all());
     // Another one began to read later than this.
     if (thisDraw !== drawsCount) return drawn;
-    const rows = list.all().map((output, place) => rowOf(output, records[place]));
-    states = new Map(rows.map(({ output, state }) => [keyOf(output), state]));
+    const found = list.all().map((output, place) => rowOf(output, records[place]));
+    rows = found.map((row) => ({ ...row, origin: origins.get(row.output.itemId) }));
     list.forget(rows.filter(({ state }) => isKept(state)).map(({ output }) => output));
     view.draw(rows, Boolean(wallet));
+  }
+
+  async function addOrigin(item) {
+    if (!item || !store || origins.has(item.id)) return;
+    const related = ({ items }) => relatedTo(named(item), items.list().map(named));
+    const unsure = (slices) => related(slices).filter(({ isMinted }) => !isMinted);
+    /** @type {import("../../wallet/slices.js").Plan} */
+    const wanted = {
+      items: "all",
+      next: (slices) => ({ outputs: unsure(slices).map(({ id }) => ({ itemId: id })) }),
+    };
+    const known = await store.read(wanted, (slices) => {
+      const isHere = ({ id }) => slices.outputs.list({ itemId: id }).some(isOwn);
+      return related(slices).filter((each) => each.isMinted || isHere(each));
+    });
+    origins.set(item.id, originOf(named(item), known));
   }
 
   async function readRecords(outputs) {
@@ -90,11 +117,9 @@ export function makeClaims({
     };
   }
 
-  const stateOf = (output) => states.get(keyOf(output)) ?? { kind: "asking" };
-
   async function takeOne(output) {
     if (!wallet || !store) return;
-    const outcome = await wallet.claim(output).catch(nullIfOvertaken);
+    const outcome = await wallet.claim(output, { unit: output.unit }).catch(nullIfOvertaken);
     if (outcome?.operation.state === "begun") {
       waitFor(outcome, output, store).catch((error) => view.tell(textFor(error)));
     }
@@ -118,40 +143,49 @@ export function makeClaims({
     await looking.look(list.all(), [output]);
   }
 
-  store?.onChange(draw);
+  /** Claim one after the other: each is a swap of its own. */
+  async function takeAll(outputs) {
+    for (const [place, output] of outputs.entries()) {
+      if (outputs.length > 1) view.setBusy(true, `Claiming ${place + 1} of ${outputs.length}…`);
+      await takeOne(output);
+    }
+  }
+
+  // While many are claimed each is some changes: all are drawn at the end.
+  store?.onChange(() => (isTaking && rows.length > 1 ? undefined : draw()));
 
   return {
     /** Show these beside what is shown, in the place of what is over. */
     async receive(outputs) {
-      list.drop(list.all().filter((output) => isOver(stateOf(output))));
+      list.drop(rows.filter(({ state }) => isOver(state)).map(({ output }) => output));
       list.add(outputs);
       await this.show(outputs);
     },
 
     /** Show what there is, and ask for it. */
     async show(outputs = []) {
-      if (!list.all().length) return;
       view.setAdding(false);
       view.setLooking(true);
       const looked = looking.look(list.all(), outputs);
       await draw();
-      view.focusFound();
+      if (list.all().length) view.focusFound();
       await looked;
       await draw();
       view.setLooking(false);
     },
 
-    /** Take custody of all that can be taken, one after the other. */
+    /** Claim what is offered. */
     async take() {
+      isTaking = true;
       view.setBusy(true);
       view.tell("");
       askToKeep();
-      const free = list.all().filter((output) => stateOf(output).canTake);
       try {
-        for (const output of free) await takeOne(output);
+        await takeAll(offerOf(rows).rows.map(({ output }) => output));
       } catch (error) {
         view.tell(textFor(error));
       }
+      isTaking = false;
       view.setBusy(false);
       await draw();
       view.focusOutcome();

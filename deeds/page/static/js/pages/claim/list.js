@@ -4,6 +4,8 @@
 import { formatRawOutput, parseRawOutput } from "../../format/raw_output.js";
 import { keyOf } from "../../wallet/records.js";
 
+/** @typedef {import("../../format/raw_output.js").RawOutput & {unit?: string}} Sent */
+
 const NAME = "deeds.claim";
 
 /**
@@ -18,7 +20,7 @@ export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
     kept = outputs;
     try {
       const storage = findStorage();
-      if (kept.length) storage.setItem(NAME, JSON.stringify(kept.map(formatRawOutput)));
+      if (kept.length) storage.setItem(NAME, JSON.stringify(kept));
       else storage.removeItem(NAME);
     } catch {
       // A person forbids pages to keep anything, or there is no room.
@@ -58,8 +60,12 @@ function without(outputs, gone) {
 
 function readKept(findStorage) {
   try {
-    return JSON.parse(findStorage().getItem(NAME) ?? "[]").map(parseRawOutput);
+    return JSON.parse(findStorage().getItem(NAME) ?? "[]").map(readOne);
   } catch {
     return [];
   }
+}
+
+function readOne(output) {
+  return { ...parseRawOutput(formatRawOutput(output)), unit: String(output.unit ?? "") };
 }

@@ -1,32 +1,51 @@
-// What the Claim page says of an output that somebody was sent, from what the wallet knows of it
-// and what the service says. Pure.
+// What the Claim page says of outputs that somebody was sent, from what the wallet knows of them and
+// what the service says. Pure.
 
+import { formatAmount } from "../../format/amounts.js";
 import { refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 
 /**
- * @typedef {{
- *   kind: "unasked" | "asking" | "free" | "spent" | "unknown" | "busy" | "taken" | "mine" | "used",
- *   text: string, canTake: boolean,
- * }} ClaimState
+ * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
+ *   "back" | "mine" | "used"} ClaimKind `own` is free as well, and a link of this wallet; `back` was
+ * @typedef {{kind: ClaimKind, text: string, canTake: boolean, isTold: boolean}} ClaimState
+ *   `isTold` where the text must be read in a list of several too
+ * @typedef {{title: string, lead: string}} Heading
  */
 
-const TEXTS = {
-  unasked: "Not asked: that would send the secret unprotected.",
-  asking: "The service is asked whether it can be taken.",
-  free: "It can be taken.",
-  spent: "Somebody has taken it. The link is worth nothing now.",
-  unknown: "The service knows no such units. Was the link cut off?",
-  busy: "It is on its way to you.",
-  taken: "It is in this browser now. The link is worth nothing any more.",
-  mine: "This browser holds these units already.",
-  used: "It was yours, and you have moved it on.",
+/**
+ * By its kind, how it is marked in a row, and what stands beside that.
+ * @type {Record<ClaimKind, string[]>}
+ */
+const SAID = {
+  unasked: ["Not asked", "That would send the secret unprotected."],
+  asking: ["Loading…", ""],
+  free: ["Ready", "Claim it to make it yours. Until then the sender can take it back."],
+  own: ["Your own link", "You made this link. Until somebody claims it, you can take it back."],
+  spent: ["Already claimed", "If it wasn't you, ask the sender."],
+  gone: ["Claimed", "You made this link, and somebody has claimed it."],
+  unknown: ["Not found", "The link may be cut off, or it was never valid. Ask for it again."],
+  busy: ["On its way", "It is on its way to you."],
+  taken: ["Yours", "Saved in this browser. The link no longer works."],
+  back: ["Yours again", "Saved in this browser. The link no longer works."],
+  mine: ["Yours already", "This browser has it. The link still works for others."],
+  used: ["Passed on", "It was yours, and you have passed it on."],
 };
 
-const GIVEN_TEXT = "You made this link yourself. It can be taken back.";
+/** Where the heading of the page says more than the row. */
+const TITLES = {
+  unasked: "Claim",
+  asking: "Claim",
+  free: "Ready to claim",
+  gone: "Your link was claimed",
+  taken: "Claimed",
+  back: "Taken back",
+};
+
+const ALL_LEAD = "Claim them to make them yours. Until then the senders can take them back.";
 
 /**
- * Return what to say.
+ * Return what to say of an output.
  * @param {object} known
  * @param {import("../../wallet/records.js").OutputRecord} [known.record] of the wallet
  * @param {import("../../wallet/records.js").OperationRecord} [known.operation] the record's last one
@@ -37,43 +56,99 @@ const GIVEN_TEXT = "You made this link yourself. It can be taken back.";
  */
 export function claimState({ record, operation, found, problem, isAsked = true }) {
   const kind = isAsked ? kindOf(record, operation, found) : "unasked";
-  const canTake = kind === "free";
-  if (kind === "busy" && problem) return say(kind, `${textFor(problem)} It is sent again.`);
-  if (kind === "asking" && problem) return say(kind, textFor(problem));
-  if (canTake && record?.state === "given") return { ...say(kind, GIVEN_TEXT), canTake };
-  if (canTake && operation?.state === "refused") {
-    return { ...say(kind, refusalText(operation)), canTake };
-  }
-  return { ...say(kind, TEXTS[kind]), canTake };
+  const canTake = kind === "free" || kind === "own";
+  const isBad = kind === "spent" || kind === "unknown";
+  const say = (text) => ({ kind, text, canTake, isTold: isBad || text !== SAID[kind][1] });
+  if (kind === "busy" && problem) return say(`${textFor(problem)} It is sent again.`);
+  if (kind === "asking" && problem) return say(textFor(problem));
+  if (canTake && operation?.state === "refused") return say(refusalText(operation));
+  return say(SAID[kind][1]);
+}
+
+/** Return the word that marks a row. */
+export function wordOf({ kind }) {
+  return SAID[kind][0];
 }
 
 /** Return whether nothing more can become of it here. */
 export function isOver({ kind }) {
-  return ["spent", "unknown", "taken", "mine", "used"].includes(kind);
+  return ["spent", "gone", "unknown", "taken", "back", "mine", "used"].includes(kind);
 }
 
 /** Return whether the wallet has it, or has had it: then the tab need not keep it. */
 export function isKept({ kind }) {
-  return ["taken", "mine", "used"].includes(kind);
+  return ["taken", "back", "mine", "used"].includes(kind);
 }
 
+/**
+ * Return the heading of the page for all that it shows.
+ * @param {ClaimState[]} states
+ * @param {number} strangersCount links of other services
+ * @returns {Heading}
+ */
+export function headingOf(states, strangersCount = 0) {
+  if (!states.length && strangersCount) {
+    return { title: "Another service", lead: "Nothing was sent to this one." };
+  }
+  if (!states.length) return { title: "Claim", lead: "Paste the link you were sent, or scan its code." };
+  if (states.length === 1) {
+    const [{ kind, text }] = states;
+    return { title: TITLES[kind] ?? SAID[kind][0], lead: text || SAID[kind][0] };
+  }
+  return headingOfMany(states);
+}
+
+function headingOfMany(states) {
+  const count = (...kinds) => states.filter(({ kind }) => kinds.includes(kind)).length;
+  const [free, taken] = [count("free", "own"), count("taken", "back")];
+  const of = ` of ${formatAmount(states.length)}`;
+  if (count("asking")) return { title: "Claim", lead: SAID.asking[0] };
+  if (free > taken) return { title: `${formatAmount(free)}${of} ready to claim`, lead: ALL_LEAD };
+  if (count("busy")) return { title: "On their way", lead: "They are on their way to you." };
+  if (taken) {
+    const title = `${formatAmount(taken)}${of} claimed`;
+    return { title, lead: "Saved in this browser. Their links no longer work." };
+  }
+  return { title: "Nothing to claim", lead: "None of these links can be claimed." };
+}
+
+/**
+ * Return what one tap on the button claims, and its words: what is surely wanted goes first, what
+ * has only the name of another deed last and by itself.
+ * @template {{state: ClaimState, origin?: {kind: string}}} Row
+ * @param {Row[]} rows
+ * @returns {{rows: Row[], text: string, isWarned: boolean}}
+ */
+export function offerOf(rows) {
+  const free = rows.filter(({ state }) => state.kind === "free");
+  const safe = free.filter(({ origin }) => origin?.kind !== "lookalike");
+  const own = rows.filter(({ state }) => state.kind === "own");
+  const all = (list, one, many) => (list.length > 1 ? `${many} ${formatAmount(list.length)}` : one);
+  if (safe.length) return { rows: safe, text: all(safe, "Claim", "Claim all"), isWarned: false };
+  if (own.length) {
+    return { rows: own, text: all(own, "Take it back", "Take back all"), isWarned: false };
+  }
+  return { rows: free, text: all(free, "Claim anyway", "Claim anyway: all"), isWarned: true };
+}
+
+/** @returns {ClaimKind} */
 function kindOf(record, operation, found) {
   const state = record?.state;
   if (state === "leaving" || state === "coming") return "busy";
   if (state === "spent") return kindOfSpent(record, operation);
   // Before what the wallet believes: the link of a mint can be taken by anybody.
-  if (found === "spent") return "spent";
+  if (found === "spent") return state === "given" ? "gone" : "spent";
   if (state === "held") return "mine";
   if (found === undefined) return "asking";
-  return found === "unknown" ? "unknown" : "free";
+  if (found === "unknown") return "unknown";
+  return state === "given" ? "own" : "free";
 }
 
+/** @returns {ClaimKind} */
 function kindOfSpent(record, operation) {
   const isByUs = operation?.state === "done" && operation.inputs.includes(record.key);
+  if (record.spentElsewhere && record.givenAt) return "gone";
   if (!isByUs || record.spentElsewhere) return "spent";
-  return ["claim", "takeBack"].includes(operation.kind) ? "taken" : "used";
-}
-
-function say(kind, text) {
-  return { kind, text, canTake: false };
+  if (operation.kind === "takeBack") return "back";
+  return operation.kind === "claim" ? "taken" : "used";
 }

@@ -1,18 +1,22 @@
-// Draws the Claim page: the rows of what was sent, what can be done with them, and what became of
-// them.
+// Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
-import { unitsText } from "../../format/amounts.js";
-import { byId } from "../../ui/dom.js";
+import { formatAmount } from "../../format/amounts.js";
+import { fillCard, makeCard, metadataOf } from "../../ui/card.js";
+import { byId, find, make } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
-import { makeFoundRow } from "./found_row.js";
+import { headingOf, offerOf, wordOf } from "./state.js";
 
 /**
  * @typedef {{
- *   output: import("../../format/raw_output.js").RawOutput,
+ *   output: import("../../format/raw_output.js").RawOutput & {unit?: string},
  *   item: import("../../wallet/records.js").Item | null | undefined,
  *   state: import("./state.js").ClaimState,
+ *   origin?: import("../../wallet/origin.js").Origin,
  * }} FoundRow
  */
+
+/** How the mark of a row looks. Green is what is yours, red what needs the person. */
+const LOOKS = { free: "wait", busy: "wait", spent: "bad", unknown: "bad", taken: "good", back: "good", mine: "good" };
 
 /** Return what draws the page. */
 export function claimView() {
@@ -21,7 +25,9 @@ export function claimView() {
   const button = byId("claim-button", HTMLButtonElement);
   const problem = byId("claim-error");
   const entry = byId("entry");
+  const heading = byId("heading");
   const known = new Map();
+  let strangersCount = 0;
   let isAdding = false;
   let isBusy = false;
 
@@ -34,43 +40,77 @@ export function claimView() {
   /** Put the rows in; one that is there already is not taken out and put in again. */
   function place(rows) {
     const elements = rows.map(({ output }) => rowOf(output).element);
-    for (const each of [...list.children]) if (!elements.includes(each)) each.remove();
+    const wanted = new Set(elements);
+    for (const each of [...list.children]) if (!wanted.has(each)) each.remove();
     elements.forEach((element, at) => {
       if (list.children[at] !== element) list.insertBefore(element, list.children[at] ?? null);
     });
     list.classList.toggle("single", rows.length === 1);
   }
 
+  function drawHeading(states) {
+    const { title, lead } = headingOf(states, strangersCount);
+    put(heading, title);
+    put(byId("lead"), lead);
+    document.title = `${title} · Deeds`;
+  }
+
+  function drawOffer(rows, canClaim) {
+    const offer = offerOf(rows);
+    byId("offer").hidden = !canClaim || (!isBusy && !offer.rows.length);
+    if (isBusy) return;
+    button.textContent = offer.text;
+    button.classList.toggle("quiet", offer.isWarned || !byId("claimed").hidden);
+  }
+
+  /** All at once at the end, so that the button does not move while it is busy. */
+  function drawTaken(rows) {
+    const taken = rows.filter(({ state }) => ["taken", "back"].includes(state.kind));
+    byId("claimed").hidden = isBusy || !taken.length;
+    if (!taken.length) return;
+    const itemIds = new Set(taken.map(({ output }) => output.itemId));
+    const [itemId] = itemIds;
+    byId("claimed-link").setAttribute("href", itemIds.size === 1 ? `/wallet#${itemId}` : "/wallet");
+    put(byId("claimed-title"), taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now");
+  }
+
   return {
     /**
      * @param {FoundRow[]} rows
-     * @param {boolean} canClaim whether this browser can take custody
+     * @param {boolean} canClaim whether this browser can claim
      */
     draw(rows, canClaim) {
-      section.hidden = !rows.length;
-      entry.hidden = rows.length > 0 && !isAdding;
+      section.hidden = !rows.length && !strangersCount;
+      entry.hidden = !section.hidden && !isAdding;
       place(rows);
-      for (const { output, item, state } of rows) rowOf(output).draw(item, state);
-      const free = rows.filter(({ state }) => state.canTake);
-      const taken = rows.filter(({ state }) => state.kind === "taken");
-      byId("offer").hidden = !canClaim || !free.length;
-      button.textContent = buttonText(free.length);
-      // All at once at the end, so that the button does not move while it is busy.
-      byId("claimed").hidden = isBusy || !taken.length;
-      byId("claimed-text").textContent = taken.length ? takenText(taken, rows.length) : "";
-      byId("put-away").hidden = rows.every(({ state }) => state.kind === "busy");
+      for (const row of rows) rowOf(row.output).draw(row, rows.length === 1);
+      drawHeading(rows.map(({ state }) => state));
+      drawTaken(rows);
+      drawOffer(rows, canClaim);
+      byId("paste-button").classList.toggle("quiet", !section.hidden);
+      for (const link of byId("strangers").querySelectorAll("a")) {
+        link.classList.toggle("quiet", rows.length > 0);
+      }
+      byId("put-away").hidden = rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
     },
 
-    /** @param {boolean} busy whether custody is being taken */
-    setBusy(busy) {
+    /** Show links that another service has to be asked about. */
+    drawStrangers(links) {
+      strangersCount = links.length;
+      byId("strangers").replaceChildren(...links.map(makeStranger));
+    },
+
+    /** Let the button alone while it is busy, and say on it how far that is. */
+    setBusy(busy, text = "") {
       isBusy = busy;
       button.disabled = busy;
+      if (text) button.textContent = text;
     },
 
     /** Rows of which nothing is known are shown once that is over, so that they do not jump. */
     setLooking(isLooking) {
       section.toggleAttribute("data-looking", isLooking);
-      byId("looking").hidden = !isLooking;
+      byId("waiting").hidden = !isLooking || !byId("waiting").textContent;
     },
 
     /** Show the form beside what is shown already, or no longer. */
@@ -85,7 +125,7 @@ export function claimView() {
       problem.hidden = !text;
     },
 
-    focusFound: () => byId("found-title").focus(),
+    focusFound: () => heading.focus({ preventScroll: true }),
 
     /** Move to what became of it, if the person is where it was begun. */
     focusOutcome() {
@@ -97,12 +137,72 @@ export function claimView() {
   };
 }
 
-function buttonText(count) {
-  return count > 1 ? `Take custody of all ${count}` : "Take custody";
+/** Return a row of the page, and what draws it. */
+function makeFoundRow(output) {
+  const card = makeCard({}, output.amount);
+  const tag = make("span", { class: "tag" });
+  const text = make("span", { class: "found-text" });
+  // A screen reader speaks it whenever it changes.
+  const state = make("p", { class: "found-state", role: "status" }, tag, text);
+  const origin = make("p", { class: "origin", hidden: true });
+  const element = make("li", { class: "panel found" }, card, origin, state);
+  let shown;
+  fillFound(card, output, shown);
+
+  return {
+    element,
+
+    /**
+     * @param {FoundRow} row
+     * @param {boolean} isAlone then the heading of the page says what there is to say
+     */
+    draw({ item, state: claim, origin: known }, isAlone) {
+      if (shown !== item) fillFound(card, output, item);
+      shown = item;
+      element.dataset.state = claim.kind;
+      element.toggleAttribute("data-pending", item === undefined || claim.kind === "asking");
+      put(tag, wordOf(claim));
+      tag.className = `tag ${LOOKS[claim.kind] ?? ""}`.trim();
+      put(text, isAlone || !claim.isTold ? "" : claim.text);
+      element.toggleAttribute("data-told", claim.isTold);
+      drawOrigin(origin, known, claim);
+    },
+  };
 }
 
-function takenText(taken, count) {
-  return count > 1
-    ? `${taken.length} of ${count} taken.`
-    : `${unitsText(taken[0].output.amount)} taken.`;
+/** Once it is claimed, it is no news that the wallet has it; what could mislead is said for ever. */
+function drawOrigin(place, origin, { canTake }) {
+  const isBad = origin?.kind === "lookalike";
+  place.hidden = !origin || !(canTake || isBad);
+  place.className = `origin${isBad ? " notice bad" : ""}`;
+  place.dataset.origin = origin?.kind ?? "";
+  put(place, origin?.text ?? "");
+}
+
+/** Whoever serves a picture would learn who is about to claim, so it is asked for first. */
+function fillFound(card, { itemId, amount, unit }, item) {
+  const metadata = item ? metadataOf(item) : { name: nameless(item) };
+  /** @type {import("../../ui/card.js").CardOptions} */
+  const options = { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" };
+  fillCard(card, metadata, item?.total ?? amount, options);
+  find(card, "[data-card=of]").hidden = !item;
+}
+
+function makeStranger({ host, address }) {
+  const link = { class: "button", href: address, rel: "noreferrer noopener" };
+  return make(
+    "li",
+    { class: "panel" },
+    make("p", {}, "This link belongs to ", make("strong", { dir: "ltr" }, host)),
+    make("p", { class: "actions" }, make("a", link, "Open it there")),
+  );
+}
+
+function nameless(item) {
+  return item === null ? "No deed that the service knows" : "A deed";
+}
+
+/** What did not change is not spoken again. */
+function put(element, text) {
+  if (element.textContent !== text) element.textContent = text;
 }
