@@ -31,6 +31,7 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
         "/wallet": "[data-ready]",
         f"/item/{shed}": "h1",
         f"/item/{ticket}": "h1",
+        "/problems": "h1",
         "/item/deed_nobody": "h1",
     }
 
@@ -43,6 +44,50 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
         viewer.assert_still()
         viewer.assert_good()
         assert page.evaluate("inBrowser.smallControls()") == [], path
+
+
+# A window of half the width is what 200 % zoom makes of one.
+HALF = {"width": 195, "height": 422}
+MOVING = """[...document.querySelectorAll("*")].filter((each) =>
+  parseFloat(getComputedStyle(each).transitionDuration) > 0).map((each) => each.outerHTML)"""
+OVERHANGING = """() => [...document.querySelectorAll("body *")].filter((each) => {
+  const { left, right } = each.getBoundingClientRect();
+  return document.documentElement.scrollWidth > innerWidth && (left < 0 || right > innerWidth);
+}).map((each) => each.outerHTML.slice(0, 80))"""
+
+
+def test_pages_fit_at_twice_the_size_and_from_right_to_left_and_nothing_moves(visitor):
+    raw, *_ = steps.mint_outputs(visitor.origin, "s")
+    item_id = raw.split(".")[1]
+    visitor.page.emulate_media(reduced_motion="reduce")
+    steps.hold(visitor, 3, 4, metadata=steps.SHED)
+
+    paths = ["/", "/mint", "/claim", f"/claim#{raw}", "/wallet", f"/item/{item_id}", "/problems"]
+    for path in [*paths, "/docs"]:
+        page = visitor.go(path)
+        for direction in ["ltr", "rtl"]:
+            page.evaluate("to => { document.documentElement.dir = to; }", direction)
+            page.set_viewport_size(HALF)
+            assert page.evaluate(OVERHANGING) == [], (path, direction)
+        if path != "/docs":
+            assert page.evaluate(MOVING) == [], path
+        page.set_viewport_size({"width": 360, "height": 740})
+
+
+def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visit):
+    """As on a slow line; nothing of it waits for a script."""
+    visitor = visit()
+    for path in ["/mint", "/claim", "/wallet"]:
+        page = visitor.context.new_page()
+        held = hold_back(page, "**/*.js")
+        page.goto(visitor.origin + path, wait_until="commit")
+        expect(page.locator("h1").first).to_be_visible()
+        expect(page.locator(".lead p").first).to_be_visible()
+        expect(page.locator("form:visible, .loading:visible")).not_to_have_count(0)
+        assert held
+        for each in held:
+            each.abort()
+        page.close()
 
 
 def is_qr_code_drawn(page):
@@ -198,7 +243,7 @@ MARK = """async (id) => {
 def test_scripts_draw_the_mark_of_a_deed_as_its_page_does(visitor):
     item_id = steps.mint_deed(visitor.origin, steps.TICKET)
 
-    mark = visitor.go(f"/item/{item_id}").locator("main .mark")
+    mark = visitor.go(f"/item/{item_id}").locator(".deed .mark")
 
     expect(mark).to_contain_text(f"{item_id[5:9]}·{item_id[-4:]}")
     assert mark.inner_html() == visitor.page.evaluate(MARK, item_id)
