@@ -83,18 +83,24 @@ def wait_for_rows(page: Page, *kinds: str) -> None:
 
 
 def hold(visitor: Visitor, *given: int, metadata: dict[str, str] | None = None) -> tuple[Page, str]:
-    """Mint these amounts into the visitor's wallet; return the My deeds page and the item's id."""
+    """Mint these amounts into the visitor's wallet; return the deed's page and the item's id."""
     page = visitor.go("/wallet")
     outputs = [{"amount": amount} for amount in given]
-    item_id = page.evaluate("given => inBrowser.mint(given)", [outputs, metadata])
-    page.locator("[data-holding]").first.wait_for()
-    return page, str(item_id)
+    item_id = str(page.evaluate("given => inBrowser.mint(given)", [outputs, metadata]))
+    open_deed(page, item_id)
+    return page, item_id
+
+
+def open_deed(page: Page, item_id: str) -> None:
+    """Follow the row of the list that leads to a deed."""
+    page.locator(f"[data-row] a[href='#{item_id}']").click()
+    page.locator("[data-holding]").wait_for()
 
 
 def send(page: Page, amount: str) -> Locator:
-    """Ask for a link; return the dialog that shows it."""
-    page.get_by_label("Units to send").first.fill(amount)
-    page.get_by_role("button", name="Make a link").first.click()
+    """Ask for a link on the page of a deed; return the dialog that shows it."""
+    page.get_by_label("How many?").fill(amount)
+    page.get_by_role("button", name="Send").click()
     return page.get_by_role("dialog")
 
 

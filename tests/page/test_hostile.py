@@ -4,7 +4,7 @@ import json
 
 from playwright.sync_api import expect
 
-from tests.page.steps import mint_deed, mint_outputs, paste, raws, send, wait_for_rows
+from tests.page.steps import mint_deed, mint_outputs, open_deed, paste, raws, send, wait_for_rows
 from tests.page.visitor import ALL_CAME
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 from tests.support.waiting import wait_until
@@ -61,13 +61,16 @@ def test_what_a_mint_takes_is_shown_as_it_is_where_a_deed_is_claimed_and_kept(vi
     wait_for_rows(page, *["taken"] * len(sent))
     assert_unharmed(visitor, "/claim")
     visitor.go("/wallet")
-    expect(page.locator("[data-holding]")).to_have_count(len(sent))
+    expect(page.locator("[data-row]")).to_have_count(len(sent))
+    assert sorted(texts_of(page, "name")) == sorted(names)
+    assert_unharmed(visitor, "/wallet")
+    deed = sent[1].split(".")[1]
+    open_deed(page, deed)
     send(page, "1")
     expect(page.get_by_role("dialog")).to_be_visible()
 
-    assert sorted(texts_of(page, "name")) == sorted(names)
     assert len(raws(page, "given")) == 1
-    assert_unharmed(visitor, "/wallet")
+    assert_unharmed(visitor, f"/wallet#{deed}")
 
 
 def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(visitor):
@@ -84,16 +87,16 @@ def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(v
     # As a ledger of another maker could answer.
     page.evaluate("given => inBrowser.put(given)", ["items", items])
     page.evaluate("given => inBrowser.put(given)", ["outputs", outputs])
-    expect(page.locator("[data-holding]")).to_have_count(len(ids))
+    expect(page.locator("[data-row]")).to_have_count(len(ids))
 
     assert sources_of(page) == []
-    assert sorted(texts_of(page, "image-note")) == sorted(
-        f"Browsers cannot show its picture: {each}" for each in pictures
-    )
-    page.get_by_role("button", name="Check their state").click()
-    expect(page.locator("#checked")).to_contain_text("Not known to the service: 1 unit of “A deed")
-    expect(page.locator("[data-part=send]:visible")).to_have_count(0)
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.locator("#notices")).to_contain_text("Not known to the service: 1 unit of “A deed")
     assert_unharmed(visitor, "/wallet")
+    open_deed(page, ids[0])
+    assert sources_of(page) == []
+    assert texts_of(page, "image-note") == [f"Browsers cannot show its picture: {pictures[0]}"]
+    expect(page.locator("[data-part=send]:visible")).to_have_count(0)
 
 
 CARDS = """async (images) => {

@@ -140,15 +140,24 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
     viewer.assert_good()
     dialog.get_by_role("button", name="Done").click()
 
-    viewer.go("/wallet")
+    page.reload()
     page.locator("main[data-ready]").wait_for()
     viewer.assert_still()
     steps.open_parts(page)
     viewer.assert_good()
-    for name in ["Take back", "Split", "Merge into one"]:
-        page.get_by_role("button", name=name).first.click()
+    for name in ["Split", "Merge"]:
+        page.get_by_role("button", name=name).click()
         viewer.assert_good()
         page.keyboard.press("Escape")
+    page.get_by_role("link", name="All deeds").click()
+    viewer.assert_good()
+    for name in ["Back up", "Restore"]:
+        page.get_by_role("button", name=name).click()
+        viewer.assert_good()
+        page.keyboard.press("Escape")
+    page.get_by_role("link", name="History").click()
+    viewer.assert_good()
+    assert page.evaluate("inBrowser.smallControls()") == []
 
 
 def test_without_scripts_a_page_says_what_it_needs_and_offers_nothing_that_fails(visit):

@@ -1,10 +1,16 @@
-// What a person reads of operations that an earlier visit began.
+// What a person reads of operations.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { NoAnswerError } from "../../../../deeds/page/static/js/wallet/api.js";
-import { outcomesText } from "../../../../deeds/page/static/js/texts/operations.js";
+import { NO_ANSWER_TEXT } from "../../../../deeds/page/static/js/texts/problems.js";
+import {
+  operationText,
+  outcomesText,
+  quoted,
+  timeText,
+} from "../../../../deeds/page/static/js/texts/operations.js";
 
 const done = (kind, amount = 5) => ({ operation: { kind, amount, state: "done" } });
 const begun = {
@@ -17,7 +23,7 @@ test("what is finished is said in one sentence for all", () => {
 
   assert.equal(
     outcomesText([done("mint"), done("claim", 1000), begun, refused], false),
-    "What was begun earlier is finished: 5 units minted; 1\u202f000 units taken; 1 unit refused " +
+    "What was begun earlier is finished: 5 units created; 1\u202f000 units claimed; 1 unit refused " +
       "(These units were taken already. The link or secret is worth nothing now). See My deeds.",
   );
 });
@@ -29,7 +35,38 @@ test("every kind has a word", () => {
 });
 
 test("that there is no answer is said once", () => {
-  assert.match(outcomesText([begun], false), /^There was no answer.*It is sent again\.$/);
+  assert.equal(outcomesText([begun], false), NO_ANSWER_TEXT);
   assert.equal(outcomesText([begun], true), "");
   assert.equal(outcomesText([], false), "");
+});
+
+test("an operation is told in words, whatever became of it", () => {
+  const told = (kind, state) => operationText({ kind, state, amount: 1, itemId: "deed_a" }, "A");
+  const kinds = ["mint", "claim", "send", "split", "merge", "takeBack"];
+
+  assert.deepEqual(
+    kinds.map((kind) => told(kind, "done")),
+    [
+      "Created 1 unit of “A”",
+      "Claimed 1 unit of “A”",
+      "Made a link of 1 unit of “A”",
+      "Split 1 unit of “A”",
+      "Merged 1 unit of “A”",
+      "Took back 1 unit of “A”",
+    ],
+  );
+  assert.equal(told("send", "begun"), "Making a link of 1 unit of “A”");
+  // A mint has no item before it is answered.
+  assert.equal(operationText({ kind: "mint", state: "begun", amount: 2 }, ""), "Creating 2 units");
+});
+
+test("a name of any length and form takes one short line", () => {
+  assert.equal(quoted(" a\n\n b "), "“a b”");
+  assert.equal(quoted("😀".repeat(60)), `“${"😀".repeat(60)}”`);
+  assert.equal(quoted("😀".repeat(61)), `“${"😀".repeat(59)}…”`);
+});
+
+test("a time that is none is not told", () => {
+  assert.deepEqual([1e300, NaN, Infinity].map(timeText), ["", "", ""]);
+  assert.match(timeText(0), /19(?:70|69)/);
 });

@@ -1,14 +1,15 @@
 // What a person reads of an operation of the wallet. Pure.
 
-import { unitsText } from "../format/amounts.js";
+import { formatAmount, unitsText } from "../format/amounts.js";
 import { textFor } from "./problems.js";
 
 const NAME_LENGTH_MAX = 60;
 
 /** Done, and while it is under way. */
 const VERBS = {
-  mint: ["Minted", "Minting"],
+  mint: ["Created", "Creating"],
   claim: ["Claimed", "Claiming"],
+  collect: ["Collected at the door:", "Collecting at the door:"],
   send: ["Made a link of", "Making a link of"],
   split: ["Split", "Splitting"],
   merge: ["Merged", "Merging"],
@@ -17,8 +18,8 @@ const VERBS = {
 
 /** What an earlier visit began, once it is done. */
 const DONE = {
-  mint: "minted",
-  claim: "taken",
+  mint: "created",
+  claim: "claimed",
   send: "made into a link",
   split: "split",
   merge: "merged",
@@ -26,14 +27,18 @@ const DONE = {
 };
 
 /**
- * Return for example "Minted 5 units of “A ticket”".
- * @param {import("../wallet/records.js").OperationRecord} operation
+ * Return for example "Created 5 units of “A ticket”".
+ * @param {Pick<import("../wallet/records.js").OperationRecord, "kind" | "amount" | "state" | "itemId">
+ *   & {atDoor?: boolean, count?: number}} operation `count` of them are told as one
  * @param {string} name what the deed is called
+ * @param {string} [unit]
  */
-export function operationText({ kind, amount, state, itemId }, name) {
-  const [done, underWay] = VERBS[kind];
+export function operationText({ kind, amount, state, itemId, atDoor, count = 1 }, name, unit) {
+  const [done, underWay] = VERBS[atDoor ? "collect" : kind];
+  const verb = state === "done" ? done : underWay;
+  const all = kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
   const of = itemId ? ` of ${quoted(name)}` : "";
-  return `${state === "done" ? done : underWay} ${unitsText(amount)}${of}`;
+  return `${all} ${unitsText(amount, unit)}${of}`;
 }
 
 /**
@@ -44,11 +49,21 @@ export function refusalText({ code }) {
   return textFor({ name: "ProblemError", code });
 }
 
-/** Return the name in quotation marks, cut off where it is long. */
-export function quoted(name) {
+/** Return "1 link" or "3 links": for words whose plural ends in s. */
+export function countText(count, word) {
+  return `${formatAmount(count)} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** Return the name in one line, cut off where it is long. */
+export function shortName(name) {
   const letters = [...name.replace(/\s+/g, " ").trim()];
-  const short = letters.length > NAME_LENGTH_MAX;
-  return `“${short ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…` : letters.join("")}”`;
+  const isLong = letters.length > NAME_LENGTH_MAX;
+  return isLong ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…` : letters.join("");
+}
+
+/** Return the short name in quotation marks. */
+export function quoted(name) {
+  return `“${shortName(name)}”`;
 }
 
 /**
@@ -70,7 +85,13 @@ export function outcomesText(outcomes, wasWaiting) {
   const ended = outcomes.map(({ operation }) => endText(operation)).filter(Boolean);
   if (ended.length) return `What was begun earlier is finished: ${ended.join("; ")}. See My deeds.`;
   const waiting = outcomes.find(({ problem }) => problem);
-  return waiting && !wasWaiting ? `${textFor(waiting.problem)} It is sent again.` : "";
+  return waiting && !wasWaiting ? waitText(waiting.problem) : "";
+}
+
+/** Return why something is still under way, and that it goes on. */
+export function waitText(problem) {
+  const text = textFor(problem);
+  return problem?.name === "NoAnswerError" ? text : `${text} We keep trying.`;
 }
 
 /** @param {import("../wallet/records.js").OperationRecord} operation */

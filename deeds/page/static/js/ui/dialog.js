@@ -2,6 +2,7 @@
 // closes on Escape.
 
 import { freshId, headingOf, make, makeButton } from "./dom.js";
+import { FieldError, showFieldError } from "./field_errors.js";
 import { say } from "./notices.js";
 
 /**
@@ -57,9 +58,10 @@ function giveBack(opener, heading) {
  * @param {(Node | string)[]} parts.content
  * @param {string} parts.yes on the button
  * @param {HTMLElement} parts.opener
- * @param {string} parts.said once it is done
+ * @param {string | (() => string)} parts.said once it is done
  * @param {(onWait: (text: string) => void) => Promise<string>} parts.act returns what stands in the
- *   way, or nothing once it is done; `onWait` says why it takes longer
+ *   way, or nothing once it is done; `onWait` says why it takes longer. What is wrong with a field
+ *   is thrown as a FieldError, and shown there alone
  */
 export function ask({ title, content, yes, opener, said, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert", hidden: true });
@@ -83,12 +85,19 @@ export function ask({ title, content, yes, opener, said, act }) {
     if (button.disabled) return;
     button.disabled = true;
     tell("");
-    const text = await act(tell);
-    button.disabled = false;
-    tell(text);
-    if (!text) {
-      dialog.close();
-      say(said);
-    } else if (!form.querySelector("[aria-invalid=true]")) problem.focus();
+    try {
+      const text = await act(tell);
+      tell(text);
+      if (text) problem.focus();
+      else {
+        dialog.close();
+        say(typeof said === "string" ? said : said());
+      }
+    } catch (error) {
+      if (!(error instanceof FieldError)) throw error;
+      showFieldError(error);
+    } finally {
+      button.disabled = false;
+    }
   });
 }

@@ -73,5 +73,6 @@ export function makeButton(text, onclick, kind = "quiet") {
  */
 export function headingOf(element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
-  return own instanceof HTMLElement ? own : byId("holdings-title");
+  const heading = own ?? document.querySelector("main h1[tabindex]");
+  return heading instanceof HTMLElement ? heading : byId("main");
 }

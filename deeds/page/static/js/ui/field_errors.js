@@ -1,7 +1,7 @@
 // Says beside a field what is wrong with it. In the HTML the field names the place of its error in
 // aria-describedby, so that a screen reader speaks both together.
 
-import { find } from "./dom.js";
+import { byId, find, freshId, make } from "./dom.js";
 
 /**
  * Show what is wrong with a field, or hide that for an empty text.
@@ -44,4 +44,39 @@ export function readField(field, place, read) {
     showError(field, place, error.message);
     return null;
   }
+}
+
+/** Something is wrong with one field. The message is for people. */
+export class FieldError extends Error {
+  name = "FieldError";
+
+  /** @param {HTMLInputElement} field one of `makeField` */
+  constructor(field, message) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/**
+ * Return a field with its label and the place of its error.
+ * @param {string} label
+ * @param {Record<string, string | boolean>} attributes of the field
+ * @param {string} [hint]
+ */
+export function makeField(label, attributes, hint = "") {
+  const id = freshId("field");
+  const place = make("p", { id: `${id}-error`, class: "error", hidden: true });
+  const described = hint ? `${id}-error ${id}-hint` : `${id}-error`;
+  const field = make("input", { type: "text", ...attributes, id, "aria-describedby": described });
+  field.addEventListener("input", () => showError(field, place, ""));
+  const said = hint ? [make("p", { id: `${id}-hint`, class: "hint" }, hint)] : [];
+  const element = make("div", { class: "field" }, make("label", { for: id }, label), field);
+  element.append(...said, place);
+  return { element, field };
+}
+
+/** Show an error of a field of `makeField`, and move there. */
+export function showFieldError({ field, message }) {
+  showError(field, byId(`${field.id}-error`), message);
+  field.focus();
 }

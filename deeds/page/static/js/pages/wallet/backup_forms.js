@@ -1,9 +1,13 @@
-// The forms that write the wallet to a file and read one.
+// One line that says what is not backed up yet, and the dialogs that write the wallet to a file and
+// read one.
 
+import { countText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { download } from "../../ui/copying.js";
-import { byId } from "../../ui/dom.js";
-import { focusFirstError, showError } from "../../ui/field_errors.js";
+import { ask } from "../../ui/dialog.js";
+import { byId, make } from "../../ui/dom.js";
+import { FieldError, makeField } from "../../ui/field_errors.js";
+import { say } from "../../ui/notices.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
@@ -12,92 +16,130 @@ const PASSPHRASE_LENGTH_MIN = 10;
 /** No file of a wallet is near this size; what is larger would only fill the memory. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
+const BACKED_UP = "Backed up. Keep the file somewhere else.";
+const PASSPHRASE_HINT =
+  "Without it nobody can read the file, not even you. Four or more unrelated words are good.";
+
 /**
- * Make the forms work.
+ * Make the buttons work.
  * @param {import("../../wallet/wallet.js").Wallet} wallet
- * @param {{onRead: () => Promise<string>}} options `onRead` is called after a file was taken in, and
- *   returns what else there is to say
+ * @param {{onRestored: () => Promise<string>}} options `onRestored` is called after a file was read,
+ *   and returns what else there is to say
  */
-export function backupForms(wallet, { onRead }) {
-  onSubmit("export", ["passphrase", "again"], () => writeFile(wallet));
-  onSubmit("import", ["file", "passphrase"], () => readFile(wallet), onRead);
+export function backups(wallet, { onRestored }) {
+  const [backUp, change] = [byId("back-up"), byId("change-passphrase")];
+  backUp.addEventListener("click", () => backUpWith(wallet, backUp));
+  change.addEventListener("click", () => askToBackUp(wallet, change));
+  byId("restore").addEventListener("click", () => askToRestore(wallet, onRestored));
 }
 
-/** Something is wrong with a field. */
-class FieldError extends Error {
-  name = "FieldError";
-
-  constructor(field, message) {
-    super(message);
-    this.field = field;
-  }
+/**
+ * Say in one line what is not backed up.
+ * @param {import("../../wallet/wallet.js").Wallet} wallet
+ * @param {boolean} isEmpty whether there is nothing to back up
+ */
+export async function drawBackup({ backup }, isEmpty) {
+  const { changesCount, material } = await backup.status();
+  const isKept = isEmpty || (await navigator.storage?.persisted?.().catch(() => false));
+  byId("not-kept").hidden = Boolean(isKept);
+  byId("back-up").hidden = isEmpty;
+  byId("back-up").classList.toggle("quiet", Boolean(material) && !changesCount);
+  byId("change-passphrase").hidden = isEmpty || !material;
+  byId("backup-state").textContent = isEmpty ? "" : stateText(changesCount, Boolean(material));
 }
 
-function onSubmit(form, names, act, next = async () => "") {
-  const element = byId(`${form}-form`, HTMLFormElement);
-  const button = byId(`${form}-button`, HTMLButtonElement);
-  const done = byId(`${form}-done`);
-  const fields = names.map((name) => fieldOf(`${form}-${name}`));
-  const place = byId(`${form}-error`);
-  element.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (button.disabled) return;
-    button.disabled = true;
-    done.textContent = "";
-    for (const field of fields) showError(field, place, "");
-    try {
-      const text = await act();
-      done.textContent = text;
-      element.reset();
-      // This may wait for the network, so what was done is said first.
-      next().then((more) => done.append(more && ` ${more}`));
-    } catch (error) {
-      const text = error instanceof FieldError ? error.message : textFor(error);
-      showError(error.field ?? fields.at(-1), place, text);
-      focusFirstError(element);
-    } finally {
-      button.disabled = false;
-    }
+function stateText(changesCount, isBackedUp) {
+  if (!isBackedUp) return "Not backed up yet. If this browser is cleared, it is all gone.";
+  return changesCount
+    ? `${countText(changesCount, "change")} since the last backup.`
+    : "Everything is backed up.";
+}
+
+/** Back up under the passphrase of the last time, or ask for one. */
+async function backUpWith(wallet, opener) {
+  const { material } = await wallet.backup.status();
+  if (!material) return askToBackUp(wallet, opener);
+  await writeFile(wallet, material).then(
+    () => say(BACKED_UP),
+    (error) => say(textFor(error)),
+  );
+}
+
+function askToBackUp(wallet, opener) {
+  const secret = { type: "password", autocomplete: "new-password" };
+  const first = makeField("Passphrase", { ...secret, autofocus: true }, PASSPHRASE_HINT);
+  const again = makeField("Repeat passphrase", secret);
+  ask({
+    title: "Back up",
+    content: [
+      make("p", {}, "This writes everything here to an encrypted file. Keep it somewhere else."),
+      first.element,
+      again.element,
+    ],
+    yes: "Back up",
+    opener,
+    said: BACKED_UP,
+    act: async () => {
+      checkPassphrase(first.field, again.field);
+      await writeFile(wallet, await makeMaterial(first.field.value));
+      return "";
+    },
   });
 }
 
-async function writeFile(wallet) {
-  const [first, second] = [fieldOf("export-passphrase"), fieldOf("export-again")];
+function checkPassphrase(first, again) {
   if ([...first.value].length < PASSPHRASE_LENGTH_MIN) {
-    throw new FieldError(first, `Take at least ${PASSPHRASE_LENGTH_MIN} characters.`);
+    throw new FieldError(first, `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`);
   }
-  if (first.value !== second.value) throw new FieldError(second, "The two are not the same.");
-  const records = await wallet.exportRecords();
-  if (!records.outputs.length && !records.operations.length) {
-    throw new FieldError(first, "There is nothing here yet to write.");
-  }
-  const date = new Date().toISOString().slice(0, 10);
-  const material = await makeMaterial(first.value);
-  const text = await exportWallet(records, material);
-  download(text, "application/json", `my-deeds-${date}.json`);
-  await wallet.backup.saved(material);
-  return "The file is written. It holds what is here now, and nothing that comes later.";
+  if (first.value !== again.value) throw new FieldError(again, "The two are not the same.");
 }
 
-async function readFile(wallet) {
-  const field = fieldOf("import-file");
+async function writeFile(wallet, material) {
+  const text = await exportWallet(await wallet.exportRecords(), material);
+  const date = new Date().toISOString().slice(0, 10);
+  download(text, "application/json", `my-deeds-${date}.json`);
+  await wallet.backup.saved(material);
+}
+
+function askToRestore(wallet, onRestored) {
+  const file = makeField("Backup file", { type: "file" });
+  const passphrase = makeField("Its passphrase", { type: "password", autocomplete: "off" });
+  let said = "";
+  ask({
+    title: "Restore",
+    content: [
+      make("p", {}, "What the file holds is added to what is here. Nothing here is lost."),
+      file.element,
+      passphrase.element,
+    ],
+    yes: "Restore",
+    opener: byId("restore"),
+    said: () => said,
+    act: async () => {
+      const counts = await readFile(wallet, file.field, passphrase.field);
+      said = [restoredText(counts), await onRestored()].filter(Boolean).join(" ");
+      return "";
+    },
+  });
+}
+
+async function readFile(wallet, field, passphrase) {
   const file = field.files?.[0];
   if (!file) throw new FieldError(field, "Choose the file first.");
-  if (file.size > FILE_BYTES_MAX) throw new FieldError(field, "This is no file of a wallet.");
+  if (file.size > FILE_BYTES_MAX) throw new FieldError(field, "This is not a backup of deeds.");
   const text = await file.text().catch(() => {
     throw new FieldError(field, "The browser cannot read this file.");
   });
-  const records = await importWallet(text, fieldOf("import-passphrase").value);
-  const { newCount, liveCount } = await wallet.importRecords(records);
-  return readText(newCount, liveCount);
+  const records = await importWallet(text, passphrase.value).catch((error) => {
+    const isItsPassphrase = error.name === "WrongPassphraseError";
+    throw new FieldError(isItsPassphrase ? passphrase : field, textFor(error));
+  });
+  return wallet.importRecords(records);
 }
 
-function fieldOf(id) {
-  return byId(id, HTMLInputElement);
-}
-
-function readText(newCount, count) {
-  if (!count) return "The file is read. It held nothing.";
-  if (!newCount) return "The file is read. All that it holds was here already.";
-  return `The file is read. New here: ${newCount} of its ${count} parts.`;
+/** Return how much of a file is new here; what was spent before counts for nothing. */
+function restoredText({ newCount, liveCount }) {
+  if (!liveCount) return "Restored. The file held nothing.";
+  if (!newCount) return "Restored. All of it was here already.";
+  return `Restored. New here: ${newCount} of ${countText(liveCount, "part")}.`;
 }

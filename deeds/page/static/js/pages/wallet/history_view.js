@@ -1,46 +1,86 @@
 // The lists of what was done, and of what is under way.
 
-import { operationText, refusalText, timeText } from "../../texts/operations.js";
+import { countText, operationText, refusalText, timeText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { byId, find, make } from "../../ui/dom.js";
 import { drawList } from "../../ui/keyed_list.js";
 
-const SHOWN_AT_FIRST = 20;
+/**
+ * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
+ * @typedef {OperationRecord & {count: number}} Group equal operations that are told as one
+ * @typedef {{nameOf: (itemId?: string) => string, unitOf: (itemId?: string) => string | undefined}} Namer
+ */
 
-let shownCount = SHOWN_AT_FIRST;
+const SHOWN_AT_ONCE = 100;
+const GROUP_MS_MAX = 60_000;
 
 /**
- * Draw the operations, the latest first.
- * @param {import("../../wallet/records.js").OperationRecord[]} history
- * @param {(itemId?: string) => string} nameOf
+ * Return the operations with those that follow one another within a minute, of one kind, deed and
+ * end, as one: a hundred links that were pasted at once were claimed at once.
+ * @param {OperationRecord[]} history the latest first
+ * @returns {Group[]}
  */
-export function drawHistory(history, nameOf) {
-  const more = byId("history-more");
-  const shown = history.slice(0, shownCount);
-  byId("no-history").hidden = history.length > 0;
-  byId("history-actions").hidden = history.length <= shownCount;
-  more.onclick = () => {
-    shownCount = Infinity;
-    drawHistory(history, nameOf);
-    find(byId("history"), `li:nth-child(${SHOWN_AT_FIRST + 1})`).focus();
-  };
-  drawList(byId("history"), shown, {
-    keyOf: ({ key, state, itemId }) => `${key} ${state} ${nameOf(itemId)}`,
-    make: (operation) => ({ element: makeRow(operation, nameOf) }),
+export function groupsOf(history) {
+  const groups = [];
+  for (const operation of history) {
+    const last = groups.at(-1);
+    if (last && isAlike(last, operation)) {
+      last.count += 1;
+      last.amount += operation.amount;
+      last.oldestAt = operation.begunAt;
+    } else groups.push({ ...operation, count: 1, oldestAt: operation.begunAt });
+  }
+  return groups;
+}
+
+function isAlike(group, operation) {
+  const isEqual = ["kind", "state", "itemId", "code", "atDoor"].every(
+    (name) => group[name] === operation[name],
+  );
+  return isEqual && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
+}
+
+/**
+ * Return what draws the history.
+ * @param {Namer} namer
+ */
+export function historyView(namer) {
+  const [list, more] = [byId("history"), byId("history-more")];
+  let shownCount = SHOWN_AT_ONCE;
+  let all = [];
+
+  /** @param {OperationRecord[]} history the latest first */
+  function draw(history) {
+    all = history;
+    const groups = groupsOf(history);
+    byId("no-history").hidden = groups.length > 0;
+    more.hidden = groups.length <= shownCount;
+    drawList(list, groups.slice(0, shownCount), {
+      keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${namer.nameOf(itemId)}`,
+      make: (group) => ({ element: rowOf(group, namer) }),
+    });
+  }
+
+  more.addEventListener("click", () => {
+    const first = shownCount;
+    shownCount += SHOWN_AT_ONCE;
+    draw(all);
+    find(list, `li:nth-child(${first + 1})`).focus();
   });
+  return draw;
 }
 
 /**
  * Draw what has not ended, with what is known of the reason.
- * @param {import("../../wallet/records.js").OperationRecord[]} begun
+ * @param {OperationRecord[]} begun
  * @param {Map<string, Error>} problems by the operation's key
- * @param {(itemId?: string) => string} nameOf
+ * @param {Namer} namer
  */
-export function drawBegun(begun, problems, nameOf) {
+export function drawBegun(begun, problems, namer) {
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
-    const text = `${operationText(operation, nameOf(operation.itemId))}.`;
+    const text = `${textOf(operation, namer)}.`;
     return { key: operation.key, text: problem ? `${text} ${textFor(problem)}` : text };
   });
   drawList(byId("begun-list"), rows, {
@@ -49,20 +89,22 @@ export function drawBegun(begun, problems, nameOf) {
   });
 }
 
-function makeRow(operation, nameOf) {
-  const { state, begunAt } = operation;
-  const tags = { begun: ["", "under way"], refused: ["bad", "refused"], done: null };
+function textOf(operation, { nameOf, unitOf }) {
+  return operationText(operation, nameOf(operation.itemId), unitOf(operation.itemId));
+}
+
+function rowOf(group, namer) {
+  const { state, begunAt, count } = group;
+  const tags = { begun: ["wait", "under way"], refused: ["bad", "refused"], done: null };
   const tag = tags[state];
+  const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
+  const mark = tag ? [" ", make("span", { class: `tag ${tag[0]}` }, tag[1])] : [];
+  const why = state === "refused" ? [make("p", { class: "hint" }, refusalText(group))] : [];
   return make(
     "li",
     { tabindex: "-1" },
-    make(
-      "p",
-      {},
-      operationText(operation, nameOf(operation.itemId)),
-      ...(tag ? [" ", make("span", { class: `tag ${tag[0]}` }, tag[1])] : []),
-    ),
-    ...(state === "refused" ? [make("p", { class: "hint" }, refusalText(operation))] : []),
-    make("p", { class: "hint" }, timeText(begunAt)),
+    make("p", {}, textOf(group, namer), ...mark),
+    ...why,
+    make("p", { class: "hint" }, when),
   );
 }

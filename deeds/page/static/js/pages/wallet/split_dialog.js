@@ -1,113 +1,148 @@
-// Asks into which amounts an output is to be split; what is left of it is a part of its own.
+// Asks how what is held is to be split: into links of the same amount, or one part of it into
+// different amounts. What is left stays here.
 
 import { AmountError, formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { countText, quoted } from "../../texts/operations.js";
 import { ask } from "../../ui/dialog.js";
-import { byId, find, freshId, make, makeButton } from "../../ui/dom.js";
-import { focusFirstError, showError } from "../../ui/field_errors.js";
-import { INPUTS_COUNT_MAX } from "../../wallet/beginning.js";
+import { make, makeButton } from "../../ui/dom.js";
+import { FieldError, makeField } from "../../ui/field_errors.js";
+
+const LINKS_COUNT_MAX = 10_000;
+const AMOUNTS_COUNT_MAX = 255;
+const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /**
- * @param {import("../../wallet/records.js").OutputRecord} output
- * @param {object} options
- * @param {HTMLElement} options.opener
- * @param {(amounts: number[], onWait: (text: string) => void) => Promise<string>} options.split
- *   returns what stands in the way
+ * @param {import("../../wallet/holdings.js").Holding} holding
+ * @param {HTMLElement} opener
+ * @param {import("./links_view.js").LinksTools} tools
  */
-export function askToSplit(output, { opener, split }) {
-  const rest = make("p", { class: "hint", "aria-live": "polite" });
-  const list = make("ol", { class: "rows plain" });
-  const draw = () => {
-    rest.textContent = restText(list, output.amount);
-    addButton.disabled = list.children.length >= INPUTS_COUNT_MAX - 1;
-  };
-  const addButton = makeButton("Add a part", () => {
-    const row = makeRow(list.children.length + 1);
-    list.append(row);
-    find(row, "input").focus();
-    draw();
+export function askToSplit(holding, opener, { wallet, run, nameOf }) {
+  const { itemId, parts } = holding;
+  const even = evenFields(holding);
+  const rows = amountRows(holding);
+  const choose = make("details", {}, make("summary", {}, "Different amounts"), rows.element);
+  choose.addEventListener("toggle", () => {
+    even.element.hidden = choose.open;
+    if (choose.open) rows.focus();
   });
-  list.append(makeRow(1));
-  find(list, "input").setAttribute("autofocus", "");
-  list.addEventListener("input", (event) => {
-    const field = /** @type {HTMLInputElement} */ (event.target);
-    showError(field, placeOf(field), "");
-    draw();
-  });
-  draw();
   ask({
-    title: `Split ${unitsText(output.amount)}`,
-    content: [list, make("p", { class: "actions" }, addButton), rest],
+    title: `Split ${quoted(nameOf(itemId))}`,
+    content: [even.element, choose],
     yes: "Split",
     opener,
-    said: `${unitsText(output.amount)} are split.`,
+    said: "It is split.",
     act: async (onWait) => {
-      const amounts = readAmounts(list, output.amount);
-      if (!amounts) return "Look at the amounts again.";
-      return split(amounts, onWait);
+      if (!choose.open) {
+        const wanted = even.read();
+        return (await run(() => wallet.makeLinks(itemId, wanted), onWait)).problem;
+      }
+      const amounts = rows.read();
+      return (await run(() => wallet.split(parts[0].key, amounts), onWait)).problem;
     },
   });
 }
 
-function makeRow(number) {
-  const [id, errorId] = [freshId("part"), freshId("part-error")];
-  return make(
-    "li",
-    {},
-    make(
-      "div",
-      { class: "field" },
-      make("label", { for: id }, `Units of part ${number}`),
-      make("input", {
-        id,
-        type: "text",
-        inputmode: "numeric",
-        dir: "ltr",
-        autocomplete: "off",
-        "aria-describedby": errorId,
-      }),
-    ),
-    make("p", { id: errorId, class: "error", hidden: true }),
-  );
-}
-
-/** Return the amounts, without rows that were left empty; or null after saying what is wrong. */
-function readAmounts(list, whole) {
-  const fields = [...list.querySelectorAll("input")];
-  const filled = fields.filter(({ value }, place) => place === 0 || value.trim());
-  const amounts = filled.map((field) => {
-    try {
-      const amount = parseAmount(field.value);
-      showError(field, placeOf(field), "");
-      return amount;
-    } catch (error) {
-      showError(field, placeOf(field), error.message);
-      return 0;
-    }
+/**
+ * The two fields of links that are all alike.
+ * @param {import("../../wallet/holdings.js").Holding} holding
+ */
+function evenFields({ sum, unit }) {
+  const links = makeField("How many links?", { ...NUMBER, autofocus: true });
+  const each = makeField(unit ? `How many × ${unit} each?` : "How many units each?", {
+    ...NUMBER,
+    value: "1",
   });
-  const sum = amounts.reduce((total, amount) => total + amount, 0);
-  const last = filled.at(-1);
-  if (!focusFirstError(list)) {
-    if (sum > whole) {
-      showError(last, placeOf(last), `Together they are more than ${formatAmount(whole)}.`);
-    } else if (amounts[0] === whole) {
-      showError(last, placeOf(last), "That is all of it: a part is less.");
+  const hint = make("p", { class: "hint", role: "status" });
+  const element = make("div", { class: "stack" }, links.element, each.element, hint);
+  element.addEventListener("input", () => {
+    hint.textContent = evenText(links.field.value, each.field.value, sum, unit);
+  });
+  const read = () => {
+    const count = readAmount(links.field);
+    const amount = readAmount(each.field);
+    if (count > LINKS_COUNT_MAX) {
+      throw new FieldError(links.field, `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`);
     }
-  }
-  return focusFirstError(list) ? null : amounts;
+    if (count * amount > sum) throw new FieldError(links.field, tooMuchText(sum, unit));
+    return { count, each: amount };
+  };
+  return { element, read };
 }
 
-function restText(list, whole) {
-  const texts = Array.from(list.querySelectorAll("input"), ({ value }) => value.trim());
+/** Return what becomes of the units, or nothing while the fields are not filled in rightly. */
+export function evenText(links, each, sum, unit) {
   try {
-    const left = whole - sumOf(texts.filter(Boolean).map(parseAmount));
-    if (left < 0) return `That is ${formatAmount(-left)} more than there is.`;
-    return left ? `What is left stays one part: ${unitsText(left)}.` : "Nothing is left.";
+    const [count, amount] = [parseAmount(links), parseAmount(each)];
+    const left = sum - count * amount;
+    if (left < 0) return tooMuchText(sum, unit);
+    const rest = left ? `${unitsText(left, unit)} left.` : "Nothing left.";
+    return `${countText(count, "link")} of ${unitsText(amount, unit)} each, ${rest.toLowerCase()}`;
   } catch (error) {
     if (error instanceof AmountError) return "";
     throw error;
   }
 }
 
-function placeOf(field) {
-  return byId(field.getAttribute("aria-describedby"));
+function tooMuchText(sum, unit) {
+  return `You have ${unitsText(sum, unit)}.`;
+}
+
+/**
+ * The rows of amounts that the largest part is split into.
+ * @param {import("../../wallet/holdings.js").Holding} holding
+ */
+function amountRows({ parts, sum, unit }) {
+  const whole = parts[0].amount;
+  const fields = [];
+  const list = make("div", { class: "stack" });
+  const hint = make("p", { class: "hint", role: "status" });
+  const addButton = makeButton("Add an amount", () => add().focus());
+  const add = () => {
+    const { element, field } = makeField(`Amount ${fields.length + 1}`, NUMBER);
+    fields.push(field);
+    list.append(element);
+    addButton.disabled = fields.length >= AMOUNTS_COUNT_MAX;
+    return field;
+  };
+  add();
+  list.addEventListener("input", () => {
+    hint.textContent = restText(fields, whole, unit);
+  });
+  const about = whole < sum ? `This splits your largest part, ${unitsText(whole, unit)}.` : "";
+  const actions = make("p", { class: "actions" }, addButton);
+  return {
+    element: make("div", { class: "stack" }, make("p", { class: "hint" }, about), list, actions, hint),
+    focus: () => fields[0].focus(),
+    read: () => readAmounts(fields, whole, unit),
+  };
+}
+
+/** Return the amounts, without rows that were left empty. */
+function readAmounts(fields, whole, unit) {
+  const filled = fields.filter(({ value }, place) => place === 0 || value.trim());
+  const amounts = filled.map(readAmount);
+  const last = filled.at(-1);
+  const sum = amounts.reduce((total, amount) => total + amount, 0);
+  if (sum > whole) throw new FieldError(last, `Together they are more than ${unitsText(whole, unit)}.`);
+  if (amounts[0] === whole) throw new FieldError(last, "That is all of it. Enter less.");
+  return amounts;
+}
+
+function readAmount(field) {
+  try {
+    return parseAmount(field.value);
+  } catch (error) {
+    throw new FieldError(field, error.message);
+  }
+}
+
+function restText(fields, whole, unit) {
+  try {
+    const texts = fields.map(({ value }) => value.trim()).filter(Boolean);
+    const left = whole - sumOf(texts.map(parseAmount));
+    return left > 0 ? `${unitsText(left, unit)} left.` : "";
+  } catch (error) {
+    if (error instanceof AmountError) return "";
+    throw error;
+  }
 }

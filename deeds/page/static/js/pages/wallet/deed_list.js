@@ -1,0 +1,106 @@
+// The list of deeds: a row for each that leads to its page, and a search from eight deeds on.
+
+import { formatAmount, unitsText } from "../../format/amounts.js";
+import { markText } from "../../format/item_mark.js";
+import { isShown, makeMark, metadataOf } from "../../ui/card.js";
+import { byId, find, make } from "../../ui/dom.js";
+import { drawList } from "../../ui/keyed_list.js";
+
+/** @typedef {import("../../wallet/holdings.js").Summary} Summary */
+
+const SEARCHED_FROM = 8;
+const SHOWN_AT_ONCE = 100;
+
+/**
+ * Return what draws the list.
+ * @param {(itemId: string) => string} nameOf
+ */
+export function deedList(nameOf) {
+  const field = byId("search-field", HTMLInputElement);
+  const more = byId("holdings-more");
+  let shownCount = SHOWN_AT_ONCE;
+  /** @type {Summary[]} */
+  let all = [];
+
+  function draw(summaries) {
+    all = summaries;
+    const found = all.filter((summary) => isFound(summary, nameOf(summary.itemId), field.value));
+    byId("search").hidden = all.length < SEARCHED_FROM;
+    byId("no-holdings").hidden = all.length > 0;
+    byId("no-match").hidden = !all.length || found.length > 0;
+    more.hidden = found.length <= shownCount;
+    drawList(byId("holdings"), found.slice(0, shownCount), {
+      keyOf: ({ itemId }) => itemId,
+      make: (summary) => rowOf(summary, nameOf),
+    });
+  }
+
+  field.addEventListener("input", () => draw(all));
+  more.addEventListener("click", () => {
+    const first = shownCount;
+    shownCount += SHOWN_AT_ONCE;
+    draw(all);
+    find(byId("holdings"), `li:nth-child(${first + 1}) a`).focus();
+  });
+  return draw;
+}
+
+/** Whether what a person searches for is in the name, or in the id, of which the mark is a part. */
+function isFound({ itemId }, name, text) {
+  const wanted = text.trim().toLocaleLowerCase();
+  const mark = markText(itemId).toLocaleLowerCase();
+  return [name.toLocaleLowerCase(), mark, itemId].some((each) => each.includes(wanted));
+}
+
+function rowOf({ itemId }, nameOf) {
+  const [picture, name, units, total, mark, note] = [
+    make("img", { alt: "", loading: "lazy", referrerpolicy: "no-referrer", hidden: true, "data-card": "image" }),
+    make("span", { class: "deed-row-name", dir: "auto", "data-card": "name" }),
+    make("strong", {}),
+    make("small", {}),
+    makeMark(itemId),
+    make("span", {}),
+  ];
+  picture.addEventListener("error", () => (picture.hidden = true));
+  const link = make(
+    "a",
+    { class: "deed-row", href: `#${itemId}` },
+    make("span", { class: "deed-row-picture" }, picture),
+    make("span", { class: "deed-row-line" }, name, units),
+    make("span", { class: "deed-row-line faint" }, mark, note, total),
+  );
+  const update = (summary) => {
+    const { item, sum } = summary;
+    showPicture(picture, item);
+    name.textContent = nameOf(itemId);
+    units.textContent = `You have ${formatAmount(sum)}`;
+    total.textContent = item ? `of ${formatAmount(item.total)}` : "";
+    const { kind, text } = noteOf(summary);
+    note.className = `deed-row-note ${kind}`;
+    note.textContent = text;
+  };
+  return { element: make("li", { "data-row": true }, link), update };
+}
+
+function showPicture(picture, item) {
+  const { image = "" } = item ? metadataOf(item) : {};
+  if (!isShown(image) || picture.getAttribute("src") === image) return;
+  picture.src = image;
+  picture.hidden = false;
+}
+
+/**
+ * Return the one thing that is worth saying of a deed in the list; red is only what needs a person.
+ * @param {Summary} summary
+ */
+export function noteOf({ unit, lost, unknownSum, preparing, coming, waiting, claimed }) {
+  const gone = lost + unknownSum;
+  if (gone) return { kind: "bad", text: `${unitsText(gone, unit)} no longer yours` };
+  if (preparing) {
+    const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);
+    return { kind: "wait", text: `preparing ${ready} of ${count}` };
+  }
+  if (coming) return { kind: "wait", text: `${unitsText(coming, unit)} on the way` };
+  if (waiting) return { kind: "wait", text: `${formatAmount(waiting)} waiting` };
+  return { kind: "", text: claimed ? `${formatAmount(claimed)} claimed` : "" };
+}

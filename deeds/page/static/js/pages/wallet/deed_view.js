@@ -1,0 +1,206 @@
+// The page of one deed: its card, what is held of it, and all that can be done with that.
+
+import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
+import { countText, quoted } from "../../texts/operations.js";
+import { fillCard, makeCard, metadataOf } from "../../ui/card.js";
+import { ask } from "../../ui/dialog.js";
+import { copyTemplate, find, freshId, make, makeButton } from "../../ui/dom.js";
+import { focusFirstError, showError } from "../../ui/field_errors.js";
+import { drawList } from "../../ui/keyed_list.js";
+import { openLinkDialog } from "../../ui/link_view.js";
+import { linksView } from "./links_view.js";
+import { askToSplit } from "./split_dialog.js";
+
+const PARTS_SHOWN_AT_ONCE = 100;
+
+/** @typedef {import("../../wallet/holdings.js").Holding} Holding */
+
+/**
+ * Return the page of a deed, which can be drawn again.
+ * @param {string} itemId
+ * @param {import("./links_view.js").LinksTools} tools
+ */
+export function deedPage(itemId, tools) {
+  const view = copyTemplate("deed-template");
+  const part = (name) => find(view, `[data-part="${name}"]`);
+  /** @type {Holding} */
+  let holding;
+  const card = makeDeedCard(part("card"));
+  const links = linksView(part("links"), itemId, tools);
+  const drawParts = partsList(part("parts"), tools);
+  addressLinks(part, itemId);
+  sendForm(part("send"), () => holding, tools);
+  part("split").addEventListener("click", () => askToSplit(holding, part("split"), tools));
+  part("merge").addEventListener("click", () => askToMerge(itemId, part("merge"), tools));
+
+  function draw(now) {
+    holding = now;
+    const name = tools.nameOf(itemId);
+    const { item, sum, unit, parts } = holding;
+    const about = item ? metadataOf(item) : { description: itemId };
+    fillCard(card, { ...about, name }, item?.total ?? 0, { itemId, unit });
+    find(card, ".deed-units").hidden = !item;
+    for (const place of view.querySelectorAll("[data-name]")) {
+      place.textContent = ` ${quoted(name)}`;
+    }
+    part("sum").textContent = sum ? unitsText(sum, unit) : "Nothing here";
+    part("more").textContent = moreText(holding);
+    tell(part("lost"), lostText(holding));
+    tell(part("unknown"), unknownText(holding));
+    // What was said there stays until it was read: another tab may have taken what was to be sent.
+    part("send").hidden = !sum && find(view, "[data-error]").hidden;
+    part("split").hidden = sum < 2;
+    part("merge").hidden = parts.length < 2;
+    part("door").hidden = !holding.isMinted;
+    drawOverview(part("overview"), holding);
+    links.draw(holding);
+    drawParts(holding);
+  }
+  return { element: view, draw, stop: links.stop };
+}
+
+/** Return the card of a deed; its name is the heading of the page. */
+function makeDeedCard(place) {
+  const card = makeCard({}, 0);
+  const name = find(card, "[data-card=name]");
+  const heading = { class: name.className, dir: "auto", "data-card": "name", tabindex: "-1" };
+  name.replaceWith(make("h1", { ...heading, "data-focus": true }));
+  place.append(card);
+  return card;
+}
+
+function addressLinks(part, itemId) {
+  part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
+  part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
+}
+
+function tell(place, text) {
+  place.textContent = text;
+  place.hidden = !text;
+}
+
+/** @param {Holding} holding */
+function moreText({ item, coming, unit, waiting }) {
+  const texts = item ? [`of ${formatAmount(item.total)}`] : [];
+  if (waiting) texts.push(`${formatAmount(waiting)} waiting`);
+  if (coming) texts.push(`${unitsText(coming, unit)} on the way`);
+  return texts.join(" · ");
+}
+
+/**
+ * Return that something is lost, in the number that it is.
+ * @param {Pick<Holding, "lost" | "unit">} holding
+ */
+export function lostText({ lost, unit }) {
+  if (!lost) return "";
+  const [verb, links] =
+    lost === 1 ? ["is", "its link was used"] : ["are", "their links were used"];
+  return `${unitsText(lost, unit)} ${verb} no longer yours: ${links}.`;
+}
+
+/** @param {Holding} holding */
+function unknownText({ unknownSum, unit }) {
+  return unknownSum ? `Not known to the service: ${unitsText(unknownSum, unit)}.` : "";
+}
+
+/** What the maker of a deed wants to know: where all of it is. */
+function drawOverview(list, { isMinted, item, given, claimed, collected, sum }) {
+  list.hidden = !isMinted || !item;
+  if (list.hidden) return;
+  const counts = { Made: item.total, Given: given, Claimed: claimed, "Still here": sum };
+  if (collected) counts["Collected at the door"] = collected;
+  const rows = Object.entries(counts).map(([term, count]) =>
+    make("div", {}, make("dt", {}, term), make("dd", {}, formatAmount(count))),
+  );
+  list.replaceChildren(...rows);
+}
+
+/** Make the form work that sends units as a link. */
+function sendForm(form, holdingNow, tools) {
+  const field = find(form, "input", HTMLInputElement);
+  const button = find(form, "button", HTMLButtonElement);
+  const place = find(form, "[data-error]");
+  [field.id, place.id] = [freshId("send"), freshId("send-error")];
+  field.setAttribute("aria-describedby", place.id);
+  find(form, "label", HTMLLabelElement).htmlFor = field.id;
+  const say = (text) => showError(field, place, text);
+  field.addEventListener("input", () => say(""));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    button.disabled = true;
+    say("");
+    const { given, problem } = await send(holdingNow(), field.value, say, tools);
+    button.disabled = false;
+    say(problem);
+    if (!given) return focusFirstError(form);
+    field.value = "1";
+    openLink(given, "Your link", holdingNow(), button, tools);
+  });
+}
+
+/** Return the output that was made to be given away, or what stands in the way. */
+async function send({ itemId }, text, onWait, { wallet, run }) {
+  let amount;
+  try {
+    amount = parseAmount(text);
+  } catch (error) {
+    return { given: null, problem: error.message };
+  }
+  const { operation, problem } = await run(() => wallet.send(itemId, amount), onWait);
+  if (!operation || problem) return { given: null, problem };
+  const [given] = await wallet.outputsOf(operation);
+  return { given, problem: "" };
+}
+
+function openLink(output, title, { item, unit }, opener, { wallet, api }) {
+  openLinkDialog(output, { title, item, unit, opener, wallet, api });
+}
+
+/** Return what draws the parts that are held, a hundred at a time. */
+function partsList(details, tools) {
+  const more = find(details, "[data-part=more-parts]");
+  let shownCount = PARTS_SHOWN_AT_ONCE;
+  /** @type {Holding} */
+  let holding;
+  const draw = (now) => {
+    holding = now;
+    const parts = holding.parts.filter(({ number }) => !number);
+    details.hidden = parts.length < 2;
+    find(details, "[data-count]").textContent = countText(parts.length, "part");
+    more.hidden = parts.length <= shownCount;
+    drawList(find(details, "ul"), parts.slice(0, shownCount), {
+      keyOf: ({ key }) => key,
+      make: (output) => ({ element: partRow(output, () => holding, tools) }),
+    });
+  };
+  more.addEventListener("click", () => {
+    shownCount += PARTS_SHOWN_AT_ONCE;
+    draw(holding);
+  });
+  return draw;
+}
+
+function partRow(output, holdingNow, tools) {
+  const units = unitsText(output.amount, holdingNow().unit);
+  const open = () => openLink(output, `A link to ${units}`, holdingNow(), button, tools);
+  const button = makeButton("Show link", open);
+  const about = ` to ${units} of ${quoted(tools.nameOf(output.itemId))}`;
+  button.append(make("span", { class: "unseen" }, about));
+  return make("li", { class: "part" }, make("p", { class: "part-units" }, units), button);
+}
+
+function askToMerge(itemId, opener, { wallet, run, nameOf }) {
+  const name = quoted(nameOf(itemId));
+  ask({
+    title: "Merge the parts into one?",
+    content: [
+      make("p", {}, `All parts of ${name} that are here become one. `),
+      make("p", {}, "Links that you have handed out stay as they are; the others lose their number."),
+    ],
+    yes: "Merge",
+    opener,
+    said: "They are one part now.",
+    act: async (onWait) => (await run(() => wallet.merge(itemId), onWait)).problem,
+  });
+}

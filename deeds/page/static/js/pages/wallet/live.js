@@ -1,0 +1,91 @@
+// Asks for the state of links that wait, so that an open page notices a claim by itself, and says
+// what is new.
+
+import { unitsText } from "../../format/amounts.js";
+import { quoted } from "../../texts/operations.js";
+import { textFor } from "../../texts/problems.js";
+import { say } from "../../ui/notices.js";
+
+const ROUND_MS = 20_000;
+const DELAY_MS_MAX = 600_000;
+const NEWS_COUNT_MAX = 3;
+
+/**
+ * Ask now and every 20 seconds while it is wanted, and more and more rarely while it fails.
+ * @param {object} parts
+ * @param {() => Promise<unknown>} parts.checkRound
+ * @param {() => boolean} parts.isWanted whether links wait and a person can see the page
+ * @param {(run: () => void, delayMs: number) => unknown} [parts.schedule]
+ * @param {() => number} [parts.now]
+ * @returns {() => Promise<void>} asks at once, unless the last answer said not to
+ */
+export function keepAsking({ checkRound, isWanted, schedule = setTimeout, now = Date.now }) {
+  let [turn, failuresCount, notBefore] = [0, 0, 0];
+
+  async function ask() {
+    notBefore = Infinity;
+    try {
+      await checkRound();
+      [failuresCount, notBefore] = [0, now() + ROUND_MS / 10];
+    } catch (error) {
+      failuresCount += 1;
+      const delay = Math.min(ROUND_MS * 2 ** failuresCount, DELAY_MS_MAX);
+      notBefore = now() + Math.max(delay, 1000 * (error.retryAfterS ?? 0));
+    }
+  }
+
+  async function round() {
+    turn += 1;
+    const mine = turn;
+    if (now() >= notBefore && isWanted()) await ask();
+    // A round that began later goes on in its place.
+    if (mine === turn) schedule(() => mine === turn && round(), delayMs());
+  }
+
+  const delayMs = () => (notBefore === Infinity ? ROUND_MS : Math.max(ROUND_MS, notBefore - now()));
+  return round;
+}
+
+/**
+ * Return a sentence for each deed of which links were claimed, or something was lost.
+ * @param {Map<string, import("../../wallet/holdings.js").Summary>} before by the deed's id
+ * @param {import("../../wallet/holdings.js").Summary[]} after
+ * @param {(itemId: string) => string} nameOf
+ * @returns {string[]}
+ */
+export function newsOf(before, after, nameOf) {
+  const all = after.flatMap((summary) => {
+    const old = before.get(summary.itemId);
+    if (!old) return [];
+    const of = (count) => `${unitsText(count, summary.unit)} of ${quoted(nameOf(summary.itemId))}`;
+    const [claimed, lost, unknown] = ["claimed", "lost", "unknownSum"].map((name) =>
+      Math.max(0, summary[name] - old[name]),
+    );
+    return [
+      claimed ? `Claimed: ${of(claimed)}.` : "",
+      lost ? `No longer yours: ${of(lost)}.` : "",
+      unknown ? `Not known to the service: ${of(unknown)}.` : "",
+    ].filter(Boolean);
+  });
+  const more = all.length - NEWS_COUNT_MAX;
+  return more > 0 ? [...all.slice(0, NEWS_COUNT_MAX), `And ${more} more.`] : all;
+}
+
+/**
+ * Make a button ask for the state of everything.
+ * @param {HTMLButtonElement} button
+ * @param {() => Promise<boolean>} check returns whether there were news, which it has said
+ */
+export function refreshOn(button, check) {
+  button.addEventListener("click", async () => {
+    if (button.disabled) return;
+    button.disabled = true;
+    try {
+      if (!(await check())) say("Everything is up to date.");
+    } catch (error) {
+      say(`Nothing was refreshed. ${textFor(error)}`);
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
