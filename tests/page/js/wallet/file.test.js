@@ -8,9 +8,9 @@ import {
   importWallet,
   makeMaterial,
   NotAWalletFileError,
+  readRecords,
   WrongPassphraseError,
 } from "../../../../deeds/page/static/js/wallet/file.js";
-import { readRecords } from "../../../../deeds/page/static/js/wallet/file_records.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";

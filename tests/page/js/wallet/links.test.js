@@ -61,6 +61,21 @@ for (const [count, arrayMax, batches] of [
   });
 }
 
+test("a batch that was begun and has no answer is finished before the next one", async () => {
+  const ground = await minted({ count: 9, each: 1 }, 4);
+  const lost = walletOn(
+    ground.service,
+    ground.store,
+    ground.service.api(() => "answer lost"),
+    { arrayMax: 4 },
+  );
+  const { operation } = await lost.prepareNext(ground.itemId);
+
+  const again = await ground.wallet.prepareNext(ground.itemId);
+
+  assert.deepEqual([again.operation.key, again.operation.state], [operation.key, "done"]);
+});
+
 test("a second series goes on counting, and what was refused has had its numbers", async () => {
   const { service, store, wallet, itemId } = await walletHolding(50);
   const refusing = walletOn(

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readRecords } from "../../../../deeds/page/static/js/wallet/file_records.js";
+import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { memoryStore } from "./memory_store.js";
 import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
 

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
-import { readRecords } from "../../../../deeds/page/static/js/wallet/file_records.js";
+import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { Random } from "./random.js";

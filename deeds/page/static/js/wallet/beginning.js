@@ -2,52 +2,47 @@
 // whole request are written down, before anything is sent. Pure: changes a draft only.
 
 import { isFree, linkParts, nextNumber, unitOf } from "./links.js";
-import { keyOf, rawsOf, WalletError } from "./records.js";
+import { itemIdOf, keyOf, rawsOf, WalletError } from "./records.js";
 
 /** As many inputs or outputs as a service takes at once unless it says otherwise. */
 export const INPUTS_COUNT_MAX = 256;
 
 const UNDER_WAY = new Set(["coming", "leaving"]);
 
-/** What each of the rules below looks at, besides the operation of its key. */
+/** What the rules below look at, besides the operation of their key. */
 export const WANTED = {
   beginMint: () => ({}),
   beginClaim: ({ output, secret }) => {
-    const { itemId } = output;
-    const known = keyOf(output);
+    const key = keyOf(output);
     return {
-      outputs: [known, keyOf({ itemId, secret })],
-      items: [itemId],
-      next: ({ outputs }) => ({ operations: [outputs.get(known)?.operation ?? []].flat() }),
+      outputs: [key, keyOf({ ...output, secret })],
+      items: [output.itemId],
+      next: ({ outputs }) => ({ operations: [outputs.get(key)?.operation ?? []].flat() }),
     };
   },
-  beginSend: ({ itemId, secret, changeSecret }) => ({
-    outputs: [...resting(itemId), keyOf({ itemId, secret }), keyOf({ itemId, secret: changeSecret })],
-  }),
-  beginSplit: ({ outputKey, secrets }) => ({ outputs: [outputKey, ...keysBy(outputKey, secrets)] }),
+  beginSend: (plan) => ({ outputs: [...resting(plan), ...fresh(plan)] }),
+  beginSplit: (plan) => ({ outputs: [plan.outputKey, ...fresh(plan)] }),
   beginLinks: ({ itemId }) => ({ outputs: { itemId } }),
-  beginNextLinks: ({ itemId, secrets }) => ({
-    outputs: [...resting(itemId), ...secrets.map((secret) => keyOf({ itemId, secret }))],
+  beginNextLinks: (plan) => ({
+    outputs: [...resting(plan), ...fresh(plan)],
     next: ({ outputs }) => ({
-      operations: outputs.list({ itemId, state: "leaving" }).map(({ operation }) => operation),
+      operations: outputs.list(resting(plan)[1]).map(({ operation }) => operation),
     }),
   }),
-  beginMerge: ({ itemId, outputKeys, secret }) => ({
-    outputs: [...(outputKeys ?? resting(itemId)), keyOf({ itemId, secret })],
-  }),
-  beginTakeBack: ({ outputKey, secret }) => ({
-    outputs: [outputKey, ...keysBy(outputKey, [secret])],
-  }),
+  beginMerge: (plan) => ({ outputs: [...(plan.outputKeys ?? resting(plan)), ...fresh(plan)] }),
+  beginTakeBack: (plan) => ({ outputs: [plan.outputKey, ...fresh(plan)] }),
 };
 
-/** What is held of an item, and what was or may be. */
-function resting(itemId) {
-  return ["held", "leaving"].map((state) => ({ itemId, state }));
+/** What is held of an item, and what is on its way. */
+function resting({ itemId }) {
+  return [
+    { itemId, state: "held" },
+    { itemId, state: "leaving" },
+  ];
 }
 
-/** The keys of these secrets in the item of an output. */
-function keysBy(outputKey, secrets) {
-  const itemId = outputKey.slice(0, outputKey.indexOf("."));
+/** The keys of what is made. */
+function fresh({ outputKey = "", itemId = itemIdOf(outputKey), secrets }) {
   return secrets.map((secret) => keyOf({ itemId, secret }));
 }
 
@@ -78,7 +73,7 @@ export function beginClaim(draft, { key, output, secret, unit, atDoor, now }) {
     throw new WalletError("already_held", "You hold these units already.");
   }
   if (record?.state === "given" && !atDoor) {
-    return beginTakeBack(draft, { key, outputKey: record.key, secret, now });
+    return beginTakeBack(draft, { key, outputKey: record.key, secrets: [secret], now });
   }
   if (!record) draft.addOutput(newOutput(output, "offered", now));
   // The link before it may have named another amount; of what this wallet made it knows better.
@@ -86,16 +81,16 @@ export function beginClaim(draft, { key, output, secret, unit, atDoor, now }) {
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.output(keyOf(output))];
   const about = known({ atDoor: atDoor || undefined, unit: unitOf(unit) });
-  const collected = atDoor ? { collectedAt: now } : {};
-  return beginTaking(draft, { kind: "claim", key, inputs, secret, about, made: collected, now });
+  const made = atDoor ? { collectedAt: now } : {};
+  return beginTaking(draft, { kind: "claim", key, inputs, secrets: [secret], about, made, now });
 }
 
 /** Begin to make a fresh secret of `amount` units to give away; change comes back. */
-export function beginSend(draft, { key, itemId, amount, secret, changeSecret, arrayMax, now }) {
+export function beginSend(draft, { key, itemId, amount, secrets, arrayMax, now }) {
   const inputs = chooseOutputs(draft, itemId, amount, arrayMax);
   const change = unitsOf(inputs) - amount;
-  const link = { amount, secret, state: "given", givenAt: now };
-  const made = [link, ...heldUnder([changeSecret], change ? [{ amount: change }] : [])];
+  const [link, ...rest] = heldUnder(secrets, [{ amount }, ...(change ? [{ amount: change }] : [])]);
+  const made = [{ ...link, state: "given", givenAt: now }, ...rest];
   return beginSwap(draft, { kind: "send", key, inputs, made, amount, now });
 }
 
@@ -143,7 +138,7 @@ export function beginNextLinks(draft, { key, itemId, secrets, arrayMax, now }) {
 }
 
 /** Begin to join outputs of an item, all that are free unless named, as many as one swap takes. */
-export function beginMerge(draft, { key, itemId, outputKeys, secret, arrayMax, now }) {
+export function beginMerge(draft, { key, itemId, outputKeys, secrets, arrayMax, now }) {
   const wanted = outputKeys?.map((each) => mine(draft, each, "held"));
   // The smallest first, so that every merge leaves as few as it can.
   const smallestFirst = (wanted ?? freeOf(draft, itemId)).sort(
@@ -151,19 +146,19 @@ export function beginMerge(draft, { key, itemId, outputKeys, secret, arrayMax, n
   );
   const inputs = smallestFirst.slice(0, arrayMax);
   if (inputs.length < 2) throw new WalletError("nothing_to_merge", "There is nothing to merge.");
-  return beginTaking(draft, { kind: "merge", key, inputs, secret, now });
+  return beginTaking(draft, { kind: "merge", key, inputs, secrets, now });
 }
 
 /** Begin to make a link that was handed out worthless. */
-export function beginTakeBack(draft, { key, outputKey, secret, now }) {
+export function beginTakeBack(draft, { key, outputKey, secrets, now }) {
   const inputs = [mine(draft, outputKey, "given")];
-  return beginTaking(draft, { kind: "takeBack", key, inputs, secret, now });
+  return beginTaking(draft, { kind: "takeBack", key, inputs, secrets, now });
 }
 
 /** Begin to swap all of the inputs for one new output that is held. */
-function beginTaking(draft, { kind, key, inputs, secret, about = {}, made = {}, now }) {
+function beginTaking(draft, { kind, key, inputs, secrets, about = {}, made = {}, now }) {
   const amount = unitsOf(inputs);
-  const whole = [{ ...made, amount, secret, state: "held" }];
+  const whole = heldUnder(secrets, [{ ...made, amount }]);
   return beginSwap(draft, { kind, key, inputs, made: whole, amount, about, now });
 }
 
@@ -273,7 +268,9 @@ function put(draft, operation) {
  * @throws {WalletError}
  */
 function chooseOutputs(draft, itemId, amount, countMax) {
-  const free = freeOf(draft, itemId);
+  // The last link of a series is the last that is handed out.
+  const lastFirst = (one, other) => (other.number ?? 0) - (one.number ?? 0);
+  const free = freeOf(draft, itemId).sort(lastFirst);
   const plain = free.filter(({ number }) => !number);
   const chosen = fewest(plain, amount) ?? fewest(free, amount);
   if (!chosen) throw notEnough(draft, itemId, amount, free);
@@ -284,9 +281,8 @@ function chooseOutputs(draft, itemId, amount, countMax) {
 }
 
 function fewest(outputs, amount) {
-  // The last link of a series is the last that is handed out.
-  const exact = outputs.filter((output) => output.amount === amount);
-  if (exact.length) return [exact.reduce((one, other) => (lastOf(other) > lastOf(one) ? other : one))];
+  const exact = outputs.find((output) => output.amount === amount);
+  if (exact) return [exact];
   // Nothing reaches a sum with fewer than the largest do.
   const largestFirst = [...outputs].sort((one, other) => other.amount - one.amount);
   const chosen = [];
@@ -297,10 +293,6 @@ function fewest(outputs, amount) {
     missing -= output.amount;
   }
   return missing > 0 ? null : chosen;
-}
-
-function lastOf({ number = 0 }) {
-  return number;
 }
 
 /** Too little is free, but enough would be if another operation had ended: say that. */

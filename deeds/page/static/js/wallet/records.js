@@ -63,6 +63,11 @@ export function keyOf({ itemId, secret }) {
   return `${itemId}.${secret}`;
 }
 
+/** Return the item of an output's key: no item id has a dot. */
+export function itemIdOf(key) {
+  return key.slice(0, Math.max(0, key.indexOf(".")));
+}
+
 /**
  * Return a record that must be there.
  * @template Kind

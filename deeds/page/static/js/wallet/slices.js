@@ -55,7 +55,8 @@ export class Slice {
    */
   get(key) {
     const record = this.#records.get(key);
-    if (!record && !this.#keys.has(key)) this.#check(itemOfKey(key));
+    // The key of an output begins with its item: of one that was all loaded, none is missing.
+    if (!record && !this.#keys.has(key)) this.#check({ itemId: key.split(".", 1)[0] });
     return record;
   }
 
@@ -93,9 +94,4 @@ export function queriesOf(plan) {
 /** Return whether a record has all of these fields with these values. */
 export function hasFields(record, fields) {
   return Object.entries(fields).every(([name, value]) => record[name] === value);
-}
-
-/** The key of an output begins with its item: all of an item loaded means that none is missing. */
-function itemOfKey(key) {
-  return { itemId: key.slice(0, Math.max(0, key.indexOf("."))) };
 }

@@ -195,7 +195,6 @@ export function makeWallet({
   }
 
   return {
-    begin,
     finish,
 
     /** Send again whatever was begun and has not ended. @returns {Promise<Outcome[]>} */
@@ -248,8 +247,7 @@ export function makeWallet({
     /** Make a fresh secret of `amount` units to give away; it is the operation's first output. */
     async send(itemId, amount) {
       checkAmount(amount);
-      const [secret, changeSecret] = await secretsOf(2);
-      return carryOut("beginSend", { itemId, amount, secret, changeSecret });
+      return carryOut("beginSend", { itemId, amount, secrets: await secretsOf(2) });
     },
 
     /** Split an output into these amounts and the rest of it. */
@@ -297,12 +295,12 @@ export function makeWallet({
 
     /** Join outputs of an item, all that are free unless some are named. */
     async merge(itemId, outputKeys) {
-      return carryOut("beginMerge", { itemId, outputKeys, secret: await makeSecret() });
+      return carryOut("beginMerge", { itemId, outputKeys, secrets: await secretsOf(1) });
     },
 
     /** Make a link that was handed out worthless, unless somebody was faster. */
     async takeBack(outputKey) {
-      return carryOut("beginTakeBack", { outputKey, secret: await makeSecret() });
+      return carryOut("beginTakeBack", { outputKey, secrets: await secretsOf(1) });
     },
 
     /**
@@ -371,13 +369,18 @@ export function makeWallet({
 
       /**
        * Note that the records of the last `exportRecords` are in a file.
-       * @param {import("./file.js").Material} material see file.js
+       * @param {import("./file.js").Material | null} material
+       * @returns {Promise<void>}
        */
-      saved: (material) =>
-        change({ notes: [BACKUP] }, (draft) => {
-          const note = { ...noteOf(draft.slices), savedCount: exportedCount, at: now(), material };
-          draft.put("notes", note);
-        }),
+      async saved(material) {
+        const about = { savedCount: exportedCount, at: now(), material };
+        const save = (draft) => void draft.put("notes", { ...noteOf(draft.slices), ...about });
+        await change({ notes: [BACKUP] }, save).catch((error) => {
+          // Some private windows keep no keys.
+          if (error.name !== "DataCloneError" || !material) throw error;
+          return this.saved(null);
+        });
+      },
     },
 
     /** Return all records, for file.js. They hold every secret. */
