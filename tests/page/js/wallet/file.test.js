@@ -253,3 +253,25 @@ test("codes of links are kept for a time without a network, and are in no file",
   const kinds = Object.keys(await wallet.exportRecords());
   assert.deepEqual(kinds, ["outputs", "operations", "items"]);
 });
+
+test("where a browser keeps no keys, the backup is noted all the same", async () => {
+  const { service, store } = await walletHolding(5);
+  const refusing = async (wanted, apply) => {
+    const refuse = (slices) => {
+      const changed = apply(slices);
+      if (changed.notes.some(({ material }) => material)) {
+        throw new DOMException("no keys here", "DataCloneError");
+      }
+      return changed;
+    };
+    return store.update(wanted, refuse);
+  };
+  const wallet = walletOn(service, { ...store, update: refusing });
+
+  await wallet.exportRecords();
+  await wallet.backup.saved({ key: "a key" });
+
+  const { changesCount, material, at } = await wallet.backup.status();
+  assert.deepEqual([changesCount, material], [0, null]);
+  assert.ok(at);
+});
