@@ -1,20 +1,14 @@
 // The form of the Mint page: what is typed, what is wrong with it, and a draft that outlives the
 // page, so that nothing that was typed is lost. Secrets of a person's own are never in the draft.
 
-import {
-  AMOUNT_MAX,
-  AmountError,
-  formatAmount,
-  parseAmount,
-  sumOf,
-  unitsText,
-} from "../../format/amounts.js";
+import { AmountError, formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { byId } from "../../ui/dom.js";
 import { focusFirstError, readField, showError } from "../../ui/field_errors.js";
+import { checkLinks } from "../../wallet/links.js";
+import { WalletError } from "../../wallet/records.js";
 import { imageField } from "./image_field.js";
 import { outputRows } from "./output_rows.js";
 
-const LINKS_COUNT_MAX = 10_000;
 /** Characters at most. The service takes longer texts, which nobody could read on a ticket. */
 const LENGTHS_MAX = { name: 100, description: 1000, unit: 20 };
 const DRAFT = "deeds-mint";
@@ -23,11 +17,6 @@ const DRAFT = "deeds-mint";
  * @typedef {{count: number, total: number, text: string}} Sum
  * @typedef {{metadata: Record<string, string>, unit: string} & Sum} Shown
  *   what the form says so far; `text` says how many, and `total` is 0 while that is invalid
- * @typedef {object} Wanted what to ask the wallet for
- * @property {{count: number, each: number}} [links]
- * @property {{amount: number, secret?: string}[]} [outputs]
- * @property {Record<string, string>} [metadata]
- * @property {string} [unit]
  */
 
 /**
@@ -47,7 +36,6 @@ export function mintForm({ picture, countMax, onChange }) {
   const image = imageField(picture, draw);
   const rows = outputRows({ countMax, onChange: draw });
   const kept = [name, description, unit, count, each, link];
-  let isDraftKept = false;
 
   /** @param {HTMLElement} field */
   const placeOf = ({ id }) => byId(`${id}-error`);
@@ -64,9 +52,10 @@ export function mintForm({ picture, countMax, onChange }) {
   function sum(word) {
     try {
       if (different.open) return sumOfRows(rows.amounts().map(parseAmount), word);
-      return sumOfLinks(readCount(count.value), parseAmount(each.value), word);
+      return sumOfLinks({ count: parseAmount(count.value), each: parseAmount(each.value) }, word);
     } catch (error) {
-      if (error instanceof AmountError) return { count: 0, total: 0, text: "–" };
+      const isMistake = error instanceof AmountError || error instanceof WalletError;
+      if (isMistake) return { count: 0, total: 0, text: "–" };
       throw error;
     }
   }
@@ -84,16 +73,15 @@ export function mintForm({ picture, countMax, onChange }) {
   }
 
   function readLinks() {
-    const links = { count: read(count, readCount), each: read(each, parseAmount) };
-    if (links.count && links.each) read(each, () => sumOfLinks(links.count, links.each, ""));
-    return links;
+    const links = read(count, (text) => checkLinks({ count: parseAmount(text), each: 1 }));
+    return read(each, (text) => checkLinks({ count: 1, ...links, each: parseAmount(text) }));
   }
 
   function saveDraft() {
     const texts = kept.map(({ value }) => value);
     const choices = { isDifferent: different.open, amounts: rows.amounts() };
     const draft = JSON.stringify({ texts, uploaded: image.uploaded(), ...choices });
-    isDraftKept = inSession((storage) => [storage.setItem(DRAFT, draft)]) !== null;
+    inSession((storage) => storage.setItem(DRAFT, draft));
   }
 
   function restoreDraft() {
@@ -107,7 +95,7 @@ export function mintForm({ picture, countMax, onChange }) {
 
   // The browser's own question: it does not show the words of a page.
   window.addEventListener("beforeunload", (event) => {
-    if (rows.hasSecrets() || !isDraftKept) event.preventDefault();
+    if (rows.hasSecrets()) event.preventDefault();
   });
   form.addEventListener("input", draw);
   for (const field of [count, each]) {
@@ -165,25 +153,15 @@ function checkLength(text, max) {
   throw new RangeError(`${formatAmount(length)} characters: at most ${formatAmount(max)} fit.`);
 }
 
-function readCount(text) {
-  const count = parseAmount(text);
-  if (count <= LINKS_COUNT_MAX) return count;
-  throw new AmountError(`At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`);
-}
-
 /**
  * Return how much so many links hold together.
- * @param {number} count
- * @param {number} each
+ * @param {{count: number, each: number}} links
  * @param {string} unit
  * @returns {Sum}
- * @throws {AmountError} it is more than an item can hold.
+ * @throws {AmountError | WalletError}
  */
-export function sumOfLinks(count, each, unit) {
-  // Rounded down, so that the product is exact wherever it is allowed.
-  if (each > Math.floor(AMOUNT_MAX / count)) {
-    throw new AmountError(`Together they are more than ${formatAmount(AMOUNT_MAX)}.`);
-  }
+export function sumOfLinks(links, unit) {
+  const { count, each } = checkLinks(links);
   const total = count * each;
   const text = `${linksText(count)} × ${unitsText(each, unit)} = ${formatAmount(total)}`;
   return { count, total, text };

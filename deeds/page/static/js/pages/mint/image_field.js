@@ -22,6 +22,7 @@ const URI_LENGTH_MAX = 48 * 1024;
 const BYTES_MAX = Math.floor((URI_LENGTH_MAX - 32) / 4) * 3;
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
+// The best first.
 const WIDTHS = [1080, 800, 640, 480, 320, 240, 160];
 const QUALITIES = [0.85, 0.7, 0.5];
 // The tallest picture that is advised: 4 to 5.
@@ -167,19 +168,17 @@ export class PictureError extends Error {
 export async function shrinkPicture(file) {
   const bitmap = await decode(file);
   try {
-    for (const { width, quality } of attempts()) {
-      const blob = await encode(draw(bitmap, width), quality);
-      if (blob && blob.size <= BYTES_MAX) return await uriOf(blob);
+    for (const width of WIDTHS) {
+      const canvas = draw(bitmap, width);
+      for (const quality of QUALITIES) {
+        const blob = await encode(canvas, quality);
+        if (blob && blob.size <= BYTES_MAX) return await uriOf(blob);
+      }
     }
   } finally {
     bitmap.close();
   }
   throw new PictureError("This picture cannot be made small enough. Choose another one.");
-}
-
-/** The best first. */
-function attempts() {
-  return WIDTHS.flatMap((width) => QUALITIES.map((quality) => ({ width, quality })));
 }
 
 async function decode(file) {

@@ -150,22 +150,15 @@ function fieldOf(row, name) {
 }
 
 /**
- * Return a plain word on how hard a secret is to guess. The service hashes what people make up slowly
- * and refuses who guesses often, so this asks for less than a password store would.
+ * Return a plain word on how hard a secret is to guess, by its different characters that do not just
+ * go on from the one before. The service hashes slowly what people make up and refuses who guesses
+ * often, so this asks for less than a password store would.
  * @param {string} secret
  */
 export function hintOf(secret) {
-  const count = surprisesCount([...secret.toLowerCase().replace(COMMON, "")]);
-  const bits = count * (/^[0-9]+$/.test(secret) ? 3.3 : 5);
-  if (bits < 40) return "Easy to guess. Anyone who guesses it can claim the link.";
-  return bits < 60 ? "Could be guessed with patience. Longer is better." : "Hard to guess.";
-}
-
-/** Count characters that neither repeat nor go on from the two before them, as in aaa and 123. */
-function surprisesCount(characters) {
-  const codes = characters.map((character) => character.codePointAt(0) ?? 0);
-  const surprises = codes.filter(
-    (code, place) => place < 2 || code - codes[place - 1] !== codes[place - 1] - codes[place - 2],
-  );
-  return Math.min(surprises.length, 2 * new Set(characters).size);
+  const text = secret.toLowerCase().replace(COMMON, "");
+  const goesOn = (place) => text.charCodeAt(place) === text.charCodeAt(place - 1) + 1;
+  const { size } = new Set([...text].filter((_, place) => !goesOn(place)));
+  if (size < 8) return "Easy to guess. Anyone who guesses it can claim the link.";
+  return size < 11 ? "Could be guessed with patience. Longer is better." : "Hard to guess.";
 }

@@ -25,7 +25,7 @@ const form = mintForm({
 
 /** @type {any} */
 let wanted = null;
-let minting = "";
+const openedAt = Date.now();
 
 function showStep(step) {
   for (const section of document.querySelectorAll("[data-step]")) {
@@ -68,17 +68,8 @@ function refuse(error) {
 
 /** Tell of what earlier visits left behind; what this one does is told where it was asked for. */
 function tellOfEarlier(outcomes) {
-  const ended = outcomes.map(({ operation }) => operation).filter(({ key }) => key !== minting);
-  if (ended.some(({ state }) => state === "done")) {
-    say("What was begun on an earlier visit is finished: see My deeds.");
-  }
-}
-
-async function mint(opened) {
-  const outcome = await opened.wallet.mint(wanted);
-  // Before it is sent again: what comes of that is told here.
-  if (outcome.operation.state === "begun") minting = outcome.operation.key;
-  return untilEnded(opened, outcome, tell);
+  const isEarlier = ({ operation: { state, begunAt } }) => state === "done" && begunAt < openedAt;
+  if (outcomes.some(isEarlier)) say("What you started earlier is finished. See My deeds.");
 }
 
 /** Create what was reviewed, and show what came of it. */
@@ -88,7 +79,7 @@ async function create(opened) {
   form.dropDraft();
   const { unit, count } = form.shown();
   try {
-    const operation = await mint(opened);
+    const operation = await untilEnded(opened, await opened.wallet.mint(wanted), tell);
     if (operation.state === "done") {
       form.reset();
       await showResult(opened, operation, { unit, count });
