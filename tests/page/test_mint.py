@@ -199,7 +199,6 @@ def test_each_mistake_is_told_beside_its_field(visitor):
     expect(page.get_by_label("each?")).to_have_accessible_description(re.compile("more than"))
     visitor.assert_good()
 
-    # What is out of play is not wrong.
     fill_amounts(page, "1", "1")
     for box in page.get_by_label("Choose the secret myself").all():
         box.check()
@@ -208,6 +207,11 @@ def test_each_mistake_is_told_beside_its_field(visitor):
     second.fill("same")
     review_button(page).click()
     expect(second).to_have_accessible_description(re.compile("Another link has this secret"))
+    # What is out of play is not wrong.
+    page.get_by_text("Different amounts").click()
+    page.get_by_label("each?").fill("1")
+    review_button(page).click()
+    expect(page.get_by_role("heading", name="Review")).to_be_focused()
     assert visitor.asked("/v1/mint") == []
 
 
