@@ -168,6 +168,7 @@ def test_a_release_changes_pages_and_files_together_or_not_at_all(
     front.worker = NEXT
 
     assert page.evaluate(UPDATE) == "redundant"
+    assert len(page.evaluate("caches.keys()")) == 1
 
     front.is_away = True
     page.reload()
