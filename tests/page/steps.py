@@ -91,6 +91,17 @@ def hold(visitor: Visitor, *given: int, metadata: dict[str, str] | None = None) 
     return page, item_id
 
 
+def hold_links(
+    visitor: Visitor, count: int, *, unit: str = "", metadata: dict[str, str] | None = None
+) -> tuple[Page, str]:
+    """Mint so many links of one unit; return the deed's page and the item's id."""
+    page = visitor.go("/wallet")
+    wanted = {"links": {"count": count, "each": 1}, "unit": unit}
+    item_id = str(page.evaluate("given => inBrowser.mint(given)", [wanted, metadata]))
+    open_deed(page, item_id)
+    return page, item_id
+
+
 def open_deed(page: Page, item_id: str) -> None:
     """Follow the row of the list that leads to a deed."""
     page.locator(f"[data-row] a[href='#{item_id}']").click()

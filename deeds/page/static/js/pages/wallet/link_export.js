@@ -12,6 +12,7 @@ import { WalletError } from "../../wallet/records.js";
 import { printLinks, PRINTED_MAX } from "./print_sheet.js";
 
 const BYTE_ORDER_MARK = "\ufeff";
+const HANDED_OUT = "These links then count as handed out: My deeds won't send them to anybody else.";
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
@@ -132,7 +133,7 @@ function askWhich(shown, action, opener) {
   const progress = make("p", { role: "status" });
   ask({
     title: text,
-    content: [...choice.content, progress],
+    content: [...choice.content, make("p", { class: "hint" }, HANDED_OUT), progress],
     yes: text,
     opener,
     said,

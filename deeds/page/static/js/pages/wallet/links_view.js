@@ -2,7 +2,7 @@
 // with one or with many of them. It goes on making links while a series is being prepared.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
-import { quoted, timeText } from "../../texts/operations.js";
+import { quoted } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { ask } from "../../ui/dialog.js";
 import { freshId, make, makeButton } from "../../ui/dom.js";
@@ -14,17 +14,13 @@ import { numberText, removeSheets } from "./print_sheet.js";
 
 const SHOWN_AT_ONCE = 100;
 const NOTE_LENGTH_MAX = 80;
+/** @type {Intl.DateTimeFormatOptions} */
+const DATE = { dateStyle: "medium" };
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 60_000;
 
-/** What a person reads of each state of a link, and how it is coloured. */
-const STATES = {
-  here: { text: "here", kind: "" },
-  waiting: { text: "waiting", kind: "wait" },
-  claimed: { text: "claimed", kind: "" },
-  collected: { text: "collected", kind: "" },
-  "taken back": { text: "taken back", kind: "" },
-};
+/** In the order in which a person chooses among them. */
+const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
 
 /**
  * @typedef {import("../../wallet/holdings.js").Link} Link
@@ -104,17 +100,17 @@ function rowsOf(shown) {
   return { list, filter, more, draw };
 }
 
-/** Offer each state that a link is in, with how many are. */
+/** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
-  const chosen = filter.value;
-  const counts = Map.groupBy(links, ({ state }) => state);
-  const options = [["", `All (${formatAmount(links.length)})`]];
-  for (const [state, { text }] of Object.entries(STATES)) {
-    const { length } = counts.get(state) ?? [];
-    if (length) options.push([state, `${text} (${formatAmount(length)})`]);
-  }
-  filter.replaceChildren(...options.map(([value, text]) => make("option", { value }, text)));
-  filter.value = options.some(([value]) => value === chosen) ? chosen : "";
+  const byState = Map.groupBy(links, ({ state }) => state);
+  const states = STATES.filter((state) => byState.has(state));
+  const chosen = states.includes(filter.value) ? filter.value : "";
+  const option = (value, name, { length }) =>
+    make("option", { value, selected: value === chosen }, `${name} (${formatAmount(length)})`);
+  filter.replaceChildren(
+    option("", "all", links),
+    ...states.map((state) => option(state, state, byState.get(state) ?? [])),
+  );
 }
 
 /** Return the row of a link. */
@@ -135,17 +131,24 @@ function rowOf(first, shown) {
     button("Copy", (tools) => handOverByCopy(output, tools)),
     takeBack,
   );
+  const note = noteField(output, shown);
   const update = (link) => {
     output = link.output;
-    const { text, kind } = STATES[link.state];
-    tag.className = `tag ${kind}`;
-    tag.textContent = text;
-    when.textContent = timeText(link.at);
+    tag.className = link.state === "waiting" ? "tag wait" : "tag";
+    tag.textContent = link.state;
+    when.textContent = dateText(link.at);
+    if (note !== document.activeElement) note.value = output.note ?? "";
     takeBack.hidden = link.state !== "waiting";
     actions.hidden = !isUsable(link);
   };
-  const head = make("p", { class: "part-units" }, make("strong", {}, title), " ", tag, " ", when);
-  const element = make("li", { class: "part" }, head, noteField(output, shown), actions);
+  const name = `Note for link ${numberText(output)}`.trim();
+  const element = make(
+    "li",
+    { class: "link-row" },
+    make("p", { class: "part-units" }, make("strong", {}, title), " ", tag, " ", when),
+    make("div", {}, make("label", { for: note.id, class: "unseen" }, name), note),
+    actions,
+  );
   return { element, update };
 }
 
@@ -155,20 +158,23 @@ function titleOf(output, { unit }) {
   return output.number ? `${numberText(output)} · ${units}` : units;
 }
 
+/** Return a date as the language of the browser writes it, whatever a file that was read says. */
+function dateText(milliseconds) {
+  const date = new Date(milliseconds);
+  return Number.isNaN(date.getTime()) ? "" : date.toLocaleDateString(undefined, DATE);
+}
+
 function noteField(output, { wallet }) {
-  const field = make("input", {
+  const keep = () => wallet.setNote(output.key, note.value).catch((error) => say(textFor(error)));
+  const note = make("input", {
     id: freshId("note"),
-    value: output.note ?? "",
     maxlength: String(NOTE_LENGTH_MAX),
     placeholder: "Note",
     autocomplete: "off",
     dir: "auto",
+    onchange: keep,
   });
-  field.addEventListener("change", () =>
-    wallet.setNote(output.key, field.value.trim()).catch((error) => say(textFor(error))),
-  );
-  const label = make("label", { for: field.id, class: "unseen" }, "Note for ", numberText(output));
-  return make("div", { class: "field" }, label, field);
+  return note;
 }
 
 function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {
