@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,8 +38,9 @@ def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> byte
     """Return the script of the worker. A release that changes any page changes it too."""
     templates = [path.read_bytes() for path in sorted(_TEMPLATES.glob("*.html"))]
     name = hashlib.sha256(repr((static.version, templates, settings)).encode()).hexdigest()[:16]
-    # Pictures are for previews and for installing: no page needs them.
-    files = [each for each in static.by_name if not each.endswith(".png") and each != "sw.js"]
+    # Pictures are for previews and for installing, and the reader of codes is loaded after a tap.
+    unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/")
+    files = [each for each in static.by_name if not unneeded.search(each)]
     release = {
         "name": name,
         "version": static.version,

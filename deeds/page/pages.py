@@ -1,4 +1,4 @@
-"""The pages for people: GET /, /mint, /claim, /claim/{id}, /wallet and /item/{id}, and their files.
+"""The pages for people, such as GET /claim, /wallet, /door and /item/{id}, and what they load.
 
 What is personal in them, secrets above all, is in the browser. Only texts of QR codes come here.
 """
@@ -38,7 +38,7 @@ _HEADERS = {
 }
 
 # The pages in which nothing is personal: all of that is in the browser.
-_PAGES = {"landing": "/", "mint": "/mint", "claim": "/claim", "wallet": "/wallet"}
+_PAGES = {"landing": "/"} | {name: f"/{name}" for name in ("mint", "claim", "wallet", "door")}
 
 
 def pages_blueprint(

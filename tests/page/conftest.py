@@ -25,8 +25,11 @@ def database_url(sqlite_url: str) -> str:
 # Playwright runs an event loop in this thread for as long as it is there, in which no other test
 # could run one: so it ends with this package.
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, without a window; Playwright brings no browser of its own here."""
+def launch() -> Iterator[Callable[..., Browser]]:
+    """A function that starts Debian's Chromium, without a window, with more arguments if need be.
+
+    Playwright brings no browser of its own here.
+    """
     # Chromium cannot sandbox itself when root runs it, as in most containers.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     # A name for this machine that browsers do not trust as they do localhost.
@@ -34,10 +37,19 @@ def browser() -> Iterator[Browser]:
     # A camera that shows a picture of its own making.
     arguments.append("--use-fake-device-for-media-stream")
     require("Chromium")
-    with (
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=chromium_path(), args=arguments) as browser,
-    ):
+    with sync_playwright() as playwright:
+
+        def start(*more: str) -> Browser:
+            path = chromium_path()
+            return playwright.chromium.launch(executable_path=path, args=[*arguments, *more])
+
+        yield start
+
+
+@pytest.fixture(scope="package")
+def browser(launch: Callable[..., Browser]) -> Iterator[Browser]:
+    """The browser of all tests but those that need one of their own."""
+    with launch() as browser:
         yield browser
 
 

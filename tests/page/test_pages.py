@@ -16,6 +16,7 @@ PAGES = [
     "/claim",
     "/claim/{item_id}",
     "/wallet",
+    "/door",
     "/item/{item_id}",
     "/item/deed_x",
     "/docs",

@@ -29,6 +29,8 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
         "/claim": "[data-ready]",
         f"/claim#+5.{shed}.a": "[data-state=free]",
         "/wallet": "[data-ready]",
+        "/door": "[data-ready]",
+        f"/door#{ticket}": "[data-ready]",
         f"/item/{shed}": "h1",
         f"/item/{ticket}": "h1",
         "/problems": "h1",
@@ -163,7 +165,7 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
 def test_without_scripts_a_page_says_what_it_needs_and_offers_nothing_that_fails(visit):
     visitor = visit(java_script_enabled=False)
 
-    for path in ["/mint", "/claim", "/wallet"]:
+    for path in ["/mint", "/claim", "/wallet", "/door"]:
         page = visitor.go(path)
         expect(page.locator("noscript .notice")).to_be_visible()
         expect(page.locator("main button:visible, main input:visible")).to_have_count(0)

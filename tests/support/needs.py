@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from deeds.page.static_files import READER
+
 _NEEDS = "needs "
 
 
@@ -39,6 +41,8 @@ def _has_node():
 _PACKAGES = {
     "Chromium": {"chromium": chromium_path},
     "node 20 or newer": {"nodejs": _has_node},
+    # The package itself, wherever it was fetched by: npm alone is of no use to a test.
+    "npm: make test fetches what reads codes": {"npm": READER.is_dir},
     "a C compiler with Python's headers": {
         "gcc": lambda: shutil.which("cc"),
         "libc6-dev": lambda: shutil.which("cc"),
