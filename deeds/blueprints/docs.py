@@ -61,6 +61,6 @@ def docs_blueprint(info: Mapping[str, Any]) -> Blueprint:
     @blueprint.get("/problems")
     def read_problems() -> Response:
         html = render_template("problems.html", page="problems", problems=PROBLEMS.values())
-        return page_answer(html, allowed="style-src 'self'; img-src 'self'")
+        return page_answer(html, allowed="style-src 'self'; img-src 'self'; manifest-src 'self'")
 
     return blueprint

@@ -25,7 +25,7 @@ def test_a_minted_deed_goes_by_its_link_to_whoever_is_first_and_the_others_are_t
 
     steps.wait_for_rows(loser, "spent")
     expect(loser.locator("#claim-error")).to_be_focused()
-    expect(loser.locator("#claim-error")).to_contain_text("These units were taken already.")
+    expect(loser.locator("#claim-error")).to_contain_text("Already claimed.")
     expect(loser.locator("#claim-button")).to_be_hidden()
     assert steps.operations(loser) == [("claim", "refused")]
     [held] = steps.raws(winner, "held")

@@ -110,7 +110,7 @@ def test_a_claim_is_finished_by_the_page_that_has_seen_the_service_die(
     page, raw = claim_until_held(service, visitor, moment)
 
     service.kill()
-    page.get_by_text("There was no answer.").wait_for()
+    page.get_by_text("No connection.").wait_for()
     expect(page.locator(".found")).to_have_attribute("data-state", "busy")
     service.start()
     if then == "reload":

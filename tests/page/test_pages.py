@@ -28,7 +28,7 @@ CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancesto
 POLICIES = {
     "/docs": f"{CLOSED}; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'",
-    "/problems": f"{CLOSED}; style-src 'self'; img-src 'self'",
+    "/problems": f"{CLOSED}; style-src 'self'; img-src 'self'; manifest-src 'self'",
 }
 OUR_POLICY = (
     f"{CLOSED}; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -24,7 +24,7 @@ test("what is finished is said in one sentence for all", () => {
   assert.equal(
     outcomesText([done("mint"), done("claim", 1000), begun, refused], false),
     "What was begun earlier is finished: 5 units created; 1\u202f000 units claimed; 1 unit refused " +
-      "(These units were taken already. The link or secret is worth nothing now). See My deeds.",
+      "(Already claimed. If it wasn't you, ask the sender). See My deeds.",
   );
 });
 

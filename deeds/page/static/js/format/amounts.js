@@ -19,11 +19,11 @@ export class AmountError extends Error {
 export function parseAmount(text) {
   const digits = text.trim().replace(/([0-9])[ \u00a0\u202f](?=[0-9])/g, "$1");
   if (!/^0*[1-9][0-9]*$/.test(digits)) {
-    throw new AmountError("An amount is a whole number from 1, in digits alone.");
+    throw new AmountError("Enter a whole number, 1 or more.");
   }
   const significant = digits.replace(/^0+/, "");
   if (significant.length > AMOUNT_DIGITS_MAX || !isAmount(Number(significant))) {
-    throw new AmountError(`An amount is at most ${formatAmount(AMOUNT_MAX)}.`);
+    throw new AmountError(`Enter at most ${formatAmount(AMOUNT_MAX)}.`);
   }
   return Number(significant);
 }

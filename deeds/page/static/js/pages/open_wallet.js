@@ -2,7 +2,7 @@
 // operation until it has ended, in words where it cannot be done.
 
 import { makeStrongSecret } from "../format/strong_secret.js";
-import { outcomesText, refusalText } from "../texts/operations.js";
+import { outcomesText, refusalText, waitText } from "../texts/operations.js";
 import { textFor } from "../texts/problems.js";
 import { say, showMissing, whatIsMissing } from "../ui/notices.js";
 import { CHECKED_AT_ONCE_MAX, makeApi } from "../wallet/api.js";
@@ -79,7 +79,7 @@ export function whenEnded(store, key) {
  */
 export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
   if (operation.state !== "begun") return operation;
-  onWait(`${textFor(problem)} It is being sent again.`);
+  onWait(waitText(problem));
   wake();
   return whenEnded(store, operation.key);
 }

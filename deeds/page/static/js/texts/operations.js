@@ -90,8 +90,9 @@ export function outcomesText(outcomes, wasWaiting) {
 
 /** Return why something is still under way, and that it goes on. */
 export function waitText(problem) {
-  const text = textFor(problem);
-  return problem?.name === "NoAnswerError" ? text : `${text} We keep trying.`;
+  // The first sentence says why.
+  const why = textFor(problem).replace(/\. .*/, ".");
+  return `${why} We keep trying; nothing is lost.`;
 }
 
 /** @param {import("../wallet/records.js").OperationRecord} operation */

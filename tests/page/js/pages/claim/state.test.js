@@ -56,14 +56,14 @@ test("what was refused and can still be taken says why it was refused", () => {
   const state = claimState({ record: record("offered"), operation: refused, found: "unspent" });
 
   assert.equal(state.canTake, true);
-  assert.match(state.text, /This is more than the service takes at once/);
+  assert.match(state.text, /too much at once/);
 });
 
 test("what keeps the service from answering is said while it is waited for", () => {
   const busy = new ProblemError({ code: "overloaded" }, 503, 1);
   const waiting = [
-    [{ record: record("leaving"), problem: new NoAnswerError() }, /no answer.*It is sent again/],
-    [{ record: record("leaving"), problem: busy }, /busy.*It is sent again/],
+    [{ record: record("leaving"), problem: new NoAnswerError() }, /No connection.*keep trying/],
+    [{ record: record("leaving"), problem: busy }, /busy.*keep trying/],
     [{ problem: busy }, /busy/],
   ];
 

@@ -2,7 +2,7 @@
 // what the service says. Pure.
 
 import { formatAmount } from "../../format/amounts.js";
-import { refusalText } from "../../texts/operations.js";
+import { refusalText, waitText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 
 /**
@@ -59,7 +59,7 @@ export function claimState({ record, operation, found, problem, isAsked = true }
   const canTake = kind === "free" || kind === "own";
   const isBad = kind === "spent" || kind === "unknown";
   const say = (text) => ({ kind, text, canTake, isTold: isBad || text !== SAID[kind][1] });
-  if (kind === "busy" && problem) return say(`${textFor(problem)} It is sent again.`);
+  if (kind === "busy" && problem) return say(waitText(problem));
   if (kind === "asking" && problem) return say(textFor(problem));
   if (canTake && operation?.state === "refused") return say(refusalText(operation));
   return say(SAID[kind][1]);
