@@ -173,33 +173,3 @@ function capped(sum) {
 export function historyOf({ operations }) {
   return operations.list().sort((one, other) => other.begunAt - one.begunAt);
 }
-
-/**
- * @typedef {Omit<Summary, "given" | "lost"> & {
- *   outputs: OutputRecord[], given: OutputRecord[], taken: OutputRecord[], lost: OutputRecord[],
- *   unknown: OutputRecord[],
- * }} Shown
- */
-
-/** Return what the list of holdings shows until each has a page of its own. */
-export function shownOf(slices) {
-  const history = historyOf(slices);
-  const begun = history.filter(({ state }) => state === "begun");
-  const holdings = summariesOf(slices).map((summary) => {
-    const { itemId } = summary;
-    const { parts, links, unknown, lostParts } = holdingOf(slices, itemId);
-    const inState = (wanted) =>
-      links.filter(({ state }) => state === wanted).map(({ output }) => output);
-    const isAtRest = ({ state }) => state !== "leaving";
-    return {
-      ...summary,
-      outputs: parts,
-      given: inState("waiting").filter(isAtRest),
-      taken: inState("claimed"),
-      lost: lostParts,
-      unknown,
-    };
-  });
-  const items = new Map(slices.items.list().map((item) => [item.key, item]));
-  return { holdings, begun, history, items };
-}

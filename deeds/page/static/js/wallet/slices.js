@@ -26,7 +26,7 @@ export const KINDS = ["outputs", "operations", "items", "codes", "notes"];
  * The records of one kind that a transaction has loaded.
  * @template {{key?: string}} Kind
  */
-export class Slice {
+class Slice {
   /** @type {Map<string, Kind>} */
   #records = new Map();
   #keys = new Set();
