@@ -52,6 +52,36 @@ def test_a_claim_is_neutral_news_and_only_what_was_never_handed_out_is_lost(visi
     expect(page.locator("[data-part=sum]")).to_have_text("Nothing here")
 
 
+def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
+    page = visitor.go("/wallet")
+    series = {"links": {"count": 5, "each": 1}, "unit": "ticket"}
+    item_id = page.evaluate("given => inBrowser.mint(given)", [series, steps.TICKET])
+    steps.open_deed(page, item_id)
+    expect(page.get_by_text("You made this.")).to_be_visible()
+    expect(page.get_by_role("link", name="Door mode")).to_have_attribute("href", f"/door#{item_id}")
+
+    steps.give(page, "2")
+    steps.spend(visitor.origin, steps.raws(page, "given")[0])
+    page.evaluate("dispatchEvent(new Event('focus'))")
+
+    overview = page.locator("[data-part=overview]")
+    expect(overview).to_have_text("Made5Given2Claimed2Still here3")
+    expect(page.locator(".holding-sum")).to_have_text("3 \N{MULTIPLICATION SIGN} ticket of 5")
+
+
+def test_a_deed_that_only_has_the_name_of_another_says_so(visitor):
+    page, minted = steps.hold(visitor, 3, metadata=steps.TICKET)
+    forged = f"deed_{'0' * 26}"
+    keep(page, {forged: "a  Ticket"})
+
+    page.goto(f"{visitor.origin}/wallet#{forged}")
+
+    expect(page.locator("[data-part=origin]")).to_have_class("notice bad")
+    expect(page.get_by_text("Another deed of the same name is in your wallet")).to_be_visible()
+    page.goto(f"{visitor.origin}/wallet#{minted}")
+    expect(page.get_by_text("You made this.")).to_be_visible()
+
+
 def test_each_deed_and_the_history_have_an_address_and_the_keyboard_follows(visitor):
     page, item_id = steps.hold(visitor, 3, metadata=steps.TICKET)
     name = page.get_by_role("heading", name="A ticket", level=1)
@@ -71,15 +101,21 @@ def test_each_deed_and_the_history_have_an_address_and_the_keyboard_follows(visi
     expect(page.locator("[data-row]")).to_have_count(1)
 
 
-def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
-    page = visitor.go("/wallet")
-    items = [{"key": f"deed_{n}{'0' * 22}abcz", "total": 9} for n in range(8)]
-    for place, item in enumerate(items):
-        item |= {"id": item["key"], "metadata": json.dumps({"name": f"Seat {place}"})}
+def keep(page, names):
+    """Put a unit of each of these deeds into the wallet, past the service."""
+    items = [
+        {"key": each, "id": each, "total": 9, "metadata": json.dumps({"name": name})}
+        for each, name in names.items()
+    ]
     shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1}
-    outputs = [{"key": f"{each['id']}.a", "itemId": each["id"]} | shared for each in items]
+    outputs = [{"key": f"{each}.a", "itemId": each} | shared for each in names]
     for kind, records in [("items", items), ("outputs", outputs)]:
         page.evaluate("given => inBrowser.put(given)", [kind, records])
+
+
+def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
+    page = visitor.go("/wallet")
+    keep(page, {f"deed_{n}{'0' * 22}abcz": f"Seat {n}" for n in range(8)})
     search, rows = page.get_by_label("Search by name or mark"), page.locator("[data-row]")
 
     search.fill("seat 3")
@@ -142,8 +178,8 @@ def test_units_are_split_into_different_amounts_and_merged_again(visitor):
 def send_offline(visitor, amount):
     visitor.context.set_offline(True)
     steps.send(visitor.page, amount)
-    error = visitor.page.locator("[data-holding] [data-error]")
-    expect(error).to_be_visible()
+    expect(visitor.page.locator("[data-wait]")).not_to_be_empty()
+    expect(visitor.page.locator("[data-holding] .error:visible")).to_have_count(0)
     expect(visitor.page.get_by_role("heading", name="Not finished yet")).to_be_visible()
 
 
@@ -224,6 +260,33 @@ def test_a_cleared_profile_reads_its_file_offline_and_finishes_what_was_begun(vi
     expect(sums).to_have_text("5 units of 10 · 5 waiting")
     assert steps.amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
     assert steps.live_amounts(visitor.origin, page) == [2, 3, 5]
+
+
+def test_after_the_first_backup_one_tap_writes_the_next(visitor, tmp_path):
+    page, item_id = steps.hold(visitor, 10)
+    page.go_back()
+    state = page.locator("#backup-state")
+    expect(state).to_contain_text("Not backed up yet.")
+    back_up(page, tmp_path)
+    expect(state).to_have_text("Everything is backed up.")
+    steps.open_deed(page, item_id)
+    steps.give(page, "3")
+    page.get_by_role("link", name="All deeds").click()
+    expect(state).to_have_text("1 change since the last backup.")
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Back up").click()
+        expect(state).to_have_text("Everything is backed up.")
+
+    path = tmp_path / "second.json"
+    download.value.save_as(path)
+    before = steps.records(page)
+    visitor.forget()
+    page = visitor.go("/wallet")
+    page.get_by_role("button", name="Restore").click()
+    restore(page, path)
+    expect(page.locator("[data-row]")).to_have_count(1)
+    assert steps.records(page) == before
 
 
 def test_what_is_wrong_with_a_passphrase_is_said_at_its_field_alone(visitor):

@@ -53,30 +53,28 @@ function isFound({ itemId }, name, text) {
 }
 
 function rowOf({ itemId }, nameOf) {
-  const [picture, name, units, total, mark, note] = [
-    make("img", { alt: "", loading: "lazy", referrerpolicy: "no-referrer", hidden: true, "data-card": "image" }),
-    make("span", { class: "deed-row-name", dir: "auto", "data-card": "name" }),
-    make("strong", {}),
-    make("small", {}),
-    makeMark(itemId),
-    make("span", {}),
-  ];
+  const about = { alt: "", loading: "lazy", referrerpolicy: "no-referrer", class: "deed-image" };
+  const picture = make("img", { ...about, hidden: true, "data-card": "image" });
+  const name = make("strong", { class: "cut", dir: "auto", "data-card": "name" });
+  const [sum, total] = [make("strong", {}), make("small", { class: "faint" })];
+  const note = make("span", {});
   picture.addEventListener("error", () => (picture.hidden = true));
   const link = make(
     "a",
-    { class: "deed-row", href: `#${itemId}` },
-    make("span", { class: "deed-row-picture" }, picture),
-    make("span", { class: "deed-row-line" }, name, units),
-    make("span", { class: "deed-row-line faint" }, mark, note, total),
+    { class: "row64", href: `#${itemId}` },
+    make("span", { class: "deed-frame" }, ...makeMark(itemId).querySelectorAll("svg"), picture),
+    make("span", { class: "deed-line" }, name, sum),
+    make("span", { class: "deed-line" }, makeMark(itemId), note, total),
   );
   const update = (summary) => {
-    const { item, sum } = summary;
+    const { item } = summary;
     showPicture(picture, item);
     name.textContent = nameOf(itemId);
-    units.textContent = `You have ${formatAmount(sum)}`;
+    sum.textContent = `You have ${formatAmount(summary.sum)}`;
     total.textContent = item ? `of ${formatAmount(item.total)}` : "";
     const { kind, text } = noteOf(summary);
-    note.className = `deed-row-note ${kind}`;
+    total.hidden = kind === "bad" || Boolean(summary.preparing);
+    note.className = `cut row-note ${kind}`;
     note.textContent = text;
   };
   return { element: make("li", { "data-row": true }, link), update };
@@ -95,7 +93,7 @@ function showPicture(picture, item) {
  */
 export function noteOf({ unit, lost, unknownSum, preparing, coming, waiting, claimed }) {
   const gone = lost + unknownSum;
-  if (gone) return { kind: "bad", text: `${unitsText(gone, unit)} no longer yours` };
+  if (gone) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
   if (preparing) {
     const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);
     return { kind: "wait", text: `preparing ${ready} of ${count}` };

@@ -12,8 +12,12 @@ import { linksView } from "./links_view.js";
 import { askToSplit } from "./split_dialog.js";
 
 const PARTS_SHOWN_AT_ONCE = 100;
+const ORIGIN_TEXTS = {
+  minted: "You made this.",
+  lookalike: "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
+};
 
-/** @typedef {import("../../wallet/holdings.js").Holding} Holding */
+/** @typedef {import("../../wallet/holdings.js").Holding & {origin: string}} Holding */
 
 /**
  * Return the page of a deed, which can be drawn again.
@@ -31,26 +35,26 @@ export function deedPage(itemId, tools) {
   addressLinks(part, itemId);
   sendForm(part("send"), () => holding, tools);
   part("split").addEventListener("click", () => askToSplit(holding, part("split"), tools));
-  part("merge").addEventListener("click", () => askToMerge(itemId, part("merge"), tools));
+  part("merge").addEventListener("click", () => askToMerge(holding, part("merge"), tools));
 
   function draw(now) {
     holding = now;
     const name = tools.nameOf(itemId);
-    const { item, sum, unit, parts } = holding;
+    const { item, sum, unit } = holding;
     const about = item ? metadataOf(item) : { description: itemId };
     fillCard(card, { ...about, name }, item?.total ?? 0, { itemId, unit });
-    find(card, ".deed-units").hidden = !item;
     for (const place of view.querySelectorAll("[data-name]")) {
       place.textContent = ` ${quoted(name)}`;
     }
     part("sum").textContent = sum ? unitsText(sum, unit) : "Nothing here";
     part("more").textContent = moreText(holding);
+    drawOrigin(part("origin"), holding);
     tell(part("lost"), lostText(holding));
     tell(part("unknown"), unknownText(holding));
     // What was said there stays until it was read: another tab may have taken what was to be sent.
     part("send").hidden = !sum && find(view, "[data-error]").hidden;
     part("split").hidden = sum < 2;
-    part("merge").hidden = parts.length < 2;
+    part("merge").hidden = looseOf(holding).length < 2;
     part("door").hidden = !holding.isMinted;
     drawOverview(part("overview"), holding);
     links.draw(holding);
@@ -65,6 +69,8 @@ function makeDeedCard(place) {
   const name = find(card, "[data-card=name]");
   const heading = { class: name.className, dir: "auto", "data-card": "name", tabindex: "-1" };
   name.replaceWith(make("h1", { ...heading, "data-focus": true }));
+  // How many there are in all is said beside what is here.
+  find(card, ".deed-units").hidden = true;
   place.append(card);
   return card;
 }
@@ -77,6 +83,13 @@ function addressLinks(part, itemId) {
 function tell(place, text) {
   place.textContent = text;
   place.hidden = !text;
+}
+
+/** Red is only what a person has to ask about. */
+function drawOrigin(place, { origin }) {
+  const isBad = origin === "lookalike";
+  place.className = isBad ? "notice bad" : "faint";
+  tell(place, ORIGIN_TEXTS[origin] ?? "");
 }
 
 /** @param {Holding} holding */
@@ -123,6 +136,7 @@ function sendForm(form, holdingNow, tools) {
   [field.id, place.id] = [freshId("send"), freshId("send-error")];
   field.setAttribute("aria-describedby", place.id);
   find(form, "label", HTMLLabelElement).htmlFor = field.id;
+  const wait = find(form, "[data-wait]");
   const say = (text) => showError(field, place, text);
   field.addEventListener("input", () => say(""));
   form.addEventListener("submit", async (event) => {
@@ -130,7 +144,9 @@ function sendForm(form, holdingNow, tools) {
     if (button.disabled) return;
     button.disabled = true;
     say("");
-    const { given, problem } = await send(holdingNow(), field.value, say, tools);
+    const onWait = (text) => (wait.textContent = text);
+    const { given, problem } = await send(holdingNow(), field.value, onWait, tools);
+    onWait("");
     button.disabled = false;
     say(problem);
     if (!given) return focusFirstError(form);
@@ -165,7 +181,7 @@ function partsList(details, tools) {
   let holding;
   const draw = (now) => {
     holding = now;
-    const parts = holding.parts.filter(({ number }) => !number);
+    const parts = looseOf(holding);
     details.hidden = parts.length < 2;
     find(details, "[data-count]").textContent = countText(parts.length, "part");
     more.hidden = parts.length <= shownCount;
@@ -190,17 +206,22 @@ function partRow(output, holdingNow, tools) {
   return make("li", { class: "part" }, make("p", { class: "part-units" }, units), button);
 }
 
-function askToMerge(itemId, opener, { wallet, run, nameOf }) {
-  const name = quoted(nameOf(itemId));
+/** The parts that are not links of a series, which keep their numbers. */
+function looseOf({ parts }) {
+  return parts.filter(({ number }) => !number);
+}
+
+function askToMerge(holding, opener, { wallet, run, nameOf }) {
+  const { itemId } = holding;
+  const keys = looseOf(holding).map(({ key }) => key);
   ask({
     title: "Merge the parts into one?",
     content: [
-      make("p", {}, `All parts of ${name} that are here become one. `),
-      make("p", {}, "Links that you have handed out stay as they are; the others lose their number."),
+      make("p", {}, `${countText(keys.length, "part")} of ${quoted(nameOf(itemId))} become one.`),
     ],
     yes: "Merge",
     opener,
     said: "They are one part now.",
-    act: async (onWait) => (await run(() => wallet.merge(itemId), onWait)).problem,
+    act: async (onWait) => (await run(() => wallet.merge(itemId, keys), onWait)).problem,
   });
 }

@@ -13,6 +13,7 @@ import {
   holdingWanted,
   summariesOf,
 } from "../../wallet/holdings.js";
+import { originOf, relatedTo } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { openWallet, verbRunner } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
@@ -57,14 +58,35 @@ function viewNow() {
   return id && id !== "main" ? { name: "deed", itemId: id } : { name: "list", itemId: "" };
 }
 
+/** An output that is or was here, not one that was only looked at. */
+const isOwn = ({ state }) => state !== "offered" && state !== "void";
+const named = (item) => ({ ...item, name: metadataOf(item).name ?? "" });
+
+/** Return the deeds that have the name of one, itself among them. */
+function alikeIn(slices, itemId) {
+  const item = slices.items.get(itemId);
+  return item ? relatedTo(named(item), slices.items.list().map(named)) : [];
+}
+
+/** Return what a deed is to those of its name that are, or were, in this wallet. */
+function originIn(slices, itemId) {
+  const isHere = ({ id }) => slices.outputs.list({ itemId: id }).some(isOwn);
+  const known = alikeIn(slices, itemId).filter((each) => each.isMinted || isHere(each));
+  const own = known.find(({ id }) => id === itemId);
+  return own ? originOf(own, known).kind : "new";
+}
+
 /** What each view shows of the store, as little as it can; all want what is under way. */
 const READINGS = {
   list: () => [SUMMARIES_WANTED, (slices) => ({ summaries: summariesOf(slices) })],
   deed: (itemId) => [
-    holdingWanted(itemId),
+    {
+      ...holdingWanted(itemId),
+      next: (slices) => ({ outputs: alikeIn(slices, itemId).map(({ id }) => ({ itemId: id })) }),
+    },
     (slices) => {
-      const isHere = slices.outputs.list({ itemId }).length > 0;
-      return { summaries: isHere ? [holdingOf(slices, itemId)] : [] };
+      if (!slices.outputs.list({ itemId }).some(isOwn)) return {};
+      return { summaries: [{ ...holdingOf(slices, itemId), origin: originIn(slices, itemId) }] };
     },
   ],
   history: () => [{ operations: "all" }, (slices) => ({ history: historyOf(slices) })],

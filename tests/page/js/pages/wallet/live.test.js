@@ -1,0 +1,100 @@
+// When an open page asks for links that wait, and what it says is new.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { keepAsking, newsOf } from "../../../../../deeds/page/static/js/pages/wallet/live.js";
+
+/** A page with a clock of its own: `later` lets time pass up to the next timer. */
+function page({ answers = [], isWanted = () => true } = {}) {
+  const at = [];
+  const timers = [];
+  let now = 0;
+  const ask = keepAsking({
+    async checkRound() {
+      at.push(now / 1000);
+      const error = answers.shift();
+      if (error) throw error;
+    },
+    isWanted,
+    schedule: (run, delayMs) => timers.push({ run, time: now + delayMs }),
+    now: () => now,
+  });
+  const later = async () => {
+    const { run, time } = timers.shift();
+    now = time;
+    await run();
+  };
+  return { ask, at, later, pass: (seconds) => (now += 1000 * seconds) };
+}
+
+test("it is asked every 20 seconds, and at once when a person comes back", async () => {
+  const { ask, at, later, pass } = page();
+
+  await ask();
+  await later();
+  pass(5);
+  await ask();
+  // Focus and visibility come together: one of them asks.
+  await ask();
+
+  assert.deepEqual(at, [0, 20, 25]);
+});
+
+test("a timer that a later round has overtaken asks nothing", async () => {
+  const { ask, at, later, pass } = page();
+
+  await ask();
+  pass(10);
+  await ask();
+  await later();
+
+  assert.deepEqual(at, [0, 10]);
+});
+
+test("after a failure it is asked later and later, and never before the service said", async () => {
+  const [failure, tooMany] = [new Error(), Object.assign(new Error(), { retryAfterS: 300 })];
+  const { ask, at, later } = page({ answers: [failure, failure, tooMany] });
+
+  await ask();
+  // Not even by a person who comes back.
+  await ask();
+  for (let times = 0; times < 5; times += 1) await later();
+
+  assert.deepEqual(at, [0, 40, 120, 420, 440]);
+});
+
+test("nothing is asked while nothing waits or nobody looks", async () => {
+  const { ask, at, later } = page({ isWanted: () => false });
+
+  await ask();
+  await later();
+
+  assert.deepEqual(at, []);
+});
+
+const nothing = { claimed: 0, lost: 0, unknownSum: 0 };
+
+test("a claim is said in neutral words, and a deed that is new is no news", () => {
+  const before = new Map([["a", { ...nothing, itemId: "a", claimed: 2 }]]);
+  const after = [
+    { ...nothing, itemId: "a", claimed: 5, lost: 1, unit: "ticket" },
+    { ...nothing, itemId: "b", claimed: 7 },
+  ];
+
+  assert.deepEqual(newsOf(before, after, () => "A"), [
+    "Claimed: 3 × ticket of “A”.",
+    "No longer yours: 1 ticket of “A”.",
+  ]);
+  assert.deepEqual(newsOf(new Map(), after, () => "A"), []);
+});
+
+test("of much news the first is said", () => {
+  const ids = ["a", "b", "c", "d", "e"];
+  const before = new Map(ids.map((itemId) => [itemId, { ...nothing, itemId }]));
+  const after = ids.map((itemId) => ({ ...nothing, itemId, claimed: 1 }));
+
+  const news = newsOf(before, after, (itemId) => itemId);
+
+  assert.deepEqual(news.slice(2), ["Claimed: 1 unit of “c”.", "And 2 more."]);
+});

@@ -1,0 +1,75 @@
+// What the list, the page of a deed, the split dialog and the history say.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { noteOf } from "../../../../../deeds/page/static/js/pages/wallet/deed_list.js";
+import { lostText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
+import { groupsOf } from "../../../../../deeds/page/static/js/pages/wallet/history_view.js";
+import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/split_dialog.js";
+
+const nothing = { lost: 0, unknownSum: 0, preparing: null, coming: 0, waiting: 0, claimed: 0 };
+
+test("a row says the one thing that matters, in red only what needs the person", () => {
+  const preparing = { ready: 2560, count: 10_000 };
+  const cases = [
+    [{ claimed: 3 }, "", "3 claimed"],
+    [{ claimed: 3, waiting: 2 }, "wait", "2 waiting"],
+    [{ waiting: 2, coming: 1 }, "wait", "1 ticket on the way"],
+    [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
+    [{ lost: 1, preparing }, "bad", "1 ticket gone"],
+    [{ unknownSum: 2 }, "bad", "2 × ticket gone"],
+    [{}, "", ""],
+  ];
+
+  for (const [given, kind, text] of cases) {
+    assert.deepEqual(noteOf({ ...nothing, unit: "ticket", ...given }), { kind, text });
+  }
+});
+
+test("what is lost is said in its number", () => {
+  assert.equal(lostText({ lost: 0 }), "");
+  assert.equal(lostText({ lost: 1 }), "1 unit is no longer yours: its link was used.");
+  assert.equal(lostText({ lost: 2 }), "2 units are no longer yours: their links were used.");
+});
+
+test("before a split it is said what becomes of the units", () => {
+  assert.equal(evenText("3", "2", 7), "3 links of 2 units each, 1 unit left.");
+  assert.equal(evenText("1", "7", 7, "ticket"), "1 link of 7 × ticket each, nothing left.");
+  assert.equal(evenText("4", "2", 7), "You have 7 units.");
+  assert.equal(evenText("9007199254740991", "9007199254740991", 7), "You have 7 units.");
+  assert.equal(evenText("x", "2", 7), "");
+});
+
+const operation = { kind: "claim", state: "done", itemId: "a", amount: 1 };
+
+test("350 links that were claimed at once are one entry of the history", () => {
+  const history = Array.from({ length: 350 }, (_, n) => ({
+    ...operation,
+    key: `k${n}`,
+    begunAt: 1e6 - 100 * n,
+  }));
+
+  const [group, ...others] = groupsOf(history);
+
+  assert.deepEqual(others, []);
+  assert.deepEqual([group.key, group.count, group.amount], ["k0", 350, 350]);
+});
+
+test("only what is alike and no more than a minute apart is one entry", () => {
+  const at = (begunAt, fields = {}) => ({ ...operation, begunAt, ...fields });
+
+  const groups = groupsOf([
+    at(200_000),
+    at(140_000),
+    at(79_999),
+    at(79_998, { itemId: "b" }),
+    at(79_997, { state: "refused" }),
+    at(79_996, { kind: "send" }),
+  ]);
+
+  assert.deepEqual(
+    groups.map(({ count }) => count),
+    [2, 1, 1, 1, 1],
+  );
+});
