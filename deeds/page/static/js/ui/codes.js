@@ -1,5 +1,5 @@
-// QR codes of claim links: drawn by the service, many in one request, and kept in the wallet, so that
-// they are there without a network.
+// QR codes of claim links: drawn by the service, many in one request, and kept in the wallet, so
+// that they are there without a network.
 
 import { claimLink } from "../format/claim_link.js";
 import { make } from "./dom.js";

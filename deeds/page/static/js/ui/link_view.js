@@ -1,8 +1,8 @@
-// Shows one link to its owner: what it is worth, the ways of handing it over, a copy to keep, and the
-// raw output for developers.
+// Shows one link to its owner: what it is worth, the ways of handing it over, a copy to keep, and
+// the raw output for developers.
 //
-// A person who sees a link can claim it. So before it is shown, copied, shared, drawn or downloaded,
-// the wallet writes down that it is handed out: nothing else in this browser spends it from then on.
+// A person who sees a link can claim it. So before it is shown, copied, shared, drawn or saved, the
+// wallet writes down that it is handed out: nothing else in this browser spends it from then on.
 
 import { unitsText } from "../format/amounts.js";
 import { formatRawOutput } from "../format/raw_output.js";
@@ -33,31 +33,28 @@ export function makeLinkView(output, tools) {
   const link = linkOf(output, tools.unit);
   const about = aboutOf(output, tools);
   const handOver = handingOver(output, tools);
-  const byHand = make("div", {});
-  const canShare = "share" in navigator;
+  const actions = (...buttons) => make("p", { class: "actions" }, ...buttons);
+  const button = (text, act, kind) => makeButton(text, () => handOver(act), kind);
+  const developers = developersFold(output, link, handOver);
   const copyOrShow = async () => {
-    if (!(await copyLink(link, about))) showByHand(byHand, link);
+    if (await copyLink(link, about)) return;
+    developers.open = true;
+    say("This browser does not let pages copy. The link is at the end.");
   };
+  const canShare = "share" in navigator;
   return make(
     "div",
     { class: "link-view stack" },
     cardOf(output, tools),
-    make(
-      "p",
-      { class: "actions" },
-      ...(canShare ? [makeButton("Share", () => handOver(() => share(link, about)), "wide")] : []),
-      makeButton("Copy link", () => handOver(copyOrShow), canShare ? "quiet" : "wide"),
+    actions(
+      ...(canShare ? [button("Share", () => share(link, about), "wide")] : []),
+      button("Copy link", copyOrShow, canShare ? "quiet" : "wide"),
     ),
-    byHand,
-    codePlace(output, tools, about),
+    codePlace(output, tools, handOver, about),
     make("h3", {}, "Keep a copy"),
     make("p", { class: "hint" }, "This link is like cash. If you lose it, we can't restore it."),
-    make(
-      "p",
-      { class: "actions" },
-      makeButton("Download", () => handOver(() => downloadLink(link, output, about))),
-    ),
-    developersFold(output, link, handOver),
+    actions(button("Download", () => downloadLink(link, output, about))),
+    developers,
   );
 }
 
@@ -125,22 +122,16 @@ async function copyLink(link, { units }) {
   return isCopied;
 }
 
-function showByHand(place, link) {
-  place.replaceChildren(textField("Link", link));
-  place.querySelector("input")?.focus();
-  say("This browser does not let pages copy. The link is marked for you to copy it.");
-}
-
 function downloadLink(link, output, { units, name }) {
   const lines = [`${units} of ${name}`, link, formatRawOutput(output), ""];
   download(lines.join("\n"), "text/plain", `${output.itemId}.txt`);
 }
 
 /** The code is there at once if the link was handed out before, else after a tap. */
-function codePlace(output, tools, { units, name }) {
+function codePlace(output, tools, handOver, { units, name }) {
   const place = make("div", { class: "qr" });
   const show = () =>
-    handingOver(output, tools)(async () => {
+    handOver(async () => {
       const codes = await codesOf([output], tools);
       place.replaceChildren(codeImage(codes.get(output.key), `QR code: ${units} of ${name}`));
     });

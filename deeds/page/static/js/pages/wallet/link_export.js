@@ -1,4 +1,4 @@
-// Many links at once: which of them a person chooses, and how those are printed, written into a file
+// Many links at once: which of them a person chooses, and how those are printed, written as a file
 // for spreadsheets, or copied. They are handed out before anything else is done.
 
 import { formatAmount, parseAmount } from "../../format/amounts.js";
@@ -12,7 +12,9 @@ import { WalletError } from "../../wallet/records.js";
 import { printLinks, PRINTED_MAX } from "./print_sheet.js";
 
 const BYTE_ORDER_MARK = "\ufeff";
-const HANDED_OUT = "These links then count as handed out: My deeds won't send them to anybody else.";
+const HANDED_OUT = "These links then count as handed out: My deeds never sends them to others.";
+/** Which links a person can choose; only by numbers are two more asked for. */
+const CHOICES = { here: "All not handed out yet", waiting: "All waiting", numbers: "By number" };
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
@@ -20,8 +22,6 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
  * @typedef {import("../../wallet/records.js").OutputRecord} OutputRecord
  * @typedef {import("../../wallet/holdings.js").Link} Link
  * @typedef {import("./links_view.js").Shown} Shown
- * @typedef {{which: string, from: string, to: string}} Choice `which` is "here", "waiting" or
- *   "numbers", from one to another as they were typed
  */
 
 /** Return whether somebody could still claim the link. */
@@ -30,13 +30,14 @@ export function isUsable({ state }) {
 }
 
 /**
- * Return the links that a person chose, in the order of their numbers.
+ * Return the links that a person chose.
  * @param {Link[]} links
- * @param {Choice} choice
+ * @param {{which: string, from?: string, to?: string}} choice `which` is one of CHOICES; `from` and
+ *   `to` are numbers as they were typed
  * @param {number} [countMax]
  * @throws {WalletError | import("../../format/amounts.js").AmountError}
  */
-export function chosenLinks(links, { which, from, to }, countMax = Infinity) {
+export function chosenLinks(links, { which, from = "", to = "" }, countMax = Infinity) {
   const isChosen = which === "numbers" ? isBetween(from, to) : ({ state }) => state === which;
   const chosen = links.filter((link) => isUsable(link) && isChosen(link));
   if (!chosen.length) throw new WalletError("no_links", "There are no links to hand out there.");
@@ -44,19 +45,13 @@ export function chosenLinks(links, { which, from, to }, countMax = Infinity) {
     const most = formatAmount(countMax);
     throw new WalletError("too_many", `Choose at most ${most} links at a time, by their numbers.`);
   }
-  return chosen.sort(byNumber);
+  return chosen;
 }
 
 /** @returns {(link: Link) => boolean} */
 function isBetween(from, to) {
   const [first, last] = [parseAmount(from), parseAmount(to)];
   return ({ output: { number = 0 } }) => number >= first && number <= last;
-}
-
-/** Compare by number; links without one come last, the oldest first. */
-function byNumber({ output: one }, { output: other }) {
-  const [first, second] = [one, other].map(({ number }) => number ?? Number.MAX_VALUE);
-  return first - second || one.createdAt - other.createdAt;
 }
 
 /**
@@ -68,7 +63,8 @@ export function csvOf(outputs, addressOf) {
   const rows = outputs.map((output) => {
     return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
   });
-  const lines = [["number", "units", "link", "note"], ...rows].map((row) => row.map(cell).join(","));
+  const all = [["number", "units", "link", "note"], ...rows];
+  const lines = all.map((row) => row.map(cell).join(","));
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
 
@@ -83,7 +79,7 @@ function cell(value) {
  * @property {string} text on the button, and in the dialog that asks which links
  * @property {string} said
  * @property {number} [countMax]
- * @property {(outputs: OutputRecord[], onProgress: (text: string) => void) => Promise<void>} act
+ * @property {(outputs: OutputRecord[], progress: HTMLElement) => Promise<void>} act
  */
 
 /**
@@ -91,11 +87,12 @@ function cell(value) {
  * @param {Shown} shown what the view shows, whatever it is by then
  */
 export function manyLinksActions(shown) {
+  const said = "The tickets are ready.";
   /** @type {Action[]} */
   const actions = [
-    { text: "Print", countMax: PRINTED_MAX, said: "", act: (...given) => print(shown, ...given) },
+    { text: "Print", said, countMax: PRINTED_MAX, act: (...given) => print(shown, ...given) },
     { text: "CSV", said: "The file is written.", act: (outputs) => writeCsv(shown, outputs) },
-    { text: "Copy all links", said: "The links are copied.", act: (outputs) => copy(shown, outputs) },
+    { text: "Copy all links", said: "All are copied.", act: (outputs) => copy(shown, outputs) },
   ];
   const buttons = actions.map((action) => {
     const button = makeButton(action.text, () => askWhich(shown, action, button));
@@ -104,13 +101,15 @@ export function manyLinksActions(shown) {
   return make("p", { class: "actions" }, ...buttons);
 }
 
-async function print(/** @type {Shown} */ { wallet, api, item, unit, name }, outputs, onProgress) {
+async function print(/** @type {Shown} */ shown, outputs, progress) {
   const count = formatAmount(outputs.length);
-  const codes = await codesOf(outputs, { wallet, api, unit }, {
-    onProgress: (ready) => onProgress(`${formatAmount(ready)} of ${count} QR codes are ready.`),
-  });
-  const { image = "" } = item ? metadataOf(item) : {};
-  await printLinks(outputs, { name, image: isShown(image) ? image : "", unit, codes });
+  const onProgress = (ready) => {
+    progress.textContent = `${formatAmount(ready)} of ${count} QR codes are ready.`;
+  };
+  const codes = await codesOf(outputs, shown, { onProgress });
+  if (!progress.isConnected) throw new WalletError("cancelled", "Nothing was printed.");
+  const { image = "" } = shown.item ? metadataOf(shown.item) : {};
+  await printLinks(outputs, { ...shown, image: isShown(image) ? image : "", codes });
 }
 
 async function writeCsv(/** @type {Shown} */ { unit }, outputs) {
@@ -131,43 +130,31 @@ function askWhich(shown, action, opener) {
   const { text, said, countMax, act } = action;
   const choice = choiceFields(shown.links, countMax);
   const progress = make("p", { role: "status" });
-  ask({
-    title: text,
-    content: [...choice.content, make("p", { class: "hint" }, HANDED_OUT), progress],
-    yes: text,
-    opener,
-    said,
-    act: async () => {
-      try {
-        const chosen = chosenLinks(shown.links, choice.read(), countMax);
-        const given = await shown.wallet.giveOut(chosen.map(({ output }) => output.key));
-        await act(given, (now) => (progress.textContent = now));
-        return "";
-      } catch (error) {
-        progress.textContent = "";
-        return textFor(error);
-      }
-    },
-  });
+  const hint = make("p", { class: "hint" }, HANDED_OUT);
+  const carryOut = async () => {
+    try {
+      const chosen = chosenLinks(shown.links, choice.read(), countMax);
+      await act(await shown.wallet.giveOut(chosen.map(({ output }) => output.key)), progress);
+      return "";
+    } catch (error) {
+      progress.textContent = "";
+      return textFor(error);
+    }
+  };
+  const content = [...choice.content, hint, progress];
+  ask({ title: text, content, yes: text, opener, said, act: carryOut });
 }
 
 /** The fields of a choice; numbers are asked for only where links are chosen by them. */
 function choiceFields(links, countMax) {
   const usable = links.filter(isUsable);
-  const countIn = (state) => usable.filter((link) => link.state === state).length;
-  const numbers = usable.flatMap(({ output }) => output.number ?? []).sort((one, other) => one - other);
-  /** @type {[string, string, number][]} */
-  const choices = [
-    ["here", `All not handed out yet (${formatAmount(countIn("here"))})`, countIn("here")],
-    ["waiting", `All waiting (${formatAmount(countIn("waiting"))})`, countIn("waiting")],
-    ["numbers", "By number", numbers.length],
-  ];
-  const options = choices.filter(([, , count]) => count);
-  const which = make(
-    "select",
-    { id: freshId("which") },
-    ...options.map(([value, text]) => make("option", { value }, text)),
-  );
+  const numbers = usable.flatMap(({ output }) => output.number ?? []);
+  const byState = Map.groupBy(usable, ({ state }) => state);
+  const countOf = (which) => (byState.get(which) ?? (which === "numbers" ? numbers : [])).length;
+  const options = Object.entries(CHOICES)
+    .filter(([value]) => countOf(value))
+    .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));
+  const which = make("select", { id: freshId("which") }, ...options);
   const [from, to] = [numbers[0], numbers.slice(0, countMax).at(-1)].map(numberField);
   const range = make("div", { class: "row-line" }, labelled("From", from), labelled("To", to));
   const showRange = () => (range.hidden = which.value !== "numbers");
@@ -180,12 +167,8 @@ function choiceFields(links, countMax) {
 }
 
 function numberField(value = "") {
-  return make("input", {
-    id: freshId("number"),
-    type: "text",
-    inputmode: "numeric",
-    value: String(value),
-  });
+  const id = freshId("number");
+  return make("input", { id, type: "text", inputmode: "numeric", value: String(value) });
 }
 
 function labelled(text, field) {

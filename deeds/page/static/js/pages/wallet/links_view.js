@@ -1,11 +1,11 @@
-// The links of one deed: which are here, handed out and claimed, a note for each, and what can be done
-// with one or with many of them. It goes on making links while a series is being prepared.
+// The links of one deed: which are here, handed out and claimed, a note for each, and what can be
+// done with one or with many of them. It makes the rest of a series while its page is open.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { ask } from "../../ui/dialog.js";
-import { freshId, make, makeButton } from "../../ui/dom.js";
+import { find, freshId, make, makeButton } from "../../ui/dom.js";
 import { drawList } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
@@ -14,8 +14,6 @@ import { numberText, removeSheets } from "./print_sheet.js";
 
 const SHOWN_AT_ONCE = 100;
 const NOTE_LENGTH_MAX = 80;
-/** @type {Intl.DateTimeFormatOptions} */
-const DATE = { dateStyle: "medium" };
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 60_000;
 
@@ -31,7 +29,8 @@ const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
  * @property {(itemId: string) => string} nameOf what a deed is called
  *
  * @typedef {LinksTools & {
- *   item: import("../../wallet/records.js").Item | null, unit?: string, name: string, links: Link[],
+ *   item: import("../../wallet/records.js").Item | null, unit?: string, name: string,
+ *   links: Link[],
  * }} Shown
  */
 
@@ -43,7 +42,6 @@ const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
  * @param {HTMLElement} place
  * @param {string} itemId
  * @param {LinksTools} tools
- * @returns {{draw: (holding: import("../../wallet/holdings.js").Holding) => void, stop: () => void}}
  */
 export function linksView(place, itemId, tools) {
   /** @type {Shown} */
@@ -59,6 +57,7 @@ export function linksView(place, itemId, tools) {
     make("p", { class: "actions" }, rows.more),
   );
   return {
+    /** @param {import("../../wallet/holdings.js").Holding} holding */
     draw({ item, unit, links, preparing }) {
       Object.assign(shown, { item, unit, links, name: tools.nameOf(itemId) });
       place.hidden = !links.length && !preparing;
@@ -107,65 +106,59 @@ function drawFilter(filter, links) {
   const chosen = states.includes(filter.value) ? filter.value : "";
   const option = (value, name, { length }) =>
     make("option", { value, selected: value === chosen }, `${name} (${formatAmount(length)})`);
-  filter.replaceChildren(
-    option("", "all", links),
-    ...states.map((state) => option(state, state, byState.get(state) ?? [])),
-  );
+  const all = option("", "all", links);
+  const options = [all, ...states.map((state) => option(state, state, byState.get(state) ?? []))];
+  // A person may be choosing just now.
+  if (options.map(({ text }) => text).join("") === filter.textContent) return;
+  filter.replaceChildren(...options);
 }
 
 /** Return the row of a link. */
-function rowOf(first, shown) {
-  let { output } = first;
-  const title = titleOf(output, shown);
+function rowOf({ output: first }, shown) {
+  let output = first;
   const [tag, when] = [make("span", { class: "tag" }), make("span", { class: "hint" })];
-  const button = (text, act) => {
-    const made = makeButton(text, () => act({ ...shown, opener: made }));
-    made.append(make("span", { class: "unseen" }, ` ${title} of ${quoted(shown.name)}`));
-    return made;
-  };
-  const takeBack = button("Take back", (tools) => askToTakeBack(output, tools));
-  const actions = make(
-    "p",
-    { class: "actions" },
-    button("Show link", (tools) => openLinkDialog(output, tools)),
-    button("Copy", (tools) => handOverByCopy(output, tools)),
-    takeBack,
+  const title = make("strong", {}, titleOf(first, shown));
+  const actions = rowActions(() => output, shown);
+  const note = noteField(first, shown);
+  const name = `Note for link ${numberText(first)}`.trim();
+  const element = make(
+    "li",
+    { class: "link-row" },
+    make("p", { class: "part-units" }, title, " ", tag, " ", when),
+    make("div", {}, make("label", { for: note.id, class: "unseen" }, name), note),
+    actions,
   );
-  const note = noteField(output, shown);
   const update = (link) => {
     output = link.output;
     tag.className = link.state === "waiting" ? "tag wait" : "tag";
     tag.textContent = link.state;
-    when.textContent = dateText(link.at);
+    when.textContent = new Date(link.at).toLocaleDateString();
     if (note !== document.activeElement) note.value = output.note ?? "";
-    takeBack.hidden = link.state !== "waiting";
+    find(actions, ":scope > :last-child").hidden = link.state !== "waiting";
     actions.hidden = !isUsable(link);
   };
-  const name = `Note for link ${numberText(output)}`.trim();
-  const element = make(
-    "li",
-    { class: "link-row" },
-    make("p", { class: "part-units" }, make("strong", {}, title), " ", tag, " ", when),
-    make("div", {}, make("label", { for: note.id, class: "unseen" }, name), note),
-    actions,
-  );
   return { element, update };
 }
 
-/** Return for example "17/200 · 1 ticket". */
-function titleOf(output, { unit }) {
-  const units = unitsText(output.amount, unit);
-  return output.number ? `${numberText(output)} · ${units}` : units;
+/** Return the buttons of a row; only of a link that waits is the last one shown. */
+function rowActions(outputNow, shown) {
+  const about = ` ${titleOf(outputNow(), shown)} of ${quoted(shown.name)}`;
+  const button = (text, act) => {
+    const made = makeButton(text, () => act(outputNow(), { ...shown, opener: made }));
+    made.append(make("span", { class: "unseen" }, about));
+    return made;
+  };
+  return make(
+    "p",
+    { class: "actions" },
+    button("Show link", openLinkDialog),
+    button("Copy", handOverByCopy),
+    button("Take back", askToTakeBack),
+  );
 }
 
-/** Return a date as the language of the browser writes it, whatever a file that was read says. */
-function dateText(milliseconds) {
-  const date = new Date(milliseconds);
-  return Number.isNaN(date.getTime()) ? "" : date.toLocaleDateString(undefined, DATE);
-}
-
-function noteField(output, { wallet }) {
-  const keep = () => wallet.setNote(output.key, note.value).catch((error) => say(textFor(error)));
+function noteField({ key }, { wallet }) {
+  const keep = () => wallet.setNote(key, note.value).catch((error) => say(textFor(error)));
   const note = make("input", {
     id: freshId("note"),
     maxlength: String(NOTE_LENGTH_MAX),
@@ -175,6 +168,12 @@ function noteField(output, { wallet }) {
     onchange: keep,
   });
   return note;
+}
+
+/** Return for example "17/200 · 1 ticket". */
+function titleOf(output, { unit }) {
+  const units = unitsText(output.amount, unit);
+  return output.number ? `${numberText(output)} · ${units}` : units;
 }
 
 function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {

@@ -1,5 +1,5 @@
-// Paper tickets: sheets of eight, each with the code of its link, and nothing else on the paper. They
-// are a part of the document that only a printer shows (css/print.css).
+// Paper tickets: sheets of eight, each with the code of its link, and nothing else on the paper.
+// They are a part of the document that only a printer shows (css/print.css).
 
 import { unitsText } from "../../format/amounts.js";
 import { codeImage } from "../../ui/codes.js";
