@@ -1,6 +1,7 @@
 """`make check` where programs are missing, and `make native`: Argon2 built for this CPU."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -79,6 +80,23 @@ def test_make_check_asks_for_all():
     planned = subprocess.check_output(command, cwd=REPOSITORY, env=clean_environment({}), text=True)
 
     assert "pytest --all" in planned
+
+
+def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path):
+    target = tmp_path / ".package-lock.json"
+    command = [shutil.which("make"), f"READER_READY={target}", str(target)]
+
+    made = subprocess.run(
+        command,
+        cwd=REPOSITORY,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    said = "Door mode needs a browser that reads QR codes itself: npm could not fetch a reader\n"
+    assert (made.returncode, made.stdout, target.exists()) == (0, said, False)
 
 
 DIGEST = f"""

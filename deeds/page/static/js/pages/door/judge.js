@@ -12,36 +12,33 @@ import { keyOf } from "../../wallet/records.js";
 /** How long a person stands there before they are told that there is no answer yet. */
 const PATIENCE_MS = 800;
 
+const soon = () => pause(PATIENCE_MS);
+
 /** The wallet's word that a ticket is spent, by itself or by others. */
 const SPENT = new Set(["already_spent", "spent_elsewhere"]);
 
 /**
- * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
- * @typedef {import("../../wallet/records.js").Item} Item
- * @typedef {object} Verdict
- * @property {"valid" | "refused" | "waiting"} kind
- * @property {string} title
- * @property {string} [detail]
- * @property {number} [amount] of a valid ticket
- * @property {string} [key] of a ticket of this door
- * @property {boolean} [isHeld] whether `onLate` will tell more
+ * @typedef {{
+ *   kind: "valid" | "refused" | "waiting", title: string, detail?: string, amount?: number,
+ *   key?: string, isHeld?: boolean,
+ * }} Verdict `key` is that of a ticket of this door; where `isHeld`, `onLate` will tell more
  */
 
 /**
  * Return what judges the texts that a door is shown: a function of a text. Its promise resolves once
  * the service has answered, or when that takes too long to stand there without a word.
  * @param {object} parts
- * @param {Item} parts.item whose tickets are let in: its id decides, and nothing else
+ * @param {import("../../wallet/records.js").Item} parts.item whose tickets are let in: its id decides, and nothing else
  * @param {string} parts.host of this page
  * @param {Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">} parts.wallet
- * @param {(key: string) => Promise<{output?: any, operation?: any}>} parts.readRecords
- * @param {(outcome: any) => Promise<OperationRecord>} parts.untilEnded
+ * @param {(key: string) => Promise<{output: any, operation: any}>} parts.readRecords
+ * @param {(outcome: any) => Promise<import("../../wallet/records.js").OperationRecord>} parts.untilEnded
  * @param {(verdict: Verdict) => boolean} parts.onLate called with what was waited for; returns
  *   whether the person before the door could see it
  * @param {() => Promise<unknown>} [parts.patience]
  * @returns {(text: string) => Promise<Verdict>}
  */
-export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate, patience = wait }) {
+export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate, patience = soon }) {
   /** By key, the tickets that are waited for, and those whose answer nobody has seen yet. */
   const late = new Map();
 
@@ -106,12 +103,7 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
   };
 }
 
-/**
- * Return what to say of a claim that has ended.
- * @param {OperationRecord} operation
- * @param {string} [unit]
- * @returns {Verdict}
- */
+/** Return what to say of a claim that has ended. @returns {Verdict} */
 export function endVerdict({ state, code = "", amount }, unit) {
   if (state === "done") {
     return { kind: "valid", title: "Valid", detail: amount > 1 ? unitsText(amount, unit) : "", amount };
@@ -121,12 +113,7 @@ export function endVerdict({ state, code = "", amount }, unit) {
   return refused("Not valid", isUnknown ? "The service has no such ticket." : refusalText({ code }));
 }
 
-/**
- * Return what to say of a ticket that this wallet knows to be spent.
- * @param {{output?: any, operation?: any}} records its record, and the one of its last operation
- * @param {number} [now] in milliseconds
- * @returns {Verdict}
- */
+/** Return what to say of a spent ticket from the wallet's record of it and of its last operation. */
 export function usedVerdict({ output, operation }, now = Date.now()) {
   const isOurs = operation?.state === "done" && !output?.spentElsewhere;
   if (!isOurs) return refused("Already claimed by somebody else");
@@ -134,12 +121,7 @@ export function usedVerdict({ output, operation }, now = Date.now()) {
   return refused(operation.atDoor ? `Already used ${when}` : `Already claimed here ${when}`);
 }
 
-/**
- * Return what to say of a ticket of another deed.
- * @param {Item | null} other null where it is not known
- * @param {Item} own
- * @returns {Verdict}
- */
+/** Return what to say of a ticket of another deed than our own; it is null where it is not known. */
 export function otherVerdict(other, own) {
   const { name = "" } = other ? metadataOf(other) : {};
   const isAlike = name && nameKey(name) === nameKey(metadataOf(own).name ?? "");
@@ -147,11 +129,7 @@ export function otherVerdict(other, own) {
   return refused(name ? `Another deed: ${name}` : "Another deed");
 }
 
-/**
- * Return how many were let in, with their units where these are more.
- * @param {{amount: number}[]} tickets
- * @param {string} [unit]
- */
+/** Return how many tickets there are, with their units where these are more. */
 export function countText(tickets, unit) {
   const units = tickets.reduce((sum, { amount }) => sum + amount, 0);
   const more = units > tickets.length ? ` (${unitsText(units, unit)})` : "";
@@ -179,6 +157,6 @@ function waiting(title) {
   return { kind: "waiting", title, detail: "" };
 }
 
-function wait() {
-  return new Promise((resolve) => setTimeout(resolve, PATIENCE_MS));
+export function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -8,7 +8,7 @@ import { byId, make } from "../../ui/dom.js";
 import { say } from "../../ui/notices.js";
 import { delayMs } from "../../wallet/keep_finishing.js";
 import { openWallet, whenEnded } from "../open_wallet.js";
-import { countText, makeJudge } from "./judge.js";
+import { countText, makeJudge, pause } from "./judge.js";
 import { makeDoor } from "./view.js";
 
 const ITEM_ID = /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/;
@@ -125,8 +125,4 @@ async function showAddress(api) {
     make("p", { class: "code", dir: "ltr" }, location.href),
   ];
   openDialog({ title: "Open on another phone", content, opener: byId("elsewhere") });
-}
-
-function pause(milliseconds) {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

@@ -4,10 +4,6 @@
 import { byId, make } from "../../ui/dom.js";
 import { startScan } from "../../ui/scan.js";
 
-/**
- * @typedef {import("./judge.js").Verdict} Verdict
- */
-
 const LAST_COUNT = 5;
 
 /** How long a verdict stays. What is waited for stays until it is known, or until the next code. */
@@ -19,69 +15,70 @@ const SIGNALS = {
   refused: { type: "sawtooth", notes: [150], lengthS: 0.5, vibration: [250, 100, 250] },
 };
 
+const door = byId("door", HTMLDialogElement);
+
 /**
  * Return the door, which the button Start opens.
  * @param {(text: string) => void} onText called with what the camera sees, and with what is typed
  */
 export function makeDoor(onText) {
-  const door = byId("door", HTMLDialogElement);
   const place = byId("verdict");
   const list = byId("door-last");
   const waiting = new Map();
-  let shown = null;
+  let shownKey = "";
   let timer = 0;
   let audio = null;
 
   /** Go back to what the camera sees. */
   function clear() {
     clearTimeout(timer);
-    shown = null;
+    shownKey = "";
     delete door.dataset.kind;
     place.replaceChildren();
   }
 
-  const look = makeEyes(door, onText);
-  const keepAwake = () => navigator.wakeLock?.request("screen").catch(() => {});
+  const look = makeEyes(onText);
   byId("start").addEventListener("click", () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
     door.showModal();
-    keepAwake();
     look();
   });
-  byId("stop").addEventListener("click", () => door.close());
-  byId("again").addEventListener("click", look);
   door.addEventListener("close", () => {
     clear();
     audio.close();
   });
-  document.addEventListener("visibilitychange", () => {
-    if (!door.open || document.hidden) return;
-    keepAwake();
-    look();
+  byId("type-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const field = byId("type", HTMLInputElement);
+    if (field.value.trim()) onText(field.value);
+    field.select();
   });
-  listenToField(onText);
 
   return {
     clear,
 
-    /** Let a verdict fill the screen, and be heard. @param {Verdict} verdict */
-    show(verdict) {
+    /**
+     * Let a verdict fill the screen, and be heard.
+     * @param {import("./judge.js").Verdict} verdict
+     */
+    show({ kind, title, detail, key = "" }) {
       clear();
-      shown = verdict;
-      const { kind, title, detail } = verdict;
+      shownKey = key;
       door.dataset.kind = kind;
-      const parts = [make("p", { class: "door-title", dir: "auto" }, title)];
-      if (detail) parts.push(make("p", { class: "door-detail", dir: "auto" }, detail));
-      place.replaceChildren(...parts);
+      place.append(make("p", { class: "door-title", dir: "auto" }, title));
+      if (detail) place.append(make("p", { class: "door-detail", dir: "auto" }, detail));
       if (STAY_MS[kind]) timer = setTimeout(clear, STAY_MS[kind]);
-      if (SIGNALS[kind] && audio) signal(audio, SIGNALS[kind]);
+      if (SIGNALS[kind] && door.open) signal(audio, SIGNALS[kind]);
     },
 
     /** Return whether the screen shows this ticket. */
-    isShown: (key) => door.open && Boolean(shown) && shown.key === key,
+    isShown: (key) => door.open && key === shownKey,
 
-    /** Put a verdict into the list, in the place of the waiting for it. @param {Verdict} verdict */
+    /**
+     * Put a verdict into the list, in the place of the waiting for it.
+     * @param {import("./judge.js").Verdict} verdict
+     */
     note(verdict) {
       const row = rowOf(verdict);
       const before = waiting.get(verdict.key);
@@ -89,66 +86,58 @@ export function makeDoor(onText) {
       else list.prepend(row);
       if (verdict.isHeld) waiting.set(verdict.key, row);
       else waiting.delete(verdict.key);
-      while (list.children.length > LAST_COUNT) list.lastElementChild?.remove();
+      list.children[LAST_COUNT]?.remove();
     },
   };
 }
 
-/** Return what turns on the camera, and the light where there is one, while the door is open. */
-function makeEyes(door, onText) {
+/** Return what turns on the camera, and its light if it has one, for as long as the door is open. */
+function makeEyes(onText) {
   const light = byId("light", HTMLButtonElement);
-  const camera = byId("door-camera");
   const again = byId("again");
+  let scan = null;
   let isOn = false;
-  let stop = () => {};
 
-  const tell = (text, canStart = Boolean(text)) => {
-    camera.textContent = text;
-    again.hidden = !canStart;
-  };
-  const onEnd = () => {
+  function tell(text) {
+    byId("door-camera").textContent = text;
+    again.hidden = isOn;
+  }
+
+  function end() {
     isOn = false;
     light.hidden = true;
     tell("The camera is off.");
-  };
-  door.addEventListener("close", () => stop());
+  }
 
-  return async () => {
+  async function look() {
+    // Screens that nobody touches go dark.
+    navigator.wakeLock?.request("screen").catch(() => {});
     if (isOn) return;
     isOn = true;
-    tell("The camera starts.", false);
+    tell("The camera starts.");
     try {
-      const scan = await startScan(byId("door-video", HTMLVideoElement), onText, onEnd);
-      ({ stop } = scan);
+      scan = await startScan(byId("door-video", HTMLVideoElement), onText, end);
       // Closed while the person was asked about the camera.
-      if (!door.open) return stop();
-      if (isOn) tell("");
-      light.hidden = !scan.setTorch;
+      if (!door.open) return scan.stop();
+      light.hidden = !isOn || !scan.setTorch;
       light.setAttribute("aria-pressed", "false");
-      light.onclick = () => toggleLight(light, scan.setTorch);
+      if (isOn) tell("");
     } catch (error) {
       isOn = false;
       tell(error.message);
     }
-  };
-}
+  }
 
-async function toggleLight(light, setTorch) {
-  const isLit = light.getAttribute("aria-pressed") !== "true";
-  await setTorch(isLit).then(
-    () => light.setAttribute("aria-pressed", String(isLit)),
-    () => {},
-  );
-}
-
-function listenToField(onText) {
-  const field = byId("type", HTMLInputElement);
-  byId("type-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    const text = field.value.trim();
-    if (text) onText(text);
-    field.select();
+  light.addEventListener("click", async () => {
+    const isLit = light.getAttribute("aria-pressed") !== "true";
+    const isDone = await scan.setTorch(isLit).then(() => true, () => false);
+    if (isDone) light.setAttribute("aria-pressed", String(isLit));
   });
+  again.addEventListener("click", look);
+  byId("stop").addEventListener("click", () => door.close());
+  door.addEventListener("close", () => scan?.stop());
+  document.addEventListener("visibilitychange", () => door.open && !document.hidden && look());
+  return look;
 }
 
 function rowOf({ kind, title, detail = "" }) {
