@@ -118,6 +118,22 @@ test("who did not see the answer that came late is let in once when they show it
   assert.match(second, /^Already used on .*1970/);
 });
 
+test("a ticket that an earlier visit has begun to claim is let in by its answer", async () => {
+  const claim = async () => {
+    throw new WalletError("busy", "On its way.");
+  };
+  const doorWith = (operation) => doorOf(claim, { readRecords: async () => ({ operation }) });
+
+  const { titles, end, late } = doorWith({ state: "begun", atDoor: true });
+  assert.deepEqual(await titles(TICKET), ["No connection. Hold on."]);
+  end.now(done);
+  await soon();
+
+  assert.deepEqual(late, ["Valid"]);
+  const takenBack = doorWith({ state: "begun", kind: "takeBack" });
+  assert.deepEqual(await takenBack.titles(TICKET), ["On its way."]);
+});
+
 test("nothing is green while the service is silent", async () => {
   const { titles } = doorOf(never, { patience: async () => {} });
 
