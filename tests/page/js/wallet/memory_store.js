@@ -1,7 +1,7 @@
 // The store of store.js in memory, for tests: one transaction after the other, all or nothing. What
 // goes in and out is copied, as a database does.
 
-import { hasFields, KINDS, makeSlices, queriesOf } from "../../../../deeds/page/static/js/wallet/slices.js";
+import { hasFields, KINDS, makeSlices, queriesOf } from "../../../../deeds/page/static/js/wallet/records.js";
 
 export function memoryStore() {
   const kept = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));

@@ -31,13 +31,13 @@ import { isFree } from "./links.js";
  * }} Holding
  */
 
-/** @type {import("./slices.js").Plan} what summariesOf looks at */
+/** @type {import("./records.js").Plan} what summariesOf looks at */
 export const SUMMARIES_WANTED = { outputs: "all", items: "all" };
 
 /**
  * Return what holdingOf looks at.
  * @param {string} itemId
- * @returns {import("./slices.js").Plan}
+ * @returns {import("./records.js").Plan}
  */
 export function holdingWanted(itemId) {
   return { outputs: { itemId }, items: [itemId] };
@@ -46,7 +46,7 @@ export function holdingWanted(itemId) {
 /**
  * Return what is shown of each item: where nothing is left comes last, and the rest stays in its
  * place whatever is done with it.
- * @param {import("./slices.js").Slices} slices
+ * @param {import("./records.js").Slices} slices
  * @returns {Summary[]}
  */
 export function summariesOf(slices) {
@@ -67,7 +67,7 @@ export function summariesOf(slices) {
 
 /**
  * Return what is shown of one item; nothing of it may be here.
- * @param {import("./slices.js").Slices} slices
+ * @param {import("./records.js").Slices} slices
  * @param {string} itemId
  * @returns {Holding}
  */

@@ -2,8 +2,7 @@
 // lost, no spent output revived, nothing that was handed out is free again, and no operation that
 // ended is begun again. Pure.
 
-import { givenBefore } from "./records.js";
-import { hasFields } from "./slices.js";
+import { givenBefore, hasFields } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
 const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];

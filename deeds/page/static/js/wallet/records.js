@@ -1,5 +1,6 @@
 // What a wallet keeps: outputs with their secrets, and the operations that move them. Nothing of it
-// is ever deleted, and a spent output stays spent.
+// is ever deleted, and a spent output stays spent. A transaction loads what it names; looking at
+// anything else throws, so that what was not loaded is never taken for what does not exist. Pure.
 //
 // An output is one of
 //   offered  seen in a link, not ours
@@ -16,7 +17,6 @@
 // at the door has `collectedAt`, under its old secret and its new one.
 
 import { formatRawOutput } from "../format/raw_output.js";
-import { hasFields, KINDS } from "./slices.js";
 
 /**
  * @typedef {{
@@ -36,8 +36,26 @@ import { hasFields, KINDS } from "./slices.js";
  *   links?: {count: number, each: number, from: number, isNext?: boolean},
  * }} OperationRecord `links.isNext` marks a further batch of links that an earlier operation promised
  * @typedef {{outputs: OutputRecord[], operations: OperationRecord[], items: Item[]}} Records
- * @typedef {import("./slices.js").Slices} Slices
  */
+
+/**
+ * All records of a kind, those with these fields, or a list of keys and fields.
+ * @typedef {{itemId?: string, state?: string}} Fields
+ * @typedef {"all" | Fields | (string | Fields)[]} Wanted
+ *
+ * What a transaction loads. `next` sees what is loaded by then, and returns what else is needed.
+ * @typedef {{
+ *   outputs?: Wanted, operations?: Wanted, items?: Wanted, codes?: Wanted, notes?: Wanted,
+ *   next?: (slices: Slices) => Plan | null,
+ * }} Plan
+ *
+ * @typedef {{
+ *   outputs: Slice<OutputRecord>, operations: Slice<OperationRecord>, items: Slice<Item>,
+ *   codes: Slice<{key: string, svg: string}>, notes: Slice<any>,
+ * }} Slices
+ */
+
+export const KINDS = ["outputs", "operations", "items", "codes", "notes"];
 
 /** What a person asked of the wallet cannot be done. The message is for people. */
 export class WalletError extends Error {
@@ -98,6 +116,80 @@ export function givenBefore(outputs, operations) {
       return givenAt === undefined && (links.has(key) || [state, before].includes("given"));
     })
     .map((output) => ({ ...output, givenAt: output.createdAt }));
+}
+
+/**
+ * The records of one kind that a transaction has loaded.
+ * @template {{key?: string}} Kind
+ */
+class Slice {
+  /** @type {Map<string, Kind>} */
+  #records = new Map();
+  #keys = new Set();
+  #queries = [];
+
+  /**
+   * Take what was loaded for a key, for fields or for "all".
+   * @param {string | Fields} query
+   * @param {Kind[]} records
+   */
+  take(query, records) {
+    if (typeof query === "string" && query !== "all") this.#keys.add(query);
+    else this.#queries.push(query === "all" ? {} : query);
+    for (const record of records) this.put(record);
+  }
+
+  /** @param {Kind} record */
+  put(record) {
+    this.#records.set(/** @type {string} */ (record.key), record);
+  }
+
+  /**
+   * Return the record of a key.
+   * @param {string} key
+   * @throws {Error} it was not loaded.
+   */
+  get(key) {
+    const record = this.#records.get(key);
+    // The key of an output begins with its item: of one that was all loaded, none is missing.
+    if (!record && !this.#keys.has(key)) this.#check({ itemId: key.split(".", 1)[0] });
+    return record;
+  }
+
+  /**
+   * Return the records with these fields, all unless some are named.
+   * @param {Fields} [fields]
+   * @throws {Error} they were not all loaded.
+   */
+  list(fields = {}) {
+    this.#check(fields);
+    return [...this.#records.values()].filter((record) => hasFields(record, fields));
+  }
+
+  /** What was asked for must have had no narrower fields than what is looked at. */
+  #check(fields) {
+    if (this.#queries.some((query) => hasFields(fields, query))) return;
+    throw new Error("a look at records that were not loaded");
+  }
+}
+
+/** @returns {Slices} */
+export function makeSlices() {
+  return /** @type {any} */ (Object.fromEntries(KINDS.map((kind) => [kind, new Slice()])));
+}
+
+/**
+ * Return what one stage of a plan asks for, one query after the other.
+ * @param {Plan} plan
+ * @returns {{kind: string, query: string | Fields}[]}
+ */
+export function queriesOf(plan) {
+  return KINDS.flatMap((kind) => [plan[kind] ?? []].flat().map((query) => ({ kind, query })));
+}
+
+/** Return whether a record has all of these fields with these values. */
+export function hasFields(record, fields) {
+  return Object.entries(fields).every(([name, value]) => record[name] === value);
 }
 
 /** The records of one transaction of the store, and what of them was changed. */

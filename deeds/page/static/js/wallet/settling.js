@@ -39,7 +39,7 @@ export function isRefusal(code) {
  * Return what settling these operations looks at.
  * @param {string[]} keys
  * @param {string} [itemId] that a mint's answer names
- * @returns {import("./slices.js").Plan}
+ * @returns {import("./records.js").Plan}
  */
 export function settlingWanted(keys, itemId) {
   const touched = ({ inputs, outputs, kind, body }) =>
@@ -81,6 +81,11 @@ export function settleDone(draft, key, { itemId, spent = NONE, now }) {
     outputs: made,
     endedAt: now,
   });
+}
+
+/** These operations were carried out although they had been refused. */
+export function settleLate(draft, late, now) {
+  for (const { key, spent } of late) settleDone(draft, key, { spent, now });
 }
 
 /**

@@ -4,8 +4,7 @@
 // Nothing but IndexedDB's own requests may be waited for inside a transaction, or the browser commits
 // it too soon: so what is wanted is read first, and what decides is a plain function.
 
-import { givenBefore } from "./records.js";
-import { KINDS, makeSlices, queriesOf } from "./slices.js";
+import { givenBefore, KINDS, makeSlices, queriesOf } from "./records.js";
 
 const NAME = "deeds";
 const VERSION = 2;
@@ -72,8 +71,8 @@ export async function openStore(
     /**
      * Return what `look` makes of the records; it must not wait for anything, and sees no others.
      * @template Result
-     * @param {import("./slices.js").Plan} wanted
-     * @param {(slices: import("./slices.js").Slices) => Result} look
+     * @param {import("./records.js").Plan} wanted
+     * @param {(slices: import("./records.js").Slices) => Result} look
      * @returns {Promise<Result>}
      */
     read: (wanted, look) =>
@@ -82,8 +81,8 @@ export async function openStore(
     /**
      * Put the records that `apply` returns, and return its `result`.
      * @template Result
-     * @param {import("./slices.js").Plan} wanted
-     * @param {(slices: import("./slices.js").Slices) => {result: Result}} apply returns records by
+     * @param {import("./records.js").Plan} wanted
+     * @param {(slices: import("./records.js").Slices) => {result: Result}} apply returns records by
      *   their kind too; it must not wait for anything, and if it throws, nothing is changed
      * @returns {Promise<Result>}
      */
@@ -209,7 +208,7 @@ function transact(database, mode, wanted, apply) {
   });
 }
 
-/** Ask for what one query of slices.js wants. */
+/** Ask for what one query of records.js wants. */
 function ask(transaction, { kind, query }) {
   const records = transaction.objectStore(kind);
   if (query === "all") return records.getAll();

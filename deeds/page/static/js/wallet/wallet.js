@@ -9,19 +9,13 @@ import { isStrongSecret } from "../format/strong_secret.js";
 import { CHECKED_AT_ONCE_MAX, NoAnswerError, ProblemError } from "./api.js";
 import * as beginning from "./beginning.js";
 import { INPUTS_COUNT_MAX } from "./beginning.js";
+import { keysOf, makeChecks, readOutputs, spentAmong } from "./checking.js";
 import { checkLinks, checkUnit, giveOut, linkParts, setNote } from "./links.js";
 import { mergeInto } from "./merging.js";
-import { Draft, existing, rawsOf, WalletError } from "./records.js";
-import {
-  isRefusal,
-  settleChecked,
-  settleDone,
-  settleRefused,
-  settlingWanted,
-  suspects,
-} from "./settling.js";
+import { Draft, existing, WalletError } from "./records.js";
+import { isRefusal, settleDone, settleLate, settleRefused, settlingWanted } from "./settling.js";
 
-/** @type {import("./slices.js").Plan} */
+/** @type {import("./records.js").Plan} */
 const ALL = { outputs: "all", operations: "all", items: "all" };
 const BACKUP = "backup";
 
@@ -53,9 +47,7 @@ export function makeWallet({
   newKey = () => crypto.randomUUID(),
   now = Date.now,
 }) {
-  const checkedMax = Math.min(arrayMax, CHECKED_AT_ONCE_MAX);
-  /** The output that the last round of checks ended with, and the changes that a file holds. */
-  let roundEnd = null;
+  /** How many changes the records of the last export hold. */
   let exportedCount = 0;
 
   const change = (wanted, apply) =>
@@ -80,6 +72,10 @@ export function makeWallet({
     const operations = { operations: [plan.key], next: wanted.next };
     return changeOfNote({ ...wanted, next: () => operations }, (draft) => beginning[rule](draft, plan));
   };
+
+  const checkedMax = Math.min(arrayMax, CHECKED_AT_ONCE_MAX);
+  const parts = { store, api, change, isStrong, checkedMax, now };
+  const { look, findLate, checkStates, checkRound } = makeChecks(parts);
 
   const carryOut = async (rule, plan) => finish((await begin(rule, plan)).key);
 
@@ -116,71 +112,10 @@ export function makeWallet({
 
   const settle = async (rule, key, found, late = []) => ({
     operation: await change(settlingWanted([key, ...keysOf(late)], found.itemId), (draft) => {
-      settleLate(draft, late);
+      settleLate(draft, late, now());
       return rule(draft, key, { ...found, now: now() });
     }),
   });
-
-  const settleLate = (draft, late) => {
-    for (const { key, spent } of late) settleDone(draft, key, { spent, now: now() });
-  };
-
-  /**
-   * Ask for the state of an operation's inputs and its first output. All its outputs were made at
-   * once, so one tells whether any is there; the others are asked for only if it is, because the
-   * service counts questions for what it does not know.
-   */
-  async function look({ inputs, outputs }) {
-    const [first, ...others] = outputs.map((output) => output.key);
-    const states = await check([...inputs, first]);
-    if (states.get(first) === "unknown") return states;
-    return new Map([...states, ...(await check(others))]);
-  }
-
-  /** Return the refused operations that were carried out after all, as the spent inputs tell. */
-  async function findLate(spent, except) {
-    const found = [];
-    if (!spent.size) return found;
-    const refused = await store.read({ operations: { state: "refused" } }, ({ operations }) =>
-      operations.list({ state: "refused" }),
-    );
-    for (const operation of suspects(refused, spent)) {
-      if (operation.key === except) continue;
-      const states = await look(operation);
-      const isThere = states.get(operation.outputs[0].key) !== "unknown";
-      if (isThere) found.push({ key: operation.key, spent: spentAmong(states) });
-    }
-    return found;
-  }
-
-  async function check(keys) {
-    const records = await outputsBy(keys);
-    const states = await api.check(rawsOf(records));
-    return new Map(keys.map((key, place) => [key, states[place]]));
-  }
-
-  const outputsBy = (keys) =>
-    store.read({ outputs: keys }, ({ outputs }) => keys.map((key) => existing(outputs.get(key))));
-
-  const outputsIn = (...states) =>
-    store.read({ outputs: states.map((state) => ({ state })) }, ({ outputs }) =>
-      states.flatMap((state) => outputs.list({ state })),
-    );
-
-  /** Ask for outputs that are at rest here; return whether anything has changed. */
-  async function checkSome(outputs) {
-    const answers = await api.check(rawsOf(outputs));
-    const states = new Map(outputs.map(({ key }, place) => [key, answers[place]]));
-    const late = await findLate(spentAmong(states));
-    const isNews = ({ key, unknown }) => Boolean(unknown) || states.get(key) !== "unspent";
-    const news = new Map(outputs.filter(isNews).map(({ key }) => [key, states.get(key)]));
-    if (!news.size && !late.length) return false;
-    return change({ ...settlingWanted(keysOf(late)), outputs: [...news.keys()] }, (draft) => {
-      settleLate(draft, late);
-      settleChecked(draft, news, now());
-      return draft.isChanged();
-    });
-  }
 
   function checkCount(parts) {
     if (!parts.length || parts.length > arrayMax) {
@@ -303,34 +238,8 @@ export function makeWallet({
       return carryOut("beginTakeBack", { outputKey, secrets: await secretsOf(1) });
     },
 
-    /**
-     * Ask the service what of ours is still unspent, in batches.
-     * @throws {ProblemError | NoAnswerError} and nothing was changed of the batch that it is about.
-     */
-    async checkStates() {
-      const outputs = await outputsIn("held", "given");
-      for (let start = 0; start < outputs.length; start += checkedMax) {
-        await checkSome(outputs.slice(start, start + checkedMax));
-      }
-    },
-
-    /**
-     * Ask once for links that wait, the newest first, going on where the last round ended. Of weak
-     * secrets the service is not asked: each question is a guess to it.
-     * @returns {Promise<boolean>} whether anything has changed
-     * @throws {ProblemError | NoAnswerError} and nothing was changed.
-     */
-    async checkRound() {
-      const waiting = (await outputsIn("given")).sort(newestFirst);
-      const left = waiting.filter((output) => !roundEnd || newestFirst(roundEnd, output) < 0);
-      const asked = [];
-      for (const output of left.length ? left : waiting) {
-        if (asked.length < checkedMax && (await isStrong(output.secret))) asked.push(output);
-      }
-      const isChanged = asked.length > 0 && (await checkSome(asked));
-      roundEnd = asked.length < checkedMax ? null : asked.at(-1);
-      return isChanged;
-    },
+    checkStates,
+    checkRound,
 
     /** Return the registry's item, which never changes, from the store if it is there. */
     async item(itemId) {
@@ -345,7 +254,7 @@ export function makeWallet({
     },
 
     /** Return the records of what an operation makes; a mint has none before its answer. */
-    outputsOf: (operation) => outputsBy(keysOf(operation.outputs)),
+    outputsOf: (operation) => readOutputs(store, keysOf(operation.outputs)),
 
     /** Return the QR codes that are kept of these outputs' links, as SVG, by their keys. */
     codes: (keys) =>
@@ -416,18 +325,6 @@ async function ask(question) {
 
 function noteOf({ notes }) {
   return notes.get(BACKUP) ?? { key: BACKUP, count: 0, savedCount: 0, at: null, material: null };
-}
-
-function keysOf(records) {
-  return records.map(({ key }) => key);
-}
-
-function newestFirst(one, other) {
-  return other.givenAt - one.givenAt || Number(one.key > other.key) - Number(one.key < other.key);
-}
-
-function spentAmong(states) {
-  return new Set([...states].filter(([, state]) => state === "spent").map(([key]) => key));
 }
 
 function checkAmount(amount) {

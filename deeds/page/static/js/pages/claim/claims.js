@@ -78,7 +78,7 @@ export function makeClaims({
     if (!item || !store || origins.has(item.id)) return;
     const related = ({ items }) => relatedTo(named(item), items.list().map(named));
     const unsure = (slices) => related(slices).filter(({ isMinted }) => !isMinted);
-    /** @type {import("../../wallet/slices.js").Plan} */
+    /** @type {import("../../wallet/records.js").Plan} */
     const wanted = {
       items: "all",
       next: (slices) => ({ outputs: unsure(slices).map(({ id }) => ({ itemId: id })) }),
