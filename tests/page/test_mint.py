@@ -74,7 +74,6 @@ def test_only_create_mints_by_the_keyboard_alone(visitor):
 
     expect(page.locator("#done-title")).to_be_focused()
     assert amounts(page) == {"held": [1, 1, 1]}
-    assert check(visitor.origin, raws(page, "held")) == ["unspent"] * 3
     tab_to(page, "Create another")
     page.keyboard.press("Enter")
     expect(page.get_by_label("Name")).to_have_value("")
@@ -232,7 +231,6 @@ def test_rows_come_and_go_and_the_total_follows(visitor):
     fill_amounts(page, "40", "2", "1000")
     expect(page.locator("#total")).to_have_text("3 links, together 1\u202f042 units")
     page.get_by_role("button", name="Remove link 2").click()
-
     expect(page.locator("#preview [data-card=units]")).to_have_text("1\u202f040 units")
     page.evaluate("for (let n = 0; n < 40; n += 1) document.getElementById('add-output').click()")
     expect(page.locator("[data-row]")).to_have_count(OUTPUTS_MAX)
@@ -276,7 +274,6 @@ def test_a_hundred_links_are_made_in_batches_that_can_be_left(visitor):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = open_form(visitor)
     held = hold_back(page, "**/v1/swap")
-    page.get_by_label("Name").fill("A ticket")
     page.get_by_label("What is one unit called?").fill("ticket")
     page.get_by_label("How many links?").fill("100")
     expect(page.locator("#total")).to_have_text("100 links \u00d7 1 ticket = 100")
@@ -289,7 +286,6 @@ def test_a_hundred_links_are_made_in_batches_that_can_be_left(visitor):
     page.unroute("**/v1/swap")
 
     page.get_by_text("100 links are ready in My deeds.").wait_for()
-    visitor.assert_good()
     assert amounts(page) == {"held": [1] * 100, "spent": [7, 38, 69]}
     copy.click()
     page.get_by_text("All links are copied.").wait_for()

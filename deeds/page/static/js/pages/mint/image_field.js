@@ -73,9 +73,10 @@ export function imageField(preview, onChange) {
     tell("Making it small…");
     try {
       const uri = await shrinkPicture(file);
+      const isWaited = document.activeElement === uploadButton;
       tell("");
       setUploaded(uri);
-      removeButton.focus();
+      if (isWaited) removeButton.focus();
     } catch (error) {
       tell(error instanceof PictureError ? error.message : textFor(error));
     }
