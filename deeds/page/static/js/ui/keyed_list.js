@@ -34,3 +34,33 @@ export function drawList(list, records, { keyOf, make }) {
   });
   drawn.set(list, after);
 }
+
+const SHOWN_AT_ONCE = 100;
+
+/**
+ * Return what draws records a hundred at a time.
+ * @template Record
+ * @param {Element} list holds nothing else
+ * @param {HTMLElement} more the button that shows a hundred more
+ * @param {Parameters<typeof drawList<Record>>[2]} options
+ * @returns {(records: Record[]) => void}
+ */
+export function listInPieces(list, more, options) {
+  let shownCount = SHOWN_AT_ONCE;
+  /** @type {Record[]} */
+  let all = [];
+  const draw = (records) => {
+    all = records;
+    more.hidden = all.length <= shownCount;
+    drawList(list, all.slice(0, shownCount), options);
+  };
+  more.addEventListener("click", () => {
+    const first = shownCount;
+    shownCount += SHOWN_AT_ONCE;
+    draw(all);
+    const row = list.children[first];
+    const target = row?.querySelector("a, button") ?? row;
+    if (target instanceof HTMLElement) target.focus();
+  });
+  return draw;
+}

@@ -35,7 +35,8 @@ test("what is lost is said in its number", () => {
 
 test("before a split it is said what becomes of the units", () => {
   assert.equal(evenText("3", "2", 7), "3 links of 2 units each, 1 unit left.");
-  assert.equal(evenText("1", "7", 7, "ticket"), "1 link of 7 × ticket each, nothing left.");
+  assert.equal(evenText("1", "6", 7, "Ticket"), "1 link of 6 × Ticket each, 1 Ticket left.");
+  assert.equal(evenText("1", "7", 7), "1 link of 7 units each, nothing left.");
   assert.equal(evenText("4", "2", 7), "You have 7 units.");
   assert.equal(evenText("9007199254740991", "9007199254740991", 7), "You have 7 units.");
   assert.equal(evenText("x", "2", 7), "");

@@ -3,13 +3,12 @@
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { markText } from "../../format/item_mark.js";
 import { isShown, makeMark, metadataOf } from "../../ui/card.js";
-import { byId, find, make } from "../../ui/dom.js";
-import { drawList } from "../../ui/keyed_list.js";
+import { byId, make } from "../../ui/dom.js";
+import { listInPieces } from "../../ui/keyed_list.js";
 
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */
 
 const SEARCHED_FROM = 8;
-const SHOWN_AT_ONCE = 100;
 
 /**
  * Return what draws the list.
@@ -17,10 +16,12 @@ const SHOWN_AT_ONCE = 100;
  */
 export function deedList(nameOf) {
   const field = byId("search-field", HTMLInputElement);
-  const more = byId("holdings-more");
-  let shownCount = SHOWN_AT_ONCE;
   /** @type {Summary[]} */
   let all = [];
+  const drawRows = listInPieces(byId("holdings"), byId("holdings-more"), {
+    keyOf: ({ itemId }) => itemId,
+    make: (summary) => rowOf(summary, nameOf),
+  });
 
   function draw(summaries) {
     all = summaries;
@@ -28,20 +29,10 @@ export function deedList(nameOf) {
     byId("search").hidden = all.length < SEARCHED_FROM;
     byId("no-holdings").hidden = all.length > 0;
     byId("no-match").hidden = !all.length || found.length > 0;
-    more.hidden = found.length <= shownCount;
-    drawList(byId("holdings"), found.slice(0, shownCount), {
-      keyOf: ({ itemId }) => itemId,
-      make: (summary) => rowOf(summary, nameOf),
-    });
+    drawRows(found);
   }
 
   field.addEventListener("input", () => draw(all));
-  more.addEventListener("click", () => {
-    const first = shownCount;
-    shownCount += SHOWN_AT_ONCE;
-    draw(all);
-    find(byId("holdings"), `li:nth-child(${first + 1}) a`).focus();
-  });
   return draw;
 }
 

@@ -6,12 +6,11 @@ import { fillCard, makeCard, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
 import { copyTemplate, find, freshId, make, makeButton } from "../../ui/dom.js";
 import { focusFirstError, showError } from "../../ui/field_errors.js";
-import { drawList } from "../../ui/keyed_list.js";
+import { listInPieces } from "../../ui/keyed_list.js";
 import { openLinkDialog } from "../../ui/link_view.js";
 import { linksView } from "./links_view.js";
 import { askToSplit } from "./split_dialog.js";
 
-const PARTS_SHOWN_AT_ONCE = 100;
 const ORIGIN_TEXTS = {
   minted: "You made this.",
   lookalike: "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
@@ -31,7 +30,7 @@ export function deedPage(itemId, tools) {
   let holding;
   const card = makeDeedCard(part("card"));
   const links = linksView(part("links"), itemId, tools);
-  const drawParts = partsList(part("parts"), tools);
+  const drawParts = partsList(part("parts"), () => holding, tools);
   addressLinks(part, itemId);
   sendForm(part("send"), () => holding, tools);
   part("split").addEventListener("click", () => askToSplit(holding, part("split"), tools));
@@ -58,7 +57,7 @@ export function deedPage(itemId, tools) {
     part("door").hidden = !holding.isMinted;
     drawOverview(part("overview"), holding);
     links.draw(holding);
-    drawParts(holding);
+    drawParts();
   }
   return { element: view, draw, stop: links.stop };
 }
@@ -173,28 +172,18 @@ function openLink(output, title, { item, unit }, opener, { wallet, api }) {
   openLinkDialog(output, { title, item, unit, opener, wallet, api });
 }
 
-/** Return what draws the parts that are held, a hundred at a time. */
-function partsList(details, tools) {
-  const more = find(details, "[data-part=more-parts]");
-  let shownCount = PARTS_SHOWN_AT_ONCE;
-  /** @type {Holding} */
-  let holding;
-  const draw = (now) => {
-    holding = now;
-    const parts = looseOf(holding);
+/** Return what draws the parts that are held. */
+function partsList(details, holdingNow, tools) {
+  const drawRows = listInPieces(find(details, "ul"), find(details, "[data-part=more-parts]"), {
+    keyOf: ({ key }) => key,
+    make: (output) => ({ element: partRow(output, holdingNow, tools) }),
+  });
+  return () => {
+    const parts = looseOf(holdingNow());
     details.hidden = parts.length < 2;
     find(details, "[data-count]").textContent = countText(parts.length, "part");
-    more.hidden = parts.length <= shownCount;
-    drawList(find(details, "ul"), parts.slice(0, shownCount), {
-      keyOf: ({ key }) => key,
-      make: (output) => ({ element: partRow(output, () => holding, tools) }),
-    });
+    drawRows(parts);
   };
-  more.addEventListener("click", () => {
-    shownCount += PARTS_SHOWN_AT_ONCE;
-    draw(holding);
-  });
-  return draw;
 }
 
 function partRow(output, holdingNow, tools) {

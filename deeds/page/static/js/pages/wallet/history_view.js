@@ -2,8 +2,8 @@
 
 import { countText, operationText, refusalText, timeText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
-import { byId, find, make } from "../../ui/dom.js";
-import { drawList } from "../../ui/keyed_list.js";
+import { byId, make } from "../../ui/dom.js";
+import { drawList, listInPieces } from "../../ui/keyed_list.js";
 
 /**
  * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
@@ -11,7 +11,6 @@ import { drawList } from "../../ui/keyed_list.js";
  * @typedef {{nameOf: (itemId?: string) => string, unitOf: (itemId?: string) => string | undefined}} Namer
  */
 
-const SHOWN_AT_ONCE = 100;
 const GROUP_MS_MAX = 60_000;
 
 /**
@@ -41,33 +40,19 @@ function isAlike(group, operation) {
 }
 
 /**
- * Return what draws the history.
+ * Return what draws the history, of which the latest comes first.
  * @param {Namer} namer
+ * @returns {(history: OperationRecord[]) => void}
  */
 export function historyView(namer) {
-  const [list, more] = [byId("history"), byId("history-more")];
-  let shownCount = SHOWN_AT_ONCE;
-  let all = [];
-
-  /** @param {OperationRecord[]} history the latest first */
-  function draw(history) {
-    all = history;
-    const groups = groupsOf(history);
-    byId("no-history").hidden = groups.length > 0;
-    more.hidden = groups.length <= shownCount;
-    drawList(list, groups.slice(0, shownCount), {
-      keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${namer.nameOf(itemId)}`,
-      make: (group) => ({ element: rowOf(group, namer) }),
-    });
-  }
-
-  more.addEventListener("click", () => {
-    const first = shownCount;
-    shownCount += SHOWN_AT_ONCE;
-    draw(all);
-    find(list, `li:nth-child(${first + 1})`).focus();
+  const drawRows = listInPieces(byId("history"), byId("history-more"), {
+    keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${namer.nameOf(itemId)}`,
+    make: (group) => ({ element: rowOf(group, namer) }),
   });
-  return draw;
+  return (history) => {
+    byId("no-history").hidden = history.length > 0;
+    drawRows(groupsOf(history));
+  };
 }
 
 /**

@@ -4,7 +4,7 @@
 import { operationText, shortName } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { metadataOf } from "../../ui/card.js";
-import { byId, copyTemplate, find } from "../../ui/dom.js";
+import { byId, copyTemplate } from "../../ui/dom.js";
 import { say, showMissing } from "../../ui/notices.js";
 import {
   SUMMARIES_WANTED,
@@ -179,12 +179,11 @@ function enter({ name, itemId }, { name: nameBefore, itemId: itemIdBefore }) {
 
 /** Give the focus to what a person has come to, or come back to. */
 function moveTo(name, itemIdBefore) {
-  const rows = [...document.querySelectorAll("#holdings a")];
-  const row = rows.find((each) => each.getAttribute("href") === `#${itemIdBefore}`);
-  const target = name === "deed" ? find(document, "#deed [data-focus]") : row;
-  if (!row) scrollTo(0, 0);
+  const row = `#holdings a[href="#${CSS.escape(itemIdBefore)}"]`;
+  const places = { deed: "#deed [data-focus]", history: "#title", list: row };
+  const target = document.querySelector(places[name]) ?? byId("title");
+  if (name !== "list") scrollTo(0, 0);
   if (target instanceof HTMLElement) target.focus();
-  else byId("title").focus();
 }
 
 /** Return a function that runs one drawing after the other, and no more than one waits. */
@@ -246,13 +245,30 @@ function listen({ wallet, store }, summariesNow) {
     else redraw();
     address = location.hash;
   };
-  store.onChange(() => redraw().then(() => fetchItems()));
+  const goOn = seriesMaker(wallet, summariesNow);
+  store.onChange(() => redraw().then(() => Promise.all([fetchItems(), goOn()])));
   window.addEventListener("hashchange", onAddress);
   window.addEventListener("online", () => fetchItems(true));
   for (const event of ["focus", "online"]) window.addEventListener(event, () => ask());
   document.addEventListener("visibilitychange", () => ask());
   fetchItems();
+  goOn();
   ask();
+}
+
+/**
+ * Return what goes on making links of a series that an earlier visit has left, while the list is
+ * shown: the page of a deed does so itself. Each batch changes the store, and so leads here again.
+ */
+function seriesMaker(wallet, summariesNow) {
+  let isRunning = false;
+  return async () => {
+    const found = viewNow().name === "list" && summariesNow().find(({ preparing }) => preparing);
+    if (!found || isRunning) return;
+    isRunning = true;
+    await wallet.prepareNext(found.itemId).catch((error) => say(textFor(error)));
+    isRunning = false;
+  };
 }
 
 /** Return what asks for the deeds that are not known yet, once while there is an answer. */

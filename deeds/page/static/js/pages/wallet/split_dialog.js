@@ -1,14 +1,12 @@
 // Asks how what is held is to be split: into links of the same amount, or one part of it into
 // different amounts. What is left stays here.
 
-import { AmountError, formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { AmountError, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, quoted } from "../../texts/operations.js";
 import { ask } from "../../ui/dialog.js";
 import { make, makeButton } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
 
-const LINKS_COUNT_MAX = 10_000;
-const AMOUNTS_COUNT_MAX = 255;
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /**
@@ -60,9 +58,6 @@ function evenFields({ sum, unit }) {
   const read = () => {
     const count = readAmount(links.field);
     const amount = readAmount(each.field);
-    if (count > LINKS_COUNT_MAX) {
-      throw new FieldError(links.field, `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`);
-    }
     if (count * amount > sum) throw new FieldError(links.field, tooMuchText(sum, unit));
     return { count, each: amount };
   };
@@ -75,8 +70,8 @@ export function evenText(links, each, sum, unit) {
     const [count, amount] = [parseAmount(links), parseAmount(each)];
     const left = sum - count * amount;
     if (left < 0) return tooMuchText(sum, unit);
-    const rest = left ? `${unitsText(left, unit)} left.` : "Nothing left.";
-    return `${countText(count, "link")} of ${unitsText(amount, unit)} each, ${rest.toLowerCase()}`;
+    const rest = left ? unitsText(left, unit) : "nothing";
+    return `${countText(count, "link")} of ${unitsText(amount, unit)} each, ${rest} left.`;
   } catch (error) {
     if (error instanceof AmountError) return "";
     throw error;
@@ -95,23 +90,19 @@ function amountRows({ parts, sum, unit }) {
   const whole = parts[0].amount;
   const fields = [];
   const list = make("div", { class: "stack" });
-  const hint = make("p", { class: "hint", role: "status" });
   const addButton = makeButton("Add an amount", () => add().focus());
   const add = () => {
     const { element, field } = makeField(`Amount ${fields.length + 1}`, NUMBER);
     fields.push(field);
     list.append(element);
-    addButton.disabled = fields.length >= AMOUNTS_COUNT_MAX;
     return field;
   };
   add();
-  list.addEventListener("input", () => {
-    hint.textContent = restText(fields, whole, unit);
-  });
-  const about = whole < sum ? `This splits your largest part, ${unitsText(whole, unit)}.` : "";
+  const rest = "What is left stays one part.";
+  const about = whole < sum ? `Your largest part is ${unitsText(whole, unit)}. ${rest}` : rest;
   const actions = make("p", { class: "actions" }, addButton);
   return {
-    element: make("div", { class: "stack" }, make("p", { class: "hint" }, about), list, actions, hint),
+    element: make("div", { class: "stack" }, make("p", { class: "hint" }, about), list, actions),
     focus: () => fields[0].focus(),
     read: () => readAmounts(fields, whole, unit),
   };
@@ -133,16 +124,5 @@ function readAmount(field) {
     return parseAmount(field.value);
   } catch (error) {
     throw new FieldError(field, error.message);
-  }
-}
-
-function restText(fields, whole, unit) {
-  try {
-    const texts = fields.map(({ value }) => value.trim()).filter(Boolean);
-    const left = whole - sumOf(texts.map(parseAmount));
-    return left > 0 ? `${unitsText(left, unit)} left.` : "";
-  } catch (error) {
-    if (error instanceof AmountError) return "";
-    throw error;
   }
 }
