@@ -205,20 +205,20 @@ def errors_of(*tabs):
     return [text for text in found if text]
 
 
-def second_tab(visitor):
-    page = visitor.open_tab("/wallet")
-    page.locator("[data-holding]").first.wait_for()
+def second_tab(visitor, item_id):
+    page = visitor.open_tab(f"/wallet#{item_id}")
+    page.locator("[data-holding]").wait_for()
     return page
 
 
 def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor):
-    one, _ = steps.hold(visitor, 5)
-    other = second_tab(visitor)
+    one, item_id = steps.hold(visitor, 5)
+    other = second_tab(visitor, item_id)
     # By then both have heard when to submit.
     moment = time.time() * 1000 + 700
 
     for page in (one, other):
-        page.get_by_label("Units to send").fill("5")
+        page.get_by_label("How many?").fill("5")
         page.evaluate("moment => inBrowser.submitAt(moment)", moment)
     wait_until(lambda: len(errors_of(one, other)) == 1)
     wait_until(lambda: steps.amounts(one) == {"given": [5], "spent": [5]})
@@ -230,32 +230,32 @@ def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor):
 
 
 def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
-    one, _ = steps.hold(visitor, 5)
-    other = second_tab(visitor)
-    other.get_by_label("Units to send").fill("5")
+    one, item_id = steps.hold(visitor, 5)
+    other = second_tab(visitor, item_id)
+    other.get_by_label("How many?").fill("5")
     waiting = hold_back(one, "**/v1/swap")
 
     steps.send(one, "2")
     wait_until(lambda: one.evaluate("1") and waiting)
-    expect(other.locator(".holding-sum")).to_have_text("0 units here · 3 units on their way")
+    expect(other.locator(".holding-sum")).to_have_text("Nothing here of 5 · 3 units on the way")
     # Though the page has hidden the form.
     other.evaluate("document.querySelector('[data-part=send]').requestSubmit()")
 
     expect(other.locator("[data-holding] [data-error]")).to_have_text(REFUSALS[0])
     assert len(visitor.swap_keys()) == 1
     waiting[0].continue_()
-    expect(other.locator(".holding-sum")).to_have_text("3 units here · 2 units in links")
+    expect(other.locator(".holding-sum")).to_have_text("3 units of 5 · 2 waiting")
     assert steps.amounts(other) == {"given": [2], "held": [3], "spent": [5]}
 
 
 def test_what_is_typed_stays_and_the_focus_near_when_another_tab_takes_what_had_it(visitor):
-    one, _ = steps.hold(visitor, 5)
-    one.get_by_label("Units to send").fill("4")
+    one, item_id = steps.hold(visitor, 5, 6)
+    one.get_by_label("How many?").fill("4")
     steps.open_parts(one)
-    one.get_by_role("button", name="Split").focus()
+    one.locator("[data-part=parts] li button").first.focus()
 
-    steps.send(second_tab(visitor), "1").wait_for()
+    steps.send(second_tab(visitor, item_id), "1").wait_for()
 
-    expect(one.locator("[data-part=sum]")).to_have_text("4 units")
-    expect(one.get_by_label("Units to send")).to_have_value("4")
+    expect(one.locator("[data-part=sum]")).to_have_text("10 units")
+    expect(one.get_by_label("How many?")).to_have_value("4")
     expect(one.locator("[data-focus]")).to_be_focused()
