@@ -98,13 +98,19 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(visitor)
     assert len(visitor.asked("/web/qr")) == 1
     assert steps.amounts(page) == {"given": 20 * [1]}
     for paper in ["A4", "Letter"]:
-        drawn = page.pdf(format=paper, print_background=True, display_header_footer=True)
+        # What browsers offer at first: margins, with the address and the date in them.
+        margin = dict.fromkeys(["top", "right", "bottom", "left"], "10mm")
+        background = paper == "Letter"
+        drawn = page.pdf(
+            format=paper, margin=margin, display_header_footer=True, print_background=background
+        )
         tickets, text = read_pdf(drawn)
         assert len(tickets) == 24
         printed, left_free = tickets[:20], tickets[20:]
         assert [ticket.code() for ticket in printed] == links
         for number, ticket in enumerate(printed, 1):
             assert ticket.text.endswith(f"1 ticket\r\n{number}/20")
+            assert not ticket.is_white(0, 0, 2.5, 0.5)
             # Between the marks and what is printed, and between text and code.
             assert ticket.is_white(0.5, 3.5, INSET - 0.5, HEIGHT - 3.5)
             assert ticket.is_white(3.5, 0.5, WIDTH - 3.5, INSET - 0.5)
