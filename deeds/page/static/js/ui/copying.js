@@ -6,17 +6,21 @@ import { make } from "./dom.js";
 const TAKEN_MS_MAX = 60_000;
 
 /**
- * Copy a text.
- * @param {string} text
+ * Copy a text, or what a promise brings: Safari copies only what is asked for within the tap.
+ * @param {string | Promise<string>} text
  * @returns {Promise<boolean>} whether the browser did
  */
 export async function copyText(text) {
+  const blobOf = (whole) => new Blob([whole], { type: "text/plain" });
   try {
-    await navigator.clipboard.writeText(text);
+    // In this order nothing is promised where there is no clipboard.
+    await navigator.clipboard.write([
+      new ClipboardItem({ "text/plain": Promise.resolve(text).then(blobOf) }),
+    ]);
     return true;
   } catch {
     // Not over http but on localhost, and not where the person has refused it.
-    return copyAsPeopleDo(text);
+    return copyAsPeopleDo(await text);
   }
 }
 

@@ -36,11 +36,11 @@ export function makeLinkView(output, tools) {
   const actions = (...buttons) => make("p", { class: "actions" }, ...buttons);
   const button = (text, act, kind) => makeButton(text, () => handOver(act), kind);
   const developers = developersFold(output, link, handOver);
-  const copyOrShow = async () => {
-    if (await copyLink(link, about)) return;
+  const copyOrShow = telling(async () => {
+    if (await copyLink(output, tools)) return;
     developers.open = true;
     say("This browser does not let pages copy. The link is at the end.");
-  };
+  });
   const canShare = "share" in navigator;
   return make(
     "div",
@@ -48,7 +48,7 @@ export function makeLinkView(output, tools) {
     cardOf(output, tools),
     actions(
       ...(canShare ? [button("Share", () => share(link, about), "wide")] : []),
-      button("Copy link", copyOrShow, canShare ? "quiet" : "wide"),
+      makeButton("Copy link", copyOrShow, canShare ? "quiet" : "wide"),
     ),
     codePlace(output, tools, handOver, about),
     make("h3", {}, "Keep a copy"),
@@ -81,17 +81,21 @@ export async function openLinkDialog(output, tools) {
  * @param {LinkTools & {opener: HTMLElement}} tools
  */
 export async function handOverByCopy(output, tools) {
-  await handingOver(output, tools)(async () => {
-    const isCopied = await copyLink(linkOf(output, tools.unit), aboutOf(output, tools));
-    if (!isCopied) await openLinkDialog(output, tools);
-  });
+  await telling(async () => {
+    if (!(await copyLink(output, tools))) await openLinkDialog(output, tools);
+  })();
 }
 
 /** Return what first writes down that the link is handed out, and hands it over only then. */
 function handingOver(output, { wallet }) {
-  return async (act) => {
+  return (act) => telling(async () => act(await wallet.giveOut([output.key])))();
+}
+
+/** Return what does it, and says what stands in the way. */
+function telling(act) {
+  return async () => {
     try {
-      await act(await wallet.giveOut([output.key]));
+      await act();
     } catch (error) {
       say(textFor(error));
     }
@@ -116,9 +120,12 @@ async function share(url, { units, name }) {
   }
 }
 
-async function copyLink(link, { units }) {
-  const isCopied = await copyText(link);
-  if (isCopied) say(`The link to ${units} is copied.`);
+/** Copy a link once it is handed out; that it is copied has to be asked for within the tap. */
+async function copyLink(output, /** @type {LinkTools} */ { wallet, unit }) {
+  const isCopied = await copyText(
+    wallet.giveOut([output.key]).then(() => linkOf(output, unit)),
+  );
+  if (isCopied) say(`The link to ${unitsText(output.amount, unit)} is copied.`);
   return isCopied;
 }
 
