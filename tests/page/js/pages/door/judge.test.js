@@ -134,6 +134,16 @@ test("a ticket that an earlier visit has begun to claim is let in by its answer"
   assert.deepEqual(await takenBack.titles(TICKET), ["On its way."]);
 });
 
+test("a browser that keeps nothing any more says so, for each ticket", async () => {
+  const fail = async () => {
+    throw new WalletError("closed", "This page is out of date. Reload it.");
+  };
+  const { titles } = doorOf(fail, { readRecords: fail });
+
+  const text = "This page is out of date. Reload it.";
+  assert.deepEqual(await titles(TICKET, TICKET), [text, text]);
+});
+
 test("nothing is green while the service is silent", async () => {
   const { titles } = doorOf(never, { patience: async () => {} });
 

@@ -67,7 +67,7 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
     let answer = Promise.resolve(waiting(""));
     const first = new Promise((resolve) => {
       const hold = (title) => resolve({ ...waiting(title), isHeld: true });
-      answer = claim(output, unit, hold);
+      answer = claim(output, unit, hold).catch((error) => waiting(textFor(error)));
       answer.then(resolve);
       patience().then(() => hold("No answer yet. Hold on."));
     });

@@ -23,7 +23,8 @@ const nameOf = (item) => metadataOf(item).name || "A deed without a name";
 let count = () => {};
 const opened = await openWallet((outcomes) => {
   for (const { operation } of outcomes) {
-    if (operation.atDoor && operation.state === "done") count(operation.inputs[0], operation);
+    const isIn = operation.atDoor && operation.state === "done";
+    if (isIn && operation.itemId === itemIdOf()) count(operation.inputs[0], operation);
   }
 });
 if (opened) await begin(opened);
@@ -48,7 +49,8 @@ async function begin({ wallet, store, api, wake }) {
 async function work(item, { wallet, store, wake }) {
   let turn = Promise.resolve();
   const door = makeDoor((text) => {
-    turn = turn.then(() => answer(text)).then(() => pause(HOLD_MS));
+    const answered = turn.then(() => answer(text)).catch((error) => say(textFor(error)));
+    turn = answered.then(() => pause(HOLD_MS));
   });
   const untilEnded = async (outcome) => {
     if (outcome.operation.state !== "begun") return outcome.operation;
@@ -97,7 +99,7 @@ async function makeCount(store, { id, unit }) {
 
 /** Return the record of a ticket, and the operation that had it last. */
 function recordsOf(store, key) {
-  const lastOf = ({ outputs }) => outputs.get(key)?.operation;
+  const lastOf = ({ outputs }) => outputs.get(key)?.operation ?? "";
   const wanted = { outputs: [key], next: (slices) => ({ operations: [lastOf(slices)] }) };
   return store.read(wanted, (slices) => ({
     output: slices.outputs.get(key),
