@@ -76,7 +76,7 @@ test("of what is no ticket of this door nothing is sent but the id of its deed",
 test("another deed is named, and one that is called alike is told apart", () => {
   const title = (other) => otherVerdict(other, ITEM).title;
 
-  assert.equal(title(itemOf("2", "Voucher")), "Another deed: Voucher");
+  assert.equal(title(itemOf("2", "Voucher")), "Another deed: “Voucher”");
   const alike = "Another deed of the same name: not one of yours";
   assert.equal(title(itemOf("2", "A ticket")), alike);
   assert.equal(title(itemOf("2", "a\u200b  TICKET")), alike);

@@ -3,7 +3,7 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
-import { refusalText, timeText } from "../../texts/operations.js";
+import { quoted, refusalText, timeText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { metadataOf } from "../../ui/card.js";
 import { nameKey } from "../../wallet/origin.js";
@@ -126,7 +126,7 @@ export function otherVerdict(other, own) {
   const { name = "" } = other ? metadataOf(other) : {};
   const isAlike = name && nameKey(name) === nameKey(metadataOf(own).name ?? "");
   if (isAlike) return refused("Another deed of the same name: not one of yours");
-  return refused(name ? `Another deed: ${name}` : "Another deed");
+  return refused(name ? `Another deed: ${quoted(name)}` : "Another deed");
 }
 
 /** Return how many tickets there are, with their units where these are more. */
