@@ -44,7 +44,7 @@ export function mintForm({ picture, countMax, onChange }) {
   /** Return what the form says so far. */
   function shown() {
     const texts = { name: name.value.trim(), description: description.value.trim() };
-    const about = Object.entries({ ...texts, image: image.read() }).filter(([, text]) => text);
+    const about = Object.entries({ ...texts, image: image.address() }).filter(([, text]) => text);
     const word = unit.value.trim();
     return { metadata: Object.fromEntries(about), unit: word, ...sum(word) };
   }
@@ -115,9 +115,8 @@ export function mintForm({ picture, countMax, onChange }) {
 
     /** Return what to ask for, or null after saying beside the fields what is wrong. */
     async read() {
-      await image.whenSettled();
+      await image.read();
       const amounts = different.open ? { outputs: rows.read() } : { links: readLinks() };
-      if (image.read() === null) image.refuse();
       if (focusFirstError(form)) return null;
       const { metadata, unit: word } = shown();
       const about = Object.keys(metadata).length ? { metadata } : {};

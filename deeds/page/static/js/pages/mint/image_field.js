@@ -103,23 +103,20 @@ export function imageField(preview, onChange) {
   });
 
   return {
-    /** Return the address, "" if there is no picture, or null if the link is invalid. */
-    read() {
-      look();
-      return address;
-    },
-
-    /** Return once a file that was chosen is a picture, or is refused. */
-    whenSettled: () => settled,
-
-    /** Say that the link is invalid. */
-    refuse() {
-      tell(WRONG);
-      field.setAttribute("aria-invalid", "true");
-    },
+    /** Return the address that is previewed, "" for no picture, or null for an invalid link. */
+    address: () => address,
 
     /** Return an uploaded picture, or "". */
     uploaded: () => uploaded,
+
+    /** Read what is typed or was chosen by now, and say if it is invalid. */
+    async read() {
+      await settled;
+      look();
+      if (address !== null) return;
+      tell(WRONG);
+      field.setAttribute("aria-invalid", "true");
+    },
 
     setUploaded,
   };
