@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, render_template
 
 from deeds.blueprints.responses import file_answer
 from deeds.page.static_files import MEDIA_TYPES, StaticFiles
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_COLOUR = "#f7f6f2"
 
 
 def serve_offline(
@@ -20,7 +19,6 @@ def serve_offline(
 ) -> None:
     """Add the routes; `pages` hold nothing personal, and `settings` are what stands in them."""
     worker = _worker(static, pages, settings)
-    manifest = json.dumps(_manifest(static)).encode()
 
     @blueprint.get("/sw.js", endpoint="worker")
     def read_worker() -> Response:
@@ -31,7 +29,8 @@ def serve_offline(
 
     @blueprint.get("/manifest.webmanifest", endpoint="manifest")
     def read_manifest() -> Response:
-        return file_answer(manifest, "application/manifest+json")
+        text = render_template("manifest.webmanifest")
+        return file_answer(text.encode(), "application/manifest+json")
 
 
 def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> bytes:
@@ -48,26 +47,3 @@ def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> byte
         "files": [static.url(each) for each in files],
     }
     return f"const RELEASE = {json.dumps(release)};\n".encode() + static.by_name["sw.js"]
-
-
-def _manifest(static: StaticFiles) -> dict[str, object]:
-    icons = [
-        ("icon-192.png", "192x192", "any"),
-        ("icon-512.png", "512x512", "any"),
-        ("icon-maskable-512.png", "512x512", "maskable"),
-    ]
-    return {
-        "name": "Deeds",
-        "short_name": "Deeds",
-        "description": "Tickets, vouchers and shares you can hand over with a link.",
-        "id": "/wallet",
-        "start_url": "/wallet",
-        "scope": "/",
-        "display": "standalone",
-        "background_color": _COLOUR,
-        "theme_color": _COLOUR,
-        "icons": [
-            {"src": static.url(name), "sizes": sizes, "type": "image/png", "purpose": purpose}
-            for name, sizes, purpose in icons
-        ],
-    }
