@@ -49,6 +49,7 @@ test("what was not loaded cannot be looked at, and is not taken for what does no
   const look = (wanted, see) => store.read({ outputs: wanted }, ({ outputs }) => see(outputs));
   const allowed = [
     [[key, "none"], (outputs) => [outputs.get(key).key, outputs.get("none")]],
+    [[undefined], (outputs) => outputs.get(undefined)],
     ["all", (outputs) => [outputs.list().length, outputs.get("none")]],
     [{ itemId }, (outputs) => [outputs.list({ itemId }).length, outputs.get(`${itemId}.none`)]],
     [[{ state: "held" }], (outputs) => outputs.list({ itemId, state: "held" }).length],
@@ -64,7 +65,7 @@ test("what was not loaded cannot be looked at, and is not taken for what does no
 
   const seen = await Promise.all(allowed.map(([wanted, see]) => look(wanted, see)));
 
-  assert.deepEqual(seen, [[key, undefined], [2, undefined], [2, undefined], 2]);
+  assert.deepEqual(seen, [[key, undefined], undefined, [2, undefined], [2, undefined], 2]);
   for (const [wanted, see] of forbidden) await assert.rejects(look(wanted, see), /not loaded/);
 });
 

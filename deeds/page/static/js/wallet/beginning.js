@@ -17,7 +17,7 @@ export const WANTED = {
     return {
       outputs: [key, keyOf({ ...output, secret })],
       items: [output.itemId],
-      next: ({ outputs }) => ({ operations: [outputs.get(key)?.operation ?? []].flat() }),
+      next: ({ outputs }) => ({ operations: [outputs.get(key)?.operation] }),
     };
   },
   beginSend: (plan) => ({ outputs: [...resting(plan), ...fresh(plan)] }),
@@ -63,7 +63,7 @@ export function beginMint(draft, { key, outputs, links, metadata, unit, amount, 
  */
 export function beginClaim(draft, { key, output, secret, unit, atDoor, now }) {
   const record = draft.output(keyOf(output));
-  const operation = record?.operation ? draft.operation(record.operation) : undefined;
+  const operation = draft.operation(record?.operation);
   if (UNDER_WAY.has(record?.state)) {
     if (atDoor) throw busy(operation.begunAt);
     return operation;

@@ -41,7 +41,7 @@ import { formatRawOutput } from "../format/raw_output.js";
 /**
  * All records of a kind, those with these fields, or a list of keys and fields.
  * @typedef {{itemId?: string, state?: string}} Fields
- * @typedef {"all" | Fields | (string | Fields)[]} Wanted
+ * @typedef {"all" | Fields | (string | Fields | undefined)[]} Wanted
  *
  * What a transaction loads. `next` sees what is loaded by then, and returns what else is needed.
  * @typedef {{
@@ -145,11 +145,12 @@ class Slice {
   }
 
   /**
-   * Return the record of a key.
-   * @param {string} key
+   * Return the record of a key; none of no key.
+   * @param {string | undefined} key
    * @throws {Error} it was not loaded.
    */
   get(key) {
+    if (key === undefined) return undefined;
     const record = this.#records.get(key);
     // The key of an output begins with its item: of one that was all loaded, none is missing.
     if (!record && !this.#keys.has(key)) this.#check({ itemId: key.split(".", 1)[0] });
@@ -184,7 +185,9 @@ export function makeSlices() {
  * @returns {{kind: string, query: string | Fields}[]}
  */
 export function queriesOf(plan) {
-  return KINDS.flatMap((kind) => [plan[kind] ?? []].flat().map((query) => ({ kind, query })));
+  return KINDS.flatMap((kind) => [plan[kind]].flat().map((query) => ({ kind, query }))).filter(
+    ({ query }) => query !== undefined,
+  );
 }
 
 /** Return whether a record has all of these fields with these values. */
