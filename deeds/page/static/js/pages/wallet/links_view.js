@@ -6,13 +6,12 @@ import { quoted } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { ask } from "../../ui/dialog.js";
 import { find, freshId, make, makeButton } from "../../ui/dom.js";
-import { drawList } from "../../ui/keyed_list.js";
+import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
 import { isUsable, manyLinksActions } from "./link_export.js";
 import { numberText, removeSheets } from "./print_sheet.js";
 
-const SHOWN_AT_ONCE = 100;
 const NOTE_LENGTH_MAX = 80;
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 60_000;
@@ -72,30 +71,21 @@ export function linksView(place, itemId, tools) {
   };
 }
 
-/** The rows: those in the chosen state, as many as were asked for. */
+/** The rows: those in the chosen state, a hundred at a time. */
 function rowsOf(shown) {
   const list = make("ul", { class: "rows plain" });
-  const filter = make("select", { "aria-label": "Which links to show" });
-  const more = makeButton("Show more", () => {
-    count += SHOWN_AT_ONCE;
-    draw();
+  const filter = make("select", { "aria-label": "Which links to show", onchange: draw });
+  const more = makeButton("Show more", () => {});
+  const drawRows = listInPieces(list, more, {
+    keyOf: ({ output }) => output.key,
+    make: (link) => rowOf(link, shown),
   });
-  let count = SHOWN_AT_ONCE;
 
   function draw() {
     drawFilter(filter, shown.links);
-    const chosen = shown.links.filter(({ state }) => !filter.value || state === filter.value);
-    drawList(list, chosen.slice(0, count), {
-      keyOf: ({ output }) => output.key,
-      make: (link) => rowOf(link, shown),
-    });
-    more.hidden = chosen.length <= count;
+    drawRows(shown.links.filter(({ state }) => !filter.value || state === filter.value));
   }
 
-  filter.addEventListener("change", () => {
-    count = SHOWN_AT_ONCE;
-    draw();
-  });
   return { list, filter, more, draw };
 }
 
