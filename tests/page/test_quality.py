@@ -162,12 +162,14 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
         viewer.assert_good()
         page.keyboard.press("Escape")
     page.get_by_role("link", name="All deeds").click()
+    page.locator("[data-row]").wait_for()
     viewer.assert_good()
     for name in ["Back up", "Restore"]:
         page.get_by_role("button", name=name).click()
         viewer.assert_good()
         page.keyboard.press("Escape")
     page.get_by_role("link", name="History").click()
+    page.locator("#history > li").first.wait_for()
     viewer.assert_good()
     assert page.evaluate("inBrowser.smallControls()") == []
 

@@ -122,12 +122,12 @@ function drawer({ wallet, store, api, wake }, onNews) {
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, namer);
     if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
-    else deed.close();
     if (view.name === "list") drawList(summaries);
     if (view.name === "list") await drawBackup(wallet, !summaries.length);
     if (view.name === "history") drawHistory(history);
     const isOther = view.name !== shown.name || view.itemId !== shown.itemId;
     if (isOther) enter(view, shown);
+    if (view.name !== "deed") deed.close();
     shown = view;
     return summaries;
   };
