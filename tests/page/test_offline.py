@@ -19,7 +19,7 @@ from tests.support.waiting import wait_until
 
 OURS = read_static_files().version
 NEXT = "0123456789abcdef"
-PATHS = ["/", "/mint", "/claim", "/wallet"]
+PATHS = ["/", "/mint", "/claim", "/wallet", "/door"]
 
 READY = "navigator.serviceWorker.ready.then(() => true)"
 WAITING = "navigator.serviceWorker.getRegistration().then((found) => !!found.waiting)"
@@ -135,17 +135,16 @@ def test_without_a_network_what_is_held_is_shown_and_nothing_with_a_secret_was_k
     page.goto(f"{front.origin}/wallet")
 
     expect(page.get_by_text("A ticket").first).to_be_visible()
-    for path in ["/", "/mint", f"/claim/{item_id}#+1.{secret}", "/wallet"]:
+    for path in ["/", "/mint", f"/claim/{item_id}#+1.{secret}", "/door", "/wallet"]:
         page.goto(front.origin + path)
         expect(page.locator("h1").first).to_be_visible()
         name = page.locator("body").get_attribute("data-page")
         assert name == (path.split("/")[1] or "landing")
         assert holder.watched("violations") == []
     kept = page.evaluate(KEPT)
-    files = {f"/web/{OURS}/{name}" for name in read_static_files().by_name if "png" not in name}
-    assert kept.keys() == {
-        front.origin + each for each in {*PATHS, *files} - {f"/web/{OURS}/sw.js"}
-    }
+    names = [name for name in read_static_files().by_name if name.startswith(("css/", "js/"))]
+    files = [f"/web/{OURS}/{name}" for name in ["icon.svg", *names]]
+    assert kept.keys() == {front.origin + each for each in [*PATHS, *files]}
     said = [text for text in kept.values() if secret in text or item_id in text]
     assert said == []
 
