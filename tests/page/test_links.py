@@ -134,8 +134,8 @@ def test_links_are_exported_by_number_and_copied_all_at_once(visitor, clipboard)
 def test_a_series_is_prepared_by_its_page_which_says_why_it_waits(visitor):
     page = visitor.go("/wallet")
     wanted = {"links": {"count": 130, "each": 2}, "unit": "seat"}
-    item_id = page.evaluate("given => inBrowser.mint(given)", [wanted, steps.TICKET])
     page.route("**/v1/swap", lambda route: route.abort())
+    item_id = page.evaluate("given => inBrowser.mint(given)", [wanted, steps.TICKET])
 
     steps.open_deed(page, item_id)
 
