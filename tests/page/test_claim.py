@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page import steps
+from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
 
@@ -172,6 +173,121 @@ def test_what_holds_no_deed_is_told_beside_its_field_and_cleared_from_the_addres
     assert visitor.asked("/v1/") == []
 
 
+def test_a_forged_deed_is_red_where_the_true_one_was_minted(visitor):
+    page, item_id = steps.hold(visitor, 5, 5, metadata=steps.SHED)
+    raw, _ = steps.raws(page, "held")
+    forged = {**steps.SHED, "name": steps.SHED["name"].replace("a", "\N{CYRILLIC SMALL LETTER A}")}
+    other = steps.mint_deed(visitor.origin, forged, "+5.a", "+5.b")
+
+    visitor.go(steps.link("", f"+5.{other}.a"))
+    steps.wait_for_rows(page, "free")
+
+    origin = page.locator(".origin")
+    text = "Another deed of the same name is in your wallet: ask the sender."
+    expect(origin).to_have_text(text)
+    expect(origin).to_have_class("origin notice bad")
+    expect(page.locator(".mark")).to_contain_text(f"{other[5:9]}·{other[-4:]}")
+    visitor.assert_good()
+    page.get_by_role("button", name="Add another").click()
+    steps.paste(page, f"+5.{item_id}.wrong")
+    steps.wait_for_rows(page, "free", "unknown")
+    expect(origin.filter(has_text="Same deed as the one you minted.")).to_have_count(1)
+    page.get_by_role("button", name="Clear list").click()
+    steps.paste(page, raw)
+    steps.wait_for_rows(page, "mine")
+    expect(page.get_by_role("heading", name="Yours already")).to_be_visible()
+
+
+def test_a_link_of_another_service_is_opened_there_and_nothing_of_it_is_sent(visitor):
+    page = visitor.go("/claim")
+    raw = f"+5.deed_{26 * '0'}.let me in"
+
+    steps.paste(page, f"Here: deeds.example.com/claim#{raw.replace(' ', '%20')}.")
+
+    there = page.get_by_role("link", name="Open it there")
+    path = f"/claim#{raw.replace(' ', '%20')}"
+    expect(there).to_have_attribute("href", f"https://deeds.example.com{path}")
+    expect(there).to_have_attribute("rel", "noreferrer noopener")
+    expect(page.get_by_text("This link belongs to deeds.example.com")).to_be_visible()
+    expect(page.get_by_role("heading", name="Another service")).to_be_visible()
+    assert visitor.asked("/v1/") == []
+    assert page.evaluate("sessionStorage.length") == 0
+    visitor.assert_good()
+
+
+def test_a_picture_of_another_host_is_asked_for_after_a_tap_only(visitor):
+    image = "https://images.example.com/seat.png"
+    metadata = steps.TICKET | {"image": image}
+    [raw] = steps.mint_outputs(visitor.origin, "secret", metadata=metadata)
+    visitor.page.route(image, lambda route: route.fulfill(status=404))
+
+    page = visitor.go(steps.link("", raw))
+    steps.wait_for_rows(page, "free")
+    assert visitor.foreign_requests() == []
+    with page.expect_request(image):
+        page.get_by_role("button", name="Show picture from images.example.com").click()
+
+
+def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
+    secrets = [f"s{number}" for number in range(30)]
+    raws = steps.mint_outputs(visitor.origin, *secrets)
+    in_view = "button => button.getBoundingClientRect().bottom <= innerHeight"
+
+    page = visitor.go(steps.link("", raws[0]))
+    steps.wait_for_rows(page, "free")
+    button = page.get_by_role("button", name=steps.TAKE, exact=True)
+    assert button.evaluate(in_view)
+    page.get_by_role("button", name="Add another").click()
+    entries = page.evaluate("history.length")
+    steps.paste(page, "\n".join(raws))
+    steps.wait_for_rows(page, *["free"] * 30)
+
+    button = page.get_by_role("button", name="Claim all 30")
+    assert button.evaluate(in_view)
+    expect(page.get_by_role("heading", name="30 of 30 ready to claim")).to_be_focused()
+    asked = [len(each.post_data_json["outputs"]) for each in visitor.asked("/v1/check")]
+    assert (asked, len(visitor.asked("/v1/item/"))) == ([1, 30], 1)
+    button.click()
+    page.get_by_role("heading", name="30 are yours now").wait_for()
+    assert len(visitor.asked("/v1/swap")) == 30
+    assert page.evaluate("history.length") == entries
+
+
+def test_a_link_of_ones_own_is_taken_back(visitor):
+    page, _ = steps.hold(visitor, 3)
+    steps.give(page, "3")
+    [raw] = steps.raws(page, "given")
+
+    visitor.go(steps.link("", raw))
+    steps.wait_for_rows(page, "own")
+    expect(page.locator("#lead")).to_contain_text("You made this link.")
+    page.get_by_role("button", name="Take it back").click()
+
+    steps.wait_for_rows(page, "back")
+    expect(page.get_by_role("heading", name="Taken back")).to_be_visible()
+    assert steps.operations(page)[-1] == ("takeBack", "done")
+
+
+def test_a_slow_line_or_no_script_leaves_no_empty_page(visit, visitor):
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
+    plain = visit(java_script_enabled=False).go(steps.link("", raw))
+    expect(plain.locator("noscript .notice")).to_contain_text("Your link stays good.")
+    held = hold_back(visitor.page, "**/*.js")
+
+    page = visitor.page
+    page.goto(visitor.origin + steps.link("", raw), wait_until="commit")
+
+    for each in (page, plain):
+        expect(each.get_by_role("heading", name="Claim")).to_be_visible()
+        expect(each.get_by_text(steps.SHED["name"])).to_be_visible()
+    expect(page.get_by_text("Loading…")).to_be_visible()
+    for route in held:
+        route.continue_()
+    page.unroute("**/*.js")
+    steps.wait_for_rows(page, "free")
+    visitor.assert_still()
+
+
 # Chromium has no detector on Linux. This one sees what the test holds before it.
 DETECTOR = """
 window.BarcodeDetector = class {
@@ -203,7 +319,7 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     wait_until(lambda: is_camera_on(page))
     expect(page.get_by_role("button", name="Stop")).to_be_focused()
     page.get_by_role("button", name="Stop").click()
-    assert not is_camera_on(page)
+    wait_until(lambda: not is_camera_on(page))
     expect(scan).to_be_focused()
     expect(page.locator("#scan-video")).to_be_hidden()
     page.keyboard.press("Enter")
@@ -216,6 +332,6 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     page.evaluate(see, f"{visitor.origin}/claim#{raw}")
 
     steps.wait_for_rows(page, "free")
-    assert not is_camera_on(page)
+    wait_until(lambda: not is_camera_on(page))
     expect(page.locator("#heading")).to_be_focused()
     visitor.assert_good()

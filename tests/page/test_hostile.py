@@ -116,10 +116,10 @@ def test_a_picture_of_another_host_is_loaded_after_a_tap_only(visitor):
     ask = page.get_by_role("button", name="Show picture from pictures.example")
     expect(ask).to_have_count(1)
     assert (sources_of(page), visitor.foreign_requests()) == (ours, [])
-    ask.click()
+    with page.expect_request("https://pictures.example/a.png"):
+        ask.click()
 
     expect(ask).to_have_count(0)
-    wait_until(lambda: visitor.foreign_requests() == ["https://pictures.example/a.png"])
 
 
 # What a picture adds for previews, and takes away where it is broken, aside.

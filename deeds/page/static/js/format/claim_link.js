@@ -2,7 +2,7 @@
 // secret is in the fragment alone, which no browser sends to a server. All but letters and digits of
 // it is escaped, so that what others have put behind a link is never taken for a part of it.
 
-import { parseRawOutput, RawOutputError } from "./raw_output.js";
+import { parseRawOutput, RawOutputError, SECRET_LENGTH_MAX } from "./raw_output.js";
 import { isStrongSecret } from "./strong_secret.js";
 
 /**
@@ -86,9 +86,8 @@ export async function readLinks(text) {
   const starts = startsOf(plain);
   const read = await Promise.all(
     starts.map((start, place) => {
-      const end = starts[place + 1]?.from ?? text.length;
-      const tail = (start.isLink ? plain : text).slice(start.to, end);
-      return readOne(start, tail, end < text.length);
+      const end = starts[place + 1]?.from;
+      return readOne(start, (start.isLink ? plain : text).slice(start.to, end));
     }),
   );
   const links = read.filter((link) => link !== null);
@@ -105,9 +104,11 @@ function startsOf(plain) {
     const before = plain.slice(Math.max(to, match.index - PART_LENGTH_MAX), match.index);
     const isLink = Boolean(page) || HASH_AT_END.test(before.slice(-32));
     const word = isLink ? (before.split(/[\s"'`<>()[\]]/).at(-1) ?? "") : "";
+    const from = match.index - word.length;
     to = match.index + match[0].length;
     return {
-      from: match.index - word.length,
+      // A blank before it belongs to neither.
+      from: /\s/.test(plain[from - 1]) ? from - 1 : from,
       to,
       isLink,
       isOld: !page,
@@ -120,13 +121,15 @@ function startsOf(plain) {
 }
 
 /** Return what one start and the text behind it mean, or null if it is cut off. */
-async function readOne(start, tail, isFollowed) {
+async function readOne(start, tail) {
   const text = start.isLink ? unwrapped(tail, start.escapesCount) : tail;
-  const strong = STRONG.exec(text)?.[0] ?? "";
-  const isStrong = strong && (await provesItself(strong.replace(GAPS, "")));
+  const broken = STRONG.exec(text)?.[0] ?? "";
+  const strong = broken.replace(GAPS, "");
   try {
-    if (isStrong) return linkOf(start, strong.replace(GAPS, ""), text.slice(strong.length));
-    if (!start.isLink) return linkOf(start, rawSecret(text, start.opener, isFollowed), "");
+    if (strong && (await provesItself(strong))) {
+      return linkOf(start, strong, text.slice(broken.length));
+    }
+    if (!start.isLink) return linkOf(start, rawSecret(text, start.opener), "");
     const word = WORD.exec(text)?.[0] ?? "";
     return linkOf(start, unescape(word), text.slice(word.length));
   } catch (error) {
@@ -154,17 +157,14 @@ async function provesItself(secret) {
  * Return the ordinary secret of a raw output: the rest of the line, without a mark that answers the
  * one before the raw output. Blanks at its end are dropped only if it has no meaning with them.
  */
-function rawSecret(tail, opener, isFollowed) {
+function rawSecret(tail, opener) {
   const [line] = tail.slice(0, PART_LENGTH_MAX).split(/[\r\n]/, 1);
   const closer = CLOSERS.get(opener);
   const words = closer ? line.split(closer) : [];
   // The first one that no letter follows.
   const ends = words.findIndex((_, place) => /^(?:[\s\p{P}]|$)/u.test(words[place + 1] ?? "x"));
   if (closer && ends >= 0) return words.slice(0, ends + 1).join(closer);
-  const isWhole = line.length === tail.length && isFollowed;
-  // A blank before the next one belongs to neither.
-  const secret = isWhole ? line.replace(/\s$/, "") : line;
-  return [...secret].length > 32 ? secret.trimEnd() : secret;
+  return [...line].length > SECRET_LENGTH_MAX ? line.trimEnd() : line;
 }
 
 /** Undo what was done to the rest of a link as a whole. */

@@ -3,7 +3,7 @@
 
 import { AMOUNT_MAX } from "./amounts.js";
 
-const SECRET_LENGTH_MAX = 32;
+export const SECRET_LENGTH_MAX = 32;
 
 const ITEM_ID_PREFIX = "deed_";
 const AMOUNT_DIGITS_MAX = 16;

@@ -1,10 +1,11 @@
 // Says whether a deed is one that this wallet knows, or only has the name of one. Anybody can mint a
-// deed of any name: what makes two the same is their id. Pure.
+// deed of any name: what makes two the same is their id.
 
 /**
  * @typedef {"minted" | "held" | "new" | "lookalike"} OriginKind
  * @typedef {{kind: OriginKind, text: string}} Origin
- * @typedef {{id: string, name: string, isMinted?: boolean}} Named an item and the name in its metadata
+ * @typedef {{id: string, name: string, key?: string, isMinted?: boolean}} Named an item and its name;
+ *   `key` is that of the name, for those who have it already
  */
 
 const TEXTS = {
@@ -37,14 +38,15 @@ export function nameKey(name) {
 }
 
 /**
- * Return which of these items have something to do with another: its own record, and those that
- * could be taken for it.
+ * Return which of these items are another, or have its name.
  * @param {Named} item
  * @param {Named[]} items
  */
 export function relatedTo(item, items) {
-  const key = nameKey(item.name);
-  return items.filter(({ id, name }) => id === item.id || (key && nameKey(name) === key));
+  const key = item.key ?? nameKey(item.name);
+  return items.filter((each) => {
+    return each.id === item.id || (key && key === (each.key ?? nameKey(each.name)));
+  });
 }
 
 /**
@@ -57,10 +59,41 @@ export function originOf(item, items) {
   const related = relatedTo(item, items);
   const own = related.find(({ id }) => id === item.id);
   if (own?.isMinted) return say("minted");
-  // Before what is held: whoever has taken a forgery must not be told that all is well.
+  // Before what is held: whoever has claimed a forgery must not be told that all is well.
   if (related.some(({ id }) => id !== item.id)) return say("lookalike");
   return say(own ? "held" : "new");
 }
+
+/**
+ * Return what to say of items, by their ids.
+ * @param {Pick<import("./store.js").Store, "read">} store
+ * @param {import("./records.js").Item[]} items
+ * @param {(item: import("./records.js").Item) => string} nameOf
+ * @returns {Promise<Map<string, Origin>>}
+ */
+export async function findOrigins(store, items, nameOf) {
+  const named = (item) => ({ ...item, name: nameOf(item), key: nameKey(nameOf(item)) });
+  const asked = items.map(named);
+  let related = [];
+  /** @type {import("./records.js").Plan} */
+  const wanted = {
+    items: "all",
+    next(slices) {
+      const known = slices.items.list().map(named);
+      related = [...new Set(asked.flatMap((item) => relatedTo(item, known)))];
+      const unsure = related.filter((each) => !each.isMinted);
+      return { outputs: unsure.map(({ id }) => ({ itemId: id })) };
+    },
+  };
+  return store.read(wanted, ({ outputs }) => {
+    const isOwn = (each) => each.isMinted || outputs.list({ itemId: each.id }).some(wasHere);
+    const own = related.filter(isOwn);
+    return new Map(asked.map((item) => [item.id, originOf(item, own)]));
+  });
+}
+
+/** What was only looked at, or was never made, was not here. */
+const wasHere = ({ state }) => state !== "offered" && state !== "void";
 
 /** @returns {Origin} */
 function say(kind) {

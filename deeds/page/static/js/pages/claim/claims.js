@@ -5,7 +5,7 @@ import { refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { metadataOf } from "../../ui/card.js";
 import { delayMs } from "../../wallet/keep_finishing.js";
-import { originOf, relatedTo } from "../../wallet/origin.js";
+import { findOrigins } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { whenEnded } from "../open_wallet.js";
@@ -15,22 +15,17 @@ import { claimState, isKept, isOver, offerOf } from "./state.js";
 /** What another tab did in the meantime is drawn, and no mistake. */
 const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
 
-const named = (item) => ({ ...item, name: metadataOf(item).name ?? "" });
-
-/** An output that the wallet has, or has had; it may only have been looked at. */
-const isOwn = ({ state }) => state !== "offered" && state !== "void";
+const nameOf = (item) => metadataOf(item).name ?? "";
 
 /**
- * Return what claims and shows.
- * @param {object} parts
- * @param {ReturnType<typeof import("./list.js").makeClaimList>} parts.list
- * @param {ReturnType<typeof import("./view.js").claimView>} parts.view
- * @param {import("../../wallet/api.js").Api} parts.api
- * @param {import("../../wallet/wallet.js").Wallet} [parts.wallet] with its store, where the browser
- *   can have one
- * @param {import("../../wallet/store.js").Store} [parts.store]
- * @param {() => void} [parts.wake] sends again what is begun, see open_wallet.js
- * @param {boolean} [parts.isAsked] whether a secret may be sent to ask for its state
+ * Return what claims and shows. There is a wallet with its store where the browser can have one.
+ * @param {{
+ *   list: ReturnType<typeof import("./list.js").makeClaimList>,
+ *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
+ *   wallet?: import("../../wallet/wallet.js").Wallet, store?: import("../../wallet/store.js").Store,
+ *   wake?: () => void, isAsked?: boolean,
+ * }} parts `wake` sends again what is begun, see open_wallet.js; `isAsked` tells whether a secret may
+ *   be sent to ask for its state
  */
 export function makeClaims({
   list,
@@ -64,45 +59,31 @@ export function makeClaims({
   }
 
   async function drawUnlessOvertaken(thisDraw) {
-    for (const item of list.all().map(looking.itemOf)) await addOrigin(item);
+    await addOrigins(list.all().map(looking.itemOf));
     const records = await readRecords(list.all());
     // Another one began to read later than this.
     if (thisDraw !== drawsCount) return drawn;
-    const found = list.all().map((output, place) => rowOf(output, records[place]));
-    rows = found.map((row) => ({ ...row, origin: origins.get(row.output.itemId) }));
+    rows = list.all().map((output, place) => rowOf(output, records[place]));
     list.forget(rows.filter(({ state }) => isKept(state)).map(({ output }) => output));
     view.draw(rows, Boolean(wallet));
   }
 
-  async function addOrigin(item) {
-    if (!item || !store || origins.has(item.id)) return;
-    const related = ({ items }) => relatedTo(named(item), items.list().map(named));
-    const unsure = (slices) => related(slices).filter(({ isMinted }) => !isMinted);
-    /** @type {import("../../wallet/records.js").Plan} */
-    const wanted = {
-      items: "all",
-      next: (slices) => ({ outputs: unsure(slices).map(({ id }) => ({ itemId: id })) }),
-    };
-    const known = await store.read(wanted, (slices) => {
-      const isHere = ({ id }) => slices.outputs.list({ itemId: id }).some(isOwn);
-      return related(slices).filter((each) => each.isMinted || isHere(each));
-    });
-    origins.set(item.id, originOf(named(item), known));
+  async function addOrigins(items) {
+    const missing = new Set(items.filter((item) => item && !origins.has(item.id)));
+    if (!store || !missing.size) return;
+    const found = await findOrigins(store, [...missing], nameOf);
+    for (const [itemId, origin] of found) origins.set(itemId, origin);
   }
 
   async function readRecords(outputs) {
     if (!store) return outputs.map(() => ({}));
-    const wanted = {
-      outputs: outputs.map(keyOf),
-      next: (slices) => ({
-        operations: outputs.flatMap((each) => slices.outputs.get(keyOf(each))?.operation ?? []),
-      }),
-    };
-    return store.read(wanted, (slices) =>
-      outputs.map((output) => {
-        const record = slices.outputs.get(keyOf(output));
-        const key = record?.operation;
-        return { record, operation: key && slices.operations.get(key) };
+    const keys = outputs.map(keyOf);
+    const operationOf = (slices, key) => slices.outputs.get(key)?.operation ?? [];
+    const next = (slices) => ({ operations: keys.flatMap((key) => operationOf(slices, key)) });
+    return store.read({ outputs: keys, next }, (slices) =>
+      keys.map((key) => {
+        const record = slices.outputs.get(key);
+        return { record, operation: record?.operation && slices.operations.get(record.operation) };
       }),
     );
   }
@@ -113,13 +94,16 @@ export function makeClaims({
     return {
       output,
       item: looking.itemOf(output),
+      origin: origins.get(output.itemId),
       state: claimState({ record, operation, found, problem, isAsked }),
     };
   }
 
   async function takeOne(output) {
     if (!wallet || !store) return;
-    const outcome = await wallet.claim(output, { unit: output.unit }).catch(nullIfOvertaken);
+    const outcome = await wallet.claim(output, { unit: output.unit }).catch((error) => {
+      if (!OVERTAKEN.has(error.code)) throw error;
+    });
     if (outcome?.operation.state === "begun") {
       waitFor(outcome, output, store).catch((error) => view.tell(textFor(error)));
     }
@@ -141,14 +125,6 @@ export function makeClaims({
   async function tellRefused(operation, output) {
     view.tell(refusalText(operation));
     await looking.look(list.all(), [output]);
-  }
-
-  /** Claim one after the other: each is a swap of its own. */
-  async function takeAll(outputs) {
-    for (const [place, output] of outputs.entries()) {
-      if (outputs.length > 1) view.setBusy(true, `Claiming ${place + 1} of ${outputs.length}…`);
-      await takeOne(output);
-    }
   }
 
   // While many are claimed each is some changes: all are drawn at the end.
@@ -174,14 +150,18 @@ export function makeClaims({
       view.setLooking(false);
     },
 
-    /** Claim what is offered. */
+    /** Claim what is offered, one after the other: each is a swap of its own. */
     async take() {
+      const wanted = offerOf(rows).rows;
       isTaking = true;
       view.setBusy(true);
       view.tell("");
       askToKeep();
       try {
-        await takeAll(offerOf(rows).rows.map(({ output }) => output));
+        for (const [place, { output }] of wanted.entries()) {
+          if (wanted.length > 1) view.setBusy(true, `Claiming ${place + 1} of ${wanted.length}…`);
+          await takeOne(output);
+        }
       } catch (error) {
         view.tell(textFor(error));
       }
@@ -203,9 +183,4 @@ export function makeClaims({
       draw();
     },
   };
-}
-
-function nullIfOvertaken(error) {
-  if (OVERTAKEN.has(error.code)) return null;
-  throw error;
 }

@@ -14,10 +14,10 @@ const NAME = "deeds.claim";
  */
 export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
   let shown = readKept(findStorage);
-  let kept = shown;
+  const forgotten = new Set();
 
-  function keep(outputs) {
-    kept = outputs;
+  function keep() {
+    const kept = shown.filter((output) => !forgotten.has(keyOf(output)));
     try {
       const storage = findStorage();
       if (kept.length) storage.setItem(NAME, JSON.stringify(kept));
@@ -32,30 +32,25 @@ export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
 
     /** Add outputs behind those that are there; one that is there already stays in its place. */
     add(outputs) {
-      shown = union(shown, outputs);
-      keep(union(kept, outputs));
+      const byKey = new Map();
+      for (const output of [...shown, ...outputs]) byKey.set(keyOf(output), output);
+      shown = [...byKey.values()];
+      keep();
     },
 
     /** Keep these no longer, and show them still. */
     forget(outputs) {
-      if (outputs.length) keep(without(kept, outputs));
+      for (const output of outputs) forgotten.add(keyOf(output));
+      if (outputs.length) keep();
     },
 
     /** Neither keep nor show these. */
     drop(outputs) {
-      shown = without(shown, outputs);
-      keep(without(kept, outputs));
+      const keys = new Set(outputs.map(keyOf));
+      shown = shown.filter((output) => !keys.has(keyOf(output)));
+      keep();
     },
   };
-}
-
-function union(one, other) {
-  return [...new Map([...one, ...other].map((output) => [keyOf(output), output])).values()];
-}
-
-function without(outputs, gone) {
-  const keys = new Set(gone.map(keyOf));
-  return outputs.filter((output) => !keys.has(keyOf(output)));
 }
 
 function readKept(findStorage) {

@@ -26,8 +26,8 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
   async function ask(thisTurn, triesCount) {
     const itemIds = new Set(wanted.map(({ itemId }) => itemId));
     const missing = [...itemIds].filter((itemId) => !items.has(itemId));
-    const tries = [askStates, ...missing.map((itemId) => () => askItem(itemId))];
-    const problems = (await Promise.all(tries.map(problemOf))).filter(Boolean);
+    const ended = await Promise.allSettled([askStates(), ...missing.map(askItem)]);
+    const problems = ended.flatMap((each) => ("reason" in each ? each.reason : []));
     if (thisTurn !== turn) return;
     problem = problems[0] ?? null;
     onChange();
@@ -71,15 +71,6 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
 function nullIfUnknown(error) {
   if (error.code === "item_not_found") return null;
   throw error;
-}
-
-async function problemOf(attempt) {
-  try {
-    await attempt();
-    return null;
-  } catch (error) {
-    return error;
-  }
 }
 
 /** Return whether a later try may succeed. */

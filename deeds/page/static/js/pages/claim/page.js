@@ -5,7 +5,7 @@ import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { makeApi } from "../../wallet/api.js";
+import { CHECKED_AT_ONCE_MAX, makeApi } from "../../wallet/api.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { makeClaims } from "./claims.js";
 import { makeClaimList } from "./list.js";
@@ -15,54 +15,48 @@ const PATH = "/claim";
 
 const paste = byId("paste", HTMLTextAreaElement);
 const list = makeClaimList();
-/** Links of other services: of these nothing is sent or kept. */
-let strangers = [];
-let mistake = "";
-let show = (outputs) => list.add(outputs);
-let refuse = (problem) => {
-  mistake = problem;
-};
+const isOurs = ({ host }) => !host || host === location.host;
+const oursOf = (links) => links.filter(isOurs).map(({ output, unit }) => ({ ...output, unit }));
 
 // Before anything else is waited for, so that a reload finds it too.
-await readAddress();
-window.addEventListener("hashchange", readAddress);
+const address = takeAddress();
+const first = await readLinks(address);
+list.add(oursOf(first.links));
 
 const tell = makeTeller();
 const opened = await openWallet((outcomes) => {
   claims.note(outcomes);
   tell(outcomes);
 });
-const api = opened?.api ?? makeApi((...request) => fetch(...request));
+const checkedMax = Math.min(Number(document.body.dataset.arrayMax), CHECKED_AT_ONCE_MAX);
+const api = opened?.api ?? makeApi((...request) => fetch(...request), "", checkedMax);
 const view = claimView();
 const claims = makeClaims({ list, view, ...opened, api });
 
-show = (outputs) => {
-  showError(paste, byId("paste-error"), "");
-  view.drawStrangers(strangers);
-  claims.receive(outputs);
-};
-refuse = (problem) => {
-  view.setAdding(true);
+/** Show links, and what is wrong with the text that they are from; return whether it is all right. */
+function show({ links, problem }) {
   showError(paste, byId("paste-error"), problem);
-  paste.focus();
-};
+  if (links.length) {
+    // Of links of other services nothing is sent or kept.
+    view.drawStrangers(links.filter((link) => !isOurs(link)));
+    claims.receive(oursOf(links));
+  }
+  if (problem) {
+    view.setAdding(true);
+    paste.focus();
+  }
+  return !problem;
+}
 
-/** Show the links in a text; return what is wrong with it, or nothing. */
-async function receive(text) {
-  const { links, problem } = await readLinks(text);
-  const isOurs = ({ host }) => !host || host === location.host;
-  const ours = links.filter(isOurs).map(({ output, unit }) => ({ ...output, unit }));
-  strangers = links.filter((link) => !isOurs(link));
-  if (links.length) show(ours);
-  return problem;
+async function showAddress() {
+  const text = takeAddress();
+  if (text) show(await readLinks(text));
 }
 
 byId("paste-form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const problem = await receive(paste.value);
-  if (problem) refuse(problem);
   // What was taken in need not stay to be read by others.
-  else paste.value = "";
+  if (show(await readLinks(paste.value))) paste.value = "";
 });
 byId("claim-button").addEventListener("click", () => claims.take());
 byId("add-more").addEventListener("click", () => {
@@ -76,41 +70,39 @@ byId("put-away").addEventListener("click", async () => {
 });
 readyToScan();
 
-view.drawStrangers(strangers);
-claims.show();
+if (!first.links.length) claims.show();
 byId("main").dataset.ready = "";
-if (mistake) refuse(mistake);
+if (address) show(first);
+window.addEventListener("hashchange", showAddress);
+showAddress();
 
 /** Show the button that scans a QR code, or say why there is none. */
 async function readyToScan() {
-  const start = byId("scan-start", HTMLButtonElement);
-  const place = byId("scan");
+  const [start, place] = [byId("scan-start", HTMLButtonElement), byId("scan")];
   const problem = await whyNoScan();
   start.hidden = Boolean(problem);
-  byId("no-scan").hidden = !problem;
   byId("no-scan").textContent = problem;
-  let stop = () => {};
-  const end = () => {
-    stop();
-    stop = () => {};
+  const onEnd = () => {
     place.hidden = true;
     start.disabled = false;
   };
+  let end = onEnd;
   const onText = async (text) => {
-    if (await receive(text)) say("This QR code holds no deed.");
-    else end();
+    const found = await readLinks(text);
+    if (!found.links.length) return say("This QR code holds no deed.");
+    end();
+    show(found);
   };
-
   start.addEventListener("click", async () => {
     start.disabled = true;
     place.hidden = false;
     byId("scan-stop").focus();
     try {
-      ({ stop } = await startScan(byId("scan-video", HTMLVideoElement), onText, end));
+      ({ stop: end } = await startScan(byId("scan-video", HTMLVideoElement), onText, onEnd));
       // Stopped while the person was asked about the camera.
       if (place.hidden) end();
     } catch (error) {
-      end();
+      onEnd();
       start.focus();
       say(error.message);
     }
@@ -122,15 +114,14 @@ async function readyToScan() {
 }
 
 /**
- * Show what the address holds beside the page's own path, and remove that from it and from this
- * entry of the history before anything else is done: the secret is in it.
+ * Return the address if it holds more than the page's own, and remove that from it and from this
+ * entry of the history: the secret is in it.
  */
-async function readAddress() {
+function takeAddress() {
   const { href, hash, pathname } = location;
   // A place in the page, where the skip link leads.
   const isPlace = !hash || document.getElementById(hash.slice(1));
-  if (isPlace && pathname === PATH) return;
+  if (isPlace && pathname === PATH) return "";
   history.replaceState(history.state, "", PATH);
-  const problem = await receive(href);
-  if (problem) refuse(problem);
+  return href;
 }

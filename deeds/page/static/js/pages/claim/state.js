@@ -8,38 +8,27 @@ import { textFor } from "../../texts/problems.js";
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
  *   "back" | "mine" | "used"} ClaimKind `own` is free as well, and a link of this wallet; `back` was
- * @typedef {{kind: ClaimKind, text: string, canTake: boolean, isTold: boolean}} ClaimState
+ * @typedef {{kind: ClaimKind, word: string, text: string, canTake: boolean, isTold: boolean}} ClaimState
  *   `isTold` where the text must be read in a list of several too
- * @typedef {{title: string, lead: string}} Heading
  */
 
 /**
- * By its kind, how it is marked in a row, and what stands beside that.
+ * By its kind: the word for it, what is said beside, and what heads the page if that is not the word.
  * @type {Record<ClaimKind, string[]>}
  */
 const SAID = {
-  unasked: ["Not asked", "That would send the secret unprotected."],
-  asking: ["Loading…", ""],
-  free: ["Ready", "Claim it to make it yours. Until then the sender can take it back."],
+  unasked: ["Not asked", "That would send the secret unprotected.", "Claim"],
+  asking: ["Loading…", "", "Claim"],
+  free: ["Ready", "Claim it to make it yours. Until then the sender can take it back.", "Ready to claim"],
   own: ["Your own link", "You made this link. Until somebody claims it, you can take it back."],
   spent: ["Already claimed", "If it wasn't you, ask the sender."],
-  gone: ["Claimed", "You made this link, and somebody has claimed it."],
+  gone: ["Claimed", "You made this link, and somebody has claimed it.", "Your link was claimed"],
   unknown: ["Not found", "The link may be cut off, or it was never valid. Ask for it again."],
   busy: ["On its way", "It is on its way to you."],
-  taken: ["Yours", "Saved in this browser. The link no longer works."],
-  back: ["Yours again", "Saved in this browser. The link no longer works."],
+  taken: ["Yours", "Saved in this browser. The link no longer works.", "Claimed"],
+  back: ["Yours again", "Saved in this browser. The link no longer works.", "Taken back"],
   mine: ["Yours already", "This browser has it. The link still works for others."],
   used: ["Passed on", "It was yours, and you have passed it on."],
-};
-
-/** Where the heading of the page says more than the row. */
-const TITLES = {
-  unasked: "Claim",
-  asking: "Claim",
-  free: "Ready to claim",
-  gone: "Your link was claimed",
-  taken: "Claimed",
-  back: "Taken back",
 };
 
 const ALL_LEAD = "Claim them to make them yours. Until then the senders can take them back.";
@@ -56,18 +45,18 @@ const ALL_LEAD = "Claim them to make them yours. Until then the senders can take
  */
 export function claimState({ record, operation, found, problem, isAsked = true }) {
   const kind = isAsked ? kindOf(record, operation, found) : "unasked";
+  const [word, usual] = SAID[kind];
   const canTake = kind === "free" || kind === "own";
-  const isBad = kind === "spent" || kind === "unknown";
-  const say = (text) => ({ kind, text, canTake, isTold: isBad || text !== SAID[kind][1] });
+  const say = (text) => ({ kind, word, text, canTake, isTold: isBad({ kind }) || text !== usual });
   if (kind === "busy" && problem) return say(waitText(problem));
   if (kind === "asking" && problem) return say(textFor(problem));
   if (canTake && operation?.state === "refused") return say(refusalText(operation));
-  return say(SAID[kind][1]);
+  return say(usual);
 }
 
-/** Return the word that marks a row. */
-export function wordOf({ kind }) {
-  return SAID[kind][0];
+/** Return whether it needs the person. */
+export function isBad({ kind }) {
+  return kind === "spent" || kind === "unknown";
 }
 
 /** Return whether nothing more can become of it here. */
@@ -84,32 +73,29 @@ export function isKept({ kind }) {
  * Return the heading of the page for all that it shows.
  * @param {ClaimState[]} states
  * @param {number} strangersCount links of other services
- * @returns {Heading}
+ * @returns {[title: string, lead: string]}
  */
 export function headingOf(states, strangersCount = 0) {
-  if (!states.length && strangersCount) {
-    return { title: "Another service", lead: "Nothing was sent to this one." };
+  if (states.length > 1) return headingOfMany(states);
+  if (states.length) {
+    const [{ kind, word, text }] = states;
+    return [SAID[kind][2] ?? word, text || word];
   }
-  if (!states.length) return { title: "Claim", lead: "Paste the link you were sent, or scan its code." };
-  if (states.length === 1) {
-    const [{ kind, text }] = states;
-    return { title: TITLES[kind] ?? SAID[kind][0], lead: text || SAID[kind][0] };
-  }
-  return headingOfMany(states);
+  if (strangersCount) return ["Another service", "Nothing was sent to this one."];
+  return ["Claim", "Paste the link you were sent, or scan its code."];
 }
 
+/** @returns {[title: string, lead: string]} */
 function headingOfMany(states) {
   const count = (...kinds) => states.filter(({ kind }) => kinds.includes(kind)).length;
   const [free, taken] = [count("free", "own"), count("taken", "back")];
   const of = ` of ${formatAmount(states.length)}`;
-  if (count("asking")) return { title: "Claim", lead: SAID.asking[0] };
-  if (free > taken) return { title: `${formatAmount(free)}${of} ready to claim`, lead: ALL_LEAD };
-  if (count("busy")) return { title: "On their way", lead: "They are on their way to you." };
-  if (taken) {
-    const title = `${formatAmount(taken)}${of} claimed`;
-    return { title, lead: "Saved in this browser. Their links no longer work." };
-  }
-  return { title: "Nothing to claim", lead: "None of these links can be claimed." };
+  if (count("asking")) return ["Claim", SAID.asking[0]];
+  if (free > taken) return [`${formatAmount(free)}${of} ready to claim`, ALL_LEAD];
+  if (count("busy")) return ["On their way", "They are on their way to you."];
+  if (!taken) return ["Nothing to claim", "None of these links can be claimed."];
+  const lead = "Saved in this browser. Their links no longer work.";
+  return [`${formatAmount(taken)}${of} claimed`, lead];
 }
 
 /**
@@ -123,12 +109,13 @@ export function offerOf(rows) {
   const free = rows.filter(({ state }) => state.kind === "free");
   const safe = free.filter(({ origin }) => origin?.kind !== "lookalike");
   const own = rows.filter(({ state }) => state.kind === "own");
-  const all = (list, one, many) => (list.length > 1 ? `${many} ${formatAmount(list.length)}` : one);
-  if (safe.length) return { rows: safe, text: all(safe, "Claim", "Claim all"), isWarned: false };
-  if (own.length) {
-    return { rows: own, text: all(own, "Take it back", "Take back all"), isWarned: false };
-  }
-  return { rows: free, text: all(free, "Claim anyway", "Claim anyway: all"), isWarned: true };
+  const offer = (list, one, many, isWarned = false) => {
+    const text = list.length > 1 ? `${many} ${formatAmount(list.length)}` : one;
+    return { rows: list, text, isWarned };
+  };
+  if (safe.length) return offer(safe, "Claim", "Claim all");
+  if (own.length) return offer(own, "Take it back", "Take back all");
+  return offer(free, "Claim anyway", "Claim anyway: all", true);
 }
 
 /** @returns {ClaimKind} */

@@ -3,8 +3,9 @@
 import { formatAmount } from "../../format/amounts.js";
 import { fillCard, makeCard, metadataOf } from "../../ui/card.js";
 import { byId, find, make } from "../../ui/dom.js";
+import { drawList } from "../../ui/keyed_list.js";
 import { keyOf } from "../../wallet/records.js";
-import { headingOf, offerOf, wordOf } from "./state.js";
+import { headingOf, isBad, isKept, offerOf } from "./state.js";
 
 /**
  * @typedef {{
@@ -15,8 +16,7 @@ import { headingOf, offerOf, wordOf } from "./state.js";
  * }} FoundRow
  */
 
-/** How the mark of a row looks. Green is what is yours, red what needs the person. */
-const LOOKS = { free: "wait", busy: "wait", spent: "bad", unknown: "bad", taken: "good", back: "good", mine: "good" };
+const ROWS = { keyOf: ({ output }) => keyOf(output), make: makeFoundRow };
 
 /** Return what draws the page. */
 export function claimView() {
@@ -26,34 +26,9 @@ export function claimView() {
   const problem = byId("claim-error");
   const entry = byId("entry");
   const heading = byId("heading");
-  const known = new Map();
   let strangersCount = 0;
   let isAdding = false;
   let isBusy = false;
-
-  function rowOf(output) {
-    const key = keyOf(output);
-    if (!known.has(key)) known.set(key, makeFoundRow(output));
-    return known.get(key);
-  }
-
-  /** Put the rows in; one that is there already is not taken out and put in again. */
-  function place(rows) {
-    const elements = rows.map(({ output }) => rowOf(output).element);
-    const wanted = new Set(elements);
-    for (const each of [...list.children]) if (!wanted.has(each)) each.remove();
-    elements.forEach((element, at) => {
-      if (list.children[at] !== element) list.insertBefore(element, list.children[at] ?? null);
-    });
-    list.classList.toggle("single", rows.length === 1);
-  }
-
-  function drawHeading(states) {
-    const { title, lead } = headingOf(states, strangersCount);
-    put(heading, title);
-    put(byId("lead"), lead);
-    document.title = `${title} · Deeds`;
-  }
 
   function drawOffer(rows, canClaim) {
     const offer = offerOf(rows);
@@ -71,7 +46,8 @@ export function claimView() {
     const itemIds = new Set(taken.map(({ output }) => output.itemId));
     const [itemId] = itemIds;
     byId("claimed-link").setAttribute("href", itemIds.size === 1 ? `/wallet#${itemId}` : "/wallet");
-    put(byId("claimed-title"), taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now");
+    const title = taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now";
+    put(byId("claimed-title"), title);
   }
 
   return {
@@ -82,16 +58,19 @@ export function claimView() {
     draw(rows, canClaim) {
       section.hidden = !rows.length && !strangersCount;
       entry.hidden = !section.hidden && !isAdding;
-      place(rows);
-      for (const row of rows) rowOf(row.output).draw(row, rows.length === 1);
-      drawHeading(rows.map(({ state }) => state));
+      // Then the heading of the page says what there is to say.
+      const isAlone = rows.length === 1;
+      list.classList.toggle("single", isAlone);
+      drawList(list, rows.map((row) => ({ ...row, isAlone })), ROWS);
+      const states = rows.map(({ state }) => state);
+      const [title, lead] = headingOf(states, strangersCount);
+      put(heading, title);
+      put(byId("lead"), lead);
+      document.title = `${title} · Deeds`;
       drawTaken(rows);
       drawOffer(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
-      for (const link of byId("strangers").querySelectorAll("a")) {
-        link.classList.toggle("quiet", rows.length > 0);
-      }
-      byId("put-away").hidden = rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
+      byId("put-away").hidden = rows.length > 0 && states.every(({ kind }) => kind === "busy");
     },
 
     /** Show links that another service has to be asked about. */
@@ -138,7 +117,7 @@ export function claimView() {
 }
 
 /** Return a row of the page, and what draws it. */
-function makeFoundRow(output) {
+function makeFoundRow({ output }) {
   const card = makeCard({}, output.amount);
   const tag = make("span", { class: "tag" });
   const text = make("span", { class: "found-text" });
@@ -146,23 +125,20 @@ function makeFoundRow(output) {
   const state = make("p", { class: "found-state", role: "status" }, tag, text);
   const origin = make("p", { class: "origin", hidden: true });
   const element = make("li", { class: "panel found" }, card, origin, state);
-  let shown;
-  fillFound(card, output, shown);
+  /** @type {FoundRow["item"] | false} */
+  let shown = false;
 
   return {
     element,
-
-    /**
-     * @param {FoundRow} row
-     * @param {boolean} isAlone then the heading of the page says what there is to say
-     */
-    draw({ item, state: claim, origin: known }, isAlone) {
+    /** @param {FoundRow & {isAlone: boolean}} row */
+    update({ item, state: claim, origin: known, isAlone }) {
       if (shown !== item) fillFound(card, output, item);
       shown = item;
       element.dataset.state = claim.kind;
       element.toggleAttribute("data-pending", item === undefined || claim.kind === "asking");
-      put(tag, wordOf(claim));
-      tag.className = `tag ${LOOKS[claim.kind] ?? ""}`.trim();
+      put(tag, claim.word);
+      tag.classList.toggle("good", isKept(claim) && claim.kind !== "used");
+      tag.classList.toggle("bad", isBad(claim));
       put(text, isAlone || !claim.isTold ? "" : claim.text);
       element.toggleAttribute("data-told", claim.isTold);
       drawOrigin(origin, known, claim);
@@ -181,7 +157,8 @@ function drawOrigin(place, origin, { canTake }) {
 
 /** Whoever serves a picture would learn who is about to claim, so it is asked for first. */
 function fillFound(card, { itemId, amount, unit }, item) {
-  const metadata = item ? metadataOf(item) : { name: nameless(item) };
+  const nameless = item === null ? "No deed that the service knows" : "A deed";
+  const metadata = item ? metadataOf(item) : { name: nameless };
   /** @type {import("../../ui/card.js").CardOptions} */
   const options = { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" };
   fillCard(card, metadata, item?.total ?? amount, options);
@@ -189,17 +166,13 @@ function fillFound(card, { itemId, amount, unit }, item) {
 }
 
 function makeStranger({ host, address }) {
-  const link = { class: "button", href: address, rel: "noreferrer noopener" };
+  const link = { class: "button quiet", href: address, rel: "noreferrer noopener" };
   return make(
     "li",
     { class: "panel" },
     make("p", {}, "This link belongs to ", make("strong", { dir: "ltr" }, host)),
     make("p", { class: "actions" }, make("a", link, "Open it there")),
   );
-}
-
-function nameless(item) {
-  return item === null ? "No deed that the service knows" : "A deed";
 }
 
 /** What did not change is not spoken again. */
