@@ -135,8 +135,7 @@ const VERBS = {
   send: (wallet, { itemId }) => wallet.send(itemId, 1),
   makeLinks: (wallet, { itemId }) => wallet.makeLinks(itemId, { count: 1, each: 1 }),
   split: (wallet, { key }) => wallet.split(key, [1]),
-  merge: (wallet, { key }) => wallet.merge(key.slice(0, key.indexOf(".")), [key, key]),
-  "merge of all": (wallet, { itemId }) => wallet.merge(itemId),
+  merge: (wallet, { itemId }) => wallet.merge(itemId),
 };
 
 for (const [name, setAside] of Object.entries(SET_ASIDE)) {
@@ -152,6 +151,23 @@ for (const [name, setAside] of Object.entries(SET_ASIDE)) {
     });
   }
 }
+
+test("a merge joins the parts without a number, and leaves the links theirs", async () => {
+  const { store, wallet, itemId } = await walletHolding(12);
+  const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
+  await assert.rejects(wallet.merge(itemId), hasCode("nothing_to_merge"));
+  const change = operation.outputs.at(-1).key;
+  await wallet.split(change, [4]);
+
+  await wallet.merge(itemId);
+
+  assert.deepEqual(heldIn(store).map(({ number, amount }) => [number, amount]), [
+    [1, 2],
+    [2, 2],
+    [3, 2],
+    [undefined, 6],
+  ]);
+});
 
 test("numbered links are sent last, and the last of them first", async () => {
   const { wallet, itemId } = await walletHolding(12);

@@ -29,7 +29,7 @@ export const WANTED = {
       operations: outputs.list(resting(plan)[1]).map(({ operation }) => operation),
     }),
   }),
-  beginMerge: (plan) => ({ outputs: [...(plan.outputKeys ?? resting(plan)), ...fresh(plan)] }),
+  beginMerge: (plan) => ({ outputs: [...resting(plan), ...fresh(plan)] }),
   beginTakeBack: (plan) => ({ outputs: [plan.outputKey, ...fresh(plan)] }),
 };
 
@@ -137,14 +137,11 @@ export function beginNextLinks(draft, { key, itemId, secrets, arrayMax, now }) {
   return beginSwap(draft, { kind: "split", key, inputs: [input], made, amount, about, now });
 }
 
-/** Begin to join outputs of an item, all that are free unless named, as many as one swap takes. */
-export function beginMerge(draft, { key, itemId, outputKeys, secrets, arrayMax, now }) {
-  const wanted = outputKeys?.map((each) => mine(draft, each, "held"));
+/** Begin to join what is free of an item, as many as one swap takes; links keep their numbers. */
+export function beginMerge(draft, { key, itemId, secrets, arrayMax, now }) {
+  const loose = freeOf(draft, itemId).filter(({ number }) => !number);
   // The smallest first, so that every merge leaves as few as it can.
-  const smallestFirst = (wanted ?? freeOf(draft, itemId)).sort(
-    (one, other) => one.amount - other.amount,
-  );
-  const inputs = smallestFirst.slice(0, arrayMax);
+  const inputs = loose.sort((one, other) => one.amount - other.amount).slice(0, arrayMax);
   if (inputs.length < 2) throw new WalletError("nothing_to_merge", "There is nothing to merge.");
   return beginTaking(draft, { kind: "merge", key, inputs, secrets, now });
 }

@@ -228,9 +228,9 @@ export function makeWallet({
     setNote: (key, text) =>
       changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
 
-    /** Join outputs of an item, all that are free unless some are named. */
-    async merge(itemId, outputKeys) {
-      return carryOut("beginMerge", { itemId, outputKeys, secrets: await secretsOf(1) });
+    /** Join the parts of an item that are free and have no number. */
+    async merge(itemId) {
+      return carryOut("beginMerge", { itemId, secrets: await secretsOf(1) });
     },
 
     /** Make a link that was handed out worthless, unless somebody was faster. */

@@ -202,15 +202,13 @@ function looseOf({ parts }) {
 
 function askToMerge(holding, opener, { wallet, run, nameOf }) {
   const { itemId } = holding;
-  const keys = looseOf(holding).map(({ key }) => key);
+  const parts = countText(looseOf(holding).length, "part");
   ask({
     title: "Merge the parts into one?",
-    content: [
-      make("p", {}, `${countText(keys.length, "part")} of ${quoted(nameOf(itemId))} become one.`),
-    ],
+    content: [make("p", {}, `${parts} of ${quoted(nameOf(itemId))} become one.`)],
     yes: "Merge",
     opener,
     said: "They are one part now.",
-    act: async (onWait) => (await run(() => wallet.merge(itemId, keys), onWait)).problem,
+    act: async (onWait) => (await run(() => wallet.merge(itemId), onWait)).problem,
   });
 }
