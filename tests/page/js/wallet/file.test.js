@@ -74,6 +74,41 @@ test("a wallet from a file finishes what was begun", async () => {
   assert.deepEqual(amountsByState(store), { held: [5] });
 });
 
+/** Return the text of a file as the first release would have written it. */
+async function fileOfFirst({ outputs, ...rest }) {
+  const older = { ...rest, outputs: outputs.map(({ givenAt, ...output }) => output) };
+  const { subtle } = crypto;
+  // The version is sealed with the rest.
+  const encrypt = (parameters, ...given) => {
+    const head = new TextDecoder().decode(parameters.additionalData).replace('n":2', 'n":1');
+    return subtle.encrypt({ ...parameters, additionalData: new TextEncoder().encode(head) }, ...given);
+  };
+  const first = { getRandomValues: (bytes) => crypto.getRandomValues(bytes), subtle: { encrypt } };
+  const text = await exportUnder(older, await makeMaterial("x"), first);
+  return text.replace('"version": 2', '"version": 1');
+}
+
+test("a file of the first release tells what was handed out, or may have been", async () => {
+  const ground = await walletHolding(5, 6, 7);
+  const { wallet, store, service } = ground;
+  const { operation } = await wallet.mint({ outputs: [{ amount: 20 }] });
+  const sent = madeBy(store, await wallet.send(operation.itemId, 2));
+  await walletMeeting(ground, () => "lost").send(ground.itemId, 5);
+  const shown = [...store.kept.outputs.values()].find(({ amount }) => amount === 6);
+  for (const output of [sent, shown]) service.take(output, `somebody's ${output.key}`);
+  await wallet.checkStates();
+
+  const read = await importWallet(await fileOfFirst(await wallet.exportRecords()), "x");
+
+  const told = read.outputs.map(({ state, before, amount, givenAt, createdAt }) => {
+    return `${before ?? state} ${amount}${givenAt === createdAt ? " given" : ""}`;
+  });
+  const given = ["coming 5", "given 5", "given 7", "spent 2", "spent 6"].map((it) => `${it} given`);
+  assert.deepEqual(told.sort(), [...given, "held 18", "spent 20"].sort());
+  assert.deepEqual(readRecords(read), read);
+  assert.ok(read.outputs.every((output) => output.before !== undefined || !("before" in output)));
+});
+
 test("an empty wallet goes into a file", async () => {
   const empty = { outputs: [], operations: [], items: [] };
 
@@ -99,7 +134,7 @@ test("the file shows no secret, and no two files are alike", async () => {
   const other = await exportWallet(records, PASSPHRASE);
   const { kdf, cipher, data, ...rest } = JSON.parse(file);
 
-  assert.deepEqual(rest, { format: "deeds wallet", version: 1 });
+  assert.deepEqual(rest, { format: "deeds wallet", version: 2 });
   assert.deepEqual([kdf.name, kdf.hash, kdf.iterations], ["PBKDF2", "SHA-256", 600_000]);
   assert.deepEqual([cipher.name, cipher.length], ["AES-GCM", 256]);
   assert.ok(records.outputs.every(({ secret }) => !atob(data).includes(secret)));
@@ -128,7 +163,7 @@ const CHANGES = {
   "data cut off": [(parts) => (parts.data = parts.data.slice(0, 40)), WrongPassphraseError],
   "a new member": [(parts) => (parts.more = 1), WrongPassphraseError],
   "another format": [(parts) => (parts.format = "x"), NotAWalletFileError],
-  "a newer version": [(parts) => (parts.version = 2), NotAWalletFileError],
+  "a newer version": [(parts) => (parts.version = 3), NotAWalletFileError],
   "too few iterations": [(parts) => (parts.kdf.iterations = 99_999), NotAWalletFileError],
   "endless iterations": [(parts) => (parts.kdf.iterations = 1e15), NotAWalletFileError],
   "half an iteration": [(parts) => (parts.kdf.iterations = 600_000.5), NotAWalletFileError],

@@ -308,20 +308,6 @@ for (const [name, heard] of Object.entries(HEARSAY)) {
   }
 }
 
-test("a file of an older page tells what was handed out", async () => {
-  const ground = await walletHolding(5, 6);
-  const given = madeBy(ground.store, await ground.wallet.send(ground.itemId, 2));
-  ground.service.take(given, "somebody's");
-  await ground.wallet.checkStates();
-  const records = await ground.wallet.exportRecords();
-  const older = records.outputs.map(({ givenAt, ...output }) => output);
-
-  const copy = await walletOf(ground.service, readRecords({ ...records, outputs: older }));
-
-  assert.equal(copy.store.kept.outputs.get(given.key).givenAt, given.createdAt);
-  assert.ok([...copy.store.kept.outputs.values()].filter(({ givenAt }) => givenAt).length === 1);
-});
-
 test("what one wallet handed out, noted or collected is so in the other, whichever is read", async () => {
   const ground = await walletHolding();
   const { operation } = await ground.wallet.mint({ links: { count: 3, each: 1 } });

@@ -6,10 +6,10 @@
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { linkParts, unitOf } from "./links.js";
-import { keyOf } from "./records.js";
+import { keyOf, withGivenAt } from "./records.js";
 
 const FORMAT = "deeds wallet";
-const VERSION = 1;
+const VERSION = 2;
 // OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within bounds: less is
 // no protection, more would only hang the page.
 const ITERATIONS = 600_000;
@@ -93,7 +93,9 @@ export async function importWallet(text, passphrase, crypto = globalThis.crypto)
     throw new WrongPassphraseError();
   });
   try {
-    return readRecords(JSON.parse(new TextDecoder().decode(opened)));
+    const records = readRecords(JSON.parse(new TextDecoder().decode(opened)));
+    if (head.version !== 1) return records;
+    return { ...records, outputs: withGivenAt(records.outputs, records.operations) };
   } catch {
     throw new NotAWalletFileError("The file opens, but what it holds is no wallet.");
   }
@@ -102,7 +104,7 @@ export async function importWallet(text, passphrase, crypto = globalThis.crypto)
 function readFile(text) {
   const { data, ...head } = parse(text);
   if (head.format !== FORMAT) throw new NotAWalletFileError("This is no file of a wallet.");
-  if (head.version !== VERSION) {
+  if (![1, VERSION].includes(head.version)) {
     throw new NotAWalletFileError("This file was made by a newer page. Use that to read it.");
   }
   const { iterations } = head.kdf ?? {};

@@ -2,7 +2,7 @@
 // lost, no spent output revived, nothing that was handed out is free again, and no operation that
 // ended is begun again. Pure.
 
-import { givenBefore, hasFields } from "./records.js";
+import { hasFields } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
 const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];
@@ -22,9 +22,8 @@ const GONE_STATES = new Set(["spent", "void", "offered"]);
 export function mergeInto(draft, theirs) {
   const fresh = new Set(theirs.outputs.map(({ key }) => key).filter((key) => !draft.output(key)));
   const { outputs, operations } = theirs;
-  const given = new Map(givenBefore(outputs, operations).map((output) => [output.key, output]));
   for (const operation of operations) mergeOperation(draft, operation);
-  for (const output of outputs) mergeOutput(draft, given.get(output.key) ?? output);
+  for (const output of outputs) mergeOutput(draft, output);
   for (const item of theirs.items) mergeItem(draft, item);
   for (const output of draft.outputs()) bringToOperation(draft, output);
   const live = outputs.filter(({ key }) => !GONE_STATES.has(draft.output(key)?.state ?? ""));

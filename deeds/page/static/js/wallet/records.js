@@ -103,19 +103,27 @@ export function rawsOf(records) {
 }
 
 /**
- * Return the outputs that were handed out before there was `givenAt`, with it: whatever is given, or
- * was made by an operation to be given.
+ * Return outputs of the first release with `givenAt`, which its pages did not write: they showed all
+ * links of a mint of several outputs at once, so that any of these may have been handed out.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations
  */
-export function givenBefore(outputs, operations) {
-  const made = operations.flatMap((operation) => operation.outputs);
-  const links = new Set(made.filter(({ state }) => state === "given").map(({ key }) => key));
-  return outputs
-    .filter(({ key, state, before, givenAt }) => {
-      return givenAt === undefined && (links.has(key) || [state, before].includes("given"));
-    })
-    .map((output) => ({ ...output, givenAt: output.createdAt }));
+export function withGivenAt(outputs, operations) {
+  const [sent, shown] = [new Set(), new Set()];
+  for (const { kind, outputs: made } of operations) {
+    for (const { key, state } of made) {
+      if (state === "given") sent.add(key);
+      else if (kind === "mint" && made.length > 1) shown.add(key);
+    }
+  }
+  return outputs.map((output) => {
+    const { key, createdAt, givenAt = createdAt } = output;
+    const place = output.state === "leaving" ? "before" : "state";
+    const state = shown.has(key) && output[place] === "held" ? "given" : output[place];
+    const isClaimed = shown.has(key) && output.spentElsewhere;
+    const isGiven = state === "given" || sent.has(key) || isClaimed;
+    return isGiven ? { ...output, [place]: state, givenAt } : output;
+  });
 }
 
 /**

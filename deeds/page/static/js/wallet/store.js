@@ -4,7 +4,7 @@
 // Nothing but IndexedDB's own requests may be waited for inside a transaction, or the browser commits
 // it too soon: so what is wanted is read first, and what decides is a plain function.
 
-import { givenBefore, KINDS, makeSlices, queriesOf } from "./records.js";
+import { KINDS, makeSlices, queriesOf, withGivenAt } from "./records.js";
 
 const NAME = "deeds";
 const VERSION = 2;
@@ -123,9 +123,10 @@ function openDatabase(indexedDB) {
     if (!indexedDB) throw unavailable();
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
-    request.onupgradeneeded = () => {
+    request.onupgradeneeded = ({ oldVersion }) => {
       // The transaction of the upgrade is there for as long as this runs.
-      upgrade(request.result, /** @type {IDBTransaction} */ (request.transaction));
+      const transaction = /** @type {IDBTransaction} */ (request.transaction);
+      upgrade(request.result, transaction, oldVersion);
     };
     let isBlocked = false;
     request.onerror = () => reject(storeError(request.error));
@@ -144,7 +145,7 @@ function openDatabase(indexedDB) {
 }
 
 /** Create what an older page's store lacks; of its records each is kept. */
-function upgrade(database, transaction) {
+function upgrade(database, transaction, oldVersion) {
   const known = [...database.objectStoreNames];
   for (const kind of KINDS) {
     if (!known.includes(kind)) database.createObjectStore(kind, { keyPath: "key" });
@@ -155,11 +156,12 @@ function upgrade(database, transaction) {
       if (!records.indexNames.contains(name)) records.createIndex(name, fields);
     }
   }
+  if (oldVersion !== 1) return;
   const [outputs, operations] = INDEXED_KINDS.map((kind) => transaction.objectStore(kind));
   const requests = [outputs.getAll(), operations.getAll()];
   requests[1].onsuccess = () => {
     const [all, made] = requests.map(({ result }) => result);
-    for (const output of givenBefore(all, made)) outputs.put(output);
+    for (const output of withGivenAt(all, made)) outputs.put(output);
   };
 }
 
