@@ -1,15 +1,17 @@
-// Says beside a field what is wrong with it. In the HTML the field names the place of its error in
-// aria-describedby, so that a screen reader speaks both together.
+// Says beside a field what is wrong with it: in the element whose id is the field's and "-error". The
+// field names it in aria-describedby, so that a screen reader speaks both together.
 
-import { byId, find, freshId, make } from "./dom.js";
+import { find, freshId, make } from "./dom.js";
 
 /**
  * Show what is wrong with a field, or hide that for an empty text.
- * @param {HTMLInputElement | HTMLTextAreaElement} field
- * @param {HTMLElement} place
+ * @param {Element} field
  * @param {string} text
  */
-export function showError(field, place, text) {
+export function showError(field, text) {
+  // Beside a field that has left the page meanwhile, too.
+  const page = /** @type {ParentNode & Node} */ (field.getRootNode());
+  const place = find(page, `#${field.id}-error`);
   place.textContent = text;
   place.hidden = !text;
   if (text) field.setAttribute("aria-invalid", "true");
@@ -31,17 +33,16 @@ export function focusFirstError(form) {
  * Return what a field says, or null after showing what is wrong with it.
  * @template Value
  * @param {HTMLInputElement | HTMLTextAreaElement} field
- * @param {HTMLElement} place
  * @param {(text: string) => Value} read throws an error with a message for people
  * @returns {Value | null}
  */
-export function readField(field, place, read) {
+export function readField(field, read) {
   try {
     const value = read(field.value);
-    showError(field, place, "");
+    showError(field, "");
     return value;
   } catch (error) {
-    showError(field, place, error.message);
+    showError(field, error.message);
     return null;
   }
 }
@@ -68,7 +69,7 @@ export function makeField(label, attributes, hint = "") {
   const place = make("p", { id: `${id}-error`, class: "error", hidden: true });
   const described = hint ? `${id}-error ${id}-hint` : `${id}-error`;
   const field = make("input", { type: "text", ...attributes, id, "aria-describedby": described });
-  field.addEventListener("input", () => showError(field, place, ""));
+  field.addEventListener("input", () => showError(field, ""));
   const said = hint ? [make("p", { id: `${id}-hint`, class: "hint" }, hint)] : [];
   const element = make("div", { class: "field" }, make("label", { for: id }, label), field);
   element.append(...said, place);
@@ -77,6 +78,6 @@ export function makeField(label, attributes, hint = "") {
 
 /** Show an error of a field of `makeField`, and move there. */
 export function showFieldError({ field, message }) {
-  showError(field, byId(`${field.id}-error`), message);
+  showError(field, message);
   field.focus();
 }

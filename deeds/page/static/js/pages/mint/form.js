@@ -2,6 +2,7 @@
 // page, so that nothing that was typed is lost. Secrets of a person's own are never in the draft.
 
 import { AmountError, formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { countText } from "../../texts/operations.js";
 import { byId } from "../../ui/dom.js";
 import { focusFirstError, readField, showError } from "../../ui/field_errors.js";
 import { checkLinks } from "../../wallet/links.js";
@@ -21,12 +22,10 @@ const DRAFT = "deeds-mint";
 
 /**
  * Make the form work.
- * @param {object} options
- * @param {HTMLImageElement} options.picture where the picture is previewed
- * @param {number} options.countMax outputs of one mint
- * @param {(shown: Shown) => void} options.onChange
+ * @param {HTMLElement} picture where the picture is previewed
+ * @param {(shown: Shown) => void} onChange
  */
-export function mintForm({ picture, countMax, onChange }) {
+export function mintForm(picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
   const different = byId("different", HTMLDetailsElement);
   const [name, unit, count, each, link] = ["name", "unit", "count", "each", "image"].map((id) =>
@@ -34,12 +33,8 @@ export function mintForm({ picture, countMax, onChange }) {
   );
   const description = byId("description", HTMLTextAreaElement);
   const image = imageField(picture, draw);
-  const rows = outputRows({ countMax, onChange: draw });
+  const rows = outputRows(draw);
   const kept = [name, description, unit, count, each, link];
-
-  /** @param {HTMLElement} field */
-  const placeOf = ({ id }) => byId(`${id}-error`);
-  const read = (field, reader) => readField(field, placeOf(field), reader);
 
   /** Return what the form says so far. */
   function shown() {
@@ -65,16 +60,14 @@ export function mintForm({ picture, countMax, onChange }) {
     byId("total").textContent = now.text;
     byId("each-label").textContent = `How many ${now.unit ? "" : "units "}each?`;
     count.disabled = each.disabled = different.open;
-    for (const field of [name, description, unit]) {
-      read(field, (text) => checkLength(text.trim(), LENGTHS_MAX[field.id]));
-    }
+    for (const field of [name, description, unit]) readField(field, checkLength(field.id));
     saveDraft();
     onChange(now);
   }
 
   function readLinks() {
-    const links = read(count, (text) => checkLinks({ count: parseAmount(text), each: 1 }));
-    return read(each, (text) => checkLinks({ count: 1, ...links, each: parseAmount(text) }));
+    const links = readField(count, (text) => checkLinks({ count: parseAmount(text), each: 1 }));
+    return readField(each, (text) => checkLinks({ count: 1, ...links, each: parseAmount(text) }));
   }
 
   function saveDraft() {
@@ -84,31 +77,33 @@ export function mintForm({ picture, countMax, onChange }) {
     inSession((storage) => storage.setItem(DRAFT, draft));
   }
 
-  function restoreDraft() {
-    const draft = JSON.parse(inSession((storage) => storage.getItem(DRAFT)) ?? "null");
-    if (!draft) return rows.fill(["1"]);
-    for (const [place, value] of draft.texts.entries()) kept[place].value = value;
-    different.open = draft.isDifferent;
-    image.setUploaded(draft.uploaded);
-    rows.fill(draft.amounts);
+  function fill({ texts = kept.map(({ defaultValue }) => defaultValue), ...draft }) {
+    for (const [place, value] of texts.entries()) kept[place].value = value;
+    different.open = Boolean(draft.isDifferent);
+    image.setUploaded(draft.uploaded ?? "");
+    rows.fill(draft.amounts ?? ["1"]);
+  }
+
+  /** Take back what was said of amounts and secrets: what is out of play is not wrong. */
+  function clearErrors() {
+    for (const field of form.querySelectorAll("#many [aria-invalid]")) showError(field, "");
   }
 
   // The browser's own question: it does not show the words of a page.
   window.addEventListener("beforeunload", (event) => {
     if (rows.hasSecrets()) event.preventDefault();
   });
-  form.addEventListener("input", draw);
-  for (const field of [count, each]) {
-    field.addEventListener("input", () => showError(field, placeOf(field), ""));
-  }
+  form.addEventListener("input", ({ target }) => {
+    const field = /** @type {HTMLInputElement} */ (target);
+    if (field.ariaInvalid) showError(field, "");
+    draw();
+  });
   different.addEventListener("toggle", () => {
-    // What is out of play is not wrong.
-    for (const field of [count, each]) showError(field, placeOf(field), "");
-    rows.clearErrors();
+    clearErrors();
     draw();
   });
 
-  restoreDraft();
+  fill(JSON.parse(inSession((storage) => storage.getItem(DRAFT)) ?? "{}"));
   return {
     shown,
     saveDraft,
@@ -116,24 +111,18 @@ export function mintForm({ picture, countMax, onChange }) {
     /** Return what to ask for, or null after saying beside the fields what is wrong. */
     async read() {
       await image.read();
+      clearErrors();
       const amounts = different.open ? { outputs: rows.read() } : { links: readLinks() };
       if (focusFirstError(form)) return null;
       const { metadata, unit: word } = shown();
-      const about = Object.keys(metadata).length ? { metadata } : {};
-      return { ...amounts, ...about, ...(word ? { unit: word } : {}) };
+      return { ...amounts, unit: word, ...(Object.keys(metadata).length ? { metadata } : {}) };
     },
 
     /** Forget the draft: what was asked for is written down in the wallet. */
     dropDraft: () => inSession((storage) => storage.removeItem(DRAFT)),
 
     /** Empty all fields. */
-    reset() {
-      form.reset();
-      different.open = false;
-      rows.fill(["1"]);
-      image.setUploaded("");
-      draw();
-    },
+    reset: () => fill({}),
   };
 }
 
@@ -146,10 +135,13 @@ function inSession(act) {
   }
 }
 
-function checkLength(text, max) {
-  const { length } = [...text];
-  if (length <= max) return;
-  throw new RangeError(`${formatAmount(length)} characters: at most ${formatAmount(max)} fit.`);
+/** Return what refuses a text that is too long for this field. */
+function checkLength(id) {
+  return (text) => {
+    const [{ length }, max] = [[...text.trim()], LENGTHS_MAX[id]];
+    if (length <= max) return;
+    throw new RangeError(`${formatAmount(length)} characters: at most ${formatAmount(max)} fit.`);
+  };
 }
 
 /**
@@ -162,17 +154,12 @@ function checkLength(text, max) {
 export function sumOfLinks(links, unit) {
   const { count, each } = checkLinks(links);
   const total = count * each;
-  const text = `${linksText(count)} × ${unitsText(each, unit)} = ${formatAmount(total)}`;
+  const text = `${countText(count, "link")} × ${unitsText(each, unit)} = ${formatAmount(total)}`;
   return { count, total, text };
-}
-
-/** Return "1 link" or "200 links". */
-export function linksText(count) {
-  return `${formatAmount(count)} ${count === 1 ? "link" : "links"}`;
 }
 
 function sumOfRows(amounts, unit) {
   const total = sumOf(amounts);
   const { length: count } = amounts;
-  return { count, total, text: `${linksText(count)}, together ${unitsText(total, unit)}` };
+  return { count, total, text: `${countText(count, "link")}, together ${unitsText(total, unit)}` };
 }

@@ -1,9 +1,10 @@
 // The field for a picture: a link to one, or a file of the person's own, which is made small enough
-// for a deed to hold it. Also the contract's advice (2.3): 320 to 1080 pixels wide, from 1.91:1 to
-// 4:5. It is advice: nothing is refused for it.
+// for a deed to hold it.
 
 import { textFor } from "../../texts/problems.js";
 import { byId } from "../../ui/dom.js";
+import { showError } from "../../ui/field_errors.js";
+import { WalletError } from "../../wallet/records.js";
 
 // While a person types, each letter makes another address: it is loaded only after a pause.
 const REST_MS = 400;
@@ -14,12 +15,7 @@ const DATA = /^data:image\/[^,\s]+,[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*$/i;
 const UNFIT = /[^A-Za-z0-9\-._~!$&'()*+,;=:@%/?]|%(?![0-9A-Fa-f]{2})/g;
 const WRONG = "An image link starts with https://, http://, ipfs: or ar:. Or upload a picture.";
 
-const WIDTH_MIN = 320;
-const WIDTH_MAX = 1080;
-
 const URI_LENGTH_MAX = 48 * 1024;
-// Base64 has four characters for three bytes, after "data:image/webp;base64,".
-const BYTES_MAX = Math.floor((URI_LENGTH_MAX - 32) / 4) * 3;
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 // The best first.
@@ -30,31 +26,27 @@ const HEIGHT_PER_WIDTH = 1.25;
 
 /**
  * Make the field work.
- * @param {HTMLImageElement} preview where the picture is shown
+ * @param {HTMLElement} preview where the picture is shown
  * @param {() => void} onChange is called when there is another picture to preview
  */
 export function imageField(preview, onChange) {
-  const field = byId("image", HTMLInputElement);
-  const upload = byId("upload", HTMLInputElement);
-  const uploadButton = byId("upload-button", HTMLButtonElement);
-  const removeButton = byId("upload-remove", HTMLButtonElement);
-  const advice = byId("image-advice");
+  const [field, upload] = ["image", "upload"].map((id) => byId(id, HTMLInputElement));
+  const [uploadButton, removeButton] = ["upload-button", "upload-remove"].map((id) => byId(id));
+  const hint = byId("image-hint");
   let timer = 0;
   let uploaded = "";
   let address = "";
   let settled = Promise.resolve();
 
-  const tell = (text) => {
-    advice.textContent = text;
-  };
+  const tell = (text) => (hint.textContent = text);
 
   function look() {
     clearTimeout(timer);
     const now = uploaded || readAddress(field.value);
+    if (now === null) showError(field, WRONG);
     if (now === address) return;
     address = now;
-    tell(now === null ? WRONG : "");
-    if (now !== null) field.removeAttribute("aria-invalid");
+    tell("");
     onChange();
   }
 
@@ -62,6 +54,7 @@ export function imageField(preview, onChange) {
     uploaded = uri;
     byId("image-link").hidden = Boolean(uri);
     byId("uploaded").hidden = !uri;
+    showError(field, "");
     look();
   }
 
@@ -78,7 +71,7 @@ export function imageField(preview, onChange) {
       setUploaded(uri);
       if (isWaited) removeButton.focus();
     } catch (error) {
-      tell(error instanceof PictureError ? error.message : textFor(error));
+      tell(textFor(error));
     }
   }
 
@@ -95,9 +88,6 @@ export function imageField(preview, onChange) {
     timer = setTimeout(look, REST_MS);
   });
   field.addEventListener("change", look);
-  preview.addEventListener("load", () => {
-    if (address) tell(adviceFor(preview.naturalWidth, preview.naturalHeight));
-  });
   preview.addEventListener("error", () => {
     if (address) tell("There is no picture at this address.");
   });
@@ -113,9 +103,6 @@ export function imageField(preview, onChange) {
     async read() {
       await settled;
       look();
-      if (address !== null) return;
-      tell(WRONG);
-      field.setAttribute("aria-invalid", "true");
     },
 
     setUploaded,
@@ -136,56 +123,38 @@ function readAddress(typed) {
 }
 
 /**
- * Return what is better changed about an image of this size in pixels, or nothing.
- * @param {number} width
- * @param {number} height
- */
-export function adviceFor(width, height) {
-  if (!width || !height) return "This image tells no size; it may look different elsewhere.";
-  const advice = [];
-  if (width < WIDTH_MIN) advice.push(`It is ${width} pixels wide: from 320 on it looks sharp.`);
-  if (width > WIDTH_MAX) advice.push(`It is ${width} pixels wide: 1080 are enough.`);
-  // In whole numbers, so that both ends of the range belong to it exactly.
-  if (100 * width > 191 * height) advice.push("It is very wide: at most 1.91 to 1 is best.");
-  if (5 * width < 4 * height) advice.push("It is very tall: at most 4 to 5 is best.");
-  return advice.join(" ");
-}
-
-/** A file cannot be the picture of a deed. The message is for people. */
-export class PictureError extends Error {
-  name = "PictureError";
-}
-
-/**
- * Return a picture as a data: URI of at most 48 KiB: WebP, or PNG or JPEG in a browser that writes
- * no WebP.
+ * Return a picture as a data: URI of at most 48 KiB.
  * @param {Blob} file
  * @returns {Promise<string>}
- * @throws {PictureError}
+ * @throws {WalletError}
  */
-export async function shrinkPicture(file) {
+async function shrinkPicture(file) {
   const bitmap = await decode(file);
   try {
     for (const width of WIDTHS) {
       const canvas = draw(bitmap, width);
       for (const quality of QUALITIES) {
-        const blob = await encode(canvas, quality);
-        if (blob && blob.size <= BYTES_MAX) return await uriOf(blob);
+        const uri = encode(canvas, quality);
+        if (uri.length <= URI_LENGTH_MAX) return uri;
       }
     }
   } finally {
     bitmap.close();
   }
-  throw new PictureError("This picture cannot be made small enough. Choose another one.");
+  throw refusal("This picture cannot be made small enough. Choose another one.");
 }
 
 async function decode(file) {
-  if (file.size > FILE_BYTES_MAX) throw new PictureError("This file is too large: at most 64 MB.");
+  if (file.size > FILE_BYTES_MAX) throw refusal("This file is too large: at most 64 MB.");
   try {
     return await createImageBitmap(file, { imageOrientation: "from-image" });
   } catch {
-    throw new PictureError("This file is not a picture. Choose a JPEG, PNG or WebP file.");
+    throw refusal("This file is not a picture. Choose a JPEG, PNG or WebP file.");
   }
+}
+
+function refusal(message) {
+  return new WalletError("no_picture", message);
 }
 
 function draw(bitmap, width) {
@@ -201,26 +170,13 @@ function draw(bitmap, width) {
 }
 
 /** A browser that does not write WebP writes PNG, which fits only small drawings. */
-async function encode(canvas, quality) {
-  const blob = await blobOf(canvas, "image/webp", quality);
-  if (!blob || blob.type === "image/webp" || isTransparent(canvas)) return blob;
-  return blobOf(canvas, "image/jpeg", quality);
-}
-
-function blobOf(canvas, type, quality) {
-  return new Promise((resolve) => canvas.toBlob(resolve, type, quality));
+function encode(canvas, quality) {
+  const uri = canvas.toDataURL("image/webp", quality);
+  if (uri.startsWith("data:image/webp") || isTransparent(canvas)) return uri;
+  return canvas.toDataURL("image/jpeg", quality);
 }
 
 function isTransparent(canvas) {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
   return data.some((value, place) => place % 4 === 3 && value < 255);
-}
-
-function uriOf(blob) {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(/** @type {string} */ (reader.result));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(blob);
-  });
 }

@@ -4,26 +4,23 @@
 import { parseAmount } from "../../format/amounts.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
-import { readField, showError } from "../../ui/field_errors.js";
+import { readField } from "../../ui/field_errors.js";
 
 const NUMBERED = ["id", "for", "aria-describedby"];
 
-/** Without what people choose first. */
-const COMMON =
-  /^(?:pass ?word|passwort|secret|geheim|qwert[yz]|azerty|letmein|welcome|iloveyou|admin|test|deed|dragon|monkey|hello)/;
-
 /**
  * Make the rows work.
- * @param {{countMax: number, onChange: () => void}} options
+ * @param {() => void} onChange is called when there are more or fewer of them
  */
-export function outputRows({ countMax, onChange }) {
+export function outputRows(onChange) {
   const list = byId("outputs");
   const addButton = byId("add-output", HTMLButtonElement);
+  const countMax = Number(document.body.dataset.arrayMax);
   let number = 0;
 
   const rows = () => Array.from(list.children);
 
-  function renumber() {
+  function draw() {
     const all = rows();
     all.forEach((row, place) => {
       find(row, "[data-row-name]").textContent = ` link ${place + 1}`;
@@ -36,37 +33,35 @@ export function outputRows({ countMax, onChange }) {
   function makeRow(amount = "1") {
     number += 1;
     const row = copyTemplate("output-row");
-    numberIds(row, number);
+    for (const element of row.querySelectorAll("*")) {
+      for (const name of NUMBERED) {
+        const text = element.getAttribute(name);
+        if (text) element.setAttribute(name, text.replaceAll("-0", `-${number}`));
+      }
+    }
     fieldOf(row, "amount").value = amount;
     return row;
   }
 
-  function add() {
-    const row = makeRow();
-    list.append(row);
-    renumber();
-    fieldOf(row, "amount").focus();
-    fieldOf(row, "amount").select();
-  }
-
-  function remove(row) {
-    const next = row.nextElementSibling ?? row.previousElementSibling;
-    row.remove();
-    renumber();
-    fieldOf(next, "amount").focus();
-  }
-
-  addButton.addEventListener("click", add);
-  list.addEventListener("click", (event) => {
-    const target = /** @type {Element} */ (event.target);
-    if (target.closest("[data-do=remove]")) remove(target.closest("[data-row]"));
+  addButton.addEventListener("click", () => {
+    list.append(makeRow());
+    draw();
+    const field = fieldOf(list.lastElementChild, "amount");
+    field.focus();
+    field.select();
   });
-  list.addEventListener("input", (event) => {
-    const target = /** @type {HTMLInputElement} */ (event.target);
-    const row = target.closest("[data-row]");
-    clearError(row, target);
-    showSecret(row, target);
-    onChange();
+  list.addEventListener("click", ({ target }) => {
+    const row = /** @type {Element} */ (target).closest("[data-do=remove]")?.closest("[data-row]");
+    const next = row?.nextElementSibling ?? row?.previousElementSibling;
+    if (!row) return;
+    row.remove();
+    draw();
+    fieldOf(next, "amount").focus();
+  });
+  list.addEventListener("change", ({ target }) => {
+    const { dataset, checked } = /** @type {HTMLInputElement} */ (target);
+    const row = /** @type {Element} */ (target).closest("[data-row]");
+    if (dataset.field === "own" && checked) fieldOf(row, "secret").focus();
   });
 
   return {
@@ -74,91 +69,39 @@ export function outputRows({ countMax, onChange }) {
     amounts: () => rows().map((row) => fieldOf(row, "amount").value),
 
     /** Return whether a person has typed a secret of their own. */
-    hasSecrets: () =>
-      rows().some((row) => fieldOf(row, "own").checked && fieldOf(row, "secret").value),
+    hasSecrets: () => rows().some((row) => isOwn(row) && fieldOf(row, "secret").value),
 
     /** Return the outputs; where one is wrong, say so beside its field. */
     read() {
-      const outputs = rows().map(readRow);
-      refuseRepeated(rows());
-      return outputs;
-    },
-
-    /** Take back what was said of the fields. */
-    clearErrors() {
-      for (const field of list.querySelectorAll("[aria-invalid]")) {
-        clearError(field.closest("[data-row]"), field);
-      }
+      const secrets = new Set();
+      return rows().map((row) => readRow(row, secrets));
     },
 
     /** Show new rows with these amounts. */
     fill(amounts) {
       list.replaceChildren(...amounts.map(makeRow));
-      renumber();
+      draw();
     },
   };
 }
 
-function readRow(row) {
-  const amount = attempt(row, "amount", parseAmount);
-  if (!fieldOf(row, "own").checked) return { amount };
-  return { amount, secret: attempt(row, "secret", checkSecret) };
+/** Return whether a person chooses the secret of a row. */
+function isOwn(row) {
+  return fieldOf(row, "own").checked;
 }
 
-function attempt(row, name, read) {
-  return readField(fieldOf(row, name), find(row, `[data-error=${name}]`), read);
+function readRow(row, secrets) {
+  const amount = readField(fieldOf(row, "amount"), parseAmount);
+  if (!isOwn(row)) return { amount };
+  return { amount, secret: readField(fieldOf(row, "secret"), (text) => checkNew(text, secrets)) };
 }
 
-function refuseRepeated(rows) {
-  const seen = new Set();
-  for (const row of rows) {
-    const field = fieldOf(row, "secret");
-    if (!fieldOf(row, "own").checked || field.ariaInvalid) continue;
-    if (seen.has(field.value)) {
-      showError(field, find(row, "[data-error=secret]"), "Another link has this secret already.");
-    }
-    seen.add(field.value);
-  }
-}
-
-function clearError(row, field) {
-  const place = row.querySelector(`[data-error=${field.dataset.field}]`);
-  if (place) showError(field, place, "");
-}
-
-function showSecret(row, { dataset, checked }) {
-  const field = fieldOf(row, "secret");
-  if (dataset.field === "own") {
-    find(row, "[data-part=secret]").hidden = !checked;
-    showError(field, find(row, "[data-error=secret]"), "");
-    if (checked) field.focus();
-  }
-  find(row, "[data-hint=secret]").textContent = field.value && hintOf(field.value);
-}
-
-function numberIds(row, number) {
-  for (const element of row.querySelectorAll("*")) {
-    for (const name of NUMBERED) {
-      const text = element.getAttribute(name);
-      if (text) element.setAttribute(name, text.replace(/-0(?= |$)/g, `-${number}`));
-    }
-  }
+function checkNew(secret, secrets) {
+  if (secrets.has(secret)) throw new RangeError("Another link has this secret already.");
+  secrets.add(checkSecret(secret));
+  return secret;
 }
 
 function fieldOf(row, name) {
   return find(row, `[data-field=${name}]`, HTMLInputElement);
-}
-
-/**
- * Return a plain word on how hard a secret is to guess, by its different characters that do not just
- * go on from the one before. The service hashes slowly what people make up and refuses who guesses
- * often, so this asks for less than a password store would.
- * @param {string} secret
- */
-export function hintOf(secret) {
-  const text = secret.toLowerCase().replace(COMMON, "");
-  const goesOn = (place) => text.charCodeAt(place) === text.charCodeAt(place - 1) + 1;
-  const { size } = new Set([...text].filter((_, place) => !goesOn(place)));
-  if (size < 8) return "Easy to guess. Anyone who guesses it can claim the link.";
-  return size < 11 ? "Could be guessed with patience. Longer is better." : "Hard to guess.";
 }

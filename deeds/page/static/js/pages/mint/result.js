@@ -2,6 +2,7 @@
 // that the mint itself had no room for are split off here, for as long as the page is open.
 
 import { formatRawOutput } from "../../format/raw_output.js";
+import { countText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { makeCard, metadataOf } from "../../ui/card.js";
 import { linkOf } from "../../ui/codes.js";
@@ -12,34 +13,26 @@ import { say } from "../../ui/notices.js";
 import { verbRunner } from "../open_wallet.js";
 import { csvOf } from "../wallet/link_export.js";
 import { preparation } from "../wallet/links_view.js";
-import { linksText } from "./form.js";
 
 /**
  * @typedef {import("../../wallet/records.js").OutputRecord} OutputRecord
  * @typedef {import("../open_wallet.js").Opened} Opened
- * @typedef {{item: import("../../wallet/records.js").Item, unit: string, count: number}} Made
- *   `count` is how many links there are to be
  */
 
 /**
  * Show what a mint gave.
  * @param {Opened} opened
  * @param {import("../../wallet/records.js").OperationRecord} operation
- * @param {{unit: string, count: number}} about
+ * @param {{unit: string, count: number}} about `count` is how many links there are to be
  */
-export async function showResult(opened, { itemId = "" }, about) {
-  const item = await opened.wallet.item(itemId);
-  const made = { ...about, item };
-  const isOne = made.count === 1;
+export async function showResult(opened, { itemId = "" }, { unit, count }) {
+  const made = { unit, count, item: await opened.wallet.item(itemId) };
   byId("public-page", HTMLAnchorElement).href = `/item/${itemId}`;
-  byId("done-title").textContent = isOne ? "Your link is ready" : `Your ${linksText(made.count)}`;
-  const content = isOne ? await oneLink(opened, made) : manyLinks(opened, made);
-  byId("result").replaceChildren(...content);
-}
-
-async function oneLink(opened, { item, unit }) {
-  const [output] = await outputsOf(opened, item.id);
-  return [makeLinkView(output, { ...opened, item, unit })];
+  byId("done-title").textContent =
+    count === 1 ? "Your link is ready" : `Your ${countText(count, "link")}`;
+  const [output] = await outputsOf(opened, itemId);
+  const one = () => [makeLinkView(output, { ...opened, ...made })];
+  byId("result").replaceChildren(...(count === 1 ? one() : manyLinks(opened, made)));
 }
 
 /** @returns {Promise<OutputRecord[]>} */
@@ -47,11 +40,7 @@ function outputsOf({ store }, itemId) {
   return store.read({ outputs: { itemId } }, ({ outputs }) => outputs.list({ itemId }));
 }
 
-/**
- * Show that the links are made, and then how to keep them.
- * @param {Opened} opened
- * @param {Made} made
- */
+/** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, made) {
   const { item, unit, count } = made;
   const series = preparation(item.id, { ...opened, run: verbRunner(opened) });
@@ -63,7 +52,7 @@ function manyLinks(opened, made) {
     const left = leftCount(await outputsOf(opened, item.id));
     series.draw(left ? { ready: count - left, count } : null);
     copies.hidden = left > 0;
-    ready.textContent = left ? "" : `${linksText(count)} are ready in My deeds.`;
+    ready.textContent = left ? "" : `${countText(count, "link")} are ready in My deeds.`;
     if (!left) stop();
   }
 
@@ -99,28 +88,15 @@ function copiesOf(opened, { item, unit }) {
     say(isCopied ? "All links are copied." : "This browser does not let pages copy. Use CSV.");
   };
   const save = (outputs) => download(csvOf(outputs, linkTo), "text/csv", `${item.id}.csv`);
+  const field = make("textarea", { readonly: true, rows: "8", dir: "ltr", "aria-label": "Raw outputs" });
+  const fill = handOut((outputs) => (field.value = outputs.map(formatRawOutput).join("\n")));
+  const ontoggle = ({ target }) => target.open && fill();
+  const buttons = [makeButton("Copy all links", handOut(copy)), makeButton("CSV", handOut(save))];
   return make(
     "section",
     { class: "stack", hidden: true },
     make("p", {}, "These links are like cash. If you lose them, we can't restore them."),
-    make(
-      "p",
-      { class: "actions" },
-      makeButton("Copy all links", handOut(copy)),
-      makeButton("CSV", handOut(save)),
-    ),
-    developersFold(handOut),
+    make("p", { class: "actions" }, ...buttons),
+    make("details", { ontoggle }, make("summary", {}, "For developers"), field),
   );
-}
-
-function developersFold(handOut) {
-  const field = make("textarea", { readonly: true, rows: "8", dir: "ltr", "aria-label": "Raw outputs" });
-  const details = make("details", {}, make("summary", {}, "For developers"), field);
-  const fill = handOut((outputs) => {
-    field.value = outputs.map(formatRawOutput).join("\n");
-  });
-  details.addEventListener("toggle", () => {
-    if (details.open) fill();
-  });
-  return details;
 }

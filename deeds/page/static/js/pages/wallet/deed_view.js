@@ -132,11 +132,12 @@ function sendForm(form, holdingNow, tools) {
   const field = find(form, "input", HTMLInputElement);
   const button = find(form, "button", HTMLButtonElement);
   const place = find(form, "[data-error]");
-  [field.id, place.id] = [freshId("send"), freshId("send-error")];
+  field.id = freshId("send");
+  place.id = `${field.id}-error`;
   field.setAttribute("aria-describedby", place.id);
   find(form, "label", HTMLLabelElement).htmlFor = field.id;
   const wait = find(form, "[data-wait]");
-  const say = (text) => showError(field, place, text);
+  const say = (text) => showError(field, text);
   field.addEventListener("input", () => say(""));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
