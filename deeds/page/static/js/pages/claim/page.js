@@ -35,7 +35,7 @@ const claims = makeClaims({ list, view, ...opened, api });
 
 /** Show links, and what is wrong with the text that they are from; return whether it is all right. */
 function show({ links, problem }) {
-  showError(paste, byId("paste-error"), problem);
+  showError(paste, problem);
   if (links.length) {
     // Of links of other services nothing is sent or kept.
     view.drawStrangers(links.filter((link) => !isOurs(link)));
