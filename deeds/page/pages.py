@@ -13,7 +13,7 @@ from flask import Blueprint, Response, abort, render_template, request
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.problems import PROBLEMS, retry_after
 from deeds.blueprints.request_log import notes
-from deeds.blueprints.responses import FOREVER, NO_STORE, file_answer, page_answer
+from deeds.blueprints.responses import FOREVER, file_answer, page_answer
 from deeds.domain.errors import DeedError
 from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, deed_card
@@ -105,9 +105,7 @@ def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimit
             notes().problem_code = error.code
             # The link is in the address behind "#": the page's script reads it, and says what is
             # wrong with it.
-            answer = _page("claim")
-            answer.headers["Cache-Control"] = NO_STORE
-            return answer
+            return _page("claim")
 
 
 def _no_item(error: DeedError) -> Response:

@@ -166,7 +166,7 @@ def test_a_claim_link_unfolds_as_the_deed_and_names_no_address_that_lacks_its_se
 def assert_plain_claim_page(client, item_id):
     answer = client.get(f"/claim/{item_id}")
     assert answer.status_code == 200
-    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Cache-Control"] == "no-cache"
     assert answer.text == client.get("/claim").text
 
 
