@@ -83,6 +83,9 @@ def rest_of_safe(headers):
     if rest.get("Content-Type") == HTML:
         assert policy.startswith(CLOSED)
         assert "unsafe" not in policy
+    elif rest.get("Content-Type") == "text/javascript; charset=utf-8":
+        # The service worker may fetch what it keeps.
+        assert policy in (POLICY, "default-src 'none'; connect-src 'self'")
     else:
         assert policy == POLICY
     return rest
