@@ -5,25 +5,15 @@ import { textFor } from "./problems.js";
 
 const NAME_LENGTH_MAX = 60;
 
-/** Done, and while it is under way. */
+/** Done, while it is under way, and of what an earlier visit began. */
 const VERBS = {
-  mint: ["Created", "Creating"],
-  claim: ["Claimed", "Claiming"],
-  collect: ["Collected at the door:", "Collecting at the door:"],
-  send: ["Made a link of", "Making a link of"],
-  split: ["Split", "Splitting"],
-  merge: ["Merged", "Merging"],
-  takeBack: ["Took back", "Taking back"],
-};
-
-/** What an earlier visit began, once it is done. */
-const DONE = {
-  mint: "created",
-  claim: "claimed",
-  send: "made into a link",
-  split: "split",
-  merge: "merged",
-  takeBack: "taken back",
+  mint: ["Created", "Creating", "created"],
+  claim: ["Claimed", "Claiming", "claimed"],
+  collect: ["Collected at the door:", "Collecting at the door:", "collected"],
+  send: ["Made a link of", "Making a link of", "made into a link"],
+  split: ["Split", "Splitting", "split"],
+  merge: ["Merged", "Merging", "merged"],
+  takeBack: ["Took back", "Taking back", "taken back"],
 };
 
 /**
@@ -41,10 +31,7 @@ export function operationText({ kind, amount, state, itemId, atDoor, count = 1 }
   return `${all} ${unitsText(amount, unit)}${of}`;
 }
 
-/**
- * Return why a refused operation was refused.
- * @param {{code?: string}} operation
- */
+/** Return why an operation was refused. @param {{code?: string}} operation */
 export function refusalText({ code }) {
   return textFor({ name: "ProblemError", code });
 }
@@ -88,16 +75,15 @@ export function outcomesText(outcomes, wasWaiting) {
   return waiting && !wasWaiting ? waitText(waiting.problem) : "";
 }
 
-/** Return why something is still under way, and that it goes on. */
-export function waitText(problem) {
+/** Return why something is still under way, and what of it. */
+export function waitText(problem, then = "We keep trying; nothing is lost.") {
   // The first sentence says why.
-  const why = textFor(problem).replace(/\. .*/, ".");
-  return `${why} We keep trying; nothing is lost.`;
+  return `${textFor(problem).replace(/\. .*/, ".")} ${then}`;
 }
 
 /** @param {import("../wallet/records.js").OperationRecord} operation */
 function endText({ kind, state, amount, code }) {
-  if (state === "done") return `${unitsText(amount)} ${DONE[kind]}`;
+  if (state === "done") return `${unitsText(amount)} ${VERBS[kind][2]}`;
   if (state !== "refused") return "";
   const reason = refusalText({ code });
   // In the middle of a sentence, so without its own end.

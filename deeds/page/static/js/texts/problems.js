@@ -37,6 +37,9 @@ export const PROBLEM_TEXTS = Object.freeze({
 
 export const NO_ANSWER_TEXT = "No connection. We keep trying; nothing is lost.";
 
+/** Errors of our own modules have messages for people; those of the browser have not. */
+const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
+
 /**
  * Return the sentence for anything that went wrong.
  * @param {unknown} error an error of wallet/api.js, of another module of the page, or any other
@@ -46,16 +49,6 @@ export function textFor(error) {
   const { code, name, message } = /** @type {any} */ (error ?? {});
   if (name === "NoAnswerError") return NO_ANSWER_TEXT;
   if (name === "ProblemError") return PROBLEM_TEXTS[code] ?? "The service refused this.";
-  const isOurs = OUR_ERRORS.has(name) && message;
-  return isOurs ? message : "Something went wrong in this page. Reload it.";
+  return (OURS.test(name) && message) || "Something went wrong in this page. Reload it.";
 }
 
-/** Errors of our own modules have messages for people; those of the browser have not. */
-const OUR_ERRORS = new Set([
-  "AmountError",
-  "NotAWalletFileError",
-  "RawOutputError",
-  "StoreError",
-  "WalletError",
-  "WrongPassphraseError",
-]);

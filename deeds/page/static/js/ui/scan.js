@@ -12,11 +12,10 @@ const GONE_MS = 1500;
 const SIDE_MAX = 720;
 
 const NO_READER = "This browser cannot read codes. Use the phone's camera app: it opens the link.";
-
-/** Nothing can be scanned. The message is for people. */
-export class ScanError extends Error {
-  name = "ScanError";
-}
+const CAMERA_TEXTS = {
+  NotAllowedError: "The browser was not allowed to use the camera.",
+  NotFoundError: "There is no camera.",
+};
 
 /**
  * Return why this page cannot scan, or nothing where it can.
@@ -35,31 +34,27 @@ export async function whyNoScan() {
  * @param {HTMLVideoElement} video
  * @param {(text: string) => void} onText
  * @param {() => void} [onEnd] called once when it has ended, for whatever reason
- * @returns {Promise<{stop: () => void, setTorch: ((isOn: boolean) => Promise<void>) | null}>}
- *   `setTorch` is null where the camera has no light
- * @throws {ScanError}
+ * @returns {Promise<() => void>} ends it
+ * @throws {Error} its message is for people
  */
 export async function startScan(video, onText, onEnd = () => {}) {
   const problem = await whyNoScan();
-  if (problem) throw new ScanError(problem);
-  // Both at once: the person is asked for the camera within the tap that began it.
-  const opening = openCamera();
-  const [stream, read] = await Promise.all([opening, makeReader()]).catch((error) => {
-    opening.then(stopStream, () => {});
-    throw error;
-  });
-  const [track] = stream.getVideoTracks();
-  const stop = endOnce(() => {
-    stopStream(stream);
+  if (problem) throw new Error(problem);
+  const read = await makeReader();
+  const stream = await openCamera();
+  const stop = () => {
+    if (video.srcObject !== stream) return;
+    for (const track of stream.getTracks()) track.stop();
     video.srcObject = null;
     onEnd();
-  });
-  track.onended = stop;
+  };
   video.srcObject = stream;
+  stream.getVideoTracks()[0].onended = stop;
+  document.addEventListener("visibilitychange", () => document.hidden && stop());
   await video.play().catch(() => {});
   if (document.hidden) stop();
   look(video, read, untilGone(onText));
-  return { stop, setTorch: torchOf(track) };
+  return stop;
 }
 
 async function look(video, read, onTexts) {
@@ -87,43 +82,14 @@ export function untilGone(onText, now = Date.now) {
   };
 }
 
-/** Return what ends it by any of its reasons, once. */
-function endOnce(end) {
-  const leaving = new AbortController();
-  const { signal } = leaving;
-  const stop = () => {
-    if (signal.aborted) return;
-    leaving.abort();
-    end();
-  };
-  window.addEventListener("pagehide", stop, { signal });
-  document.addEventListener("visibilitychange", () => document.hidden && stop(), { signal });
-  return stop;
-}
-
-function stopStream(stream) {
-  for (const track of stream.getTracks()) track.stop();
-}
-
-function torchOf(track) {
-  if (!track.getCapabilities?.().torch) return null;
-  return (isOn) => track.applyConstraints({ advanced: [{ torch: isOn }] });
-}
-
 async function openCamera() {
   const size = { width: { ideal: 1280 }, height: { ideal: 720 } };
   const video = { facingMode: "environment", ...size };
   try {
-    return await navigator.mediaDevices.getUserMedia({ video, audio: false });
+    return await navigator.mediaDevices.getUserMedia({ video });
   } catch (error) {
-    throw new ScanError(textOf(error.name));
+    throw new Error(CAMERA_TEXTS[error.name] ?? "The camera cannot be used. Perhaps another app has it.");
   }
-}
-
-function textOf(name) {
-  if (name === "NotAllowedError") return "The browser was not allowed to use the camera.";
-  if (name === "NotFoundError") return "There is no camera.";
-  return "The camera cannot be used. Perhaps another app has it.";
 }
 
 /** Return the browser's own detector where it knows QR codes; TypeScript does not know it yet. */
@@ -146,7 +112,7 @@ async function loadDetector() {
   try {
     return (await import(new URL(READER, import.meta.url).href)).BarcodeDetector;
   } catch {
-    throw new ScanError("What reads codes could not be loaded. Check the connection and try again.");
+    throw new Error("What reads codes could not be loaded. Check the connection and try again.");
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { setImmediate as soon } from "node:timers/promises";
 import {
   countText,
@@ -13,14 +13,14 @@ import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.
 
 const ITEM = itemOf("1", "A ticket");
 const TICKET = `https://deeds.test/claim/${ITEM.id}#+1.secret`;
-const never = () => new Promise(() => {});
+mock.timers.enable({ apis: ["setTimeout"] });
 
 function itemOf(digit, name) {
   return { id: `deed_${digit.repeat(26)}`, total: 9, metadata: JSON.stringify({ name }) };
 }
 
 /** Return a door before a wallet whose claims end as `claim` says, and what it was asked for. */
-function doorOf(claim, { patience = never, isSeen = true, ...more } = {}) {
+function doorOf(claim, { isSeen = true, ...more } = {}) {
   const asked = [];
   const late = [];
   const end = {};
@@ -34,10 +34,9 @@ function doorOf(claim, { patience = never, isSeen = true, ...more } = {}) {
       throw new NoAnswerError();
     },
   };
-  const untilEnded = ({ operation }) =>
-    operation.state === "begun" ? new Promise((resolve) => (end.now = resolve)) : operation;
+  const untilEnded = () => new Promise((resolve) => (end.now = resolve));
   const onLate = ({ title }) => late.push(title) && isSeen;
-  const parts = { item: ITEM, host: "deeds.test", wallet, untilEnded, onLate, patience, ...more };
+  const parts = { item: ITEM, host: "deeds.test", wallet, untilEnded, onLate, ...more };
   const judge = makeJudge({ readRecords: async () => ({}), ...parts });
   const titles = async (...texts) => {
     const found = [];
@@ -104,7 +103,7 @@ test("who did not see the answer that came late is let in once when they show it
     return { operation: { state: "begun" }, problem };
   };
   const readRecords = async () => ({
-    output: {},
+    output: { state: "spent" },
     operation: { ...done, atDoor: true, endedAt: 0 },
   });
   const { titles, end } = doorOf(claim, { isSeen: false, readRecords });
@@ -145,9 +144,12 @@ test("a browser that keeps nothing any more says so, for each ticket", async () 
 });
 
 test("nothing is green while the service is silent", async () => {
-  const { titles } = doorOf(never, { patience: async () => {} });
+  const { titles } = doorOf(() => new Promise(() => {}));
 
-  assert.deepEqual(await titles(TICKET), ["No answer yet. Hold on."]);
+  const said = titles(TICKET);
+  await soon();
+  mock.timers.tick(800);
+  assert.deepEqual(await said, ["No answer yet. Hold on."]);
 });
 
 test("an end is told by why, and by how many units", () => {

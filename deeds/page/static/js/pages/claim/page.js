@@ -98,7 +98,7 @@ async function readyToScan() {
     place.hidden = false;
     byId("scan-stop").focus();
     try {
-      ({ stop: end } = await startScan(byId("scan-video", HTMLVideoElement), onText, onEnd));
+      end = await startScan(byId("scan-video", HTMLVideoElement), onText, onEnd);
       // Stopped while the person was asked about the camera.
       if (place.hidden) end();
     } catch (error) {

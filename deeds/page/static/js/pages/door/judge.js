@@ -3,75 +3,67 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
-import { quoted, refusalText, timeText } from "../../texts/operations.js";
+import { quoted, refusalText, timeText, waitText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { metadataOf } from "../../ui/card.js";
+import { NoAnswerError } from "../../wallet/api.js";
 import { nameKey } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 
 /** How long a person stands there before they are told that there is no answer yet. */
 const PATIENCE_MS = 800;
 
-const soon = () => pause(PATIENCE_MS);
-
-/** The wallet's word that a ticket is spent, by itself or by others. */
-const SPENT = new Set(["already_spent", "spent_elsewhere"]);
+const TAKEN = "Already claimed by somebody else";
 
 /**
  * @typedef {{
- *   kind: "valid" | "refused" | "waiting", title: string, detail?: string, amount?: number,
- *   key?: string, isHeld?: boolean,
+ *   kind: string, title: string, detail: string, amount?: number, key?: string, isHeld?: boolean,
  * }} Verdict `key` is that of a ticket of this door; where `isHeld`, `onLate` will tell more
  */
 
+/** @type {((title: string, detail?: string) => Verdict)[]} */
+const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
+  (kind) => (title, detail = "") => ({ kind, title, detail }),
+);
+
 /**
- * Return what judges the texts that a door is shown: a function of a text. Its promise resolves once
- * the service has answered, or when that takes too long to stand there without a word.
+ * Return what judges the texts that a door is shown. Its promise resolves once the service has
+ * answered, or when that takes too long to stand there without a word.
  * @param {object} parts
  * @param {import("../../wallet/records.js").Item} parts.item whose tickets are let in: its id decides, and nothing else
  * @param {string} parts.host of this page
  * @param {Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">} parts.wallet
  * @param {(key: string) => Promise<{output: any, operation: any}>} parts.readRecords
- * @param {(outcome: any) => Promise<import("../../wallet/records.js").OperationRecord>} parts.untilEnded
+ * @param {(operation: any, problem: any) => Promise<any>} parts.untilEnded returns the operation
  * @param {(verdict: Verdict) => boolean} parts.onLate called with what was waited for; returns
  *   whether the person before the door could see it
- * @param {() => Promise<unknown>} [parts.patience]
- * @returns {(text: string) => Promise<Verdict>}
  */
-export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate, patience = soon }) {
-  /** By key, the tickets that are waited for, and those whose answer nobody has seen yet. */
+export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate }) {
+  /** By key, what was said of each ticket that is waited for, or is to be said once it is shown. */
   const late = new Map();
 
+  /** Return the first word on a ticket, which may be the last. @returns {Promise<Verdict>} */
   async function judgeTicket({ output, unit }) {
     const key = keyOf(output);
     const known = late.get(key);
-    if (known?.isOver) late.delete(key);
-    if (known) return known.verdict;
-    const { first, answer } = ask(output, unit);
-    const verdict = { ...(await first), key };
-    if (verdict.isHeld) {
-      late.set(key, { verdict, isOver: false });
-      answer.then((found) => keep({ ...found, key }));
-    }
-    return verdict;
-  }
-
-  /** Keep an answer that nobody has seen: the person will show their ticket again. */
-  function keep(verdict) {
-    if (onLate(verdict)) late.delete(verdict.key);
-    else late.set(verdict.key, { verdict, isOver: true });
-  }
-
-  /** Begin a claim; return the first word on it and the last one, which may be the same. */
-  function ask(output, unit) {
+    if (known && !known.isHeld) late.delete(key);
+    if (known) return known;
     let answer = Promise.resolve(waiting(""));
-    const first = new Promise((resolve) => {
+    const first = await new Promise((resolve) => {
       const hold = (title) => resolve({ ...waiting(title), isHeld: true });
       answer = claim(output, unit, hold).catch((error) => waiting(textFor(error)));
       answer.then(resolve);
-      patience().then(() => hold("No answer yet. Hold on."));
+      setTimeout(hold, PATIENCE_MS, "No answer yet. Hold on.");
     });
-    return { first, answer };
+    const verdict = { ...first, key };
+    if (!verdict.isHeld) return verdict;
+    late.set(key, verdict);
+    answer.then((found) => {
+      // Of an answer that nobody has seen, the person will show their ticket again.
+      if (onLate({ ...found, key })) late.delete(key);
+      else late.set(key, { ...found, key });
+    });
+    return verdict;
   }
 
   async function claim(output, unit, hold) {
@@ -79,7 +71,7 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
       return await end(await wallet.claim(output, { unit, atDoor: true }), unit, hold);
     } catch (error) {
       const records = await readRecords(keyOf(output));
-      if (SPENT.has(error.code)) return usedVerdict(records);
+      if (records.output?.state === "spent") return usedVerdict(records);
       // It was begun before this page was opened: nobody has seen its answer.
       if (error.code === "busy" && records.operation?.atDoor) return end(records, unit, hold);
       return waiting(textFor(error));
@@ -87,8 +79,10 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
   }
 
   async function end(outcome, unit, hold) {
-    if (outcome.operation.state === "begun") hold(waitText(outcome.problem));
-    return endVerdict(await untilEnded(outcome), unit);
+    const { operation, problem = new NoAnswerError() } = outcome;
+    if (operation.state !== "begun") return endVerdict(operation, unit);
+    hold(waitText(problem, "Hold on."));
+    return endVerdict(await untilEnded(operation, problem), unit);
   }
 
   return async (text) => {
@@ -103,22 +97,23 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
   };
 }
 
-/** Return what to say of a claim that has ended. @returns {Verdict} */
+/** Return what to say of a claim that has ended. */
 export function endVerdict({ state, code = "", amount }, unit) {
   if (state === "done") {
-    return { kind: "valid", title: "Valid", detail: amount > 1 ? unitsText(amount, unit) : "", amount };
+    return { ...valid("Valid", amount > 1 ? unitsText(amount, unit) : ""), amount };
   }
-  if (code === "spent_input") return refused("Already claimed by somebody else");
+  if (code === "spent_input") return refused(TAKEN);
   const isUnknown = code === "unknown_input";
   return refused("Not valid", isUnknown ? "The service has no such ticket." : refusalText({ code }));
 }
 
 /** Return what to say of a spent ticket from the wallet's record of it and of its last operation. */
 export function usedVerdict({ output, operation }, now = Date.now()) {
-  const isOurs = operation?.state === "done" && !output?.spentElsewhere;
-  if (!isOurs) return refused("Already claimed by somebody else");
-  const when = momentText(operation.endedAt, now);
-  return refused(operation.atDoor ? `Already used ${when}` : `Already claimed here ${when}`);
+  if (operation?.state !== "done" || output?.spentElsewhere) return refused(TAKEN);
+  const [then, today] = [operation.endedAt, now].map((each) => new Date(each));
+  const isToday = then.toDateString() === today.toDateString();
+  const when = isToday ? `at ${clockText(then)}` : `on ${timeText(operation.endedAt)}`;
+  return refused(`Already ${operation.atDoor ? "used" : "claimed here"} ${when}`);
 }
 
 /** Return what to say of a ticket of another deed than our own; it is null where it is not known. */
@@ -136,27 +131,7 @@ export function countText(tickets, unit) {
   return `${tickets.length}${more}`;
 }
 
-function momentText(milliseconds, now) {
-  const [then, today] = [new Date(milliseconds), new Date(now)];
-  if (then.toDateString() !== today.toDateString()) return `on ${timeText(milliseconds)}`;
-  return `at ${then.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" })}`;
-}
-
-function waitText(problem) {
-  const isReached = problem?.name === "ProblemError";
-  return isReached ? "The service is busy. Hold on." : "No connection. Hold on.";
-}
-
-/** @returns {Verdict} */
-function refused(title, detail = "") {
-  return { kind: "refused", title, detail };
-}
-
-/** @returns {Verdict} */
-function waiting(title) {
-  return { kind: "waiting", title, detail: "" };
-}
-
-export function pause(milliseconds) {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** Return hour and minute. */
+export function clockText(date = new Date()) {
+  return date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
 }

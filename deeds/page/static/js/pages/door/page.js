@@ -4,27 +4,26 @@ import { textFor } from "../../texts/problems.js";
 import { makeMark, metadataOf } from "../../ui/card.js";
 import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";
-import { byId, make } from "../../ui/dom.js";
+import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { say } from "../../ui/notices.js";
 import { delayMs } from "../../wallet/keep_finishing.js";
 import { openWallet, whenEnded } from "../open_wallet.js";
-import { countText, makeJudge, pause } from "./judge.js";
+import { countText, makeJudge } from "./judge.js";
 import { makeDoor } from "./view.js";
-
-const ITEM_ID = /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/;
 
 /** So long a ticket has the screen at least, when the next one is there already. */
 const HOLD_MS = 300;
 
-const itemIdOf = () => ITEM_ID.exec(location.hash)?.[1];
+const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
 const nameOf = (item) => metadataOf(item).name || "A deed without a name";
 
+const itemId = itemIdOf();
 /** @type {(key: string, ticket: {amount: number}) => void} */
 let count = () => {};
 const opened = await openWallet((outcomes) => {
   for (const { operation } of outcomes) {
     const isIn = operation.atDoor && operation.state === "done";
-    if (isIn && operation.itemId === itemIdOf()) count(operation.inputs[0], operation);
+    if (isIn && operation.itemId === itemId) count(operation.inputs[0], operation);
   }
 });
 if (opened) await begin(opened);
@@ -33,7 +32,6 @@ window.addEventListener("hashchange", () => itemIdOf() && location.reload());
 
 /** Get the door of the deed ready that the address names, or ask which one. */
 async function begin({ wallet, store, api, wake }) {
-  const itemId = itemIdOf();
   const item = itemId && (await wallet.item(itemId).catch((error) => say(textFor(error))));
   byId(item ? "ready" : "choose").hidden = false;
   if (!item) return offer(store);
@@ -50,13 +48,8 @@ async function work(item, { wallet, store, wake }) {
   let turn = Promise.resolve();
   const door = makeDoor((text) => {
     const answered = turn.then(() => answer(text)).catch((error) => say(textFor(error)));
-    turn = answered.then(() => pause(HOLD_MS));
+    turn = answered.then(() => new Promise((resolve) => setTimeout(resolve, HOLD_MS)));
   });
-  const untilEnded = async (outcome) => {
-    if (outcome.operation.state !== "begun") return outcome.operation;
-    setTimeout(wake, delayMs([outcome], 1));
-    return whenEnded(store, outcome.operation.key);
-  };
   const tell = (verdict, isSeen) => {
     if (verdict.kind === "valid") count(verdict.key, verdict);
     door.note(verdict);
@@ -68,19 +61,22 @@ async function work(item, { wallet, store, wake }) {
     host: location.host,
     wallet,
     readRecords: (key) => recordsOf(store, key),
-    untilEnded,
+    untilEnded: ({ key }, problem) => {
+      setTimeout(wake, delayMs([{ problem }], 1));
+      return whenEnded(store, key);
+    },
     onLate: (verdict) => tell(verdict, door.isShown(verdict.key)),
   });
   const answer = async (text) => {
-    door.clear();
+    door.show();
     tell(await judge(text), true);
   };
-  count = await makeCount(store, item);
+  count = await makeCount(store, item.unit);
 }
 
 /** Return what counts a ticket, once, beside those that were let in before. */
-async function makeCount(store, { id, unit }) {
-  const held = { itemId: id, state: "held" };
+async function makeCount(store, unit) {
+  const held = { itemId, state: "held" };
   const before = await store.read({ outputs: held }, ({ outputs }) =>
     outputs.list(held).filter(({ collectedAt }) => collectedAt),
   );
@@ -98,13 +94,11 @@ async function makeCount(store, { id, unit }) {
 }
 
 /** Return the record of a ticket, and the operation that had it last. */
-function recordsOf(store, key) {
-  const lastOf = ({ outputs }) => outputs.get(key)?.operation ?? "";
-  const wanted = { outputs: [key], next: (slices) => ({ operations: [lastOf(slices)] }) };
-  return store.read(wanted, (slices) => ({
-    output: slices.outputs.get(key),
-    operation: slices.operations.get(lastOf(slices)),
-  }));
+async function recordsOf(store, key) {
+  const output = await store.read({ outputs: [key] }, ({ outputs }) => outputs.get(key));
+  const last = output?.operation ?? "";
+  const wanted = { operations: [last] };
+  return { output, operation: await store.read(wanted, ({ operations }) => operations.get(last)) };
 }
 
 /** Offer the deeds that this wallet has minted. */
@@ -121,10 +115,8 @@ async function offer(store) {
 /** Show the address of this door as a code. It holds no secret. */
 async function showAddress(api) {
   const [svg] = await api.qr([location.href]);
-  const content = [
-    make("p", {}, "Scan this with the camera app of the other phone. Each phone is a door."),
-    make("p", { class: "door-code" }, codeImage(svg, "QR code of this page's address")),
-    make("p", { class: "code", dir: "ltr" }, location.href),
-  ];
-  openDialog({ title: "Open on another phone", content, opener: byId("elsewhere") });
+  const content = copyTemplate("address-template");
+  find(content, ".door-code").append(codeImage(svg, "QR code of this page's address"));
+  find(content, ".code").textContent = location.href;
+  openDialog({ title: "Open on another phone", content: [content], opener: byId("elsewhere") });
 }

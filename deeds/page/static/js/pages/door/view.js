@@ -3,17 +3,20 @@
 
 import { byId, make } from "../../ui/dom.js";
 import { startScan } from "../../ui/scan.js";
+import { clockText } from "./judge.js";
 
 const LAST_COUNT = 5;
 
-/** How long a verdict stays. What is waited for stays until it is known, or until the next code. */
-const STAY_MS = { valid: 1500, refused: 4000 };
-
-/** Two tones up are a yes, a long low one is a no: frequencies in Hz, length in s, pattern in ms. */
+/**
+ * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one is a no;
+ * frequencies in Hz, length in s, pattern of the vibration in ms. What is waited for stays until it
+ * is known, or until the next code.
+ */
 const SIGNALS = {
-  valid: { type: "sine", notes: [880, 1320], lengthS: 0.12, vibration: [80] },
-  refused: { type: "sawtooth", notes: [150], lengthS: 0.5, vibration: [250, 100, 250] },
+  valid: { stayMs: 1500, type: "sine", notes: [880, 1320], lengthS: 0.12, pattern: [80] },
+  refused: { stayMs: 4000, type: "sawtooth", notes: [150], lengthS: 0.5, pattern: [250, 100, 250] },
 };
+const NOTHING = { kind: "", title: "", detail: "", key: "" };
 
 const door = byId("door", HTMLDialogElement);
 
@@ -22,19 +25,22 @@ const door = byId("door", HTMLDialogElement);
  * @param {(text: string) => void} onText called with what the camera sees, and with what is typed
  */
 export function makeDoor(onText) {
-  const place = byId("verdict");
   const list = byId("door-last");
   const waiting = new Map();
   let shownKey = "";
   let timer = 0;
   let audio = null;
 
-  /** Go back to what the camera sees. */
-  function clear() {
+  /** Let a verdict fill the screen, and be heard; with none, show what the camera sees. */
+  function show({ kind, title, detail, key } = NOTHING) {
     clearTimeout(timer);
-    shownKey = "";
-    delete door.dataset.kind;
-    place.replaceChildren();
+    shownKey = key;
+    door.dataset.kind = kind;
+    byId("verdict-title").textContent = title;
+    byId("verdict-detail").textContent = detail;
+    if (!SIGNALS[kind]) return;
+    timer = setTimeout(show, SIGNALS[kind].stayMs);
+    if (door.open) signal(audio, SIGNALS[kind]);
   }
 
   const look = makeEyes(onText);
@@ -45,7 +51,7 @@ export function makeDoor(onText) {
     look();
   });
   door.addEventListener("close", () => {
-    clear();
+    show();
     audio.close();
   });
   byId("type-form").addEventListener("submit", (event) => {
@@ -56,98 +62,64 @@ export function makeDoor(onText) {
   });
 
   return {
-    clear,
-
-    /**
-     * Let a verdict fill the screen, and be heard.
-     * @param {import("./judge.js").Verdict} verdict
-     */
-    show({ kind, title, detail, key = "" }) {
-      clear();
-      shownKey = key;
-      door.dataset.kind = kind;
-      place.append(make("p", { class: "door-title", dir: "auto" }, title));
-      if (detail) place.append(make("p", { class: "door-detail", dir: "auto" }, detail));
-      if (STAY_MS[kind]) timer = setTimeout(clear, STAY_MS[kind]);
-      if (SIGNALS[kind] && door.open) signal(audio, SIGNALS[kind]);
-    },
+    show,
 
     /** Return whether the screen shows this ticket. */
     isShown: (key) => door.open && key === shownKey,
 
-    /**
-     * Put a verdict into the list, in the place of the waiting for it.
-     * @param {import("./judge.js").Verdict} verdict
-     */
+    /** Put a verdict into the list, in the place of the waiting for it. */
     note(verdict) {
       const row = rowOf(verdict);
       const before = waiting.get(verdict.key);
       if (before?.isConnected) before.replaceWith(row);
       else list.prepend(row);
-      if (verdict.isHeld) waiting.set(verdict.key, row);
-      else waiting.delete(verdict.key);
+      waiting.set(verdict.key, verdict.isHeld && row);
       list.children[LAST_COUNT]?.remove();
     },
   };
 }
 
-/** Return what turns on the camera, and its light if it has one, for as long as the door is open. */
+/** Return what turns on the camera for as long as the door is open. */
 function makeEyes(onText) {
-  const light = byId("light", HTMLButtonElement);
+  /** Shown while the camera is off. */
   const again = byId("again");
-  let scan = null;
-  let isOn = false;
+  let stop = () => {};
 
-  function tell(text) {
-    byId("door-camera").textContent = text;
+  function tell(isOn, text) {
     again.hidden = isOn;
-  }
-
-  function end() {
-    isOn = false;
-    light.hidden = true;
-    tell("The camera is off.");
+    byId("door-camera").textContent = text;
   }
 
   async function look() {
     // Screens that nobody touches go dark.
     navigator.wakeLock?.request("screen").catch(() => {});
-    if (isOn) return;
-    isOn = true;
-    tell("The camera starts.");
+    if (again.hidden) return;
+    tell(true, "The camera starts.");
     try {
-      scan = await startScan(byId("door-video", HTMLVideoElement), onText, end);
+      const video = byId("door-video", HTMLVideoElement);
+      stop = await startScan(video, onText, () => tell(false, "The camera is off."));
       // Closed while the person was asked about the camera.
-      if (!door.open) return scan.stop();
-      light.hidden = !isOn || !scan.setTorch;
-      light.setAttribute("aria-pressed", "false");
-      if (isOn) tell("");
+      if (!door.open) stop();
+      if (again.hidden) tell(true, "");
     } catch (error) {
-      isOn = false;
-      tell(error.message);
+      tell(false, error.message);
     }
   }
 
-  light.addEventListener("click", async () => {
-    const isLit = light.getAttribute("aria-pressed") !== "true";
-    const isDone = await scan.setTorch(isLit).then(() => true, () => false);
-    if (isDone) light.setAttribute("aria-pressed", String(isLit));
-  });
   again.addEventListener("click", look);
   byId("stop").addEventListener("click", () => door.close());
-  door.addEventListener("close", () => scan?.stop());
+  door.addEventListener("close", () => stop());
   document.addEventListener("visibilitychange", () => door.open && !document.hidden && look());
   return look;
 }
 
-function rowOf({ kind, title, detail = "" }) {
-  const time = new Date().toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+function rowOf({ kind, title, detail }) {
   const said = kind === "valid" && detail ? `${title}, ${detail}` : title;
-  return make("li", { "data-kind": kind }, `${time} `, make("span", { dir: "auto" }, said));
+  return make("li", { "data-kind": kind }, `${clockText()} `, make("span", { dir: "auto" }, said));
 }
 
-function signal(audio, { type, notes, lengthS, vibration }) {
-  navigator.vibrate?.(vibration);
+function signal(audio, { type, notes, lengthS, pattern }) {
+  navigator.vibrate?.(pattern);
   // A phone call in between puts it to sleep.
   audio.resume();
   const gain = new GainNode(audio, { gain: 0.4 });
