@@ -28,16 +28,10 @@ self.addEventListener("fetch", (event) => {
 });
 
 async function fill() {
-  const isNew = !(await caches.has(OWN));
-  try {
-    const cache = await caches.open(OWN);
-    await cache.addAll(RELEASE.files);
-    const pages = await Promise.all(RELEASE.pages.map(fetchPage));
-    await Promise.all(pages.map((page, place) => cache.put(RELEASE.pages[place], page)));
-  } catch (error) {
-    if (isNew) await caches.delete(OWN);
-    throw error;
-  }
+  const pages = await Promise.all(RELEASE.pages.map(fetchPage));
+  const cache = await caches.open(OWN);
+  await cache.addAll(RELEASE.files);
+  await Promise.all(pages.map((page, place) => cache.put(RELEASE.pages[place], page)));
 }
 
 /** Return a page of this release; a machine that is still at another makes the installation fail. */
@@ -48,13 +42,11 @@ async function fetchPage(path) {
   return page;
 }
 
+const keptNames = async () => (await caches.keys()).filter((name) => name.startsWith(PREFIX));
+
 async function forgetOthers() {
   const names = await keptNames();
   await Promise.all(names.filter((name) => name !== OWN).map((name) => caches.delete(name)));
-}
-
-async function keptNames() {
-  return (await caches.keys()).filter((name) => name.startsWith(PREFIX));
 }
 
 /** Return the page as it is now; the one that is kept where no good answer comes soon. */
@@ -62,11 +54,8 @@ async function answerPage(request, page) {
   const kept = await newest(page);
   if (!kept) return fetch(request);
   const late = new Promise((resolve) => setTimeout(resolve, WAIT_MS, kept));
-  const asked = fetch(request).then(
-    (answer) => (answer.status < 500 ? answer : kept),
-    () => kept,
-  );
-  return Promise.race([asked, late]);
+  const asked = fetch(request).then((answer) => (answer.status < 500 ? answer : kept));
+  return Promise.race([asked.catch(() => kept), late]);
 }
 
 async function newest(page) {

@@ -7,17 +7,11 @@ import { copyTemplate, find, make } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 
-const SVG = "http://www.w3.org/2000/svg";
-
 /**
  * @typedef {{name?: string, description?: string, image?: string}} Metadata
- *
- * @typedef {object} CardOptions
- * @property {string} [itemId] for the mark
- * @property {number} [amount] how many of all units the card is about; all of them unless given
- * @property {string} [unit] what the issuer calls one
- * @property {"shown" | "ask"} [pictures] "ask": one of another host is loaded after a tap only, for
- *   it tells its host who is looking
+ * @typedef {{itemId?: string, amount?: number, unit?: string, pictures?: "shown" | "ask"}} CardOptions
+ *   `amount` of all units is what the card is about, all of them unless given; `unit` is what the
+ *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
  */
 
 /**
@@ -35,21 +29,13 @@ export function metadataOf(item) {
   }
 }
 
-/**
- * Return whether a browser can show what is at this address.
- * @param {string} image
- */
+/** Return whether a browser can show what is at this address. */
 export function isShown(image) {
   return SHOWN.test(image);
 }
 
-/**
- * Return a new card of the page's own template.
- * @param {Metadata} metadata
- * @param {number} total
- * @param {CardOptions} [options]
- */
-export function makeCard(metadata, total, options) {
+/** Return a new card of the page's own template, filled in. */
+export function makeCard(metadata, total, options = {}) {
   const card = copyTemplate("card-template");
   fillCard(card, metadata, total, options);
   return card;
@@ -67,39 +53,23 @@ export function fillCard(card, { name = "", description = "", image = "" }, tota
   place(card, "name").textContent = name || "A deed without a name";
   place(card, "units").textContent = unitsText(amount ?? total, unit);
   place(card, "of").textContent = amount === undefined ? "in all" : `of ${formatAmount(total)}`;
-  place(card, "mark").replaceChildren(...(itemId ? markParts(itemId) : []));
-  place(card, "mark").hidden = !itemId;
+  place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   place(card, "description").textContent = description;
-  const note = place(card, "image-note");
-  note.hidden = !image || isShown(image);
-  note.textContent = note.hidden ? "" : `Browsers cannot show its picture: ${image}`;
-  showImage(card, isShown(image) ? image : "", pictures);
+  const unseen = isShown(image) ? "" : image;
+  place(card, "image-note").textContent = unseen && `Browsers cannot show its picture: ${unseen}`;
+  showImage(card, unseen ? "" : image, pictures);
 }
 
-/**
- * Return the mark of a deed: its small picture and text. The card of templates/_card.html has the
- * same.
- * @param {string} itemId
- */
+/** Return the mark of a deed: its small picture and text. */
 export function makeMark(itemId) {
-  return make("span", { class: "mark" }, ...markParts(itemId));
-}
-
-function markParts(itemId) {
+  const mark = copyTemplate("mark-template");
   const { cells, hue } = markShape(itemId);
-  const picture = makeSvg("svg", { viewBox: "0 0 7 7", "aria-hidden": "true", focusable: "false" });
-  const filled = cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join("");
-  picture.append(
-    makeSvg("path", { fill: `hsl(${hue} 60% 88%)`, d: "M0 0h7v7H0z" }),
-    makeSvg("path", { fill: `hsl(${hue} 60% 32%)`, d: filled }),
-  );
-  return [picture, make("span", { class: "unseen" }, "Mark "), markText(itemId)];
-}
-
-function makeSvg(tag, attributes) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
+  const [ground, drawing] = mark.querySelectorAll("path");
+  ground.setAttribute("fill", `hsl(${hue} 60% 88%)`);
+  drawing.setAttribute("fill", `hsl(${hue} 60% 32%)`);
+  drawing.setAttribute("d", cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""));
+  mark.append(markText(itemId));
+  return mark;
 }
 
 function place(card, name) {
@@ -114,24 +84,15 @@ function showImage(card, address, pictures) {
   button.hidden = !host;
   button.textContent = host && `Show picture from ${host}`;
   button.onclick = () => showImage(card, address, "shown");
-  if (!isThere) putImage(picture, host ? "" : address);
-}
-
-function putImage(picture, address) {
-  picture.onerror = () => {
-    picture.hidden = true;
-  };
-  picture.hidden = !address;
-  if (address) picture.src = address;
-  else picture.removeAttribute("src");
+  if (isThere) return;
+  picture.onerror = () => picture.toggleAttribute("hidden", true);
+  picture.hidden = !address || Boolean(host);
+  if (picture.hidden) picture.removeAttribute("src");
+  else picture.setAttribute("src", address);
 }
 
 /** Return the host that a picture comes from; nothing for one of ours, or within the metadata. */
 function foreignHost(address) {
-  try {
-    const { origin, host } = new URL(address);
-    return origin === location.origin ? "" : host;
-  } catch {
-    return "";
-  }
+  const { host } = make("a", { href: address });
+  return host === location.host ? "" : host;
 }

@@ -19,32 +19,14 @@ export async function copyText(text) {
     ]);
     return true;
   } catch {
-    // Not over http but on localhost, and not where the person has refused it.
-    return copyAsPeopleDo(await text);
+    // Not over http but on localhost, and not where the person has refused it. What went wrong with
+    // the text itself is thrown.
+    await text;
+    return false;
   }
 }
 
-/** The way from before the clipboard had an interface: mark the text, then the command. */
-function copyAsPeopleDo(text) {
-  const focused = document.activeElement;
-  const field = document.createElement("textarea");
-  field.className = "unseen";
-  field.value = text;
-  // Outside a dialog that is open nothing can be marked.
-  (document.querySelector("dialog[open]") ?? document.body).append(field);
-  field.select();
-  const isCopied = document.execCommand("copy");
-  field.remove();
-  if (focused instanceof HTMLElement) focused.focus();
-  return isCopied;
-}
-
-/**
- * Offer a text as a file.
- * @param {string} text
- * @param {string} type its media type
- * @param {string} name of the file
- */
+/** Offer a text of this media type as a file. */
 export function download(text, type, name) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   make("a", { href: url, download: name }).click();

@@ -2,7 +2,7 @@
 // closes on Escape.
 
 import { freshId, headingOf, make, makeButton } from "./dom.js";
-import { FieldError, showFieldError } from "./field_errors.js";
+import { FieldError } from "./field_errors.js";
 import { say } from "./notices.js";
 
 /**
@@ -20,16 +20,11 @@ export function openDialog({ title, content, actions = [], closeText = "Close", 
   const headingBefore = headingOf(opener);
   const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
   const close = () => element.close();
+  const buttons = make("p", { class: "actions" }, ...actions, makeButton(closeText, close));
   const element = make(
     "dialog",
     { class: "sheet", "aria-labelledby": titleId },
-    make(
-      "div",
-      { class: "sheet-inner stack" },
-      heading,
-      ...content,
-      make("p", { class: "actions" }, ...actions, makeButton(closeText, close)),
-    ),
+    make("div", { class: "sheet-inner stack" }, heading, ...content, buttons),
     // What is said while a dialog is open has to be said within it: all else is out of reach then.
     make("div", { class: "notices", role: "status", "aria-live": "polite", "data-notices": true }),
   );
@@ -64,40 +59,28 @@ function giveBack(opener, heading) {
  *   is thrown as a FieldError, and shown there alone
  */
 export function ask({ title, content, yes, opener, said, act }) {
-  const problem = make("p", { class: "error", tabindex: "-1", role: "alert", hidden: true });
-  const button = make("button", { class: "button", type: "submit" }, yes);
-  const form = make("form", { class: "stack", novalidate: true }, ...content, problem);
-  form.id = "ask-form";
-  button.setAttribute("form", form.id);
-  const dialog = openDialog({
-    title,
-    content: [form],
-    actions: [button],
-    closeText: "Cancel",
-    opener,
-  });
-  const tell = (text) => {
-    problem.textContent = text;
-    problem.hidden = !text;
-  };
+  const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
+  const id = freshId("form");
+  const form = make("form", { id, class: "stack", novalidate: true }, ...content, problem);
+  const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
+  const { close } = openDialog({ title, content: [form], actions, closeText: "Cancel", opener });
+  const tell = (text) => problem.replaceChildren(text);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (button.disabled) return;
-    button.disabled = true;
+    if (actions[0].disabled) return;
+    actions[0].disabled = true;
     tell("");
     try {
       const text = await act(tell);
       tell(text);
-      if (text) problem.focus();
-      else {
-        dialog.close();
-        say(typeof said === "string" ? said : said());
-      }
+      if (text) return problem.focus();
+      close();
+      say(typeof said === "string" ? said : said());
     } catch (error) {
       if (!(error instanceof FieldError)) throw error;
-      showFieldError(error);
+      error.show();
     } finally {
-      button.disabled = false;
+      actions[0].disabled = false;
     }
   });
 }

@@ -3,26 +3,17 @@
 
 import { find, freshId, make } from "./dom.js";
 
-/**
- * Show what is wrong with a field, or hide that for an empty text.
- * @param {Element} field
- * @param {string} text
- */
+/** Show what is wrong with a field, or hide that for an empty text. */
 export function showError(field, text) {
   // Beside a field that has left the page meanwhile, too.
-  const page = /** @type {ParentNode & Node} */ (field.getRootNode());
-  const place = find(page, `#${field.id}-error`);
+  const place = find(field.getRootNode(), `#${field.id}-error`);
   place.textContent = text;
   place.hidden = !text;
   if (text) field.setAttribute("aria-invalid", "true");
   else field.removeAttribute("aria-invalid");
 }
 
-/**
- * Move to the first field that something is wrong with.
- * @param {ParentNode} form
- * @returns {boolean} whether there is one
- */
+/** Move to the first field that something is wrong with; return whether there is one. */
 export function focusFirstError(form) {
   if (!form.querySelector("[aria-invalid=true]")) return false;
   find(form, "[aria-invalid=true]").focus();
@@ -56,6 +47,12 @@ export class FieldError extends Error {
     super(message);
     this.field = field;
   }
+
+  /** Show it, and move there. */
+  show() {
+    showError(this.field, this.message);
+    this.field.focus();
+  }
 }
 
 /**
@@ -70,14 +67,8 @@ export function makeField(label, attributes, hint = "") {
   const described = hint ? `${id}-error ${id}-hint` : `${id}-error`;
   const field = make("input", { type: "text", ...attributes, id, "aria-describedby": described });
   field.addEventListener("input", () => showError(field, ""));
-  const said = hint ? [make("p", { id: `${id}-hint`, class: "hint" }, hint)] : [];
   const element = make("div", { class: "field" }, make("label", { for: id }, label), field);
-  element.append(...said, place);
+  if (hint) element.append(make("p", { id: `${id}-hint`, class: "hint" }, hint));
+  element.append(place);
   return { element, field };
-}
-
-/** Show an error of a field of `makeField`, and move there. */
-export function showFieldError({ field, message }) {
-  showError(field, message);
-  field.focus();
 }

@@ -1,6 +1,6 @@
 // Tells a person something: at the foot of the window for a moment, or at the head of the page.
 
-import { byId } from "./dom.js";
+import { byId, make } from "./dom.js";
 
 /** How long it stays there, in milliseconds: two lines are read in less. */
 const STAY_MS = 6000;
@@ -22,31 +22,18 @@ export function whatIsMissing(browser = globalThis) {
   return missing;
 }
 
-/**
- * Say at the head of the page what is missing, or any other sentences in its place.
- * @param {string[]} sentences
- */
+/** Say at the head of the page what is missing, or any other sentences in its place. */
 export function showMissing(sentences) {
-  const place = byId("missing");
-  const paragraphs = sentences.map((sentence) => {
-    const paragraph = document.createElement("p");
-    paragraph.textContent = sentence;
-    return paragraph;
-  });
-  place.replaceChildren(...paragraphs);
-  place.hidden = !sentences.length;
+  byId("missing").replaceChildren(...sentences.map((sentence) => make("p", {}, sentence)));
+  byId("missing").hidden = false;
 }
 
-/**
- * Show and speak a text; it goes away by itself and takes the place of the one before it.
- * @param {string} text
- */
+/** Show and speak a text; it goes away by itself and takes the place of the one before it. */
 export function say(text) {
   // While a dialog is open, all else is out of reach, for screen readers too.
   const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
   const place = [...dialogs].at(-1) ?? byId("notices");
-  const notice = document.createElement("p");
-  notice.textContent = text;
+  const notice = make("p", {}, text);
   place.replaceChildren(notice);
   setTimeout(() => notice.remove(), STAY_MS);
 }

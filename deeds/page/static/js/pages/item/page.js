@@ -11,14 +11,10 @@ byId("copy-id").addEventListener("click", async () => {
 
 // The drawing behind a broken picture is shown where the browser gives that room anyway; this is
 // for those that draw a sign of their own. It may have broken before this ran.
-/** @type {NodeListOf<HTMLImageElement>} */
-const images = document.querySelectorAll("[data-card=image]");
-for (const image of images) {
-  const hide = () => {
-    image.hidden = true;
-  };
+for (const image of document.images) {
+  const hide = () => image.toggleAttribute("hidden", true);
   image.addEventListener("error", hide);
-  if (image.complete && image.naturalWidth === 0 && image.src) hide();
+  if (image.complete && image.naturalWidth === 0) hide();
 }
 
 // An existing wallet finishes what was begun; looking at a deed creates none.
