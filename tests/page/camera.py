@@ -3,6 +3,7 @@ unevenly lit and with the grain of a sensor."""
 
 import random
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 
 import segno
@@ -36,24 +37,14 @@ def picture(text: str) -> bytes:
     code = segno.make_qr(text, error="m", encoding="utf-8")
     modules = [bytes(row) for row in code.matrix_iter(border=QUIET_ZONE)]
     left, top = (WIDTH - SIDE) // 2, (HEIGHT - SIDE) // 2
-    for y in range(SIDE):
-        start = (top + y) * WIDTH + left
-        luma[start : start + SIDE] = _line(modules, y, chance)
-    return bytes(luma)
-
-
-def _line(modules: list[bytes], y: int, chance: random.Random) -> bytes:
-    """Return the luma of one line of the paper, whose upper edge is further away."""
-    count = len(modules)
-    light = 190 + 40 * y // SIDE
-    values = bytearray()
-    for x in range(SIDE):
+    for y, x in product(range(SIDE), repeat=2):
         # Each point is hit a little beside itself: that blurs the edges of the modules.
-        v = (y + chance.random() - 0.5) / SIDE - 0.5
-        u = (x + chance.random() - 0.5) / SIDE - 0.5
+        v, u = ((each + chance.random() - 0.5) / SIDE - 0.5 for each in (y, x))
+        # The upper edge is further away.
         nearness = 1 / (1 + 0.1 * v)
-        column, row = (int((each * nearness + 0.5) * count) for each in (u + 0.04 * v, v))
-        is_on_paper = 0 <= column < count and 0 <= row < count
-        is_dark = is_on_paper and modules[row][column]
-        values.append((45 if is_dark else light) + chance.randrange(-15, 16))
-    return bytes(values)
+        column, row = (int((each * nearness + 0.5) * len(modules)) for each in (u + 0.04 * v, v))
+        # Beside the paper nothing is dark.
+        is_dark = any(modules[row : row + 1]) and any(modules[row][column : column + 1])
+        light = 45 if is_dark else 190 + 40 * y // SIDE
+        luma[(top + y) * WIDTH + left + x] = light + chance.randrange(-15, 16)
+    return bytes(luma)

@@ -97,13 +97,6 @@ def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visit):
         expect(page.locator(".lead p").first).to_be_visible()
         expect(page.locator("form:visible, .loading:visible")).not_to_have_count(0)
         assert held
-        for each in held:
-            each.abort()
-        page.close()
-
-
-def is_qr_code_drawn(page):
-    return page.evaluate("document.querySelector('.qr img')?.naturalWidth > 0")
 
 
 def test_minting_is_accessible(viewer):
@@ -148,7 +141,7 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
     page, _ = steps.hold(viewer, 4, 6, metadata=steps.SHED)
     steps.send(page, "x")
     dialog = steps.send(page, "3")
-    wait_until(lambda: is_qr_code_drawn(page))
+    expect(dialog.locator(".qr img")).to_be_visible()
     viewer.assert_good()
     dialog.get_by_role("button", name="Done").click()
 
@@ -257,27 +250,18 @@ def test_nothing_moves_when_a_picture_comes_late(visitor):
     assert "referer" not in late[0].request.headers
 
 
-MARK = """async (id) => {
-  const { makeMark } = await inBrowser.load("ui/card.js");
-  return makeMark(id).innerHTML;
-}"""
+MARK = "id => inBrowser.load('ui/card.js').then(({ makeMark }) => makeMark(id).innerHTML)"
 
 
-def test_scripts_draw_the_mark_of_a_deed_as_its_page_does(visitor):
-    item_id = steps.mint_deed(visitor.origin, steps.TICKET)
-
-    mark = visitor.go(f"/item/{item_id}").locator(".deed .mark")
-
-    expect(mark).to_contain_text(f"{item_id[5:9]}·{item_id[-4:]}")
-    assert mark.inner_html() == visitor.page.evaluate(MARK, item_id)
-
-
-def test_an_item_id_is_copied(visitor):
+def test_an_item_id_is_copied_and_scripts_draw_the_mark_of_a_deed_as_its_page_does(visitor):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     item_id = steps.mint_deed(visitor.origin, None)
+
     page = visitor.go(f"/item/{item_id}")
-
     page.get_by_role("button", name="Copy").click()
-
     page.get_by_text("The item id is copied.").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == item_id
+
+    mark = page.locator(".deed .mark")
+    expect(mark).to_contain_text(f"{item_id[5:9]}·{item_id[-4:]}")
+    assert mark.inner_html() == page.evaluate(MARK, item_id)
