@@ -55,8 +55,8 @@ def test_a_code_is_dark_on_light_in_the_fewest_modules_and_little_svg(client):
     side = segno.make_qr(link, error="m").symbol_size()[0]
     assert re.fullmatch(
         rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}">'
-        rf'<path fill="#fff" d="M0 0h{side}v{side}H0z"/>'
-        r'<path stroke="#000" d="[Mmh0-9. ]+"/></svg>',
+        rf'<path fill="#fff" d="M0 0h{side}v{side}h-{side}z"/>'
+        r'<path stroke="#000" d="[Mmh0-9. -]+"/></svg>',
         code,
     )
     assert len(code) < 4_000

@@ -53,11 +53,11 @@ def read_modules(svg: str) -> list[list[bool]]:
     rows = [[False] * side for _ in range(side)]
     [drawn] = re.findall(r'<path stroke="#000" d="([^"]*)"/>', svg)
     x = y = 0
-    for kind, first, second in re.findall(r"([Mmh])(\d+)(?: (\d+))?", drawn):
+    for kind, first, second in re.findall(r"([Mmh])(-?\d+)(?: (\d+))?", drawn):
         if kind == "M":
             x, y = int(first), int(second)
         elif kind == "m":
-            x += int(first)
+            x, y = x + int(first), y + int(second)
         else:
             rows[y][x : x + int(first)] = [True] * int(first)
             x += int(first)
