@@ -4,8 +4,8 @@
 /**
  * @typedef {"minted" | "held" | "new" | "lookalike"} OriginKind
  * @typedef {{kind: OriginKind, text: string}} Origin
- * @typedef {{id: string, name: string, key?: string, isMinted?: boolean}} Named an item and its name;
- *   `key` is that of the name, for those who have it already
+ * @typedef {{id: string, name: string, alike?: string, isMinted?: boolean}} Named an item and its name;
+ *   `alike` is the key of the name, for those who have it already
  */
 
 const TEXTS = {
@@ -43,9 +43,9 @@ export function nameKey(name) {
  * @param {Named[]} items
  */
 export function relatedTo(item, items) {
-  const key = item.key ?? nameKey(item.name);
+  const key = item.alike ?? nameKey(item.name);
   return items.filter((each) => {
-    return each.id === item.id || (key && key === (each.key ?? nameKey(each.name)));
+    return each.id === item.id || (key && key === (each.alike ?? nameKey(each.name)));
   });
 }
 
@@ -72,7 +72,7 @@ export function originOf(item, items) {
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items, nameOf) {
-  const named = (item) => ({ ...item, name: nameOf(item), key: nameKey(nameOf(item)) });
+  const named = (item) => ({ ...item, name: nameOf(item), alike: nameKey(nameOf(item)) });
   const asked = items.map(named);
   let related = [];
   /** @type {import("./records.js").Plan} */
