@@ -141,7 +141,7 @@ def test_a_series_is_prepared_by_its_page_which_says_why_it_waits(visitor):
 
     bar = page.locator("[data-part=links] .notice")
     expect(bar).to_contain_text("31 of 130 links are ready. You can leave this page.")
-    expect(bar).to_contain_text("No connection.")
+    expect(page.locator("#begun")).to_contain_text("No connection.")
     page.unroute("**/v1/swap")
     expect(bar).to_be_hidden()
     records = [each for each in steps.records(page) if each["state"] == "held"]

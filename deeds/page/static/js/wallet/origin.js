@@ -93,7 +93,7 @@ export async function findOrigins(store, items, nameOf) {
 }
 
 /** What was only looked at, or was never made, was not here. */
-const wasHere = ({ state }) => state !== "offered" && state !== "void";
+export const wasHere = ({ state }) => state !== "offered" && state !== "void";
 
 /** @returns {Origin} */
 function say(kind) {

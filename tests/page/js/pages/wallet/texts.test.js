@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { noteOf } from "../../../../../deeds/page/static/js/pages/wallet/deed_list.js";
-import { lostText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
+import { goneText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
 import { groupsOf } from "../../../../../deeds/page/static/js/pages/wallet/history_view.js";
 import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/split_dialog.js";
 
-const nothing = { lost: 0, unknownSum: 0, preparing: null, coming: 0, waiting: 0, claimed: 0 };
+const nothing = { lost: 0, unknownSum: 0, goneSeen: 0, preparing: null, coming: 0, waiting: 0, claimed: 0 };
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
   const preparing = { ready: 2560, count: 10_000 };
@@ -19,7 +19,7 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket gone"],
     [{ unknownSum: 2 }, "bad", "2 × ticket gone"],
-    [{}, "", ""],
+    [{ unknownSum: 1, lost: 2, goneSeen: 3 }, "", ""],
   ];
 
   for (const [given, kind, text] of cases) {
@@ -28,9 +28,11 @@ test("a row says the one thing that matters, in red only what needs the person",
 });
 
 test("what is lost is said in its number", () => {
-  assert.equal(lostText({ lost: 0 }), "");
-  assert.equal(lostText({ lost: 1 }), "1 unit is no longer yours: its link was used.");
-  assert.equal(lostText({ lost: 2 }), "2 units are no longer yours: their links were used.");
+  const text = (lost, unknownSum = 0) => goneText({ lost, unknownSum });
+  assert.equal(text(0), "");
+  assert.equal(text(1), "1 unit is no longer yours: its link was used.");
+  assert.equal(text(2), "2 units are no longer yours: their links were used.");
+  assert.equal(text(0, 3), "Not known to the service: 3 units.");
 });
 
 test("before a split it is said what becomes of the units", () => {

@@ -7,12 +7,12 @@ import { textFor } from "../../texts/problems.js";
 import { makeCard, metadataOf } from "../../ui/card.js";
 import { linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
-import { byId, make, makeButton } from "../../ui/dom.js";
+import { byId, copyTemplate, make, makeButton } from "../../ui/dom.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
-import { verbRunner } from "../open_wallet.js";
 import { csvOf } from "../wallet/link_export.js";
-import { preparation } from "../wallet/links_view.js";
+import { drawSeries } from "../wallet/links_view.js";
+import { seriesMaker } from "../wallet/live.js";
 
 /**
  * @typedef {import("../../wallet/records.js").OutputRecord} OutputRecord
@@ -43,23 +43,25 @@ function outputsOf({ store }, itemId) {
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, made) {
   const { item, unit, count } = made;
-  const series = preparation(item.id, { ...opened, run: verbRunner(opened) });
+  const series = copyTemplate("series-template");
+  const goOn = seriesMaker(opened, () => item.id);
   const ready = make("p", { role: "status" });
   const copies = copiesOf(opened, made);
   const stop = opened.store.onChange(draw);
 
   async function draw() {
     const left = leftCount(await outputsOf(opened, item.id));
-    series.draw(left ? { ready: count - left, count } : null);
+    drawSeries(series, left ? { ready: count - left, count } : null);
     copies.hidden = left > 0;
     ready.textContent = left ? "" : `${countText(count, "link")} are ready in My deeds.`;
-    if (!left) stop();
+    if (left) goOn();
+    else stop();
   }
 
   draw();
   const card = makeCard(metadataOf(item), item.total, { itemId: item.id, unit });
   const open = make("a", { class: "button wide", href: `/wallet#${item.id}` }, "Open the links");
-  return [card, make("div", { class: "action-bar" }, series.element, ready, open), copies];
+  return [card, make("div", { class: "action-bar" }, series, ready, open), copies];
 }
 
 /**

@@ -23,10 +23,9 @@ const PASSPHRASE_HINT =
 /**
  * Make the buttons work.
  * @param {import("../../wallet/wallet.js").Wallet} wallet
- * @param {{onRestored: () => Promise<string>}} options `onRestored` is called after a file was read,
- *   and returns what else there is to say
+ * @param {() => Promise<string>} onRestored returns what else there is to say of a file that was read
  */
-export function backups(wallet, { onRestored }) {
+export function backups(wallet, onRestored) {
   const [backUp, change] = [byId("back-up"), byId("change-passphrase")];
   backUp.addEventListener("click", () => backUpWith(wallet, backUp));
   change.addEventListener("click", () => askToBackUp(wallet, change));

@@ -3,10 +3,10 @@
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { markText } from "../../format/item_mark.js";
 import { isShown, makeMark, metadataOf } from "../../ui/card.js";
-import { byId, make } from "../../ui/dom.js";
+import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
-/** @typedef {import("../../wallet/holdings.js").Summary} Summary */
+/** @typedef {import("../../wallet/holdings.js").Summary & {goneSeen: number}} Summary */
 
 const SEARCHED_FROM = 8;
 
@@ -44,19 +44,15 @@ function isFound({ itemId }, name, text) {
 }
 
 function rowOf({ itemId }, nameOf) {
-  const about = { alt: "", loading: "lazy", referrerpolicy: "no-referrer", class: "deed-image" };
-  const picture = make("img", { ...about, hidden: true, "data-card": "image" });
-  const name = make("strong", { class: "cut", dir: "auto", "data-card": "name" });
-  const [sum, total] = [make("strong", {}), make("small", { class: "faint" })];
-  const note = make("span", {});
+  const element = copyTemplate("row-template");
+  const part = (name) => find(element, `[data-card="${name}"]`);
+  const [name, sum, total, note] = ["name", "sum", "of", "note"].map(part);
+  const picture = find(element, "img", HTMLImageElement);
   picture.addEventListener("error", () => (picture.hidden = true));
-  const link = make(
-    "a",
-    { class: "row64", href: `#${itemId}` },
-    make("span", { class: "deed-frame" }, ...makeMark(itemId).querySelectorAll("svg"), picture),
-    make("span", { class: "deed-line" }, name, sum),
-    make("span", { class: "deed-line" }, makeMark(itemId), note, total),
-  );
+  find(element, "a").setAttribute("href", `#${itemId}`);
+  // The mark stands in for a picture too.
+  picture.before(...makeMark(itemId).querySelectorAll("svg"));
+  note.before(makeMark(itemId));
   const update = (summary) => {
     const { item } = summary;
     showPicture(picture, item);
@@ -68,7 +64,7 @@ function rowOf({ itemId }, nameOf) {
     note.className = `cut row-note ${kind}`;
     note.textContent = text;
   };
-  return { element: make("li", { "data-row": true }, link), update };
+  return { element, update };
 }
 
 function showPicture(picture, item) {
@@ -80,11 +76,13 @@ function showPicture(picture, item) {
 
 /**
  * Return the one thing that is worth saying of a deed in the list; red is only what needs a person.
+ * Once the page of the deed was seen, that something is gone is no news.
  * @param {Summary} summary
  */
-export function noteOf({ unit, lost, unknownSum, preparing, coming, waiting, claimed }) {
+export function noteOf(summary) {
+  const { unit, lost, unknownSum, goneSeen, preparing, coming, waiting, claimed } = summary;
   const gone = lost + unknownSum;
-  if (gone) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
+  if (gone > goneSeen) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
   if (preparing) {
     const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);
     return { kind: "wait", text: `preparing ${ready} of ${count}` };

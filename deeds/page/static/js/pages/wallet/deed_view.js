@@ -2,9 +2,9 @@
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, quoted } from "../../texts/operations.js";
-import { fillCard, makeCard, metadataOf } from "../../ui/card.js";
+import { fillCard, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
-import { copyTemplate, find, freshId, make, makeButton } from "../../ui/dom.js";
+import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { focusFirstError, showError } from "../../ui/field_errors.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { openLinkDialog } from "../../ui/link_view.js";
@@ -16,7 +16,7 @@ const ORIGIN_TEXTS = {
   lookalike: "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
 };
 
-/** @typedef {import("../../wallet/holdings.js").Holding & {origin: string}} Holding */
+/** @typedef {import("../../wallet/holdings.js").Holding & {origin: string, goneSeen: number}} Holding */
 
 /**
  * Return the page of a deed, which can be drawn again.
@@ -28,11 +28,15 @@ export function deedPage(itemId, tools) {
   const part = (name) => find(view, `[data-part="${name}"]`);
   /** @type {Holding} */
   let holding;
-  const card = makeDeedCard(part("card"));
   const links = linksView(part("links"), itemId, tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
-  addressLinks(part, itemId);
-  sendForm(part("send"), () => holding, tools);
+  const drawGone = goneNotice(part("gone"), tools);
+  const heading = find(view, "h1");
+  heading.tabIndex = -1;
+  heading.dataset.focus = "";
+  part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
+  part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
+  const sayOfForm = sendForm(part("send"), () => holding, tools);
   part("split").addEventListener("click", () => askToSplit(holding, part("split"), tools));
   part("merge").addEventListener("click", () => askToMerge(holding, part("merge"), tools));
 
@@ -41,54 +45,31 @@ export function deedPage(itemId, tools) {
     const name = tools.nameOf(itemId);
     const { item, sum, unit } = holding;
     const about = item ? metadataOf(item) : { description: itemId };
-    fillCard(card, { ...about, name }, item?.total ?? 0, { itemId, unit });
+    fillCard(part("card"), { ...about, name }, item?.total ?? 0, { itemId, unit });
     for (const place of view.querySelectorAll("[data-name]")) {
       place.textContent = ` ${quoted(name)}`;
     }
     part("sum").textContent = sum ? unitsText(sum, unit) : "Nothing here";
     part("more").textContent = moreText(holding);
-    drawOrigin(part("origin"), holding);
-    tell(part("lost"), lostText(holding));
-    tell(part("unknown"), unknownText(holding));
-    // What was said there stays until it was read: another tab may have taken what was to be sent.
-    part("send").hidden = !sum && find(view, "[data-error]").hidden;
+    // Red is only what a person has to ask about.
+    const kind = holding.origin === "lookalike" ? "notice bad" : "faint";
+    tell(part("origin"), ORIGIN_TEXTS[holding.origin] ?? "", kind);
+    drawGone(holding);
+    part("send").hidden = !sum && !sayOfForm();
     part("split").hidden = sum < 2;
     part("merge").hidden = looseOf(holding).length < 2;
     part("door").hidden = !holding.isMinted;
-    drawOverview(part("overview"), holding);
+    drawOverview(part, holding);
     links.draw(holding);
     drawParts();
   }
   return { element: view, draw, stop: links.stop };
 }
 
-/** Return the card of a deed; its name is the heading of the page. */
-function makeDeedCard(place) {
-  const card = makeCard({}, 0);
-  const name = find(card, "[data-card=name]");
-  const heading = { class: name.className, dir: "auto", "data-card": "name", tabindex: "-1" };
-  name.replaceWith(make("h1", { ...heading, "data-focus": true }));
-  // How many there are in all is said beside what is here.
-  find(card, ".deed-units").hidden = true;
-  place.append(card);
-  return card;
-}
-
-function addressLinks(part, itemId) {
-  part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
-  part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
-}
-
-function tell(place, text) {
+function tell(place, text, kind) {
   place.textContent = text;
+  place.className = kind;
   place.hidden = !text;
-}
-
-/** Red is only what a person has to ask about. */
-function drawOrigin(place, { origin }) {
-  const isBad = origin === "lookalike";
-  place.className = isBad ? "notice bad" : "faint";
-  tell(place, ORIGIN_TEXTS[origin] ?? "");
 }
 
 /** @param {Holding} holding */
@@ -99,78 +80,77 @@ function moreText({ item, coming, unit, waiting }) {
   return texts.join(" · ");
 }
 
-/**
- * Return that something is lost, in the number that it is.
- * @param {Pick<Holding, "lost" | "unit">} holding
- */
-export function lostText({ lost, unit }) {
-  if (!lost) return "";
-  const [verb, links] =
-    lost === 1 ? ["is", "its link was used"] : ["are", "their links were used"];
-  return `${unitsText(lost, unit)} ${verb} no longer yours: ${links}.`;
+/** Return what draws that something is gone: in red until the page was left, once. */
+function goneNotice(place, { store }) {
+  let isNews = false;
+  return (/** @type {Holding} */ holding) => {
+    const { itemId, lost, unknownSum, goneSeen } = holding;
+    const goneSum = lost + unknownSum;
+    tell(place, goneText(holding), isNews || goneSum > goneSeen ? "notice bad" : "faint");
+    if (goneSum <= goneSeen) return;
+    isNews = true;
+    store.update({}, () => ({ notes: [{ key: itemId, goneSum }], result: undefined })).catch(() => {});
+  };
 }
 
-/** @param {Holding} holding */
-function unknownText({ unknownSum, unit }) {
-  return unknownSum ? `Not known to the service: ${unitsText(unknownSum, unit)}.` : "";
+/**
+ * Return what is gone, in the number that it is.
+ * @param {Pick<Holding, "lost" | "unknownSum" | "unit">} holding
+ */
+export function goneText({ lost, unknownSum, unit }) {
+  const [verb, links] =
+    lost === 1 ? ["is", "its link was used"] : ["are", "their links were used"];
+  return [
+    lost ? `${unitsText(lost, unit)} ${verb} no longer yours: ${links}.` : "",
+    unknownSum ? `Not known to the service: ${unitsText(unknownSum, unit)}.` : "",
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /** What the maker of a deed wants to know: where all of it is. */
-function drawOverview(list, { isMinted, item, given, claimed, collected, sum }) {
-  list.hidden = !isMinted || !item;
-  if (list.hidden) return;
-  const counts = { Made: item.total, Given: given, Claimed: claimed, "Still here": sum };
-  if (collected) counts["Collected at the door"] = collected;
-  const rows = Object.entries(counts).map(([term, count]) =>
-    make("div", {}, make("dt", {}, term), make("dd", {}, formatAmount(count))),
-  );
-  list.replaceChildren(...rows);
+function drawOverview(part, { isMinted, item, given, claimed, collected, sum }) {
+  part("overview").hidden = !isMinted || !item;
+  const counts = { made: item?.total ?? 0, given, claimed, here: sum, collected };
+  for (const [name, count] of Object.entries(counts)) part(name).textContent = formatAmount(count);
+  part("collected").parentElement.hidden = !collected;
 }
 
-/** Make the form work that sends units as a link. */
+/**
+ * Make the form work that sends units as a link.
+ * @returns {() => string} what is said there: it stays until it was read, for another tab may have
+ *   taken what was to be sent
+ */
 function sendForm(form, holdingNow, tools) {
   const field = find(form, "input", HTMLInputElement);
   const button = find(form, "button", HTMLButtonElement);
-  const place = find(form, "[data-error]");
-  field.id = freshId("send");
-  place.id = `${field.id}-error`;
-  field.setAttribute("aria-describedby", place.id);
-  find(form, "label", HTMLLabelElement).htmlFor = field.id;
-  const wait = find(form, "[data-wait]");
+  const [place, wait] = [find(form, "[data-error]"), find(form, "[data-wait]")];
   const say = (text) => showError(field, text);
+  const onWait = (text) => (wait.textContent = text);
   field.addEventListener("input", () => say(""));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (button.disabled) return;
     button.disabled = true;
     say("");
-    const onWait = (text) => (wait.textContent = text);
     const { given, problem } = await send(holdingNow(), field.value, onWait, tools);
     onWait("");
     button.disabled = false;
     say(problem);
     if (!given) return focusFirstError(form);
     field.value = "1";
-    openLink(given, "Your link", holdingNow(), button, tools);
+    openLinkDialog(given, { ...tools, ...holdingNow(), opener: button });
   });
+  return () => place.textContent ?? "";
 }
 
 /** Return the output that was made to be given away, or what stands in the way. */
 async function send({ itemId }, text, onWait, { wallet, run }) {
-  let amount;
-  try {
-    amount = parseAmount(text);
-  } catch (error) {
-    return { given: null, problem: error.message };
-  }
-  const { operation, problem } = await run(() => wallet.send(itemId, amount), onWait);
+  const verb = async () => wallet.send(itemId, parseAmount(text));
+  const { operation, problem } = await run(verb, onWait);
   if (!operation || problem) return { given: null, problem };
   const [given] = await wallet.outputsOf(operation);
   return { given, problem: "" };
-}
-
-function openLink(output, title, { item, unit }, opener, { wallet, api }) {
-  openLinkDialog(output, { title, item, unit, opener, wallet, api });
 }
 
 /** Return what draws the parts that are held. */
@@ -189,8 +169,10 @@ function partsList(details, holdingNow, tools) {
 
 function partRow(output, holdingNow, tools) {
   const units = unitsText(output.amount, holdingNow().unit);
-  const open = () => openLink(output, `A link to ${units}`, holdingNow(), button, tools);
-  const button = makeButton("Show link", open);
+  const title = `A link to ${units}`;
+  const button = makeButton("Show link", () =>
+    openLinkDialog(output, { ...tools, ...holdingNow(), title, opener: button }),
+  );
   const about = ` to ${units} of ${quoted(tools.nameOf(output.itemId))}`;
   button.append(make("span", { class: "unseen" }, about));
   return make("li", { class: "part" }, make("p", { class: "part-units" }, units), button);

@@ -74,7 +74,8 @@ export function drawBegun(begun, problems, namer) {
   });
 }
 
-function textOf(operation, { nameOf, unitOf }) {
+/** Return what an operation does, to a deed that has a name here. */
+export function textOf(operation, { nameOf, unitOf }) {
   return operationText(operation, nameOf(operation.itemId), unitOf(operation.itemId));
 }
 

@@ -1,15 +1,21 @@
 // Many links at once: which of them a person chooses, and how those are printed, written as a file
-// for spreadsheets, or copied. They are handed out before anything else is done.
+// for spreadsheets, or copied. They are handed out before anything else is done. Paper tickets are
+// sheets of eight: a part of the document that only a printer shows (css/print.css).
 
-import { formatAmount, parseAmount } from "../../format/amounts.js";
+import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { textFor } from "../../texts/problems.js";
 import { isShown, metadataOf } from "../../ui/card.js";
-import { codesOf, linkOf } from "../../ui/codes.js";
+import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
 import { ask } from "../../ui/dialog.js";
 import { freshId, make, makeButton } from "../../ui/dom.js";
+import { makeField } from "../../ui/field_errors.js";
 import { WalletError } from "../../wallet/records.js";
-import { printLinks, PRINTED_MAX } from "./print_sheet.js";
+
+const PRINTED_MAX = 1000;
+const TICKETS_ON_A_SHEET = 8;
+/** How long a picture from elsewhere is waited for. */
+const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
 const HANDED_OUT = "These links then count as handed out: My deeds never sends them to others.";
@@ -34,10 +40,10 @@ export function isUsable({ state }) {
  * @param {Link[]} links
  * @param {{which: string, from?: string, to?: string}} choice `which` is one of CHOICES; `from` and
  *   `to` are numbers as they were typed
- * @param {number} [countMax]
+ * @param {number} countMax
  * @throws {WalletError | import("../../format/amounts.js").AmountError}
  */
-export function chosenLinks(links, { which, from = "", to = "" }, countMax = Infinity) {
+export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
   const isChosen = which === "numbers" ? isBetween(from, to) : ({ state }) => state === which;
   const chosen = links.filter((link) => isUsable(link) && isChosen(link));
   if (!chosen.length) throw new WalletError("no_links", "There are no links to hand out there.");
@@ -75,73 +81,60 @@ function cell(value) {
 }
 
 /**
- * @typedef {object} Action
- * @property {string} text on the button, and in the dialog that asks which links
- * @property {string} said
- * @property {number} [countMax]
- * @property {(outputs: OutputRecord[], progress: HTMLElement) => Promise<void>} act
- */
-
-/**
  * Return the buttons for many links.
  * @param {Shown} shown what the view shows, whatever it is by then
  */
-export function manyLinksActions(shown) {
-  const said = "The tickets are ready.";
-  /** @type {Action[]} */
+export function manyLinksButtons(shown) {
   const actions = [
-    { text: "Print", said, countMax: PRINTED_MAX, act: (...given) => print(shown, ...given) },
-    { text: "CSV", said: "The file is written.", act: (outputs) => writeCsv(shown, outputs) },
-    { text: "Copy all links", said: "All are copied.", act: (outputs) => copy(shown, outputs) },
+    { text: "Print", said: "The tickets are ready.", countMax: PRINTED_MAX, act: print },
+    { text: "CSV", said: "The file is written.", countMax: Infinity, act: writeCsv },
+    { text: "Copy all links", said: "All are copied.", countMax: Infinity, act: copy },
   ];
-  const buttons = actions.map((action) => {
+  return actions.map((action) => {
     const button = makeButton(action.text, () => askWhich(shown, action, button));
     return button;
   });
-  return make("p", { class: "actions" }, ...buttons);
 }
 
-async function print(/** @type {Shown} */ shown, outputs, progress) {
+async function print(outputs, /** @type {Shown} */ shown, tell) {
   const count = formatAmount(outputs.length);
-  const onProgress = (ready) => {
-    progress.textContent = `${formatAmount(ready)} of ${count} QR codes are ready.`;
-  };
+  const onProgress = (ready) => tell(`${formatAmount(ready)} of ${count} QR codes are ready.`);
   const codes = await codesOf(outputs, shown, { onProgress });
-  if (!progress.isConnected) throw new WalletError("cancelled", "Nothing was printed.");
+  if (!tell("")) throw new WalletError("cancelled", "Nothing was printed.");
   const { image = "" } = shown.item ? metadataOf(shown.item) : {};
   await printLinks(outputs, { ...shown, image: isShown(image) ? image : "", codes });
 }
 
-async function writeCsv(/** @type {Shown} */ { unit }, outputs) {
+async function writeCsv(outputs, /** @type {Shown} */ { unit }) {
   const text = csvOf(outputs, (output) => linkOf(output, unit));
   download(text, "text/csv", `${outputs[0].itemId}.csv`);
 }
 
-async function copy(/** @type {Shown} */ { unit }, outputs) {
+async function copy(outputs, /** @type {Shown} */ { unit }) {
   if (await copyText(outputs.map((output) => linkOf(output, unit)).join("\n"))) return;
   throw new WalletError("no_copy", "This browser does not let pages copy. Use CSV.");
 }
 
-/**
- * Ask which links, hand them out, and do it with those that are handed out then.
- * @param {Action} action
- */
-function askWhich(shown, action, opener) {
-  const { text, said, countMax, act } = action;
+/** Ask which links, hand them out, and do it with those that are handed out then. */
+function askWhich(shown, { text, said, countMax, act }, opener) {
   const choice = choiceFields(shown.links, countMax);
   const progress = make("p", { role: "status" });
-  const hint = make("p", { class: "hint" }, HANDED_OUT);
+  const tell = (sentence) => {
+    progress.textContent = sentence;
+    return progress.isConnected;
+  };
   const carryOut = async () => {
     try {
       const chosen = chosenLinks(shown.links, choice.read(), countMax);
-      await act(await shown.wallet.giveOut(chosen.map(({ output }) => output.key)), progress);
+      const given = await shown.wallet.giveOut(chosen.map(({ output }) => output.key));
+      await act(given, shown, tell);
       return "";
     } catch (error) {
-      progress.textContent = "";
+      tell("");
       return textFor(error);
     }
   };
-  const content = [...choice.content, hint, progress];
+  const content = [...choice.content, make("p", { class: "hint" }, HANDED_OUT), progress];
   ask({ title: text, content, yes: text, opener, said, act: carryOut });
 }
 
@@ -155,22 +148,77 @@ function choiceFields(links, countMax) {
     .filter(([value]) => countOf(value))
     .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));
   const which = make("select", { id: freshId("which") }, ...options);
-  const [from, to] = [numbers[0], numbers.slice(0, countMax).at(-1)].map(numberField);
-  const range = make("div", { class: "row-line" }, labelled("From", from), labelled("To", to));
+  const number = (label, value = "") =>
+    makeField(label, { inputmode: "numeric", value: String(value) });
+  const from = number("From", numbers[0]);
+  const to = number("To", numbers.slice(0, countMax).at(-1));
+  const range = make("div", { class: "row-line" }, from.element, to.element);
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.addEventListener("change", showRange);
   showRange();
+  const label = make("label", { for: which.id }, "Which links?");
   return {
-    content: [labelled("Which links?", which), range],
-    read: () => ({ which: which.value, from: from.value, to: to.value }),
+    content: [make("div", { class: "field" }, label, which), range],
+    read: () => ({ which: which.value, from: from.field.value, to: to.field.value }),
   };
 }
 
-function numberField(value = "") {
-  const id = freshId("number");
-  return make("input", { id, type: "text", inputmode: "numeric", value: String(value) });
+/** Put sheets with these links into the document, and open the browser's own dialog for printing. */
+async function printLinks(links, printed) {
+  removeSheets();
+  const tickets = links.map((link) => makeTicket(link, printed));
+  const sheets = make("div", { class: "sheets", "aria-hidden": "true" });
+  for (let start = 0; start < tickets.length; start += TICKETS_ON_A_SHEET) {
+    const onSheet = tickets.slice(start, start + TICKETS_ON_A_SHEET);
+    sheets.append(make("div", { class: "sheet-of-tickets" }, ...onSheet));
+  }
+  document.body.append(sheets);
+  await picturesOf(sheets);
+  // Phones draw the preview after this event, so the sheets stay until the page is touched again.
+  window.addEventListener("afterprint", removeAtNextTouch, { once: true });
+  window.print();
 }
 
-function labelled(text, field) {
-  return make("div", { class: "field" }, make("label", { for: field.id }, text), field);
+/** Remove what was to be printed: from now on a printer gets the page itself. */
+export function removeSheets() {
+  document.querySelector(".sheets")?.remove();
+}
+
+function removeAtNextTouch() {
+  for (const event of ["pointerdown", "keydown"]) {
+    window.addEventListener(event, removeSheets, { once: true });
+  }
+}
+
+function makeTicket(link, { name, image, unit, codes }) {
+  const texts = [
+    ...(image ? [pictureOf(image)] : []),
+    make("p", { class: "ticket-name", dir: "auto" }, name),
+    make("p", { class: "ticket-units", dir: "auto" }, unitsText(link.amount, unit)),
+    make("p", { class: "ticket-number" }, numberText(link)),
+  ];
+  const code = make("div", { class: "ticket-code" }, codeImage(codes.get(link.key)));
+  return make("div", { class: "ticket" }, make("div", { class: "ticket-text" }, ...texts), code);
+}
+
+/** Return for example "17/200"; nothing for a link that was made alone. */
+export function numberText({ number, of }) {
+  return number ? `${number}/${of}` : "";
+}
+
+/** A broken picture leaves its place to the name. */
+function pictureOf(src) {
+  const picture = make("img", { class: "ticket-picture", alt: "", referrerpolicy: "no-referrer" });
+  picture.addEventListener("error", () => picture.remove());
+  picture.src = src;
+  return picture;
+}
+
+/** Wait until all pictures are there, or will not come. */
+function picturesOf(sheets) {
+  const all = [...sheets.querySelectorAll("img")].map((image) => image.decode().catch(() => {}));
+  return Promise.race([
+    Promise.all(all),
+    new Promise((resolve) => setTimeout(resolve, PICTURE_MS_MAX)),
+  ]);
 }

@@ -1,31 +1,26 @@
 // The links of one deed: which are here, handed out and claimed, a note for each, and what can be
-// done with one or with many of them. It makes the rest of a series while its page is open.
+// done with one or with many of them.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { ask } from "../../ui/dialog.js";
-import { find, freshId, make, makeButton } from "../../ui/dom.js";
+import { copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
-import { isUsable, manyLinksActions } from "./link_export.js";
-import { numberText, removeSheets } from "./print_sheet.js";
-
-const NOTE_LENGTH_MAX = 80;
-const RETRY_MS_MIN = 1000;
-const RETRY_MS_MAX = 60_000;
+import { isUsable, manyLinksButtons, numberText, removeSheets } from "./link_export.js";
 
 /** In the order in which a person chooses among them. */
 const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
 
 /**
  * @typedef {import("../../wallet/holdings.js").Link} Link
- * @typedef {object} LinksTools
- * @property {import("../open_wallet.js").Opened["wallet"]} wallet
- * @property {import("../open_wallet.js").Opened["api"]} api
- * @property {ReturnType<typeof import("../open_wallet.js").verbRunner>} run
- * @property {(itemId: string) => string} nameOf what a deed is called
+ *
+ * @typedef {Omit<import("../open_wallet.js").Opened, "wake"> & {
+ *   run: ReturnType<typeof import("../open_wallet.js").verbRunner>,
+ *   nameOf: (itemId: string) => string,
+ * }} LinksTools
  *
  * @typedef {LinksTools & {
  *   item: import("../../wallet/records.js").Item | null, unit?: string, name: string,
@@ -34,10 +29,8 @@ const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
  */
 
 /**
- * Return what shows the links of a deed.
- *
- * `draw` is called with what holdings.js says of the deed, first of all and after each change, and
- * hides the place while there are no links. `stop` is called when the page of the deed is left.
+ * Return what shows the links of a deed. `draw` is called after each change, and hides the place
+ * while there are no links; `stop` when the page of the deed is left.
  * @param {HTMLElement} place
  * @param {string} itemId
  * @param {LinksTools} tools
@@ -45,48 +38,49 @@ const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
 export function linksView(place, itemId, tools) {
   /** @type {Shown} */
   const shown = { ...tools, item: null, name: "", links: [] };
-  const many = manyLinksActions(shown);
-  const series = preparation(itemId, tools);
-  const rows = rowsOf(shown);
-  place.replaceChildren(
-    make("div", { class: "title-line" }, make("h2", {}, "Links"), rows.filter),
-    series.element,
-    many,
-    rows.list,
-    make("p", { class: "actions" }, rows.more),
-  );
+  const many = find(place, "[data-part=many]");
+  many.append(...manyLinksButtons(shown));
+  const drawRows = rowsOf(place, shown);
   return {
     /** @param {import("../../wallet/holdings.js").Holding} holding */
     draw({ item, unit, links, preparing }) {
       Object.assign(shown, { item, unit, links, name: tools.nameOf(itemId) });
       place.hidden = !links.length && !preparing;
       many.hidden = !links.some(isUsable);
-      rows.draw();
-      series.draw(preparing);
+      drawRows();
+      drawSeries(find(place, "[data-part=series]"), preparing);
     },
-    stop() {
-      series.stop();
-      removeSheets();
-    },
+    stop: removeSheets,
   };
 }
 
-/** The rows: those in the chosen state, a hundred at a time. */
-function rowsOf(shown) {
-  const list = make("ul", { class: "rows plain" });
-  const filter = make("select", { "aria-label": "Which links to show", onchange: draw });
-  const more = makeButton("Show more", () => {});
-  const drawRows = listInPieces(list, more, {
+/**
+ * Say how far a series is.
+ * @param {HTMLElement} place
+ * @param {{ready: number, count: number} | null} preparing
+ */
+export function drawSeries(place, preparing) {
+  place.hidden = !preparing;
+  if (!preparing) return;
+  const { ready, count } = preparing;
+  Object.assign(find(place, "progress"), { max: count, value: ready });
+  find(place, "p").textContent =
+    `${formatAmount(ready)} of ${formatAmount(count)} links are ready. You can leave this page.`;
+}
+
+/** Return what draws the rows: those in the chosen state, a hundred at a time. */
+function rowsOf(place, shown) {
+  const filter = find(place, "select", HTMLSelectElement);
+  const drawRows = listInPieces(find(place, "ul"), find(place, "[data-part=more-links]"), {
     keyOf: ({ output }) => output.key,
     make: (link) => rowOf(link, shown),
   });
-
-  function draw() {
+  const draw = () => {
     drawFilter(filter, shown.links);
     drawRows(shown.links.filter(({ state }) => !filter.value || state === filter.value));
-  }
-
-  return { list, filter, more, draw };
+  };
+  filter.addEventListener("change", draw);
+  return draw;
 }
 
 /** Offer all links, and those in each state that some are in. */
@@ -106,58 +100,32 @@ function drawFilter(filter, links) {
 /** Return the row of a link. */
 function rowOf({ output: first }, shown) {
   let output = first;
-  const [tag, when] = [make("span", { class: "tag" }), make("span", { class: "hint" })];
-  const title = make("strong", {}, titleOf(first, shown));
-  const actions = rowActions(() => output, shown);
-  const note = noteField(first, shown);
-  const name = `Note for link ${numberText(first)}`.trim();
-  const element = make(
-    "li",
-    { class: "link-row" },
-    make("p", { class: "part-units" }, title, " ", tag, " ", when),
-    make("div", {}, make("label", { for: note.id, class: "unseen" }, name), note),
-    actions,
+  const element = copyTemplate("link-template");
+  const part = (name) => find(element, `[data-part=${name}]`);
+  const title = titleOf(first, shown);
+  part("title").textContent = title;
+  for (const place of element.querySelectorAll("[data-about]")) {
+    place.textContent = ` ${title} of ${quoted(shown.name)}`;
+  }
+  const note = find(element, "input", HTMLInputElement);
+  note.ariaLabel = `Note for link ${numberText(first)}`.trim();
+  note.addEventListener("change", () =>
+    shown.wallet.setNote(first.key, note.value).catch((error) => say(textFor(error))),
   );
+  const acts = { show: openLinkDialog, copy: handOverByCopy, "take-back": askToTakeBack };
+  for (const [name, act] of Object.entries(acts)) {
+    part(name).addEventListener("click", () => act(output, { ...shown, opener: part(name) }));
+  }
   const update = (link) => {
     output = link.output;
-    tag.className = link.state === "waiting" ? "tag wait" : "tag";
-    tag.textContent = link.state;
-    when.textContent = new Date(link.at).toLocaleDateString();
+    part("state").className = link.state === "waiting" ? "tag wait" : "tag";
+    part("state").textContent = link.state;
+    part("when").textContent = new Date(link.at).toLocaleDateString();
     if (note !== document.activeElement) note.value = output.note ?? "";
-    find(actions, ":scope > :last-child").hidden = link.state !== "waiting";
-    actions.hidden = !isUsable(link);
+    part("take-back").hidden = link.state !== "waiting";
+    find(element, ".actions").hidden = !isUsable(link);
   };
   return { element, update };
-}
-
-/** Return the buttons of a row; only of a link that waits is the last one shown. */
-function rowActions(outputNow, shown) {
-  const about = ` ${titleOf(outputNow(), shown)} of ${quoted(shown.name)}`;
-  const button = (text, act) => {
-    const made = makeButton(text, () => act(outputNow(), { ...shown, opener: made }));
-    made.append(make("span", { class: "unseen" }, about));
-    return made;
-  };
-  return make(
-    "p",
-    { class: "actions" },
-    button("Show link", openLinkDialog),
-    button("Copy", handOverByCopy),
-    button("Take back", askToTakeBack),
-  );
-}
-
-function noteField({ key }, { wallet }) {
-  const keep = () => wallet.setNote(key, note.value).catch((error) => say(textFor(error)));
-  const note = make("input", {
-    id: freshId("note"),
-    maxlength: String(NOTE_LENGTH_MAX),
-    placeholder: "Note",
-    autocomplete: "off",
-    dir: "auto",
-    onchange: keep,
-  });
-  return note;
 }
 
 /** Return for example "17/200 · 1 ticket". */
@@ -176,57 +144,4 @@ function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {
     said: `${units} back in your deeds.`,
     act: async (onWait) => (await run(() => wallet.takeBack(key), onWait)).problem,
   });
-}
-
-/** Return the bar of a series that is still being split, and what goes on with that. */
-export function preparation(itemId, { wallet, run }) {
-  const bar = make("progress", { "aria-label": "Links that are ready" });
-  const [text, problem] = [make("p", { role: "status" }), make("p", { role: "status" })];
-  const element = make("div", { class: "notice wait", hidden: true }, bar, text, problem);
-  const tell = (sentence) => (problem.textContent = sentence);
-  let isRunning = false;
-  let isStopped = false;
-
-  /** Split one batch after the other, also those that an earlier visit or another tab has begun. */
-  async function splitAll() {
-    let retryMs = RETRY_MS_MIN;
-    while (!isStopped) {
-      const step = await splitNext();
-      if (step.isOver) return;
-      tell(step.problem);
-      retryMs = step.problem ? Math.min(2 * retryMs, RETRY_MS_MAX) : RETRY_MS_MIN;
-      if (step.problem) await sleep(retryMs);
-    }
-  }
-
-  async function splitNext() {
-    try {
-      const outcome = await wallet.prepareNext(itemId);
-      if (!outcome) return { problem: "", isOver: true };
-      return { ...(await run(async () => outcome, tell)), isOver: false };
-    } catch (error) {
-      return { problem: textFor(error), isOver: false };
-    }
-  }
-
-  return {
-    element,
-    draw(preparing) {
-      element.hidden = !preparing;
-      if (!preparing) return;
-      const { ready, count } = preparing;
-      Object.assign(bar, { max: count, value: ready });
-      text.textContent =
-        `${formatAmount(ready)} of ${formatAmount(count)} links are ready. ` +
-        "You can leave this page.";
-      if (isRunning) return;
-      isRunning = true;
-      splitAll().finally(() => (isRunning = false));
-    },
-    stop: () => (isStopped = true),
-  };
-}
-
-function sleep(milliseconds) {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

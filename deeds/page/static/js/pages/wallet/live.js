@@ -1,8 +1,8 @@
-// Asks for the state of links that wait, so that an open page notices a claim by itself, and says
-// what is new.
+// Asks for the state of links that wait, so that an open page notices a claim by itself, says what is
+// new, and goes on with what was left.
 
 import { unitsText } from "../../format/amounts.js";
-import { quoted } from "../../texts/operations.js";
+import { quoted, refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { say } from "../../ui/notices.js";
 
@@ -69,6 +69,37 @@ export function newsOf(before, after, nameOf) {
   });
   const more = all.length - NEWS_COUNT_MAX;
   return more > 0 ? [...all.slice(0, NEWS_COUNT_MAX), `And ${more} more.`] : all;
+}
+
+/**
+ * Return what goes on making links of a series, also of one that an earlier visit or another tab has
+ * begun. It is to be called after each change of the store: each batch is one.
+ * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "wake">} opened
+ * @param {() => string | undefined} wanted returns a deed of which links are still to be made
+ */
+export function seriesMaker({ wallet, wake }, wanted) {
+  let [isRunning, isCalled, isRefused] = [false, false, false];
+
+  async function makeBatch() {
+    const itemId = wanted();
+    const operation = itemId && (await wallet.prepareNext(itemId))?.operation;
+    if (!operation) return;
+    // What has no answer yet is sent again by the page.
+    if (operation.state === "begun") wake();
+    isRefused = operation.state === "refused";
+    if (isRefused) say(refusalText(operation));
+  }
+
+  return async () => {
+    isCalled = true;
+    if (isRunning) return;
+    isRunning = true;
+    while (isCalled && !isRefused) {
+      isCalled = false;
+      await makeBatch().catch((error) => say(textFor(error)));
+    }
+    isRunning = false;
+  };
 }
 
 /**

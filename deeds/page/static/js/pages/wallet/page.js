@@ -1,25 +1,19 @@
 // The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history (`#history`)
 // are views of one document. They are drawn again whenever the store has changed, in any tab.
 
-import { operationText, shortName } from "../../texts/operations.js";
+import { shortName } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
 import { say, showMissing } from "../../ui/notices.js";
-import {
-  SUMMARIES_WANTED,
-  historyOf,
-  holdingOf,
-  holdingWanted,
-  summariesOf,
-} from "../../wallet/holdings.js";
-import { originOf, relatedTo } from "../../wallet/origin.js";
+import * as holdings from "../../wallet/holdings.js";
+import { findOrigins, wasHere } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { openWallet, verbRunner } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
 import { deedList } from "./deed_list.js";
-import { drawBegun, historyView } from "./history_view.js";
-import { keepAsking, newsOf, refreshOn } from "./live.js";
+import { drawBegun, historyView, textOf } from "./history_view.js";
+import { keepAsking, newsOf, refreshOn, seriesMaker } from "./live.js";
 
 const openedAt = Date.now();
 /** Why operations have not ended, by their keys. */
@@ -29,6 +23,9 @@ let items = new Map();
 /** @type {() => Promise<void>} */
 let redraw = async () => {};
 let address = location.hash;
+/** What is shown of deeds: of all, or of the one whose page this is. */
+let summaries = [];
+let newsCount = 0;
 
 /** Return what a deed is called. */
 function nameOf(itemId) {
@@ -44,8 +41,7 @@ function onOutcomes(outcomes) {
   for (const { operation, problem } of outcomes) {
     if (problem) problems.set(operation.key, problem);
     if (operation.state === "done" && operation.begunAt < openedAt) {
-      const { itemId } = operation;
-      say(`Finished: ${operationText(operation, nameOf(itemId), namer.unitOf(itemId))}.`);
+      say(`Finished: ${textOf(operation, namer)}.`);
     }
   }
   redraw();
@@ -58,78 +54,56 @@ function viewNow() {
   return id && id !== "main" ? { name: "deed", itemId: id } : { name: "list", itemId: "" };
 }
 
-/** An output that is or was here, not one that was only looked at. */
-const isOwn = ({ state }) => state !== "offered" && state !== "void";
-const named = (item) => ({ ...item, name: metadataOf(item).name ?? "" });
-
-/** Return the deeds that have the name of one, itself among them. */
-function alikeIn(slices, itemId) {
-  const item = slices.items.get(itemId);
-  return item ? relatedTo(named(item), slices.items.list().map(named)) : [];
-}
-
-/** Return what a deed is to those of its name that are, or were, in this wallet. */
-function originIn(slices, itemId) {
-  const isHere = ({ id }) => slices.outputs.list({ itemId: id }).some(isOwn);
-  const known = alikeIn(slices, itemId).filter((each) => each.isMinted || isHere(each));
-  const own = known.find(({ id }) => id === itemId);
-  return own ? originOf(own, known).kind : "new";
-}
-
 /** What each view shows of the store, as little as it can; all want what is under way. */
 const READINGS = {
-  list: () => [SUMMARIES_WANTED, (slices) => ({ summaries: summariesOf(slices) })],
+  list: () => [holdings.SUMMARIES_WANTED, (slices) => ({ summaries: holdings.summariesOf(slices) })],
   deed: (itemId) => [
-    {
-      ...holdingWanted(itemId),
-      next: (slices) => ({ outputs: alikeIn(slices, itemId).map(({ id }) => ({ itemId: id })) }),
-    },
-    (slices) => {
-      if (!slices.outputs.list({ itemId }).some(isOwn)) return {};
-      return { summaries: [{ ...holdingOf(slices, itemId), origin: originIn(slices, itemId) }] };
-    },
+    holdings.holdingWanted(itemId),
+    (slices) =>
+      slices.outputs.list({ itemId }).some(wasHere) && {
+        summaries: [holdings.holdingOf(slices, itemId)],
+      },
   ],
-  history: () => [{ operations: "all" }, (slices) => ({ history: historyOf(slices) })],
+  history: () => [{ operations: "all" }, (slices) => ({ history: holdings.historyOf(slices) })],
 };
 
+/** Return what a view shows, and of each deed how much a person knows to be gone. */
 function read(store, { name, itemId }) {
   const [wanted, look] = READINGS[name](itemId);
   const state = "begun";
-  const plan = { operations: { state }, ...wanted, items: "all" };
+  const plan = { operations: { state }, ...wanted, items: "all", notes: "all" };
   return store.read(plan, (slices) => {
     items = new Map(slices.items.list().map((item) => [item.key, item]));
-    const begun = slices.operations.list({ state });
-    return { summaries: [], history: [], begun, ...look(slices) };
+    const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));
+    const found = { summaries: [], history: [], ...look(slices) };
+    summaries = found.summaries.map((each) => ({ ...each, goneSeen: seen.get(each.itemId) ?? 0 }));
+    return { history: found.history, begun: slices.operations.list({ state }) };
   });
 }
 
-/**
- * Return what draws the view that the address asks for.
- * @param {import("../open_wallet.js").Opened} opened
- * @param {(texts: string[]) => void} onNews
- */
-function drawer({ wallet, store, api, wake }, onNews) {
-  const tools = { wallet, api, nameOf, run: verbRunner({ store, wake }) };
-  const [drawList, drawHistory] = [deedList(nameOf), historyView(namer)];
+/** Return what draws the view that the address asks for. */
+function drawer({ wallet, store, api, wake }) {
+  const tools = { wallet, store, api, nameOf, run: verbRunner({ store, wake }) };
+  const [drawDeeds, drawHistory] = [deedList(nameOf), historyView(namer)];
   const deed = deedPlace(tools);
   const known = new Map();
   let shown = { name: "", itemId: "" };
 
   return async () => {
     const view = viewNow();
-    const { summaries, begun, history } = await read(store, view);
-    onNews(newsOf(known, summaries, nameOf));
+    const { begun, history } = await read(store, view);
+    const news = newsOf(known, summaries, nameOf);
+    newsCount += news.length;
+    if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
     drawBegun(begun, problems, namer);
     if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
-    if (view.name === "list") drawList(summaries);
+    if (view.name === "list") drawDeeds(summaries);
     if (view.name === "list") await drawBackup(wallet, !summaries.length);
     if (view.name === "history") drawHistory(history);
-    const isOther = view.name !== shown.name || view.itemId !== shown.itemId;
-    if (isOther) enter(view, shown);
+    if (view.name !== shown.name || view.itemId !== shown.itemId) enter(view, shown);
     if (view.name !== "deed") deed.close();
     shown = view;
-    return summaries;
   };
 }
 
@@ -155,13 +129,20 @@ function deedPlace(tools) {
       open = { itemId, ...view };
       place.append(open.element);
     }
-    if (holding) open.draw(holding);
+    if (holding) open.draw({ ...holding, origin: await originOf(tools.store, holding) });
   }
   return { draw, close };
 }
 
+/** Return what a deed is to those of its name. */
+async function originOf(store, { item, itemId }) {
+  if (!item) return "new";
+  const origins = await findOrigins(store, [item], (each) => metadataOf(each).name ?? "");
+  return origins.get(itemId)?.kind;
+}
+
 /** Show a view in the place of the one before it, of which there is none at first. */
-function enter({ name, itemId }, { name: nameBefore, itemId: itemIdBefore }) {
+function enter({ name, itemId }, before) {
   for (const each of document.querySelectorAll("[data-view]")) {
     const isShown = each.getAttribute("data-view")?.split(" ").includes(name);
     each.toggleAttribute("hidden", !isShown);
@@ -172,7 +153,7 @@ function enter({ name, itemId }, { name: nameBefore, itemId: itemIdBefore }) {
   }
   const titles = { list: "My deeds", history: "History", deed: shortName(nameOf(itemId)) };
   document.title = `${titles[name]} · Deeds`;
-  if (nameBefore) moveTo(name, itemIdBefore);
+  if (before.name) moveTo(name, before.itemId);
   byId("holdings").removeAttribute("aria-busy");
   byId("main").dataset.ready = "";
 }
@@ -203,14 +184,7 @@ function oneByOne(draw) {
 
 async function start(opened) {
   const { wallet, wake } = opened;
-  let [summaries, newsCount] = [[], 0];
-  const draw = drawer(opened, (news) => {
-    newsCount += news.length;
-    if (news.length) say(news.join(" "));
-  });
-  redraw = oneByOne(async () => {
-    summaries = await draw();
-  });
+  redraw = oneByOne(drawer(opened));
   const check = async () => {
     newsCount = 0;
     await wallet.checkStates();
@@ -218,36 +192,35 @@ async function start(opened) {
     return newsCount > 0;
   };
   refreshOn(byId("check-states", HTMLButtonElement), check);
-  backups(wallet, {
-    onRestored() {
-      wake();
-      return check().then(
-        () => "",
-        () => "Its state could not be checked now.",
-      );
-    },
+  backups(wallet, () => {
+    wake();
+    return check().then(
+      () => "",
+      () => "Its state could not be checked now.",
+    );
   });
   await redraw();
-  listen(opened, () => summaries);
+  listen(opened);
   // All of it is here before it is asked for, so that it works without a network.
   if (summaries.length) Promise.allSettled([loadDeedView(), askToKeep()]);
 }
 
 /** Draw again after each change, and ask for what is new. */
-function listen({ wallet, store }, summariesNow) {
-  const fetchItems = itemFetcher(wallet, summariesNow);
+function listen(opened) {
+  const { wallet, store } = opened;
+  const fetchItems = itemFetcher(wallet);
+  const goOn = seriesMaker(opened, () => summaries.find(({ preparing }) => preparing)?.itemId);
   const isWanted = () =>
-    document.visibilityState === "visible" && summariesNow().some(({ waiting }) => waiting);
+    document.visibilityState === "visible" && summaries.some(({ waiting }) => waiting);
   const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
-  const onAddress = () => {
+  const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
+  store.onChange(draw);
+  window.addEventListener("hashchange", () => {
     // The link past the head of the page leaves what is shown as it is.
     if (location.hash === "#main") history.replaceState(null, "", location.pathname + address);
-    else redraw();
+    else draw();
     address = location.hash;
-  };
-  const goOn = seriesMaker(wallet, summariesNow);
-  store.onChange(() => redraw().then(() => Promise.all([fetchItems(), goOn()])));
-  window.addEventListener("hashchange", onAddress);
+  });
   window.addEventListener("online", () => fetchItems(true));
   for (const event of ["focus", "online"]) window.addEventListener(event, () => ask());
   document.addEventListener("visibilitychange", () => ask());
@@ -256,27 +229,12 @@ function listen({ wallet, store }, summariesNow) {
   ask();
 }
 
-/**
- * Return what goes on making links of a series that an earlier visit has left, while the list is
- * shown: the page of a deed does so itself. Each batch changes the store, and so leads here again.
- */
-function seriesMaker(wallet, summariesNow) {
-  let isRunning = false;
-  return async () => {
-    const found = viewNow().name === "list" && summariesNow().find(({ preparing }) => preparing);
-    if (!found || isRunning) return;
-    isRunning = true;
-    await wallet.prepareNext(found.itemId).catch((error) => say(textFor(error)));
-    isRunning = false;
-  };
-}
-
 /** Return what asks for the deeds that are not known yet, once while there is an answer. */
-function itemFetcher(wallet, summariesNow) {
+function itemFetcher(wallet) {
   const asked = new Set();
   return async (isAgain = false) => {
     if (isAgain) asked.clear();
-    for (const { item, itemId } of summariesNow()) {
+    for (const { item, itemId } of summaries) {
       if (item || asked.has(itemId)) continue;
       asked.add(itemId);
       await wallet.item(itemId).catch(() => {});
