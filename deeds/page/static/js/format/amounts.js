@@ -2,7 +2,6 @@
 
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
-const AMOUNT_DIGITS_MAX = 16;
 const NARROW_SPACE = "\u202f";
 
 /** A text is not an amount, or amounts add up to too much. */
@@ -13,7 +12,6 @@ export class AmountError extends Error {
 /**
  * Return the amount that a person typed; spaces, narrow ones too, may group its digits.
  * @param {string} text
- * @returns {number}
  * @throws {AmountError}
  */
 export function parseAmount(text) {
@@ -21,17 +19,14 @@ export function parseAmount(text) {
   if (!/^0*[1-9][0-9]*$/.test(digits)) {
     throw new AmountError("Enter a whole number, 1 or more.");
   }
-  const significant = digits.replace(/^0+/, "");
-  if (significant.length > AMOUNT_DIGITS_MAX || !isAmount(Number(significant))) {
-    throw new AmountError(`Enter at most ${formatAmount(AMOUNT_MAX)}.`);
-  }
-  return Number(significant);
+  const amount = Number(digits);
+  if (!isAmount(amount)) throw new AmountError(`Enter at most ${formatAmount(AMOUNT_MAX)}.`);
+  return amount;
 }
 
 /**
  * Return whether a value is an amount.
  * @param {unknown} value
- * @returns {boolean}
  */
 export function isAmount(value) {
   return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 1;
@@ -40,7 +35,6 @@ export function isAmount(value) {
 /**
  * Return the digits in groups of three, which narrow spaces part: no language reads them wrongly.
  * @param {number} amount
- * @returns {string}
  */
 export function formatAmount(amount) {
   return String(amount).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
@@ -49,7 +43,6 @@ export function formatAmount(amount) {
 /**
  * Return the sum of amounts, 0 for an empty list.
  * @param {Iterable<number>} amounts
- * @returns {number}
  * @throws {AmountError} it is more than an item can hold.
  */
 export function sumOf(amounts) {

@@ -64,7 +64,6 @@ const CLOSERS = new Map(
  * @param {string} origin scheme, host and port of the page
  * @param {RawOutput} output
  * @param {{unit?: string}} [options] the issuer's word for a unit
- * @returns {string}
  */
 export function claimLink(origin, output, { unit = "" } = {}) {
   const named = unit && `&unit=${escape(unit)}`;

@@ -2,7 +2,6 @@
 // id to be read aloud, and a small picture made from the letters between. deeds/page/card.py makes
 // the same.
 
-const PREFIX = "deed_";
 const END_LENGTH = 4;
 
 /** Columns of the picture; the right half mirrors the left. */
@@ -36,7 +35,7 @@ export function markShape(itemId) {
 }
 
 function lettersOf(itemId) {
-  return itemId.startsWith(PREFIX) ? itemId.slice(PREFIX.length) : itemId;
+  return itemId.replace(/^deed_/, "");
 }
 
 /** FNV-1a of 32 bits. An id is random and the service's choice, so that no stronger one is needed. */

@@ -23,7 +23,6 @@ export async function makeStrongSecret(crypto = globalThis.crypto) {
  * Return whether the text proves by its checksum that a machine made it.
  * @param {string} text
  * @param {Crypto} [crypto]
- * @returns {Promise<boolean>}
  */
 export async function isStrongSecret(text, crypto = globalThis.crypto) {
   if (!FORM.test(text)) return false;
@@ -37,12 +36,7 @@ async function checksum(body, crypto) {
   return encode(firstBits, CHECKSUM_LENGTH);
 }
 
-/**
- * Return `number` (0 to 2**(5 * length) - 1, below 2**31) as characters, highest group first.
- * @param {number} number
- * @param {number} length
- * @returns {string}
- */
+/** Return a number below 2**31 as so many characters, highest group first. */
 function encode(number, length) {
   let text = "";
   for (let shift = 5 * (length - 1); shift >= 0; shift -= 5) {
@@ -51,12 +45,6 @@ function encode(number, length) {
   return text;
 }
 
-/**
- * Return random characters, 5 bits each.
- * @param {number} length
- * @param {Crypto} crypto
- * @returns {string}
- */
 function randomText(length, crypto) {
   const bytes = crypto.getRandomValues(new Uint8Array(length));
   // 256 is a multiple of 32: each character is as likely as any other.

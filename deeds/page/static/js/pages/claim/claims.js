@@ -27,15 +27,7 @@ const nameOf = (item) => metadataOf(item).name ?? "";
  * }} parts `wake` sends again what is begun, see open_wallet.js; `isAsked` tells whether a secret may
  *   be sent to ask for its state
  */
-export function makeClaims({
-  list,
-  view,
-  api,
-  wallet,
-  store,
-  wake = () => {},
-  isAsked = isSecureContext,
-}) {
+export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isSecureContext }) {
   /** Why an operation has not ended, by its key. */
   const problems = new Map();
   /** What is said of items before any of them is claimed here, by their ids. */
@@ -43,7 +35,6 @@ export function makeClaims({
   let rows = [];
   let isTaking = false;
   let drawsCount = 0;
-  /** What the latest draw promises. */
   let drawn = Promise.resolve();
   const looking = makeLooking({
     check: isAsked ? api.check : null,
@@ -91,12 +82,8 @@ export function makeClaims({
   function rowOf(output, { record, operation }) {
     const problem = problems.get(operation?.key) ?? looking.problem();
     const found = looking.stateOf(output);
-    return {
-      output,
-      item: looking.itemOf(output),
-      origin: origins.get(output.itemId),
-      state: claimState({ record, operation, found, problem, isAsked }),
-    };
+    const state = claimState({ record, operation, found, problem, isAsked });
+    return { output, state, item: looking.itemOf(output), origin: origins.get(output.itemId) };
   }
 
   async function takeOne(output) {
@@ -114,7 +101,7 @@ export function makeClaims({
     problems.set(outcome.operation.key, outcome.problem);
     draw();
     // No sooner than the service said.
-    setTimeout(wake, delayMs([outcome], 1));
+    setTimeout(() => wake?.(), delayMs([outcome], 1));
     const operation = await whenEnded(store, outcome.operation.key);
     if (operation.state === "refused") await tellRefused(operation, output);
     await draw();

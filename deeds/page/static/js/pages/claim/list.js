@@ -1,10 +1,7 @@
 // The outputs that the Claim page was given. Those that may still be taken are kept for as long as
 // the tab is there, so that a reload shows them again; their secrets are in its storage alone.
 
-import { formatRawOutput, parseRawOutput } from "../../format/raw_output.js";
 import { keyOf } from "../../wallet/records.js";
-
-/** @typedef {import("../../format/raw_output.js").RawOutput & {unit?: string}} Sent */
 
 const NAME = "deeds.claim";
 
@@ -55,12 +52,8 @@ export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
 
 function readKept(findStorage) {
   try {
-    return JSON.parse(findStorage().getItem(NAME) ?? "[]").map(readOne);
+    return Array.from(JSON.parse(findStorage().getItem(NAME) ?? "[]"));
   } catch {
     return [];
   }
-}
-
-function readOne(output) {
-  return { ...parseRawOutput(formatRawOutput(output)), unit: String(output.unit ?? "") };
 }

@@ -7,13 +7,10 @@ import { keyOf } from "../../wallet/records.js";
 
 /**
  * Return what looks.
- * @param {object} parts
- * @param {((rawOutputs: string[]) => Promise<string[]>) | null} parts.check null asks for the
- *   items alone
- * @param {(itemId: string) =>
- *   Promise<import("../../wallet/records.js").Item>} parts.readItem
- * @param {() => void} parts.onChange called when more is known
- * @param {(run: () => void, delayMs: number) => unknown} [parts.schedule]
+ * @param {{
+ *   check: ((rawOutputs: string[]) => Promise<string[]>) | null, readItem: (itemId: string) =>
+ *   Promise<import("../../wallet/records.js").Item>, onChange: () => void, schedule?: Function,
+ * }} parts without `check` it asks for the items alone; `onChange` is called when more is known
  */
 export function makeLooking({ check, readItem, onChange, schedule = setTimeout }) {
   const states = new Map();
@@ -32,12 +29,8 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
     problem = problems[0] ?? null;
     onChange();
     const passing = problems.filter(isPassing).map((each) => ({ problem: each }));
-    if (passing.length) {
-      schedule(
-        () => thisTurn === turn && ask(thisTurn, triesCount + 1),
-        delayMs(passing, triesCount),
-      );
-    }
+    const again = () => thisTurn === turn && ask(thisTurn, triesCount + 1);
+    if (passing.length) schedule(again, delayMs(passing, triesCount));
   }
 
   async function askStates() {
@@ -49,7 +42,11 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
   }
 
   async function askItem(itemId) {
-    items.set(itemId, await readItem(itemId).catch(nullIfUnknown));
+    const item = await readItem(itemId).catch((error) => {
+      if (error.code !== "item_not_found") throw error;
+      return null;
+    });
+    items.set(itemId, item);
     onChange();
   }
 
@@ -66,11 +63,6 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
     itemOf: ({ itemId }) => items.get(itemId),
     problem: () => problem,
   };
-}
-
-function nullIfUnknown(error) {
-  if (error.code === "item_not_found") return null;
-  throw error;
 }
 
 /** Return whether a later try may succeed. */

@@ -1,8 +1,8 @@
 // Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
 import { formatAmount } from "../../format/amounts.js";
-import { fillCard, makeCard, metadataOf } from "../../ui/card.js";
-import { byId, find, make } from "../../ui/dom.js";
+import { fillCard, metadataOf } from "../../ui/card.js";
+import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { drawList } from "../../ui/keyed_list.js";
 import { keyOf } from "../../wallet/records.js";
 import { headingOf, isBad, isKept, offerOf } from "./state.js";
@@ -24,10 +24,8 @@ export function claimView() {
   const list = byId("found-list");
   const button = byId("claim-button", HTMLButtonElement);
   const problem = byId("claim-error");
-  const entry = byId("entry");
   const heading = byId("heading");
   let strangersCount = 0;
-  let isAdding = false;
   let isBusy = false;
 
   function drawOffer(rows, canClaim) {
@@ -57,7 +55,6 @@ export function claimView() {
      */
     draw(rows, canClaim) {
       section.hidden = !rows.length && !strangersCount;
-      entry.hidden = !section.hidden && !isAdding;
       // Then the heading of the page says what there is to say.
       const isAlone = rows.length === 1;
       list.classList.toggle("single", isAlone);
@@ -93,10 +90,7 @@ export function claimView() {
     },
 
     /** Show the form beside what is shown already, or no longer. */
-    setAdding(adding) {
-      isAdding = adding;
-      entry.hidden = !section.hidden && !adding;
-    },
+    setAdding: (isAdding) => byId("entry").toggleAttribute("data-adding", isAdding),
 
     /** Say what went wrong, or hide that for an empty text. */
     tell(text) {
@@ -118,13 +112,10 @@ export function claimView() {
 
 /** Return a row of the page, and what draws it. */
 function makeFoundRow({ output }) {
-  const card = makeCard({}, output.amount);
-  const tag = make("span", { class: "tag" });
-  const text = make("span", { class: "found-text" });
-  // A screen reader speaks it whenever it changes.
-  const state = make("p", { class: "found-state", role: "status" }, tag, text);
-  const origin = make("p", { class: "origin", hidden: true });
-  const element = make("li", { class: "panel found" }, card, origin, state);
+  const element = copyTemplate("found-row");
+  const [card, tag, text, origin] = [".deed", ".tag", ".found-text", ".origin"].map((each) =>
+    find(element, each),
+  );
   /** @type {FoundRow["item"] | false} */
   let shown = false;
 
@@ -166,13 +157,10 @@ function fillFound(card, { itemId, amount, unit }, item) {
 }
 
 function makeStranger({ host, address }) {
-  const link = { class: "button quiet", href: address, rel: "noreferrer noopener" };
-  return make(
-    "li",
-    { class: "panel" },
-    make("p", {}, "This link belongs to ", make("strong", { dir: "ltr" }, host)),
-    make("p", { class: "actions" }, make("a", link, "Open it there")),
-  );
+  const row = copyTemplate("stranger");
+  find(row, "strong").textContent = host;
+  find(row, "a", HTMLAnchorElement).href = address;
+  return row;
 }
 
 /** What did not change is not spoken again. */
