@@ -9,7 +9,9 @@ import { CHECKED_AT_ONCE_MAX, makeApi } from "../wallet/api.js";
 import { keepFinishing } from "../wallet/keep_finishing.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
-import { prepareOffline } from "./offline.js";
+
+/** The service worker, with which the pages open without a network. */
+const WORKER = "/sw.js";
 
 /**
  * @typedef {{
@@ -117,4 +119,19 @@ export function makeTeller() {
     if (text) say(text);
     isWaiting = outcomes.some(({ operation }) => operation.state === "begun");
   };
+}
+
+/** Start the worker once the page is there: what it fetches must not hold the page up. */
+function prepareOffline() {
+  // Without one the page is as good while there is a network.
+  const start = () => navigator.serviceWorker?.register(workerUrl()).catch(() => {});
+  if (document.readyState === "complete") start();
+  else window.addEventListener("load", start, { once: true });
+}
+
+/** Return the one address that the page's policy (Trusted Types) lets become a script. */
+function workerUrl() {
+  const { trustedTypes } = /** @type {any} */ (window);
+  const rules = { createScriptURL: () => WORKER };
+  return trustedTypes?.createPolicy("deeds-offline", rules).createScriptURL("") ?? WORKER;
 }

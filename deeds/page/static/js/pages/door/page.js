@@ -16,6 +16,7 @@ const HOLD_MS = 300;
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
 const nameOf = (item) => metadataOf(item).name || "A deed without a name";
+const sayError = (error) => say(textFor(error));
 
 const itemId = itemIdOf();
 /** @type {(key: string, ticket: {amount: number}) => void} */
@@ -32,14 +33,12 @@ window.addEventListener("hashchange", () => itemIdOf() && location.reload());
 
 /** Get the door of the deed ready that the address names, or ask which one. */
 async function begin({ wallet, store, api, wake }) {
-  const item = itemId && (await wallet.item(itemId).catch((error) => say(textFor(error))));
+  const item = itemId && (await wallet.item(itemId).catch(sayError));
   byId(item ? "ready" : "choose").hidden = false;
   if (!item) return offer(store);
   for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
   byId("ready-mark").append(makeMark(itemId));
-  byId("elsewhere").addEventListener("click", () => {
-    showAddress(api).catch((error) => say(textFor(error)));
-  });
+  byId("elsewhere").addEventListener("click", () => showAddress(api).catch(sayError));
   await work(item, { wallet, store, wake });
 }
 
@@ -47,8 +46,7 @@ async function begin({ wallet, store, api, wake }) {
 async function work(item, { wallet, store, wake }) {
   let turn = Promise.resolve();
   const door = makeDoor((text) => {
-    const answered = turn.then(() => answer(text)).catch((error) => say(textFor(error)));
-    turn = answered.then(() => new Promise((resolve) => setTimeout(resolve, HOLD_MS)));
+    turn = turn.then(() => answer(text)).catch(sayError);
   });
   const tell = (verdict, isSeen) => {
     if (verdict.kind === "valid") count(verdict.key, verdict);
@@ -70,6 +68,7 @@ async function work(item, { wallet, store, wake }) {
   const answer = async (text) => {
     door.show();
     tell(await judge(text), true);
+    await new Promise((resolve) => setTimeout(resolve, HOLD_MS));
   };
   count = await makeCount(store, item.unit);
 }
