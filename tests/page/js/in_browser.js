@@ -105,7 +105,7 @@ const inBrowser = {
     this.changesCount = 0;
     const { openStore } = await this.load("wallet/store.js");
     try {
-      this.store = await openStore(undefined, { onClosed: () => (this.closedCount += 1) });
+      this.store = await openStore(() => (this.closedCount += 1));
       this.store.onChange(() => (this.changesCount += 1));
       return "open";
     } catch (error) {

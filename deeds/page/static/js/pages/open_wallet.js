@@ -5,7 +5,7 @@ import { makeStrongSecret } from "../format/strong_secret.js";
 import { outcomesText, refusalText, waitText } from "../texts/operations.js";
 import { textFor } from "../texts/problems.js";
 import { say, showMissing, whatIsMissing } from "../ui/notices.js";
-import { CHECKED_AT_ONCE_MAX, makeApi } from "../wallet/api.js";
+import { makeApi } from "../wallet/api.js";
 import { keepFinishing } from "../wallet/keep_finishing.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
@@ -35,10 +35,9 @@ export async function openWallet(onOutcomes) {
   }
   try {
     const onClosed = () => showMissing(["This page is out of date. Reload it to go on."]);
-    const store = await openStore(undefined, { onClosed });
+    const store = await openStore(onClosed);
     const arrayMax = Number(document.body.dataset.arrayMax);
-    const checkedMax = Math.min(arrayMax, CHECKED_AT_ONCE_MAX);
-    const api = makeApi((...request) => fetch(...request), "", checkedMax);
+    const api = makeApi((...request) => fetch(...request), "", arrayMax);
     const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
     const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({ wallet, onOutcomes, onError });

@@ -4,20 +4,18 @@
 import { isAmount } from "../format/amounts.js";
 
 const TIMEOUT_MS = 30_000;
-/** As many outputs as are checked at once, unless the service takes fewer. */
-export const CHECKED_AT_ONCE_MAX = 256;
+/** As many inputs or outputs as a service takes at once unless it says otherwise. */
+export const AT_ONCE_MAX = 256;
 
-const STATES = new Set(["unspent", "spent", "unknown"]);
+const STATES = ["unspent", "spent", "unknown"];
 
 /** The service refused, with the code of a problem (docs/problems.md). */
 export class ProblemError extends Error {
   name = "ProblemError";
 
-  constructor({ code, detail, index }, status, retryAfterS) {
-    super(detail ?? code);
+  constructor({ code, detail = code }, status, retryAfterS) {
+    super(detail);
     this.code = code;
-    this.detail = detail ?? "";
-    this.index = index ?? null;
     this.status = status;
     this.retryAfterS = retryAfterS;
   }
@@ -36,39 +34,36 @@ export class NoAnswerError extends Error {
 
 /**
  * @typedef {ReturnType<typeof makeApi>} Api
- */
-
-/**
+ *
  * Return the service's verbs.
  * @param {typeof fetch} fetch
  * @param {string} [origin] scheme, host and port; the page's own unless given
- * @param {number} [checkedMax] how many outputs one check may name
+ * @param {number} [arrayMax] how many outputs the service takes at once
  */
-export function makeApi(fetch, origin = "", checkedMax = CHECKED_AT_ONCE_MAX) {
+export function makeApi(fetch, origin = "", arrayMax = AT_ONCE_MAX) {
+  const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const ask = (path, options, read) => askOnce(fetch, origin + path, options, read);
   const post = (path, body, isRight, key) => ask(path, postOptions(body, key), readJson(isRight));
   return {
     mint: (body, key) =>
       post("/v1/mint", body, (answer) => isMintAnswer(answer, body.outputs), key),
-    swap: (body, key) => post("/v1/swap", body, isSwapAnswer, key),
-    item: (id) =>
-      ask(
-        `/v1/item/${encodeURIComponent(id)}`,
-        {},
-        readJson((item) => isItemAnswer(item, id)),
-      ),
-    /**
-     * Return the QR codes of texts, as SVG.
-     * @param {string[]} texts 1 to 64
-     * @returns {Promise<string[]>}
-     */
-    qr: async (texts) =>
-      (await post("/web/qr", { texts }, (answer) => isQrAnswer(answer, texts.length))).codes,
+    swap: (body, key) => post("/v1/swap", body, (answer) => answer?.success === true, key),
+    item(id) {
+      const read = readJson((item) => item?.id === id && isItem(item));
+      return ask(`/v1/item/${encodeURIComponent(id)}`, {}, read);
+    },
+    /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
+    async qr(texts) {
+      const isCode = (code) => typeof code === "string" && code.startsWith("<svg ");
+      const isRight = (answer) => areAll(answer?.codes, texts, isCode);
+      return (await post("/web/qr", { texts }, isRight)).codes;
+    },
     async check(rawOutputs) {
       const states = [];
       for (let start = 0; start < rawOutputs.length; start += checkedMax) {
         const outputs = rawOutputs.slice(start, start + checkedMax);
-        const isRight = (answer) => isCheckAnswer(answer, outputs.length);
+        const isState = (state) => STATES.includes(state);
+        const isRight = (answer) => areAll(answer?.states, outputs, isState);
         states.push(...(await post("/v1/check", { outputs }, isRight)).states);
       }
       return states;
@@ -120,47 +115,20 @@ function retryAfterS(response) {
   return /^[0-9]{1,6}$/.test(header) ? Number(header) : null;
 }
 
-function isSwapAnswer(answer) {
-  return answer?.success === true;
+/** Return whether there is one answer to each that was asked, and all are right. */
+function areAll(answers, asked, isRight) {
+  return Array.isArray(answers) && answers.length === asked.length && answers.every(isRight);
 }
 
-/** @param {{amount: number, secret: string}[]} asked */
 function isMintAnswer(answer, asked) {
-  const made = answer?.outputs;
-  return (
-    isItemId(answer?.itemId) &&
-    Array.isArray(made) &&
-    made.length === asked.length &&
-    asked.every(({ amount, secret }, place) => {
-      const output = made[place];
-      return output?.amount === amount && output.secret === secret;
-    })
-  );
+  const isAsked = (output, place) =>
+    output?.amount === asked[place].amount && output.secret === asked[place].secret;
+  return isItemId(answer?.itemId) && areAll(answer.outputs, asked, isAsked);
 }
 
-function isCheckAnswer(answer, count) {
-  const states = answer?.states;
-  return (
-    Array.isArray(states) && states.length === count && states.every((state) => STATES.has(state))
-  );
-}
-
-function isQrAnswer(answer, count) {
-  const codes = answer?.codes;
-  return (
-    Array.isArray(codes) &&
-    codes.length === count &&
-    codes.every((code) => typeof code === "string" && code.startsWith("<svg "))
-  );
-}
-
-function isItemAnswer(answer, id) {
-  const metadata = answer?.metadata ?? null;
-  return (
-    answer?.id === id &&
-    isAmount(answer.total) &&
-    (metadata === null || typeof metadata === "string")
-  );
+/** Return whether these are an item's own fields, as the registry has them. */
+export function isItem({ id, total, metadata = null }) {
+  return isItemId(id) && isAmount(total) && (metadata === null || typeof metadata === "string");
 }
 
 function isItemId(value) {

@@ -1,202 +1,172 @@
 // How operations begin: in one transaction their inputs are reserved, and their new secrets and the
 // whole request are written down, before anything is sent. Pure: changes a draft only.
 
-import { isFree, linkParts, nextNumber, unitOf } from "./links.js";
-import { itemIdOf, keyOf, rawsOf, WalletError } from "./records.js";
+import { formatRawOutput } from "../format/raw_output.js";
+import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
+import { itemIdOf, keyOf, WalletError } from "./records.js";
 
-/** As many inputs or outputs as a service takes at once unless it says otherwise. */
-export const INPUTS_COUNT_MAX = 256;
+const UNDER_WAY = ["coming", "leaving"];
 
-const UNDER_WAY = new Set(["coming", "leaving"]);
+/** Each returns what is to begin: `inputs` and what is `made` of them; or what is `begun` already. */
+const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
 
-/** What the rules below look at, besides the operation of their key. */
-export const WANTED = {
-  beginMint: () => ({}),
-  beginClaim: ({ output, secret }) => {
-    const key = keyOf(output);
-    return {
-      outputs: [key, keyOf({ ...output, secret })],
-      items: [output.itemId],
-      next: ({ outputs }) => ({ operations: [outputs.get(key)?.operation] }),
-    };
-  },
-  beginSend: (plan) => ({ outputs: [...resting(plan), ...fresh(plan)] }),
-  beginSplit: (plan) => ({ outputs: [plan.outputKey, ...fresh(plan)] }),
-  beginLinks: ({ itemId }) => ({ outputs: { itemId } }),
-  beginNextLinks: (plan) => ({
-    outputs: [...resting(plan), ...fresh(plan)],
-    next: ({ outputs }) => ({
-      operations: outputs.list(resting(plan)[1]).map(({ operation }) => operation),
-    }),
-  }),
-  beginMerge: (plan) => ({ outputs: [...resting(plan), ...fresh(plan)] }),
-  beginTakeBack: (plan) => ({ outputs: [plan.outputKey, ...fresh(plan)] }),
-};
-
-/** What is held of an item, and what is on its way. */
-function resting({ itemId }) {
-  return [
-    { itemId, state: "held" },
-    { itemId, state: "leaving" },
-  ];
-}
-
-/** The keys of what is made. */
-function fresh({ outputKey = "", itemId = itemIdOf(outputKey), secrets }) {
-  return secrets.map((secret) => keyOf({ itemId, secret }));
+/**
+ * Return what a rule looks at: the output that it names, or what rests of an item; and what it makes.
+ * @returns {import("./records.js").Plan}
+ */
+export function beginningWanted(rule, { key, outputKey = "", secrets = [], ...plan }) {
+  const { itemId = itemIdOf(outputKey) } = plan;
+  if (rule === "mint") return { operations: [key] };
+  const [held, leaving] = ["held", "leaving"].map((state) => ({ itemId, state }));
+  const named = outputKey ? [outputKey] : [held, leaving];
+  const fresh = secrets.map((secret) => keyOf({ itemId, secret }));
+  return {
+    operations: [key],
+    outputs: rule === "links" ? { itemId } : [...named, ...fresh],
+    items: [itemId],
+    next: ({ outputs }) => {
+      const busy = outputKey ? [outputs.get(outputKey)] : outputs.list(leaving);
+      return { operations: busy.map((output) => output?.operation) };
+    },
+  };
 }
 
 /**
- * Begin a mint. Its outputs get records when the answer names the item.
+ * Begin an operation by a rule; return what is begun already, or null when there is nothing to do.
  * @param {import("./records.js").Draft} draft
+ * @param {keyof typeof RULES} rule
+ * @param {any} plan
  */
-export function beginMint(draft, { key, outputs, links, metadata, unit, amount, now }) {
+export function begin(draft, rule, plan) {
+  const found = RULES[rule](draft, plan);
+  if ("begun" in found) return found.begun;
+  const { key, now } = plan;
+  if (draft.operations.get(key)) throw new Error("an Idempotency-Key that was used before");
+  const operation = "made" in found ? reserve(draft, found, plan) : found;
+  return draft.put("operations", { ...operation, key, state: "begun", begunAt: now });
+}
+
+/** Its outputs get records when the answer names the item. */
+function mint(_draft, { outputs, links, metadata, unit, amount }) {
   const body = metadata ? { outputs, metadata } : { outputs };
-  const operation = { key, kind: "mint", path: "/v1/mint", body, inputs: [], outputs: [] };
-  const about = known({ unit, links: links && { ...links, from: 1 } });
-  return put(draft, { ...operation, ...about, state: "begun", amount, begunAt: now });
+  const series = links && { ...links, from: 1 };
+  const request = { kind: "mint", path: "/v1/mint", body, inputs: [], outputs: [] };
+  return { ...request, amount, unit, links: series };
 }
 
 /**
- * Begin to claim an output of a link; a second call returns what the first one began. At the door
- * what this wallet holds or has handed out itself is claimed too, and a second call is refused.
+ * Claim an output of a link; a second call returns what the first one began. At the door what this
+ * wallet holds or has handed out itself is claimed too, and a second call is refused.
  */
-export function beginClaim(draft, { key, output, secret, unit, atDoor, now }) {
-  const record = draft.output(keyOf(output));
-  const operation = draft.operation(record?.operation);
-  if (UNDER_WAY.has(record?.state)) {
-    if (atDoor) throw busy(operation.begunAt);
-    return operation;
+function claim(draft, plan) {
+  const { output, outputKey, atDoor, now } = plan;
+  const record = draft.outputs.get(outputKey);
+  if (UNDER_WAY.includes(record?.state)) {
+    const begun = draft.operations.get(record.operation);
+    if (atDoor) throw busy(begun.begunAt);
+    return { begun };
   }
   if (record?.state === "spent") throw spent(record);
   if (record?.state === "held" && !(atDoor && isFree(record))) {
     throw new WalletError("already_held", "You hold these units already.");
   }
-  if (record?.state === "given" && !atDoor) {
-    return beginTakeBack(draft, { key, outputKey: record.key, secrets: [secret], now });
-  }
+  if (record?.state === "given" && !atDoor) return takeBack(draft, plan);
   if (!record) draft.addOutput(newOutput(output, "offered", now));
   // The link before it may have named another amount; of what this wallet made it knows better.
-  if (record?.state === "offered") draft.changeOutput(record.key, { amount: output.amount });
+  if (record?.state === "offered") draft.changeOutput(outputKey, { amount: output.amount });
+  const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
-  const inputs = [draft.output(keyOf(output))];
-  const about = known({ atDoor: atDoor || undefined, unit: unitOf(unit) });
-  const made = atDoor ? { collectedAt: now } : {};
-  return beginTaking(draft, { kind: "claim", key, inputs, secrets: [secret], about, made, now });
+  const inputs = [draft.outputs.get(outputKey)];
+  return atDoor
+    ? { kind: "claim", atDoor, unit, ...joined(inputs, { collectedAt: now }) }
+    : { kind: "claim", unit, ...joined(inputs) };
 }
 
-/** Begin to make a fresh secret of `amount` units to give away; change comes back. */
-export function beginSend(draft, { key, itemId, amount, secrets, arrayMax, now }) {
-  const inputs = chooseOutputs(draft, itemId, amount, arrayMax);
-  const change = unitsOf(inputs) - amount;
-  const [link, ...rest] = heldUnder(secrets, [{ amount }, ...(change ? [{ amount: change }] : [])]);
-  const made = [{ ...link, state: "given", givenAt: now }, ...rest];
-  return beginSwap(draft, { kind: "send", key, inputs, made, amount, now });
+/** Make a fresh secret of `amount` units to give away; change comes back. */
+function send(draft, { itemId, amount, arrayMax, now }) {
+  const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
+  const made = [{ amount, state: "given", givenAt: now }, ...change];
+  return { kind: "send", inputs, made, amount };
 }
 
-/** Begin to split an output into these amounts, and the rest of it if there is one. */
-export function beginSplit(draft, { key, outputKey, amounts, secrets, arrayMax, now }) {
+/** Split an output into these amounts, and the rest of it if there is one. */
+function split(draft, { outputKey, amounts, arrayMax }) {
   const input = mine(draft, outputKey, "held");
   const rest = amounts.reduce((left, amount) => left - amount, input.amount);
   if (rest < 0) throw new WalletError("not_enough", "The parts are more than there is.");
   const all = rest ? [...amounts, rest] : amounts;
-  if (all.length > arrayMax) {
-    throw new WalletError("too_many", `At most ${arrayMax} parts at once.`);
-  }
-  const made = heldUnder(secrets, all.map((amount) => ({ amount })));
-  return beginSwap(draft, { kind: "split", key, inputs: [input], made, amount: input.amount, now });
+  checkCount(all, arrayMax);
+  return { kind: "split", inputs: [input], made: all.map((amount) => ({ amount })) };
 }
 
-/** Begin to make a series of numbered links from what is held; change comes back. */
-export function beginLinks(draft, { key, itemId, links, secrets, arrayMax, now }) {
-  const amount = links.count * links.each;
-  const inputs = chooseOutputs(draft, itemId, amount, arrayMax);
-  const change = unitsOf(inputs) - amount;
-  const series = { ...links, from: nextNumber(draft.outputs({ itemId })) };
-  const parts = linkParts(series, change ? arrayMax - 1 : arrayMax);
-  const made = heldUnder(secrets, change ? [...parts, { amount: change }] : parts);
-  const about = { links: series };
-  return beginSwap(draft, { kind: "split", key, inputs, made, amount, about, now });
+/** Make a series of numbered links from what is held; change comes back. */
+function links(draft, { itemId, links: { count, each }, arrayMax }) {
+  const amount = count * each;
+  const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
+  const series = { count, each, from: nextNumber(draft.outputs.list({ itemId })) };
+  const made = [...linkParts(series, arrayMax - change.length), ...change];
+  return { kind: "split", inputs, made, amount, links: series };
 }
 
-/**
- * Begin to split one more batch of links off a part that was made for them; return what is begun
- * already, by another tab perhaps, or null when all are made.
- */
-export function beginNextLinks(draft, { key, itemId, secrets, arrayMax, now }) {
-  const isNext = ({ each, unknown }) => Boolean(each) && !unknown;
-  const input = draft.outputs({ itemId, state: "held" }).find(isNext);
-  if (!input) {
-    const leaving = draft.outputs({ itemId, state: "leaving" }).find(isNext);
-    return leaving ? draft.operation(leaving.operation) : null;
-  }
-  const { amount, each, number, of } = input;
+/** Split one more batch of links off a part that was made for them, unless a tab does so already. */
+function nextLinks(draft, { itemId, arrayMax }) {
+  const input = ["held", "leaving"]
+    .flatMap((state) => draft.outputs.list({ itemId, state }))
+    .find((output) => output.each && !output.unknown);
+  if (input?.state !== "held") return { begun: draft.operations.get(input?.operation) ?? null };
+  const { amount, each, number: from, of } = input;
   const count = amount / each;
-  const made = heldUnder(secrets, linkParts({ count, each, from: number, of }, arrayMax));
-  const about = { links: { count, each, from: number, isNext: true } };
-  return beginSwap(draft, { kind: "split", key, inputs: [input], made, amount, about, now });
+  const made = linkParts({ count, each, from, of }, arrayMax);
+  return { kind: "split", inputs: [input], made, links: { count, each, from, isNext: true } };
 }
 
-/** Begin to join what is free of an item, as many as one swap takes; links keep their numbers. */
-export function beginMerge(draft, { key, itemId, secrets, arrayMax, now }) {
+/** Join what is free of an item, as many as one swap takes; links keep their numbers. */
+function merge(draft, { itemId, arrayMax }) {
   const loose = freeOf(draft, itemId).filter(({ number }) => !number);
   // The smallest first, so that every merge leaves as few as it can.
   const inputs = loose.sort((one, other) => one.amount - other.amount).slice(0, arrayMax);
   if (inputs.length < 2) throw new WalletError("nothing_to_merge", "There is nothing to merge.");
-  return beginTaking(draft, { kind: "merge", key, inputs, secrets, now });
+  return { kind: "merge", ...joined(inputs) };
 }
 
-/** Begin to make a link that was handed out worthless. */
-export function beginTakeBack(draft, { key, outputKey, secrets, now }) {
-  const inputs = [mine(draft, outputKey, "given")];
-  return beginTaking(draft, { kind: "takeBack", key, inputs, secrets, now });
+/** Make a link that was handed out worthless. */
+function takeBack(draft, { outputKey }) {
+  return { kind: "takeBack", ...joined([mine(draft, outputKey, "given")]) };
 }
 
-/** Begin to swap all of the inputs for one new output that is held. */
-function beginTaking(draft, { kind, key, inputs, secrets, about = {}, made = {}, now }) {
-  const amount = unitsOf(inputs);
-  const whole = heldUnder(secrets, [{ ...made, amount }]);
-  return beginSwap(draft, { kind, key, inputs, made: whole, amount, about, now });
+function joined(inputs, more = {}) {
+  return { inputs, made: [{ ...more, amount: unitsOf(inputs) }] };
 }
 
-function beginSwap(draft, { kind, key, inputs, made, amount, about = {}, now }) {
+/** Reserve the inputs of a swap and write down its outputs; return the request. */
+function reserve(draft, { inputs, made, ...about }, { key: operation, secrets, now: changedAt }) {
   const [{ itemId }] = inputs;
-  const outputs = made.map(({ state, ...output }) => ({
-    ...newOutput({ ...output, itemId }, "coming", now),
-    operation: key,
-  }));
+  const outputs = made.map(({ state, ...part }, place) => {
+    const output = { ...part, itemId, secret: secrets[place], operation };
+    return newOutput(output, "coming", changedAt);
+  });
   checkSwap(inputs, outputs, itemId);
-  for (const input of inputs) {
-    draft.changeOutput(input.key, {
-      state: "leaving",
-      before: input.state,
-      operation: key,
-      changedAt: now,
-    });
+  for (const { key, state: before } of inputs) {
+    draft.changeOutput(key, { state: "leaving", before, operation, changedAt });
   }
   for (const output of outputs) draft.addOutput(output);
-  return put(draft, {
-    ...about,
-    key,
-    kind,
-    path: "/v1/swap",
-    body: { inputs: rawsOf(inputs), outputs: rawsOf(outputs) },
-    inputs: inputs.map((input) => input.key),
-    outputs: outputs.map((output, place) => ({ key: output.key, state: made[place].state })),
-    state: "begun",
+  return {
     itemId,
-    amount,
-    begunAt: now,
-  });
+    amount: unitsOf(inputs),
+    ...about,
+    path: "/v1/swap",
+    body: { inputs: inputs.map(formatRawOutput), outputs: outputs.map(formatRawOutput) },
+    inputs: inputs.map(({ key }) => key),
+    outputs: outputs.map(({ key }, place) => ({ key, state: made[place].state ?? "held" })),
+  };
 }
 
 /** The last look before anything is written: a swap that does not balance must not exist. */
 function checkSwap(inputs, outputs, itemId) {
-  const isWhole = [...inputs, ...outputs].every(
-    (each) => each.itemId === itemId && each.amount >= 1,
-  );
-  if (!isWhole || unitsOf(inputs) !== unitsOf(outputs))
+  const isPart = (each) => each.itemId === itemId && each.amount >= 1;
+  if (![...inputs, ...outputs].every(isPart) || unitsOf(inputs) !== unitsOf(outputs)) {
     throw new Error("a swap that does not balance");
+  }
 }
 
 function unitsOf(records) {
@@ -204,19 +174,17 @@ function unitsOf(records) {
 }
 
 function freeOf(draft, itemId) {
-  return draft.outputs({ itemId, state: "held" }).filter(isFree);
-}
-
-function heldUnder(secrets, parts) {
-  return parts.map((part, place) => ({ ...part, secret: secrets[place], state: "held" }));
+  return draft.outputs.list({ itemId, state: "held" }).filter(isFree);
 }
 
 function mine(draft, key, state) {
-  const output = draft.output(key);
-  if (UNDER_WAY.has(output?.state)) throw busy();
-  if (state === "given" && output?.state !== "given")
-    throw new WalletError("not_given", "These units are not handed out.");
-  if (output?.state !== state) throw new WalletError("not_held", "You do not hold these units.");
+  const output = draft.outputs.get(key);
+  if (UNDER_WAY.includes(output?.state)) throw busy();
+  if (output?.state !== state) {
+    throw state === "given"
+      ? new WalletError("not_given", "These units are not handed out.")
+      : new WalletError("not_held", "You do not hold these units.");
+  }
   if (output.collectedAt) throw new WalletError("collected", "These units came in at the door.");
   if (output.each) throw inTheMaking();
   return output;
@@ -238,30 +206,17 @@ function spent({ spentElsewhere, changedAt }) {
 
 /** Keep the word for a unit that a link brings, unless the wallet knows one or made the item. */
 function keepUnit(draft, itemId, unit) {
-  const item = draft.slices.items.get(itemId);
-  if (item && !item.isMinted && !item.unit && unitOf(unit)) {
-    draft.putItem({ ...item, unit: unitOf(unit) });
-  }
+  const item = draft.items.get(itemId);
+  if (item && !item.isMinted && !item.unit && unit) draft.putItem({ ...item, unit });
 }
 
-/** @param {any} output */
-function newOutput({ itemId, amount, secret, ...more }, state, now) {
-  const key = keyOf({ itemId, secret });
-  return { ...more, key, itemId, amount, secret, state, createdAt: now, changedAt: now };
-}
-
-function known(fields) {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-function put(draft, operation) {
-  if (draft.operation(operation.key)) throw new Error("an Idempotency-Key that was used before");
-  return draft.putOperation(operation);
+function newOutput(output, state, now) {
+  return { ...output, key: keyOf(output), state, createdAt: now, changedAt: now };
 }
 
 /**
  * Return the outputs to spend: an exact one, else the fewest that reach the amount; numbered links
- * only if nothing else is enough.
+ * only if nothing else is enough. And the change that they leave, if any.
  * @throws {WalletError}
  */
 function chooseOutputs(draft, itemId, amount, countMax) {
@@ -269,12 +224,13 @@ function chooseOutputs(draft, itemId, amount, countMax) {
   const lastFirst = (one, other) => (other.number ?? 0) - (one.number ?? 0);
   const free = freeOf(draft, itemId).sort(lastFirst);
   const plain = free.filter(({ number }) => !number);
-  const chosen = fewest(plain, amount) ?? fewest(free, amount);
-  if (!chosen) throw notEnough(draft, itemId, amount, free);
-  if (chosen.length > countMax) {
-    throw new WalletError("too_many", "These units are in too many parts. Merge them first.");
+  const inputs = fewest(plain, amount) ?? fewest(free, amount);
+  if (!inputs) throw notEnough(draft, itemId, amount, free);
+  if (inputs.length > countMax) {
+    throw new WalletError("too_many", "These units are in too many parts. Take fewer at a time.");
   }
-  return chosen;
+  const change = unitsOf(inputs) - amount;
+  return { inputs, change: change ? [{ amount: change }] : [] };
 }
 
 function fewest(outputs, amount) {
@@ -294,11 +250,11 @@ function fewest(outputs, amount) {
 
 /** Too little is free, but enough would be if another operation had ended: say that. */
 function notEnough(draft, itemId, amount, free) {
-  const away = draft
-    .outputs({ itemId, state: "leaving" })
+  const away = draft.outputs
+    .list({ itemId, state: "leaving" })
     .filter((each) => each.before === "held" && isFree({ ...each, state: "held" }));
   if (unitsOf([...free, ...away]) >= amount) return busy();
-  const later = draft.outputs({ itemId, state: "held" }).filter(({ each }) => each);
+  const later = draft.outputs.list({ itemId, state: "held" }).filter(({ each }) => each);
   if (unitsOf([...free, ...away, ...later]) >= amount) return inTheMaking();
   return new WalletError("not_enough", "You do not hold that many units.");
 }

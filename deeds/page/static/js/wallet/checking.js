@@ -1,15 +1,16 @@
 // Asks the service what became of outputs, and finds what was carried out after its refusal.
 
-import { existing, rawsOf } from "./records.js";
-import { settleChecked, settleLate, settlingWanted, suspects } from "./settling.js";
+import { formatRawOutput } from "../format/raw_output.js";
+import { existing } from "./records.js";
+import { settleChecked, settleLate, settlingWanted } from "./settling.js";
 
 /**
  * Return the questions of a wallet, see wallet.js.
  * @param {object} parts
  * @param {Pick<import("./store.js").Store, "read">} parts.store
  * @param {Pick<import("./api.js").Api, "check">} parts.api
- * @param {<Result>(wanted: import("./records.js").Plan,
- *   apply: (draft: import("./records.js").Draft) => Result) => Promise<Result>} parts.change
+ * @param {(wanted: import("./records.js").Plan,
+ *   apply: (draft: import("./records.js").Draft) => any) => Promise<any>} parts.change
  * @param {(secret: string) => Promise<boolean>} parts.isStrong
  * @param {number} parts.checkedMax how many outputs are asked for at once
  * @param {() => number} parts.now
@@ -24,21 +25,19 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
    * service counts questions for what it does not know.
    */
   async function look({ inputs, outputs }) {
-    const [first, ...others] = outputs.map((output) => output.key);
-    const states = await check([...inputs, first]);
+    const [first, ...others] = keysOf(outputs);
+    const states = await statesOf(await readOutputs(store, [...inputs, first]));
     if (states.get(first) === "unknown") return states;
-    return new Map([...states, ...(await check(others))]);
+    return new Map([...states, ...(await statesOf(await readOutputs(store, others)))]);
   }
 
   /** Return the refused operations that were carried out after all, as the spent inputs tell. */
   async function findLate(spent, except) {
     const found = [];
-    if (!spent.size) return found;
-    const refused = await store.read({ operations: { state: "refused" } }, ({ operations }) =>
-      operations.list({ state: "refused" }),
-    );
-    for (const operation of suspects(refused, spent)) {
-      if (operation.key === except) continue;
+    const refused = spent.size ? await recordsIn("operations", "refused") : [];
+    for (const operation of refused) {
+      const isSuspect = operation.inputs.some((input) => spent.has(input));
+      if (operation.key === except || !isSuspect) continue;
       const states = await look(operation);
       const isThere = states.get(operation.outputs[0].key) !== "unknown";
       if (isThere) found.push({ key: operation.key, spent: spentAmong(states) });
@@ -46,21 +45,17 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return found;
   }
 
-  async function check(keys) {
-    const records = await readOutputs(store, keys);
-    const states = await api.check(rawsOf(records));
-    return new Map(keys.map((key, place) => [key, states[place]]));
+  async function statesOf(outputs) {
+    const states = await api.check(outputs.map(formatRawOutput));
+    return new Map(outputs.map(({ key }, place) => [key, states[place]]));
   }
 
-  const outputsIn = (...states) =>
-    store.read({ outputs: states.map((state) => ({ state })) }, ({ outputs }) =>
-      states.flatMap((state) => outputs.list({ state })),
-    );
+  const recordsIn = (kind, state) =>
+    store.read({ [kind]: { state } }, (slices) => slices[kind].list({ state }));
 
   /** Ask for outputs that are at rest here; return whether anything has changed. */
   async function checkSome(outputs) {
-    const answers = await api.check(rawsOf(outputs));
-    const states = new Map(outputs.map(({ key }, place) => [key, answers[place]]));
+    const states = await statesOf(outputs);
     const late = await findLate(spentAmong(states));
     const isNews = ({ key, unknown }) => Boolean(unknown) || states.get(key) !== "unspent";
     const news = new Map(outputs.filter(isNews).map(({ key }) => [key, states.get(key)]));
@@ -77,7 +72,8 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
    * @throws {ProblemError | NoAnswerError} and nothing was changed of the batch that it is about.
    */
   async function checkStates() {
-    const outputs = await outputsIn("held", "given");
+    const [held, given] = [await recordsIn("outputs", "held"), await recordsIn("outputs", "given")];
+    const outputs = [...held, ...given];
     for (let start = 0; start < outputs.length; start += checkedMax) {
       await checkSome(outputs.slice(start, start + checkedMax));
     }
@@ -90,7 +86,7 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
    * @throws {ProblemError | NoAnswerError} and nothing was changed.
    */
   async function checkRound() {
-    const waiting = (await outputsIn("given")).sort(newestFirst);
+    const waiting = (await recordsIn("outputs", "given")).sort(newestFirst);
     const left = waiting.filter((output) => !roundEnd || newestFirst(roundEnd, output) < 0);
     const asked = [];
     for (const output of left.length ? left : waiting) {
@@ -104,11 +100,7 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   return { look, findLate, checkStates, checkRound };
 }
 
-/**
- * Return the records of outputs, which must be there.
- * @param {Pick<import("./store.js").Store, "read">} store
- * @param {string[]} keys
- */
+/** Return the records of outputs, which must be there. */
 export function readOutputs(store, keys) {
   return store.read({ outputs: keys }, ({ outputs }) =>
     keys.map((key) => existing(outputs.get(key))),

@@ -5,6 +5,7 @@
 
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
+import { isItem as isItemOfService } from "./api.js";
 import { linkParts, unitOf } from "./links.js";
 import { keyOf, withGivenAt } from "./records.js";
 
@@ -260,11 +261,11 @@ function isUnit(unit) {
   return unit === undefined || unitOf(unit) === unit;
 }
 
-function isItem({ key, id, total, metadata, unit, isMinted }, operations) {
-  const isText = metadata === null || metadata === undefined || typeof metadata === "string";
+function isItem(item, operations) {
+  const { key, id, unit, isMinted } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
   const isOurs = isMinted === undefined || (isMinted === true && operations.some(isMint));
-  return key === id && /^deed_[^.]+$/.test(id) && isAmount(total) && isText && isOurs && isUnit(unit);
+  return key === id && isItemOfService(item) && isOurs && isUnit(unit);
 }
 
 function areTimes(...times) {

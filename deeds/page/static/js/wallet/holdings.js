@@ -7,17 +7,16 @@ import { isFree } from "./links.js";
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  *
- * What is shown of an item in a list. All but `preparing` and the times are units: `sum` is here, to
- * be sent or split; `coming` is on its way back; `given` was handed out as links, of which `waiting`
- * and `claimed` are those that nobody or somebody has claimed; `lost` was spent elsewhere and never
- * handed out; `collected` came in at the door; `unknownSum` the service says it has never had.
- * `preparing` counts links while some of a series are still to be made; `isMoving` tells of an
- * operation under way.
+ * What is shown of an item in a list. Units: `sum` is here, to be sent or split; `coming` is on its
+ * way back; `given` was handed out as links, of which `waiting` and `claimed` are those that nobody
+ * or somebody has claimed; `lost` was spent elsewhere and never handed out; `collected` came in at
+ * the door; `unknownSum` the service says it has never had. `preparing` counts links while some of a
+ * series are still to be made; `isMoving` tells of an operation under way.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, given: number, waiting: number, claimed: number, lost: number,
  *   collected: number, unknownSum: number, preparing: {ready: number, count: number} | null,
- *   changedAt: number, isMoving: boolean, isOver: boolean,
+ *   isMoving: boolean, isOver: boolean,
  * }} Summary
  *
  * A link of an item, and since when it is in its state.
@@ -26,19 +25,13 @@ import { isFree } from "./links.js";
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the largest
  * first, numbered ones too; `links` those that have a number or were handed out.
- * @typedef {Summary & {
- *   parts: OutputRecord[], links: Link[], unknown: OutputRecord[], lostParts: OutputRecord[],
- * }} Holding
+ * @typedef {Summary & {parts: OutputRecord[], links: Link[]}} Holding
  */
 
 /** @type {import("./records.js").Plan} what summariesOf looks at */
 export const SUMMARIES_WANTED = { outputs: "all", items: "all" };
 
-/**
- * Return what holdingOf looks at.
- * @param {string} itemId
- * @returns {import("./records.js").Plan}
- */
+/** Return what holdingOf looks at. @returns {import("./records.js").Plan} */
 export function holdingWanted(itemId) {
   return { outputs: { itemId }, items: [itemId] };
 }
@@ -52,9 +45,8 @@ export function holdingWanted(itemId) {
 export function summariesOf(slices) {
   const byItem = new Map();
   for (const output of slices.outputs.list()) {
-    const outputs = byItem.get(output.itemId);
-    if (outputs) outputs.push(output);
-    else byItem.set(output.itemId, [output]);
+    if (!byItem.has(output.itemId)) byItem.set(output.itemId, []);
+    byItem.get(output.itemId).push(output);
   }
   const seen = new Map(Array.from(byItem, ([itemId, all]) => [itemId, firstOf(all)]));
   return Array.from(byItem, ([itemId, all]) => summaryOf(itemId, all, slices))
@@ -77,23 +69,26 @@ export function holdingOf(slices, itemId) {
     ...summaryOf(itemId, all, slices),
     parts: all.filter(isFree).sort((one, other) => other.amount - one.amount),
     links: all.flatMap((output) => linkOf(output) ?? []).sort(byNumber),
-    unknown: all.filter(isUnknown),
-    lostParts: all.filter((output) => groupOf(output) === "lost"),
   };
 }
 
-const SHOWN = ["sum", "coming", "waiting", "claimed", "lost", "collected", "unknownSum", "isMoving"];
 // With one of these an item is not over.
 const LEFT = ["sum", "coming", "waiting", "collected", "unknownSum", "isMoving"];
+const SHOWN = [...LEFT, "claimed", "lost"];
+const SUMS = ["sum", "coming", "given", "waiting", "claimed", "lost", "collected", "unknownSum"];
 
 function summaryOf(itemId, all, { items }) {
   const item = items.get(itemId) ?? null;
-  const sums = { sum: 0, coming: 0, waiting: 0, claimed: 0, lost: 0, collected: 0, unknownSum: 0 };
-  let handedIn = 0;
+  /** @type {any} */
+  const sums = Object.fromEntries(SUMS.map((name) => [name, 0]));
+  const add = (name, amount) => {
+    // No item has more: a file that was imported may say so, but must break nothing.
+    sums[name] = Math.min(sums[name] + amount, AMOUNT_MAX);
+  };
   for (const output of all) {
     const group = groupOf(output);
-    if (group) sums[group] = capped(sums[group] + output.amount);
-    if (isHandedIn(output)) handedIn = capped(handedIn + output.amount);
+    if (group) add(group, output.amount);
+    if (group === "waiting" || group === "claimed" || isHandedIn(output)) add("given", output.amount);
   }
   const summary = {
     ...sums,
@@ -101,9 +96,7 @@ function summaryOf(itemId, all, { items }) {
     item,
     unit: item?.unit,
     isMinted: Boolean(item?.isMinted),
-    given: capped(sums.waiting + sums.claimed + handedIn),
     preparing: preparingOf(all),
-    changedAt: all.reduce((latest, { changedAt }) => Math.max(latest, changedAt), 0),
     isMoving: all.some(({ state }) => state === "leaving" || state === "coming"),
   };
   return { ...summary, isOver: !LEFT.some((name) => summary[name]) };
@@ -112,7 +105,7 @@ function summaryOf(itemId, all, { items }) {
 /** Return which of a summary's sums an output counts in. */
 function groupOf(output) {
   const { state, givenAt, collectedAt, spentElsewhere } = output;
-  if (isUnknown(output)) return "unknownSum";
+  if (output.unknown && (state === "held" || state === "given")) return "unknownSum";
   if (state === "held") return collectedAt ? "collected" : "sum";
   if (state === "given") return "waiting";
   if (state === "coming") return givenAt || collectedAt ? null : "coming";
@@ -120,14 +113,9 @@ function groupOf(output) {
   return null;
 }
 
-/** @param {OutputRecord} output */
-function isUnknown({ unknown, state }) {
-  return Boolean(unknown) && (state === "held" || state === "given");
-}
-
 /** A link of this wallet that came back to it at the door. */
 function isHandedIn({ state, givenAt, collectedAt, spentElsewhere }) {
-  return state === "spent" && Boolean(givenAt && collectedAt) && !spentElsewhere;
+  return state === "spent" && givenAt && collectedAt && !spentElsewhere;
 }
 
 function preparingOf(all) {
@@ -162,11 +150,6 @@ function byNumber(one, other) {
 
 function firstOf(outputs) {
   return outputs.reduce((first, { createdAt }) => Math.min(first, createdAt), Infinity);
-}
-
-/** No item has more than AMOUNT_MAX: a file that was imported may say so, but must break nothing. */
-function capped(sum) {
-  return Math.min(sum, AMOUNT_MAX);
 }
 
 /** Return all operations, the latest first. */

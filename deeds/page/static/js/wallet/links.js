@@ -2,11 +2,10 @@
 // handed out, collected at the door or is still to be split is spent by nothing but its own verb.
 // Pure: changes a draft only.
 
-import { AMOUNT_MAX, AmountError, formatAmount, isAmount } from "../format/amounts.js";
+import { AmountError, formatAmount, isAmount, sumOf } from "../format/amounts.js";
 import { WalletError } from "./records.js";
 
-export const LINKS_COUNT_MAX = 10_000;
-
+const LINKS_COUNT_MAX = 10_000;
 const NOTE_LENGTH_MAX = 80;
 const UNIT_LENGTH_MAX = 20;
 
@@ -24,21 +23,28 @@ export function isFree({ state, unknown, collectedAt, each }) {
   return state === "held" && !unknown && !collectedAt && !each;
 }
 
+/** @throws {AmountError} it is no amount. */
+export function checkAmount(amount) {
+  if (!isAmount(amount)) throw new AmountError("Enter a whole number, 1 or more.");
+  return amount;
+}
+
+/** @throws {WalletError} there is no part, or more than the service takes at once. */
+export function checkCount(parts, most) {
+  if (parts.length && parts.length <= most) return;
+  throw new WalletError("too_many", `From 1 to ${most} parts at once.`);
+}
+
 /**
  * @param {Links} links
  * @returns {Links}
  * @throws {AmountError | WalletError}
  */
 export function checkLinks({ count, each }) {
-  if (!isAmount(count) || !isAmount(each)) {
-    throw new AmountError("Enter a whole number, 1 or more.");
-  }
-  if (count > LINKS_COUNT_MAX) {
+  if (checkAmount(count) > LINKS_COUNT_MAX) {
     throw new WalletError("too_many", `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`);
   }
-  if (BigInt(count) * BigInt(each) > BigInt(AMOUNT_MAX)) {
-    throw new AmountError(`Together they are more than ${formatAmount(AMOUNT_MAX)}.`);
-  }
+  sumOf(Array(count).fill(checkAmount(each)));
   return { count, each };
 }
 
@@ -68,33 +74,27 @@ export function nextNumber(outputs) {
 }
 
 /**
- * Note that the links of these outputs are handed out.
+ * Note that the links of these outputs are handed out; return those that are now: what was spent
+ * meanwhile is not among them.
  * @param {import("./records.js").Draft} draft
  * @param {string[]} keys
- * @param {number} now
- * @returns {OutputRecord[]} those that are handed out now; what was spent meanwhile is not among them
  * @throws {WalletError} none of them can be handed out.
  */
 export function giveOut(draft, keys, now) {
   for (const key of keys) {
-    if (isFree(draft.output(key) ?? {})) {
+    if (isFree(draft.outputs.get(key) ?? {})) {
       draft.changeOutput(key, { state: "given", givenAt: now, changedAt: now });
     }
   }
-  const given = keys.flatMap((key) => draft.output(key) ?? []);
-  const links = given.filter(({ state }) => state === "given");
+  const known = keys.flatMap((key) => draft.outputs.get(key) ?? []);
+  const links = known.filter(({ state }) => state === "given");
   if (keys.length && !links.length) {
     throw new WalletError("not_held", "These units are no longer here to hand out.");
   }
   return links;
 }
 
-/**
- * Keep a person's note on an output; an empty text removes it.
- * @param {import("./records.js").Draft} draft
- * @param {string} key
- * @param {string} text
- */
+/** Keep a person's note on an output; an empty text removes it. */
 export function setNote(draft, key, text) {
   const note = clean(text);
   if ([...note].length > NOTE_LENGTH_MAX) {
@@ -105,7 +105,6 @@ export function setNote(draft, key, text) {
 
 /**
  * Return the word for one unit as the wallet keeps it; nothing where it is none.
- * @param {unknown} text an issuer's, or of a link
  * @returns {string | undefined}
  */
 export function unitOf(text) {

@@ -20,34 +20,32 @@ const GONE_STATES = new Set(["spent", "void", "offered"]);
  *   void by what is known now, and how many of these are new here
  */
 export function mergeInto(draft, theirs) {
-  const fresh = new Set(theirs.outputs.map(({ key }) => key).filter((key) => !draft.output(key)));
+  const fresh = new Set(theirs.outputs.map(({ key }) => key).filter((key) => !draft.outputs.get(key)));
   const { outputs, operations } = theirs;
   for (const operation of operations) mergeOperation(draft, operation);
   for (const output of outputs) mergeOutput(draft, output);
   for (const item of theirs.items) mergeItem(draft, item);
-  for (const output of draft.outputs()) bringToOperation(draft, output);
-  const live = outputs.filter(({ key }) => !GONE_STATES.has(draft.output(key)?.state ?? ""));
-  return {
-    liveCount: live.length,
-    newCount: live.filter(({ key }) => fresh.has(key)).length,
-  };
+  for (const output of draft.outputs.list()) bringToOperation(draft, output);
+  const live = outputs.filter(({ key }) => !GONE_STATES.has(draft.outputs.get(key)?.state ?? ""));
+  const fromThem = live.filter(({ key }) => fresh.has(key));
+  return { liveCount: live.length, newCount: fromThem.length };
 }
 
 function mergeItem(draft, theirs) {
-  const mine = draft.slices.items.get(theirs.id);
+  const mine = draft.items.get(theirs.id);
   const { unit = theirs.unit, isMinted = theirs.isMinted } = mine ?? {};
   if (mine && hasFields(mine, { unit, isMinted })) return;
-  draft.putItem({ ...(mine ?? theirs), ...(unit && { unit }), ...(isMinted && { isMinted }) });
+  draft.putItem({ ...(mine ?? theirs), unit, isMinted });
 }
 
 function mergeOperation(draft, theirs) {
-  const mine = draft.operation(theirs.key);
+  const mine = draft.operations.get(theirs.key);
   const states = OPERATION_STATES[theirs.kind === "mint" ? "mint" : "swap"];
-  if (!mine || isFurther(states, theirs.state, mine.state)) draft.putOperation(theirs);
+  if (!mine || isFurther(states, theirs.state, mine.state)) draft.put("operations", theirs);
 }
 
 function mergeOutput(draft, theirs) {
-  const mine = draft.output(theirs.key);
+  const mine = draft.outputs.get(theirs.key);
   if (!mine) return draft.addOutput(theirs);
   const isTheirs = isFurther(OUTPUT_STATES, theirs.state, mine.state);
   const { state } = isTheirs ? theirs : mine;
@@ -56,41 +54,35 @@ function mergeOutput(draft, theirs) {
     ...toldByEither(mine, theirs),
     // A link may name any amount; a wallet that made or holds the output knows it.
     amount: isHearsay(mine) ? theirs.amount : mine.amount,
-    before: state === "leaving" ? further(...statesOf(mine), ...statesOf(theirs)) : undefined,
+    before:
+      state === "leaving"
+        ? further(mine.state, mine.before, theirs.state, theirs.before)
+        : undefined,
   });
 }
 
 /** What is known of an output stays known, whichever wallet knows it. */
 function toldByEither(mine, theirs) {
   const names = ["givenAt", "collectedAt", "number", "of", "each", "note"];
-  const told = names.map((name) => [name, mine[name] ?? theirs[name]]);
-  return Object.fromEntries(told.filter(([, value]) => value !== undefined));
+  return Object.fromEntries(names.map((name) => [name, mine[name] ?? theirs[name]]));
 }
 
 function isHearsay({ state, before }) {
   return state === "offered" || (state === "leaving" && before === "offered");
 }
 
-function statesOf({ state, before }) {
-  return [state, before];
-}
-
-/**
- * An output whose operation ended in one wallet and not yet in the other goes where it belongs.
- * @param {import("./records.js").Draft} draft
- * @param {import("./records.js").OutputRecord} output
- */
-function bringToOperation(draft, { key, state, before, operation }) {
-  const owner = draft.operation(operation);
-  if (state === "leaving" && owner?.state !== "begun") {
-    draft.changeOutput(key, {
-      state: owner?.state === "done" ? "spent" : before,
-      before: undefined,
-    });
+/** An output whose operation ended in one wallet and not yet in the other goes where it belongs. */
+function bringToOperation(draft, output) {
+  const { key, state, before, operation } = output;
+  const owner = draft.operations.get(operation);
+  if (owner?.state === "begun") return;
+  const isDone = owner?.state === "done";
+  if (state === "leaving") {
+    draft.changeOutput(key, { state: isDone ? "spent" : before, before: undefined });
   }
-  if (state === "coming" && owner?.state !== "begun") {
+  if (state === "coming") {
     const target = owner?.outputs.find((output) => output.key === key)?.state;
-    draft.changeOutput(key, { state: owner?.state === "done" ? target : "void" });
+    draft.changeOutput(key, { state: isDone ? target : "void" });
   }
 }
 

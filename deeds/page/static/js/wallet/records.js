@@ -16,8 +16,6 @@
 // is still to be split into links of so many units, the first of which gets its number. What came in
 // at the door has `collectedAt`, under its old secret and its new one.
 
-import { formatRawOutput } from "../format/raw_output.js";
-
 /**
  * @typedef {{
  *   id: string, total: number, metadata?: string | null, key?: string, unit?: string,
@@ -57,26 +55,19 @@ import { formatRawOutput } from "../format/raw_output.js";
 
 export const KINDS = ["outputs", "operations", "items", "codes", "notes"];
 
-/** What a person asked of the wallet cannot be done. The message is for people. */
+/** What was asked of the wallet cannot be done. The message is for people. */
 export class WalletError extends Error {
   name = "WalletError";
 
-  /**
-   * @param {string} code
-   * @param {string} message
-   * @param {number | null} [at] when it happened, in milliseconds, where that is known
-   */
   constructor(code, message, at = null) {
     super(message);
     this.code = code;
+    /** When what is in the way happened, in milliseconds, where that is known. */
     this.at = at;
   }
 }
 
-/**
- * Return the key of an output's record: no item has two outputs with one secret.
- * @param {{itemId: string, secret: string}} output
- */
+/** Return the key of an output's record: no item has two outputs with one secret. */
 export function keyOf({ itemId, secret }) {
   return `${itemId}.${secret}`;
 }
@@ -95,11 +86,6 @@ export function itemIdOf(key) {
 export function existing(record) {
   if (!record) throw new Error("a record that is not there");
   return record;
-}
-
-/** Return the raw outputs of records. */
-export function rawsOf(records) {
-  return records.map(formatRawOutput);
 }
 
 /**
@@ -136,41 +122,28 @@ class Slice {
   #keys = new Set();
   #queries = [];
 
-  /**
-   * Take what was loaded for a key, for fields or for "all".
-   * @param {string | Fields} query
-   * @param {Kind[]} records
-   */
+  /** Take what was loaded for a key, for fields or for "all". */
   take(query, records) {
     if (typeof query === "string" && query !== "all") this.#keys.add(query);
     else this.#queries.push(query === "all" ? {} : query);
     for (const record of records) this.put(record);
   }
 
-  /** @param {Kind} record */
   put(record) {
-    this.#records.set(/** @type {string} */ (record.key), record);
+    this.#records.set(record.key, record);
   }
 
-  /**
-   * Return the record of a key; none of no key.
-   * @param {string | undefined} key
-   * @throws {Error} it was not loaded.
-   */
+  /** Return the record of a key, none of no key. @throws {Error} it was not loaded. */
   get(key) {
     if (key === undefined) return undefined;
     const record = this.#records.get(key);
     // The key of an output begins with its item: of one that was all loaded, none is missing.
-    if (!record && !this.#keys.has(key)) this.#check({ itemId: key.split(".", 1)[0] });
+    if (!record && !this.#keys.has(key)) this.#check({ itemId: itemIdOf(key) });
     return record;
   }
 
-  /**
-   * Return the records with these fields, all unless some are named.
-   * @param {Fields} [fields]
-   * @throws {Error} they were not all loaded.
-   */
-  list(fields = {}) {
+  /** Return the records with these fields. @throws {Error} they were not all loaded. */
+  list(/** @type {Fields} */ fields = {}) {
     this.#check(fields);
     return [...this.#records.values()].filter((record) => hasFields(record, fields));
   }
@@ -208,25 +181,15 @@ export class Draft {
   /** @param {Slices} slices */
   constructor(slices) {
     this.slices = slices;
+    this.outputs = slices.outputs;
+    this.operations = slices.operations;
+    this.items = slices.items;
     this.changed = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));
-  }
-
-  output(key) {
-    return this.slices.outputs.get(key);
-  }
-
-  operation(key) {
-    return this.slices.operations.get(key);
-  }
-
-  /** Return outputs of an item, or all that were loaded. */
-  outputs(fields) {
-    return this.slices.outputs.list(fields);
   }
 
   /** Put an output that the wallet has not seen yet: no record is ever written over by another. */
   addOutput(record) {
-    if (this.output(record.key)) {
+    if (this.outputs.get(record.key)) {
       throw new WalletError("used_secret", "This secret was used for this deed before.");
     }
     this.put("outputs", record);
@@ -234,18 +197,11 @@ export class Draft {
 
   /** Change some fields of an output. */
   changeOutput(key, fields) {
-    const record = existing(this.output(key));
+    const record = existing(this.outputs.get(key));
     if (record.state === "spent" && (fields.state ?? "spent") !== "spent") {
       throw new Error("a spent output stays spent");
     }
-    if (hasFields(record, fields)) return;
-    const changed = Object.entries({ ...record, ...fields });
-    // A field that was taken away is not there, rather than undefined.
-    this.put("outputs", Object.fromEntries(changed.filter(([, value]) => value !== undefined)));
-  }
-
-  putOperation(record) {
-    return this.put("operations", record);
+    if (!hasFields(record, fields)) this.put("outputs", { ...record, ...fields });
   }
 
   /** Put an item, with what a wallet knows of it besides. */
@@ -253,10 +209,13 @@ export class Draft {
     return this.put("items", { ...item, key: item.id });
   }
 
+  /** Put a record; a field without a value is not there, rather than undefined. */
   put(kind, record) {
-    this.slices[kind].put(record);
-    this.changed[kind].set(record.key, record);
-    return record;
+    const fields = Object.entries(record).filter(([, value]) => value !== undefined);
+    const whole = Object.fromEntries(fields);
+    this.slices[kind].put(whole);
+    this.changed[kind].set(whole.key, whole);
+    return whole;
   }
 
   isChanged() {

@@ -6,14 +6,12 @@
 import { linkParts } from "./links.js";
 import { existing, keyOf } from "./records.js";
 
-const NONE = new Set();
-
 // What becomes of these depends on the operation that makes them.
 const AWAITED = ["offered", "coming", "void"];
 
 // These mean that the request as it is can never be carried out. After anything else, an answer
 // that is no problem of the service's among it, it may be, and is sent again.
-const REFUSALS = new Set([
+export const REFUSALS = new Set([
   "wrong_media_type",
   "invalid_json",
   "invalid_request",
@@ -30,18 +28,8 @@ const REFUSALS = new Set([
   "idempotency_key_reused",
 ]);
 
-/** Return whether a problem's code ends an operation. */
-export function isRefusal(code) {
-  return REFUSALS.has(code);
-}
-
-/**
- * Return what settling these operations looks at.
- * @param {string[]} keys
- * @param {string} [itemId] that a mint's answer names
- * @returns {import("./records.js").Plan}
- */
-export function settlingWanted(keys, itemId) {
+/** Return what settling these operations looks at; a mint's answer names the item. */
+export function settlingWanted(keys, itemId = "") {
   const touched = ({ inputs, outputs, kind, body }) =>
     kind === "mint" && itemId
       ? body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
@@ -58,29 +46,23 @@ export function settlingWanted(keys, itemId) {
 /**
  * The service has carried the operation out.
  * @param {import("./records.js").Draft} draft
- * @param {string} key of the operation
- * @param {{itemId?: string, spent?: Set<string>, now: number}} found the item of a mint, and which of
- *   its outputs are spent since
+ * @param {string} key
+ * @param {{itemId?: string, spent?: Set<string>, now: number}} found the item of a mint, and which
+ *   outputs are spent since
  */
-export function settleDone(draft, key, { itemId, spent = NONE, now }) {
-  const operation = existing(draft.operation(key));
+export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
+  const operation = existing(draft.operations.get(key));
   if (operation.state === "done") return operation;
-  const collectedAt = operation.atDoor ? { collectedAt: now } : {};
-  const taken = { ...collectedAt, state: "spent", operation: key, changedAt: now };
-  for (const input of operation.inputs) {
-    draft.changeOutput(input, { ...taken, before: undefined, spentElsewhere: undefined });
+  const { kind, inputs, atDoor } = operation;
+  const nothingElse = { before: undefined, spentElsewhere: undefined };
+  const taken = { state: "spent", operation: key, changedAt: now, ...nothingElse };
+  for (const input of inputs) {
+    draft.changeOutput(input, atDoor ? { ...taken, collectedAt: now } : taken);
   }
-  const made =
-    operation.kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
-  for (const output of made) bringToEnd(draft, output, spent.has(output.key), now);
-  const { code, ...rest } = operation;
-  return draft.putOperation({
-    ...rest,
-    state: "done",
-    itemId: operation.itemId ?? itemId,
-    outputs: made,
-    endedAt: now,
-  });
+  const outputs = kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
+  for (const output of outputs) bringToEnd(draft, output, spent.has(output.key), now);
+  const ended = { state: "done", code: undefined, endedAt: now };
+  return draft.put("operations", { itemId, ...operation, ...ended, outputs });
 }
 
 /** These operations were carried out although they had been refused. */
@@ -91,52 +73,37 @@ export function settleLate(draft, late, now) {
 /**
  * The service has not carried the operation out, and said that it never will.
  * @param {import("./records.js").Draft} draft
- * @param {string} key of the operation
- * @param {{code: string, states: Map<string, string>, now: number}} found the problem, and what the
- *   service knows of the inputs
+ * @param {string} key
+ * @param {{code: string, states: Map<string, string>, now: number}} found what it knows of the inputs
  */
 export function settleRefused(draft, key, { code, states, now }) {
-  const operation = existing(draft.operation(key));
+  const operation = existing(draft.operations.get(key));
   if (operation.state !== "begun") return operation;
   for (const input of operation.inputs) {
-    const { state, operation: owner, before } = existing(draft.output(input));
+    const { state, operation: owner, before } = existing(draft.outputs.get(input));
     // Another operation may have it by now, if a wallet was imported.
     if (state === "leaving" && owner === key) release(draft, input, before, states.get(input), now);
   }
   for (const output of operation.outputs) {
-    if (existing(draft.output(output.key)).state === "coming") {
+    if (existing(draft.outputs.get(output.key)).state === "coming") {
       draft.changeOutput(output.key, { state: "void", changedAt: now });
     }
   }
-  return draft.putOperation({ ...operation, state: "refused", code, endedAt: now });
+  return draft.put("operations", { ...operation, state: "refused", code, endedAt: now });
 }
 
 /** The service was asked for outputs that are at rest here. */
 export function settleChecked(draft, states, now) {
   for (const [key, found] of states) {
-    const { state, unknown = false } = draft.output(key);
+    const { state, unknown = false } = draft.outputs.get(key);
     if (state !== "held" && state !== "given") continue;
     if (found === "spent") {
-      draft.changeOutput(key, {
-        state: "spent",
-        spentElsewhere: true,
-        unknown: false,
-        changedAt: now,
-      });
+      const fields = { state: "spent", spentElsewhere: true, unknown: false };
+      draft.changeOutput(key, { ...fields, changedAt: now });
     } else if (unknown !== (found === "unknown")) {
       draft.changeOutput(key, { unknown: found === "unknown", changedAt: now });
     }
   }
-}
-
-/**
- * Return the refused operations that may have been carried out after all: an input of theirs is
- * spent, and not by an operation of this wallet.
- */
-export function suspects(operations, spent) {
-  return operations.filter(
-    ({ state, inputs }) => state === "refused" && inputs.some((input) => spent.has(input)),
-  );
 }
 
 function release(draft, key, before, found, now) {
@@ -152,7 +119,7 @@ function release(draft, key, before, found, now) {
 
 /** Bring an output of a done operation to its state, unless it has gone on from there. */
 function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
-  const { state, before } = draft.output(key);
+  const { state, before } = draft.outputs.get(key);
   // Somebody has begun to claim it as a link, and knew no better.
   if (state === "leaving" && AWAITED.includes(before)) draft.changeOutput(key, { before: wanted });
   if (!AWAITED.includes(state)) return;
@@ -162,15 +129,16 @@ function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
 
 /** Add what the mint has made, and what is known of the item, so that its name is there offline. */
 function addMinted(draft, minting, itemId, now) {
-  const { key: operation, body, links, unit } = minting;
-  const total = { id: itemId, total: minting.amount, metadata: metadataText(body.metadata) };
-  const item = draft.slices.items.get(itemId) ?? total;
-  draft.putItem({ ...item, isMinted: true, ...(unit && { unit }) });
+  const { key: operation, body, links, amount: total } = minting;
+  const item = draft.items.get(itemId);
+  const { unit = item?.unit } = minting;
+  const metadata = metadataText(body.metadata);
+  draft.putItem({ id: itemId, total, metadata, ...item, isMinted: true, unit });
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
   return body.outputs.map(({ amount, secret }, place) => {
     const output = { ...parts[place], itemId, amount, secret, key: keyOf({ itemId, secret }) };
     // A link may have named it before, with another amount.
-    if (draft.output(output.key)) draft.changeOutput(output.key, output);
+    if (draft.outputs.get(output.key)) draft.changeOutput(output.key, output);
     else {
       draft.addOutput({ ...output, state: "coming", operation, createdAt: now, changedAt: now });
     }

@@ -4,7 +4,7 @@
 // Nothing but IndexedDB's own requests may be waited for inside a transaction, or the browser commits
 // it too soon: so what is wanted is read first, and what decides is a plain function.
 
-import { KINDS, makeSlices, queriesOf, withGivenAt } from "./records.js";
+import { KINDS, makeSlices, queriesOf, WalletError, withGivenAt } from "./records.js";
 
 const NAME = "deeds";
 const VERSION = 2;
@@ -16,46 +16,52 @@ const TOLD_KINDS = KINDS.filter((kind) => kind !== "codes");
 const INDEXES = { item: ["itemId", "state"], state: "state" };
 const INDEXED_KINDS = ["outputs", "operations"];
 
-/** The browser cannot keep what it should. The message is for people. */
-export class StoreError extends Error {
+/** By the browser's name for what it cannot do: a code, and a message for people. */
+const TEXTS = {
+  QuotaExceededError: [
+    "full",
+    "This device has no room left to keep it. Make some, then reload this page.",
+  ],
+  InvalidStateError: ["closed", "This page is out of date. Reload it."],
+  VersionError: ["too_old", "A newer page has been here. Reload this one."],
+  blocked: ["blocked", "Close the other tabs of this page, then reload it."],
+  unavailable: [
+    "unavailable",
+    "This browser keeps nothing for this page. A private window or a setting may be the reason.",
+  ],
+};
+
+/** The browser cannot keep what it should. */
+export class StoreError extends WalletError {
   name = "StoreError";
 
-  constructor(code, message) {
-    super(message);
-    this.code = code;
+  /** @param {any} error */
+  constructor(error) {
+    const [code, message] = TEXTS[error?.name] ?? TEXTS.unavailable;
+    super(code, message);
   }
 }
 
 /**
  * @typedef {Awaited<ReturnType<typeof openStore>>} Store
- */
-
-/**
- * Open the store, and create it if it does not exist.
  *
- * @param {IDBFactory} [indexedDB]
- * @param {{makeChannel?: () => BroadcastChannel, onClosed?: () => void}} [options] `onClosed` is
- *   called when the store was closed for good, by a newer page in another tab or by the browser
+ * Open the store, and create it if it does not exist.
+ * @param {() => void} [onClosed] called when it was closed for good, by a newer page in another tab
+ *   or by the browser
  * @throws {StoreError}
  */
-export async function openStore(
-  indexedDB = globalThis.indexedDB,
-  { makeChannel = () => new BroadcastChannel(NAME), onClosed = () => {} } = {},
-) {
-  const database = await openDatabase(indexedDB);
-  const channel = makeChannel();
+export async function openStore(onClosed = () => {}) {
+  const database = await openDatabase();
+  const channel = new BroadcastChannel(NAME);
   const listeners = new Set();
   let isClosed = false;
   channel.onmessage = () => tell();
-  // A newer page wants to change the store: stand aside, or it waits for ever.
-  database.onversionchange = () => {
-    close();
-    onClosed();
-  };
   database.onclose = () => {
     close();
     onClosed();
   };
+  // A newer page wants to change the store: stand aside, or it waits for ever.
+  database.onversionchange = database.onclose;
 
   function tell() {
     for (const listener of listeners) listener();
@@ -109,18 +115,13 @@ export async function openStore(
   };
 }
 
-/**
- * Ask the browser not to clear the store when the device runs out of room.
- * @param {StorageManager} [storage]
- * @returns {Promise<boolean>} whether it promises that
- */
-export async function askToKeep(storage = globalThis.navigator?.storage) {
-  return (await storage?.persist?.()) ?? false;
+/** Ask the browser not to clear the store when the device runs out of room. */
+export async function askToKeep() {
+  await globalThis.navigator?.storage?.persist?.();
 }
 
-function openDatabase(indexedDB) {
+function openDatabase() {
   return new Promise((resolve, reject) => {
-    if (!indexedDB) throw unavailable();
     // Firefox throws or refuses here where a person forbids pages to keep anything.
     const request = indexedDB.open(NAME, VERSION);
     request.onupgradeneeded = ({ oldVersion }) => {
@@ -129,10 +130,10 @@ function openDatabase(indexedDB) {
       upgrade(request.result, transaction, oldVersion);
     };
     let isBlocked = false;
-    request.onerror = () => reject(storeError(request.error));
+    request.onerror = () => reject(request.error);
     request.onblocked = () => {
       isBlocked = true;
-      reject(new StoreError("blocked", "Close the other tabs of this page, then reload it."));
+      reject({ name: "blocked" });
     };
     request.onsuccess = () => {
       // The promise was rejected already; left open, it would block other pages.
@@ -140,7 +141,7 @@ function openDatabase(indexedDB) {
       else resolve(request.result);
     };
   }).catch((error) => {
-    throw error instanceof StoreError ? error : storeError(error);
+    throw new StoreError(error);
   });
 }
 
@@ -172,7 +173,7 @@ function transact(database, mode, wanted, apply) {
     let result;
     let failure;
     transaction.oncomplete = () => resolve(result);
-    transaction.onabort = () => reject(failure ?? storeError(transaction.error));
+    transaction.onabort = () => reject(failure ?? new StoreError(transaction.error));
 
     function load(plan) {
       if (!plan) return settle();
@@ -217,11 +218,8 @@ function ask(transaction, { kind, query }) {
   if (typeof query === "string") return records.get(query);
   const { itemId, state } = query;
   if (itemId === undefined) return records.index("state").getAll(state);
-  const range =
-    state === undefined
-      ? IDBKeyRange.bound([itemId], [itemId, []])
-      : IDBKeyRange.only([itemId, state]);
-  return records.index("item").getAll(range);
+  const all = IDBKeyRange.bound([itemId], [itemId, []]);
+  return records.index("item").getAll(state === undefined ? all : [itemId, state]);
 }
 
 /** A key finds one record or none; all else finds a list. */
@@ -233,29 +231,6 @@ function begin(database, mode) {
   try {
     return database.transaction(KINDS, mode, { durability: "strict" });
   } catch (error) {
-    throw storeError(error);
+    throw new StoreError(error);
   }
-}
-
-function storeError(error) {
-  if (error?.name === "QuotaExceededError") {
-    return new StoreError(
-      "full",
-      "This device has no room left to keep it. Make some, then reload this page.",
-    );
-  }
-  if (error?.name === "InvalidStateError") {
-    return new StoreError("closed", "This page is out of date. Reload it.");
-  }
-  if (error?.name === "VersionError") {
-    return new StoreError("too_old", "A newer page has been here. Reload this one.");
-  }
-  return unavailable();
-}
-
-function unavailable() {
-  return new StoreError(
-    "unavailable",
-    "This browser keeps nothing for this page. A private window or a setting may be the reason.",
-  );
 }

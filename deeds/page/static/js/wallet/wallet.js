@@ -3,21 +3,22 @@
 // Every verb is first written down whole, then sent, then settled. Whenever the page dies in between,
 // `finishBegun` sends it again with the same Idempotency-Key, which the service carries out once.
 
-import { AmountError, isAmount, sumOf } from "../format/amounts.js";
+import { sumOf } from "../format/amounts.js";
 import { checkSecret } from "../format/raw_output.js";
 import { isStrongSecret } from "../format/strong_secret.js";
-import { CHECKED_AT_ONCE_MAX, NoAnswerError, ProblemError } from "./api.js";
-import * as beginning from "./beginning.js";
-import { INPUTS_COUNT_MAX } from "./beginning.js";
+import { AT_ONCE_MAX, NoAnswerError, ProblemError } from "./api.js";
+import { begin as beginIn, beginningWanted } from "./beginning.js";
 import { keysOf, makeChecks, readOutputs, spentAmong } from "./checking.js";
-import { checkLinks, checkUnit, giveOut, linkParts, setNote } from "./links.js";
+import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
+import { giveOut, linkParts, setNote } from "./links.js";
 import { mergeInto } from "./merging.js";
-import { Draft, existing, WalletError } from "./records.js";
-import { isRefusal, settleDone, settleLate, settleRefused, settlingWanted } from "./settling.js";
+import { Draft, existing, keyOf } from "./records.js";
+import { REFUSALS, settleDone, settleLate, settleRefused, settlingWanted } from "./settling.js";
 
 /** @type {import("./records.js").Plan} */
 const ALL = { outputs: "all", operations: "all", items: "all" };
 const BACKUP = "backup";
+const NOTE = { notes: [BACKUP] };
 
 /**
  * @typedef {ReturnType<typeof makeWallet>} Wallet
@@ -35,7 +36,6 @@ const BACKUP = "backup";
  * @param {() => Promise<string>} parts.makeSecret
  * @param {(secret: string) => Promise<boolean>} [parts.isStrong] whether a machine made a secret
  * @param {number} [parts.arrayMax] how many inputs or outputs the service takes at once
- * @param {() => string} [parts.newKey] a random UUID
  * @param {() => number} [parts.now] in milliseconds
  */
 export function makeWallet({
@@ -43,8 +43,7 @@ export function makeWallet({
   api,
   makeSecret,
   isStrong = isStrongSecret,
-  arrayMax = INPUTS_COUNT_MAX,
-  newKey = () => crypto.randomUUID(),
+  arrayMax = AT_ONCE_MAX,
   now = Date.now,
 }) {
   /** How many changes the records of the last export hold. */
@@ -58,7 +57,7 @@ export function makeWallet({
 
   /** Change what the next backup should hold. */
   const changeOfNote = (wanted, apply) =>
-    change({ ...wanted, notes: [BACKUP] }, (draft) => {
+    change({ ...wanted, ...NOTE }, (draft) => {
       const result = apply(draft);
       const note = noteOf(draft.slices);
       if (draft.isChanged()) draft.put("notes", { ...note, count: note.count + 1 });
@@ -67,13 +66,11 @@ export function makeWallet({
 
   /** Write an operation down, whole. Nothing is sent. */
   const begin = (rule, given) => {
-    const plan = { ...given, key: newKey(), now: now(), arrayMax };
-    const wanted = beginning.WANTED[rule](plan);
-    const operations = { operations: [plan.key], next: wanted.next };
-    return changeOfNote({ ...wanted, next: () => operations }, (draft) => beginning[rule](draft, plan));
+    const plan = { ...given, key: crypto.randomUUID(), now: now(), arrayMax };
+    return changeOfNote(beginningWanted(rule, plan), (draft) => beginIn(draft, rule, plan));
   };
 
-  const checkedMax = Math.min(arrayMax, CHECKED_AT_ONCE_MAX);
+  const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const parts = { store, api, change, isStrong, checkedMax, now };
   const { look, findLate, checkStates, checkRound } = makeChecks(parts);
 
@@ -91,8 +88,9 @@ export function makeWallet({
     const send = operation.kind === "mint" ? api.mint : api.swap;
     const { answer, problem } = await ask(() => send(operation.body, key));
     if (answer) return settle(settleDone, key, { itemId: answer.itemId });
-    if (!(problem instanceof ProblemError) || !isRefusal(problem.code))
+    if (!(problem instanceof ProblemError) || !REFUSALS.has(problem.code)) {
       return { operation, problem };
+    }
     return refuse(operation, problem.code);
   }
 
@@ -117,12 +115,6 @@ export function makeWallet({
     }),
   });
 
-  function checkCount(parts) {
-    if (!parts.length || parts.length > arrayMax) {
-      throw new WalletError("too_many", `From 1 to ${arrayMax} parts at once.`);
-    }
-  }
-
   async function secretsOf(count) {
     const secrets = [];
     while (secrets.length < count) secrets.push(await makeSecret());
@@ -145,23 +137,21 @@ export function makeWallet({
     /**
      * Mint an item in these amounts, or as so many numbered links: of more links than the service
      * takes outputs at once, `prepareNext` makes the rest.
-     * @param {object} wanted
-     * @param {{amount: number, secret?: string}[]} [wanted.outputs]
-     * @param {import("./links.js").Links} [wanted.links] in place of `outputs`
-     * @param {object} [wanted.metadata]
-     * @param {string} [wanted.unit] the issuer's word for one unit
+     * @param {{
+     *   outputs?: {amount: number, secret?: string}[], links?: import("./links.js").Links,
+     *   metadata?: object, unit?: string,
+     * }} wanted `links` in place of `outputs`; `unit` is the issuer's word for one
      */
     async mint({ outputs = [], links, metadata, unit }) {
-      const parts = links ? linkParts(checkLinks(links), arrayMax) : outputs;
-      const amount = sumOf(parts.map((part) => checkAmount(part.amount)));
-      checkCount(parts);
-      const whole = [];
-      for (const [place, part] of parts.entries()) {
-        const secret = checkSecret(outputs[place]?.secret ?? (await makeSecret()));
-        whole.push({ amount: part.amount, secret });
-      }
-      const plan = { outputs: whole, links, metadata, unit: checkUnit(unit), amount };
-      return carryOut("beginMint", plan);
+      const amounts = links ? linkParts(checkLinks(links), arrayMax) : outputs;
+      const amount = sumOf(amounts.map((part) => checkAmount(part.amount)));
+      checkCount(amounts, arrayMax);
+      const secrets = await secretsOf(amounts.length);
+      const whole = amounts.map((part, place) => ({
+        amount: part.amount,
+        secret: checkSecret(outputs[place]?.secret ?? secrets[place]),
+      }));
+      return carryOut("mint", { outputs: whole, links, metadata, unit: checkUnit(unit), amount });
     },
 
     /**
@@ -174,34 +164,30 @@ export function makeWallet({
      *   `already_held`; at the door `busy` where its claim began before, at the time `at`
      */
     async claim({ amount, itemId, secret }, { unit, atDoor = false } = {}) {
-      checkSecret(secret);
-      const output = { amount: checkAmount(amount), itemId, secret };
-      return carryOut("beginClaim", { output, secret: await makeSecret(), unit, atDoor });
+      const output = { amount: checkAmount(amount), itemId, secret: checkSecret(secret) };
+      const plan = { output, outputKey: keyOf(output), unit, atDoor };
+      return carryOut("claim", { ...plan, secrets: await secretsOf(1) });
     },
 
     /** Make a fresh secret of `amount` units to give away; it is the operation's first output. */
     async send(itemId, amount) {
       checkAmount(amount);
-      return carryOut("beginSend", { itemId, amount, secrets: await secretsOf(2) });
+      return carryOut("send", { itemId, amount, secrets: await secretsOf(2) });
     },
 
     /** Split an output into these amounts and the rest of it. */
     async split(outputKey, amounts) {
-      checkCount(amounts);
+      checkCount(amounts, arrayMax);
       amounts.forEach(checkAmount);
       const secrets = await secretsOf(amounts.length + 1);
-      return carryOut("beginSplit", { outputKey, amounts, secrets });
+      return carryOut("split", { outputKey, amounts, secrets });
     },
 
-    /**
-     * Make a series of numbered links from what is held.
-     * @param {string} itemId
-     * @param {import("./links.js").Links} wanted
-     */
+    /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
       const links = checkLinks(wanted);
       const secrets = await secretsOf(Math.min(links.count, arrayMax) + 1);
-      return carryOut("beginLinks", { itemId, links, secrets });
+      return carryOut("links", { itemId, links, secrets });
     },
 
     /**
@@ -211,17 +197,11 @@ export function makeWallet({
      */
     async prepareNext(itemId) {
       const secrets = await secretsOf(arrayMax);
-      const operation = await begin("beginNextLinks", { itemId, secrets });
+      const operation = await begin("nextLinks", { itemId, secrets });
       return operation && finish(operation.key);
     },
 
-    /**
-     * Note that the links of these outputs are handed out. Nothing is sent.
-     * @param {string[]} keys
-     * @returns {Promise<import("./records.js").OutputRecord[]>} those that are: of several, what was
-     *   spent meanwhile is left out
-     * @throws {WalletError} none of them can be handed out.
-     */
+    /** Note that the links of these outputs are handed out, see links.js. Nothing is sent. */
     giveOut: (keys) => changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
 
     /** Keep a person's note on an output. */
@@ -230,12 +210,12 @@ export function makeWallet({
 
     /** Join the parts of an item that are free and have no number. */
     async merge(itemId) {
-      return carryOut("beginMerge", { itemId, secrets: await secretsOf(1) });
+      return carryOut("merge", { itemId, secrets: await secretsOf(1) });
     },
 
     /** Make a link that was handed out worthless, unless somebody was faster. */
     async takeBack(outputKey) {
-      return carryOut("beginTakeBack", { outputKey, secrets: await secretsOf(1) });
+      return carryOut("takeBack", { outputKey, secrets: await secretsOf(1) });
     },
 
     checkStates,
@@ -247,9 +227,9 @@ export function makeWallet({
       if (known) return known;
       const item = await api.item(itemId);
       return change({ items: [itemId], operations: { itemId } }, (draft) => {
-        const { items, operations } = draft.slices;
-        const unit = operations.list({ itemId }).find((operation) => operation.unit)?.unit;
-        return items.get(itemId) ?? draft.putItem({ ...item, ...(unit && { unit }) });
+        const ofItem = draft.operations.list({ itemId });
+        const unit = ofItem.find((operation) => operation.unit)?.unit;
+        return draft.items.get(itemId) ?? draft.putItem({ ...item, unit });
       });
     },
 
@@ -272,7 +252,7 @@ export function makeWallet({
        * with, which does for the next one too.
        */
       async status() {
-        const { count, savedCount, at, material } = await store.read({ notes: [BACKUP] }, noteOf);
+        const { count, savedCount, at, material } = await store.read(NOTE, noteOf);
         return { changesCount: count - savedCount, at, material };
       },
 
@@ -284,7 +264,7 @@ export function makeWallet({
       async saved(material) {
         const about = { savedCount: exportedCount, at: now(), material };
         const save = (draft) => void draft.put("notes", { ...noteOf(draft.slices), ...about });
-        await change({ notes: [BACKUP] }, save).catch((error) => {
+        await change(NOTE, save).catch((error) => {
           // Some private windows keep no keys.
           if (error.name !== "DataCloneError" || !material) throw error;
           return this.saved(null);
@@ -294,7 +274,7 @@ export function makeWallet({
 
     /** Return all records, for file.js. They hold every secret. */
     exportRecords: () =>
-      store.read({ ...ALL, notes: [BACKUP] }, (slices) => {
+      store.read({ ...ALL, ...NOTE }, (slices) => {
         exportedCount = noteOf(slices).count;
         const { outputs, operations, items } = slices;
         return { outputs: outputs.list(), operations: operations.list(), items: items.list() };
@@ -308,12 +288,7 @@ export function makeWallet({
   };
 }
 
-/**
- * Return the answer, or what the service or the network has against it.
- * @template Answer
- * @param {() => Promise<Answer>} question
- * @returns {Promise<{answer?: Answer, problem?: ProblemError | NoAnswerError}>}
- */
+/** Return the answer, or what the service or the network has against it. */
 async function ask(question) {
   try {
     return { answer: await question() };
@@ -325,9 +300,4 @@ async function ask(question) {
 
 function noteOf({ notes }) {
   return notes.get(BACKUP) ?? { key: BACKUP, count: 0, savedCount: 0, at: null, material: null };
-}
-
-function checkAmount(amount) {
-  if (!isAmount(amount)) throw new AmountError("Enter a whole number, 1 or more.");
-  return amount;
 }

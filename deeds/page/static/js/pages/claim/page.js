@@ -5,7 +5,7 @@ import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { CHECKED_AT_ONCE_MAX, makeApi } from "../../wallet/api.js";
+import { makeApi } from "../../wallet/api.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { makeClaims } from "./claims.js";
 import { makeClaimList } from "./list.js";
@@ -28,8 +28,8 @@ const opened = await openWallet((outcomes) => {
   claims.note(outcomes);
   tell(outcomes);
 });
-const checkedMax = Math.min(Number(document.body.dataset.arrayMax), CHECKED_AT_ONCE_MAX);
-const api = opened?.api ?? makeApi((...request) => fetch(...request), "", checkedMax);
+const arrayMax = Number(document.body.dataset.arrayMax);
+const api = opened?.api ?? makeApi((...request) => fetch(...request), "", arrayMax);
 const view = claimView();
 const claims = makeClaims({ list, view, ...opened, api });
 
