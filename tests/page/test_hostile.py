@@ -100,14 +100,11 @@ def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(v
     expect(page.locator("[data-part=send]:visible")).to_have_count(0)
 
 
-# What a picture adds for previews, and takes away where it is broken, aside.
-SHAPE = """all => all.map((each) =>
-  [each.tagName, ...each.getAttributeNames()].filter((name) => name !== "hidden").join())"""
-
-
 def shape_of(page):
     """Return the elements of a page, each with the names of its attributes."""
-    return page.locator(":not(meta)").evaluate_all(SHAPE)
+    # What a picture adds for previews, and takes away where it is broken, aside.
+    names = "[each.tagName, ...each.getAttributeNames()].filter((name) => name !== 'hidden')"
+    return page.locator(":not(meta)").evaluate_all(f"all => all.map((each) => {names}.join())")
 
 
 def test_hostile_texts_and_pictures_stay_in_their_places_on_the_page_of_a_deed(visitor):

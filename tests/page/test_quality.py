@@ -49,8 +49,6 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
         assert page.evaluate("inBrowser.smallControls()") == [], path
 
 
-# A window of half the width is what 200 % zoom makes of one.
-HALF = {"width": 195, "height": 422}
 MOVING = """[...document.querySelectorAll("*")].filter((each) =>
   parseFloat(getComputedStyle(each).transitionDuration) > 0).map((each) => each.outerHTML)"""
 OVERHANGING = """() => [...document.querySelectorAll("body *")].filter((each) => {
@@ -65,21 +63,13 @@ def test_pages_fit_at_twice_the_size_and_from_right_to_left_and_nothing_moves(vi
     visitor.page.emulate_media(reduced_motion="reduce")
     steps.hold(visitor, 3, 4, metadata=steps.SHED)
 
-    paths = [
-        "/",
-        "/mint",
-        "/claim",
-        f"/claim#{raw}",
-        "/wallet",
-        "/door",
-        f"/item/{item_id}",
-        "/problems",
-    ]
-    for path in [*paths, "/docs"]:
+    pages = ["/", "/mint", "/claim", f"/claim#{raw}", "/wallet", "/door", f"/item/{item_id}"]
+    for path in [*pages, "/problems", "/docs"]:
         page = visitor.go(path)
         for direction in ["ltr", "rtl"]:
             page.evaluate("to => { document.documentElement.dir = to; }", direction)
-            page.set_viewport_size(HALF)
+            # A window of half the width is what 200 % zoom makes of one.
+            page.set_viewport_size({"width": 195, "height": 422})
             assert page.evaluate(OVERHANGING) == [], (path, direction)
         if path != "/docs":
             assert page.evaluate(MOVING) == [], path
