@@ -40,17 +40,18 @@ test("names without letters and of other scripts are told apart too", () => {
   assert.equal(new Set(names.map(nameKey)).size, names.length);
 });
 
-const minted = { id: "deed_a", name: NAME, isMinted: true };
-const held = { id: "deed_b", name: "A voucher" };
+const alike = nameKey(NAME);
+const minted = { id: "deed_a", alike, isMinted: true };
+const held = { id: "deed_b", alike: nameKey("A voucher") };
 
 const CASES = [
   ["minted", minted, [minted, held]],
-  ["minted", minted, [minted, { ...held, name: NAME }]],
+  ["minted", minted, [minted, { ...held, alike }]],
   ["held", held, [minted, held]],
-  ["new", { id: "deed_c", name: "A share" }, [minted, held]],
-  ["new", { id: "deed_c", name: "" }, [minted, { ...held, name: "" }]],
-  ["lookalike", { id: "deed_c", name: "НОРЕ concert 10." }, [minted, held]],
-  ["lookalike", { ...held, name: NAME }, [minted, { ...held, name: NAME }]],
+  ["new", { id: "deed_c", alike: nameKey("A share") }, [minted, held]],
+  ["new", { id: "deed_c", alike: "" }, [minted, { ...held, alike: "" }]],
+  ["lookalike", { id: "deed_c", alike }, [minted, held]],
+  ["lookalike", { ...held, alike }, [minted, { ...held, alike }]],
 ];
 
 for (const [kind, item, known] of CASES) {

@@ -4,8 +4,7 @@
 /**
  * @typedef {"minted" | "held" | "new" | "lookalike"} OriginKind
  * @typedef {{kind: OriginKind, text: string}} Origin
- * @typedef {{id: string, name: string, alike?: string, isMinted?: boolean}} Named an item and its name;
- *   `alike` is the key of the name, for those who have it already
+ * @typedef {{id: string, alike: string, isMinted?: boolean}} Named an item with the key of its name
  */
 
 const TEXTS = {
@@ -37,16 +36,9 @@ export function nameKey(name) {
   return folded.replace(/[^\p{L}\p{N}]/gu, "") || folded;
 }
 
-/**
- * Return which of these items are another, or have its name.
- * @param {Named} item
- * @param {Named[]} items
- */
-export function relatedTo(item, items) {
-  const key = item.alike ?? nameKey(item.name);
-  return items.filter((each) => {
-    return each.id === item.id || (key && key === (each.alike ?? nameKey(each.name)));
-  });
+/** Return which of these items are another, or have its name. */
+function relatedTo({ id, alike }, items) {
+  return items.filter((each) => each.id === id || (alike && each.alike === alike));
 }
 
 /**
@@ -56,12 +48,17 @@ export function relatedTo(item, items) {
  * @returns {Origin}
  */
 export function originOf(item, items) {
-  const related = relatedTo(item, items);
+  const kind = kindOf(item, relatedTo(item, items));
+  return { kind, text: TEXTS[kind] };
+}
+
+/** @returns {OriginKind} */
+function kindOf(item, related) {
   const own = related.find(({ id }) => id === item.id);
-  if (own?.isMinted) return say("minted");
+  if (own?.isMinted) return "minted";
   // Before what is held: whoever has claimed a forgery must not be told that all is well.
-  if (related.some(({ id }) => id !== item.id)) return say("lookalike");
-  return say(own ? "held" : "new");
+  if (related.length > (own ? 1 : 0)) return "lookalike";
+  return own ? "held" : "new";
 }
 
 /**
@@ -72,7 +69,7 @@ export function originOf(item, items) {
  * @returns {Promise<Map<string, Origin>>}
  */
 export async function findOrigins(store, items, nameOf) {
-  const named = (item) => ({ ...item, name: nameOf(item), alike: nameKey(nameOf(item)) });
+  const named = (item) => ({ ...item, alike: nameKey(nameOf(item)) });
   const asked = items.map(named);
   let related = [];
   /** @type {import("./records.js").Plan} */
@@ -94,8 +91,3 @@ export async function findOrigins(store, items, nameOf) {
 
 /** What was only looked at, or was never made, was not here. */
 export const wasHere = ({ state }) => state !== "offered" && state !== "void";
-
-/** @returns {Origin} */
-function say(kind) {
-  return { kind, text: TEXTS[kind] };
-}
