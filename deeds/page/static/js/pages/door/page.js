@@ -80,16 +80,14 @@ async function makeCount(store, unit) {
     outputs.list(held).filter(({ collectedAt }) => collectedAt),
   );
   const now = new Map();
-  const draw = () => {
+  const note = (key, ticket) => {
+    if (ticket) now.set(key, ticket);
     const all = countText([...before, ...now.values()], unit);
     byId("door-count").textContent = countText([...now.values()], unit);
     for (const place of ["door-count-all", "ready-count"]) byId(place).textContent = all;
   };
-  draw();
-  return (key, ticket) => {
-    now.set(key, ticket);
-    draw();
-  };
+  note();
+  return note;
 }
 
 /** Return the record of a ticket, and the operation that had it last. */
