@@ -62,6 +62,11 @@ def test_a_link_that_was_copied_is_never_sent_to_another(visitor, clipboard):
     assert steps.amounts(page) == {"given": [1, 1, 1], "spent": [1, 1]}
     assert steps.check(visitor.origin, [copied]) == ["unspent"]
     expect(page.get_by_role("button", name="Send")).to_be_hidden()
+    row(page, 1).get_by_role("button", name="Take back").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take back").click()
+    expect(row(page, 1).locator(".tag")).to_have_text("taken back")
+    expect(page.locator(".holding-sum")).to_have_text("1 unit of 3 · 2 waiting")
+    assert steps.check(visitor.origin, [copied]) == ["spent"]
 
 
 def test_each_way_of_handing_out_a_link_is_written_down_before_it(visitor, clipboard):

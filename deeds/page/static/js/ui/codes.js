@@ -26,22 +26,19 @@ export function linkOf(output, unit) {
 }
 
 /**
- * Return the codes of outputs as SVG texts, by the keys of the outputs.
- * @param {Pick<OutputRecord, "key" | "itemId" | "amount" | "secret">[]} outputs
+ * Return the codes of outputs as SVG texts, by the keys of the outputs. Of those that came before an
+ * error, none is asked for again.
+ * @param {any[]} outputs
  * @param {CodeTools} tools
- * @param {object} [options]
- * @param {(count: number) => void} [options.onProgress] says how many are there
- * @param {(seconds: number) => Promise<void>} [options.wait]
- * @param {(output: any) => string} [options.link]
+ * @param {{
+ *   onProgress?: (count: number) => void, wait?: (seconds: number) => Promise<unknown>,
+ *   link?: (output: any) => string,
+ * }} [options] `onProgress` says how many are there
  * @returns {Promise<Map<string, string>>}
- * @throws {import("../wallet/api.js").ProblemError | import("../wallet/api.js").NoAnswerError}
- *   those that came before it are kept
  */
-export async function codesOf(
-  outputs,
-  { wallet, api, unit },
-  { onProgress = () => {}, wait = waitSeconds, link = (output) => linkOf(output, unit) } = {},
-) {
+export async function codesOf(outputs, { wallet, api, unit }, options = {}) {
+  const { onProgress = () => {}, wait = waitSeconds } = options;
+  const { link = (output) => linkOf(output, unit) } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
   onProgress(codes.size);
@@ -57,11 +54,7 @@ export async function codesOf(
   return codes;
 }
 
-/**
- * Return the picture of a code. A picture runs no scripts, whatever the SVG holds.
- * @param {string | undefined} svg
- * @param {string} alt
- */
+/** Return the picture of a code. A picture runs no scripts, whatever the SVG holds. */
 export function codeImage(svg = "", alt = "") {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   const image = make("img", { src: url, alt, width: "256", height: "256" });

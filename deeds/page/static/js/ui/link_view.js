@@ -1,5 +1,4 @@
-// Shows one link to its owner: what it is worth, the ways of handing it over, a copy to keep, and
-// the raw output for developers.
+// Shows one link to its owner, with the ways of handing it over.
 //
 // A person who sees a link can claim it. So before it is shown, copied, shared, drawn or saved, the
 // wallet writes down that it is handed out: nothing else in this browser spends it from then on.
@@ -27,11 +26,14 @@ import { say } from "./notices.js";
  * Return the view of a link. The page needs the template of cards.
  * @param {OutputRecord} output held or given
  * @param {LinkTools} tools
- * @returns {HTMLElement}
  */
 export function makeLinkView(output, tools) {
-  const link = linkOf(output, tools.unit);
-  const about = aboutOf(output, tools);
+  const { item, unit } = tools;
+  const { itemId, amount } = output;
+  const link = linkOf(output, unit);
+  const metadata = item ? metadataOf(item) : {};
+  const about = `${unitsText(amount, unit)} of ${quoted(metadata.name ?? "A deed without a name")}`;
+  const copy = [about, link, formatRawOutput(output), ""].join("\n");
   const handOver = handingOver(output, tools);
   const actions = (...buttons) => make("p", { class: "actions" }, ...buttons);
   const button = (text, act, kind) => makeButton(text, () => handOver(act), kind);
@@ -45,7 +47,7 @@ export function makeLinkView(output, tools) {
   return make(
     "div",
     { class: "link-view stack" },
-    cardOf(output, tools),
+    makeCard(metadata, item?.total ?? amount, { itemId, amount, unit }),
     actions(
       ...(canShare ? [button("Share", () => share(link, about), "wide")] : []),
       makeButton("Copy link", copyOrShow, canShare ? "quiet" : "wide"),
@@ -53,7 +55,7 @@ export function makeLinkView(output, tools) {
     codePlace(output, tools, handOver, about),
     make("h3", {}, "Keep a copy"),
     make("p", { class: "hint" }, "This link is like cash. If you lose it, we can't restore it."),
-    actions(button("Download", () => downloadLink(link, output, about))),
+    actions(button("Download", () => download(copy, "text/plain", `${itemId}.txt`))),
     developers,
   );
 }
@@ -75,20 +77,16 @@ export async function openLinkDialog(output, tools) {
   });
 }
 
-/**
- * Hand a link out, and copy it; show it where the browser does not let pages copy.
- * @param {OutputRecord} output held or given
- * @param {LinkTools & {opener: HTMLElement}} tools
- */
-export async function handOverByCopy(output, tools) {
-  await telling(async () => {
+/** Hand a link out, and copy it; show it where the browser does not let pages copy. */
+export function handOverByCopy(output, /** @type {LinkTools & {opener: HTMLElement}} */ tools) {
+  return telling(async () => {
     if (!(await copyLink(output, tools))) await openLinkDialog(output, tools);
   })();
 }
 
 /** Return what first writes down that the link is handed out, and hands it over only then. */
-function handingOver(output, { wallet }) {
-  return (act) => telling(async () => act(await wallet.giveOut([output.key])))();
+function handingOver({ key }, { wallet }) {
+  return (act) => telling(async () => act(await wallet.giveOut([key])))();
 }
 
 /** Return what does it, and says what stands in the way. */
@@ -102,18 +100,9 @@ function telling(act) {
   };
 }
 
-function aboutOf({ amount }, /** @type {LinkTools} */ { item, unit }) {
-  const name = (item && metadataOf(item).name) || "A deed without a name";
-  return { units: unitsText(amount, unit), name: quoted(name) };
-}
-
-function cardOf({ itemId, amount }, /** @type {LinkTools} */ { item, unit }) {
-  return makeCard(item ? metadataOf(item) : {}, item?.total ?? amount, { itemId, amount, unit });
-}
-
-async function share(url, { units, name }) {
+async function share(url, text) {
   try {
-    await navigator.share({ text: `${units} of ${name}`, url });
+    await navigator.share({ text, url });
   } catch (error) {
     // A person who changes their mind has seen that already.
     if (error.name !== "AbortError") say("This device did not share it. Copy the link.");
@@ -122,25 +111,18 @@ async function share(url, { units, name }) {
 
 /** Copy a link once it is handed out; that it is copied has to be asked for within the tap. */
 async function copyLink(output, /** @type {LinkTools} */ { wallet, unit }) {
-  const isCopied = await copyText(
-    wallet.giveOut([output.key]).then(() => linkOf(output, unit)),
-  );
+  const isCopied = await copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)));
   if (isCopied) say(`The link to ${unitsText(output.amount, unit)} is copied.`);
   return isCopied;
 }
 
-function downloadLink(link, output, { units, name }) {
-  const lines = [`${units} of ${name}`, link, formatRawOutput(output), ""];
-  download(lines.join("\n"), "text/plain", `${output.itemId}.txt`);
-}
-
 /** The code is there at once if the link was handed out before, else after a tap. */
-function codePlace(output, tools, handOver, { units, name }) {
+function codePlace(output, tools, handOver, about) {
   const place = make("div", { class: "qr" });
   const show = () =>
     handOver(async () => {
       const codes = await codesOf([output], tools);
-      place.replaceChildren(codeImage(codes.get(output.key), `QR code: ${units} of ${name}`));
+      place.replaceChildren(codeImage(codes.get(output.key), `QR code: ${about}`));
     });
   place.append(makeButton("Show QR code", show));
   if (output.state === "given") show();
@@ -150,11 +132,9 @@ function codePlace(output, tools, handOver, { units, name }) {
 function developersFold(output, link, handOver) {
   const place = make("div", { class: "stack" });
   const details = make("details", {}, make("summary", {}, "For developers"), place);
+  const raw = formatRawOutput(output);
   const fill = () =>
-    place.replaceChildren(
-      textField("Claim link", link),
-      textField("Raw output", formatRawOutput(output)),
-    );
+    place.replaceChildren(textField("Claim link", link), textField("Raw output", raw));
   details.addEventListener("toggle", () => details.open && handOver(fill));
   return details;
 }

@@ -17,7 +17,7 @@ const PASSPHRASE_LENGTH_MIN = 10;
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
-const PASSPHRASE_HINT =
+const HINT =
   "Without it nobody can read the file, not even you. Four or more unrelated words are good.";
 
 /**
@@ -26,10 +26,10 @@ const PASSPHRASE_HINT =
  * @param {() => Promise<string>} onRestored returns what else there is to say of a file that was read
  */
 export function backups(wallet, onRestored) {
-  const [backUp, change] = [byId("back-up"), byId("change-passphrase")];
-  backUp.addEventListener("click", () => backUpWith(wallet, backUp));
-  change.addEventListener("click", () => askToBackUp(wallet, change));
-  byId("restore").addEventListener("click", () => askToRestore(wallet, onRestored));
+  const acts = { "back-up": backUp, "change-passphrase": askToBackUp, restore: askToRestore };
+  for (const [id, act] of Object.entries(acts)) {
+    byId(id).addEventListener("click", () => act(wallet, byId(id), onRestored));
+  }
 }
 
 /**
@@ -44,53 +44,45 @@ export async function drawBackup({ backup }, isEmpty) {
   byId("back-up").hidden = isEmpty;
   byId("back-up").classList.toggle("quiet", Boolean(material) && !changesCount);
   byId("change-passphrase").hidden = isEmpty || !material;
-  byId("backup-state").textContent = isEmpty ? "" : stateText(changesCount, Boolean(material));
+  byId("backup-state").textContent = isEmpty ? "" : stateText(changesCount, material);
 }
 
-function stateText(changesCount, isBackedUp) {
-  if (!isBackedUp) return "Not backed up yet. If this browser is cleared, it is all gone.";
-  return changesCount
-    ? `${countText(changesCount, "change")} since the last backup.`
-    : "Everything is backed up.";
+function stateText(changesCount, material) {
+  if (!material) return "Not backed up yet. If this browser is cleared, it is all gone.";
+  if (!changesCount) return "Everything is backed up.";
+  return `${countText(changesCount, "change")} since the last backup.`;
 }
 
 /** Back up under the passphrase of the last time, or ask for one. */
-async function backUpWith(wallet, opener) {
+async function backUp(wallet, opener) {
   const { material } = await wallet.backup.status();
   if (!material) return askToBackUp(wallet, opener);
-  await writeFile(wallet, material).then(
-    () => say(BACKED_UP),
-    (error) => say(textFor(error)),
-  );
+  say(await writeFile(wallet, material).then(() => BACKED_UP, textFor));
 }
 
 function askToBackUp(wallet, opener) {
   const secret = { type: "password", autocomplete: "new-password" };
-  const first = makeField("Passphrase", { ...secret, autofocus: true }, PASSPHRASE_HINT);
+  const first = makeField("Passphrase", { ...secret, autofocus: true }, HINT);
   const again = makeField("Repeat passphrase", secret);
+  const about = "This writes everything here to an encrypted file. Keep it somewhere else.";
   ask({
     title: "Back up",
-    content: [
-      make("p", {}, "This writes everything here to an encrypted file. Keep it somewhere else."),
-      first.element,
-      again.element,
-    ],
+    content: [make("p", {}, about), first.element, again.element],
     yes: "Back up",
     opener,
     said: BACKED_UP,
     act: async () => {
-      checkPassphrase(first.field, again.field);
-      await writeFile(wallet, await makeMaterial(first.field.value));
+      const { value } = first.field;
+      if ([...value].length < PASSPHRASE_LENGTH_MIN) {
+        throw new FieldError(first.field, `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`);
+      }
+      if (value !== again.field.value) {
+        throw new FieldError(again.field, "The two are not the same.");
+      }
+      await writeFile(wallet, await makeMaterial(value));
       return "";
     },
   });
-}
-
-function checkPassphrase(first, again) {
-  if ([...first.value].length < PASSPHRASE_LENGTH_MIN) {
-    throw new FieldError(first, `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`);
-  }
-  if (first.value !== again.value) throw new FieldError(again, "The two are not the same.");
 }
 
 async function writeFile(wallet, material) {
@@ -100,19 +92,16 @@ async function writeFile(wallet, material) {
   await wallet.backup.saved(material);
 }
 
-function askToRestore(wallet, onRestored) {
+function askToRestore(wallet, opener, onRestored) {
   const file = makeField("Backup file", { type: "file" });
   const passphrase = makeField("Its passphrase", { type: "password", autocomplete: "off" });
   let said = "";
+  const about = "What the file holds is added to what is here. Nothing here is lost.";
   ask({
     title: "Restore",
-    content: [
-      make("p", {}, "What the file holds is added to what is here. Nothing here is lost."),
-      file.element,
-      passphrase.element,
-    ],
+    content: [make("p", {}, about), file.element, passphrase.element],
     yes: "Restore",
-    opener: byId("restore"),
+    opener,
     said: () => said,
     act: async () => {
       const counts = await readFile(wallet, file.field, passphrase.field);

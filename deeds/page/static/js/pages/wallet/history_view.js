@@ -3,7 +3,7 @@
 import { countText, operationText, refusalText, timeText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { byId, make } from "../../ui/dom.js";
-import { drawList, listInPieces } from "../../ui/keyed_list.js";
+import { listInPieces } from "../../ui/keyed_list.js";
 
 /**
  * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
@@ -39,11 +39,7 @@ function isAlike(group, operation) {
   return isEqual && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
 }
 
-/**
- * Return what draws the history, of which the latest comes first.
- * @param {Namer} namer
- * @returns {(history: OperationRecord[]) => void}
- */
+/** Return what draws the history, of which the latest comes first. */
 export function historyView(namer) {
   const drawRows = listInPieces(byId("history"), byId("history-more"), {
     keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${namer.nameOf(itemId)}`,
@@ -65,13 +61,10 @@ export function drawBegun(begun, problems, namer) {
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
-    const text = `${textOf(operation, namer)}.`;
-    return { key: operation.key, text: problem ? `${text} ${textFor(problem)}` : text };
+    const why = problem ? ` ${textFor(problem)}` : "";
+    return make("li", {}, `${textOf(operation, namer)}.${why}`);
   });
-  drawList(byId("begun-list"), rows, {
-    keyOf: ({ key, text }) => `${key} ${text}`,
-    make: ({ text }) => ({ element: make("li", {}, text) }),
-  });
+  byId("begun-list").replaceChildren(...rows);
 }
 
 /** Return what an operation does, to a deed that has a name here. */
@@ -81,16 +74,10 @@ export function textOf(operation, { nameOf, unitOf }) {
 
 function rowOf(group, namer) {
   const { state, begunAt, count } = group;
-  const tags = { begun: ["wait", "under way"], refused: ["bad", "refused"], done: null };
-  const tag = tags[state];
+  const [kind, word] = state === "begun" ? ["wait", "under way"] : ["bad", "refused"];
+  const tag = state === "done" ? "" : make("span", { class: `tag ${kind}` }, word);
   const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
-  const mark = tag ? [" ", make("span", { class: `tag ${tag[0]}` }, tag[1])] : [];
-  const why = state === "refused" ? [make("p", { class: "hint" }, refusalText(group))] : [];
-  return make(
-    "li",
-    { tabindex: "-1" },
-    make("p", {}, textOf(group, namer), ...mark),
-    ...why,
-    make("p", { class: "hint" }, when),
-  );
+  const hints = state === "refused" ? [refusalText(group), when] : [when];
+  const lines = hints.map((text) => make("p", { class: "hint" }, text));
+  return make("li", { tabindex: "-1" }, make("p", {}, textOf(group, namer), " ", tag), ...lines);
 }

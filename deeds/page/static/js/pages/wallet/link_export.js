@@ -41,10 +41,11 @@ export function isUsable({ state }) {
  * @param {{which: string, from?: string, to?: string}} choice `which` is one of CHOICES; `from` and
  *   `to` are numbers as they were typed
  * @param {number} countMax
- * @throws {WalletError | import("../../format/amounts.js").AmountError}
  */
 export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
-  const isChosen = which === "numbers" ? isBetween(from, to) : ({ state }) => state === which;
+  const isBetween = ({ output: { number = 0 } }) =>
+    number >= parseAmount(from) && number <= parseAmount(to);
+  const isChosen = which === "numbers" ? isBetween : ({ state }) => state === which;
   const chosen = links.filter((link) => isUsable(link) && isChosen(link));
   if (!chosen.length) throw new WalletError("no_links", "There are no links to hand out there.");
   if (chosen.length > countMax) {
@@ -52,12 +53,6 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
     throw new WalletError("too_many", `Choose at most ${most} links at a time, by their numbers.`);
   }
   return chosen;
-}
-
-/** @returns {(link: Link) => boolean} */
-function isBetween(from, to) {
-  const [first, last] = [parseAmount(from), parseAmount(to)];
-  return ({ output: { number = 0 } }) => number >= first && number <= last;
 }
 
 /**
@@ -69,8 +64,7 @@ export function csvOf(outputs, addressOf) {
   const rows = outputs.map((output) => {
     return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
   });
-  const all = [["number", "units", "link", "note"], ...rows];
-  const lines = all.map((row) => row.map(cell).join(","));
+  const lines = [["number", "units", "link", "note"], ...rows].map((row) => row.map(cell).join(","));
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
 
@@ -216,9 +210,7 @@ function pictureOf(src) {
 
 /** Wait until all pictures are there, or will not come. */
 function picturesOf(sheets) {
-  const all = [...sheets.querySelectorAll("img")].map((image) => image.decode().catch(() => {}));
-  return Promise.race([
-    Promise.all(all),
-    new Promise((resolve) => setTimeout(resolve, PICTURE_MS_MAX)),
-  ]);
+  const all = [...sheets.querySelectorAll("img")].map((image) => image.decode());
+  const late = new Promise((resolve) => setTimeout(resolve, PICTURE_MS_MAX));
+  return Promise.race([Promise.allSettled(all), late]);
 }

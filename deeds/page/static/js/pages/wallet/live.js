@@ -101,22 +101,3 @@ export function seriesMaker({ wallet, wake }, wanted) {
     isRunning = false;
   };
 }
-
-/**
- * Make a button ask for the state of everything.
- * @param {HTMLButtonElement} button
- * @param {() => Promise<boolean>} check returns whether there were news, which it has said
- */
-export function refreshOn(button, check) {
-  button.addEventListener("click", async () => {
-    if (button.disabled) return;
-    button.disabled = true;
-    try {
-      if (!(await check())) say("Everything is up to date.");
-    } catch (error) {
-      say(`Nothing was refreshed. ${textFor(error)}`);
-    } finally {
-      button.disabled = false;
-    }
-  });
-}

@@ -13,7 +13,7 @@ import { openWallet, verbRunner } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
 import { deedList } from "./deed_list.js";
 import { drawBegun, historyView, textOf } from "./history_view.js";
-import { keepAsking, newsOf, refreshOn, seriesMaker } from "./live.js";
+import { keepAsking, newsOf, seriesMaker } from "./live.js";
 
 const openedAt = Date.now();
 /** Why operations have not ended, by their keys. */
@@ -185,13 +185,16 @@ function oneByOne(draw) {
 async function start(opened) {
   const { wallet, wake } = opened;
   redraw = oneByOne(drawer(opened));
-  const check = async () => {
+  const check = () => wallet.checkStates().then(redraw);
+  const button = byId("check-states", HTMLButtonElement);
+  button.addEventListener("click", async () => {
     newsCount = 0;
-    await wallet.checkStates();
-    await redraw();
-    return newsCount > 0;
-  };
-  refreshOn(byId("check-states", HTMLButtonElement), check);
+    button.disabled = true;
+    const problem = await check().then(() => "", textFor);
+    button.disabled = false;
+    if (problem) say(`Nothing was refreshed. ${problem}`);
+    else if (!newsCount) say("Everything is up to date.");
+  });
   backups(wallet, () => {
     wake();
     return check().then(
@@ -210,8 +213,7 @@ function listen(opened) {
   const { wallet, store } = opened;
   const fetchItems = itemFetcher(wallet);
   const goOn = seriesMaker(opened, () => summaries.find(({ preparing }) => preparing)?.itemId);
-  const isWanted = () =>
-    document.visibilityState === "visible" && summaries.some(({ waiting }) => waiting);
+  const isWanted = () => !document.hidden && summaries.some(({ waiting }) => waiting);
   const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
   store.onChange(draw);

@@ -7,10 +7,12 @@ import { ask } from "../../ui/dialog.js";
 import { make, makeButton } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
 
+/** @typedef {import("../../wallet/holdings.js").Holding} Holding */
+
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /**
- * @param {import("../../wallet/holdings.js").Holding} holding
+ * @param {Holding} holding
  * @param {HTMLElement} opener
  * @param {import("./links_view.js").LinksTools} tools
  */
@@ -30,34 +32,26 @@ export function askToSplit(holding, opener, { wallet, run, nameOf }) {
     opener,
     said: "It is split.",
     act: async (onWait) => {
-      if (!choose.open) {
-        const wanted = even.read();
-        return (await run(() => wallet.makeLinks(itemId, wanted), onWait)).problem;
-      }
-      const amounts = rows.read();
-      return (await run(() => wallet.split(parts[0].key, amounts), onWait)).problem;
+      const wanted = choose.open ? rows.read() : even.read();
+      const split = () => wallet.split(parts[0].key, wanted);
+      const verb = choose.open ? split : () => wallet.makeLinks(itemId, wanted);
+      return (await run(verb, onWait)).problem;
     },
   });
 }
 
-/**
- * The two fields of links that are all alike.
- * @param {import("../../wallet/holdings.js").Holding} holding
- */
-function evenFields({ sum, unit }) {
+/** The two fields of links that are all alike. */
+function evenFields(/** @type {Holding} */ { sum, unit }) {
   const links = makeField("How many links?", { ...NUMBER, autofocus: true });
-  const each = makeField(unit ? `How many × ${unit} each?` : "How many units each?", {
-    ...NUMBER,
-    value: "1",
-  });
+  const question = unit ? `How many × ${unit} each?` : "How many units each?";
+  const each = makeField(question, { ...NUMBER, value: "1" });
   const hint = make("p", { class: "hint", role: "status" });
   const element = make("div", { class: "stack" }, links.element, each.element, hint);
   element.addEventListener("input", () => {
     hint.textContent = evenText(links.field.value, each.field.value, sum, unit);
   });
   const read = () => {
-    const count = readAmount(links.field);
-    const amount = readAmount(each.field);
+    const [count, amount] = [links.field, each.field].map(readAmount);
     if (count * amount > sum) throw new FieldError(links.field, tooMuchText(sum, unit));
     return { count, each: amount };
   };
@@ -82,11 +76,8 @@ function tooMuchText(sum, unit) {
   return `You have ${unitsText(sum, unit)}.`;
 }
 
-/**
- * The rows of amounts that the largest part is split into.
- * @param {import("../../wallet/holdings.js").Holding} holding
- */
-function amountRows({ parts, sum, unit }) {
+/** The rows of amounts that the largest part is split into. */
+function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
   const whole = parts[0].amount;
   const fields = [];
   const list = make("div", { class: "stack" });
@@ -100,9 +91,9 @@ function amountRows({ parts, sum, unit }) {
   add();
   const rest = "What is left stays one part.";
   const about = whole < sum ? `Your largest part is ${unitsText(whole, unit)}. ${rest}` : rest;
-  const actions = make("p", { class: "actions" }, addButton);
+  const hint = make("p", { class: "hint" }, about);
   return {
-    element: make("div", { class: "stack" }, make("p", { class: "hint" }, about), list, actions),
+    element: make("div", { class: "stack" }, hint, list, addButton),
     focus: () => fields[0].focus(),
     read: () => readAmounts(fields, whole, unit),
   };
