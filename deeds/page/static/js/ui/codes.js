@@ -6,10 +6,8 @@ import { make } from "./dom.js";
 
 const CODES_AT_ONCE_MAX = 64;
 
-/** How often a busy service is asked for the same codes, and when again if it does not say. */
+/** How often a busy service is asked for the same codes. */
 const TRIES_MAX = 20;
-const WAIT_S = 1;
-const BUSY = new Set([429, 503]);
 
 /**
  * @typedef {import("../wallet/records.js").OutputRecord} OutputRecord
@@ -26,8 +24,8 @@ export function linkOf(output, unit) {
 }
 
 /**
- * Return the codes of outputs as SVG texts, by the keys of the outputs. Of those that came before an
- * error, none is asked for again.
+ * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came before an
+ * error are not asked for again.
  * @param {any[]} outputs
  * @param {CodeTools} tools
  * @param {{
@@ -70,8 +68,8 @@ async function patiently(ask, wait) {
     try {
       return await ask();
     } catch (error) {
-      if (!BUSY.has(error.status) || tries === TRIES_MAX) throw error;
-      await wait(error.retryAfterS ?? WAIT_S);
+      if (![429, 503].includes(error.status) || tries === TRIES_MAX) throw error;
+      await wait(error.retryAfterS ?? 1);
     }
   }
 }

@@ -23,7 +23,7 @@ const HINT =
 /**
  * Make the buttons work.
  * @param {import("../../wallet/wallet.js").Wallet} wallet
- * @param {() => Promise<string>} onRestored returns what else there is to say of a file that was read
+ * @param {() => Promise<string>} onRestored returns what else to say of a file that was read
  */
 export function backups(wallet, onRestored) {
   const acts = { "back-up": backUp, "change-passphrase": askToBackUp, restore: askToRestore };
@@ -32,11 +32,7 @@ export function backups(wallet, onRestored) {
   }
 }
 
-/**
- * Say in one line what is not backed up.
- * @param {import("../../wallet/wallet.js").Wallet} wallet
- * @param {boolean} isEmpty whether there is nothing to back up
- */
+/** Say in one line what is not backed up; `isEmpty` where there is nothing to back up. */
 export async function drawBackup({ backup }, isEmpty) {
   const { changesCount, material } = await backup.status();
   const isKept = isEmpty || (await navigator.storage?.persisted?.().catch(() => false));

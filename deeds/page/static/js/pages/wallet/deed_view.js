@@ -16,7 +16,7 @@ const ORIGIN_TEXTS = {
   lookalike: "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
 };
 
-/** @typedef {import("../../wallet/holdings.js").Holding & {origin: string, goneSeen: number}} Holding */
+/** @typedef {import("../../wallet/holdings.js").Holding} Holding */
 
 /**
  * Return the page of a deed, which can be drawn again.
@@ -26,7 +26,7 @@ const ORIGIN_TEXTS = {
 export function deedPage(itemId, tools) {
   const view = copyTemplate("deed-template");
   const part = (name) => find(view, `[data-part="${name}"]`);
-  /** @type {Holding} */
+  /** @type {Holding & {origin: string, goneSeen: number}} */
   let holding;
   const links = linksView(part("links"), itemId, tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
@@ -83,13 +83,13 @@ function moreText({ item, coming, unit, waiting }) {
 /** Return what draws that something is gone: in red until the page was left, once. */
 function goneNotice(place, { store }) {
   let isNews = false;
-  return (/** @type {Holding} */ holding) => {
+  return (holding) => {
     const { itemId, lost, unknownSum, goneSeen } = holding;
-    const goneSum = lost + unknownSum;
-    tell(place, goneText(holding), isNews || goneSum > goneSeen ? "notice bad" : "faint");
-    if (goneSum <= goneSeen) return;
-    isNews = true;
-    store.update({}, () => ({ notes: [{ key: itemId, goneSum }], result: undefined })).catch(() => {});
+    const notes = [{ key: itemId, goneSum: lost + unknownSum }];
+    const isNew = notes[0].goneSum > goneSeen;
+    isNews ||= isNew;
+    tell(place, goneText(holding), isNews ? "notice bad" : "faint");
+    if (isNew) store.update({}, () => ({ notes, result: undefined })).catch(() => {});
   };
 }
 
@@ -100,12 +100,9 @@ function goneNotice(place, { store }) {
 export function goneText({ lost, unknownSum, unit }) {
   const [verb, links] =
     lost === 1 ? ["is", "its link was used"] : ["are", "their links were used"];
-  return [
-    lost ? `${unitsText(lost, unit)} ${verb} no longer yours: ${links}.` : "",
-    unknownSum ? `Not known to the service: ${unitsText(unknownSum, unit)}.` : "",
-  ]
-    .filter(Boolean)
-    .join(" ");
+  const texts = lost ? [`${unitsText(lost, unit)} ${verb} no longer yours: ${links}.`] : [];
+  if (unknownSum) texts.push(`Not known to the service: ${unitsText(unknownSum, unit)}.`);
+  return texts.join(" ");
 }
 
 /** What the maker of a deed wants to know: where all of it is. */
@@ -148,9 +145,8 @@ function sendForm(form, holdingNow, tools) {
 async function send({ itemId }, text, onWait, { wallet, run }) {
   const verb = async () => wallet.send(itemId, parseAmount(text));
   const { operation, problem } = await run(verb, onWait);
-  if (!operation || problem) return { given: null, problem };
-  const [given] = await wallet.outputsOf(operation);
-  return { given, problem: "" };
+  const [given] = problem ? [null] : await wallet.outputsOf(operation);
+  return { given, problem };
 }
 
 /** Return what draws the parts that are held. */

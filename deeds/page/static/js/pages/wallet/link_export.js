@@ -24,11 +24,7 @@ const CHOICES = { here: "All not handed out yet", waiting: "All waiting", number
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
-/**
- * @typedef {import("../../wallet/records.js").OutputRecord} OutputRecord
- * @typedef {import("../../wallet/holdings.js").Link} Link
- * @typedef {import("./links_view.js").Shown} Shown
- */
+/** @typedef {import("./links_view.js").Shown} Shown */
 
 /** Return whether somebody could still claim the link. */
 export function isUsable({ state }) {
@@ -37,7 +33,7 @@ export function isUsable({ state }) {
 
 /**
  * Return the links that a person chose.
- * @param {Link[]} links
+ * @param {Shown["links"]} links
  * @param {{which: string, from?: string, to?: string}} choice `which` is one of CHOICES; `from` and
  *   `to` are numbers as they were typed
  * @param {number} countMax
@@ -55,16 +51,13 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
   return chosen;
 }
 
-/**
- * Return a CSV file (RFC 4180) of links.
- * @param {OutputRecord[]} outputs
- * @param {(output: OutputRecord) => string} addressOf
- */
+/** Return a CSV file (RFC 4180) of links. */
 export function csvOf(outputs, addressOf) {
   const rows = outputs.map((output) => {
     return [output.number ?? "", output.amount, addressOf(output), output.note ?? ""];
   });
-  const lines = [["number", "units", "link", "note"], ...rows].map((row) => row.map(cell).join(","));
+  const head = ["number", "units", "link", "note"];
+  const lines = [head, ...rows].map((row) => row.map(cell).join(","));
   return `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
 }
 
@@ -74,11 +67,8 @@ function cell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/**
- * Return the buttons for many links.
- * @param {Shown} shown what the view shows, whatever it is by then
- */
-export function manyLinksButtons(shown) {
+/** Return the buttons for many links, of what the view shows by then. */
+export function manyLinksButtons(/** @type {Shown} */ shown) {
   const actions = [
     { text: "Print", said: "The tickets are ready.", countMax: PRINTED_MAX, act: print },
     { text: "CSV", said: "The file is written.", countMax: Infinity, act: writeCsv },
@@ -157,7 +147,7 @@ function choiceFields(links, countMax) {
   };
 }
 
-/** Put sheets with these links into the document, and open the browser's own dialog for printing. */
+/** Put sheets with these links into the document, and open the browser's dialog for printing. */
 async function printLinks(links, printed) {
   removeSheets();
   const tickets = links.map((link) => makeTicket(link, printed));

@@ -1,5 +1,5 @@
-// Asks for the state of links that wait, so that an open page notices a claim by itself, says what is
-// new, and goes on with what was left.
+// Asks for the state of links that wait, so that an open page notices a claim by itself, says what
+// is new, and goes on with a series of links.
 
 import { unitsText } from "../../format/amounts.js";
 import { quoted, refusalText } from "../../texts/operations.js";
@@ -72,8 +72,8 @@ export function newsOf(before, after, nameOf) {
 }
 
 /**
- * Return what goes on making links of a series, also of one that an earlier visit or another tab has
- * begun. It is to be called after each change of the store: each batch is one.
+ * Return what goes on making links of a series, also of one that an earlier visit or another tab
+ * has begun. It is to be called after each change of the store: each batch is one.
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "wake">} opened
  * @param {() => string | undefined} wanted returns a deed of which links are still to be made
  */

@@ -1,5 +1,5 @@
-// The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history (`#history`)
-// are views of one document. They are drawn again whenever the store has changed, in any tab.
+// The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history are views of
+// one document. They are drawn again whenever the store has changed, in any tab.
 
 import { shortName } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
@@ -56,18 +56,16 @@ function viewNow() {
 
 /** What each view shows of the store, as little as it can; all want what is under way. */
 const READINGS = {
-  list: () => [holdings.SUMMARIES_WANTED, (slices) => ({ summaries: holdings.summariesOf(slices) })],
-  deed: (itemId) => [
-    holdings.holdingWanted(itemId),
-    (slices) =>
-      slices.outputs.list({ itemId }).some(wasHere) && {
-        summaries: [holdings.holdingOf(slices, itemId)],
-      },
-  ],
-  history: () => [{ operations: "all" }, (slices) => ({ history: holdings.historyOf(slices) })],
+  list: () => [holdings.SUMMARIES_WANTED, holdings.summariesOf],
+  deed(itemId) {
+    const isHere = ({ outputs }) => outputs.list({ itemId }).some(wasHere);
+    const look = (slices) => (isHere(slices) ? [holdings.holdingOf(slices, itemId)] : []);
+    return [holdings.holdingWanted(itemId), look];
+  },
+  history: () => [{ operations: "all" }, () => []],
 };
 
-/** Return what a view shows, and of each deed how much a person knows to be gone. */
+/** Note what a view shows, and of each deed how much a person knows to be gone. */
 function read(store, { name, itemId }) {
   const [wanted, look] = READINGS[name](itemId);
   const state = "begun";
@@ -75,9 +73,9 @@ function read(store, { name, itemId }) {
   return store.read(plan, (slices) => {
     items = new Map(slices.items.list().map((item) => [item.key, item]));
     const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));
-    const found = { summaries: [], history: [], ...look(slices) };
-    summaries = found.summaries.map((each) => ({ ...each, goneSeen: seen.get(each.itemId) ?? 0 }));
-    return { history: found.history, begun: slices.operations.list({ state }) };
+    summaries = look(slices).map((each) => ({ ...each, goneSeen: seen.get(each.itemId) ?? 0 }));
+    const history = name === "history" ? holdings.historyOf(slices) : [];
+    return { history, begun: slices.operations.list({ state }) };
   });
 }
 
@@ -85,8 +83,7 @@ function read(store, { name, itemId }) {
 function drawer({ wallet, store, api, wake }) {
   const tools = { wallet, store, api, nameOf, run: verbRunner({ store, wake }) };
   const [drawDeeds, drawHistory] = [deedList(nameOf), historyView(namer)];
-  const deed = deedPlace(tools);
-  const known = new Map();
+  const [deed, known] = [deedPlace(tools), new Map()];
   let shown = { name: "", itemId: "" };
 
   return async () => {
@@ -112,33 +109,28 @@ const loadDeedView = () => import("./deed_view.js");
 
 /** Return the place of the page of a deed, which is drawn while it is shown. */
 function deedPlace(tools) {
-  const place = byId("deed");
   let open = null;
 
-  function close() {
+  function show(view) {
     open?.stop?.();
-    open = null;
-    place.replaceChildren();
+    open = view;
+    byId("deed").replaceChildren(...(view ? [view.element] : []));
   }
 
   async function draw(itemId, holding) {
     const { deedPage } = await loadDeedView();
-    if (open?.itemId !== itemId || (holding && !open.draw)) {
-      close();
-      const view = holding ? deedPage(itemId, tools) : { element: copyTemplate("no-deed-template") };
-      open = { itemId, ...view };
-      place.append(open.element);
-    }
+    const isOpen = open?.itemId === itemId && (open.draw || !holding);
+    const nothing = { element: copyTemplate("no-deed-template") };
+    if (!isOpen) show({ itemId, ...(holding ? deedPage(itemId, tools) : nothing) });
     if (holding) open.draw({ ...holding, origin: await originOf(tools.store, holding) });
   }
-  return { draw, close };
+  return { draw, close: () => show(null) };
 }
 
 /** Return what a deed is to those of its name. */
 async function originOf(store, { item, itemId }) {
-  if (!item) return "new";
-  const origins = await findOrigins(store, [item], (each) => metadataOf(each).name ?? "");
-  return origins.get(itemId)?.kind;
+  const nameIn = (each) => metadataOf(each).name ?? "";
+  return item ? (await findOrigins(store, [item], nameIn)).get(itemId)?.kind : "new";
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */

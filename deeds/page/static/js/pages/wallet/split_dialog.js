@@ -105,7 +105,8 @@ function readAmounts(fields, whole, unit) {
   const amounts = filled.map(readAmount);
   const last = filled.at(-1);
   const sum = amounts.reduce((total, amount) => total + amount, 0);
-  if (sum > whole) throw new FieldError(last, `Together they are more than ${unitsText(whole, unit)}.`);
+  const all = unitsText(whole, unit);
+  if (sum > whole) throw new FieldError(last, `Together they are more than ${all}.`);
   if (amounts[0] === whole) throw new FieldError(last, "That is all of it. Enter less.");
   return amounts;
 }
