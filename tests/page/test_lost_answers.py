@@ -1,55 +1,31 @@
 """The service dies while a deed is claimed: the next visit finishes it, and nothing is lost."""
 
-import os
 import re
-import signal
-from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.faults import load
+from tests.faults.mortal_service import MortalService
 from tests.page.steps import check, mint_outputs, operations, raws, take
 from tests.page.visitor import visiting
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
-from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
 
-class HeldService:
-    """A gunicorn that is held at a commit, killed, and started again.
-
-    Pages know a service by its address: so it comes back at the same one.
-    """
+class HeldService(MortalService):
+    """Is held at a commit. Comes back at the same address, by which pages know a service."""
 
     def __init__(self, directory):
-        self._directory = directory
-        self._running = ExitStack()
         self.hold_file = directory / "hold"
-        self.database_url = f"sqlite:///{directory / 'deeds.db'}"
-        self._port = 0
+        settings = {"DEEDS_ARGON2": "m=8,t=1,p=1", "HOLD_FILE": str(self.hold_file)}
+        application = "tests.support.applications:create_held_app()"
+        database_url = f"sqlite:///{directory / 'deeds.db'}"
+        super().__init__(directory, database_url, application, workers=1, **settings)
         self.start()
-
-    def start(self):
-        service = running_service(
-            self._directory,
-            application="tests.support.applications:create_held_app()",
-            DATABASE_URL=self.database_url,
-            DEEDS_ARGON2="m=8,t=1,p=1",
-            GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:{self._port}",
-            HOLD_FILE=str(self.hold_file),
-            WEB_CONCURRENCY="1",
-        )
-        self._service = self._running.enter_context(service)
-        self._port, self.url = self._service.port, self._service.url
-
-    def kill(self):
-        os.killpg(self._service.process.pid, signal.SIGKILL)
-        self._service.process.wait()
-        self.close()
-
-    def close(self):
-        self._running.close()
+        address = f"127.0.0.1:{self.find_port()}"
+        self.url = f"http://{address}"
+        self._settings["GUNICORN_CMD_ARGS"] = f"--bind {address}"
 
 
 @pytest.fixture(scope="module")

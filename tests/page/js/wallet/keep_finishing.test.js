@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { keepFinishing } from "../../../../deeds/page/static/js/wallet/keep_finishing.js";
+import { keepFinishing } from "../../../../deeds/page/static/js/pages/open_wallet.js";
 import { amountsByState, walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 /** Run `keepFinishing` with a clock that the test turns. */

@@ -1,17 +1,19 @@
-// Opens this browser's wallet for a page, and goes on with what is begun in it: each
-// operation until it has ended, in words where it cannot be done.
+// Opens this browser's wallet for a page, and goes on with what is begun in it: each operation is
+// sent again until it has ended, as long as the page is open; in words where it cannot be done.
 
 import { makeStrongSecret } from "../format/strong_secret.js";
 import { outcomesText, refusalText, waitText } from "../texts/operations.js";
 import { textFor } from "../texts/problems.js";
 import { say, showMissing, whatIsMissing } from "../ui/notices.js";
 import { makeApi } from "../wallet/api.js";
-import { keepFinishing } from "../wallet/keep_finishing.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
 
 /** The service worker, with which the pages open without a network. */
 const WORKER = "/sw.js";
+
+const FIRST_DELAY_MS = 2_000;
+const DELAY_MS_MAX = 60_000;
 
 /**
  * @typedef {{
@@ -48,6 +50,57 @@ export async function openWallet(onOutcomes) {
     showMissing([textFor(error)]);
     return null;
   }
+}
+
+/**
+ * Finish what was begun, now and again after growing delays, until nothing is left to finish.
+ * `onError` is called when the store fails, which ends it. Return what wakes it up, after a verb has
+ * left something begun or once online again.
+ */
+export function keepFinishing({ wallet, onOutcomes, onError, schedule = setTimeout }) {
+  let isRunning = false;
+  let isWoken = false;
+  let turn = 0;
+  let triesCount = 0;
+
+  async function run(wantedTurn) {
+    // A delay that was overtaken by a wake-up.
+    if (isRunning || wantedTurn !== turn) return;
+    isRunning = true;
+    try {
+      const outcomes = await wallet.finishBegun();
+      if (outcomes.length) onOutcomes(outcomes);
+      const left = outcomes.filter(({ operation }) => operation.state === "begun");
+      if (left.length) again(delayMs(left, (triesCount += 1)));
+    } catch (error) {
+      onError(error);
+    } finally {
+      isRunning = false;
+      // What was begun since this run looked is not among its outcomes.
+      if (isWoken) wake();
+    }
+  }
+
+  function again(delay) {
+    turn += 1;
+    const wantedTurn = turn;
+    schedule(() => run(wantedTurn), delay);
+  }
+
+  function wake() {
+    triesCount = 0;
+    isWoken = isRunning;
+    if (!isRunning) again(0);
+  }
+
+  wake();
+  return wake;
+}
+
+/** Return how long to wait: twice as long each time, and never less than the service asked for. */
+export function delayMs(left, triesCount) {
+  const asked = left.map(({ problem }) => 1000 * (problem?.retryAfterS ?? 0));
+  return Math.max(...asked, Math.min(FIRST_DELAY_MS * 2 ** (triesCount - 1), DELAY_MS_MAX));
 }
 
 /**

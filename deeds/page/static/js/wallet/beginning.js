@@ -1,19 +1,16 @@
 // How operations begin: in one transaction their inputs are reserved, and their new secrets and the
 // whole request are written down, before anything is sent. Pure: changes a draft only.
 
-import { formatRawOutput } from "../format/raw_output.js";
+import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
 import { itemIdOf, keyOf, WalletError } from "./records.js";
 
 const UNDER_WAY = ["coming", "leaving"];
 
-/** Each returns what is to begin: `inputs` and what is `made` of them; or what is `begun` already. */
+/** Each returns `inputs` and what is `made` of them, or the operation that is `begun` already. */
 const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
 
-/**
- * Return what a rule looks at: the output that it names, or what rests of an item; and what it makes.
- * @returns {import("./records.js").Plan}
- */
+/** Return what a rule looks at: the output it names or what rests of an item, and what is made. */
 export function beginningWanted(rule, { key, outputKey = "", secrets = [], ...plan }) {
   const { itemId = itemIdOf(outputKey) } = plan;
   if (rule === "mint") return { operations: [key] };
@@ -47,11 +44,13 @@ export function begin(draft, rule, plan) {
 }
 
 /** Its outputs get records when the answer names the item. */
-function mint(_draft, { outputs, links, metadata, unit, amount }) {
+function mint(_draft, { outputs: asked, secrets, links, metadata, unit, amount }) {
+  const outputs = asked.map((part, place) => {
+    return { amount: part.amount, secret: checkSecret(part.secret ?? secrets[place]) };
+  });
   const body = metadata ? { outputs, metadata } : { outputs };
-  const series = links && { ...links, from: 1 };
   const request = { kind: "mint", path: "/v1/mint", body, inputs: [], outputs: [] };
-  return { ...request, amount, unit, links: series };
+  return { ...request, amount, unit, links: links && { ...links, from: 1 } };
 }
 
 /**
@@ -77,9 +76,8 @@ function claim(draft, plan) {
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];
-  return atDoor
-    ? { kind: "claim", atDoor, unit, ...joined(inputs, { collectedAt: now }) }
-    : { kind: "claim", unit, ...joined(inputs) };
+  const made = atDoor && { collectedAt: now };
+  return { kind: "claim", atDoor: atDoor || undefined, unit, ...joined(inputs, made) };
 }
 
 /** Make a fresh secret of `amount` units to give away; change comes back. */
@@ -108,7 +106,7 @@ function links(draft, { itemId, links: { count, each }, arrayMax }) {
   return { kind: "split", inputs, made, amount, links: series };
 }
 
-/** Split one more batch of links off a part that was made for them, unless a tab does so already. */
+/** Split one more batch of links off a part that was made for them, unless a tab does already. */
 function nextLinks(draft, { itemId, arrayMax }) {
   const input = ["held", "leaving"]
     .flatMap((state) => draft.outputs.list({ itemId, state }))
@@ -134,7 +132,7 @@ function takeBack(draft, { outputKey }) {
   return { kind: "takeBack", ...joined([mine(draft, outputKey, "given")]) };
 }
 
-function joined(inputs, more = {}) {
+function joined(inputs, more) {
   return { inputs, made: [{ ...more, amount: unitsOf(inputs) }] };
 }
 
@@ -215,9 +213,8 @@ function newOutput(output, state, now) {
 }
 
 /**
- * Return the outputs to spend: an exact one, else the fewest that reach the amount; numbered links
- * only if nothing else is enough. And the change that they leave, if any.
- * @throws {WalletError}
+ * Return the outputs to spend, and the change that they leave: an exact one, else the fewest that
+ * reach the amount; numbered links only if nothing else is enough.
  */
 function chooseOutputs(draft, itemId, amount, countMax) {
   // The last link of a series is the last that is handed out.

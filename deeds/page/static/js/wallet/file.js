@@ -47,15 +47,10 @@ export class NotAWalletFileError extends Error {
  * @typedef {{key: CryptoKey, salt: Uint8Array<ArrayBuffer>, iterations: number}} Material
  */
 
-/**
- * Return what to encrypt files with under a passphrase.
- * @param {string} passphrase
- * @param {Crypto} [crypto]
- * @returns {Promise<Material>}
- */
-export async function makeMaterial(passphrase, crypto = globalThis.crypto) {
+/** Return what to encrypt files with under a passphrase. @returns {Promise<Material>} */
+export async function makeMaterial(passphrase) {
   const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
-  const key = await deriveKey(passphrase, salt, ITERATIONS, crypto);
+  const key = await deriveKey(passphrase, salt, ITERATIONS);
   return { key, salt, iterations: ITERATIONS };
 }
 
@@ -63,10 +58,8 @@ export async function makeMaterial(passphrase, crypto = globalThis.crypto) {
  * Return the text of a file that holds the records.
  * @param {import("./records.js").Records} records
  * @param {Material} material
- * @param {Crypto} [crypto]
- * @returns {Promise<string>}
  */
-export async function exportWallet(records, { key, salt, iterations }, crypto = globalThis.crypto) {
+export async function exportWallet(records, { key, salt, iterations }) {
   // Of each file its own: two under one key and one vector would betray both.
   const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
   const head = {
@@ -80,16 +73,10 @@ export async function exportWallet(records, { key, salt, iterations }, crypto = 
   return `${JSON.stringify({ ...head, data: toBase64(new Uint8Array(sealed)) }, null, 2)}\n`;
 }
 
-/**
- * Return the records of a file.
- * @param {string} text
- * @param {string} passphrase
- * @param {Crypto} [crypto]
- * @throws {NotAWalletFileError | WrongPassphraseError}
- */
-export async function importWallet(text, passphrase, crypto = globalThis.crypto) {
+/** Return the records of a file. @throws {NotAWalletFileError | WrongPassphraseError} */
+export async function importWallet(text, passphrase) {
   const { head, salt, iv, data } = readFile(text);
-  const key = await deriveKey(passphrase, salt, head.kdf.iterations, crypto);
+  const key = await deriveKey(passphrase, salt, head.kdf.iterations);
   const opened = await crypto.subtle.decrypt(parameters(head, iv), key, data).catch(() => {
     throw new WrongPassphraseError();
   });
@@ -142,7 +129,7 @@ function parameters(head, iv) {
   return { name: CIPHER.name, iv, additionalData };
 }
 
-async function deriveKey(passphrase, salt, iterations, crypto) {
+async function deriveKey(passphrase, salt, iterations) {
   // One passphrase, however a keyboard composes its letters (RFC 8265).
   const bytes = new TextEncoder().encode(passphrase.normalize("NFC"));
   const material = await crypto.subtle.importKey("raw", bytes, KDF.name, false, ["deriveKey"]);
@@ -164,11 +151,7 @@ function fromBase64(text) {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-/**
- * Return the records if each is whole and they belong together.
- * @param {any} records
- * @throws {Error} otherwise
- */
+/** Return the records. @throws {Error} one is not whole, or they do not belong together. */
 export function readRecords({ outputs, operations, items }) {
   const known = new Map(outputs.map((output) => [output.key, output]));
   const begun = new Set(operations.map((operation) => operation.key));
@@ -238,7 +221,7 @@ function isOperation(operation, known) {
     isAmount(amount) &&
     areTimes(begunAt) &&
     [undefined, true].includes(atDoor) &&
-    isUnit(unit) &&
+    unitOf(unit) === unit &&
     isSeries(links, operation) &&
     inputs.every((input) => known.has(input)) &&
     outputs.every((output) => known.has(output.key) && TARGET_STATES.includes(output.state));
@@ -257,19 +240,15 @@ function isNew({ amount, secret }) {
   return isAmount(amount) && checkSecret(secret) === secret;
 }
 
-function isUnit(unit) {
-  return unit === undefined || unitOf(unit) === unit;
-}
-
 function isItem(item, operations) {
   const { key, id, unit, isMinted } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
   const isOurs = isMinted === undefined || (isMinted === true && operations.some(isMint));
-  return key === id && isItemOfService(item) && isOurs && isUnit(unit);
+  return key === id && isItemOfService(item) && isOurs && unitOf(unit) === unit;
 }
 
 function areTimes(...times) {
-  return times.every((time) => Number.isFinite(time));
+  return times.every(Number.isFinite);
 }
 
 function check(isRight) {

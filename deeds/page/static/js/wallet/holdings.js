@@ -51,16 +51,15 @@ export function summariesOf(slices) {
   const seen = new Map(Array.from(byItem, ([itemId, all]) => [itemId, firstOf(all)]));
   return Array.from(byItem, ([itemId, all]) => summaryOf(itemId, all, slices))
     .filter((summary) => SHOWN.some((name) => summary[name]))
-    .sort(
-      (one, other) =>
-        Number(one.isOver) - Number(other.isOver) || seen.get(other.itemId) - seen.get(one.itemId),
-    );
+    .sort((one, other) => {
+      const overLast = Number(one.isOver) - Number(other.isOver);
+      return overLast || seen.get(other.itemId) - seen.get(one.itemId);
+    });
 }
 
 /**
  * Return what is shown of one item; nothing of it may be here.
  * @param {import("./records.js").Slices} slices
- * @param {string} itemId
  * @returns {Holding}
  */
 export function holdingOf(slices, itemId) {
@@ -88,7 +87,8 @@ function summaryOf(itemId, all, { items }) {
   for (const output of all) {
     const group = groupOf(output);
     if (group) add(group, output.amount);
-    if (group === "waiting" || group === "claimed" || isHandedIn(output)) add("given", output.amount);
+    const isGiven = group === "waiting" || group === "claimed" || isHandedIn(output);
+    if (isGiven) add("given", output.amount);
   }
   const summary = {
     ...sums,

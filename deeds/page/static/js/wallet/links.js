@@ -15,8 +15,7 @@ const UNIT_LENGTH_MAX = 20;
  */
 
 /**
- * Return whether a verb may spend an output as it likes. What the service does not know would only
- * spoil a swap.
+ * Return whether a verb may spend an output: what the service does not know would spoil a swap.
  * @param {Partial<OutputRecord>} output
  */
 export function isFree({ state, unknown, collectedAt, each }) {
@@ -103,10 +102,7 @@ export function setNote(draft, key, text) {
   draft.changeOutput(key, { note: note || undefined });
 }
 
-/**
- * Return the word for one unit as the wallet keeps it; nothing where it is none.
- * @returns {string | undefined}
- */
+/** Return the word for one unit as the wallet keeps it; nothing where it is none. */
 export function unitOf(text) {
   if (typeof text !== "string" || [...clean(text)].length > UNIT_LENGTH_MAX) return undefined;
   return clean(text) || undefined;

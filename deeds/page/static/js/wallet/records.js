@@ -44,7 +44,7 @@
  * What a transaction loads. `next` sees what is loaded by then, and returns what else is needed.
  * @typedef {{
  *   outputs?: Wanted, operations?: Wanted, items?: Wanted, codes?: Wanted, notes?: Wanted,
- *   next?: (slices: Slices) => Plan | null,
+ *   next?: (slices: Slices) => Plan,
  * }} Plan
  *
  * @typedef {{
@@ -77,20 +77,15 @@ export function itemIdOf(key) {
   return key.slice(0, Math.max(0, key.indexOf(".")));
 }
 
-/**
- * Return a record that must be there.
- * @template Kind
- * @param {Kind | undefined} record
- * @returns {Kind}
- */
+/** Return a record that must be there. */
 export function existing(record) {
   if (!record) throw new Error("a record that is not there");
   return record;
 }
 
 /**
- * Return outputs of the first release with `givenAt`, which its pages did not write: they showed all
- * links of a mint of several outputs at once, so that any of these may have been handed out.
+ * Return outputs of the first release with `givenAt`, which its pages did not write. They showed the
+ * links of a mint of several outputs all at once, so that any of these may have been handed out.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations
  */
@@ -160,15 +155,10 @@ export function makeSlices() {
   return /** @type {any} */ (Object.fromEntries(KINDS.map((kind) => [kind, new Slice()])));
 }
 
-/**
- * Return what one stage of a plan asks for, one query after the other.
- * @param {Plan} plan
- * @returns {{kind: string, query: string | Fields}[]}
- */
+/** Return what one stage of a plan asks for, one query after the other. */
 export function queriesOf(plan) {
-  return KINDS.flatMap((kind) => [plan[kind]].flat().map((query) => ({ kind, query }))).filter(
-    ({ query }) => query !== undefined,
-  );
+  const queries = KINDS.flatMap((kind) => [plan[kind]].flat().map((query) => ({ kind, query })));
+  return queries.filter(({ query }) => query !== undefined);
 }
 
 /** Return whether a record has all of these fields with these values. */

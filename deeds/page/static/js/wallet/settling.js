@@ -74,7 +74,7 @@ export function settleLate(draft, late, now) {
  * The service has not carried the operation out, and said that it never will.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{code: string, states: Map<string, string>, now: number}} found what it knows of the inputs
+ * @param {{code: string, states: Map<string, string>, now: number}} found of the inputs
  */
 export function settleRefused(draft, key, { code, states, now }) {
   const operation = existing(draft.operations.get(key));

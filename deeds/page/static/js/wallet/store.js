@@ -85,12 +85,10 @@ export async function openStore(onClosed = () => {}) {
       transact(database, "readonly", wanted, (slices) => ({ result: look(slices) })),
 
     /**
-     * Put the records that `apply` returns, and return its `result`.
-     * @template Result
+     * Put the records that `apply` returns by their kind, and return its `result`; it must not wait
+     * for anything, and if it throws, nothing is changed.
      * @param {import("./records.js").Plan} wanted
-     * @param {(slices: import("./records.js").Slices) => {result: Result}} apply returns records by
-     *   their kind too; it must not wait for anything, and if it throws, nothing is changed
-     * @returns {Promise<Result>}
+     * @param {(slices: import("./records.js").Slices) => any} apply
      */
     async update(wanted, apply) {
       let isTold = false;
@@ -116,9 +114,7 @@ export async function openStore(onClosed = () => {}) {
 }
 
 /** Ask the browser not to clear the store when the device runs out of room. */
-export async function askToKeep() {
-  await globalThis.navigator?.storage?.persist?.();
-}
+export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 
 function openDatabase() {
   return new Promise((resolve, reject) => {
@@ -179,8 +175,10 @@ function transact(database, mode, wanted, apply) {
       if (!plan) return settle();
       const asked = queriesOf(plan).map((query) => ({ ...query, request: ask(transaction, query) }));
       const goOn = () => {
-        for (const { kind, query, request } of asked) slices[kind].take(query, foundBy(request));
-        load(plan.next?.(slices) ?? null);
+        // A key finds one record or none; all else finds a list.
+        const found = ({ result }) => [result ?? []].flat();
+        for (const { kind, query, request } of asked) slices[kind].take(query, found(request));
+        load(plan.next?.(slices));
       };
       // Requests of a transaction end in their order: with the last, all are there.
       const last = asked.at(-1)?.request;
@@ -220,11 +218,6 @@ function ask(transaction, { kind, query }) {
   if (itemId === undefined) return records.index("state").getAll(state);
   const all = IDBKeyRange.bound([itemId], [itemId, []]);
   return records.index("item").getAll(state === undefined ? all : [itemId, state]);
-}
-
-/** A key finds one record or none; all else finds a list. */
-function foundBy({ result }) {
-  return [result ?? []].flat();
 }
 
 function begin(database, mode) {

@@ -7,7 +7,7 @@ import { sumOf } from "../format/amounts.js";
 import { checkSecret } from "../format/raw_output.js";
 import { isStrongSecret } from "../format/strong_secret.js";
 import { AT_ONCE_MAX, NoAnswerError, ProblemError } from "./api.js";
-import { begin as beginIn, beginningWanted } from "./beginning.js";
+import { begin, beginningWanted } from "./beginning.js";
 import { keysOf, makeChecks, readOutputs, spentAmong } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { giveOut, linkParts, setNote } from "./links.js";
@@ -15,10 +15,10 @@ import { mergeInto } from "./merging.js";
 import { Draft, existing, keyOf } from "./records.js";
 import { REFUSALS, settleDone, settleLate, settleRefused, settlingWanted } from "./settling.js";
 
-/** @type {import("./records.js").Plan} */
-const ALL = { outputs: "all", operations: "all", items: "all" };
 const BACKUP = "backup";
 const NOTE = { notes: [BACKUP] };
+/** @type {import("./records.js").Plan} */
+const ALL = { outputs: "all", operations: "all", items: "all", ...NOTE };
 
 /**
  * @typedef {ReturnType<typeof makeWallet>} Wallet
@@ -29,7 +29,6 @@ const NOTE = { notes: [BACKUP] };
 
 /**
  * Return a wallet.
- *
  * @param {object} parts
  * @param {Pick<import("./store.js").Store, "read" | "update">} parts.store
  * @param {import("./api.js").Api} parts.api
@@ -64,22 +63,23 @@ export function makeWallet({
       return result;
     });
 
-  /** Write an operation down, whole. Nothing is sent. */
-  const begin = (rule, given) => {
-    const plan = { ...given, key: crypto.randomUUID(), now: now(), arrayMax };
-    return changeOfNote(beginningWanted(rule, plan), (draft) => beginIn(draft, rule, plan));
-  };
-
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const parts = { store, api, change, isStrong, checkedMax, now };
   const { look, findLate, checkStates, checkRound } = makeChecks(parts);
 
-  const carryOut = async (rule, plan) => finish((await begin(rule, plan)).key);
-
   /**
-   * Send an operation that was begun, and settle it.
+   * Write an operation down, whole, with so many fresh secrets; then send it.
    * @returns {Promise<Outcome>}
    */
+  async function carryOut(rule, secretsCount, given) {
+    const secrets = await secretsOf(secretsCount);
+    const plan = { ...given, secrets, key: crypto.randomUUID(), now: now(), arrayMax };
+    const wanted = beginningWanted(rule, plan);
+    const begun = await changeOfNote(wanted, (draft) => begin(draft, rule, plan));
+    return begun && finish(begun.key);
+  }
+
+  /** Send an operation that was begun, and settle it. @returns {Promise<Outcome>} */
   async function finish(key) {
     const operation = await store.read({ operations: [key] }, ({ operations }) =>
       existing(operations.get(key)),
@@ -143,15 +143,11 @@ export function makeWallet({
      * }} wanted `links` in place of `outputs`; `unit` is the issuer's word for one
      */
     async mint({ outputs = [], links, metadata, unit }) {
-      const amounts = links ? linkParts(checkLinks(links), arrayMax) : outputs;
-      const amount = sumOf(amounts.map((part) => checkAmount(part.amount)));
-      checkCount(amounts, arrayMax);
-      const secrets = await secretsOf(amounts.length);
-      const whole = amounts.map((part, place) => ({
-        amount: part.amount,
-        secret: checkSecret(outputs[place]?.secret ?? secrets[place]),
-      }));
-      return carryOut("mint", { outputs: whole, links, metadata, unit: checkUnit(unit), amount });
+      const made = links ? linkParts(checkLinks(links), arrayMax) : outputs;
+      const amount = sumOf(made.map((part) => checkAmount(part.amount)));
+      checkCount(made, arrayMax);
+      const plan = { outputs: made, amount, links, metadata, unit: checkUnit(unit) };
+      return carryOut("mint", made.length, plan);
     },
 
     /**
@@ -166,28 +162,26 @@ export function makeWallet({
     async claim({ amount, itemId, secret }, { unit, atDoor = false } = {}) {
       const output = { amount: checkAmount(amount), itemId, secret: checkSecret(secret) };
       const plan = { output, outputKey: keyOf(output), unit, atDoor };
-      return carryOut("claim", { ...plan, secrets: await secretsOf(1) });
+      return carryOut("claim", 1, plan);
     },
 
     /** Make a fresh secret of `amount` units to give away; it is the operation's first output. */
     async send(itemId, amount) {
       checkAmount(amount);
-      return carryOut("send", { itemId, amount, secrets: await secretsOf(2) });
+      return carryOut("send", 2, { itemId, amount });
     },
 
     /** Split an output into these amounts and the rest of it. */
     async split(outputKey, amounts) {
       checkCount(amounts, arrayMax);
       amounts.forEach(checkAmount);
-      const secrets = await secretsOf(amounts.length + 1);
-      return carryOut("split", { outputKey, amounts, secrets });
+      return carryOut("split", amounts.length + 1, { outputKey, amounts });
     },
 
     /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
       const links = checkLinks(wanted);
-      const secrets = await secretsOf(Math.min(links.count, arrayMax) + 1);
-      return carryOut("links", { itemId, links, secrets });
+      return carryOut("links", Math.min(links.count, arrayMax) + 1, { itemId, links });
     },
 
     /**
@@ -195,11 +189,7 @@ export function makeWallet({
      * another tab too, is finished instead.
      * @returns {Promise<Outcome | null>} null when all are made
      */
-    async prepareNext(itemId) {
-      const secrets = await secretsOf(arrayMax);
-      const operation = await begin("nextLinks", { itemId, secrets });
-      return operation && finish(operation.key);
-    },
+    prepareNext: (itemId) => carryOut("nextLinks", arrayMax, { itemId }),
 
     /** Note that the links of these outputs are handed out, see links.js. Nothing is sent. */
     giveOut: (keys) => changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
@@ -209,14 +199,10 @@ export function makeWallet({
       changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
 
     /** Join the parts of an item that are free and have no number. */
-    async merge(itemId) {
-      return carryOut("merge", { itemId, secrets: await secretsOf(1) });
-    },
+    merge: (itemId) => carryOut("merge", 1, { itemId }),
 
     /** Make a link that was handed out worthless, unless somebody was faster. */
-    async takeBack(outputKey) {
-      return carryOut("takeBack", { outputKey, secrets: await secretsOf(1) });
-    },
+    takeBack: (outputKey) => carryOut("takeBack", 1, { outputKey }),
 
     checkStates,
     checkRound,
@@ -247,10 +233,7 @@ export function makeWallet({
     keepCodes: (codes) => store.update({}, () => ({ codes, result: undefined })),
 
     backup: {
-      /**
-       * Return how much has changed since the last backup, when that was, and what it was encrypted
-       * with, which does for the next one too.
-       */
+      /** Return how much has changed since the last backup, and what encrypts the next one too. */
       async status() {
         const { count, savedCount, at, material } = await store.read(NOTE, noteOf);
         return { changesCount: count - savedCount, at, material };
@@ -274,16 +257,13 @@ export function makeWallet({
 
     /** Return all records, for file.js. They hold every secret. */
     exportRecords: () =>
-      store.read({ ...ALL, ...NOTE }, (slices) => {
+      store.read(ALL, (slices) => {
         exportedCount = noteOf(slices).count;
         const { outputs, operations, items } = slices;
         return { outputs: outputs.list(), operations: operations.list(), items: items.list() };
       }),
 
-    /**
-     * Merge the records of another wallet, or of an earlier state of this one.
-     * @param {import("./records.js").Records} theirs
-     */
+    /** Merge the records of another wallet, or of an earlier state of this one. */
     importRecords: (theirs) => changeOfNote(ALL, (draft) => mergeInto(draft, theirs)),
   };
 }

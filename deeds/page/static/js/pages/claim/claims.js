@@ -4,11 +4,10 @@
 import { refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { metadataOf } from "../../ui/card.js";
-import { delayMs } from "../../wallet/keep_finishing.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
-import { whenEnded } from "../open_wallet.js";
+import { delayMs, whenEnded } from "../open_wallet.js";
 import { makeLooking } from "./looking.js";
 import { claimState, isKept, isOver, offerOf } from "./state.js";
 

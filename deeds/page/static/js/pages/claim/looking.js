@@ -2,8 +2,8 @@
 
 import { formatRawOutput } from "../../format/raw_output.js";
 import { NoAnswerError } from "../../wallet/api.js";
-import { delayMs } from "../../wallet/keep_finishing.js";
 import { keyOf } from "../../wallet/records.js";
+import { delayMs } from "../open_wallet.js";
 
 /**
  * Return what looks.

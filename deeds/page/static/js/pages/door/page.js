@@ -6,8 +6,7 @@ import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { say } from "../../ui/notices.js";
-import { delayMs } from "../../wallet/keep_finishing.js";
-import { openWallet, whenEnded } from "../open_wallet.js";
+import { delayMs, openWallet, whenEnded } from "../open_wallet.js";
 import { countText, makeJudge } from "./judge.js";
 import { makeDoor } from "./view.js";
 
