@@ -6,9 +6,7 @@ import { find, freshId, make } from "./dom.js";
 /** Show what is wrong with a field, or hide that for an empty text. */
 export function showError(field, text) {
   // Beside a field that has left the page meanwhile, too.
-  const place = find(field.getRootNode(), `#${field.id}-error`);
-  place.textContent = text;
-  place.hidden = !text;
+  find(field.getRootNode(), `#${field.id}-error`).textContent = text;
   if (text) field.setAttribute("aria-invalid", "true");
   else field.removeAttribute("aria-invalid");
 }
@@ -63,7 +61,7 @@ export class FieldError extends Error {
  */
 export function makeField(label, attributes, hint = "") {
   const id = freshId("field");
-  const place = make("p", { id: `${id}-error`, class: "error", hidden: true });
+  const place = make("p", { id: `${id}-error`, class: "error" });
   const described = hint ? `${id}-error ${id}-hint` : `${id}-error`;
   const field = make("input", { type: "text", ...attributes, id, "aria-describedby": described });
   field.addEventListener("input", () => showError(field, ""));

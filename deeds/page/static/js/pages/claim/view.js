@@ -92,11 +92,8 @@ export function claimView() {
     /** Show the form beside what is shown already, or no longer. */
     setAdding: (isAdding) => byId("entry").toggleAttribute("data-adding", isAdding),
 
-    /** Say what went wrong, or hide that for an empty text. */
-    tell(text) {
-      problem.textContent = text;
-      problem.hidden = !text;
-    },
+    /** Say what went wrong, or nothing for an empty text. */
+    tell: (text) => problem.replaceChildren(text),
 
     focusFound: () => heading.focus({ preventScroll: true }),
 
@@ -105,7 +102,7 @@ export function claimView() {
       const { activeElement } = document;
       if (activeElement !== document.body && !section.contains(activeElement)) return;
       const title = byId("claimed").hidden ? problem : byId("claimed-title");
-      if (!title.hidden) title.focus();
+      if (title.textContent) title.focus();
     },
   };
 }

@@ -31,10 +31,7 @@ function showStep(step) {
   window.scrollTo({ top: 0, behavior: "instant" });
 }
 
-function tell(text) {
-  place.textContent = text;
-  place.hidden = !text;
-}
+const tell = (text) => (place.textContent = text);
 
 /** Show what will be made. */
 async function review() {
