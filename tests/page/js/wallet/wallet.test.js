@@ -196,6 +196,9 @@ test("what the service has never had is kept apart and spent by nothing", async 
 
   const [summary] = summariesOf(slicesOf(store.kept));
   assert.deepEqual([summary.sum, summary.unknownSum], [3, 5]);
+  const before = structuredClone(store.kept.outputs);
+  await wallet.checkStates();
+  assert.deepEqual(store.kept.outputs, before);
   await assert.rejects(wallet.send(itemId, 4), hasCode("not_enough"));
   service.outputs.set(five.key, { amount: 5, spent: false });
   await wallet.checkStates();

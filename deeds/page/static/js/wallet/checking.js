@@ -97,7 +97,7 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return isChanged;
   }
 
-  return { look, findLate, checkStates, checkRound };
+  return { recordsIn, look, findLate, checkStates, checkRound };
 }
 
 /** Return the records of outputs, which must be there. */

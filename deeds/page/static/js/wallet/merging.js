@@ -49,15 +49,13 @@ function mergeOutput(draft, theirs) {
   if (!mine) return draft.addOutput(theirs);
   const isTheirs = isFurther(OUTPUT_STATES, theirs.state, mine.state);
   const { state } = isTheirs ? theirs : mine;
+  const before = further(mine.state, mine.before, theirs.state, theirs.before);
   return draft.changeOutput(theirs.key, {
     ...(isTheirs ? theirs : {}),
     ...toldByEither(mine, theirs),
     // A link may name any amount; a wallet that made or holds the output knows it.
     amount: isHearsay(mine) ? theirs.amount : mine.amount,
-    before:
-      state === "leaving"
-        ? further(mine.state, mine.before, theirs.state, theirs.before)
-        : undefined,
+    before: state === "leaving" ? before : undefined,
   });
 }
 

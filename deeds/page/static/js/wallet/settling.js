@@ -4,7 +4,7 @@
 // So that both are told the truth, "done" may follow "refused", and nothing follows "done".
 
 import { linkParts } from "./links.js";
-import { existing, keyOf } from "./records.js";
+import { existing, hasFields, keyOf } from "./records.js";
 
 // What becomes of these depends on the operation that makes them.
 const AWAITED = ["offered", "coming", "void"];
@@ -82,7 +82,7 @@ export function settleRefused(draft, key, { code, states, now }) {
   for (const input of operation.inputs) {
     const { state, operation: owner, before } = existing(draft.outputs.get(input));
     // Another operation may have it by now, if a wallet was imported.
-    if (state === "leaving" && owner === key) release(draft, input, before, states.get(input), now);
+    if (state === "leaving" && owner === key) rest(draft, input, before, states.get(input), now);
   }
   for (const output of operation.outputs) {
     if (existing(draft.outputs.get(output.key)).state === "coming") {
@@ -95,26 +95,17 @@ export function settleRefused(draft, key, { code, states, now }) {
 /** The service was asked for outputs that are at rest here. */
 export function settleChecked(draft, states, now) {
   for (const [key, found] of states) {
-    const { state, unknown = false } = draft.outputs.get(key);
-    if (state !== "held" && state !== "given") continue;
-    if (found === "spent") {
-      const fields = { state: "spent", spentElsewhere: true, unknown: false };
-      draft.changeOutput(key, { ...fields, changedAt: now });
-    } else if (unknown !== (found === "unknown")) {
-      draft.changeOutput(key, { unknown: found === "unknown", changedAt: now });
-    }
+    const { state } = draft.outputs.get(key);
+    if (state === "held" || state === "given") rest(draft, key, state, found, now);
   }
 }
 
-function release(draft, key, before, found, now) {
-  const isSpent = found === "spent";
-  draft.changeOutput(key, {
-    state: isSpent ? "spent" : before,
-    before: undefined,
-    spentElsewhere: isSpent,
-    unknown: found === "unknown",
-    changedAt: now,
-  });
+/** Leave an output in this state, unless the service says that it is spent or unknown. */
+function rest(draft, key, wanted, found, now) {
+  const state = found === "spent" ? { state: "spent", spentElsewhere: true } : { state: wanted };
+  const told = { ...state, before: undefined, unknown: found === "unknown" || undefined };
+  if (hasFields(draft.outputs.get(key), told)) return;
+  draft.changeOutput(key, { ...told, changedAt: now });
 }
 
 /** Bring an output of a done operation to its state, unless it has gone on from there. */

@@ -65,7 +65,7 @@ export function makeWallet({
 
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const parts = { store, api, change, isStrong, checkedMax, now };
-  const { look, findLate, checkStates, checkRound } = makeChecks(parts);
+  const { recordsIn, look, findLate, checkStates, checkRound } = makeChecks(parts);
 
   /**
    * Write an operation down, whole, with so many fresh secrets; then send it.
@@ -126,11 +126,8 @@ export function makeWallet({
 
     /** Send again whatever was begun and has not ended. @returns {Promise<Outcome[]>} */
     async finishBegun() {
-      const begun = await store.read({ operations: { state: "begun" } }, ({ operations }) =>
-        operations.list({ state: "begun" }),
-      );
       const outcomes = [];
-      for (const operation of begun) outcomes.push(await finish(operation.key));
+      for (const { key } of await recordsIn("operations", "begun")) outcomes.push(await finish(key));
       return outcomes;
     },
 
@@ -161,8 +158,7 @@ export function makeWallet({
      */
     async claim({ amount, itemId, secret }, { unit, atDoor = false } = {}) {
       const output = { amount: checkAmount(amount), itemId, secret: checkSecret(secret) };
-      const plan = { output, outputKey: keyOf(output), unit, atDoor };
-      return carryOut("claim", 1, plan);
+      return carryOut("claim", 1, { output, outputKey: keyOf(output), unit, atDoor });
     },
 
     /** Make a fresh secret of `amount` units to give away; it is the operation's first output. */
