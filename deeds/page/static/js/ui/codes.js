@@ -35,7 +35,8 @@ export function linkOf(output, unit) {
  * @returns {Promise<Map<string, string>>}
  */
 export async function codesOf(outputs, { wallet, api, unit }, options = {}) {
-  const { onProgress = () => {}, wait = waitSeconds } = options;
+  const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+  const { onProgress = () => {}, wait = sleep } = options;
   const { link = (output) => linkOf(output, unit) } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
@@ -55,11 +56,8 @@ export async function codesOf(outputs, { wallet, api, unit }, options = {}) {
 /** Return the picture of a code. A picture runs no scripts, whatever the SVG holds. */
 export function codeImage(svg = "", alt = "") {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-  const image = make("img", { src: url, alt, width: "256", height: "256" });
-  for (const end of ["load", "error"]) {
-    image.addEventListener(end, () => URL.revokeObjectURL(url), { once: true });
-  }
-  return image;
+  const onload = () => URL.revokeObjectURL(url);
+  return make("img", { src: url, alt, width: "256", height: "256", onload, onerror: onload });
 }
 
 /** Ask again after as long as the service says, while it says that it is busy. */
@@ -72,8 +70,4 @@ async function patiently(ask, wait) {
       await wait(error.retryAfterS ?? 1);
     }
   }
-}
-
-function waitSeconds(seconds) {
-  return new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
 }

@@ -11,7 +11,8 @@ import { makeCard, metadataOf } from "./card.js";
 import { codeImage, codesOf, linkOf } from "./codes.js";
 import { copyText, download } from "./copying.js";
 import { openDialog } from "./dialog.js";
-import { freshId, make, makeButton } from "./dom.js";
+import { make, makeButton } from "./dom.js";
+import { makeField } from "./field_errors.js";
 import { say } from "./notices.js";
 
 /**
@@ -23,8 +24,8 @@ import { say } from "./notices.js";
  */
 
 /**
- * Return the view of a link. The page needs the template of cards.
- * @param {OutputRecord} output held or given
+ * Return the view of a link that is held or given. The page needs the template of cards.
+ * @param {OutputRecord} output
  * @param {LinkTools} tools
  */
 export function makeLinkView(output, tools) {
@@ -63,13 +64,13 @@ export function makeLinkView(output, tools) {
 /**
  * Hand a link out, and show it in a dialog. Nothing is shown where it cannot be handed out.
  * @param {OutputRecord} output held or given
- * @param {LinkTools & {opener: HTMLElement, title?: string}} tools
+ * @param {LinkTools & {opener: HTMLElement}} tools
  */
 export async function openLinkDialog(output, tools) {
   await handingOver(output, tools)(([given]) => {
     const hint = "Whoever opens it first can claim it. Until then you can take it back.";
     openDialog({
-      title: tools.title ?? "Your link",
+      title: "Your link",
       content: [make("p", { class: "hint" }, hint), makeLinkView(given, tools)],
       closeText: "Done",
       opener: tools.opener,
@@ -132,17 +133,15 @@ function codePlace(output, tools, handOver, about) {
 function developersFold(output, link, handOver) {
   const place = make("div", { class: "stack" });
   const details = make("details", {}, make("summary", {}, "For developers"), place);
-  const raw = formatRawOutput(output);
-  const fill = () =>
-    place.replaceChildren(textField("Claim link", link), textField("Raw output", raw));
+  const texts = { "Claim link": link, "Raw output": formatRawOutput(output) };
+  const fill = () => place.replaceChildren(...Object.entries(texts).map(textField));
   details.addEventListener("toggle", () => details.open && handOver(fill));
   return details;
 }
 
 /** Return a text that cannot be changed, and is marked as soon as it has the focus. */
-function textField(label, value) {
-  const id = freshId("text");
-  const field = make("input", { id, type: "text", readonly: true, value, dir: "ltr" });
+function textField([label, value]) {
+  const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
   field.addEventListener("focus", () => field.select());
-  return make("div", { class: "field" }, make("label", { for: id }, label), field);
+  return element;
 }

@@ -35,8 +35,8 @@ export function backups(wallet, onRestored) {
 /** Say in one line what is not backed up; `isEmpty` where there is nothing to back up. */
 export async function drawBackup({ backup }, isEmpty) {
   const { changesCount, material } = await backup.status();
-  const isKept = isEmpty || (await navigator.storage?.persisted?.().catch(() => false));
-  byId("not-kept").hidden = Boolean(isKept);
+  const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
+  byId("not-kept").hidden = isKept;
   byId("back-up").hidden = isEmpty;
   byId("back-up").classList.toggle("quiet", Boolean(material) && !changesCount);
   byId("change-passphrase").hidden = isEmpty || !material;
@@ -101,7 +101,7 @@ function askToRestore(wallet, opener, onRestored) {
     said: () => said,
     act: async () => {
       const counts = await readFile(wallet, file.field, passphrase.field);
-      said = [restoredText(counts), await onRestored()].filter(Boolean).join(" ");
+      said = `${restoredText(counts)} ${await onRestored()}`.trim();
       return "";
     },
   });

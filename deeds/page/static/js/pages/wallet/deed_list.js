@@ -10,11 +10,8 @@ import { listInPieces } from "../../ui/keyed_list.js";
 
 const SEARCHED_FROM = 8;
 
-/**
- * Return what draws the list.
- * @param {(itemId: string) => string} nameOf
- */
-export function deedList(nameOf) {
+/** Return what draws the list. */
+export function deedList(/** @type {(itemId: string) => string} */ nameOf) {
   const field = byId("search-field", HTMLInputElement);
   /** @type {Summary[]} */
   let all = [];
@@ -77,11 +74,10 @@ function showPicture(picture, item) {
 /**
  * Return the one thing that is worth saying of a deed in the list; red is only what needs a person.
  * Once the page of the deed was seen, that something is gone is no news.
- * @param {Summary} summary
  */
-export function noteOf(summary) {
-  const { unit, lost, unknownSum, goneSeen, preparing, coming, waiting, claimed } = summary;
-  const gone = lost + unknownSum;
+export function noteOf(/** @type {Summary} */ summary) {
+  const { unit, goneSeen, preparing, coming, waiting, claimed } = summary;
+  const gone = summary.lost + summary.unknownSum;
   if (gone > goneSeen) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
   if (preparing) {
     const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);

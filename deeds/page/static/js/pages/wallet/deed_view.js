@@ -165,10 +165,8 @@ function partsList(details, holdingNow, tools) {
 
 function partRow(output, holdingNow, tools) {
   const units = unitsText(output.amount, holdingNow().unit);
-  const title = `A link to ${units}`;
-  const button = makeButton("Show link", () =>
-    openLinkDialog(output, { ...tools, ...holdingNow(), title, opener: button }),
-  );
+  const open = () => openLinkDialog(output, { ...tools, ...holdingNow(), opener: button });
+  const button = makeButton("Show link", open);
   const about = ` to ${units} of ${quoted(tools.nameOf(output.itemId))}`;
   button.append(make("span", { class: "unseen" }, about));
   return make("li", { class: "part" }, make("p", { class: "part-units" }, units), button);

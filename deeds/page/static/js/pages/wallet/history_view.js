@@ -14,9 +14,8 @@ import { listInPieces } from "../../ui/keyed_list.js";
 const GROUP_MS_MAX = 60_000;
 
 /**
- * Return the operations with those that follow one another within a minute, of one kind, deed and
- * end, as one: a hundred links that were pasted at once were claimed at once.
- * @param {OperationRecord[]} history the latest first
+ * Return the operations, the latest first, with those that follow one another within a minute, of
+ * one kind, deed and end, as one: a hundred links that were pasted at once were claimed at once.
  * @returns {Group[]}
  */
 export function groupsOf(history) {
@@ -33,9 +32,8 @@ export function groupsOf(history) {
 }
 
 function isAlike(group, operation) {
-  const isEqual = ["kind", "state", "itemId", "code", "atDoor"].every(
-    (name) => group[name] === operation[name],
-  );
+  const names = ["kind", "state", "itemId", "code", "atDoor"];
+  const isEqual = names.every((name) => group[name] === operation[name]);
   return isEqual && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
 }
 
@@ -51,12 +49,7 @@ export function historyView(namer) {
   };
 }
 
-/**
- * Draw what has not ended, with what is known of the reason.
- * @param {OperationRecord[]} begun
- * @param {Map<string, Error>} problems by the operation's key
- * @param {Namer} namer
- */
+/** Draw what has not ended, with the problem of each that has one, by its key. */
 export function drawBegun(begun, problems, namer) {
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {

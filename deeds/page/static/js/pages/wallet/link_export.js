@@ -126,16 +126,15 @@ function askWhich(shown, { text, said, countMax, act }, opener) {
 function choiceFields(links, countMax) {
   const usable = links.filter(isUsable);
   const numbers = usable.flatMap(({ output }) => output.number ?? []);
-  const byState = Map.groupBy(usable, ({ state }) => state);
-  const countOf = (which) => (byState.get(which) ?? (which === "numbers" ? numbers : [])).length;
+  const byState = { numbers, ...Object.groupBy(usable, ({ state }) => state) };
+  const countOf = (which) => byState[which]?.length ?? 0;
   const options = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
     .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));
   const which = make("select", { id: freshId("which") }, ...options);
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });
-  const from = number("From", numbers[0]);
-  const to = number("To", numbers.slice(0, countMax).at(-1));
+  const [from, to] = [number("From", numbers[0]), number("To", numbers.slice(0, countMax).at(-1))];
   const range = make("div", { class: "row-line" }, from.element, to.element);
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.addEventListener("change", showRange);
@@ -159,19 +158,17 @@ async function printLinks(links, printed) {
   document.body.append(sheets);
   await picturesOf(sheets);
   // Phones draw the preview after this event, so the sheets stay until the page is touched again.
-  window.addEventListener("afterprint", removeAtNextTouch, { once: true });
+  const removeLater = () => {
+    window.addEventListener("pointerdown", removeSheets, { once: true });
+    window.addEventListener("keydown", removeSheets, { once: true });
+  };
+  window.addEventListener("afterprint", removeLater, { once: true });
   window.print();
 }
 
 /** Remove what was to be printed: from now on a printer gets the page itself. */
 export function removeSheets() {
   document.querySelector(".sheets")?.remove();
-}
-
-function removeAtNextTouch() {
-  for (const event of ["pointerdown", "keydown"]) {
-    window.addEventListener(event, removeSheets, { once: true });
-  }
 }
 
 function makeTicket(link, { name, image, unit, codes }) {
@@ -192,10 +189,9 @@ export function numberText({ number, of }) {
 
 /** A broken picture leaves its place to the name. */
 function pictureOf(src) {
-  const picture = make("img", { class: "ticket-picture", alt: "", referrerpolicy: "no-referrer" });
-  picture.addEventListener("error", () => picture.remove());
-  picture.src = src;
-  return picture;
+  const onerror = ({ target }) => target.remove();
+  const policy = { referrerpolicy: "no-referrer" };
+  return make("img", { class: "ticket-picture", alt: "", ...policy, onerror, src });
 }
 
 /** Wait until all pictures are there, or will not come. */

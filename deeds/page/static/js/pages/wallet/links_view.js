@@ -31,11 +31,8 @@ const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
 /**
  * Return what shows the links of a deed. `draw` is called after each change, and hides the place
  * while there are no links; `stop` when the page of the deed is left.
- * @param {HTMLElement} place
- * @param {string} itemId
- * @param {LinksTools} tools
  */
-export function linksView(place, itemId, tools) {
+export function linksView(place, itemId, /** @type {LinksTools} */ tools) {
   /** @type {Shown} */
   const shown = { ...tools, item: null, name: "", links: [] };
   const many = find(place, "[data-part=many]");
@@ -54,15 +51,10 @@ export function linksView(place, itemId, tools) {
   };
 }
 
-/**
- * Say how far a series is.
- * @param {HTMLElement} place
- * @param {{ready: number, count: number} | null} preparing
- */
-export function drawSeries(place, preparing) {
+/** Say how far a series is; nothing of none. */
+export function drawSeries(place, /** @type {{ready: number, count: number} | null} */ preparing) {
   place.hidden = !preparing;
-  if (!preparing) return;
-  const { ready, count } = preparing;
+  const { ready, count } = preparing ?? { ready: 0, count: 1 };
   Object.assign(find(place, "progress"), { max: count, value: ready });
   find(place, "p").textContent =
     `${formatAmount(ready)} of ${formatAmount(count)} links are ready. You can leave this page.`;
@@ -97,7 +89,6 @@ function drawFilter(filter, links) {
   filter.replaceChildren(...options);
 }
 
-/** Return the row of a link. */
 function rowOf({ output: first }, shown) {
   let output = first;
   const element = copyTemplate("link-template");

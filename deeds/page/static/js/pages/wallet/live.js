@@ -9,14 +9,15 @@ import { say } from "../../ui/notices.js";
 const ROUND_MS = 20_000;
 const DELAY_MS_MAX = 600_000;
 const NEWS_COUNT_MAX = 3;
+const UNKNOWN = "Not known to the service";
+const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: UNKNOWN };
 
 /**
  * Ask now and every 20 seconds while it is wanted, and more and more rarely while it fails.
- * @param {object} parts
- * @param {() => Promise<unknown>} parts.checkRound
- * @param {() => boolean} parts.isWanted whether links wait and a person can see the page
- * @param {(run: () => void, delayMs: number) => unknown} [parts.schedule]
- * @param {() => number} [parts.now]
+ * @param {{
+ *   checkRound: () => Promise<unknown>, isWanted: () => boolean, now?: () => number,
+ *   schedule?: (run: () => void, delayMs: number) => unknown,
+ * }} parts `isWanted` is whether links wait and a person can see the page
  * @returns {() => Promise<void>} asks at once, unless the last answer said not to
  */
 export function keepAsking({ checkRound, isWanted, schedule = setTimeout, now = Date.now }) {
@@ -48,24 +49,17 @@ export function keepAsking({ checkRound, isWanted, schedule = setTimeout, now = 
 
 /**
  * Return a sentence for each deed of which links were claimed, or something was lost.
- * @param {Map<string, import("../../wallet/holdings.js").Summary>} before by the deed's id
+ * @param {Map<string, any>} before summaries by the deed's id
  * @param {import("../../wallet/holdings.js").Summary[]} after
  * @param {(itemId: string) => string} nameOf
- * @returns {string[]}
  */
 export function newsOf(before, after, nameOf) {
   const all = after.flatMap((summary) => {
-    const old = before.get(summary.itemId);
-    if (!old) return [];
-    const of = (count) => `${unitsText(count, summary.unit)} of ${quoted(nameOf(summary.itemId))}`;
-    const [claimed, lost, unknown] = ["claimed", "lost", "unknownSum"].map((name) =>
-      Math.max(0, summary[name] - old[name]),
-    );
-    return [
-      claimed ? `Claimed: ${of(claimed)}.` : "",
-      lost ? `No longer yours: ${of(lost)}.` : "",
-      unknown ? `Not known to the service: ${of(unknown)}.` : "",
-    ].filter(Boolean);
+    const { itemId, unit } = summary;
+    const more = (name) => summary[name] - (before.get(itemId)?.[name] ?? Infinity);
+    const text = (name) => `${unitsText(more(name), unit)} of ${quoted(nameOf(itemId))}.`;
+    const news = Object.entries(NEWS).filter(([name]) => more(name) > 0);
+    return news.map(([name, word]) => `${word}: ${text(name)}`);
   });
   const more = all.length - NEWS_COUNT_MAX;
   return more > 0 ? [...all.slice(0, NEWS_COUNT_MAX), `And ${more} more.`] : all;

@@ -106,6 +106,7 @@ function drawer({ wallet, store, api, wake }) {
 
 /** Most of the scripts are for the page of a deed: the list is there before they have come. */
 const loadDeedView = () => import("./deed_view.js");
+const noDeed = () => ({ element: copyTemplate("no-deed-template") });
 
 /** Return the place of the page of a deed, which is drawn while it is shown. */
 function deedPlace(tools) {
@@ -119,9 +120,9 @@ function deedPlace(tools) {
 
   async function draw(itemId, holding) {
     const { deedPage } = await loadDeedView();
-    const isOpen = open?.itemId === itemId && (open.draw || !holding);
-    const nothing = { element: copyTemplate("no-deed-template") };
-    if (!isOpen) show({ itemId, ...(holding ? deedPage(itemId, tools) : nothing) });
+    const make = () => (holding ? deedPage(itemId, tools) : noDeed());
+    const key = holding ? itemId : `no ${itemId}`;
+    if (open?.key !== key) show({ key, ...make() });
     if (holding) open.draw({ ...holding, origin: await originOf(tools.store, holding) });
   }
   return { draw, close: () => show(null) };
@@ -162,14 +163,13 @@ function moveTo(name, itemIdBefore) {
 /** Return a function that runs one drawing after the other, and no more than one waits. */
 function oneByOne(draw) {
   let [last, isWanted] = [Promise.resolve(), false];
+  const drawNext = () => {
+    isWanted = false;
+    return draw().catch((error) => showMissing([textFor(error)]));
+  };
   return () => {
-    if (!isWanted) {
-      isWanted = true;
-      last = last.then(async () => {
-        isWanted = false;
-        await draw().catch((error) => showMissing([textFor(error)]));
-      });
-    }
+    if (!isWanted) last = last.then(drawNext);
+    isWanted = true;
     return last;
   };
 }
@@ -187,12 +187,10 @@ async function start(opened) {
     if (problem) say(`Nothing was refreshed. ${problem}`);
     else if (!newsCount) say("Everything is up to date.");
   });
+  const unchecked = () => "Its state could not be checked now.";
   backups(wallet, () => {
     wake();
-    return check().then(
-      () => "",
-      () => "Its state could not be checked now.",
-    );
+    return check().then(() => "", unchecked);
   });
   await redraw();
   listen(opened);

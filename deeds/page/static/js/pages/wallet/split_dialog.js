@@ -1,7 +1,7 @@
 // Asks how what is held is to be split: into links of the same amount, or one part of it into
 // different amounts. What is left stays here.
 
-import { AmountError, parseAmount, unitsText } from "../../format/amounts.js";
+import { parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, quoted } from "../../texts/operations.js";
 import { ask } from "../../ui/dialog.js";
 import { make, makeButton } from "../../ui/dom.js";
@@ -11,12 +11,10 @@ import { FieldError, makeField } from "../../ui/field_errors.js";
 
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
-/**
- * @param {Holding} holding
- * @param {HTMLElement} opener
- * @param {import("./links_view.js").LinksTools} tools
- */
-export function askToSplit(holding, opener, { wallet, run, nameOf }) {
+/** @typedef {import("./links_view.js").LinksTools} LinksTools */
+
+/** Ask, and split what is held. */
+export function askToSplit(holding, opener, /** @type {LinksTools} */ { wallet, run, nameOf }) {
   const { itemId, parts } = holding;
   const even = evenFields(holding);
   const rows = amountRows(holding);
@@ -66,15 +64,12 @@ export function evenText(links, each, sum, unit) {
     if (left < 0) return tooMuchText(sum, unit);
     const rest = left ? unitsText(left, unit) : "nothing";
     return `${countText(count, "link")} of ${unitsText(amount, unit)} each, ${rest} left.`;
-  } catch (error) {
-    if (error instanceof AmountError) return "";
-    throw error;
+  } catch {
+    return "";
   }
 }
 
-function tooMuchText(sum, unit) {
-  return `You have ${unitsText(sum, unit)}.`;
-}
+const tooMuchText = (sum, unit) => `You have ${unitsText(sum, unit)}.`;
 
 /** The rows of amounts that the largest part is split into. */
 function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
