@@ -93,11 +93,8 @@ function goneNotice(place, { store }) {
   };
 }
 
-/**
- * Return what is gone, in the number that it is.
- * @param {Pick<Holding, "lost" | "unknownSum" | "unit">} holding
- */
-export function goneText({ lost, unknownSum, unit }) {
+/** Return what is gone, in the number that it is. */
+export function goneText({ lost, unknownSum, unit = "" }) {
   const [verb, links] =
     lost === 1 ? ["is", "its link was used"] : ["are", "their links were used"];
   const texts = lost ? [`${unitsText(lost, unit)} ${verb} no longer yours: ${links}.`] : [];

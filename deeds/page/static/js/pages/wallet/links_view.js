@@ -15,8 +15,6 @@ import { isUsable, manyLinksButtons, numberText, removeSheets } from "./link_exp
 const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
 
 /**
- * @typedef {import("../../wallet/holdings.js").Link} Link
- *
  * @typedef {Omit<import("../open_wallet.js").Opened, "wake"> & {
  *   run: ReturnType<typeof import("../open_wallet.js").verbRunner>,
  *   nameOf: (itemId: string) => string,
@@ -24,7 +22,7 @@ const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
  *
  * @typedef {LinksTools & {
  *   item: import("../../wallet/records.js").Item | null, unit?: string, name: string,
- *   links: Link[],
+ *   links: import("../../wallet/holdings.js").Link[],
  * }} Shown
  */
 
