@@ -272,16 +272,12 @@ def test_a_hundred_links_are_made_in_batches_that_can_be_left(visitor):
     page.get_by_text("100 links are ready in My deeds.").wait_for()
     assert amounts(page) == {"held": [1] * 100, "spent": [7, 38, 69]}
     copy.click()
-    page.get_by_text("All links are copied.").wait_for()
+    page.get_by_role("dialog").get_by_role("button", name="Copy all links").click()
+    page.get_by_text("All are copied.").wait_for()
     links = page.evaluate("navigator.clipboard.readText()").splitlines()
     assert len(set(links)) == 100
     assert amounts(page) == {"given": [1] * 100, "spent": [7, 38, 69]}
     assert all(each.endswith("&unit=ticket") for each in links)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="CSV").click()
-    assert download.value.path().read_text().splitlines()[100].startswith("100,1,")
-    page.get_by_text("For developers").first.click()
-    expect(page.get_by_label("Raw outputs")).to_have_value(re.compile(raws(page, "given")[0][1:]))
 
 
 def test_a_series_that_was_left_goes_on_in_my_deeds_where_all_links_are(visitor):
