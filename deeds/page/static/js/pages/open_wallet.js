@@ -58,10 +58,8 @@ export async function openWallet(onOutcomes) {
  * left something begun or once online again.
  */
 export function keepFinishing({ wallet, onOutcomes, onError, schedule = setTimeout }) {
-  let isRunning = false;
-  let isWoken = false;
-  let turn = 0;
-  let triesCount = 0;
+  let [isRunning, isWoken] = [false, false];
+  let [turn, triesCount] = [0, 0];
 
   async function run(wantedTurn) {
     // A delay that was overtaken by a wake-up.
@@ -139,15 +137,11 @@ export async function untilEnded({ store, wake }, { operation, problem }, onWait
 }
 
 /**
- * @typedef {{operation: import("../wallet/records.js").OperationRecord | null, problem: string}} Ended
- *   `problem` is empty where it was done
- */
-
-/**
- * Return what carries out a verb.
+ * Return what carries out a verb; its `problem` is empty where it was done.
  * @param {Pick<Opened, "store" | "wake">} opened
- * @returns {(verb: () => Promise<import("../wallet/wallet.js").Outcome>, onWait: (text: string) => void) =>
- *   Promise<Ended>}
+ * @returns {(
+ *   verb: () => Promise<import("../wallet/wallet.js").Outcome>, onWait: (text: string) => void,
+ * ) => Promise<{operation: import("../wallet/records.js").OperationRecord | null, problem: string}>}
  */
 export function verbRunner(opened) {
   return async (verb, onWait) => {

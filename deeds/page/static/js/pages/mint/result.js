@@ -11,12 +11,8 @@ import { drawSeries } from "../wallet/links_view.js";
 import { seriesMaker } from "../wallet/live.js";
 
 /**
- * @typedef {import("../open_wallet.js").Opened} Opened
- */
-
-/**
  * Show what a mint gave.
- * @param {Opened} opened
+ * @param {import("../open_wallet.js").Opened} opened
  * @param {import("../../wallet/records.js").OperationRecord} operation
  * @param {{unit: string, count: number}} about `count` is how many links there are to be
  */

@@ -9,8 +9,7 @@ import { say } from "../../ui/notices.js";
 const ROUND_MS = 20_000;
 const DELAY_MS_MAX = 600_000;
 const NEWS_COUNT_MAX = 3;
-const UNKNOWN = "Not known to the service";
-const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: UNKNOWN };
+const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: "Not known to the service" };
 
 /**
  * Ask now and every 20 seconds while it is wanted, and more and more rarely while it fails.
