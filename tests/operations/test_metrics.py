@@ -137,7 +137,8 @@ def wait_for_all_workers(service):
 def directory_of(service):
     """Return where the processes count: each holds its files open."""
     opened = Path(f"/proc/{min(workers(service))}/fd").iterdir()
-    parents = {each.readlink().parent for each in opened}
+    # A connection may be closed meanwhile: what is gone is resolved to itself.
+    parents = {each.resolve().parent for each in opened}
     [directory] = [each for each in parents if each.name.startswith("deeds-metrics-")]
     return directory
 
