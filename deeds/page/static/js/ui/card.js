@@ -29,6 +29,9 @@ export function metadataOf(item) {
   }
 }
 
+/** Return what a deed is called. */
+export const displayName = ({ name = "" }) => name || "A deed without a name";
+
 /** Return whether a browser can show what is at this address. */
 export function isShown(image) {
   return SHOWN.test(image);
@@ -50,7 +53,7 @@ export function makeCard(metadata, total, options = {}) {
  */
 export function fillCard(card, { name = "", description = "", image = "" }, total, options = {}) {
   const { itemId = "", amount, unit, pictures = "shown" } = options;
-  place(card, "name").textContent = name || "A deed without a name";
+  place(card, "name").textContent = displayName({ name });
   place(card, "units").textContent = unitsText(amount ?? total, unit);
   place(card, "of").textContent = amount === undefined ? "in all" : `of ${formatAmount(total)}`;
   place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));

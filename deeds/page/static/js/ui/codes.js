@@ -5,7 +5,6 @@ import { claimLink } from "../format/claim_link.js";
 import { make } from "./dom.js";
 
 const CODES_AT_ONCE_MAX = 64;
-
 /** How often a busy service is asked for the same codes. */
 const TRIES_MAX = 20;
 
@@ -36,8 +35,7 @@ export function linkOf(output, unit) {
  */
 export async function codesOf(outputs, { wallet, api, unit }, options = {}) {
   const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
-  const { onProgress = () => {}, wait = sleep } = options;
-  const { link = (output) => linkOf(output, unit) } = options;
+  const { onProgress = () => {}, wait = sleep, link = (output) => linkOf(output, unit) } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
   onProgress(codes.size);

@@ -7,7 +7,7 @@ import { unitsText } from "../format/amounts.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { quoted } from "../texts/operations.js";
 import { textFor } from "../texts/problems.js";
-import { makeCard, metadataOf } from "./card.js";
+import { displayName, makeCard, metadataOf } from "./card.js";
 import { codeImage, codesOf, linkOf } from "./codes.js";
 import { copyText, download } from "./copying.js";
 import { openDialog } from "./dialog.js";
@@ -33,7 +33,7 @@ export function makeLinkView(output, tools) {
   const { itemId, amount } = output;
   const link = linkOf(output, unit);
   const metadata = item ? metadataOf(item) : {};
-  const about = `${unitsText(amount, unit)} of ${quoted(metadata.name ?? "A deed without a name")}`;
+  const about = `${unitsText(amount, unit)} of ${quoted(displayName(metadata))}`;
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
   const handOver = handingOver(output, tools);
   const actions = (...buttons) => make("p", { class: "actions" }, ...buttons);

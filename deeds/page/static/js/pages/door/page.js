@@ -1,7 +1,7 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
 import { textFor } from "../../texts/problems.js";
-import { makeMark, metadataOf } from "../../ui/card.js";
+import { displayName, makeMark, metadataOf } from "../../ui/card.js";
 import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
@@ -14,7 +14,7 @@ import { makeDoor } from "./view.js";
 const HOLD_MS = 300;
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
-const nameOf = (item) => metadataOf(item).name || "A deed without a name";
+const nameOf = (item) => displayName(metadataOf(item));
 const sayError = (error) => say(textFor(error));
 
 const itemId = itemIdOf();

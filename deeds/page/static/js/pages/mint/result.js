@@ -2,7 +2,7 @@
 // that the mint itself had no room for are split off here, for as long as the page is open.
 
 import { countText } from "../../texts/operations.js";
-import { makeCard, metadataOf } from "../../ui/card.js";
+import { displayName, makeCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, make } from "../../ui/dom.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
@@ -32,8 +32,8 @@ function readHolding({ store }, itemId) {
 
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, { item, unit, count }) {
-  const { name = "A deed without a name" } = metadataOf(item);
-  const shown = { ...opened, item, unit, name, links: [] };
+  const metadata = metadataOf(item);
+  const shown = { ...opened, item, unit, name: displayName(metadata), links: [] };
   const series = copyTemplate("series-template");
   const goOn = seriesMaker(opened, () => item.id);
   const ready = make("p", { role: "status" });
@@ -57,7 +57,7 @@ function manyLinks(opened, { item, unit, count }) {
   }
 
   draw();
-  const card = makeCard(metadataOf(item), item.total, { itemId: item.id, unit });
+  const card = makeCard(metadata, item.total, { itemId: item.id, unit });
   const open = make("a", { class: "button wide", href: `/wallet#${item.id}` }, "Open the links");
   return [card, make("div", { class: "action-bar" }, series, ready, open), copies];
 }

@@ -3,7 +3,7 @@
 
 import { shortName } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
-import { metadataOf } from "../../ui/card.js";
+import { displayName, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
 import { say, showMissing } from "../../ui/notices.js";
 import * as holdings from "../../wallet/holdings.js";
@@ -30,7 +30,7 @@ let newsCount = 0;
 /** Return what a deed is called. */
 function nameOf(itemId) {
   const item = items.get(itemId);
-  return item ? (metadataOf(item).name ?? "A deed without a name") : "A deed";
+  return item ? displayName(metadataOf(item)) : "A deed";
 }
 
 const namer = { nameOf, unitOf: (itemId) => items.get(itemId)?.unit };

@@ -8,10 +8,9 @@ import { make, makeButton } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
 
 /** @typedef {import("../../wallet/holdings.js").Holding} Holding */
+/** @typedef {import("./links_view.js").LinksTools} LinksTools */
 
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
-
-/** @typedef {import("./links_view.js").LinksTools} LinksTools */
 
 /** Ask, and split what is held. */
 export function askToSplit(holding, opener, /** @type {LinksTools} */ { wallet, run, nameOf }) {
