@@ -1,5 +1,6 @@
 """Pages without a network: what is kept in the browser, and that releases never mix."""
 
+import contextlib
 import http.client
 import json
 import re
@@ -77,11 +78,13 @@ def front(web_service: Service) -> Iterator[Front]:
                 return
             release = front.release(self.path)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            connection = http.client.HTTPConnection("127.0.0.1", web_service.port)
             headers = {"Content-Type": "application/json", "Host": self.headers["Host"]}
-            connection.request(self.command, front.path(self.path), body, headers)
-            found = connection.getresponse()
-            content = found.read().replace(OURS.encode(), release.encode())
+            # Closed before the answer is sent: a browser that left the page may not take it.
+            service = http.client.HTTPConnection("127.0.0.1", web_service.port)
+            with contextlib.closing(service):
+                service.request(self.command, front.path(self.path), body, headers)
+                found = service.getresponse()
+                content = found.read().replace(OURS.encode(), release.encode())
             content = re.sub(rb'(?<={"name": ")[0-9a-f]+', release.encode(), content)
             self.send_response(found.status)
             for name, value in found.getheaders():
@@ -90,7 +93,6 @@ def front(web_service: Service) -> Iterator[Front]:
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
-            connection.close()
 
         do_GET = do_POST = answer  # noqa: N815 - as the library wants them to be called
 
