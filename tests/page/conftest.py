@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from tests.page.visitor import Visitor, profile, visiting
 from tests.support.needs import chromium_path, require
@@ -14,6 +14,9 @@ from tests.support.serving import Service, running_service
 
 # Outputs of one mint: fewer than by default, so that a form can have them all soon.
 OUTPUTS_MAX = 32
+
+# As long as `wait_until` waits: five seconds are too few on a busy machine.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture
