@@ -8,7 +8,7 @@ from threading import Lock
 
 import segno
 from flask import Blueprint, Response, request
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, ValidationError, fields, validate
 
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.requests import client_of, read_json
@@ -17,15 +17,19 @@ from deeds.domain.errors import InvalidRequestError, OverloadedError, TooManyReq
 from deeds.domain.raw_output import check_text
 from schemas.requests import TextField, load
 
-# A code of a claim link takes 1.9 ms, one of the longest text 17 to 42, and no other thread runs.
-# A pause of four times as long leaves the others four fifths: 64 codes take half a second.
+# A code takes 16 µs for each byte, 2 ms for a claim link, and no other thread runs. A pause of four
+# times as long leaves the others four fifths: a batch takes a second at most. 64 claim links have
+# 8,300 bytes; js/ui/codes.js asks for fewer at once where they are longer.
 TEXTS_MAX = 64
+BYTES_MAX = 12_288
 _PAUSE_FACTOR = 4
 
-# Batches in this process, each of another client: others find a place while one prints.
+# Batches in this process, each of another client: others find a place while one prints. The last
+# place is for a client that has had none of late, so that no four clients keep all others out.
 _BATCHES_AT_ONCE_MAX = 4
+_LATE_S = 10.0
 
-# Code points of a text. A claim link has 120, or up to 500 where its secret is in another script.
+# Code points of a text. A claim link has 120, or up to 750 with secret and unit in another script.
 _LENGTH = validate.Length(1, 1024, error="must have {min} to {max} characters")
 
 # To try all eight masks takes six times as long, and of claim links finds this one nearly always.
@@ -38,7 +42,10 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
         TextField(check_text, validate=_LENGTH),
         required=True,
         error_messages={"invalid": "must be an array"},
-        validate=validate.Length(1, TEXTS_MAX, error="must have {min} to {max} elements"),
+        validate=[
+            validate.Length(1, TEXTS_MAX, error="must have {min} to {max} elements"),
+            _check_size,
+        ],
     )
     schema = Schema.from_dict({"texts": texts})()
     places = _Places()
@@ -58,21 +65,32 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
             return json_answer({"codes": codes})
 
 
+def _check_size(texts: list[str]) -> None:
+    if sum(len(text.encode()) for text in texts) > BYTES_MAX:
+        raise ValidationError(f"must have at most {BYTES_MAX} bytes in all")
+
+
 class _Places:
     """Who is served at the moment, each client once, and when others have had their time."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._clients: set[str] = set()
+        self._begun_s: dict[str, float] = {}
         self._free_s = 0.0
 
     @contextmanager
     def one_of(self, client: str) -> Iterator[None]:
         """Take a place until the block ends; raise OverloadedError at once if there is none."""
+        now_s = time.monotonic()
         with self._lock:
-            if client in self._clients or len(self._clients) >= _BATCHES_AT_ONCE_MAX:
+            begun = self._begun_s.items()
+            self._begun_s = {each: at_s for each, at_s in begun if at_s > now_s - _LATE_S}
+            places_count = _BATCHES_AT_ONCE_MAX - (client in self._begun_s)
+            if client in self._clients or len(self._clients) >= places_count:
                 raise OverloadedError("too many QR codes are being made")
             self._clients.add(client)
+            self._begun_s[client] = now_s
         try:
             yield
         finally:

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { claimLink } from "../../../../deeds/page/static/js/format/claim_link.js";
 import { codesOf } from "../../../../deeds/page/static/js/ui/codes.js";
 
 const outputs = Array.from({ length: 150 }, (_, place) => ({ key: `k${place}`, n: place }));
@@ -20,6 +21,8 @@ function makeTools(kept = [], errors = []) {
     async qr(texts) {
       if (errors.length) throw errors.shift();
       asked.push(texts.length);
+      const bytes = Buffer.byteLength(texts.join(""));
+      assert.ok(texts.length <= 64 && bytes <= 12_288, `${texts.length} of ${bytes} bytes`);
       return texts.map((text) => `code of ${text}`);
     },
   };
@@ -40,6 +43,20 @@ test("codes that are not kept are asked for in batches, and kept", async () => {
   assert.equal(found.get("k3"), "kept");
   assert.equal(found.get("k149"), "code of link 149");
   assert.deepEqual(new Map([...found].sort()), new Map([...codes].sort()));
+});
+
+test("links with the longest units and secrets fit into their batches, which are full", async () => {
+  const { tools, asked } = makeTools();
+  const itemId = `deed_${"0".repeat(26)}`;
+  const secret = "\u{1f600}".repeat(32);
+  const unit = "\u{1f600}".repeat(20);
+  const output = { itemId, amount: 2 ** 53 - 1, secret };
+  const long = claimLink(`https://${"a".repeat(60)}.example`, output, { unit });
+
+  const found = await codesOf(outputs, tools, { link: ({ n }) => (n % 2 ? long : "s") });
+
+  assert.equal(found.size, 150);
+  assert.deepEqual(asked, [33, 32, 32, 32, 21]);
 });
 
 test("a busy service is asked again after as long as it says, and no other refusal is", async () => {

@@ -4,7 +4,10 @@
 import { claimLink } from "../format/claim_link.js";
 import { make } from "./dom.js";
 
+// What the service draws in one request: deeds/page/qr_codes.py. A link has no other letters than
+// ASCII, so its length is that in bytes.
 const CODES_AT_ONCE_MAX = 64;
+const BYTES_AT_ONCE_MAX = 12_288;
 /** How often a busy service is asked for the same codes. */
 const TRIES_MAX = 20;
 
@@ -39,9 +42,9 @@ export async function codesOf(outputs, { wallet, api, unit }, options = {}) {
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
   onProgress(codes.size);
-  for (let start = 0; start < missing.length; start += CODES_AT_ONCE_MAX) {
-    const batch = missing.slice(start, start + CODES_AT_ONCE_MAX);
-    const svgs = await patiently(() => api.qr(batch.map(link)), wait);
+  const texts = missing.map((output) => ({ key: output.key, text: link(output) }));
+  for (const batch of batchesOf(texts)) {
+    const svgs = await patiently(() => api.qr(batch.map(({ text }) => text)), wait);
     const drawn = batch.map(({ key }, place) => ({ key, svg: svgs[place] }));
     // A device without room for them shows them all the same.
     await wallet.keepCodes(drawn).catch(() => {});
@@ -56,6 +59,21 @@ export function codeImage(svg = "", alt = "") {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   const onload = () => URL.revokeObjectURL(url);
   return make("img", { src: url, alt, width: "256", height: "256", onload, onerror: onload });
+}
+
+/** Return texts in batches of which the service draws each at once. */
+function batchesOf(all) {
+  const batches = /** @type {any[][]} */ ([]);
+  let room = 0;
+  for (const each of all) {
+    room -= each.text.length;
+    if (room < 0 || batches.at(-1)?.length === CODES_AT_ONCE_MAX) {
+      room = BYTES_AT_ONCE_MAX - each.text.length;
+      batches.push([]);
+    }
+    batches.at(-1)?.push(each);
+  }
+  return batches;
 }
 
 /** Ask again after as long as the service says, while it says that it is busy. */
