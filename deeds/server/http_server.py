@@ -114,7 +114,8 @@ class Task(WSGITask):
         asked = self.request.headers.get("CONNECTION", "").lower()
         if self.version == "1.0" or asked == "close" or is_stopping or is_endless:
             self.set_close_on_finish()
-        headers = [each for each in self.response_headers if each[0] != "Content-Length"]
+        own = ("Content-Length", "Date")
+        headers = [each for each in self.response_headers if each[0] not in own]
         if self.content_length is not None:
             headers.append(("Content-Length", str(self.content_length)))
         headers.append(("Date", build_http_date(self.start_time)))
