@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
-import { memoryStore } from "./memory_store.js";
+import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
+import { memoryStore, slicesOf } from "./memory_store.js";
 import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 /** Return a wallet on a store of its own that has taken in these records. */
@@ -23,7 +24,7 @@ const live = ({ service }, ...stores) => {
 };
 
 test("an empty wallet that takes in a copy is the same wallet", async () => {
-  const ground = await walletHolding(5, 6);
+  const ground = await walletHolding(5);
   await ground.wallet.send(ground.itemId, 2);
 
   const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
@@ -45,7 +46,9 @@ test("an old copy revives nothing and forgets nothing", async () => {
 });
 
 test("a wallet that was used in two places comes together", async () => {
-  const ground = await walletHolding(5, 6);
+  const ground = await walletHolding(11);
+  const [{ key }] = ground.store.kept.outputs.values();
+  await ground.wallet.split(key, [5]);
   const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
   await ground.wallet.send(ground.itemId, 5);
   await copy.wallet.send(ground.itemId, 1);
@@ -55,7 +58,7 @@ test("a wallet that was used in two places comes together", async () => {
 
   assert.deepEqual(
     amountsByState(ground.store),
-    { spent: [5, 6], given: [1, 5], held: [5] },
+    { spent: [5, 6, 11], given: [1, 5], held: [5] },
     "all",
   );
   live(ground, ground.store);
@@ -335,6 +338,54 @@ test("of what a file holds only what is live is counted", async () => {
 
   const wallet = walletOn(ground.service, memoryStore());
 
-  assert.deepEqual(await wallet.importRecords(records), { liveCount: 1, newCount: 1 });
-  assert.deepEqual(await wallet.importRecords(records), { liveCount: 1, newCount: 0 });
+  const nothingNew = { liveCount: 1, newCount: 0, givenCount: 0 };
+  assert.deepEqual(await wallet.importRecords(records), { ...nothingNew, newCount: 1 });
+  assert.deepEqual(await wallet.importRecords(records), nothingNew);
+});
+
+const LINKS = {
+  "numbered links": { links: { count: 3, each: 1 } },
+  "different amounts": { outputs: [{ amount: 1 }, { amount: 1 }, { amount: 1 }] },
+};
+
+for (const [name, wanted] of Object.entries(LINKS)) {
+  test(`what was handed out since a backup is safe from a wallet restored from it: ${name}`, async () => {
+    const ground = await walletHolding();
+    const { operation } = await ground.wallet.mint(wanted);
+    const backup = await ground.wallet.exportRecords();
+    const keys = operation.outputs.map(({ key }) => key);
+    await ground.wallet.giveOut(keys);
+    ground.service.take(ground.store.kept.outputs.get(keys[0]), "somebody's");
+
+    const store = memoryStore();
+    const wallet = walletOn(ground.service, store);
+    const counts = await wallet.importRecords(readRecords(backup));
+    await wallet.checkStates();
+
+    await assert.rejects(wallet.send(operation.itemId, 1), { code: "not_enough" });
+    assert.deepEqual(counts, { liveCount: 3, newCount: 3, givenCount: 3 });
+    const { links, lost } = holdingOf(slicesOf(store.kept), operation.itemId);
+    assert.equal(lost, 0);
+    assert.deepEqual(links.map(({ state }) => state).sort(), ["claimed", "waiting", "waiting"]);
+    assert.ok(keys.slice(1).every((key) => ground.service.live().includes(key)));
+  });
+}
+
+test("what cannot have been handed out as a link comes from a backup as it is", async () => {
+  const ground = await walletHolding();
+  const options = { arrayMax: 3 };
+  const wallet = walletOn(ground.service, ground.store, ground.service.api(), options);
+  const { operation } = await wallet.mint({ links: { count: 5, each: 1 } });
+  const [first, second] = operation.outputs.map(({ key }) => key);
+  await wallet.claim(ground.store.kept.outputs.get(first), { atDoor: true });
+  await wallet.giveOut([second]);
+  await wallet.takeBack(second);
+  const backup = await wallet.exportRecords();
+
+  const copy = await walletOf(ground.service, backup);
+  await ground.wallet.importRecords(backup);
+
+  for (const { kept } of [copy.store, ground.store]) {
+    assert.deepEqual([...kept.outputs.values()], backup.outputs);
+  }
 });

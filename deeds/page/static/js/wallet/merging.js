@@ -1,8 +1,8 @@
 // Takes the records of another wallet, or of an older copy of this one, into a draft. No secret is
-// lost, no spent output revived, nothing that was handed out is free again, and no operation that
-// ended is begun again. Pure.
+// lost, no spent output revived, nothing that was handed out is free again, or that may have been
+// since a file was written, and no operation that ended is begun again. Pure.
 
-import { hasFields } from "./records.js";
+import { hasFields, withGivenAt } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
 const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];
@@ -16,19 +16,22 @@ const GONE_STATES = new Set(["spent", "void", "offered"]);
 /**
  * @param {import("./records.js").Draft} draft
  * @param {import("./records.js").Records} theirs see file.js
- * @returns {{liveCount: number, newCount: number}} how many outputs of theirs are neither spent nor
- *   void by what is known now, and how many of these are new here
+ * @returns {{liveCount: number, newCount: number, givenCount: number}} how many outputs of theirs
+ *   are neither spent nor void by what is known now, how many of these are new here, and how many of
+ *   them count as handed out because they may have been since
  */
 export function mergeInto(draft, theirs) {
-  const fresh = new Set(theirs.outputs.map(({ key }) => key).filter((key) => !draft.outputs.get(key)));
   const { outputs, operations } = theirs;
+  const unknown = outputs.filter(({ key }) => !draft.outputs.get(key));
+  const fresh = new Map(withGivenAt(unknown, operations).map((output) => [output.key, output]));
   for (const operation of operations) mergeOperation(draft, operation);
-  for (const output of outputs) mergeOutput(draft, output);
+  for (const output of outputs) mergeOutput(draft, fresh.get(output.key) ?? output);
   for (const item of theirs.items) mergeItem(draft, item);
   for (const output of draft.outputs.list()) bringToOperation(draft, output);
   const live = outputs.filter(({ key }) => !GONE_STATES.has(draft.outputs.get(key)?.state ?? ""));
   const fromThem = live.filter(({ key }) => fresh.has(key));
-  return { liveCount: live.length, newCount: fromThem.length };
+  const given = fromThem.filter((output) => !output.givenAt && fresh.get(output.key)?.givenAt);
+  return { liveCount: live.length, newCount: fromThem.length, givenCount: given.length };
 }
 
 function mergeItem(draft, theirs) {

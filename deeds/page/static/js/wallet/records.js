@@ -84,8 +84,9 @@ export function existing(record) {
 }
 
 /**
- * Return outputs of the first release with `givenAt`, which its pages did not write. They showed the
- * links of a mint of several outputs all at once, so that any of these may have been handed out.
+ * Return outputs with `givenAt` where that is not known to be false: the first release did not write
+ * it, and another browser may have handed out links since it wrote its file. Links are what has a
+ * number, and what a mint of several outputs made: its page showed them all at once.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations
  */
@@ -98,10 +99,11 @@ export function withGivenAt(outputs, operations) {
     }
   }
   return outputs.map((output) => {
-    const { key, createdAt, givenAt = createdAt } = output;
+    const { key, createdAt, givenAt = createdAt, number, each, collectedAt } = output;
+    const isLink = Boolean(number || shown.has(key)) && !each && !collectedAt;
     const place = output.state === "leaving" ? "before" : "state";
-    const state = shown.has(key) && output[place] === "held" ? "given" : output[place];
-    const isClaimed = shown.has(key) && output.spentElsewhere;
+    const state = isLink && output[place] === "held" ? "given" : output[place];
+    const isClaimed = isLink && output.spentElsewhere;
     const isGiven = state === "given" || sent.has(key) || isClaimed;
     return isGiven ? { ...output, [place]: state, givenAt } : output;
   });

@@ -17,6 +17,8 @@ const PASSPHRASE_LENGTH_MIN = 10;
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
 
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
+const MAY_BE_GIVEN =
+  "Links that may have been handed out since this backup count as handed out.";
 const HINT =
   "Without it nobody can read the file, not even you. Four or more unrelated words are good.";
 
@@ -122,8 +124,9 @@ async function readFile(wallet, field, passphrase) {
 }
 
 /** Return how much of a file is new here; what was spent before counts for nothing. */
-function restoredText({ newCount, liveCount }) {
+function restoredText({ newCount, liveCount, givenCount }) {
   if (!liveCount) return "Restored. The file held nothing.";
   if (!newCount) return "Restored. All of it was here already.";
-  return `Restored. New here: ${newCount} of ${countText(liveCount, "part")}.`;
+  const text = `Restored. New here: ${newCount} of ${countText(liveCount, "part")}.`;
+  return givenCount ? `${text} ${MAY_BE_GIVEN}` : text;
 }
