@@ -11,7 +11,7 @@ import {
   SUMMARIES_WANTED,
   summariesOf,
 } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import { slicesOf } from "./memory_store.js";
+import { memoryStore, slicesOf } from "./memory_store.js";
 import { heldIn, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 /** Return the fields of each summary that are not nothing, without its item. */
@@ -58,6 +58,27 @@ test("a link that somebody claimed is claimed, and what else was spent elsewhere
     parts.map(({ amount }) => amount),
     [5],
   );
+});
+
+test("what was claimed too late was never here, and is not lost", async () => {
+  const giver = await walletHolding(5);
+  const given = madeBy(giver.store, await giver.wallet.send(giver.itemId, 5));
+  giver.service.take(given, "somebody's");
+  const store = memoryStore();
+
+  await walletOn(giver.service, store).claim(given);
+
+  assert.deepEqual(await told(store), []);
+  // Who has handed it out knows better, in whatever order their records come together.
+  await giver.wallet.checkStates();
+  for (const [mine, theirs] of [[giver.store, store], [store, giver.store]]) {
+    const both = memoryStore();
+    for (const each of [mine, theirs]) {
+      const records = await walletOn(giver.service, each).exportRecords();
+      await walletOn(giver.service, both).importRecords(records);
+    }
+    assert.deepEqual(await told(both), [{ given: 5, claimed: 5, isMinted, isOver: true }]);
+  }
 });
 
 test("a minted link that was handed out and claimed is claimed and never lost", async () => {

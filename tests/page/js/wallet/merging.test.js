@@ -389,3 +389,17 @@ test("what cannot have been handed out as a link comes from a backup as it is", 
     assert.deepEqual([...kept.outputs.values()], backup.outputs);
   }
 });
+
+test("what an older file calls lost is spent by one's own, as a newer one knows", async () => {
+  const ground = await walletHolding(10);
+  const older = await ground.wallet.exportRecords();
+  await ground.wallet.send(ground.itemId, 3);
+  const newer = await ground.wallet.exportRecords();
+  const { store, wallet } = await walletOf(ground.service, older);
+  await wallet.checkStates();
+
+  await wallet.importRecords(newer);
+
+  assert.deepEqual(await wallet.exportRecords(), newer);
+  assert.deepEqual(amountsByState(store), { spent: [10], given: [3], held: [7] });
+});

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
+import { SUMMARIES_WANTED, summariesOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
@@ -49,10 +50,10 @@ function watchedStore() {
 }
 
 class World {
-  constructor(seed) {
+  constructor(seed, storesCount = 2) {
     this.random = new Random(seed);
     this.service = fakeService();
-    this.stores = [watchedStore(), watchedStore()];
+    this.stores = Array.from({ length: storesCount }, watchedStore);
     this.exports = [];
     this.seen = new Map(); // Key of every record ever kept -> its secret.
   }
@@ -194,6 +195,20 @@ class World {
   }
 }
 
+/** Return a wallet with files of one person read in some order, with checks in between. */
+async function restored({ random, service, stores, exports }) {
+  const store = memoryStore();
+  const wallet = walletOn(service, store);
+  const files = [throughText(await walletOn(service, stores[0]).exportRecords()), ...exports];
+  while (files.length) {
+    await wallet.importRecords(files.splice(random.below(files.length), 1)[0]);
+    if (random.chance(60)) await wallet.checkStates();
+  }
+  await wallet.finishBegun();
+  await wallet.checkStates();
+  return store;
+}
+
 /** What is written into a file must always be what can be read from one. */
 function throughText(records) {
   return readRecords(JSON.parse(JSON.stringify(records)));
@@ -217,5 +232,23 @@ for (const seed of SEEDS) {
       world.assertNothingIsLost();
     }
     await world.assertEndsWell();
+  });
+}
+
+for (const seed of SEEDS) {
+  test(`one person's files are one wallet in whatever order they are read: ${seed}`, async () => {
+    const world = new World(seed, 1);
+    for (let step = 0; step < STEPS_COUNT; step += 1) await world.step();
+    world.service.deliverLate();
+
+    const store = await restored(world);
+
+    const resting = [...store.kept.outputs.values()].filter(({ state }) => /held|given/.test(state));
+    assert.deepEqual(resting.map(({ key }) => key).sort(), world.service.live().sort());
+    for (const { lost, claimed, ...here } of await store.read(SUMMARIES_WANTED, summariesOf)) {
+      assert.deepEqual([lost, claimed], [0, 0]);
+      const { total = 0 } = here.item ?? {};
+      assert.equal(here.sum + here.waiting + here.collected, total);
+    }
   });
 }

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { nameKey, originOf } from "../../../../deeds/page/static/js/wallet/origin.js";
+import { findOrigins, nameKey, originOf } from "../../../../deeds/page/static/js/wallet/origin.js";
+import { memoryStore } from "./memory_store.js";
+import { madeBy, walletHolding, walletOn } from "./parts.js";
 
 const NAME = "Hope Concert 10";
 const SAME = [
@@ -62,3 +64,19 @@ for (const [kind, item, known] of CASES) {
     assert.match(origin.text, /^[A-Z].*\.$/);
   });
 }
+
+test("a deed of which only a claim was refused is as new as before", async () => {
+  const giver = await walletHolding(5);
+  const given = madeBy(giver.store, await giver.wallet.send(giver.itemId, 5));
+  giver.service.take(given, "somebody's");
+  const store = memoryStore();
+  const taker = walletOn(giver.service, store);
+  const items = [giver.itemId, "deed_other"].map((id) => ({ id, key: id, total: 5 }));
+  await taker.importRecords({ outputs: [], operations: [], items: [items[0]] });
+
+  const { operation } = await taker.claim(given);
+
+  assert.equal(operation.state, "refused");
+  const origins = await findOrigins(store, items, () => NAME);
+  assert.deepEqual(items.map(({ id }) => origins.get(id).kind), ["new", "new"]);
+});

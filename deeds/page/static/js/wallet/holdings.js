@@ -105,6 +105,7 @@ function summaryOf(itemId, all, { items }) {
 /** Return which of a summary's sums an output counts in. */
 function groupOf(output) {
   const { state, givenAt, collectedAt, spentElsewhere } = output;
+  if (output.neverHeld) return null;
   if (output.unknown && (state === "held" || state === "given")) return "unknownSum";
   if (state === "held") return collectedAt ? "collected" : "sum";
   if (state === "given") return "waiting";

@@ -50,16 +50,28 @@ function mergeOperation(draft, theirs) {
 function mergeOutput(draft, theirs) {
   const mine = draft.outputs.get(theirs.key);
   if (!mine) return draft.addOutput(theirs);
-  const isTheirs = isFurther(OUTPUT_STATES, theirs.state, mine.state);
-  const { state } = isTheirs ? theirs : mine;
+  const isTheirs = isFurther(OUTPUT_STATES, theirs.state, mine.state) || isOwnSpend(theirs, mine);
+  const { state, spentElsewhere } = isTheirs ? theirs : mine;
   const before = further(mine.state, mine.before, theirs.state, theirs.before);
+  const isNeverHeld = state === "spent" && [mine, theirs].every(wasNeverHeld);
   return draft.changeOutput(theirs.key, {
     ...(isTheirs ? theirs : {}),
     ...toldByEither(mine, theirs),
+    spentElsewhere,
+    neverHeld: isNeverHeld || undefined,
     // A link may name any amount; a wallet that made or holds the output knows it.
     amount: isHearsay(mine) ? theirs.amount : mine.amount,
     before: state === "leaving" ? before : undefined,
   });
+}
+
+/** Which operation has spent an output is more than that it is spent. */
+function isOwnSpend(theirs, mine) {
+  return theirs.state === "spent" && !theirs.spentElsewhere && Boolean(mine.spentElsewhere);
+}
+
+function wasNeverHeld(output) {
+  return output.neverHeld || isHearsay(output);
 }
 
 /** What is known of an output stays known, whichever wallet knows it. */

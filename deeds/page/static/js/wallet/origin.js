@@ -89,5 +89,9 @@ export async function findOrigins(store, items, nameOf) {
   });
 }
 
-/** What was only looked at, or was never made, was not here. */
-export const wasHere = ({ state }) => state !== "offered" && state !== "void";
+/**
+ * What was only looked at, or was never made, was not here.
+ * @param {Partial<import("./records.js").OutputRecord>} output
+ */
+export const wasHere = ({ state, neverHeld }) =>
+  state !== "offered" && state !== "void" && !neverHeld;

@@ -8,7 +8,7 @@
 //   given    ours, but its link was handed out; `givenAt` says when, for ever after
 //   coming   made by an operation that was begun
 //   leaving  spent by an operation that was begun; `before` is the state to go back to
-//   spent    the service said so
+//   spent    the service said so; `neverHeld` where it was only offered until then
 //   void     made by an operation that was refused
 // An operation is begun, done or refused.
 //
@@ -25,7 +25,7 @@
  *   key: string, itemId: string, amount: number, secret: string, state: string, before?: string,
  *   operation?: string, createdAt: number, changedAt: number, spentElsewhere?: boolean,
  *   unknown?: boolean, givenAt?: number, number?: number, of?: number, each?: number, note?: string,
- *   collectedAt?: number,
+ *   collectedAt?: number, neverHeld?: boolean,
  * }} OutputRecord
  * @typedef {{
  *   key: string, kind: string, path: string, body: any, inputs: string[],

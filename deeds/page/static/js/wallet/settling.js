@@ -54,7 +54,7 @@ export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
-  const nothingElse = { before: undefined, spentElsewhere: undefined };
+  const nothingElse = { before: undefined, spentElsewhere: undefined, neverHeld: undefined };
   const taken = { state: "spent", operation: key, changedAt: now, ...nothingElse };
   for (const input of inputs) {
     draft.changeOutput(input, atDoor ? { ...taken, collectedAt: now } : taken);
@@ -102,7 +102,10 @@ export function settleChecked(draft, states, now) {
 
 /** Leave an output in this state, unless the service says that it is spent or unknown. */
 function rest(draft, key, wanted, found, now) {
-  const state = found === "spent" ? { state: "spent", spentElsewhere: true } : { state: wanted };
+  // What was only offered is no loss.
+  const neverHeld = wanted === "offered" || undefined;
+  const taken = { state: "spent", spentElsewhere: true, neverHeld };
+  const state = found === "spent" ? taken : { state: wanted };
   const told = { ...state, before: undefined, unknown: found === "unknown" || undefined };
   if (hasFields(draft.outputs.get(key), told)) return;
   draft.changeOutput(key, { ...told, changedAt: now });
@@ -111,6 +114,7 @@ function rest(draft, key, wanted, found, now) {
 /** Bring an output of a done operation to its state, unless it has gone on from there. */
 function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
   const { state, before } = draft.outputs.get(key);
+  draft.changeOutput(key, { neverHeld: undefined });
   // Somebody has begun to claim it as a link, and knew no better.
   if (state === "leaving" && AWAITED.includes(before)) draft.changeOutput(key, { before: wanted });
   if (!AWAITED.includes(state)) return;
