@@ -67,6 +67,11 @@ def test_a_link_that_was_copied_is_never_sent_to_another(visitor, clipboard):
     expect(row(page, 1).locator(".tag")).to_have_text("taken back")
     expect(page.locator(".holding-sum")).to_have_text("1 unit of 3 · 2 waiting")
     assert steps.check(visitor.origin, [copied]) == ["spent"]
+    expect(row(page, 1)).to_be_focused()
+    row(page, 2).get_by_role("button", name="Copy").focus()
+    spent = [record | {"state": "spent"} for record in steps.records(page)]
+    page.evaluate("given => inBrowser.put(given)", ["outputs", spent])
+    expect(row(page, 2)).to_be_focused()
 
 
 def test_each_way_of_handing_out_a_link_is_written_down_before_it(visitor, clipboard):
@@ -148,6 +153,7 @@ def test_a_series_is_prepared_by_its_page_which_says_why_it_waits(visitor):
     expect(bar).to_contain_text("31 of 130 links are ready. You can leave this page.")
     expect(page.locator("#begun")).to_contain_text("No connection.")
     page.unroute("**/v1/swap")
+    page.evaluate("dispatchEvent(new Event('online'))")
     expect(bar).to_be_hidden()
     records = [each for each in steps.records(page) if each["state"] == "held"]
     assert sorted(record["number"] for record in records) == list(range(1, 131))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pypdfium2
+from playwright.sync_api import expect
 
 from tests.page import steps
 from tests.support.qr_reader import text_of
@@ -80,6 +81,18 @@ def print_links(page):
     page.get_by_role("button", name="Print").click()
     page.get_by_role("dialog").get_by_role("button", name="Print").click()
     wait_until(lambda: page.evaluate("window.isPrinted"))
+
+
+def test_without_the_codes_nothing_is_printed_and_nothing_handed_out(visitor):
+    page, _ = steps.hold_links(visitor, 2, metadata=steps.TICKET)
+    page.route("**/web/qr", lambda route: route.abort())
+
+    page.get_by_role("button", name="Print").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Print").click()
+
+    expect(dialog.get_by_role("alert")).to_contain_text("No connection.")
+    assert steps.amounts(page) == {"held": [1, 1]}
 
 
 def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(visitor):

@@ -183,9 +183,17 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visit):
     browser = visitor.context.new_cdp_session(visitor.page)
     room = {"origin": visitor.origin, "quotaSize": 300_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
-    page = visitor.go(f"/claim#{raw}")
-    steps.wait_for_rows(page, "free")
+    page, _ = steps.hold(visitor, 1)
+    page.go_back()
     page.evaluate("inBrowser.fillUp()")
+    page.get_by_role("button", name="Back up").click()
+    dialog = page.get_by_role("dialog")
+    for label in ["Passphrase", "Repeat passphrase"]:
+        dialog.get_by_label(label, exact=True).fill("four unrelated words")
+    dialog.get_by_role("button", name="Back up").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("This device has no room left")
+    visitor.go(f"/claim#{raw}")
+    steps.wait_for_rows(page, "free")
 
     steps.take(page)
     page.get_by_text("This device has no room left").wait_for()
@@ -212,11 +220,12 @@ def second_tab(visitor, item_id):
 def test_two_tabs_at_once_swap_once_and_the_other_says_so(visitor):
     one, item_id = steps.hold(visitor, 5)
     other = second_tab(visitor, item_id)
+    for page in (one, other):
+        page.get_by_label("How many?").fill("5")
     # By then both have heard when to submit.
     moment = time.time() * 1000 + 700
 
     for page in (one, other):
-        page.get_by_label("How many?").fill("5")
         page.evaluate("moment => inBrowser.submitAt(moment)", moment)
     wait_until(lambda: len(errors_of(one, other)) == 1)
     wait_until(lambda: steps.amounts(one) == {"given": [5], "spent": [5]})

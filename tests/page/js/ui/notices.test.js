@@ -11,7 +11,7 @@ const LACKING = [
   [{}, /^$/],
   [{ isSecureContext: false }, /^This page did not come by https/],
   [{ crypto: {} }, /^This browser is too old to make secrets for pages/],
-  [{ indexedDB: undefined }, /^This browser keeps nothing for pages/],
+  [{ indexedDB: undefined }, /does not let pages store data/],
 ];
 
 for (const [lack, said] of LACKING) {

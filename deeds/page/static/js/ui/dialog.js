@@ -1,6 +1,7 @@
 // Opens dialogs: the browser's own <dialog>, which keeps the focus within and gives it back, and
 // closes on Escape.
 
+import { textFor } from "../texts/problems.js";
 import { freshId, headingOf, make, makeButton } from "./dom.js";
 import { FieldError } from "./field_errors.js";
 import { say } from "./notices.js";
@@ -17,7 +18,8 @@ import { say } from "./notices.js";
  */
 export function openDialog({ title, content, actions = [], closeText = "Close", opener }) {
   const titleId = freshId("dialog");
-  const headingBefore = headingOf(opener);
+  const row = /** @type {HTMLElement | null} */ (opener.closest("li[tabindex]"));
+  const places = [opener, row ?? opener, headingOf(opener)];
   const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
   const close = () => element.close();
   const buttons = make("p", { class: "actions" }, ...actions, makeButton(closeText, close));
@@ -30,7 +32,7 @@ export function openDialog({ title, content, actions = [], closeText = "Close", 
   );
   element.addEventListener("close", () => {
     element.remove();
-    giveBack(opener, headingBefore);
+    giveBack(places);
   });
   document.body.append(element);
   element.showModal();
@@ -38,12 +40,11 @@ export function openDialog({ title, content, actions = [], closeText = "Close", 
   return { close };
 }
 
-/** Give the focus back; to the heading before it where the button is gone by then. */
-function giveBack(opener, heading) {
+/** Give the focus back to the first of these that is still there. */
+function giveBack(places) {
   // The browser has done so, or the person has gone on: what is typed must not land elsewhere.
   if (document.activeElement !== document.body) return;
-  const isThere = opener.isConnected && opener.checkVisibility();
-  (isThere ? opener : heading).focus();
+  places.find((place) => place.isConnected && place.checkVisibility())?.focus();
 }
 
 /**
@@ -55,8 +56,8 @@ function giveBack(opener, heading) {
  * @param {HTMLElement} parts.opener
  * @param {string | (() => string)} parts.said once it is done
  * @param {(onWait: (text: string) => void) => Promise<string>} parts.act returns what stands in the
- *   way, or nothing once it is done; `onWait` says why it takes longer. What is wrong with a field
- *   is thrown as a FieldError, and shown there alone
+ *   way, or throws it; nothing once it is done. `onWait` says why it takes longer. What is wrong
+ *   with a field is thrown as a FieldError, and shown there alone
  */
 export function ask({ title, content, yes, opener, said, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
@@ -77,8 +78,9 @@ export function ask({ title, content, yes, opener, said, act }) {
       close();
       say(typeof said === "string" ? said : said());
     } catch (error) {
-      if (!(error instanceof FieldError)) throw error;
-      error.show();
+      if (error instanceof FieldError) return error.show();
+      tell(textFor(error));
+      problem.focus();
     } finally {
       actions[0].disabled = false;
     }

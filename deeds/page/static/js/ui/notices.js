@@ -18,7 +18,7 @@ export function whatIsMissing(browser = globalThis) {
   } else if (!browser.crypto?.subtle || !browser.crypto.randomUUID) {
     missing.push("This browser is too old to make secrets for pages (WebCrypto).");
   }
-  if (!browser.indexedDB) missing.push("This browser keeps nothing for pages (IndexedDB).");
+  if (!browser.indexedDB) missing.push("This browser does not let pages store data.");
   return missing;
 }
 

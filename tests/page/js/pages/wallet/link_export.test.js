@@ -31,8 +31,8 @@ for (const [choice, chosen] of [
 }
 
 for (const [choice, countMax, message] of [
-  [{ which: "numbers", from: "3", to: "4" }, 5, /no links to hand out/],
-  [{ which: "numbers", from: "9", to: "1" }, 5, /no links to hand out/],
+  [{ which: "numbers", from: "3", to: "4" }, 5, /^No links to hand out between 3 and 4\.$/],
+  [{ which: "numbers", from: "9", to: "1" }, 5, /between 9 and 1/],
   [{ which: "here" }, 1, /at most 1 link/i],
   [{ which: "numbers", from: "one", to: "2" }, 5, /whole number/],
 ]) {

@@ -9,12 +9,13 @@ import { byId, make } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
+import { WalletError } from "../../wallet/records.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;
 
-/** No file of a wallet is near this size; what is larger would only fill the memory. */
-const FILE_BYTES_MAX = 64 * 1024 * 1024;
+/** Some 600,000 links. A browser holds a text of 512 MiB at most. */
+const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
 const MAY_BE_GIVEN =
@@ -41,6 +42,7 @@ export async function drawBackup({ backup }, isEmpty) {
   byId("not-kept").hidden = isKept;
   byId("back-up").hidden = isEmpty;
   byId("back-up").classList.toggle("quiet", Boolean(material) && !changesCount);
+  byId("check-states").hidden = isEmpty;
   byId("change-passphrase").hidden = isEmpty || !material;
   byId("backup-state").textContent = isEmpty ? "" : stateText(changesCount, material);
 }
@@ -85,6 +87,9 @@ function askToBackUp(wallet, opener) {
 
 async function writeFile(wallet, material) {
   const text = await exportWallet(await wallet.exportRecords(), material);
+  if (text.length > FILE_BYTES_MAX) {
+    throw new WalletError("too_large", "This is more than fits into a backup file.");
+  }
   const date = new Date().toISOString().slice(0, 10);
   download(text, "application/json", `my-deeds-${date}.json`);
   await wallet.backup.saved(material);
@@ -112,7 +117,7 @@ function askToRestore(wallet, opener, onRestored) {
 async function readFile(wallet, field, passphrase) {
   const file = field.files?.[0];
   if (!file) throw new FieldError(field, "Choose the file first.");
-  if (file.size > FILE_BYTES_MAX) throw new FieldError(field, "This is not a backup of deeds.");
+  if (file.size > FILE_BYTES_MAX) throw new FieldError(field, "This is not a backup file.");
   const text = await file.text().catch(() => {
     throw new FieldError(field, "The browser cannot read this file.");
   });
@@ -125,8 +130,7 @@ async function readFile(wallet, field, passphrase) {
 
 /** Return how much of a file is new here; what was spent before counts for nothing. */
 function restoredText({ newCount, liveCount, givenCount }) {
-  if (!liveCount) return "Restored. The file held nothing.";
-  if (!newCount) return "Restored. All of it was here already.";
+  if (!newCount) return "Restored. All of it was here already, or has moved on.";
   const text = `Restored. New here: ${newCount} of ${countText(liveCount, "part")}.`;
   return givenCount ? `${text} ${MAY_BE_GIVEN}` : text;
 }

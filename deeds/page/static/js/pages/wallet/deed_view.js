@@ -8,8 +8,10 @@ import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { focusFirstError, showError } from "../../ui/field_errors.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { openLinkDialog } from "../../ui/link_view.js";
+import { say } from "../../ui/notices.js";
+import { WalletError } from "../../wallet/records.js";
 import { linksView } from "./links_view.js";
-import { askToSplit } from "./split_dialog.js";
+import { askToSplit, tooMuchText } from "./split_dialog.js";
 
 const ORIGIN_TEXTS = {
   minted: "You made this.",
@@ -119,28 +121,35 @@ function sendForm(form, holdingNow, tools) {
   const field = find(form, "input", HTMLInputElement);
   const button = find(form, "button", HTMLButtonElement);
   const [place, wait] = [find(form, "[data-error]"), find(form, "[data-wait]")];
-  const say = (text) => showError(field, text);
+  const sayHere = (text) => showError(field, text);
   const onWait = (text) => (wait.textContent = text);
-  field.addEventListener("input", () => say(""));
+  field.addEventListener("input", () => sayHere(""));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (button.disabled) return;
     button.disabled = true;
-    say("");
+    sayHere("");
     const { given, problem } = await send(holdingNow(), field.value, onWait, tools);
     onWait("");
     button.disabled = false;
-    say(problem);
+    sayHere(problem);
     if (!given) return focusFirstError(form);
     field.value = "1";
-    openLinkDialog(given, { ...tools, ...holdingNow(), opener: button });
+    // By now a person may be doing something else.
+    const isBusy = !form.isConnected || document.querySelector("dialog[open]");
+    if (isBusy) say("Your link is ready under Links.");
+    else openLinkDialog(given, { ...tools, ...holdingNow(), opener: button });
   });
   return () => place.textContent ?? "";
 }
 
 /** Return the output that was made to be given away, or what stands in the way. */
-async function send({ itemId }, text, onWait, { wallet, run }) {
-  const verb = async () => wallet.send(itemId, parseAmount(text));
+async function send({ itemId, sum, unit }, text, onWait, { wallet, run }) {
+  const verb = async () => {
+    const amount = parseAmount(text);
+    if (sum && amount > sum) throw new WalletError("not_enough", tooMuchText(sum, unit));
+    return wallet.send(itemId, amount);
+  };
   const { operation, problem } = await run(verb, onWait);
   const [given] = problem ? [null] : await wallet.outputsOf(operation);
   return { given, problem };

@@ -1,9 +1,8 @@
 // Many links at once: which of them a person chooses, and how those are printed, written as a file
-// for spreadsheets, or copied. They are handed out before anything else is done. Paper tickets are
+// for spreadsheets, or copied. They are handed out before anything of them leaves. Paper tickets are
 // sheets of eight: a part of the document that only a printer shows (css/print.css).
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
-import { textFor } from "../../texts/problems.js";
 import { isShown, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
@@ -18,7 +17,8 @@ const TICKETS_ON_A_SHEET = 8;
 const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
-const HANDED_OUT = "These links then count as handed out: My deeds never sends them to others.";
+const HANDED_OUT =
+  "They count as handed out from then on; My deeds won't send them to anyone else.";
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = { here: "All not handed out yet", waiting: "All waiting", numbers: "By number" };
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
@@ -29,6 +29,14 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 /** Return whether somebody could still claim the link. */
 export function isUsable({ state }) {
   return state === "here" || state === "waiting";
+}
+
+/** Return how many links are in each state that some are in. */
+export function countsOf(links) {
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (const { state } of links) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
 }
 
 /**
@@ -43,7 +51,8 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
     number >= parseAmount(from) && number <= parseAmount(to);
   const isChosen = which === "numbers" ? isBetween : ({ state }) => state === which;
   const chosen = links.filter((link) => isUsable(link) && isChosen(link));
-  if (!chosen.length) throw new WalletError("no_links", "There are no links to hand out there.");
+  const range = which === "numbers" ? ` between ${from} and ${to}` : "";
+  if (!chosen.length) throw new WalletError("no_links", `No links to hand out${range}.`);
   if (chosen.length > countMax) {
     const most = formatAmount(countMax);
     throw new WalletError("too_many", `Choose at most ${most} links at a time, by their numbers.`);
@@ -71,8 +80,8 @@ function cell(value) {
 export function manyLinksButtons(/** @type {Shown} */ shown) {
   const actions = [
     { text: "Print", said: "The tickets are ready.", countMax: PRINTED_MAX, act: print },
-    { text: "CSV", said: "The file is written.", countMax: Infinity, act: writeCsv },
-    { text: "Copy all links", said: "All are copied.", countMax: Infinity, act: copy },
+    { text: "CSV", said: "The file is written.", act: writeCsv },
+    { text: "Copy all links", said: "All are copied.", act: copy },
   ];
   return actions.map((action) => {
     const button = makeButton(action.text, () => askWhich(shown, action, button));
@@ -80,27 +89,36 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
   });
 }
 
+/** Print tickets. Where the codes do not come, none of the links is handed out. */
 async function print(outputs, /** @type {Shown} */ shown, tell) {
   const count = formatAmount(outputs.length);
-  const onProgress = (ready) => tell(`${formatAmount(ready)} of ${count} QR codes are ready.`);
+  const onProgress = (ready) => {
+    if (tell(`${formatAmount(ready)} of ${count} QR codes are ready.`)) return;
+    throw new WalletError("cancelled", "Nothing was printed.");
+  };
   const codes = await codesOf(outputs, shown, { onProgress });
-  if (!tell("")) throw new WalletError("cancelled", "Nothing was printed.");
+  const given = await giveOut(outputs, shown);
   const { image = "" } = shown.item ? metadataOf(shown.item) : {};
-  await printLinks(outputs, { ...shown, image: isShown(image) ? image : "", codes });
+  await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
 }
 
-async function writeCsv(outputs, /** @type {Shown} */ { unit }) {
-  const text = csvOf(outputs, (output) => linkOf(output, unit));
+async function writeCsv(outputs, /** @type {Shown} */ shown) {
+  const given = await giveOut(outputs, shown);
+  const text = csvOf(given, (output) => linkOf(output, shown.unit));
   download(text, "text/csv", `${outputs[0].itemId}.csv`);
 }
 
-async function copy(outputs, /** @type {Shown} */ { unit }) {
-  if (await copyText(outputs.map((output) => linkOf(output, unit)).join("\n"))) return;
+async function copy(outputs, /** @type {Shown} */ shown) {
+  const given = await giveOut(outputs, shown);
+  if (await copyText(given.map((output) => linkOf(output, shown.unit)).join("\n"))) return;
   throw new WalletError("no_copy", "This browser does not let pages copy. Use CSV.");
 }
 
-/** Ask which links, hand them out, and do it with those that are handed out then. */
-function askWhich(shown, { text, said, countMax, act }, opener) {
+/** Write down that these links are handed out; return those that are now. */
+const giveOut = (outputs, { wallet }) => wallet.giveOut(outputs.map(({ key }) => key));
+
+/** Ask which links, and do it with them. */
+function askWhich(shown, { text, said, countMax = Infinity, act }, opener) {
   const choice = choiceFields(shown.links, countMax);
   const progress = make("p", { role: "status" });
   const tell = (sentence) => {
@@ -110,12 +128,10 @@ function askWhich(shown, { text, said, countMax, act }, opener) {
   const carryOut = async () => {
     try {
       const chosen = chosenLinks(shown.links, choice.read(), countMax);
-      const given = await shown.wallet.giveOut(chosen.map(({ output }) => output.key));
-      await act(given, shown, tell);
+      await act(chosen.map(({ output }) => output), shown, tell);
       return "";
-    } catch (error) {
+    } finally {
       tell("");
-      return textFor(error);
     }
   };
   const content = [...choice.content, make("p", { class: "hint" }, HANDED_OUT), progress];
@@ -126,11 +142,10 @@ function askWhich(shown, { text, said, countMax, act }, opener) {
 function choiceFields(links, countMax) {
   const usable = links.filter(isUsable);
   const numbers = usable.flatMap(({ output }) => output.number ?? []);
-  const byState = { numbers, ...Object.groupBy(usable, ({ state }) => state) };
-  const countOf = (which) => byState[which]?.length ?? 0;
+  const counts = { numbers: numbers.length, ...countsOf(usable) };
   const options = Object.entries(CHOICES)
-    .filter(([value]) => countOf(value))
-    .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));
+    .filter(([value]) => counts[value])
+    .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(counts[value])})`));
   const which = make("select", { id: freshId("which") }, ...options);
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });

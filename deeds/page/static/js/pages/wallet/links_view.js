@@ -9,10 +9,16 @@ import { copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
-import { isUsable, manyLinksButtons, numberText, removeSheets } from "./link_export.js";
+import { countsOf, isUsable, manyLinksButtons, numberText, removeSheets } from "./link_export.js";
 
-/** In the order in which a person chooses among them. */
-const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
+/** What a link's state is called, in the order in which a person chooses among them. */
+const STATE_TEXTS = {
+  here: "not handed out",
+  waiting: "waiting",
+  claimed: "claimed",
+  collected: "collected",
+  "taken back": "taken back",
+};
 
 /**
  * @typedef {Omit<import("../open_wallet.js").Opened, "wake"> & {
@@ -75,13 +81,13 @@ function rowsOf(place, shown) {
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
-  const byState = Map.groupBy(links, ({ state }) => state);
-  const states = STATES.filter((state) => byState.has(state));
-  const chosen = states.includes(filter.value) ? filter.value : "";
-  const option = (value, name, { length }) =>
-    make("option", { value, selected: value === chosen }, `${name} (${formatAmount(length)})`);
-  const all = option("", "all", links);
-  const options = [all, ...states.map((state) => option(state, state, byState.get(state) ?? []))];
+  const counts = countsOf(links);
+  const chosen = counts[filter.value] ? filter.value : "";
+  const option = (value, name, count) =>
+    make("option", { value, selected: value === chosen }, `${name} (${formatAmount(count)})`);
+  const states = Object.entries(STATE_TEXTS).filter(([state]) => counts[state]);
+  const options = states.map(([state, text]) => option(state, text, counts[state]));
+  options.unshift(option("", "all", links.length));
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
   filter.replaceChildren(...options);
@@ -108,11 +114,13 @@ function rowOf({ output: first }, shown) {
   const update = (link) => {
     output = link.output;
     part("state").className = link.state === "waiting" ? "tag wait" : "tag";
-    part("state").textContent = link.state;
+    part("state").textContent = STATE_TEXTS[link.state];
     part("when").textContent = new Date(link.at).toLocaleDateString();
     if (note !== document.activeElement) note.value = output.note ?? "";
     part("take-back").hidden = link.state !== "waiting";
-    find(element, ".actions").hidden = !isUsable(link);
+    const actions = find(element, ".actions");
+    if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
+    actions.hidden = !isUsable(link);
   };
   return { element, update };
 }

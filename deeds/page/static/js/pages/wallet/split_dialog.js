@@ -40,8 +40,7 @@ export function askToSplit(holding, opener, /** @type {LinksTools} */ { wallet, 
 /** The two fields of links that are all alike. */
 function evenFields(/** @type {Holding} */ { sum, unit }) {
   const links = makeField("How many links?", { ...NUMBER, autofocus: true });
-  const question = unit ? `How many × ${unit} each?` : "How many units each?";
-  const each = makeField(question, { ...NUMBER, value: "1" });
+  const each = makeField("How many each?", { ...NUMBER, value: "1" });
   const hint = make("p", { class: "hint", role: "status" });
   const element = make("div", { class: "stack" }, links.element, each.element, hint);
   element.addEventListener("input", () => {
@@ -49,8 +48,10 @@ function evenFields(/** @type {Holding} */ { sum, unit }) {
   });
   const read = () => {
     const [count, amount] = [links.field, each.field].map(readAmount);
-    if (count * amount > sum) throw new FieldError(links.field, tooMuchText(sum, unit));
-    return { count, each: amount };
+    if (count * amount <= sum) return { count, each: amount };
+    // It is said at the field from now on.
+    hint.textContent = "";
+    throw new FieldError(links.field, tooMuchText(sum, unit));
   };
   return { element, read };
 }
@@ -68,7 +69,7 @@ export function evenText(links, each, sum, unit) {
   }
 }
 
-const tooMuchText = (sum, unit) => `You have ${unitsText(sum, unit)}.`;
+export const tooMuchText = (sum, unit) => `You have ${unitsText(sum, unit)}.`;
 
 /** The rows of amounts that the largest part is split into. */
 function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
