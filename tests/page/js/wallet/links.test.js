@@ -39,6 +39,17 @@ test("of 200 minted links only one that was not handed out is sent", async () =>
   await assert.rejects(wallet.send(itemId, 1), hasCode("not_enough"));
 });
 
+test("a secret that a person made counts as handed out", async () => {
+  const { store, wallet } = await walletHolding();
+  const outputs = [{ amount: 5, secret: "told by phone" }, { amount: 2 }];
+  const { operation } = await wallet.mint({ outputs });
+
+  await assert.rejects(wallet.send(operation.itemId, 3), hasCode("not_enough"));
+
+  assert.deepEqual(amountsByState(store), { given: [5], held: [2] });
+  assert.ok(madeBy(store, { operation }).givenAt);
+});
+
 for (const [count, arrayMax, batches] of [
   [1, 1, 0],
   [4, 4, 0],

@@ -170,7 +170,7 @@ test("an operation that has ended is not sent again", async () => {
 });
 
 for (const fates of [["refused"], ["lost", "refused"]]) {
-  test(`a mint's outputs that a link has named before are held in the end: ${fates}`, async () => {
+  test(`a mint's outputs that a link has named before are there in the end: ${fates}`, async () => {
     const service = fakeService();
     const store = memoryStore();
     const lost = walletMeeting({ service, store }, () => "answer lost");
@@ -180,6 +180,6 @@ for (const fates of [["refused"], ["lost", "refused"]]) {
 
     await unlucky.finishBegun();
 
-    assert.deepEqual(amountsByState(store), { held: [5], void: [7] });
+    assert.deepEqual(amountsByState(store), { given: [5], void: [7] });
   });
 }

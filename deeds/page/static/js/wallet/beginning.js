@@ -48,9 +48,11 @@ function mint(_draft, { outputs: asked, secrets, links, metadata, unit, amount }
   const outputs = asked.map((part, place) => {
     return { amount: part.amount, secret: checkSecret(part.secret ?? secrets[place]) };
   });
+  const own = asked.flatMap(({ secret }, place) => (secret === undefined ? [] : place));
   const body = metadata ? { outputs, metadata } : { outputs };
   const request = { kind: "mint", path: "/v1/mint", body, inputs: [], outputs: [] };
-  return { ...request, amount, unit, links: links && { ...links, from: 1 } };
+  const series = links && { ...links, from: 1 };
+  return { ...request, amount, unit, links: series, own: own.length ? own : undefined };
 }
 
 /**

@@ -213,7 +213,7 @@ function isSeries(links, { kind, body }) {
 
 function isOperation(operation, known) {
   const { key, kind, path, body, inputs, outputs, state, amount, begunAt } = operation;
-  const { atDoor, unit, links } = operation;
+  const { atDoor, unit, links, own = [] } = operation;
   const isWhole =
     UUID.test(key) &&
     KINDS.includes(kind) &&
@@ -223,6 +223,7 @@ function isOperation(operation, known) {
     [undefined, true].includes(atDoor) &&
     unitOf(unit) === unit &&
     isSeries(links, operation) &&
+    own.every(Number.isInteger) &&
     inputs.every((input) => known.has(input)) &&
     outputs.every((output) => known.has(output.key) && TARGET_STATES.includes(output.state));
   if (!isWhole) return false;

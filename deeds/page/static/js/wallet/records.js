@@ -31,8 +31,9 @@
  *   key: string, kind: string, path: string, body: any, inputs: string[],
  *   outputs: {key: string, state: string}[], state: string, code?: string, itemId?: string,
  *   amount: number, begunAt: number, endedAt?: number, atDoor?: boolean, unit?: string,
- *   links?: {count: number, each: number, from: number, isNext?: boolean},
- * }} OperationRecord `links.isNext` marks a further batch of links that an earlier operation promised
+ *   links?: {count: number, each: number, from: number, isNext?: boolean}, own?: number[],
+ * }} OperationRecord `links.isNext` marks a further batch of links that an earlier operation promised;
+ *   `own` are the places of a mint's secrets that a person made
  * @typedef {{outputs: OutputRecord[], operations: OperationRecord[], items: Item[]}} Records
  */
 

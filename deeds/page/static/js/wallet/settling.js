@@ -122,22 +122,27 @@ function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
   draft.changeOutput(key, { ...fields, unknown: undefined, changedAt: now });
 }
 
-/** Add what the mint has made, and what is known of the item, so that its name is there offline. */
+/**
+ * Add what the mint has made, and what is known of the item, so that its name is there offline. A
+ * secret that a person made may have been told to others by now: it counts as handed out.
+ */
 function addMinted(draft, minting, itemId, now) {
-  const { key: operation, body, links, amount: total } = minting;
+  const { key: operation, body, links, amount: total, own = [] } = minting;
   const item = draft.items.get(itemId);
   const { unit = item?.unit } = minting;
   const metadata = metadataText(body.metadata);
   draft.putItem({ id: itemId, total, metadata, ...item, isMinted: true, unit });
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
   return body.outputs.map(({ amount, secret }, place) => {
-    const output = { ...parts[place], itemId, amount, secret, key: keyOf({ itemId, secret }) };
+    const given = own.includes(place) && { givenAt: now };
+    const about = { itemId, amount, secret, key: keyOf({ itemId, secret }), ...given };
+    const output = { ...parts[place], ...about };
     // A link may have named it before, with another amount.
     if (draft.outputs.get(output.key)) draft.changeOutput(output.key, output);
     else {
       draft.addOutput({ ...output, state: "coming", operation, createdAt: now, changedAt: now });
     }
-    return { key: output.key, state: "held" };
+    return { key: output.key, state: given ? "given" : "held" };
   });
 }
 

@@ -21,8 +21,8 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
   byId("public-page", HTMLAnchorElement).href = `/item/${itemId}`;
   byId("done-title").textContent =
     count === 1 ? "Your link is ready" : `Your ${countText(count, "link")}`;
-  const { parts } = await readHolding(opened, itemId);
-  const one = () => [makeLinkView(parts[0], { ...opened, ...made })];
+  const { parts, links } = await readHolding(opened, itemId);
+  const one = () => [makeLinkView(parts[0] ?? links[0].output, { ...opened, ...made })];
   byId("result").replaceChildren(...(count === 1 ? one() : manyLinks(opened, made)));
 }
 
