@@ -158,6 +158,10 @@ def test_units_are_split_into_links_that_are_all_alike(visitor):
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("heading", name="Links")).to_be_visible()
     assert steps.live_amounts(visitor.origin, page) == [3, 3, 4]
+    steps.give(page, "4")
+    split.click()
+    dialog.get_by_text("Different amounts").click()
+    expect(dialog.get_by_text("This uses up link 2/2.")).to_be_visible()
 
 
 def test_units_are_split_into_different_amounts_and_merged_again(visitor):

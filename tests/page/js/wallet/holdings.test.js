@@ -173,6 +173,22 @@ test("links that are still to be made are counted, and can be told from parts", 
   assert.deepEqual(await told(ground.store), [{ sum: 45, isMinted }]);
 });
 
+test("the first part is the largest, without a number if it can be, else the last link", async () => {
+  const ground = await walletHolding(9);
+  const { wallet, itemId } = ground;
+  const numbers = async () => {
+    const { parts } = await ground.store.read(holdingWanted(itemId), (slices) =>
+      holdingOf(slices, itemId),
+    );
+    return parts.map(({ amount, number = "" }) => `${amount} ${number}`.trim());
+  };
+
+  await wallet.makeLinks(itemId, { count: 3, each: 2 });
+  assert.deepEqual(await numbers(), ["3", "2 3", "2 2", "2 1"]);
+  await wallet.send(itemId, 1);
+  assert.deepEqual(await numbers(), ["2", "2 3", "2 2", "2 1"]);
+});
+
 test("all operations are in the history, the latest first", async () => {
   const { store, wallet, itemId } = await walletHolding(5, 6);
   await wallet.send(itemId, 2);

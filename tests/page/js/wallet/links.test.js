@@ -180,8 +180,8 @@ test("a merge joins the parts without a number, and leaves the links theirs", as
   ]);
 });
 
-test("numbered links are sent last, and the last of them first", async () => {
-  const { wallet, itemId } = await walletHolding(12);
+test("numbered links are sent last, the last of them first, with its number", async () => {
+  const { store, wallet, itemId } = await walletHolding(12);
   const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
   const keys = operation.outputs.map(({ key }) => key);
 
@@ -192,6 +192,9 @@ test("numbered links are sent last, and the last of them first", async () => {
   assert.deepEqual(rest.operation.inputs, [keys[3]]);
   assert.deepEqual(more.operation.inputs, [rest.operation.outputs[1].key]);
   assert.deepEqual(link.operation.inputs, [keys[2]]);
+  const { state, number, of } = madeBy(store, link);
+  assert.deepEqual([state, number, of], ["given", 3, 3]);
+  assert.equal(madeBy(store, more).number, undefined);
 });
 
 test("what is handed out twice stays as it was, and what is gone is left out", async () => {

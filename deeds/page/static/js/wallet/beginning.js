@@ -82,10 +82,14 @@ function claim(draft, plan) {
   return { kind: "claim", atDoor: atDoor || undefined, unit, ...joined(inputs, made) };
 }
 
-/** Make a fresh secret of `amount` units to give away; change comes back. */
+/**
+ * Make a fresh secret of `amount` units to give away; change comes back. A link that has just this
+ * amount passes its number on.
+ */
 function send(draft, { itemId, amount, arrayMax, now }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
-  const made = [{ amount, state: "given", givenAt: now }, ...change];
+  const { number, of } = inputs[0].amount === amount ? inputs[0] : {};
+  const made = [{ amount, state: "given", givenAt: now, number, of }, ...change];
   return { kind: "send", inputs, made, amount };
 }
 

@@ -24,7 +24,7 @@ import { isFree } from "./links.js";
  * @typedef {{output: OutputRecord, state: LinkState, at: number}} Link
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the largest
- * first, numbered ones too; `links` those that have a number or were handed out.
+ * first and before those with a number; `links` those that have a number or were handed out.
  * @typedef {Summary & {parts: OutputRecord[], links: Link[]}} Holding
  */
 
@@ -66,7 +66,7 @@ export function holdingOf(slices, itemId) {
   const all = slices.outputs.list({ itemId });
   return {
     ...summaryOf(itemId, all, slices),
-    parts: all.filter(isFree).sort((one, other) => other.amount - one.amount),
+    parts: all.filter(isFree).sort(byAmount),
     links: all.flatMap((output) => linkOf(output) ?? []).sort(byNumber),
   };
 }
@@ -140,6 +140,12 @@ function linkOf(output) {
   if (output.spentElsewhere) return givenAt ? link("claimed", changedAt) : null;
   if (collectedAt) return link("collected", collectedAt);
   return givenAt ? link("taken back", changedAt) : null;
+}
+
+/** Of one amount what has no number comes first, and then the last link of a series. */
+function byAmount(one, other) {
+  const { number: last = Infinity } = other;
+  return other.amount - one.amount || last - (one.number ?? Infinity) || 0;
 }
 
 function byNumber(one, other) {

@@ -198,7 +198,7 @@ function makeTicket(link, { name, image, unit, codes }) {
 }
 
 /** Return for example "17/200"; nothing for a link that was made alone. */
-export function numberText({ number, of }) {
+export function numberText({ number = 0, of = 0 }) {
   return number ? `${number}/${of}` : "";
 }
 

@@ -6,6 +6,7 @@ import { countText, quoted } from "../../texts/operations.js";
 import { ask } from "../../ui/dialog.js";
 import { make, makeButton } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
+import { numberText } from "./link_export.js";
 
 /** @typedef {import("../../wallet/holdings.js").Holding} Holding */
 /** @typedef {import("./links_view.js").LinksTools} LinksTools */
@@ -84,9 +85,12 @@ function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
     return field;
   };
   add();
-  const rest = "What is left stays one part.";
-  const about = whole < sum ? `Your largest part is ${unitsText(whole, unit)}. ${rest}` : rest;
-  const hint = make("p", { class: "hint" }, about);
+  const about = [
+    whole < sum ? `Your largest part is ${unitsText(whole, unit)}.` : "",
+    parts[0].number ? `This uses up link ${numberText(parts[0])}.` : "",
+    "What is left stays one part.",
+  ];
+  const hint = make("p", { class: "hint" }, about.filter(Boolean).join(" "));
   return {
     element: make("div", { class: "stack" }, hint, list, addButton),
     focus: () => fields[0].focus(),
