@@ -214,10 +214,15 @@ const inBrowser = {
     setTimeout(() => form.requestSubmit(), moment - Date.now());
   },
 
-  /** Return the controls that are too small for a thumb; a check box is hit by its label too. */
+  /**
+   * Return the controls that are too small for a thumb; a check box is hit by its label too, and a
+   * link within a sentence is as high as that.
+   */
   smallControls() {
-    return [...document.querySelectorAll("button, input, textarea, nav a, .button, summary")]
+    const isText = ({ data = "" }) => data.trim();
+    return [...document.querySelectorAll("button, input, select, textarea, a, summary")]
       .filter((each) => each.checkVisibility({ visibilityProperty: true }))
+      .filter((each) => each.closest("nav") || ![...each.parentNode.childNodes].some(isText))
       .map((each) => (each.type === "checkbox" ? each.labels[0] : each))
       .filter((each) => each.getBoundingClientRect().height < 44)
       .map((each) => each.outerHTML);
