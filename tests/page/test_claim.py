@@ -92,7 +92,7 @@ def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(vis
     page = visitor.go(f"/claim#{raw}")
 
     page.get_by_text("This page did not come by https").wait_for()
-    expect(page.locator("#lead")).to_have_text("That would send the secret unprotected.")
+    expect(page.locator("#lead")).to_have_text("This page is not on https.")
     expect(page.locator(".found").get_by_role("heading")).to_have_text(steps.SHED["name"])
     expect(page.locator("#claim-button")).to_be_hidden()
     assert visitor.asked("/v1/check") == []

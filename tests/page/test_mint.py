@@ -66,7 +66,7 @@ def test_only_create_mints_by_the_keyboard_alone(visitor):
     tab_to(page, "How many links?")
     page.keyboard.type("3")
     page.keyboard.press("Enter")
-    expect(page.locator("#review-total")).to_have_text("3 links \u00d7 1 unit = 3")
+    expect(page.locator("#review-total")).to_have_text("3 links, 1 unit each: 3 in all")
     assert visitor.asked("/v1/mint") == []
     expect(page.get_by_role("button", name="Create", exact=True)).to_be_enabled()
     tab_to(page, "Create")
@@ -154,9 +154,9 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(visitor):
 
 
 TOO_LONG = {
-    "Name": ("n" * 101, "101 characters: at most 100 fit."),
-    "Description": ("n" * 1001, "1 001 characters: at most 1 000 fit."),
-    "What is one unit called?": ("n" * 21, "21 characters: at most 20 fit."),
+    "Name": ("n" * 101, "Use at most 100 characters (now 101)."),
+    "Description": ("n" * 1001, "Use at most 1 000 characters (now 1 001)."),
+    "What is one unit called?": ("n" * 21, "Use at most 20 characters (now 21)."),
     "Image link": ("javascript:alert(1)", "An image link starts with https://"),
     "How many links?": ("10 001", "At most 10 000 links at once."),
     "each?": ("1.5", "whole number"),
@@ -223,6 +223,10 @@ def test_rows_come_and_go_and_the_total_follows(visitor):
     fill_amounts(page, "40", "2", "1000")
     expect(page.locator("#total")).to_have_text("3 links, together 1\u202f042 units")
     page.get_by_role("button", name="Remove link 2").click()
+    page.get_by_label("Amount", exact=True).first.fill("0")
+    expect(page.locator("#total")).to_have_text("Enter a whole number, 1 or more.")
+    expect(page.locator("#preview .deed-units")).to_be_hidden()
+    page.get_by_label("Amount", exact=True).first.fill("40")
     expect(page.locator("#preview [data-card=units]")).to_have_text("1\u202f040 units")
     page.evaluate("for (let n = 0; n < 40; n += 1) document.getElementById('add-output').click()")
     expect(page.locator("[data-row]")).to_have_count(OUTPUTS_MAX)
@@ -263,7 +267,7 @@ def test_a_hundred_links_are_made_in_batches_that_can_be_left(visitor):
     held = hold_back(page, "**/v1/swap")
     page.get_by_label("What is one unit called?").fill("ticket")
     page.get_by_label("How many links?").fill("100")
-    expect(page.locator("#total")).to_have_text("100 links \u00d7 1 ticket = 100")
+    expect(page.locator("#total")).to_have_text("100 links, 1 ticket each: 100 in all")
     create(page)
     page.get_by_text("31 of 100 links are ready").wait_for()
     visitor.assert_good()

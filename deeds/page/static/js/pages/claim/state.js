@@ -17,7 +17,7 @@ import { textFor } from "../../texts/problems.js";
  * @type {Record<ClaimKind, string[]>}
  */
 const SAID = {
-  unasked: ["Not asked", "That would send the secret unprotected.", "Claim"],
+  unasked: ["Not checked", "This page is not on https.", "Claim"],
   asking: ["Loading…", "", "Claim"],
   free: ["Ready", "Claim it to make it yours. Until then the sender can take it back.", "Ready to claim"],
   own: ["Your own link", "You made this link. Until somebody claims it, you can take it back."],

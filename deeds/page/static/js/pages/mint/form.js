@@ -17,7 +17,7 @@ const DRAFT = "deeds-mint";
 /**
  * @typedef {{count: number, total: number, text: string}} Sum
  * @typedef {{metadata: Record<string, string>, unit: string} & Sum} Shown
- *   what the form says so far; `text` says how many, and `total` is 0 while that is invalid
+ *   what the form says so far; `text` says how many, or what is wrong while `total` is 0
  */
 
 /**
@@ -50,7 +50,7 @@ export function mintForm(picture, onChange) {
       return sumOfLinks({ count: parseAmount(count.value), each: parseAmount(each.value) }, word);
     } catch (error) {
       const isMistake = error instanceof AmountError || error instanceof WalletError;
-      if (isMistake) return { count: 0, total: 0, text: "–" };
+      if (isMistake) return { count: 0, total: 0, text: error.message };
       throw error;
     }
   }
@@ -140,7 +140,7 @@ function checkLength(id) {
   return (text) => {
     const [{ length }, max] = [[...text.trim()], LENGTHS_MAX[id]];
     if (length <= max) return;
-    throw new RangeError(`${formatAmount(length)} characters: at most ${formatAmount(max)} fit.`);
+    throw new RangeError(`Use at most ${formatAmount(max)} characters (now ${formatAmount(length)}).`);
   };
 }
 
@@ -154,8 +154,8 @@ function checkLength(id) {
 export function sumOfLinks(links, unit) {
   const { count, each } = checkLinks(links);
   const total = count * each;
-  const text = `${countText(count, "link")} × ${unitsText(each, unit)} = ${formatAmount(total)}`;
-  return { count, total, text };
+  const text = `${countText(count, "link")}, ${unitsText(each, unit)}`;
+  return { count, total, text: count === 1 ? text : `${text} each: ${formatAmount(total)} in all` };
 }
 
 function sumOfRows(amounts, unit) {

@@ -63,7 +63,7 @@ export function imageField(preview, onChange) {
     // The same file may be chosen again.
     upload.value = "";
     if (!file) return;
-    tell("Making it small…");
+    tell("Resizing…");
     try {
       const uri = await shrinkPicture(file);
       const isWaited = document.activeElement === uploadButton;

@@ -14,9 +14,10 @@ const createButton = byId("create-button", HTMLButtonElement);
 const place = byId("create-error");
 const preview = byId("preview");
 
-const form = mintForm(find(preview, "[data-card=image]"), ({ metadata, total, unit }) =>
-  fillCard(preview, metadata, total, { unit }),
-);
+const form = mintForm(find(preview, "[data-card=image]"), ({ metadata, total, unit }) => {
+  fillCard(preview, metadata, total, { unit });
+  find(preview, ".deed-units").hidden = !total;
+});
 
 /** @type {any} */
 let wanted = null;

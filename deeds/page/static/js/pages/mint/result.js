@@ -43,7 +43,7 @@ function manyLinks(opened, { item, unit, count }) {
     make("p", {}, "These links are like cash. If you lose them, we can't restore them."),
     make("p", { class: "actions" }, ...manyLinksButtons(shown)),
   );
-  opened.store.onChange(draw);
+  const stop = opened.store.onChange(draw);
 
   async function draw() {
     const { links, parts, preparing } = await readHolding(opened, item.id);
@@ -54,6 +54,7 @@ function manyLinks(opened, { item, unit, count }) {
     copies.hidden = Boolean(preparing);
     ready.textContent = preparing ? "" : `${countText(count, "link")} are ready in My deeds.`;
     if (preparing) goOn();
+    else if (!series.isConnected) stop();
   }
 
   draw();
