@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from deeds.domain.model import Item
@@ -12,6 +13,11 @@ from deeds.page.picture import uploaded_picture
 # Image addresses that a browser may be given, because nothing in them runs there. Other addresses
 # are shown as text.
 _SHOWN = re.compile(r"(?:https?://|data:image/)\S+", re.IGNORECASE)
+
+# What turns the direction of writing makes one name look like another; js/ui/card.js too leaves it
+# out, and texts of which nothing is seen: U+115F and the like are letters without a shape.
+_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
 # Metadata may be as long as a body, and each pass over such a text takes milliseconds: texts are
 # cut before anything else. A longer image is kept only if it is a picture within the metadata that
@@ -92,7 +98,9 @@ def deed_card(item: Item) -> DeedCard:
     if kept["image"] != whole["image"]:
         # An address that is cut is another address: all of it, or nothing.
         kept["image"] = whole["image"] if _is_long_picture(whole["image"]) else ""
-    return DeedCard(item.id, item.total, **kept, is_cut=kept != whole)
+    # A longer one is a picture, in which nothing is written.
+    texts = {n: _text(t) if len(t) <= TEXT_LENGTH_MAX else t for n, t in kept.items()}
+    return DeedCard(item.id, item.total, **texts, is_cut=kept != whole)
 
 
 def item_mark(item_id: str) -> ItemMark:
@@ -117,11 +125,17 @@ def _read(metadata: str | None) -> dict[str, str]:
     except (ValueError, RecursionError):
         about = {}
     members = about if isinstance(about, dict) else {}
-    return {name: _text(members.get(name)) for name in ("name", "description", "image")}
+    found = {name: members.get(name) for name in ("name", "description", "image")}
+    return {name: text if isinstance(text, str) else "" for name, text in found.items()}
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) and not value.isspace() else ""
+def _text(text: str) -> str:
+    plain = _TURNS.sub("", text)
+    return plain if any(map(_is_seen, plain)) else ""
+
+
+def _is_seen(letter: str) -> bool:
+    return unicodedata.category(letter)[0] not in "CMZ" and letter not in _BLANK_LETTERS
 
 
 def _is_data(image: str) -> bool:

@@ -99,6 +99,12 @@ def test_metadata_of_another_form_shows_nothing():
         assert (card, card.title) == (DeedCard(ID, 5), "A deed without a name")
 
 
+def test_what_turns_the_direction_of_writing_and_what_nothing_is_seen_of_is_left_out():
+    card = card_of(name="\u202ea\u2067b\u200f", description="\u2800\u3164\u200b")
+
+    assert card == DeedCard(ID, 5, "ab")
+
+
 def test_titles_and_summaries_are_one_short_line():
     card = card_of(name="a \n b" * 100, description="c\t\r\nd" * 200)
 

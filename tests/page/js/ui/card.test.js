@@ -15,3 +15,9 @@ test("metadata that is not there has no texts, and texts are kept as they are", 
   assert.deepEqual(metadataOf({ metadata: null }), {});
   assert.deepEqual(metadataOf({ metadata: '{"name":" a ","image":5}' }), { name: " a " });
 });
+
+test("what turns the direction of writing, and what nothing is seen of, is left out", () => {
+  const metadata = JSON.stringify({ name: "\u202ea\u2067b\u200f", description: "\u2800\u3164" });
+
+  assert.deepEqual(metadataOf({ metadata }), { name: "ab" });
+});

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { likenessOf } from "../../../../deeds/page/static/js/ui/card.js";
 import { findOrigins, nameKey, originOf } from "../../../../deeds/page/static/js/wallet/origin.js";
 import { memoryStore } from "./memory_store.js";
 import { madeBy, walletHolding, walletOn } from "./parts.js";
@@ -21,6 +22,12 @@ const SAME = [
   "H0pe Concert l0",
   "ℍ𝗼𝓹𝖾 Concert 10",
   "🎵 Hope Concert 10",
+  "Hope\u3164Conc\uffa0ert\u2800\u115f 10",
+  "ꓧꓳꓑꓰ ꓚꓳꓠꓚꓰꓣꓔ 10",
+  "ᎻჿᏢᎬ Ꮯᴏռᴄеꭱᴛ ӏ0",
+  "հøре Ⅽσnⅽеrt ı0",
+  "НОРЕ СОΝСЕRТ 10",
+  "hoᴘe ςoпςert 10",
 ];
 const OTHERS = ["Hope Concert 11", "Hope Concerts 10", "Hop Concert 10", "Hope", ""];
 
@@ -37,9 +44,24 @@ for (const name of OTHERS) {
 }
 
 test("names without letters and of other scripts are told apart too", () => {
-  const names = ["🎟", "🎵", "!!", "東京", "京都", "Кино", "Киев", "Ж", "Б"];
+  const names = ["🎟", "🎵", "!!", "東京", "京都", "Кино", "Киев", "Ж", "Б", "კინო", "კონცერტი", ""];
 
   assert.equal(new Set(names.map(nameKey)).size, names.length);
+});
+
+test("the case of a word of another script does not count", () => {
+  assert.equal(nameKey("КОНЦЕРТ ВНУКОВ"), nameKey("Концерт внуков"));
+});
+
+test("the picture makes deeds without a name the same, whatever it is that is not seen", () => {
+  const of = (metadata) => likenessOf({ metadata: JSON.stringify(metadata) });
+  const nameless = of({ image: "https://a.example/" });
+
+  for (const name of ["", "\u200b", "\u2800 \u3164", "\u202e", "a deed without a n\u0430me"]) {
+    assert.equal(of({ name, image: "https://a.example/" }), nameless);
+  }
+  assert.notEqual(of({ image: "https://b.example/" }), nameless);
+  assert.equal(of({ name: NAME, image: "https://a.example/" }), nameKey(NAME));
 });
 
 const alike = nameKey(NAME);

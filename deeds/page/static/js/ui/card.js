@@ -3,9 +3,14 @@
 
 import { formatAmount, unitsText } from "../format/amounts.js";
 import { markShape, markText } from "../format/item_mark.js";
+import { nameKey } from "../wallet/origin.js";
 import { copyTemplate, find, make } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
+// What turns the direction of writing makes one name look like another; deeds/page/card.py too
+// leaves it out, and texts of which nothing is seen.
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 
 /**
  * @typedef {{name?: string, description?: string, image?: string}} Metadata
@@ -22,15 +27,27 @@ const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
 export function metadataOf(item) {
   try {
     const about = JSON.parse(item.metadata ?? "{}") ?? {};
-    const texts = ["name", "description", "image"].map((name) => [name, about[name]]);
-    return Object.fromEntries(texts.filter(([, text]) => typeof text === "string" && text.trim()));
+    const texts = ["name", "description", "image"].map((name) => [name, textOf(about[name])]);
+    return Object.fromEntries(texts.filter(([, text]) => text));
   } catch {
     return {};
   }
 }
 
+function textOf(value) {
+  const text = typeof value === "string" ? value.replace(TURNS, "") : "";
+  return BLANK.test(text) ? "" : text;
+}
+
 /** Return what a deed is called. */
 export const displayName = ({ name = "" }) => name || "A deed without a name";
+
+/** Return what makes a person take deeds for one: the name, or without one the picture. */
+export function likenessOf(item) {
+  const metadata = metadataOf(item);
+  const key = nameKey(displayName(metadata));
+  return key === nameKey(displayName({})) ? `${key} ${metadata.image}` : key;
+}
 
 /** Return whether a browser can show what is at this address. */
 export function isShown(image) {

@@ -14,13 +14,21 @@ const TEXTS = {
   lookalike: "Another deed of the same name is in your wallet: ask the sender.",
 };
 
-// Letters that look like Latin ones, each before the one that it is taken for; capitals that look
-// like others than their small letters stand here too, so this goes before their case is folded.
+// Behind each Latin letter, letters and digits that look like it. A capital stands here only where it
+// looks like another letter than its small one.
 const ALIKE =
-  "АA ВB ЕE ЅS ІI ЈJ КK МM НH ОO РP СC ТT УY ХX ԚQ ԜW аa вb еe ѕs іi јj кk мm нh оo рp сc тt уy хx ԁd ԛq " +
-  "ԝw һh гr пn ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX αa βb γy εe ηn ιi κk νv οo ρp σo τt υu χx ωw " +
-  "ıi ɑa ɡg 0o 1l |l";
-const LATIN = new Map(ALIKE.split(" ").map(([letter, latin]) => [letter, latin]));
+  "aаαɑᴀᎪꓮ bвьΒʙᏏᏴꓐ cсϲςᴄᏟꓚ dԁđᴅᎠᏧꓓ eеєεҽᴇᎬꓰ fƒꓝ gɡցɢᏀᏳꓖ hһհнħΗʜᎻᏂꓧ jјϳȷյᎫꓙ kкκᴋᏦꓗ mмᴍΜᎷꓟ " +
+  "lіιıɪӏłʟ1|ǀᎥᏞꓡꓲ nпηոռɴΝꓠ oоοσօჿოᴏø0ꓳ pрρᴘᏢꓑ qԛզ rгʀᴦᎡᏒꓣ sѕꜱՏᏕᏚꓢ tтτᴛᎢꓔ uυսᴜμꓴ vνѵᴠᏙꓦ " +
+  "wԝωաѡᴡᎳᏔꓪ xхχꓫ yуүγΥʏᎩᎽꓬ zζᴢᏃꓜ";
+const LATIN = new Map(
+  ALIKE.split(" ").flatMap(([latin, ...letters]) => letters.map((letter) => [letter, latin])),
+);
+
+/** Return the Latin letter that a letter, or its other case, is taken for; or the letter itself. */
+function latinOf(letter) {
+  const cases = [letter, letter.toLowerCase(), letter.toUpperCase()];
+  return cases.map((each) => LATIN.get(each)).find(Boolean) ?? letter;
+}
 
 /**
  * Return what two names have in common that a person takes for one: their case, accents, blanks and
@@ -28,8 +36,8 @@ const LATIN = new Map(ALIKE.split(" ").map(([letter, latin]) => [letter, latin])
  * @param {string} name
  */
 export function nameKey(name) {
-  const plain = name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\s]/gu, "");
-  const latin = Array.from(plain, (letter) => LATIN.get(letter) ?? letter).join("");
+  const plain = name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]/gu, "");
+  const latin = Array.from(plain, latinOf).join("");
   // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by nobody.
   const folded = latin.toUpperCase().toLowerCase().replaceAll("i", "l");
   // Of a name without letters, the marks are all that there is.
@@ -65,11 +73,11 @@ function kindOf(item, related) {
  * Return what to say of items, by their ids.
  * @param {Pick<import("./store.js").Store, "read">} store
  * @param {import("./records.js").Item[]} items
- * @param {(item: import("./records.js").Item) => string} nameOf
+ * @param {(item: import("./records.js").Item) => string} likenessOf
  * @returns {Promise<Map<string, Origin>>}
  */
-export async function findOrigins(store, items, nameOf) {
-  const named = (item) => ({ ...item, alike: nameKey(nameOf(item)) });
+export async function findOrigins(store, items, likenessOf) {
+  const named = (item) => ({ ...item, alike: likenessOf(item) });
   const asked = items.map(named);
   let related = [];
   /** @type {import("./records.js").Plan} */

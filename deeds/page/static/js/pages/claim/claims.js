@@ -3,7 +3,7 @@
 
 import { refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
-import { metadataOf } from "../../ui/card.js";
+import { likenessOf } from "../../ui/card.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
@@ -13,8 +13,6 @@ import { claimState, isKept, isOver, offerOf } from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */
 const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
-
-const nameOf = (item) => metadataOf(item).name ?? "";
 
 /**
  * Return what claims and shows. There is a wallet with its store where the browser can have one.
@@ -61,7 +59,7 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   async function addOrigins(items) {
     const missing = new Set(items.filter((item) => item && !origins.has(item.id)));
     if (!store || !missing.size) return;
-    const found = await findOrigins(store, [...missing], nameOf);
+    const found = await findOrigins(store, [...missing], likenessOf);
     for (const [itemId, origin] of found) origins.set(itemId, origin);
   }
 

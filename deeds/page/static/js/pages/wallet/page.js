@@ -3,7 +3,7 @@
 
 import { shortName } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
-import { displayName, metadataOf } from "../../ui/card.js";
+import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
 import { say, showMissing } from "../../ui/notices.js";
 import * as holdings from "../../wallet/holdings.js";
@@ -130,8 +130,7 @@ function deedPlace(tools) {
 
 /** Return what a deed is to those of its name. */
 async function originOf(store, { item, itemId }) {
-  const nameIn = (each) => metadataOf(each).name ?? "";
-  return item ? (await findOrigins(store, [item], nameIn)).get(itemId)?.kind : "new";
+  return item ? (await findOrigins(store, [item], likenessOf)).get(itemId)?.kind : "new";
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */
