@@ -192,8 +192,46 @@ for (const text of ["", " \n ", "hello", "+5.00", "https://example.net/", "deed_
   });
 }
 
-test("no unit is taken that could pass for more than a word", async () => {
-  for (const unit of ["x".repeat(21), "a\nb", "\u202eabc"]) {
+const OTHER = `deed_${"y".repeat(26)}`;
+for (const query of ["", `?${"a".repeat(400)}`]) {
+  test(`a link that names two deeds hands over neither: ${query.length}`, async () => {
+    const named = (id) => `${ORIGIN}/claim/${ID}${query}#+5.${id}.a`;
+
+    assert.deepEqual(await secretsIn(named(ID)), ["a"]);
+    assert.match(String(await secretsIn(named(OTHER))), /names two deeds/);
+    assert.match(String(await secretsIn(named(OTHER).replace("#", "%23"))), /names two deeds/);
+  });
+}
+
+const HOSTS = [
+  [`https://deeds.exam\nple.com/claim/${ID}#+5.a`, [HOST]],
+  [`> https://deeds.exam=\r\n> ple.com/claim#+5.${ID}.a`, [HOST]],
+  [`${linkOf("a")}${linkOf("b")}`, [HOST, HOST]],
+  [`${linkOf(STRONG)}${linkOf(STRONG)}`, [HOST, HOST]],
+  [`intranet/claim/${ID}#+5.a`, ["intranet"]],
+  [`on localhost:80/claim#+5.${ID}.a`, ["localhost:80"]],
+  [`whatsapp://evil/claim/${ID}#+5.a`, ["evil"]],
+  [`file:///claim/${ID}#+5.a`, []],
+  [`Open /claim/${ID}/#+5.a or claim/#+5.${ID}.a`, ["", ""]],
+];
+for (const [text, hosts] of HOSTS) {
+  test(`a link is of the host that it names: ${text}`, async () => {
+    const { links } = await readLinks(text);
+
+    assert.deepEqual(
+      links.map(({ host }) => host),
+      hosts,
+    );
+  });
+}
+
+test("it is told that a link was put into capitals", async () => {
+  assert.match(String(await secretsIn(linkOf(STRONG).toUpperCase())), /capitals/);
+});
+
+test("no unit is taken that could pass for more than a word, or for a part of the amount", async () => {
+  const digits = ["000 tickets", "x 2", "٣", "½ seat", "½", "-5", "\u3164a", "a\u3164"];
+  for (const unit of ["x".repeat(21), "a\nb", "\u202eabc", ...digits]) {
     const { links } = await readLinks(claimLink(ORIGIN, outputWith("a"), { unit }));
 
     assert.equal(links[0].unit, "");

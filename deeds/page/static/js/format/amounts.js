@@ -3,6 +3,7 @@
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 const NARROW_SPACE = "\u202f";
+const UNIT_LENGTH_MAX = 20;
 
 /** A text is not an amount, or amounts add up to too much. */
 export class AmountError extends Error {
@@ -55,6 +56,12 @@ export function sumOf(amounts) {
     }
   }
   return sum;
+}
+
+/** Return whether a text can be the word for a unit: a digit in it would pass for the amount's. */
+export function isUnit(text) {
+  const isWord = /^\p{L}/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
+  return isWord && [...text].length <= UNIT_LENGTH_MAX;
 }
 
 /**

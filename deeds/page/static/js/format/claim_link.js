@@ -2,6 +2,7 @@
 // secret is in the fragment alone, which no browser sends to a server. All but letters and digits of
 // it is escaped, so that what others have put behind a link is never taken for a part of it.
 
+import { isUnit } from "./amounts.js";
 import { parseRawOutput, RawOutputError, SECRET_LENGTH_MAX } from "./raw_output.js";
 import { isStrongSecret } from "./strong_secret.js";
 
@@ -13,11 +14,12 @@ import { isStrongSecret } from "./strong_secret.js";
  */
 
 const CUT_TEXT = "This link is cut off. Ask for it again.";
+const CAPITALS_TEXT = "This link was put into capitals. Ask for it again.";
+const TWO_DEEDS_TEXT = "This link names two deeds. Ask for another.";
 const NOTHING_TEXT = "There is no claim link in this text.";
 
-const UNIT_LENGTH_MAX = 20;
-/** Of what stands before the item id, and of what follows it: 32 characters of 4 bytes, escaped twice. */
-const PART_LENGTH_MAX = 2000;
+/** Of what stands before the item id, and of what follows it: no service takes longer addresses. */
+const PART_LENGTH_MAX = 4200;
 
 // Characters that are not seen, which apps put into long words.
 const UNSEEN =
@@ -34,16 +36,18 @@ const AMOUNT = `[1-9](?:${GAP}[0-9]){0,15}${GAP}\\.`;
 const SLASH = "(?:/|%(?:25){0,2}2[Ff])";
 const HASH = "(?:#|%(?:25){0,2}23|&num;|&#35;)";
 const PLUS = "(?:\\+|%(?:25){0,2}2[Bb]|&plus;|&#43;)";
-const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})${GAP}[^\\s#]{0,300}?`;
+const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})`;
 // What starts here is longer than a secret can be, so it is never a part of one. Behind the page of
 // an item its id may stand once more: so it was in the links of earlier releases.
 const START = new RegExp(
-  `${PAGE}(?<mark>${HASH}${GAP}${PLUS})${GAP}(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}\\.)?` +
+  `${PAGE}${GAP}[^\\s#]{0,300}?(?<mark>${HASH}${GAP}${PLUS})${GAP}(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}\\.)?` +
     `|(?<plus>${PLUS})${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}\\.`,
   "g",
 );
+const IN_PAGE = new RegExp(PAGE);
 const HASH_AT_END = new RegExp(`${HASH}${GAP}$`);
 const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
+const CAPITALS = /\bDEED_[0-9A-Z]{26}/;
 const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
 // In a link that a person wrote by hand, marks within a word are of the secret; those at its end are
 // of the sentence around it.
@@ -52,6 +56,9 @@ const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u"
 const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,240})/;
 const HOST =
   /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
+/** One of a single word, right before the path. */
+const SHORT_HOST = /(?:^|[^\p{L}\p{N}.-])((?!claim\b)[\p{L}\p{N}-]+(?::\d+)?\/(?:claim\W*)?)$/u;
+const BROKEN_HOST = /https?:\/\/[^\s/>=]*[\s>=]*\n[\s>=]*$/i;
 // By the mark before a raw output, the one that ends it.
 const CLOSERS = new Map(
   ["()", "[]", "{}", "<>", "«»", "»«", "“”", "„“", "‘’", "‚‘", "「」", '""', "''", "``", "**", "__"].map(
@@ -90,8 +97,10 @@ export async function readLinks(text) {
     }),
   );
   const links = read.filter((link) => link !== null);
+  if (starts.some(({ isTwofold }) => isTwofold)) return { links, problem: TWO_DEEDS_TEXT };
   if (links.length < starts.length) return { links, problem: CUT_TEXT };
   if (links.length) return { links, problem: "" };
+  if (CAPITALS.test(plain)) return { links, problem: CAPITALS_TEXT };
   return { links, problem: PIECE.test(plain) ? CUT_TEXT : NOTHING_TEXT };
 }
 
@@ -102,7 +111,12 @@ function startsOf(plain) {
     const { page, mark, amount, again, plus, rawAmount, id } = match.groups ?? {};
     const before = plain.slice(Math.max(to, match.index - PART_LENGTH_MAX), match.index);
     const isLink = Boolean(page) || HASH_AT_END.test(before.slice(-32));
-    const word = isLink ? (before.split(/[\s"'`<>()[\]]/).at(-1) ?? "") : "";
+    const word = isLink ? (before.split(/[\s"'`<>()[\]]|(?=https?:\/\/)/i).at(-1) ?? "") : "";
+    const host = BROKEN_HOST.exec(before.slice(0, before.length - word.length))?.[0] ?? "";
+    const front = host.replace(GAPS, "") + word;
+    const url = isLink ? (urlOf(front, SHORT_HOST) ?? urlOf(before.replace(GAPS, ""))) : null;
+    const named = [page ?? IN_PAGE.exec(word)?.groups?.page, again ?? id];
+    const ids = named.flatMap((each) => (each ? clean(each).replace(".", "") : []));
     const from = match.index - word.length;
     to = match.index + match[0].length;
     return {
@@ -111,8 +125,10 @@ function startsOf(plain) {
       to,
       isLink,
       isOld: !page,
+      isTwofold: new Set(ids).size > 1,
+      isStrange: !url && unescape(unescape(word)).includes("//"),
       opener: before.at(-1) ?? "",
-      url: isLink ? (urlOf(word) ?? urlOf(before.replace(GAPS, ""))) : null,
+      url,
       escapesCount: escapesCount(mark ?? before.slice(-8) + plus),
       front: `+${clean(amount ?? rawAmount)}${clean(again ?? `${page ?? id}.`)}`,
     };
@@ -121,6 +137,7 @@ function startsOf(plain) {
 
 /** Return what one start and the text behind it mean, or null if it is cut off. */
 async function readOne(start, tail) {
+  if (start.isTwofold || start.isStrange) return null;
   const text = start.isLink ? unwrapped(tail, start.escapesCount) : tail;
   const broken = STRONG.exec(text)?.[0] ?? "";
   const strong = broken.replace(GAPS, "");
@@ -139,9 +156,8 @@ async function readOne(start, tail) {
 
 function linkOf({ front, url, isOld }, secret, rest) {
   const output = parseRawOutput(front + secret);
-  const unit = unescape(UNIT.exec(rest)?.[1] ?? "");
-  const isWord = [...unit].length <= UNIT_LENGTH_MAX && !/\p{C}/u.test(unit);
-  const link = { output, unit: isWord ? unit.trim() : "", host: url?.host ?? "", address: "" };
+  const unit = unescape(UNIT.exec(rest)?.[1] ?? "").trim();
+  const link = { output, unit: isUnit(unit) ? unit : "", host: url?.host ?? "", address: "" };
   if (url && isOld) link.address = `${url.origin}/claim#${front}${escape(secret)}`;
   else if (url) link.address = claimLink(url.origin, output, link);
   return link;
@@ -182,10 +198,11 @@ function escapesCount(marks) {
 }
 
 /** Return the address that a link's front names, without its path, or null if it names none. */
-function urlOf(front) {
+function urlOf(front, alsoHost = HOST) {
   const plain = unescape(unescape(unescape(front)));
   const last = plain.split(/(?=https?:\/\/)/i).at(-1) ?? "";
-  const named = /^https?:/i.test(last) ? last : HOST.exec(last)?.[1].replace(/^/, "https://");
+  const host = (HOST.exec(last) ?? alsoHost.exec(last))?.[1];
+  const named = /^https?:/i.test(last) ? last : host && `https://${host}`;
   try {
     return named ? new URL(named) : null;
   } catch {

@@ -2,12 +2,11 @@
 // handed out, collected at the door or is still to be split is spent by nothing but its own verb.
 // Pure: changes a draft only.
 
-import { AmountError, formatAmount, isAmount, sumOf } from "../format/amounts.js";
+import { AmountError, formatAmount, isAmount, isUnit, sumOf } from "../format/amounts.js";
 import { WalletError } from "./records.js";
 
 const LINKS_COUNT_MAX = 10_000;
 const NOTE_LENGTH_MAX = 80;
-const UNIT_LENGTH_MAX = 20;
 
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
@@ -104,14 +103,13 @@ export function setNote(draft, key, text) {
 
 /** Return the word for one unit as the wallet keeps it; nothing where it is none. */
 export function unitOf(text) {
-  if (typeof text !== "string" || [...clean(text)].length > UNIT_LENGTH_MAX) return undefined;
-  return clean(text) || undefined;
+  return typeof text === "string" && isUnit(clean(text)) ? clean(text) : undefined;
 }
 
-/** @throws {WalletError} the word is too long. */
+/** @throws {WalletError} it is no such word. */
 export function checkUnit(text) {
   if (!text || clean(text) === "" || unitOf(text)) return unitOf(text);
-  throw new WalletError("too_long", `The word for a unit has at most ${UNIT_LENGTH_MAX} characters.`);
+  throw new WalletError("invalid_unit", "A word for a unit has at most 20 letters, and no digits.");
 }
 
 function clean(text) {
