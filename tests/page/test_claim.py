@@ -292,7 +292,7 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     visitor.assert_good()
     see = "text => { window.inSight = text; }"
     page.evaluate(see, "https://example.net/")
-    page.get_by_text("This QR code holds no deed.").wait_for()
+    page.get_by_text("This is not a claim link.").wait_for()
     assert is_camera_on(page)
     page.evaluate(see, f"{visitor.origin}/claim#{raw}")
 

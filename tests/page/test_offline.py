@@ -24,12 +24,17 @@ PATHS = ["/", "/mint", "/claim", "/wallet", "/door"]
 
 READY = "navigator.serviceWorker.ready.then(() => true)"
 WAITING = "navigator.serviceWorker.getRegistration().then((found) => !!found.waiting)"
-UPDATE = """navigator.serviceWorker.getRegistration().then(async (found) => {
-  await found.update();
-  const worker = found.installing;
-  if (worker) await new Promise((resolve) => worker.addEventListener("statechange", resolve));
-  return worker?.state ?? "none";
-})"""
+# The browser may have begun to look for an update by itself.
+UPDATE = """navigator.serviceWorker.getRegistration().then((found) => new Promise((resolve) => {
+  const follow = (worker) => {
+    if (worker?.state === "installed") resolve(worker.state);
+    worker?.addEventListener("statechange", () => resolve(worker.state));
+  };
+  found.addEventListener("updatefound", () => follow(found.installing));
+  follow(found.waiting ?? found.installing);
+  found.update();
+  setTimeout(resolve, 20_000, "none");
+}))"""
 KEPT = """async () => {
   const kept = {};
   for (const name of await caches.keys()) {

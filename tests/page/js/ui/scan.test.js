@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { untilGone } from "../../../../deeds/page/static/js/ui/scan.js";
+import { setTimeout as pause } from "node:timers/promises";
+import { startScan, untilGone } from "../../../../deeds/page/static/js/ui/scan.js";
 
 /** Return what is told when these texts are in sight, by the moment in milliseconds. */
 function told(...looks) {
@@ -31,4 +32,51 @@ test("the next one is told at once, and the first again only after it was gone f
 
 test("of several in one picture each is told, one a look", () => {
   assert.deepEqual(told([0, "a", "b"], [150, "a", "b"], [300, "", "a", "b"]), ["0 a", "150 b"]);
+});
+
+/** Stand in for a page whose camera sees these texts; return what counts looks, and what hides it. */
+function fakePage(texts) {
+  const page = new EventTarget();
+  const seen = { looksCount: 0 };
+  const track = { stop: () => {} };
+  const stream = () => ({ getTracks: () => [track], getVideoTracks: () => [track] });
+  class BarcodeDetector {
+    static getSupportedFormats = async () => ["qr_code"];
+    async detect() {
+      seen.looksCount += 1;
+      return texts.map((rawValue) => ({ rawValue }));
+    }
+  }
+  const document = Object.assign(page, { hidden: false, body: { dataset: {} } });
+  const navigator = { mediaDevices: { getUserMedia: async () => stream() } };
+  const globals = { document, navigator, BarcodeDetector, isSecureContext: true };
+  for (const [name, value] of Object.entries(globals)) {
+    Object.defineProperty(globalThis, name, { value, configurable: true });
+  }
+  const turn = (hidden) => {
+    document.hidden = hidden;
+    page.dispatchEvent(new Event("visibilitychange"));
+  };
+  return { seen, turn };
+}
+
+test("a page that was hidden for a moment tells of a code once", async () => {
+  const inSight = [];
+  const { seen, turn } = fakePage(inSight);
+  const video = { srcObject: null, play: async () => {} };
+  const found = [];
+  const looks = async (count) => {
+    const wanted = seen.looksCount + count;
+    while (seen.looksCount < wanted) await pause(5);
+  };
+  await startScan(video, (text) => found.push(text));
+  await looks(1);
+  turn(true);
+  turn(false);
+  const stop = await startScan(video, (text) => found.push(text));
+  inSight.push("a");
+  await looks(4);
+  stop();
+
+  assert.deepEqual(found, ["a"]);
 });

@@ -11,7 +11,7 @@ const GONE_MS = 1500;
 /** Of what the package looks at. A code of 45 modules on a third of it has 5 pixels a module. */
 const SIDE_MAX = 720;
 
-const NO_READER = "This browser cannot read codes. Use the phone's camera app: it opens the link.";
+const NO_READER = "This browser cannot read QR codes.";
 const CAMERA_TEXTS = {
   NotAllowedError: "The browser was not allowed to use the camera.",
   NotFoundError: "There is no camera.",
@@ -19,13 +19,14 @@ const CAMERA_TEXTS = {
 
 /**
  * Return why this page cannot scan, or nothing where it can.
+ * @param {string} [instead] what to do where the browser reads no codes
  * @returns {Promise<string>}
  */
-export async function whyNoScan() {
+export async function whyNoScan(instead = "Use the phone's camera app: it opens the link.") {
   if (!isSecureContext) return "The camera works on pages that came by https only.";
   if (!navigator.mediaDevices?.getUserMedia) return "This browser gives pages no camera.";
   const canRead = "codeReader" in document.body.dataset || (await nativeDetector());
-  return canRead ? "" : NO_READER;
+  return canRead ? "" : `${NO_READER} ${instead}`;
 }
 
 /**
@@ -53,25 +54,25 @@ export async function startScan(video, onText, onEnd = () => {}) {
   document.addEventListener("visibilitychange", () => document.hidden && stop());
   await video.play().catch(() => {});
   if (document.hidden) stop();
-  look(video, read, untilGone(onText));
+  const onTexts = untilGone(onText);
+  // Until this stream ends: the video may show the next one already.
+  const look = async () => {
+    const texts = await read(video).catch(() => []);
+    if (video.srcObject !== stream) return;
+    onTexts(texts);
+    setTimeout(look, REST_MS);
+  };
+  look();
   return stop;
-}
-
-async function look(video, read, onTexts) {
-  if (!video.srcObject) return;
-  const texts = await read(video).catch(() => []);
-  if (!video.srcObject) return;
-  onTexts(texts);
-  setTimeout(look, REST_MS, video, read, onTexts);
 }
 
 /**
  * Return what is told the texts of each look, and tells of each at its first sight: no more than
  * one of a look, so that each can be answered.
  * @param {(text: string) => void} onText
- * @param {() => number} [now] in milliseconds
+ * @param {() => number} [now] in milliseconds; the time of day may be set back
  */
-export function untilGone(onText, now = Date.now) {
+export function untilGone(onText, now = () => performance.now()) {
   const seen = new Map();
   return (texts) => {
     const moment = now();
@@ -112,7 +113,7 @@ async function loadDetector() {
   try {
     return (await import(new URL(READER, import.meta.url).href)).BarcodeDetector;
   } catch {
-    throw new Error("What reads codes could not be loaded. Check the connection and try again.");
+    throw new Error("The QR reader could not be loaded. Check the connection and reload this page.");
   }
 }
 

@@ -12,7 +12,9 @@ import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 
 const ITEM = itemOf("1", "A ticket");
+const KEY = `${ITEM.id}.secret`;
 const TICKET = `https://deeds.test/claim/${ITEM.id}#+1.secret`;
+const OPENED_AT = 1000;
 mock.timers.enable({ apis: ["setTimeout"] });
 
 function itemOf(digit, name) {
@@ -34,16 +36,17 @@ function doorOf(claim, { isSeen = true, ...more } = {}) {
       throw new NoAnswerError();
     },
   };
-  const untilEnded = () => new Promise((resolve) => (end.now = resolve));
+  const untilEnded = async ({ operation }) =>
+    operation.state === "begun" ? new Promise((resolve) => (end.now = resolve)) : operation;
   const onLate = ({ title }) => late.push(title) && isSeen;
-  const parts = { item: ITEM, host: "deeds.test", wallet, untilEnded, onLate, ...more };
-  const judge = makeJudge({ readRecords: async () => ({}), ...parts });
+  const parts = { item: ITEM, host: "deeds.test", wallet, untilEnded, onLate, openedAt: OPENED_AT };
+  const { judge, tellEarlier } = makeJudge({ readRecords: async () => ({}), ...parts, ...more });
   const titles = async (...texts) => {
     const found = [];
     for (const text of texts) found.push((await judge(text)).title);
     return found;
   };
-  return { titles, judge, asked, late, end };
+  return { titles, judge, tellEarlier, asked, late, end };
 }
 
 const done = { state: "done", amount: 1 };
@@ -52,10 +55,51 @@ const claimed = async () => ({ operation: done });
 test("a ticket is claimed for the door, and is valid once the service has said so", async () => {
   const { judge, asked } = doorOf(claimed);
 
-  const { kind, title, key } = await judge(`${TICKET}&unit=seat`);
+  const { kind, title, key } = await judge(TICKET);
 
-  assert.deepEqual([kind, title, key], ["valid", "Valid", `${ITEM.id}.secret`]);
-  assert.deepEqual(asked, [[ITEM.id, { unit: "seat", atDoor: true }]]);
+  assert.deepEqual([kind, title, key], ["valid", "Valid", KEY]);
+  assert.deepEqual(asked, [[ITEM.id, { atDoor: true }]]);
+});
+
+test("a unit is called what the issuer calls it, whatever the link says", async () => {
+  const two = async () => ({ operation: { ...done, amount: 2 } });
+
+  for (const [unit, said] of [["seat", "2 × seat"], [undefined, "2 units"]]) {
+    const { judge, asked } = doorOf(two, { item: { ...ITEM, unit } });
+    const { detail } = await judge(`${TICKET.replace("+1", "+2")}&unit=VIP%20%2B%20backstage`);
+    assert.equal(detail, said);
+    assert.deepEqual(asked, [[ITEM.id, { atDoor: true }]]);
+  }
+});
+
+test("of several tickets in one text none is claimed; one that is there twice is one", async () => {
+  const { titles, asked } = doorOf(claimed);
+
+  const found = await titles(`${TICKET}\n${TICKET}2`, `${TICKET} <${TICKET}>`);
+
+  assert.deepEqual(found, ["2 tickets: show them one by one.", "Valid"]);
+  assert.equal(asked.length, 1);
+});
+
+test("who was let in a moment ago and is still in sight is no fraud", async (context) => {
+  const endedAt = new Date(2030, 5, 1, 19, 42, 7).getTime();
+  const operation = { ...done, atDoor: true, endedAt };
+  let moment = 0;
+  context.mock.method(performance, "now", () => moment);
+  const claims = [claimed, () => Promise.reject(new WalletError("already_spent", ""))];
+  const claim = () => (moment ? claims[1]() : claims[0]());
+  const readRecords = async () => ({ output: { state: "spent" }, operation });
+  const { judge } = doorOf(claim, { readRecords });
+  const said = async (atMs) => {
+    moment = atMs;
+    const { kind, title } = await judge(TICKET);
+    return [kind, title];
+  };
+
+  assert.deepEqual(await said(0), ["valid", "Valid"]);
+  assert.deepEqual(await said(1600), ["waiting", "Let in 2 s ago, at this door"]);
+  assert.deepEqual(await said(9999), ["waiting", "Let in 10 s ago, at this door"]);
+  assert.equal((await said(10_001))[0], "refused");
 });
 
 test("of what is no ticket of this door nothing is sent but the id of its deed", async () => {
@@ -114,23 +158,54 @@ test("who did not see the answer that came late is let in once when they show it
 
   const [first, second] = await titles(TICKET, TICKET);
   assert.equal(first, "Valid");
-  assert.match(second, /^Already used on .*1970/);
+  assert.match(second, /^Let in/);
 });
 
-test("a ticket that an earlier visit has begun to claim is let in by its answer", async () => {
-  const claim = async () => {
-    throw new WalletError("busy", "On its way.");
-  };
-  const doorWith = (operation) => doorOf(claim, { readRecords: async () => ({ operation }) });
+const busy = async () => {
+  throw new WalletError("busy", "On its way.");
+};
 
-  const { titles, end, late } = doorWith({ state: "begun", atDoor: true });
+test("a ticket that an earlier visit has begun to claim is let in by its answer", async () => {
+  const doorWith = (operation) => doorOf(busy, { readRecords: async () => ({ operation }) });
+  const begun = { state: "begun", atDoor: true, begunAt: OPENED_AT - 1 };
+
+  const { titles, end, late } = doorWith(begun);
   assert.deepEqual(await titles(TICKET), ["No connection. Hold on."]);
   end.now(done);
   await soon();
 
   assert.deepEqual(late, ["Valid"]);
-  const takenBack = doorWith({ state: "begun", kind: "takeBack" });
+  const takenBack = doorWith({ state: "begun", kind: "takeBack", begunAt: OPENED_AT - 1 });
   assert.deepEqual(await takenBack.titles(TICKET), ["On its way."]);
+});
+
+test("a ticket that another door of this browser is claiming is let in there alone", async () => {
+  const operation = { state: "begun", atDoor: true, begunAt: OPENED_AT };
+  const { titles } = doorOf(busy, { readRecords: async () => ({ operation }) });
+
+  assert.deepEqual(await titles(TICKET), ["Being checked at another door."]);
+});
+
+test("what an earlier visit began is told when it ends, and let in once it is shown", async () => {
+  const times = { begunAt: OPENED_AT - 1, endedAt: OPENED_AT + 1 };
+  const operation = { ...done, ...times, key: "k", atDoor: true, itemId: ITEM.id, inputs: [KEY] };
+  const gone = () => Promise.reject(new WalletError("already_spent", ""));
+  const records = { output: { state: "spent" }, operation };
+  const { titles, tellEarlier, late } = doorOf(gone, { readRecords: async () => records });
+  const others = { itemId: itemOf("2").id, begunAt: OPENED_AT, state: "begun" };
+
+  tellEarlier({ operation });
+  for (const [name, value] of Object.entries(others)) {
+    tellEarlier({ operation: { ...operation, [name]: value } });
+  }
+  assert.deepEqual(late, ["Valid"]);
+  assert.deepEqual(await titles(TICKET, TICKET), ["Valid", "Let in 1 s ago, at this door"]);
+  tellEarlier({ operation });
+  assert.deepEqual(late, ["Valid"]);
+
+  operation.endedAt = OPENED_AT - 1;
+  const later = doorOf(gone, { readRecords: async () => records });
+  assert.match((await later.titles(TICKET))[0], /^Already used/);
 });
 
 test("a browser that keeps nothing any more says so, for each ticket", async () => {
@@ -161,7 +236,7 @@ test("an end is told by why, and by how many units", () => {
 
   assert.deepEqual(said(done), ["valid", "Valid", ""]);
   assert.deepEqual(said({ ...done, amount: 2 }, "ticket"), ["valid", "Valid", "2 × ticket"]);
-  assert.deepEqual(refused("spent_input"), ["refused", "Already claimed by somebody else"]);
+  assert.deepEqual(refused("spent_input"), ["refused", "Already claimed elsewhere"]);
   assert.deepEqual(refused("unknown_input"), ["refused", "Not valid"]);
 });
 
@@ -171,9 +246,10 @@ test("a ticket that this wallet knows to be spent is told by who spent it, and w
   const title = (more, output = {}) =>
     usedVerdict({ output, operation: { ...operation, ...more } }, now).title;
 
-  assert.match(title({ kind: "claim", atDoor: true }), /^Already used at \D*(19|0?7)\D42/);
+  assert.match(title({ kind: "claim", atDoor: true }), /^Already used at \D*(19|0?7)\D42\D00/);
   assert.match(title({ kind: "claim" }), /^Already claimed here at/);
-  assert.equal(title({}, { spentElsewhere: true }), "Already claimed by somebody else");
+  assert.match(title({ kind: "claim", atDoor: true, endedAt: 0 }), /^Already used on .*1970/);
+  assert.equal(title({}, { spentElsewhere: true }), "Already claimed elsewhere");
 });
 
 test("tickets are counted, with their units where these are more", () => {

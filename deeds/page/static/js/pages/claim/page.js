@@ -89,7 +89,7 @@ async function readyToScan() {
   let end = onEnd;
   const onText = async (text) => {
     const found = await readLinks(text);
-    if (!found.links.length) return say("This QR code holds no deed.");
+    if (!found.links.length) return say("This is not a claim link.");
     end();
     show(found);
   };

@@ -145,7 +145,7 @@ function drawOrigin(place, origin, { canTake }) {
 
 /** Whoever serves a picture would learn who is about to claim, so it is asked for first. */
 function fillFound(card, { itemId, amount, unit }, item) {
-  const nameless = item === null ? "No deed that the service knows" : "A deed";
+  const nameless = item === null ? "Unknown deed" : "A deed";
   const metadata = item ? metadataOf(item) : { name: nameless };
   /** @type {import("../../ui/card.js").CardOptions} */
   const options = { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" };

@@ -13,12 +13,17 @@ import { keyOf } from "../../wallet/records.js";
 /** How long a person stands there before they are told that there is no answer yet. */
 const PATIENCE_MS = 800;
 
-const TAKEN = "Already claimed by somebody else";
+/** So long after a ticket was let in, it is more likely the same guest than a copy. */
+const JUST_NOW_S = 10;
+
+const TAKEN = "Already claimed elsewhere";
 
 /**
  * @typedef {{
- *   kind: string, title: string, detail: string, amount?: number, key?: string, isHeld?: boolean,
- * }} Verdict `key` is that of a ticket of this door; where `isHeld`, `onLate` will tell more
+ *   kind: string, title: string, detail: string, amount?: number, operation?: string, key?: string,
+ *   isHeld?: boolean,
+ * }} Verdict `key` is that of a ticket of this door, `operation` that of its claim; where `isHeld`,
+ *   `onLate` will tell more
  */
 
 /** @type {((title: string, detail?: string) => Verdict)[]} */
@@ -27,80 +32,111 @@ const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
 );
 
 /**
- * Return what judges the texts that a door is shown. Its promise resolves once the service has
- * answered, or when that takes too long to stand there without a word.
+ * Return what judges the texts that a door is shown, and what tells of the claims that earlier visits
+ * have begun. A verdict is there once the service has answered, or when that takes too long to stand
+ * there without a word.
  * @param {object} parts
  * @param {import("../../wallet/records.js").Item} parts.item whose tickets are let in: its id decides, and nothing else
  * @param {string} parts.host of this page
  * @param {Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">} parts.wallet
  * @param {(key: string) => Promise<{output: any, operation: any}>} parts.readRecords
- * @param {(operation: any, problem: any) => Promise<any>} parts.untilEnded returns the operation
+ * @param {(outcome: any) => Promise<any>} parts.untilEnded returns the operation
  * @param {(verdict: Verdict) => boolean} parts.onLate called with what was waited for; returns
  *   whether the person before the door could see it
+ * @param {number} parts.openedAt when this visit began
  */
-export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate }) {
+export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate, openedAt }) {
   /** By key, what was said of each ticket that is waited for, or is to be said once it is shown. */
   const late = new Map();
+  /** By key, when a ticket was said to be valid. */
+  const letIn = new Map();
+
+  /** Return whether an earlier visit has begun a claim, and none has told how it ended. */
+  const isUnseen = (key, { atDoor, begunAt, endedAt = openedAt }) =>
+    atDoor && begunAt < openedAt && endedAt >= openedAt && !letIn.has(key);
+
+  /** Note a verdict that is seen, and return it. */
+  function said(verdict) {
+    if (verdict.kind === "valid") letIn.set(verdict.key, performance.now());
+    return verdict;
+  }
 
   /** Return the first word on a ticket, which may be the last. @returns {Promise<Verdict>} */
-  async function judgeTicket({ output, unit }) {
+  async function judgeTicket(output) {
     const key = keyOf(output);
     const known = late.get(key);
     if (known && !known.isHeld) late.delete(key);
-    if (known) return known;
+    if (known) return said(known);
     let answer = Promise.resolve(waiting(""));
     const first = await new Promise((resolve) => {
       const hold = (title) => resolve({ ...waiting(title), isHeld: true });
-      answer = claim(output, unit, hold).catch((error) => waiting(textFor(error)));
+      answer = claim(output, hold).catch((error) => waiting(textFor(error)));
       answer.then(resolve);
       setTimeout(hold, PATIENCE_MS, "No answer yet. Hold on.");
     });
-    const verdict = { ...first, key };
+    const verdict = said({ ...first, key });
     if (!verdict.isHeld) return verdict;
     late.set(key, verdict);
     answer.then((found) => {
+      const last = { ...found, key };
       // Of an answer that nobody has seen, the person will show their ticket again.
-      if (onLate({ ...found, key })) late.delete(key);
-      else late.set(key, { ...found, key });
+      if (onLate(last)) late.delete(said(last).key);
+      else late.set(key, last);
     });
     return verdict;
   }
 
-  async function claim(output, unit, hold) {
+  async function claim(output, hold) {
     try {
-      return await end(await wallet.claim(output, { unit, atDoor: true }), unit, hold);
+      // What a link calls a unit, a guest may have written.
+      return await end(await wallet.claim(output, { atDoor: true }), hold);
     } catch (error) {
-      const records = await readRecords(keyOf(output));
+      const key = keyOf(output);
+      const records = await readRecords(key);
+      const { operation = {} } = records;
+      const seconds = Math.ceil((performance.now() - letIn.get(key)) / 1000);
+      if (seconds <= JUST_NOW_S) return waiting(`Let in ${seconds} s ago, at this door`);
+      if (isUnseen(key, operation)) return end(records, hold);
       if (records.output?.state === "spent") return usedVerdict(records);
-      // It was begun before this page was opened: nobody has seen its answer.
-      if (error.code === "busy" && records.operation?.atDoor) return end(records, unit, hold);
-      return waiting(textFor(error));
+      const isInOtherTab = error.code === "busy" && operation.atDoor;
+      return waiting(isInOtherTab ? "Being checked at another door." : textFor(error));
     }
   }
 
-  async function end(outcome, unit, hold) {
+  async function end(outcome, hold) {
     const { operation, problem = new NoAnswerError() } = outcome;
-    if (operation.state !== "begun") return endVerdict(operation, unit);
-    hold(waitText(problem, "Hold on."));
-    return endVerdict(await untilEnded(operation, problem), unit);
+    if (operation.state === "begun") hold(waitText(problem, "Hold on."));
+    return endVerdict(await untilEnded(outcome), item.unit);
   }
 
-  return async (text) => {
+  /** Tell of a claim that an earlier visit has begun, once it has ended. */
+  function tellEarlier({ operation }) {
+    const [key] = operation.inputs;
+    if (operation.itemId !== item.id || operation.state === "begun" || late.has(key)) return;
+    if (isUnseen(key, operation)) onLate({ ...endVerdict(operation, item.unit), key });
+  }
+
+  async function judge(text) {
     const { links, problem } = await readLinks(text);
     const [link] = links;
     if (!link) return refused("Not a ticket", problem);
+    const { size } = new Set(links.map(({ output }) => keyOf(output)));
+    if (size > 1) return refused(`${size} tickets: show them one by one.`);
     // Of what is not ours nothing is sent but the id of a deed, which is no secret.
     if (link.host && link.host !== host) return refused("A link of another service", link.host);
     const { itemId } = link.output;
-    if (itemId === item.id) return judgeTicket(link);
+    if (itemId === item.id) return judgeTicket(link.output);
     return otherVerdict(await wallet.item(itemId).catch(() => null), item);
-  };
+  }
+
+  return { judge, tellEarlier };
 }
 
 /** Return what to say of a claim that has ended. */
-export function endVerdict({ state, code = "", amount }, unit) {
+export function endVerdict({ state, code = "", amount, key }, unit) {
   if (state === "done") {
-    return { ...valid("Valid", amount > 1 ? unitsText(amount, unit) : ""), amount };
+    const detail = amount > 1 ? unitsText(amount, unit) : "";
+    return { ...valid("Valid", detail), amount, operation: key };
   }
   if (code === "spent_input") return refused(TAKEN);
   const isUnknown = code === "unknown_input";
@@ -112,7 +148,7 @@ export function usedVerdict({ output, operation }, now = Date.now()) {
   if (operation?.state !== "done" || output?.spentElsewhere) return refused(TAKEN);
   const [then, today] = [operation.endedAt, now].map((each) => new Date(each));
   const isToday = then.toDateString() === today.toDateString();
-  const when = isToday ? `at ${clockText(then)}` : `on ${timeText(operation.endedAt)}`;
+  const when = isToday ? `at ${then.toLocaleTimeString()}` : `on ${timeText(operation.endedAt)}`;
   return refused(`Already ${operation.atDoor ? "used" : "claimed here"} ${when}`);
 }
 
@@ -129,9 +165,4 @@ export function countText(tickets, unit) {
   const units = tickets.reduce((sum, { amount }) => sum + amount, 0);
   const more = units > tickets.length ? ` (${unitsText(units, unit)})` : "";
   return `${tickets.length}${more}`;
-}
-
-/** Return hour and minute. */
-export function clockText(date = new Date()) {
-  return date.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
 }

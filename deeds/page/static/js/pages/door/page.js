@@ -1,12 +1,13 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn.
 
+import { waitText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { displayName, makeMark, metadataOf } from "../../ui/card.js";
 import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
-import { say } from "../../ui/notices.js";
-import { delayMs, openWallet, whenEnded } from "../open_wallet.js";
+import { say, showMissing } from "../../ui/notices.js";
+import { openWallet, untilEnded } from "../open_wallet.js";
 import { countText, makeJudge } from "./judge.js";
 import { makeDoor } from "./view.js";
 
@@ -18,50 +19,53 @@ const nameOf = (item) => displayName(metadataOf(item));
 const sayError = (error) => say(textFor(error));
 
 const itemId = itemIdOf();
-/** @type {(key: string, ticket: {amount: number}) => void} */
-let count = () => {};
-const opened = await openWallet((outcomes) => {
-  for (const { operation } of outcomes) {
-    const isIn = operation.atDoor && operation.state === "done";
-    if (isIn && operation.itemId === itemId) count(operation.inputs[0], operation);
-  }
-});
+const openedAt = Date.now();
+/** @type {(tellEarlier: (outcome: any) => void) => void} */
+let begun;
+const isBegun = new Promise((resolve) => (begun = resolve));
+const opened = await openWallet((outcomes) => isBegun.then((tell) => outcomes.forEach(tell)));
 if (opened) await begin(opened);
 byId("main").dataset.ready = "";
 window.addEventListener("hashchange", () => itemIdOf() && location.reload());
 
 /** Get the door of the deed ready that the address names, or ask which one. */
 async function begin({ wallet, store, api, wake }) {
-  const item = itemId && (await wallet.item(itemId).catch(sayError));
-  byId(item ? "ready" : "choose").hidden = false;
-  if (!item) return offer(store);
+  if (!itemId) return offer(store);
+  const item = await wallet.item(itemId).catch(tryLater);
+  if (!item) return;
   for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
   byId("ready-mark").append(makeMark(itemId));
   byId("elsewhere").addEventListener("click", () => showAddress(api).catch(sayError));
   await work(item, { wallet, store, wake });
+  byId("ready").hidden = false;
+}
+
+/** Say why the deed is not known here. The next connection may bring it. */
+function tryLater(error) {
+  showMissing([waitText(error, "Reload this page to try again.")]);
+  window.addEventListener("online", () => location.reload());
 }
 
 /** Judge what the door sees, one after the other, and count those that are let in. */
 async function work(item, { wallet, store, wake }) {
+  const count = await makeCount(store, item.unit);
   let turn = Promise.resolve();
   const door = makeDoor((text) => {
     turn = turn.then(() => answer(text)).catch(sayError);
   });
   const tell = (verdict, isSeen) => {
-    if (verdict.kind === "valid") count(verdict.key, verdict);
+    if (verdict.kind === "valid") count(verdict.operation, verdict);
     door.note(verdict);
     if (isSeen) door.show(verdict);
     return isSeen;
   };
-  const judge = makeJudge({
+  const { judge, tellEarlier } = makeJudge({
     item,
+    openedAt,
     host: location.host,
     wallet,
     readRecords: (key) => recordsOf(store, key),
-    untilEnded: ({ key }, problem) => {
-      setTimeout(wake, delayMs([{ problem }], 1));
-      return whenEnded(store, key);
-    },
+    untilEnded: (outcome) => untilEnded({ store, wake }, outcome, () => {}),
     onLate: (verdict) => tell(verdict, door.isShown(verdict.key)),
   });
   const answer = async (text) => {
@@ -69,24 +73,22 @@ async function work(item, { wallet, store, wake }) {
     tell(await judge(text), true);
     await new Promise((resolve) => setTimeout(resolve, HOLD_MS));
   };
-  count = await makeCount(store, item.unit);
+  begun(tellEarlier);
 }
 
-/** Return what counts a ticket, once, beside those that were let in before. */
+/** Return what counts a ticket by its claim, once, beside those that were let in before. */
 async function makeCount(store, unit) {
   const held = { itemId, state: "held" };
-  const before = await store.read({ outputs: held }, ({ outputs }) =>
-    outputs.list(held).filter(({ collectedAt }) => collectedAt),
-  );
-  const now = new Map();
-  const note = (key, ticket) => {
-    if (ticket) now.set(key, ticket);
-    const all = countText([...before, ...now.values()], unit);
-    byId("door-count").textContent = countText([...now.values()], unit);
-    for (const place of ["door-count-all", "ready-count"]) byId(place).textContent = all;
+  const all = await store.read({ outputs: held }, ({ outputs }) => outputs.list(held));
+  const before = all.filter(({ collectedAt }) => collectedAt);
+  const tickets = new Map(before.map((ticket) => [ticket.operation, ticket]));
+  const count = (operation, ticket) => {
+    if (operation) tickets.set(operation, ticket);
+    const text = countText([...tickets.values()], unit);
+    for (const place of ["door-count", "ready-count"]) byId(place).textContent = text;
   };
-  note();
-  return note;
+  count();
+  return count;
 }
 
 /** Return the record of a ticket, and the operation that had it last. */
@@ -97,12 +99,17 @@ async function recordsOf(store, key) {
   return { output, operation: await store.read(wanted, ({ operations }) => operations.get(last)) };
 }
 
-/** Offer the deeds that this wallet has minted. */
+/** Offer the deeds that this wallet has minted, and those of which it has let in tickets. */
 async function offer(store) {
-  const items = await store.read({ items: "all" }, (slices) => slices.items.list());
-  const minted = items.filter(({ isMinted }) => isMinted);
-  byId("choose-none").hidden = minted.length > 0;
-  for (const item of minted) {
+  const held = { state: "held" };
+  const found = await store.read({ items: "all", outputs: held }, ({ items, outputs }) => {
+    const letIn = outputs.list(held).filter(({ collectedAt }) => collectedAt);
+    const ids = new Set(letIn.map((ticket) => ticket.itemId));
+    return items.list().filter(({ id, isMinted }) => isMinted || ids.has(id));
+  });
+  byId("choose").hidden = false;
+  byId("choose-none").hidden = found.length > 0;
+  for (const item of found) {
     const link = make("a", { href: `#${item.id}`, dir: "auto" }, nameOf(item));
     byId("choose-list").append(make("li", {}, link, " ", makeMark(item.id)));
   }

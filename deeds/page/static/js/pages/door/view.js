@@ -2,21 +2,21 @@
 // and felt.
 
 import { byId, make } from "../../ui/dom.js";
-import { startScan } from "../../ui/scan.js";
-import { clockText } from "./judge.js";
+import { startScan, whyNoScan } from "../../ui/scan.js";
 
 const LAST_COUNT = 5;
 
 /**
  * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one is a no;
- * frequencies in Hz, length in s, pattern of the vibration in ms. What is waited for stays until it
- * is known, or until the next code.
+ * frequencies in Hz, length in s, pattern of the vibration in ms. What more will be told of stays
+ * until it is known, or until the next code.
  */
 const SIGNALS = {
   valid: { stayMs: 1500, type: "sine", notes: [880, 1320], lengthS: 0.12, pattern: [80] },
   refused: { stayMs: 4000, type: "sawtooth", notes: [150], lengthS: 0.5, pattern: [250, 100, 250] },
+  waiting: { stayMs: 4000, type: "sine", notes: [], lengthS: 0, pattern: [] },
 };
-const NOTHING = { kind: "", title: "", detail: "", key: "" };
+const NOTHING = { kind: "", title: "", detail: "", key: "", isHeld: false };
 
 const door = byId("door", HTMLDialogElement);
 
@@ -32,13 +32,13 @@ export function makeDoor(onText) {
   let audio = null;
 
   /** Let a verdict fill the screen, and be heard; with none, show what the camera sees. */
-  function show({ kind, title, detail, key } = NOTHING) {
+  function show({ kind, title, detail, key, isHeld } = NOTHING) {
     clearTimeout(timer);
     shownKey = key;
     door.dataset.kind = kind;
     byId("verdict-title").textContent = title;
     byId("verdict-detail").textContent = detail;
-    if (!SIGNALS[kind]) return;
+    if (!kind || isHeld) return;
     timer = setTimeout(show, SIGNALS[kind].stayMs);
     if (door.open) signal(audio, SIGNALS[kind]);
   }
@@ -95,6 +95,8 @@ function makeEyes(onText) {
     navigator.wakeLock?.request("screen").catch(() => {});
     if (again.hidden) return;
     tell(true, "The camera starts.");
+    const problem = await whyNoScan("Type or paste the links of tickets below.");
+    if (problem) return tell(true, problem);
     try {
       const video = byId("door-video", HTMLVideoElement);
       stop = await startScan(video, onText, () => tell(false, "The camera is off."));
@@ -115,7 +117,8 @@ function makeEyes(onText) {
 
 function rowOf({ kind, title, detail }) {
   const said = kind === "valid" && detail ? `${title}, ${detail}` : title;
-  return make("li", { "data-kind": kind }, `${clockText()} `, make("span", { dir: "auto" }, said));
+  const time = `${new Date().toLocaleTimeString()} `;
+  return make("li", { "data-kind": kind }, time, make("span", { dir: "auto" }, said));
 }
 
 function signal(audio, { type, notes, lengthS, pattern }) {
