@@ -208,11 +208,32 @@ def test_a_second_tap_on_review_creates_nothing_and_a_refusal_loses_nothing(visi
 
     expect(page.locator("#create-error")).to_be_focused()
     page.get_by_role("button", name="Back").click()
+    review_button(page).click()
+    page.go_back()
     expect(page.get_by_label("Name")).to_have_value("A ticket")
+    expect(page.get_by_label("Name")).to_be_visible()
     page.unroute("**/mint")
     create(page)
     page.get_by_role("button", name="Copy link").click()
     wait_until(lambda: amounts(page) == {"given": [1]})
+
+
+def test_a_mint_that_is_held_up_is_told_on_the_next_visit(visitor):
+    page = open_form(visitor)
+    page.get_by_label("Name").fill("A ticket")
+    problem = {"status": 429, "json": {"code": "too_many_requests"}}
+    page.route("**/v1/mint", lambda route: route.fulfill(**problem))
+    review_button(page).click()
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("#create-error")).to_contain_text("We keep trying; nothing is lost.")
+
+    page.reload()
+
+    expect(page.locator("#begun")).to_contain_text("Creating 1 unit of “A ticket”.")
+    page.unroute("**/v1/mint")
+    page.evaluate("dispatchEvent(new Event('online'))")
+    page.get_by_text("is finished").wait_for()
+    expect(page.locator("#begun")).to_be_hidden()
 
 
 def test_rows_come_and_go_and_the_total_follows(visitor):

@@ -57,7 +57,10 @@ test("an operation is told in words, whatever became of it", () => {
   );
   assert.equal(told("send", "begun"), "Making a link of 1 unit of “A”");
   // A mint has no item before it is answered.
-  assert.equal(operationText({ kind: "mint", state: "begun", amount: 2 }, ""), "Creating 2 units");
+  const minting = { kind: "mint", state: "begun", amount: 2 };
+  assert.equal(operationText(minting, ""), "Creating 2 units");
+  const named = { ...minting, body: { metadata: { name: "A" } } };
+  assert.equal(operationText(named, ""), "Creating 2 units of “A”");
 });
 
 test("a name of any length and form takes one short line", () => {

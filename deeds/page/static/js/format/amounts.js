@@ -11,12 +11,13 @@ export class AmountError extends Error {
 }
 
 /**
- * Return the amount that a person typed; spaces, narrow ones too, may group its digits.
+ * Return the amount that a person typed; spaces, narrow ones too, or commas may group its digits.
  * @param {string} text
  * @throws {AmountError}
  */
 export function parseAmount(text) {
-  const digits = text.trim().replace(/([0-9])[ \u00a0\u202f](?=[0-9])/g, "$1");
+  const typed = text.trim().replace(/([0-9])[ \u00a0\u202f](?=[0-9])/g, "$1");
+  const digits = /^[0-9]{1,3}(,[0-9]{3})+$/.test(typed) ? typed.replaceAll(",", "") : typed;
   if (!/^0*[1-9][0-9]*$/.test(digits)) {
     throw new AmountError("Enter a whole number, 1 or more.");
   }

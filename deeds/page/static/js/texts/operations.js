@@ -17,17 +17,19 @@ const VERBS = {
 };
 
 /**
- * Return for example "Created 5 units of “A ticket”".
+ * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before its answer.
  * @param {Pick<import("../wallet/records.js").OperationRecord, "kind" | "amount" | "state" | "itemId">
- *   & {atDoor?: boolean, count?: number}} operation `count` of them are told as one
+ *   & {atDoor?: boolean, count?: number, body?: any}} operation `count` of them are told as one
  * @param {string} name what the deed is called
  * @param {string} [unit]
  */
-export function operationText({ kind, amount, state, itemId, atDoor, count = 1 }, name, unit) {
+export function operationText(operation, name, unit) {
+  const { kind, amount, state, itemId, atDoor, body, count = 1 } = operation;
   const [done, underWay] = VERBS[atDoor ? "collect" : kind];
   const verb = state === "done" ? done : underWay;
   const all = kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
-  const of = itemId ? ` of ${quoted(name)}` : "";
+  const called = itemId ? name : body?.metadata?.name;
+  const of = called ? ` of ${quoted(called)}` : "";
   return `${all} ${unitsText(amount, unit)}${of}`;
 }
 

@@ -4,6 +4,7 @@
 import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
+import { drawBegun } from "../wallet/history_view.js";
 import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
 
@@ -43,6 +44,8 @@ async function review() {
   byId("review-total").textContent = text;
   tell("");
   showStep("review");
+  // So that the browser's Back leads to the form.
+  history.pushState("review", "");
   createButton.disabled = true;
   setTimeout(() => setBusy(false), CALM_MS);
 }
@@ -65,10 +68,20 @@ async function create(opened) {
     showStep("done");
   } else {
     form.saveDraft();
+    showStep("review");
     tell(problem);
     place.focus();
   }
   setBusy(false);
+}
+
+/** Show what earlier visits began to create, so that a person does not create it twice. */
+async function drawEarlier(store) {
+  const state = "begun";
+  const look = ({ operations }) => operations.list({ state });
+  const all = await store.read({ operations: { state } }, look);
+  const begun = all.filter(({ kind, begunAt }) => kind === "mint" && begunAt < openedAt);
+  drawBegun(begun, new Map(), { nameOf: () => "", unitOf: () => undefined });
 }
 
 const openedAt = Date.now();
@@ -82,8 +95,15 @@ if (opened) {
     event.preventDefault();
     review();
   });
-  byId("back-button").addEventListener("click", () => showStep("form"));
+  byId("back-button").addEventListener("click", () => {
+    showStep("form");
+    if (history.state) history.back();
+  });
+  // The link past the head of the page leaves what is shown as it is.
+  window.addEventListener("popstate", () => location.hash || showStep("form"));
   createButton.addEventListener("click", () => create(opened));
   byId("another-button").addEventListener("click", () => showStep("form"));
   byId("review-button", HTMLButtonElement).disabled = false;
+  opened.store.onChange(() => drawEarlier(opened.store));
+  drawEarlier(opened.store);
 }

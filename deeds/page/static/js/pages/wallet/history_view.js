@@ -1,7 +1,6 @@
 // The lists of what was done, and of what is under way.
 
-import { countText, operationText, refusalText, timeText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { countText, operationText, refusalText, timeText, waitText } from "../../texts/operations.js";
 import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
@@ -54,15 +53,16 @@ export function drawBegun(begun, problems, namer) {
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
-    const why = problem ? ` ${textFor(problem)}` : "";
-    return make("li", {}, `${textOf(operation, namer)}.${why}`);
+    const why = problem ? waitText(problem, "") : "";
+    return make("li", {}, `${textOf(operation, namer)}. ${why}`);
   });
   byId("begun-list").replaceChildren(...rows);
 }
 
 /** Return what an operation does, to a deed that has a name here. */
 export function textOf(operation, { nameOf, unitOf }) {
-  return operationText(operation, nameOf(operation.itemId), unitOf(operation.itemId));
+  const { itemId, unit } = operation;
+  return operationText(operation, nameOf(itemId), unitOf(itemId) ?? unit);
 }
 
 function rowOf(group, namer) {
