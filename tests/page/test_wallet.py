@@ -9,7 +9,8 @@ from tests.support.waiting import wait_until
 
 
 def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
-    page, item_id = steps.hold(visitor, 10, metadata=steps.SHED)
+    page, item_id = steps.hold(visitor, 10, metadata=steps.SHED | {"description": "a " * 300})
+    expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=1)
     steps.send(page, "11")
     field = page.get_by_label("How many?")
     expect(field).to_have_accessible_description("You have 10 units.")
@@ -18,6 +19,7 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
 
     dialog = steps.send(page, "3")
 
+    expect(dialog.get_by_role("button", name="Done")).to_be_in_viewport(ratio=1)
     dialog.get_by_text("For developers").click()
     link = dialog.get_by_label("Claim link", exact=True).input_value()
     [given] = steps.raws(page, "given")

@@ -22,7 +22,7 @@ export function openDialog({ title, content, actions = [], closeText = "Close", 
   const places = [opener, row ?? opener, headingOf(opener)];
   const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
   const close = () => element.close();
-  const buttons = make("p", { class: "actions" }, ...actions, makeButton(closeText, close));
+  const buttons = make("p", { class: "action-bar" }, ...actions, makeButton(closeText, close));
   const element = make(
     "dialog",
     { class: "sheet", "aria-labelledby": titleId },

@@ -58,7 +58,7 @@ function rowOf({ itemId }, nameOf) {
     total.textContent = item ? `of ${formatAmount(item.total)}` : "";
     const { kind, text } = noteOf(summary);
     total.hidden = kind === "bad" || Boolean(summary.preparing);
-    note.className = `cut row-note ${kind}`;
+    note.className = `row-note ${kind}`;
     note.textContent = text;
   };
   return { element, update };
