@@ -235,7 +235,8 @@ for (const seed of SEEDS) {
   });
 }
 
-for (const seed of SEEDS) {
+// The last one has an operation that is refused in one file and, carried out late, lost in another.
+for (const seed of [...SEEDS, 1083]) {
   test(`one person's files are one wallet in whatever order they are read: ${seed}`, async () => {
     const world = new World(seed, 1);
     for (let step = 0; step < STEPS_COUNT; step += 1) await world.step();

@@ -1,8 +1,8 @@
 // Takes the records of another wallet, or of an older copy of this one, into a draft. No secret is
 // lost, no spent output revived, nothing that was handed out is free again, or that may have been
-// since a file was written, and no operation that ended is begun again. Pure.
+// since a file was written, and no operation that surely ended is begun again. Pure.
 
-import { hasFields, withGivenAt } from "./records.js";
+import { hasFields, keyOf, withGivenAt } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
 const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];
@@ -24,14 +24,29 @@ export function mergeInto(draft, theirs) {
   const { outputs, operations } = theirs;
   const unknown = outputs.filter(({ key }) => !draft.outputs.get(key));
   const fresh = new Map(withGivenAt(unknown, operations).map((output) => [output.key, output]));
+  const contested = new Set(outputs.filter((output) => isContested(draft, output)).map(keyOf));
   for (const operation of operations) mergeOperation(draft, operation);
   for (const output of outputs) mergeOutput(draft, fresh.get(output.key) ?? output);
   for (const item of theirs.items) mergeItem(draft, item);
+  for (const operation of draft.operations.list({ state: "refused" })) {
+    const isInDoubt = operation.inputs.some((input) => contested.has(input));
+    if (isInDoubt) draft.put("operations", { ...operation, state: "begun", code: undefined });
+  }
   for (const output of draft.outputs.list()) bringToOperation(draft, output);
   const live = outputs.filter(({ key }) => !GONE_STATES.has(draft.outputs.get(key)?.state ?? ""));
   const fromThem = live.filter(({ key }) => fresh.has(key));
   const given = fromThem.filter((output) => !output.givenAt && fresh.get(output.key)?.givenAt);
   return { liveCount: live.length, newCount: fromThem.length, givenCount: given.length };
+}
+
+/**
+ * One wallet has found an output spent that is at rest in the other: a refused operation of the
+ * other may have spent it late. To ask for that once more is safe, because it is spent.
+ */
+function isContested(draft, theirs) {
+  const both = [theirs, draft.outputs.get(theirs.key) ?? theirs];
+  const isAtRest = both.some(({ state }) => REST_STATES.includes(state));
+  return isAtRest && both.some(({ spentElsewhere }) => spentElsewhere);
 }
 
 function mergeItem(draft, theirs) {
