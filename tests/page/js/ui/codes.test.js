@@ -72,6 +72,16 @@ test("a busy service is asked again after as long as it says, and no other refus
   assert.deepEqual(refused.asked, []);
 });
 
+test("a device without room for codes shows them all the same", async () => {
+  const { tools } = makeTools();
+  const full = async () => Promise.reject(new Error("full"));
+  const wallet = { ...tools.wallet, keepCodes: full };
+
+  const found = await codesOf(outputs.slice(0, 1), { ...tools, wallet }, { link });
+
+  assert.equal(found.get("k0"), "code of link 0");
+});
+
 test("codes that came before an answer was missing are not asked for again", async () => {
   const { tools, asked } = makeTools();
   const ask = tools.api.qr;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { keepFinishing } from "../../../../deeds/page/static/js/pages/open_wallet.js";
+import { keepFinishing, untilEnded } from "../../../../deeds/page/static/js/pages/open_wallet.js";
 import { amountsByState, walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 /** Run `keepFinishing` with a clock that the test turns. */
@@ -17,6 +17,7 @@ function keeping(wallet) {
       seen.outcomes.push(...outcomes.map(({ operation }) => operation.state)),
     onError: (error) => seen.errors.push(error.message),
     schedule: (run, delayMs) => scheduled.push({ run, delayMs }),
+    now: () => 0,
   });
   /** Let what is scheduled happen; return after how long it was due. */
   const turn = async () => {
@@ -121,4 +122,39 @@ test("who wakes it while it runs is served after that", async () => {
     kept.scheduled.map(({ delayMs }) => delayMs),
     [0],
   );
+});
+
+const BUSY = { retryAfterS: 90 };
+
+test("a verb that was told to wait is sent again no sooner, whatever else wakes the page", async () => {
+  const kept = keeping({ finishBegun: async () => [] });
+  await kept.turn();
+  const operation = { key: "k", state: "begun" };
+  const store = { onChange: () => () => {}, read: async () => operation };
+
+  untilEnded({ store, wake: kept.wake }, { operation, problem: BUSY }, () => {});
+  kept.wake();
+
+  assert.deepEqual(kept.scheduled.map(({ delayMs }) => delayMs), [90_000, 90_000]);
+});
+
+test("of many that were told to wait during one try, one more try follows", async () => {
+  let end;
+  const kept = keeping({ finishBegun: () => new Promise((resolve) => (end = resolve)) });
+  await kept.turn();
+
+  for (const problem of [BUSY, { retryAfterS: 5 }]) kept.wake(problem);
+  end([]);
+  await setImmediate();
+
+  assert.deepEqual(kept.scheduled.map(({ delayMs }) => delayMs), [90_000]);
+});
+
+test("once the service says to wait, nothing more of what was begun is sent", async () => {
+  const ground = await walletHolding(5, 6);
+  for (const amount of [5, 6]) await walletMeeting(ground, () => "lost").send(ground.itemId, amount);
+
+  const outcomes = await walletMeeting(ground, () => "busy").finishBegun();
+
+  assert.deepEqual(outcomes.map(({ operation }) => operation.state), ["begun"]);
 });

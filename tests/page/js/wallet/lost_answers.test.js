@@ -128,6 +128,21 @@ test("what was carried out after its refusal is forgotten by no answer that is l
   assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2] });
 });
 
+test("nothing is refused before what was carried out late has been looked for", async () => {
+  const { wallet, store, service, itemId, begun } = await carriedOutLate();
+  let checksCount = 0;
+  const silent = walletMeeting({ service, store }, (verb) =>
+    verb === "check" && (checksCount += 1) === 3 ? "lost" : "answered",
+  );
+
+  const { operation, problem } = await silent.send(itemId, 5);
+
+  assert.deepEqual([operation.state, problem.name], ["begun", "NoAnswerError"]);
+  await wallet.finishBegun();
+  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2], void: [5] });
+  assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
+});
+
 test("a refused operation costs one question for what the service does not know", async () => {
   const ground = await walletHolding(500);
   const [key] = ground.store.kept.outputs.keys();

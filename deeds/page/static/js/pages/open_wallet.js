@@ -18,14 +18,15 @@ const DELAY_MS_MAX = 60_000;
 /**
  * @typedef {{
  *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
- *   api: import("../wallet/api.js").Api, wake: () => void,
+ *   api: import("../wallet/api.js").Api, wake: (problem?: any) => void,
  * }} Opened
  */
 
 /**
  * Return the wallet with its store and the service, or null after saying why it cannot be opened.
  *
- * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once.
+ * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once, or
+ * a moment after a problem that it is told.
  * @param {(outcomes: import("../wallet/wallet.js").Outcome[]) => void} onOutcomes called after each try
  * @returns {Promise<Opened | null>}
  */
@@ -43,7 +44,7 @@ export async function openWallet(onOutcomes) {
     const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
     const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({ wallet, onOutcomes, onError });
-    window.addEventListener("online", wake);
+    window.addEventListener("online", () => wake());
     prepareOffline();
     return { wallet, store, api, wake };
   } catch (error) {
@@ -55,11 +56,13 @@ export async function openWallet(onOutcomes) {
 /**
  * Finish what was begun, now and again after growing delays, until nothing is left to finish.
  * `onError` is called when the store fails, which ends it. Return what wakes it up, after a verb has
- * left something begun or once online again.
+ * left something begun or once online again; nothing is sent sooner than the service said.
  */
-export function keepFinishing({ wallet, onOutcomes, onError, schedule = setTimeout }) {
-  let [isRunning, isWoken] = [false, false];
-  let [turn, triesCount] = [0, 0];
+export function keepFinishing(parts) {
+  const { wallet, onOutcomes, onError } = parts;
+  const { schedule = setTimeout, now = () => performance.now() } = parts;
+  let [isRunning, wokenAfter] = [false, Infinity];
+  let [turn, triesCount, notBefore] = [0, 0, 0];
 
   async function run(wantedTurn) {
     // A delay that was overtaken by a wake-up.
@@ -69,26 +72,34 @@ export function keepFinishing({ wallet, onOutcomes, onError, schedule = setTimeo
       const outcomes = await wallet.finishBegun();
       if (outcomes.length) onOutcomes(outcomes);
       const left = outcomes.filter(({ operation }) => operation.state === "begun");
+      left.forEach(({ problem }) => heed(problem));
       if (left.length) again(delayMs(left, (triesCount += 1)));
     } catch (error) {
       onError(error);
     } finally {
       isRunning = false;
       // What was begun since this run looked is not among its outcomes.
-      if (isWoken) wake();
+      if (wokenAfter < Infinity) again(wokenAfter);
+      wokenAfter = Infinity;
     }
   }
 
   function again(delay) {
     turn += 1;
     const wantedTurn = turn;
-    schedule(() => run(wantedTurn), delay);
+    schedule(() => run(wantedTurn), Math.max(delay, notBefore - now()));
   }
 
-  function wake() {
+  function heed(problem) {
+    notBefore = Math.max(notBefore, now() + 1000 * (problem?.retryAfterS ?? 0));
+  }
+
+  function wake(problem) {
+    heed(problem);
     triesCount = 0;
-    isWoken = isRunning;
-    if (!isRunning) again(0);
+    const delay = problem ? FIRST_DELAY_MS : 0;
+    if (isRunning) wokenAfter = Math.min(wokenAfter, delay);
+    else again(delay);
   }
 
   wake();
@@ -132,7 +143,7 @@ export function whenEnded(store, key) {
 export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
   if (operation.state !== "begun") return operation;
   onWait(waitText(problem));
-  wake();
+  wake(problem);
   return whenEnded(store, operation.key);
 }
 

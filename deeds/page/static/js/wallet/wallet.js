@@ -24,7 +24,8 @@ const ALL = { outputs: "all", operations: "all", items: "all", ...NOTE };
  * @typedef {ReturnType<typeof makeWallet>} Wallet
  *
  * What became of an operation. Where it is still begun, `problem` says why; it will be sent again.
- * @typedef {{operation: import("./records.js").OperationRecord, problem?: Error}} Outcome
+ * @typedef {Error & {code?: string, retryAfterS?: number | null}} Problem
+ * @typedef {{operation: import("./records.js").OperationRecord, problem?: Problem}} Outcome
  */
 
 /**
@@ -124,10 +125,16 @@ export function makeWallet({
   return {
     finish,
 
-    /** Send again whatever was begun and has not ended. @returns {Promise<Outcome[]>} */
+    /**
+     * Send again whatever was begun and has not ended, until the service says to wait.
+     * @returns {Promise<Outcome[]>}
+     */
     async finishBegun() {
       const outcomes = [];
-      for (const { key } of await recordsIn("operations", "begun")) outcomes.push(await finish(key));
+      for (const { key } of await recordsIn("operations", "begun")) {
+        outcomes.push(await finish(key));
+        if (isBusy(outcomes.at(-1)?.problem)) break;
+      }
       return outcomes;
     },
 
@@ -272,6 +279,11 @@ async function ask(question) {
     if (problem instanceof ProblemError || problem instanceof NoAnswerError) return { problem };
     throw problem;
   }
+}
+
+/** Return whether it concerns all that is asked: a pepper is missing for some items only. */
+function isBusy(/** @type {Problem | undefined} */ problem) {
+  return Boolean(problem?.retryAfterS) && problem?.code !== "scheme_unavailable";
 }
 
 function noteOf({ notes }) {

@@ -71,26 +71,33 @@ test("what another tab changes is drawn", async () => {
   assert.deepEqual(seen, ["draw"]);
 });
 
-test("a claim without an answer is sent again no sooner than the service said", async ({ mock }) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+test("while the service says to wait, no other link is claimed, and the page is told for how long", async () => {
   const begun = { key: "k", state: "begun", kind: "claim", inputs: [] };
   const busy = new ProblemError({ code: "overloaded" }, 503, 40);
-  const store = { ...memoryStore(), onChange: () => () => {} };
+  const listeners = [];
+  const onChange = (listener) => (listeners.push(listener), () => {});
+  const store = { ...memoryStore(), onChange };
   store.kept.operations.set("k", begun);
+  const [claimed, woken] = [[], []];
   const wallet = {
-    claim: async () => ({ operation: begun, problem: busy }),
     item: async () => ITEM,
+    async claim({ secret }) {
+      claimed.push(secret);
+      return { operation: store.kept.operations.get("k"), problem: busy };
+    },
   };
-  let wakesCount = 0;
-  const { claims } = claimsOn(store, { wallet, wake: () => (wakesCount += 1) });
-  await claims.show();
+  const api = { check: async (outputs) => outputs.map(() => "unspent"), item: async () => ITEM };
+  const { claims } = claimsOn(store, { wallet, api, wake: (problem) => woken.push(problem) });
+  await claims.receive([{ ...OUTPUT, secret: "two" }]);
 
-  await claims.take();
-  mock.timers.tick(39_999);
-  assert.equal(wakesCount, 0);
-  mock.timers.tick(1);
+  const taken = claims.take();
+  for (let times = 0; times < 5; times += 1) await setImmediate();
+  assert.deepEqual([claimed, woken], [["one"], [busy]]);
+  store.kept.operations.set("k", { ...begun, state: "done" });
+  listeners.forEach((listener) => listener());
+  await taken;
 
-  assert.equal(wakesCount, 1);
+  assert.deepEqual([claimed, woken], [["one", "two"], [busy]]);
 });
 
 test("a claim that another tab has made is no mistake", async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { keepAsking, newsOf } from "../../../../../deeds/page/static/js/pages/wallet/live.js";
+import { keepAsking, newsOf, seriesMaker } from "../../../../../deeds/page/static/js/pages/wallet/live.js";
 
 /** A page with a clock of its own: `later` lets time pass up to the next timer. */
 function page({ answers = [], isWanted = () => true } = {}) {
@@ -62,6 +62,44 @@ test("after a failure it is asked later and later, and never before the service 
   for (let times = 0; times < 5; times += 1) await later();
 
   assert.deepEqual(at, [0, 40, 120, 420, 440]);
+});
+
+test("while a check is under way, who comes back begins no other", async () => {
+  let checksCount = 0;
+  const checkRound = () => new Promise(() => (checksCount += 1));
+  const ask = keepAsking({ checkRound, isWanted: () => true, schedule: () => {} });
+
+  ask();
+  ask();
+
+  assert.equal(checksCount, 1);
+});
+
+test("a batch of links that has no answer is waited for, before any other is asked for", async () => {
+  const [asked, woken, listeners] = [[], [], []];
+  const operations = new Map([["k", { key: "k", state: "begun" }]]);
+  const problem = new Error();
+  const wallet = {
+    async prepareNext(itemId) {
+      asked.push(itemId);
+      return asked.length > 1 ? null : { operation: operations.get("k"), problem };
+    },
+  };
+  const store = {
+    onChange: (listener) => (listeners.push(listener), () => {}),
+    read: async (_wanted, look) => look({ operations }),
+  };
+  const goOn = seriesMaker({ wallet, store, wake: (why) => woken.push(why) }, () => "a");
+
+  const going = goOn();
+  await goOn();
+  for (let times = 0; times < 5; times += 1) await Promise.resolve();
+  assert.deepEqual([asked, woken], [["a"], [problem]]);
+  operations.set("k", { key: "k", state: "done" });
+  listeners.forEach((listener) => listener());
+  await going;
+
+  assert.deepEqual(asked, ["a", "a"]);
 });
 
 test("nothing is asked while nothing waits or nobody looks", async () => {

@@ -7,7 +7,7 @@ import { likenessOf } from "../../ui/card.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
-import { delayMs, whenEnded } from "../open_wallet.js";
+import { whenEnded } from "../open_wallet.js";
 import { makeLooking } from "./looking.js";
 import { claimState, isKept, isOver, offerOf } from "./state.js";
 
@@ -20,7 +20,7 @@ const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
  *   list: ReturnType<typeof import("./list.js").makeClaimList>,
  *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
  *   wallet?: import("../../wallet/wallet.js").Wallet, store?: import("../../wallet/store.js").Store,
- *   wake?: () => void, isAsked?: boolean,
+ *   wake?: (problem?: any) => void, isAsked?: boolean,
  * }} parts `wake` sends again what is begun, see open_wallet.js; `isAsked` tells whether a secret may
  *   be sent to ask for its state
  */
@@ -89,7 +89,9 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
       if (!OVERTAKEN.has(error.code)) throw error;
     });
     if (outcome?.operation.state === "begun") {
-      waitFor(outcome, output, store).catch((error) => view.tell(textFor(error)));
+      const ended = waitFor(outcome, output, store).catch((error) => view.tell(textFor(error)));
+      // While the service says to wait, nothing more is claimed either.
+      if (outcome.problem?.retryAfterS) await ended;
     }
     if (outcome?.operation.state === "refused") await tellRefused(outcome.operation, output);
   }
@@ -97,8 +99,7 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   async function waitFor(outcome, output, store) {
     problems.set(outcome.operation.key, outcome.problem);
     draw();
-    // No sooner than the service said.
-    setTimeout(() => wake?.(), delayMs([outcome], 1));
+    wake?.(outcome.problem);
     const operation = await whenEnded(store, outcome.operation.key);
     if (operation.state === "refused") await tellRefused(operation, output);
     await draw();

@@ -5,11 +5,15 @@ import { unitsText } from "../../format/amounts.js";
 import { quoted, refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { say } from "../../ui/notices.js";
+import { untilEnded } from "../open_wallet.js";
 
 const ROUND_MS = 20_000;
 const DELAY_MS_MAX = 600_000;
 const NEWS_COUNT_MAX = 3;
 const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: "Not known to the service" };
+
+/** Whatever is done to the device's time. */
+const clock = () => performance.now();
 
 /**
  * Ask now and every 20 seconds while it is wanted, and more and more rarely while it fails.
@@ -19,7 +23,7 @@ const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: "Not kno
  * }} parts `isWanted` is whether links wait and a person can see the page
  * @returns {() => Promise<void>} asks at once, unless the last answer said not to
  */
-export function keepAsking({ checkRound, isWanted, schedule = setTimeout, now = Date.now }) {
+export function keepAsking({ checkRound, isWanted, schedule = setTimeout, now = clock }) {
   let [turn, failuresCount, notBefore] = [0, 0, 0];
 
   async function ask() {
@@ -67,18 +71,18 @@ export function newsOf(before, after, nameOf) {
 /**
  * Return what goes on making links of a series, also of one that an earlier visit or another tab
  * has begun. It is to be called after each change of the store: each batch is one.
- * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "wake">} opened
+ * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store" | "wake">} opened
  * @param {() => string | undefined} wanted returns a deed of which links are still to be made
  */
-export function seriesMaker({ wallet, wake }, wanted) {
+export function seriesMaker(opened, wanted) {
   let [isRunning, isCalled, isRefused] = [false, false, false];
 
   async function makeBatch() {
     const itemId = wanted();
-    const operation = itemId && (await wallet.prepareNext(itemId))?.operation;
-    if (!operation) return;
-    // What has no answer yet is sent again by the page.
-    if (operation.state === "begun") wake();
+    const outcome = itemId && (await opened.wallet.prepareNext(itemId));
+    if (!outcome) return;
+    // What has no answer yet is sent again by the page, and no other batch before it.
+    const operation = await untilEnded(opened, outcome, () => {});
     isRefused = operation.state === "refused";
     if (isRefused) say(refusalText(operation));
   }
