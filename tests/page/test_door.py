@@ -70,8 +70,8 @@ def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(launch, web_ser
         page.evaluate(RECORD)
         page.get_by_role("button", name="Start").click()
         wait_for_last(page, "Valid, 2 units", ALIKE, "Let in …")
-        said = page.evaluate("window.said")
-        assert {"valid: Valid2 units", f"refused: {ALIKE}"} < set(said)
+        said = {"valid: Valid2 units", f"refused: {ALIKE}"}
+        assert said < set(page.evaluate("window.said"))
 
         expect(page.locator("#door-count")).to_have_text("1 (2 units)")
         assert steps.check(visitor.origin, [*raws, *forged_raws]) == ["spent", "unspent"]
@@ -91,7 +91,7 @@ def test_without_a_reader_links_are_typed_and_one_without_an_answer_is_claimed_o
     expect(page.get_by_text("This browser cannot read QR codes. Type or paste")).to_be_visible()
     expect(page.get_by_role("button", name="Turn on the camera")).to_be_hidden()
     type_link(page, "not a link")
-    expect(page.get_by_role("alert")).to_have_text(re.compile("^Not a ticket"))
+    wait_for_last(page, "Not a ticket")
     expect(page.get_by_label("Ticket link")).to_have_value("not a link")
     type_link(page, used)
     wait_for_last(page, "Not a ticket", TAKEN)
@@ -103,7 +103,6 @@ def test_without_a_reader_links_are_typed_and_one_without_an_answer_is_claimed_o
     page.unroute("**/v1/swap")
     page.evaluate(ONLINE)
 
-    expect(page.get_by_role("alert")).to_have_text("Valid")
     wait_for_last(page, "Not a ticket", TAKEN, "Valid")
     expect(page.locator("#door-count")).to_have_text("1")
     assert len(set(visitor.swap_keys())) == 2
@@ -135,11 +134,10 @@ def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor
     page.get_by_role("button", name="Start").click()
     page.unroute("**/v1/swap")
     page.evaluate(ONLINE)
+    wait_until(lambda: steps.operations(page)[-1] == ("claim", "done"))
+    type_link(page, raw)
 
     wait_for_last(page, "Valid")
-    type_link(page, raw)
-    expect(page.get_by_role("alert")).to_have_text("Valid")
-    expect(page.locator("#door-count")).to_have_text("1")
     page.reload()
     expect(page.locator("#ready-count")).to_have_text("1")
     assert steps.check(visitor.origin, [raw]) == ["spent"]
@@ -148,25 +146,22 @@ def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor
 def test_an_open_door_fits_a_phone_and_can_be_read_in_each_of_its_colours(visitor):
     page = open_door(visitor, steps.mint_deed(visitor.origin, {"name": "x" * 80}))
     page.get_by_role("button", name="Stop").hover()
-    page.get_by_label("Ticket link").focus()
     page.keyboard.press("Tab")
 
-    for kind in ["", "valid", "refused", "waiting"]:
+    for kind in ["", "refused", "waiting", "valid"]:
         page.evaluate("kind => { door.dataset.kind = kind; }", kind)
         visitor.assert_good()
     # As the text, of which axe-core says that it stands out from each ground.
     ring = page.evaluate("getComputedStyle(document.activeElement).outlineColor")
     assert ring == page.evaluate("getComputedStyle(door).color")
     assert page.evaluate("door.scrollWidth <= innerWidth")
-    page.evaluate("() => { door.dataset.kind = 'valid'; }")
     page.emulate_media(forced_colors="active")
     assert page.evaluate("getComputedStyle(door).backgroundColor") == "rgb(11, 107, 58)"
 
 
 def test_a_door_that_does_not_know_its_deed_yet_opens_with_the_next_connection(visitor):
-    item_id = steps.mint_deed(visitor.origin, CONCERT)
     visitor.page.route("**/v1/item/*", lambda route: route.abort())
-    page = visitor.go(f"/door#{item_id}")
+    page = visitor.go(f"/door#{steps.mint_deed(visitor.origin, CONCERT)}")
     expect(page.get_by_text("No connection.")).to_be_visible()
     expect(page.locator("#choose")).to_be_hidden()
     page.unroute("**/v1/item/*")

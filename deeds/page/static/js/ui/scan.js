@@ -84,8 +84,7 @@ export function untilGone(onText, now = () => performance.now()) {
 }
 
 async function openCamera() {
-  const size = { width: { ideal: 1280 }, height: { ideal: 720 } };
-  const video = { facingMode: "environment", ...size };
+  const video = { facingMode: "environment", width: { ideal: 1280 }, height: { ideal: 720 } };
   try {
     return await navigator.mediaDevices.getUserMedia({ video });
   } catch (error) {

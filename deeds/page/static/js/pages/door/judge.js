@@ -32,9 +32,8 @@ const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
 );
 
 /**
- * Return what judges the texts that a door is shown, and what tells of the claims that earlier visits
- * have begun. A verdict is there once the service has answered, or when that takes too long to stand
- * there without a word.
+ * Return what judges the texts that a door is shown. Its promise resolves once the service has
+ * answered, or when that takes too long to stand there without a word.
  * @param {object} parts
  * @param {import("../../wallet/records.js").Item} parts.item whose tickets are let in: its id decides, and nothing else
  * @param {string} parts.host of this page
@@ -51,7 +50,7 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
   /** By key, when a ticket was said to be valid. */
   const letIn = new Map();
 
-  /** Return whether an earlier visit has begun a claim, and none has told how it ended. */
+  /** Return whether an earlier visit has begun a claim, and nobody has seen how it ended. */
   const isUnseen = (key, { atDoor, begunAt, endedAt = openedAt }) =>
     atDoor && begunAt < openedAt && endedAt >= openedAt && !letIn.has(key);
 
@@ -109,14 +108,7 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
     return endVerdict(await untilEnded(outcome), item.unit);
   }
 
-  /** Tell of a claim that an earlier visit has begun, once it has ended. */
-  function tellEarlier({ operation }) {
-    const [key] = operation.inputs;
-    if (operation.itemId !== item.id || operation.state === "begun" || late.has(key)) return;
-    if (isUnseen(key, operation)) onLate({ ...endVerdict(operation, item.unit), key });
-  }
-
-  async function judge(text) {
+  return async (text) => {
     const { links, problem } = await readLinks(text);
     const [link] = links;
     if (!link) return refused("Not a ticket", problem);
@@ -127,9 +119,7 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
     const { itemId } = link.output;
     if (itemId === item.id) return judgeTicket(link.output);
     return otherVerdict(await wallet.item(itemId).catch(() => null), item);
-  }
-
-  return { judge, tellEarlier };
+  };
 }
 
 /** Return what to say of a claim that has ended. */

@@ -20,10 +20,8 @@ const sayError = (error) => say(textFor(error));
 
 const itemId = itemIdOf();
 const openedAt = Date.now();
-/** @type {(tellEarlier: (outcome: any) => void) => void} */
-let begun;
-const isBegun = new Promise((resolve) => (begun = resolve));
-const opened = await openWallet((outcomes) => isBegun.then((tell) => outcomes.forEach(tell)));
+// Of what earlier visits began the judge tells once it is shown again.
+const opened = await openWallet(() => {});
 if (opened) await begin(opened);
 byId("main").dataset.ready = "";
 window.addEventListener("hashchange", () => itemIdOf() && location.reload());
@@ -31,19 +29,16 @@ window.addEventListener("hashchange", () => itemIdOf() && location.reload());
 /** Get the door of the deed ready that the address names, or ask which one. */
 async function begin({ wallet, store, api, wake }) {
   if (!itemId) return offer(store);
-  const item = await wallet.item(itemId).catch(tryLater);
+  const item = await wallet.item(itemId).catch((error) => {
+    showMissing([waitText(error, "Reload this page to try again.")]);
+    window.addEventListener("online", () => location.reload());
+  });
   if (!item) return;
   for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
   byId("ready-mark").append(makeMark(itemId));
   byId("elsewhere").addEventListener("click", () => showAddress(api).catch(sayError));
   await work(item, { wallet, store, wake });
   byId("ready").hidden = false;
-}
-
-/** Say why the deed is not known here. The next connection may bring it. */
-function tryLater(error) {
-  showMissing([waitText(error, "Reload this page to try again.")]);
-  window.addEventListener("online", () => location.reload());
 }
 
 /** Judge what the door sees, one after the other, and count those that are let in. */
@@ -59,7 +54,7 @@ async function work(item, { wallet, store, wake }) {
     if (isSeen) door.show(verdict);
     return isSeen;
   };
-  const { judge, tellEarlier } = makeJudge({
+  const judge = makeJudge({
     item,
     openedAt,
     host: location.host,
@@ -73,7 +68,6 @@ async function work(item, { wallet, store, wake }) {
     tell(await judge(text), true);
     await new Promise((resolve) => setTimeout(resolve, HOLD_MS));
   };
-  begun(tellEarlier);
 }
 
 /** Return what counts a ticket by its claim, once, beside those that were let in before. */

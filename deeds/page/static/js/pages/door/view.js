@@ -16,7 +16,6 @@ const SIGNALS = {
   refused: { stayMs: 4000, type: "sawtooth", notes: [150], lengthS: 0.5, pattern: [250, 100, 250] },
   waiting: { stayMs: 4000, type: "sine", notes: [], lengthS: 0, pattern: [] },
 };
-const NOTHING = { kind: "", title: "", detail: "", key: "", isHeld: false };
 
 const door = byId("door", HTMLDialogElement);
 
@@ -32,7 +31,7 @@ export function makeDoor(onText) {
   let audio = null;
 
   /** Let a verdict fill the screen, and be heard; with none, show what the camera sees. */
-  function show({ kind, title, detail, key, isHeld } = NOTHING) {
+  function show({ kind = "", title = "", detail = "", key = "", isHeld = false } = {}) {
     clearTimeout(timer);
     shownKey = key;
     door.dataset.kind = kind;
