@@ -115,6 +115,15 @@ def send(page: Page, amount: str) -> Locator:
     return page.get_by_role("dialog")
 
 
+def send_offline(visitor: Visitor, amount: str) -> None:
+    """Ask for a link without a network, and see that it has to wait."""
+    visitor.context.set_offline(offline=True)
+    send(visitor.page, amount)
+    expect(visitor.page.locator("[data-wait]")).not_to_be_empty()
+    expect(visitor.page.locator("[data-holding] .error:visible")).to_have_count(0)
+    expect(visitor.page.get_by_role("heading", name="Not finished yet")).to_be_visible()
+
+
 def give(page: Page, amount: str) -> None:
     """Make a link, and close the dialog that shows it."""
     send(page, amount).get_by_role("button", name="Done").click()

@@ -5,6 +5,8 @@ import json
 from playwright.sync_api import expect
 
 from tests.page import steps
+from tests.page.test_pages import FIRST_LOAD_BYTES_MAX
+from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
 
 
@@ -35,12 +37,7 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
 
 def come_back_until(page, is_so):
     """Come back to a page, which asks at most every other second, until it shows something."""
-
-    def look():
-        page.evaluate("dispatchEvent(new Event('focus'))")
-        return is_so()
-
-    wait_until(look)
+    wait_until(lambda: page.evaluate("dispatchEvent(new Event('focus'))") and is_so())
 
 
 def test_a_claim_is_neutral_news_and_only_what_was_never_handed_out_is_lost(visitor):
@@ -125,6 +122,21 @@ def keep(page, names):
         page.evaluate("given => inBrowser.put(given)", [kind, records])
 
 
+LOADED = """() => performance.getEntries().reduce(
+  (sum, { encodedBodySize = 0 }) => sum + encodedBodySize, 0)"""
+
+
+def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(visitor):
+    steps.hold(visitor, 3, metadata=steps.TICKET)
+    waiting = hold_back(visitor.page, "**/deed_view.js")
+
+    page = visitor.go("/wallet")
+
+    expect(page.locator("[data-row]")).to_contain_text("You have 3")
+    wait_until(lambda: page.evaluate("1") and waiting)
+    assert page.evaluate(LOADED) < FIRST_LOAD_BYTES_MAX
+
+
 def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
     page = visitor.go("/wallet")
     keep(page, {f"deed_{n}{'0' * 22}abcz": f"Seat {n}" for n in range(8)})
@@ -188,30 +200,22 @@ def test_units_are_split_into_different_amounts_and_merged_again(visitor):
     assert steps.live_amounts(visitor.origin, page) == [4]
 
 
-def send_offline(visitor, amount):
-    visitor.context.set_offline(True)
-    steps.send(visitor.page, amount)
-    expect(visitor.page.locator("[data-wait]")).not_to_be_empty()
-    expect(visitor.page.locator("[data-holding] .error:visible")).to_have_count(0)
-    expect(visitor.page.get_by_role("heading", name="Not finished yet")).to_be_visible()
-
-
 def test_a_send_without_an_answer_is_sent_again_by_its_page_or_the_next_visit(visitor):
     page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
 
-    send_offline(visitor, "3")
+    steps.send_offline(visitor, "3")
     visitor.context.set_offline(False)
     expect(page.get_by_role("dialog")).to_contain_text("3 units")
     expect(page.get_by_role("heading", name="Not finished yet")).to_be_hidden()
     page.get_by_role("button", name="Done").click()
     # An answer that comes late opens nothing over what a person has begun meanwhile.
-    send_offline(visitor, "1")
+    steps.send_offline(visitor, "1")
     page.get_by_role("button", name="Take back").click()
     visitor.context.set_offline(False)
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("Your link is ready under Links.")).to_be_visible()
     dialog.get_by_role("button", name="Cancel").click()
-    send_offline(visitor, "2")
+    steps.send_offline(visitor, "2")
     page.close()
     visitor.context.set_offline(False)
     page = visitor.open_tab(f"/wallet#{item_id}")
@@ -219,115 +223,3 @@ def test_a_send_without_an_answer_is_sent_again_by_its_page_or_the_next_visit(vi
     expect(page.locator("#notices")).to_have_text("Finished: Made a link of 2 units of “A ticket”.")
     expect(page.locator(".holding-sum")).to_have_text("4 units of 10 · 6 waiting")
     assert steps.amounts(page) == {"given": [1, 2, 3], "held": [4], "spent": [6, 7, 10]}
-
-
-PASSPHRASE = "four words, not connected"
-
-
-def confirm_passphrase(dialog, passphrase, again):
-    dialog.get_by_label("Passphrase", exact=True).fill(passphrase)
-    dialog.get_by_label("Repeat passphrase").fill(again)
-    dialog.get_by_role("button", name="Back up").click()
-
-
-def back_up(page):
-    """Write the file and return its path."""
-    page.get_by_role("button", name="Back up").click()
-    dialog = page.get_by_role("dialog")
-    with page.expect_download() as download:
-        confirm_passphrase(dialog, PASSPHRASE, PASSPHRASE)
-        expect(dialog).to_be_hidden()
-    return download.value.path()
-
-
-def restore(page, path, passphrase):
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Backup file").set_input_files(path)
-    dialog.get_by_label("Its passphrase").fill(passphrase)
-    dialog.get_by_role("button", name="Restore").click()
-
-
-def test_a_cleared_profile_reads_its_file_offline_and_finishes_what_was_begun(visitor):
-    page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
-    steps.give(page, "3")
-    send_offline(visitor, "2")
-    page.get_by_role("link", name="All deeds").click()
-    path = back_up(page)
-    before = steps.records(page), steps.records(page, "operations")
-    written = path.read_text()
-    assert [each for each in before[0] if each["secret"] in written] == []
-    visitor.forget()
-    visitor.context.set_offline(False)
-    page = visitor.go("/wallet")
-    visitor.context.set_offline(True)
-
-    page.get_by_role("button", name="Restore").click()
-    restore(page, path, "another one")
-    field = page.get_by_label("Its passphrase")
-    expect(field).to_have_accessible_description("The passphrase does not open this file.")
-    expect(field).to_be_focused()
-    assert steps.records(page) == []
-    restore(page, path, PASSPHRASE)
-
-    # The part that was spent counts for nothing.
-    expect(page.locator("#notices")).to_have_text(
-        "Restored. New here: 4 of 4 parts. Its state could not be checked now."
-    )
-    steps.open_deed(page, item_id)
-    sums = page.locator(".holding-sum")
-    expect(sums).to_have_text("Nothing here of 10 · 3 waiting · 5 units on the way")
-    expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
-    assert (steps.records(page), steps.records(page, "operations")) == before
-    visitor.context.set_offline(False)
-    expect(sums).to_have_text("5 units of 10 · 5 waiting")
-    assert steps.amounts(page) == {"given": [2, 3], "held": [5], "spent": [7, 10]}
-    assert steps.live_amounts(visitor.origin, page) == [2, 3, 5]
-
-
-def test_after_the_first_backup_one_tap_writes_the_next(visitor):
-    page, item_id = steps.hold(visitor, 10)
-    page.go_back()
-    state = page.locator("#backup-state")
-    expect(state).to_contain_text("Not backed up yet.")
-    back_up(page)
-    expect(state).to_have_text("Everything is backed up.")
-    steps.open_deed(page, item_id)
-    steps.give(page, "3")
-    page.get_by_role("link", name="All deeds").click()
-    expect(state).to_have_text("1 change since the last backup.")
-
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Back up").click()
-        expect(state).to_have_text("Everything is backed up.")
-    assert json.loads(download.value.path().read_text())
-
-
-def test_a_file_that_could_not_be_read_back_is_not_written(visitor):
-    def serve_narrow(route):
-        text = route.fetch().text().replace("400 * 1024 * 1024", "1000")
-        route.fulfill(content_type="text/javascript", body=text)
-
-    visitor.page.route("**/backup_forms.js", serve_narrow)
-    page, _ = steps.hold(visitor, 1)
-    page.go_back()
-    page.get_by_role("button", name="Back up").click()
-    dialog = page.get_by_role("dialog")
-    confirm_passphrase(dialog, PASSPHRASE, PASSPHRASE)
-
-    expect(dialog.get_by_role("alert")).to_have_text("This is more than fits into a backup file.")
-
-
-def test_what_is_wrong_with_a_passphrase_is_said_at_its_field_alone(visitor):
-    page, _ = steps.hold(visitor, 1)
-    page.go_back()
-    page.get_by_role("button", name="Back up").click()
-    dialog = page.get_by_role("dialog")
-    for passphrase, again, at_fault, said in [
-        ("too short", "too short", "Passphrase", "Enter at least 10 characters."),
-        (PASSPHRASE, "mistyped", "Repeat passphrase", "The two are not the same."),
-    ]:
-        confirm_passphrase(dialog, passphrase, again)
-        expect(dialog.locator(".error:visible")).to_have_text(said)
-        field = dialog.get_by_label(at_fault, exact=True)
-        expect(field).to_be_focused()
-        expect(field).to_have_attribute("aria-invalid", "true")

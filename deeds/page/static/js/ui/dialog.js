@@ -55,7 +55,7 @@ function giveBack(places) {
  * @param {string} parts.yes on the button
  * @param {HTMLElement} parts.opener
  * @param {string | (() => string)} parts.said once it is done
- * @param {(onWait: (text: string) => void) => Promise<string>} parts.act returns what stands in the
+ * @param {(onWait: (text: string) => void) => Promise<string | void>} parts.act returns what stands in the
  *   way, or throws it; nothing once it is done. `onWait` says why it takes longer. What is wrong
  *   with a field is thrown as a FieldError, and shown there alone
  */
@@ -72,7 +72,7 @@ export function ask({ title, content, yes, opener, said, act }) {
     actions[0].disabled = true;
     tell("");
     try {
-      const text = await act(tell);
+      const text = (await act(tell)) ?? "";
       tell(text);
       if (text) return problem.focus();
       close();

@@ -80,16 +80,13 @@ function askToBackUp(wallet, opener) {
         throw new FieldError(again.field, "The two are not the same.");
       }
       await writeFile(wallet, await makeMaterial(value));
-      return "";
     },
   });
 }
 
 async function writeFile(wallet, material) {
   const text = await exportWallet(await wallet.exportRecords(), material);
-  if (text.length > FILE_BYTES_MAX) {
-    throw new WalletError("too_large", "This is more than fits into a backup file.");
-  }
+  if (text.length > FILE_BYTES_MAX) throw new WalletError("full", "Too much for one backup file.");
   const date = new Date().toISOString().slice(0, 10);
   download(text, "application/json", `my-deeds-${date}.json`);
   await wallet.backup.saved(material);
@@ -109,7 +106,6 @@ function askToRestore(wallet, opener, onRestored) {
     act: async () => {
       const counts = await readFile(wallet, file.field, passphrase.field);
       said = `${restoredText(counts)} ${await onRestored()}`.trim();
-      return "";
     },
   });
 }

@@ -17,8 +17,7 @@ const TICKETS_ON_A_SHEET = 8;
 const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
-const HANDED_OUT =
-  "They count as handed out from then on; My deeds won't send them to anyone else.";
+const GIVEN = "They count as handed out from then on; My deeds won't send them to anyone else.";
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = { here: "All not handed out yet", waiting: "All waiting", numbers: "By number" };
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
@@ -31,13 +30,8 @@ export function isUsable({ state }) {
   return state === "here" || state === "waiting";
 }
 
-/** Return how many links are in each state that some are in. */
-export function countsOf(links) {
-  /** @type {Record<string, number>} */
-  const counts = {};
-  for (const { state } of links) counts[state] = (counts[state] ?? 0) + 1;
-  return counts;
-}
+/** Return how many links are in a state. */
+export const countIn = (links, state) => links.filter((link) => link.state === state).length;
 
 /**
  * Return the links that a person chose.
@@ -129,12 +123,11 @@ function askWhich(shown, { text, said, countMax = Infinity, act }, opener) {
     try {
       const chosen = chosenLinks(shown.links, choice.read(), countMax);
       await act(chosen.map(({ output }) => output), shown, tell);
-      return "";
     } finally {
       tell("");
     }
   };
-  const content = [...choice.content, make("p", { class: "hint" }, HANDED_OUT), progress];
+  const content = [...choice.content, make("p", { class: "hint" }, GIVEN), progress];
   ask({ title: text, content, yes: text, opener, said, act: carryOut });
 }
 
@@ -142,10 +135,10 @@ function askWhich(shown, { text, said, countMax = Infinity, act }, opener) {
 function choiceFields(links, countMax) {
   const usable = links.filter(isUsable);
   const numbers = usable.flatMap(({ output }) => output.number ?? []);
-  const counts = { numbers: numbers.length, ...countsOf(usable) };
+  const countOf = (which) => (which === "numbers" ? numbers.length : countIn(usable, which));
   const options = Object.entries(CHOICES)
-    .filter(([value]) => counts[value])
-    .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(counts[value])})`));
+    .filter(([value]) => countOf(value))
+    .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));
   const which = make("select", { id: freshId("which") }, ...options);
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });

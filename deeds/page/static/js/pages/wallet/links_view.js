@@ -9,16 +9,11 @@ import { copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
-import { countsOf, isUsable, manyLinksButtons, numberText, removeSheets } from "./link_export.js";
+import { countIn, isUsable, manyLinksButtons, numberText, removeSheets } from "./link_export.js";
 
-/** What a link's state is called, in the order in which a person chooses among them. */
-const STATE_TEXTS = {
-  here: "not handed out",
-  waiting: "waiting",
-  claimed: "claimed",
-  collected: "collected",
-  "taken back": "taken back",
-};
+/** In the order in which a person chooses among them. */
+const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
+const textOf = (state) => (state === "here" ? "not handed out" : state);
 
 /**
  * @typedef {Omit<import("../open_wallet.js").Opened, "wake"> & {
@@ -81,13 +76,12 @@ function rowsOf(place, shown) {
 
 /** Offer all links, and those in each state that some are in. */
 function drawFilter(filter, links) {
-  const counts = countsOf(links);
-  const chosen = counts[filter.value] ? filter.value : "";
+  const states = STATES.filter((state) => countIn(links, state));
+  const chosen = states.includes(filter.value) ? filter.value : "";
   const option = (value, name, count) =>
     make("option", { value, selected: value === chosen }, `${name} (${formatAmount(count)})`);
-  const states = Object.entries(STATE_TEXTS).filter(([state]) => counts[state]);
-  const options = states.map(([state, text]) => option(state, text, counts[state]));
-  options.unshift(option("", "all", links.length));
+  const optionOf = (state) => option(state, textOf(state), countIn(links, state));
+  const options = [option("", "all", links.length), ...states.map(optionOf)];
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
   filter.replaceChildren(...options);
@@ -96,6 +90,7 @@ function drawFilter(filter, links) {
 function rowOf({ output: first }, shown) {
   let output = first;
   const element = copyTemplate("link-template");
+  const actions = find(element, ".actions");
   const part = (name) => find(element, `[data-part=${name}]`);
   const title = titleOf(first, shown);
   part("title").textContent = title;
@@ -113,13 +108,13 @@ function rowOf({ output: first }, shown) {
   }
   const update = (link) => {
     output = link.output;
+    // Before any of them is hidden, which takes the focus away.
+    if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
     part("state").className = link.state === "waiting" ? "tag wait" : "tag";
-    part("state").textContent = STATE_TEXTS[link.state];
+    part("state").textContent = textOf(link.state);
     part("when").textContent = new Date(link.at).toLocaleDateString();
     if (note !== document.activeElement) note.value = output.note ?? "";
     part("take-back").hidden = link.state !== "waiting";
-    const actions = find(element, ".actions");
-    if (!isUsable(link) && actions.contains(document.activeElement)) element.focus();
     actions.hidden = !isUsable(link);
   };
   return { element, update };

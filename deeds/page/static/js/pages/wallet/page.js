@@ -194,7 +194,8 @@ async function start(opened) {
   await redraw();
   listen(opened);
   // All of it is here before it is asked for, so that it works without a network.
-  if (summaries.length) Promise.allSettled([loadDeedView(), askToKeep()]);
+  const whenIdle = window.requestIdleCallback ?? setTimeout;
+  if (summaries.length) whenIdle(() => Promise.allSettled([loadDeedView(), askToKeep()]));
 }
 
 /** Draw again after each change, and ask for what is new. */
