@@ -97,7 +97,7 @@ def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimit
             abort(404)
         return picture_answer(picture)
 
-    @blueprint.get("/claim/<item_id>", endpoint="claim_page")
+    @blueprint.get("/claim/<item_id>", endpoint="claim_page", strict_slashes=False)
     def read_claim_page(item_id: str) -> Response:
         try:
             return _page("claim", card=read_card(item_id))

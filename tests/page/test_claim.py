@@ -84,15 +84,18 @@ def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service)
     assert bodies == {"/v1/check", "/v1/swap"}
 
 
-def test_a_browser_that_makes_no_secrets_shows_the_deed_and_says_why_no_more(visitor):
+def test_a_browser_that_makes_no_secrets_shows_the_deed_and_leaves_the_link_as_it_was(visitor):
     [raw] = steps.mint_outputs(visitor.origin, "secret")
     # A name that is not this machine's own: what comes from there by http is not trusted.
     visitor.origin = visitor.origin.replace("127.0.0.1", "deeds.test")
 
-    page = visitor.go(f"/claim#{raw}")
+    page = visitor.go(steps.link("", raw))
 
     page.get_by_text("This page did not come by https").wait_for()
-    expect(page.locator("#lead")).to_have_text("This page is not on https.")
+    expect(page.locator("#lead")).to_have_text("Your link stays good. Open it in another browser.")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator("#notices")).to_have_text("Copy it from the address bar.")
+    assert page.url == steps.link(visitor.origin, raw)
     expect(page.locator(".found").get_by_role("heading")).to_have_text(steps.SHED["name"])
     expect(page.locator("#claim-button")).to_be_hidden()
     assert visitor.asked("/v1/check") == []
@@ -185,12 +188,13 @@ def test_a_forged_deed_is_red_where_the_true_one_was_minted_and_a_link_is_taken_
     origin = page.locator(".origin")
     expect(origin).to_contain_text("Another deed of the same name is in your wallet")
     expect(origin).to_have_class("origin notice bad")
+    expect(page.get_by_role("button", name="Claim anyway")).to_have_class("button wide quiet")
     expect(page.locator(".mark")).to_contain_text(f"{other[5:9]}·{other[-4:]}")
     visitor.assert_good()
     page.get_by_role("button", name="Add another").click()
     steps.paste(page, f"+5.{item_id}.wrong")
     steps.wait_for_rows(page, "free", "unknown")
-    expect(origin.filter(has_text="Same deed as the one you minted.")).to_have_count(1)
+    expect(origin.filter(has_text="You made this")).to_have_count(1)
     page.get_by_role("button", name="Clear list").click()
     steps.paste(page, raw)
     steps.wait_for_rows(page, "own")
@@ -199,6 +203,40 @@ def test_a_forged_deed_is_red_where_the_true_one_was_minted_and_a_link_is_taken_
     steps.wait_for_rows(page, "back")
     expect(page.get_by_role("heading", name="Taken back")).to_be_visible()
     assert steps.operations(page)[-1] == ("takeBack", "done")
+
+
+def test_what_the_page_says_of_a_deed_stands_before_what_its_maker_wrote(visitor):
+    said = "x\n" * 60 + "Same deed as the one you minted." + "\n" * 60
+    [raw] = steps.mint_outputs(
+        visitor.origin, "s", metadata={"name": "W" * 5000, "description": said}
+    )
+
+    page = visitor.go(steps.link("", raw).replace("#", "/#"))
+    steps.wait_for_rows(page, "free")
+
+    origin = page.get_by_text("You have not seen this deed before.")
+    expect(origin).to_be_in_viewport(ratio=1)
+    assert page.locator(".origin + .deed").count() == 1
+    height = "document.documentElement.scrollHeight"
+    assert page.evaluate(height) < 2000
+    page.get_by_role("button", name="More").click()
+    assert page.evaluate(height) > 3000
+    expect(page.get_by_role("button", name="Less")).to_be_focused()
+
+
+def test_a_link_whose_deed_could_not_be_loaded_is_told_and_claimed_after_all_the_same(visitor):
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
+    visitor.page.route("**/v1/item/*", lambda route: route.abort())
+
+    page = visitor.go(steps.link("", raw))
+    steps.wait_for_rows(page, "free")
+
+    expect(page.get_by_text("We could not load what this is.")).to_be_visible()
+    anyway = page.get_by_role("button", name="Claim anyway")
+    expect(anyway).to_have_class("button wide quiet")
+    page.unroute("**/v1/item/*")
+    expect(page.get_by_role("button", name=steps.TAKE, exact=True)).to_be_visible()
+    visitor.errors.clear()
 
 
 def test_a_picture_of_another_host_is_asked_for_after_a_tap_only(visitor):

@@ -156,7 +156,10 @@ def test_a_photo_is_made_small_and_tells_nothing_but_its_picture(visitor):
 TOO_LONG = {
     "Name": ("n" * 101, "Use at most 100 characters (now 101)."),
     "Description": ("n" * 1001, "Use at most 1 000 characters (now 1 001)."),
-    "What is one unit called?": ("n" * 21, "Use at most 20 characters (now 21)."),
+    "What is one unit called?": (
+        "000 tickets",
+        "A word for a unit has at most 20 letters, and no digits.",
+    ),
     "Image link": ("javascript:alert(1)", "An image link starts with https://"),
     "How many links?": ("10 001", "At most 10 000 links at once."),
     "each?": ("1.5", "whole number"),

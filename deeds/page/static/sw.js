@@ -9,7 +9,7 @@
 const PREFIX = "deeds-pages-";
 const OWN = PREFIX + RELEASE.name;
 const FILE = /^\/web\/[0-9a-f]{16}\//;
-const CLAIM = /^\/claim\/[^/]*$/;
+const CLAIM = /^\/claim\/[^/]*\/?$/;
 
 /** How long a page from the network is waited for where one is kept. */
 const WAIT_MS = 4000;

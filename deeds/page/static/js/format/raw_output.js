@@ -49,7 +49,7 @@ export function checkSecret(secret) {
   if (!secret || !isShort || [...secret].length > SECRET_LENGTH_MAX) {
     throw new RawOutputError(`A secret has 1 to ${SECRET_LENGTH_MAX} characters.`);
   }
-  if (SURROGATE.test(secret)) throw new RawOutputError("The secret holds half a character.");
+  if (SURROGATE.test(secret)) throw new RawOutputError("The secret has an invalid character.");
   return secret;
 }
 

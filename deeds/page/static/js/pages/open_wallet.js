@@ -33,7 +33,7 @@ const DELAY_MS_MAX = 60_000;
 export async function openWallet(onOutcomes) {
   const missing = whatIsMissing();
   if (missing.length) {
-    showMissing([...missing, "Deeds can be looked at here, but not minted, claimed or kept."]);
+    showMissing([...missing, "You can look at deeds here, but not create, claim or keep them."]);
     return null;
   }
   try {

@@ -2,16 +2,17 @@
 // deed of any name: what makes two the same is their id.
 
 /**
- * @typedef {"minted" | "held" | "new" | "lookalike"} OriginKind
- * @typedef {{kind: OriginKind, text: string}} Origin
+ * @typedef {"minted" | "held" | "new" | "lookalike" | "unknown"} OriginKind
+ * @typedef {{kind: OriginKind, text: string, short: string}} Origin
  * @typedef {{id: string, alike: string, isMinted?: boolean}} Named an item with the key of its name
  */
 
 const TEXTS = {
-  minted: "Same deed as the one you minted.",
-  held: "You hold this deed already.",
-  new: "You have not seen this deed before.",
-  lookalike: "Another deed of the same name is in your wallet: ask the sender.",
+  minted: ["Same deed as the one you minted.", "You made this"],
+  held: ["You hold this deed already.", "You have this"],
+  new: ["You have not seen this deed before.", "New to you"],
+  lookalike: ["Another deed of the same name is in your wallet: ask the sender.", "Look-alike"],
+  unknown: ["We could not load what this is.", "Not loaded"],
 };
 
 // Behind each Latin letter, letters and digits that look like it. A capital stands here only where it
@@ -56,8 +57,13 @@ function relatedTo({ id, alike }, items) {
  * @returns {Origin}
  */
 export function originOf(item, items) {
-  const kind = kindOf(item, relatedTo(item, items));
-  return { kind, text: TEXTS[kind] };
+  return originAs(kindOf(item, relatedTo(item, items)));
+}
+
+/** @param {OriginKind} kind @returns {Origin} */
+export function originAs(kind) {
+  const [text, short] = TEXTS[kind];
+  return { kind, text, short };
 }
 
 /** @returns {OriginKind} */

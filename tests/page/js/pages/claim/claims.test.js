@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
+import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
 import { makeClaims } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/list.js";
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
@@ -60,6 +60,26 @@ test("the focus moves to what was found when it is drawn, though another draw be
 
   const told = seen.filter((word) => word === "draw" || word === "focusFound");
   assert.deepEqual(told.slice(0, 2), ["draw", "focusFound"]);
+});
+
+test("what a link is of is asked again where it could not be loaded, and said meanwhile", async ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  const drawn = [];
+  const answers = [new NoAnswerError(), ITEM];
+  const item = async () => {
+    const answer = answers.shift();
+    if (answer === ITEM) return ITEM;
+    throw answer;
+  };
+  const view = { ...notingView([], []), draw: ([row]) => drawn.push(row) };
+  const { claims } = claimsOn({ ...memoryStore(), onChange: () => {} }, { wallet: { item }, view });
+
+  await claims.show();
+  assert.deepEqual([drawn.at(-1).state.kind, drawn.at(-1).origin.kind], ["free", "unknown"]);
+  mock.timers.tick(2000);
+  for (let count = 0; count < 20; count += 1) await setImmediate();
+
+  assert.equal(drawn.at(-1).origin.kind, "new");
 });
 
 test("what another tab changes is drawn", async () => {

@@ -81,24 +81,40 @@ test("what is over may make room, and what the wallet has needs no other place",
 });
 
 const stateOf = (kind) => claimState(CASES.find(([each]) => each === kind)[1]);
+const row = (kind, origin = "new") => ({ state: stateOf(kind), origin: { kind: origin } });
 
 test("the heading says what a link is now", () => {
   const seen = new Set();
   for (const kind of ["free", "own", "spent", "gone", "unknown", "busy", "taken", "back", "mine"]) {
-    const [title, lead] = headingOf([stateOf(kind)]);
+    const [title, lead] = headingOf([row(kind)]);
 
     assert.ok(title && lead.endsWith("."));
     seen.add(title);
   }
 
   assert.equal(seen.size, 9);
-  assert.match(headingOf([stateOf("asking")])[1], /Loading/);
+  assert.match(headingOf([row("asking")])[1], /Loading/);
 });
 
+test("nothing is called ready before it is known what it is, or in a browser without a wallet", () => {
+  assert.match(headingOf([{ state: stateOf("free") }])[1], /Loading/);
+  for (const origin of ["unknown", "lookalike"]) {
+    assert.equal(headingOf([row("free", origin)])[0], "Ask the sender first");
+  }
+  for (const kind of ["free", "unasked", "asking"]) {
+    assert.match(headingOf([row(kind)], { canClaim: false })[1], /stays good/);
+  }
+  assert.equal(headingOf([row("spent")], { canClaim: false })[0], "Already claimed");
+});
+
+const alike = row("free", "lookalike");
 const SEVERAL = [
-  [["free", "own", "spent"], "2 of 3 ready to claim"],
+  [["free", "own", "spent"], "1 of 3 ready to claim"],
   [["taken", "free", "free"], "2 of 3 ready to claim"],
-  [["taken", "free"], "1 of 2 claimed"],
+  [["taken", "taken", "free"], "1 of 3 ready to claim"],
+  [["taken", alike], "Ask the sender first"],
+  [["free", alike], "1 of 2 ready to claim"],
+  [["own", "spent"], "Nothing to claim"],
   [["taken", "busy"], "On their way"],
   [["taken", "back", "spent"], "2 of 3 claimed"],
   [["spent", "unknown"], "Nothing to claim"],
@@ -107,28 +123,31 @@ const SEVERAL = [
 ];
 
 for (const [kinds, title] of SEVERAL) {
-  test(`the heading of several: ${kinds}`, () => {
-    assert.equal(headingOf(kinds.map(stateOf))[0], title);
+  test(`the heading of several: ${kinds.map((each) => each.origin?.kind ?? each)}`, () => {
+    const rows = kinds.map((kind) => (kind === alike ? alike : row(kind)));
+
+    assert.equal(headingOf(rows)[0], title);
   });
 }
 
-test("one tap claims what is surely wanted, and what only has another's name by itself", () => {
-  const row = (kind, origin = "new") => ({ state: stateOf(kind), origin: { kind: origin } });
-  const [free, alike, own, spent] = [
-    row("free"),
-    row("free", "lookalike"),
-    row("own"),
-    row("spent"),
-  ];
+test("one tap claims what is surely wanted, and what may not be what it seems by itself", () => {
+  const [free, own, spent, unknown] = [row("free"), row("own"), row("spent"), row("free", "unknown")];
+  const named = { ...own, item: { metadata: '{"name":"A ticket"}' } };
+  const loading = { state: stateOf("free") };
 
   const offers = [
     [[free, alike, own, spent], [free], "Claim", false],
     [[free, free, alike], [free, free], "Claim all 2", false],
-    [[alike, own], [own], "Take it back", false],
+    [[own], [own], "Take it back", true],
+    [[alike, named], [named], "Take back “A ticket”", true],
     [[alike, spent], [alike], "Claim anyway", true],
+    [[unknown], [unknown], "Claim anyway", true],
+    [[alike, unknown], [alike, unknown], "Claim both anyway", true],
+    [[alike, alike, alike], [alike, alike, alike], "Claim all 3 anyway", true],
+    [[loading], [], "Claim anyway", true],
     [[spent], [], "Claim anyway", true],
   ];
-  for (const [rows, wanted, text, isWarned] of offers) {
-    assert.deepEqual(offerOf(rows), { rows: wanted, text, isWarned });
+  for (const [rows, wanted, text, isQuiet] of offers) {
+    assert.deepEqual(offerOf(rows), { rows: wanted, text, isQuiet });
   }
 });

@@ -4,7 +4,7 @@
 import { refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { likenessOf } from "../../ui/card.js";
-import { findOrigins } from "../../wallet/origin.js";
+import { findOrigins, originAs } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { whenEnded } from "../open_wallet.js";
@@ -80,7 +80,10 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
     const problem = problems.get(operation?.key) ?? looking.problem();
     const found = looking.stateOf(output);
     const state = claimState({ record, operation, found, problem, isAsked });
-    return { output, state, item: looking.itemOf(output), origin: origins.get(output.itemId) };
+    const item = looking.itemOf(output);
+    const isLost = item === null || (item === undefined && looking.problem());
+    const origin = origins.get(output.itemId) ?? (isLost ? originAs("unknown") : undefined);
+    return { output, state, item, origin };
   }
 
   async function takeOne(output) {

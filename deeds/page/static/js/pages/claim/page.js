@@ -1,6 +1,7 @@
 // The Claim page: what somebody was sent, and one button that makes it theirs.
 
-import { readLinks } from "../../format/claim_link.js";
+import { claimLink, readLinks } from "../../format/claim_link.js";
+import { copyText } from "../../ui/copying.js";
 import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
@@ -12,6 +13,7 @@ import { makeClaimList } from "./list.js";
 import { claimView } from "./view.js";
 
 const PATH = "/claim";
+const openedAt = Date.now();
 
 const paste = byId("paste", HTMLTextAreaElement);
 const list = makeClaimList();
@@ -26,8 +28,11 @@ list.add(oursOf(first.links));
 const tell = makeTeller();
 const opened = await openWallet((outcomes) => {
   claims.note(outcomes);
-  tell(outcomes);
+  // What this visit began is drawn.
+  tell(outcomes.filter(({ operation }) => operation.begunAt < openedAt));
 });
+// The link is as good as before, in another browser.
+if (!opened && address) history.replaceState(history.state, "", address);
 const arrayMax = Number(document.body.dataset.arrayMax);
 const api = opened?.api ?? makeApi((...request) => fetch(...request), "", arrayMax);
 const view = claimView();
@@ -49,7 +54,7 @@ function show({ links, problem }) {
 }
 
 async function showAddress() {
-  const text = takeAddress();
+  const text = takeAddress(!opened);
   if (text) show(await readLinks(text));
 }
 
@@ -59,6 +64,11 @@ byId("paste-form").addEventListener("submit", async (event) => {
   if (show(await readLinks(paste.value))) paste.value = "";
 });
 byId("claim-button").addEventListener("click", () => claims.take());
+byId("copy-link").addEventListener("click", async () => {
+  const links = list.all().map((output) => claimLink(location.origin, output, output));
+  const isCopied = await copyText(links.join("\n"));
+  say(isCopied ? "Copied." : "Copy it from the address bar.");
+});
 byId("add-more").addEventListener("click", () => {
   view.setAdding(true);
   paste.focus();
@@ -74,7 +84,7 @@ if (!first.links.length) claims.show();
 byId("main").dataset.ready = "";
 if (address) show(first);
 window.addEventListener("hashchange", showAddress);
-showAddress();
+if (opened) showAddress();
 
 /** Show the button that scans a QR code, or say why there is none. */
 async function readyToScan() {
@@ -115,13 +125,12 @@ async function readyToScan() {
 
 /**
  * Return the address if it holds more than the page's own, and remove that from it and from this
- * entry of the history: the secret is in it.
+ * entry of the history, unless it is left there: the secret is in it.
  */
-function takeAddress() {
+function takeAddress(isLeft = false) {
   const { href, hash, pathname } = location;
   // A place in the page, where the skip link leads.
-  const isPlace = !hash || document.getElementById(hash.slice(1));
-  if (isPlace && pathname === PATH) return "";
-  history.replaceState(history.state, "", PATH);
+  if (hash ? document.getElementById(hash.slice(1)) : pathname === PATH) return "";
+  if (!isLeft) history.replaceState(history.state, "", PATH);
   return href;
 }

@@ -2,8 +2,9 @@
 // what the service says. Pure.
 
 import { formatAmount } from "../../format/amounts.js";
-import { refusalText, waitText } from "../../texts/operations.js";
+import { quoted, refusalText, waitText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
+import { displayName, metadataOf } from "../../ui/card.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
@@ -17,7 +18,7 @@ import { textFor } from "../../texts/problems.js";
  * @type {Record<ClaimKind, string[]>}
  */
 const SAID = {
-  unasked: ["Not checked", "This page is not on https.", "Claim"],
+  unasked: ["Not checked", "This page is not on https."],
   asking: ["Loading…", "", "Claim"],
   free: ["Ready", "Claim it to make it yours. Until then the sender can take it back.", "Ready to claim"],
   own: ["Your own link", "You made this link. Until somebody claims it, you can take it back."],
@@ -70,52 +71,80 @@ export function isKept({ kind }) {
 }
 
 /**
+ * @typedef {{
+ *   state: ClaimState, origin?: {kind: string}, item?: import("../../wallet/records.js").Item | null,
+ * }} Row
+ */
+
+const isFree = ({ state }) => state.kind === "free";
+const isOwn = ({ state }) => state.kind === "own";
+/** What has only the name of another deed, or is not known, is never claimed with others. */
+const isSafe = (row) => isFree(row) && ["minted", "held", "new"].includes(row.origin?.kind);
+const isDoubtful = (row) => isFree(row) && row.origin && !isSafe(row);
+
+/** Return whether there is something to claim that a browser without a wallet cannot claim. */
+export function isStuck(rows, canClaim) {
+  return !canClaim && rows.some(({ state }) => !isOver(state));
+}
+
+/**
  * Return the heading of the page for all that it shows.
- * @param {ClaimState[]} states
- * @param {number} strangersCount links of other services
+ * @param {Row[]} rows
+ * @param {{strangersCount?: number, canClaim?: boolean}} [about] `strangersCount` links are of other
+ *   services
  * @returns {[title: string, lead: string]}
  */
-export function headingOf(states, strangersCount = 0) {
-  if (states.length > 1) return headingOfMany(states);
-  if (states.length) {
-    const [{ kind, word, text }] = states;
+export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
+  if (isStuck(rows, canClaim)) {
+    return ["You can't claim here", "Your link stays good. Open it in another browser."];
+  }
+  const loading = rows.filter((row) => row.state.kind === "asking" || (isFree(row) && !row.origin));
+  const why = loading.find(({ state }) => state.kind === "asking")?.state.text;
+  if (loading.length) return ["Claim", why || SAID.asking[0]];
+  if (rows.length > 1) return headingOfMany(rows);
+  if (rows.some(isDoubtful)) return ["Ask the sender first", SAID.free[1]];
+  if (rows.length) {
+    const { kind, word, text } = rows[0].state;
     return [SAID[kind][2] ?? word, text || word];
   }
   if (strangersCount) return ["Another service", "Nothing was sent to this one."];
   return ["Claim", "Paste the link you were sent, or scan its code."];
 }
 
-/** @returns {[title: string, lead: string]} */
-function headingOfMany(states) {
-  const count = (...kinds) => states.filter(({ kind }) => kinds.includes(kind)).length;
-  const [free, taken] = [count("free", "own"), count("taken", "back")];
-  const of = ` of ${formatAmount(states.length)}`;
-  if (count("asking")) return ["Claim", SAID.asking[0]];
-  if (free > taken) return [`${formatAmount(free)}${of} ready to claim`, ALL_LEAD];
+/** @param {Row[]} rows @returns {[title: string, lead: string]} */
+function headingOfMany(rows) {
+  const count = (...kinds) => rows.filter(({ state }) => kinds.includes(state.kind)).length;
+  const [free, taken] = [rows.filter(isSafe).length, count("taken", "back")];
+  const of = ` of ${formatAmount(rows.length)}`;
+  if (free) return [`${formatAmount(free)}${of} ready to claim`, free > 1 ? ALL_LEAD : SAID.free[1]];
   if (count("busy")) return ["On their way", "They are on their way to you."];
-  if (!taken) return ["Nothing to claim", "None of these links can be claimed."];
+  if (rows.some(isDoubtful)) return ["Ask the sender first", "What is left may not be what it seems."];
   const lead = "Saved in this browser. Their links no longer work.";
-  return [`${formatAmount(taken)}${of} claimed`, lead];
+  if (taken) return [`${formatAmount(taken)}${of} claimed`, lead];
+  if (count("own")) return ["Nothing to claim", "What is left is your own. You can take it back."];
+  return ["Nothing to claim", "None of these links can be claimed."];
 }
 
 /**
  * Return what one tap on the button claims, and its words: what is surely wanted goes first, what
- * has only the name of another deed last and by itself.
- * @template {{state: ClaimState, origin?: {kind: string}}} Row
- * @param {Row[]} rows
- * @returns {{rows: Row[], text: string, isWarned: boolean}}
+ * may not be what it seems last and by itself.
+ * @template {Row} Some
+ * @param {Some[]} rows
+ * @returns {{rows: Some[], text: string, isQuiet: boolean}}
  */
 export function offerOf(rows) {
-  const free = rows.filter(({ state }) => state.kind === "free");
-  const safe = free.filter(({ origin }) => origin?.kind !== "lookalike");
-  const own = rows.filter(({ state }) => state.kind === "own");
-  const offer = (list, one, many, isWarned = false) => {
-    const text = list.length > 1 ? `${many} ${formatAmount(list.length)}` : one;
-    return { rows: list, text, isWarned };
+  const [safe, own, doubtful] = [isSafe, isOwn, isDoubtful].map((is) => rows.filter(is));
+  const all = ({ length }) => (length === 2 ? "both" : `all ${formatAmount(length)}`);
+  const offer = (list, one, many, isQuiet = true) => {
+    return { rows: list, text: list.length > 1 ? many : one, isQuiet };
   };
-  if (safe.length) return offer(safe, "Claim", "Claim all");
-  if (own.length) return offer(own, "Take it back", "Take back all");
-  return offer(free, "Claim anyway", "Claim anyway: all", true);
+  if (safe.length) return offer(safe, "Claim", `Claim all ${formatAmount(safe.length)}`, false);
+  if (own.length) {
+    const name = quoted(displayName(metadataOf(own[0].item ?? {})));
+    const one = rows.length > 1 ? `Take back ${name}` : "Take it back";
+    return offer(own, one, `Take back ${all(own)}`);
+  }
+  return offer(doubtful, "Claim anyway", `Claim ${all(doubtful)} anyway`);
 }
 
 /** @returns {ClaimKind} */

@@ -5,7 +5,7 @@ import { fillCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { drawList } from "../../ui/keyed_list.js";
 import { keyOf } from "../../wallet/records.js";
-import { headingOf, isBad, isKept, offerOf } from "./state.js";
+import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
 
 /**
  * @typedef {{
@@ -33,7 +33,9 @@ export function claimView() {
     byId("offer").hidden = !canClaim || (!isBusy && !offer.rows.length);
     if (isBusy) return;
     button.textContent = offer.text;
-    button.classList.toggle("quiet", offer.isWarned || !byId("claimed").hidden);
+    button.classList.toggle("quiet", offer.isQuiet);
+    // One of them leads on.
+    byId("claimed-link").classList.toggle("quiet", !offer.isQuiet);
   }
 
   /** All at once at the end, so that the button does not move while it is busy. */
@@ -60,12 +62,13 @@ export function claimView() {
       list.classList.toggle("single", isAlone);
       drawList(list, rows.map((row) => ({ ...row, isAlone })), ROWS);
       const states = rows.map(({ state }) => state);
-      const [title, lead] = headingOf(states, strangersCount);
+      const [title, lead] = headingOf(rows, { strangersCount, canClaim });
       put(heading, title);
       put(byId("lead"), lead);
       document.title = `${title} · Deeds`;
       drawTaken(rows);
       drawOffer(rows, canClaim);
+      byId("stuck").hidden = !isStuck(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
       byId("put-away").hidden = rows.length > 0 && states.every(({ kind }) => kind === "busy");
     },
@@ -110,9 +113,9 @@ export function claimView() {
 /** Return a row of the page, and what draws it. */
 function makeFoundRow({ output }) {
   const element = copyTemplate("found-row");
-  const [card, tag, text, origin] = [".deed", ".tag", ".found-text", ".origin"].map((each) =>
-    find(element, each),
-  );
+  const places = [".deed", ".found-state > .tag", ".found-text", ".origin", ".more"];
+  const [card, tag, text, origin, more] = places.map((each) => find(element, each));
+  more.onclick = () => put(more, element.toggleAttribute("data-cut") ? "More" : "Less");
   /** @type {FoundRow["item"] | false} */
   let shown = false;
 
@@ -120,7 +123,10 @@ function makeFoundRow({ output }) {
     element,
     /** @param {FoundRow & {isAlone: boolean}} row */
     update({ item, state: claim, origin: known, isAlone }) {
-      if (shown !== item) fillFound(card, output, item);
+      if (shown !== item) {
+        fillFound(card, output, item);
+        more.hidden = !element.toggleAttribute("data-cut", isLong(metadataOf(item ?? {})));
+      }
       shown = item;
       element.dataset.state = claim.kind;
       element.toggleAttribute("data-pending", item === undefined || claim.kind === "asking");
@@ -129,18 +135,23 @@ function makeFoundRow({ output }) {
       tag.classList.toggle("bad", isBad(claim));
       put(text, isAlone || !claim.isTold ? "" : claim.text);
       element.toggleAttribute("data-told", claim.isTold);
-      drawOrigin(origin, known, claim);
+      drawOrigin(origin, known, claim, isAlone);
     },
   };
 }
 
 /** Once it is claimed, it is no news that the wallet has it; what could mislead is said for ever. */
-function drawOrigin(place, origin, { canTake }) {
+function drawOrigin(place, origin, { canTake }, isAlone) {
   const isBad = origin?.kind === "lookalike";
   place.hidden = !origin || !(canTake || isBad);
-  place.className = `origin${isBad ? " notice bad" : ""}`;
+  place.className = isBad ? "origin notice bad" : `origin ${isAlone ? "notice" : "tag"}`;
   place.dataset.origin = origin?.kind ?? "";
-  put(place, origin?.text ?? "");
+  put(place, (isBad || isAlone ? origin?.text : origin?.short) ?? "");
+}
+
+/** Whether texts of strangers would push out of view what the page says itself. */
+function isLong({ name = "", description = "" }) {
+  return name.length > 80 || description.length > 300 || description.split("\n").length > 6;
 }
 
 /** Whoever serves a picture would learn who is about to claim, so it is asked for first. */

@@ -5,13 +5,13 @@ import { AmountError, formatAmount, parseAmount, sumOf, unitsText } from "../../
 import { countText } from "../../texts/operations.js";
 import { byId } from "../../ui/dom.js";
 import { focusFirstError, readField, showError } from "../../ui/field_errors.js";
-import { checkLinks } from "../../wallet/links.js";
+import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { WalletError } from "../../wallet/records.js";
 import { imageField } from "./image_field.js";
 import { outputRows } from "./output_rows.js";
 
 /** Characters at most. The service takes longer texts, which nobody could read on a ticket. */
-const LENGTHS_MAX = { name: 100, description: 1000, unit: 20 };
+const LENGTHS_MAX = { name: 100, description: 1000 };
 const DRAFT = "deeds-mint";
 
 /**
@@ -60,7 +60,8 @@ export function mintForm(picture, onChange) {
     byId("total").textContent = now.text;
     byId("each-label").textContent = `How many ${now.unit ? "" : "units "}each?`;
     count.disabled = each.disabled = different.open;
-    for (const field of [name, description, unit]) readField(field, checkLength(field.id));
+    for (const field of [name, description]) readField(field, checkLength(field.id));
+    readField(unit, checkUnit);
     saveDraft();
     onChange(now);
   }
