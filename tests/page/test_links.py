@@ -139,6 +139,10 @@ def test_links_are_exported_by_number_and_copied_all_at_once(visitor, clipboard)
     page.get_by_label("Which links to show").select_option(label="claimed (1)")
     expect(row(page, 1)).to_contain_text("1/5")
     expect(row(page, 1).get_by_role("button")).to_have_count(0)
+    steps.spend(visitor.origin, f"+1.{given[1]['key']}")
+    for_many(page, "Take back", Which_links="All waiting (4)").click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    assert steps.amounts(page) == {"held": [3], "spent": 5 * [1], "void": [4]}
 
 
 def test_a_series_is_prepared_by_its_page_which_says_why_it_waits(visitor):

@@ -197,6 +197,22 @@ test("numbered links are sent last, the last of them first, with its number", as
   assert.equal(madeBy(store, more).number, undefined);
 });
 
+test("several links are taken back at once, but those that somebody claimed", async () => {
+  const { service, store, wallet, operation, itemId } = await minted({ count: 4, each: 2 });
+  const [first, ...others] = operation.outputs.map(({ key }) => key);
+  await wallet.giveOut([first, ...others]);
+  service.take(store.kept.outputs.get(first), "somebody's");
+
+  const refused = await wallet.takeBack(first, ...others);
+  const done = await wallet.takeBack(first, ...others);
+
+  assert.deepEqual([refused, done].map((each) => each.operation.state), ["refused", "done"]);
+  assert.deepEqual(done.operation.inputs, others);
+  assert.deepEqual([done.operation.itemId, madeBy(store, done).amount], [itemId, 6]);
+  assert.ok(store.kept.outputs.get(first).spentElsewhere);
+  await assert.rejects(wallet.takeBack(first, ...others), hasCode("not_given"));
+});
+
 test("what is handed out twice stays as it was, and what is gone is left out", async () => {
   const { service, store, wallet, operation } = await minted({ count: 3, each: 1 });
   const keys = operation.outputs.map(({ key }) => key);

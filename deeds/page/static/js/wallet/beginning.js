@@ -10,20 +10,22 @@ const UNDER_WAY = ["coming", "leaving"];
 /** Each returns `inputs` and what is `made` of them, or the operation that is `begun` already. */
 const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
 
-/** Return what a rule looks at: the output it names or what rests of an item, and what is made. */
-export function beginningWanted(rule, { key, outputKey = "", secrets = [], ...plan }) {
-  const { itemId = itemIdOf(outputKey) } = plan;
+/** Return what a rule looks at: the outputs it names or what rests of an item, and what is made. */
+export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan }) {
+  const { outputKeys = outputKey ? [outputKey] : [] } = plan;
+  const { itemId = itemIdOf(outputKeys[0] ?? "") } = plan;
   if (rule === "mint") return { operations: [key] };
   const [held, leaving] = ["held", "leaving"].map((state) => ({ itemId, state }));
-  const named = outputKey ? [outputKey] : [held, leaving];
+  const named = outputKeys.length ? outputKeys : [held, leaving];
   const fresh = secrets.map((secret) => keyOf({ itemId, secret }));
   return {
     operations: [key],
     outputs: rule === "links" ? { itemId } : [...named, ...fresh],
     items: [itemId],
     next: ({ outputs }) => {
-      const busy = outputKey ? [outputs.get(outputKey)] : outputs.list(leaving);
-      return { operations: busy.map((output) => output?.operation) };
+      const isNamed = outputKeys.length > 0;
+      const busy = isNamed ? outputKeys.map((each) => outputs.get(each)) : outputs.list(leaving);
+      return { operations: [...new Set(busy.map((output) => output?.operation))] };
     },
   };
 }
@@ -71,7 +73,7 @@ function claim(draft, plan) {
   if (record?.state === "held" && !(atDoor && isFree(record))) {
     throw new WalletError("already_held", "You hold these units already.");
   }
-  if (record?.state === "given" && !atDoor) return takeBack(draft, plan);
+  if (record?.state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
   if (!record) draft.addOutput(newOutput(output, "offered", now));
   // The link before it may have named another amount; of what this wallet made it knows better.
   if (record?.state === "offered") draft.changeOutput(outputKey, { amount: output.amount });
@@ -133,9 +135,11 @@ function merge(draft, { itemId, arrayMax }) {
   return { kind: "merge", ...joined(inputs) };
 }
 
-/** Make a link that was handed out worthless. */
-function takeBack(draft, { outputKey }) {
-  return { kind: "takeBack", ...joined([mine(draft, outputKey, "given")]) };
+/** Make links that were handed out worthless, but those of several that were claimed meanwhile. */
+function takeBack(draft, { outputKeys }) {
+  const given = outputKeys.filter((key) => draft.outputs.get(key)?.state === "given");
+  const keys = given.length ? given : outputKeys;
+  return { kind: "takeBack", ...joined(keys.map((key) => mine(draft, key, "given"))) };
 }
 
 function joined(inputs, more) {

@@ -204,8 +204,8 @@ export function makeWallet({
     /** Join the parts of an item that are free and have no number. */
     merge: (itemId) => carryOut("merge", 1, { itemId }),
 
-    /** Make a link that was handed out worthless, unless somebody was faster. */
-    takeBack: (outputKey) => carryOut("takeBack", 1, { outputKey }),
+    /** Make links of an item that were handed out worthless, unless somebody was faster. */
+    takeBack: (...outputKeys) => carryOut("takeBack", 1, { outputKeys }),
 
     checkStates,
     checkRound,

@@ -31,7 +31,7 @@ for (const [choice, chosen] of [
 }
 
 for (const [choice, countMax, message] of [
-  [{ which: "numbers", from: "3", to: "4" }, 5, /^No links to hand out between 3 and 4\.$/],
+  [{ which: "numbers", from: "3", to: "4" }, 5, /^There are no such links between 3 and 4\.$/],
   [{ which: "numbers", from: "9", to: "1" }, 5, /between 9 and 1/],
   [{ which: "here" }, 1, /at most 1 link/i],
   [{ which: "numbers", from: "one", to: "2" }, 5, /whole number/],

@@ -4,7 +4,7 @@
 import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
-import { drawBegun } from "../wallet/history_view.js";
+import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
 import { showResult } from "./result.js";
 

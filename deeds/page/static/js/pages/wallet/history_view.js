@@ -1,8 +1,9 @@
-// The lists of what was done, and of what is under way.
+// The list of what was done.
 
-import { countText, operationText, refusalText, timeText, waitText } from "../../texts/operations.js";
+import { countText, refusalText, timeText } from "../../texts/operations.js";
 import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
+import { textOf } from "./live.js";
 
 /**
  * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
@@ -46,23 +47,6 @@ export function historyView(namer) {
     byId("no-history").hidden = history.length > 0;
     drawRows(groupsOf(history));
   };
-}
-
-/** Draw what has not ended, with the problem of each that has one, by its key. */
-export function drawBegun(begun, problems, namer) {
-  byId("begun").hidden = !begun.length;
-  const rows = begun.map((operation) => {
-    const problem = problems.get(operation.key);
-    const why = problem ? waitText(problem, "") : "";
-    return make("li", {}, `${textOf(operation, namer)}. ${why}`);
-  });
-  byId("begun-list").replaceChildren(...rows);
-}
-
-/** Return what an operation does, to a deed that has a name here. */
-export function textOf(operation, { nameOf, unitOf }) {
-  const { itemId, unit } = operation;
-  return operationText(operation, nameOf(itemId), unitOf(itemId) ?? unit);
 }
 
 function rowOf(group, namer) {

@@ -1,6 +1,6 @@
 // Many links at once: which of them a person chooses, and how those are printed, written as a file
-// for spreadsheets, or copied. They are handed out before anything of them leaves. Paper tickets are
-// sheets of eight: a part of the document that only a printer shows (css/print.css).
+// for spreadsheets, copied, or taken back. They are handed out before anything of them leaves. Paper
+// tickets are sheets of eight: a part of the document that only a printer shows (css/print.css).
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { isShown, metadataOf } from "../../ui/card.js";
@@ -9,6 +9,7 @@ import { copyText, download } from "../../ui/copying.js";
 import { ask } from "../../ui/dialog.js";
 import { freshId, make, makeButton } from "../../ui/dom.js";
 import { makeField } from "../../ui/field_errors.js";
+import { say } from "../../ui/notices.js";
 import { WalletError } from "../../wallet/records.js";
 
 const PRINTED_MAX = 1000;
@@ -18,6 +19,7 @@ const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
 const GIVEN = "They count as handed out from then on; My deeds won't send them to anyone else.";
+const TAKEN_BACK = "The links stop working.";
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = { here: "All not handed out yet", waiting: "All waiting", numbers: "By number" };
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
@@ -46,7 +48,7 @@ export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
   const isChosen = which === "numbers" ? isBetween : ({ state }) => state === which;
   const chosen = links.filter((link) => isUsable(link) && isChosen(link));
   const range = which === "numbers" ? ` between ${from} and ${to}` : "";
-  if (!chosen.length) throw new WalletError("no_links", `No links to hand out${range}.`);
+  if (!chosen.length) throw new WalletError("no_links", `There are no such links${range}.`);
   if (chosen.length > countMax) {
     const most = formatAmount(countMax);
     throw new WalletError("too_many", `Choose at most ${most} links at a time, by their numbers.`);
@@ -72,10 +74,12 @@ function cell(value) {
 
 /** Return the buttons for many links, of what the view shows by then. */
 export function manyLinksButtons(/** @type {Shown} */ shown) {
+  const onlyWaiting = { hint: TAKEN_BACK, isFor: ({ state }) => state === "waiting" };
   const actions = [
     { text: "Print", said: "The tickets are ready.", countMax: PRINTED_MAX, act: print },
     { text: "CSV", said: "The file is written.", act: writeCsv },
     { text: "Copy all links", said: "All are copied.", act: copy },
+    { text: "Take back", said: "They are back in your deeds.", act: takeBack, ...onlyWaiting },
   ];
   return actions.map((action) => {
     const button = makeButton(action.text, () => askWhich(shown, action, button));
@@ -105,15 +109,36 @@ async function writeCsv(outputs, /** @type {Shown} */ shown) {
 async function copy(outputs, /** @type {Shown} */ shown) {
   const given = await giveOut(outputs, shown);
   if (await copyText(given.map((output) => linkOf(output, shown.unit)).join("\n"))) return;
-  throw new WalletError("no_copy", "This browser does not let pages copy. Use CSV.");
+  throw new WalletError(
+    "no_copy",
+    "This browser does not let pages copy. They now count as handed out. Use CSV.",
+  );
+}
+
+/** Take links back, as many at once as the service takes. */
+async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, tell) {
+  const count = formatAmount(outputs.length);
+  const size = Number(document.body.dataset.arrayMax);
+  for (let start = 0; start < outputs.length; start += size) {
+    const isOpen = tell(`${formatAmount(start)} of ${count} links are back.`);
+    if (!isOpen) throw new WalletError("cancelled", "The others stay handed out.");
+    const keys = outputs.slice(start, start + size).map(({ key }) => key);
+    const take = async () => (await run(() => wallet.takeBack(...keys), tell)).problem;
+    // What was claimed meanwhile is known after the first try, and left out of the second.
+    const problem = (await take()) && (await take());
+    if (problem) throw new WalletError("refused", problem);
+  }
 }
 
 /** Write down that these links are handed out; return those that are now. */
 const giveOut = (outputs, { wallet }) => wallet.giveOut(outputs.map(({ key }) => key));
 
 /** Ask which links, and do it with them. */
-function askWhich(shown, { text, said, countMax = Infinity, act }, opener) {
-  const choice = choiceFields(shown.links, countMax);
+function askWhich(shown, action, opener) {
+  const { text, said, countMax = Infinity, act, hint = GIVEN, isFor = isUsable } = action;
+  const linksNow = () => shown.links.filter(isFor);
+  if (!linksNow().length) return say("No link is waiting to be claimed.");
+  const choice = choiceFields(linksNow(), countMax);
   const progress = make("p", { role: "status" });
   const tell = (sentence) => {
     progress.textContent = sentence;
@@ -121,21 +146,20 @@ function askWhich(shown, { text, said, countMax = Infinity, act }, opener) {
   };
   const carryOut = async () => {
     try {
-      const chosen = chosenLinks(shown.links, choice.read(), countMax);
+      const chosen = chosenLinks(linksNow(), choice.read(), countMax);
       await act(chosen.map(({ output }) => output), shown, tell);
     } finally {
       tell("");
     }
   };
-  const content = [...choice.content, make("p", { class: "hint" }, GIVEN), progress];
+  const content = [...choice.content, make("p", { class: "hint" }, hint), progress];
   ask({ title: text, content, yes: text, opener, said, act: carryOut });
 }
 
 /** The fields of a choice; numbers are asked for only where links are chosen by them. */
 function choiceFields(links, countMax) {
-  const usable = links.filter(isUsable);
-  const numbers = usable.flatMap(({ output }) => output.number ?? []);
-  const countOf = (which) => (which === "numbers" ? numbers.length : countIn(usable, which));
+  const numbers = links.flatMap(({ output }) => output.number ?? []);
+  const countOf = (which) => (which === "numbers" ? numbers.length : countIn(links, which));
   const options = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
     .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));

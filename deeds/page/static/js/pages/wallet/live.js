@@ -1,9 +1,10 @@
 // Asks for the state of links that wait, so that an open page notices a claim by itself, says what
-// is new, and goes on with a series of links.
+// is new and what is under way, and goes on with a series of links.
 
 import { unitsText } from "../../format/amounts.js";
-import { quoted, refusalText } from "../../texts/operations.js";
+import { operationText, quoted, refusalText, waitText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
+import { byId, make } from "../../ui/dom.js";
 import { say } from "../../ui/notices.js";
 import { untilEnded } from "../open_wallet.js";
 
@@ -97,4 +98,21 @@ export function seriesMaker(opened, wanted) {
     }
     isRunning = false;
   };
+}
+
+/** Draw what has not ended, with the problem of each that has one, by its key. */
+export function drawBegun(begun, problems, namer) {
+  byId("begun").hidden = !begun.length;
+  const rows = begun.map((operation) => {
+    const problem = problems.get(operation.key);
+    const why = problem ? waitText(problem, "") : "";
+    return make("li", {}, `${textOf(operation, namer)}. ${why}`);
+  });
+  byId("begun-list").replaceChildren(...rows);
+}
+
+/** Return what an operation does, to a deed that has a name here. */
+export function textOf(operation, { nameOf, unitOf }) {
+  const { itemId, unit } = operation;
+  return operationText(operation, nameOf(itemId), unitOf(itemId) ?? unit);
 }

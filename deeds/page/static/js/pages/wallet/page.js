@@ -12,8 +12,8 @@ import { askToKeep } from "../../wallet/store.js";
 import { openWallet, verbRunner } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
 import { deedList } from "./deed_list.js";
-import { drawBegun, historyView, textOf } from "./history_view.js";
-import { keepAsking, newsOf, seriesMaker } from "./live.js";
+import { historyView } from "./history_view.js";
+import { drawBegun, keepAsking, newsOf, seriesMaker, textOf } from "./live.js";
 
 const openedAt = Date.now();
 /** Why operations have not ended, by their keys. */
