@@ -91,7 +91,7 @@ def test_without_the_codes_nothing_is_printed_and_nothing_handed_out(visitor):
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Print").click()
 
-    expect(dialog.get_by_role("alert")).to_contain_text("No connection.")
+    expect(dialog.get_by_role("alert")).to_have_text("No connection. Nothing was printed.")
     assert steps.amounts(page) == {"held": [1, 1]}
 
 

@@ -91,7 +91,7 @@ export async function importWallet(text, passphrase) {
 
 function readFile(text) {
   const { data, ...head } = parse(text);
-  if (head.format !== FORMAT) throw new NotAWalletFileError("This is no file of a wallet.");
+  if (head.format !== FORMAT) throw new NotAWalletFileError("This is not a backup file.");
   if (![1, VERSION].includes(head.version)) {
     throw new NotAWalletFileError("This file was made by a newer page. Use that to read it.");
   }
@@ -115,7 +115,7 @@ function parse(text) {
   try {
     return { ...JSON.parse(text) };
   } catch {
-    throw new NotAWalletFileError("This is no file of a wallet.");
+    throw new NotAWalletFileError("This is not a backup file.");
   }
 }
 

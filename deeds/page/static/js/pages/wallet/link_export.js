@@ -3,6 +3,7 @@
 // tickets are sheets of eight: a part of the document that only a printer shows (css/print.css).
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
+import { waitText } from "../../texts/operations.js";
 import { isShown, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
@@ -94,15 +95,16 @@ async function print(outputs, /** @type {Shown} */ shown, tell) {
     if (tell(`${formatAmount(ready)} of ${count} QR codes are ready.`)) return;
     throw new WalletError("cancelled", "Nothing was printed.");
   };
-  const codes = await codesOf(outputs, shown, { onProgress });
+  const codes = await codesOf(outputs, shown, { onProgress }).catch((error) => {
+    throw new WalletError("no_codes", waitText(error, "Nothing was printed."));
+  });
   const given = await giveOut(outputs, shown);
   const { image = "" } = shown.item ? metadataOf(shown.item) : {};
   await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
 }
 
 async function writeCsv(outputs, /** @type {Shown} */ shown) {
-  const given = await giveOut(outputs, shown);
-  const text = csvOf(given, (output) => linkOf(output, shown.unit));
+  const text = csvOf(await giveOut(outputs, shown), (output) => linkOf(output, shown.unit));
   download(text, "text/csv", `${outputs[0].itemId}.csv`);
 }
 
