@@ -125,17 +125,14 @@ def _read(metadata: str | None) -> dict[str, str]:
     except (ValueError, RecursionError):
         about = {}
     members = about if isinstance(about, dict) else {}
-    found = {name: members.get(name) for name in ("name", "description", "image")}
-    return {name: text if isinstance(text, str) else "" for name, text in found.items()}
+    texts = {name: text for name, text in members.items() if isinstance(text, str)}
+    return {name: texts.get(name, "") for name in ("name", "description", "image")}
 
 
 def _text(text: str) -> str:
     plain = _TURNS.sub("", text)
-    return plain if any(map(_is_seen, plain)) else ""
-
-
-def _is_seen(letter: str) -> bool:
-    return unicodedata.category(letter)[0] not in "CMZ" and letter not in _BLANK_LETTERS
+    seen = (each for each in plain if unicodedata.category(each)[0] not in "CMZ")
+    return plain if any(each not in _BLANK_LETTERS for each in seen) else ""
 
 
 def _is_data(image: str) -> bool:

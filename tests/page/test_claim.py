@@ -142,6 +142,7 @@ def test_several_are_pasted_after_one_was_put_away_and_those_that_are_left_are_t
     expect(field).to_have_value("")
     page.get_by_role("button", name="Claim all 2").click()
     page.get_by_role("heading", name="2 are yours now").wait_for()
+    expect(page.get_by_role("link", name="Show in My deeds")).to_have_class("button")
 
     steps.wait_for_rows(page, "spent", "taken", "taken", "unknown")
     assert steps.operations(page) == [("claim", "done")] * 2
@@ -265,6 +266,10 @@ def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
 
     button = page.get_by_role("button", name="Claim all 30")
     assert button.evaluate(in_view)
+    # What has the focus, and what is told for a moment, is not behind it and not before it.
+    look = "[getComputedStyle(document.documentElement).scrollPaddingBottom, "
+    look += "getComputedStyle(document.getElementById('notices')).bottom]"
+    assert page.evaluate(look) == ["96px", "88px"]
     expect(page.get_by_role("heading", name="30 of 30 ready to claim")).to_be_focused()
     asked = [len(each.post_data_json["outputs"]) for each in visitor.asked("/v1/check")]
     assert (asked, len(visitor.asked("/v1/item/"))) == ([1, 30], 1)

@@ -25,12 +25,6 @@ const LATIN = new Map(
   ALIKE.split(" ").flatMap(([latin, ...letters]) => letters.map((letter) => [letter, latin])),
 );
 
-/** Return the Latin letter that a letter, or its other case, is taken for; or the letter itself. */
-function latinOf(letter) {
-  const cases = [letter, letter.toLowerCase(), letter.toUpperCase()];
-  return cases.map((each) => LATIN.get(each)).find(Boolean) ?? letter;
-}
-
 /**
  * Return what two names have in common that a person takes for one: their case, accents, blanks and
  * marks do not count, nor does the script that a letter is from. It is empty for no name.
@@ -38,7 +32,9 @@ function latinOf(letter) {
  */
 export function nameKey(name) {
   const plain = name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]/gu, "");
-  const latin = Array.from(plain, latinOf).join("");
+  const cases = (letter) => [letter, letter.toLowerCase(), letter.toUpperCase()];
+  const alike = (letter) => LATIN.get(cases(letter).find((each) => LATIN.has(each)));
+  const latin = Array.from(plain, (letter) => alike(letter) ?? letter).join("");
   // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by nobody.
   const folded = latin.toUpperCase().toLowerCase().replaceAll("i", "l");
   // Of a name without letters, the marks are all that there is.
@@ -56,15 +52,10 @@ function relatedTo({ id, alike }, items) {
  * @param {Named[]} items what this wallet has minted, or holds or has held; not what it only looked at
  * @returns {Origin}
  */
-export function originOf(item, items) {
-  return originAs(kindOf(item, relatedTo(item, items)));
-}
+export const originOf = (item, items) => originAs(kindOf(item, relatedTo(item, items)));
 
 /** @param {OriginKind} kind @returns {Origin} */
-export function originAs(kind) {
-  const [text, short] = TEXTS[kind];
-  return { kind, text, short };
-}
+export const originAs = (kind) => ({ kind, text: TEXTS[kind][0], short: TEXTS[kind][1] });
 
 /** @returns {OriginKind} */
 function kindOf(item, related) {

@@ -56,25 +56,15 @@ export function claimState({ record, operation, found, problem, isAsked = true }
 }
 
 /** Return whether it needs the person. */
-export function isBad({ kind }) {
-  return kind === "spent" || kind === "unknown";
-}
-
-/** Return whether nothing more can become of it here. */
-export function isOver({ kind }) {
-  return ["spent", "gone", "unknown", "taken", "back", "mine", "used"].includes(kind);
-}
+export const isBad = ({ kind }) => kind === "spent" || kind === "unknown";
 
 /** Return whether the wallet has it, or has had it: then the tab need not keep it. */
-export function isKept({ kind }) {
-  return ["taken", "back", "mine", "used"].includes(kind);
-}
+export const isKept = ({ kind }) => ["taken", "back", "mine", "used"].includes(kind);
 
-/**
- * @typedef {{
- *   state: ClaimState, origin?: {kind: string}, item?: import("../../wallet/records.js").Item | null,
- * }} Row
- */
+/** Return whether nothing more can become of it here. */
+export const isOver = (state) => isBad(state) || isKept(state) || state.kind === "gone";
+
+/** @typedef {Pick<import("./view.js").FoundRow, "state" | "item" | "origin">} Row */
 
 const isFree = ({ state }) => state.kind === "free";
 const isOwn = ({ state }) => state.kind === "own";
@@ -83,9 +73,7 @@ const isSafe = (row) => isFree(row) && ["minted", "held", "new"].includes(row.or
 const isDoubtful = (row) => isFree(row) && row.origin && !isSafe(row);
 
 /** Return whether there is something to claim that a browser without a wallet cannot claim. */
-export function isStuck(rows, canClaim) {
-  return !canClaim && rows.some(({ state }) => !isOver(state));
-}
+export const isStuck = (rows, canClaim) => !canClaim && !rows.every(({ state }) => isOver(state));
 
 /**
  * Return the heading of the page for all that it shows.
@@ -99,8 +87,8 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
     return ["You can't claim here", "Your link stays good. Open it in another browser."];
   }
   const loading = rows.filter((row) => row.state.kind === "asking" || (isFree(row) && !row.origin));
-  const why = loading.find(({ state }) => state.kind === "asking")?.state.text;
-  if (loading.length) return ["Claim", why || SAID.asking[0]];
+  const problem = loading.find(({ state }) => state.kind === "asking" && state.text);
+  if (loading.length) return ["Claim", problem?.state.text ?? SAID.asking[0]];
   if (rows.length > 1) return headingOfMany(rows);
   if (rows.some(isDoubtful)) return ["Ask the sender first", SAID.free[1]];
   if (rows.length) {
