@@ -157,6 +157,11 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
     assert page.evaluate("inBrowser.smallControls()") == []
 
 
+COLORS = (
+    "(({ backgroundColor, color }) => backgroundColor + color)(getComputedStyle(document.body))"
+)
+
+
 def test_without_scripts_a_page_says_what_it_needs_and_offers_nothing_that_fails(visit):
     visitor = visit(java_script_enabled=False)
 
@@ -164,6 +169,9 @@ def test_without_scripts_a_page_says_what_it_needs_and_offers_nothing_that_fails
         page = visitor.go(path)
         expect(page.locator("noscript .notice")).to_be_visible()
         expect(page.locator("main button:visible, main input:visible")).to_have_count(0)
+    visitor.page.emulate_media(color_scheme="dark")
+    looks = {visitor.go(path).evaluate(COLORS) for path in ["/problems", "/docs"]}
+    assert len(looks) == 1
 
 
 def test_the_first_tab_leads_past_the_head_of_a_page(visitor):
