@@ -157,6 +157,12 @@ def test_what_is_no_deed_of_this_service_is_told_and_nothing_of_it_is_sent(visit
     assert page.url == f"{visitor.origin}/claim"
     expect(field).to_be_focused()
 
+    real = steps.mint_deed(visitor.origin, steps.TICKET)
+    visitor.go(f"/claim/{real}#+1.deed_{26 * '0'}.s")
+    expect(error).to_have_text("This link names two deeds. Ask for another.")
+    expect(page.get_by_text(steps.TICKET["name"])).to_be_hidden()
+    expect(page).to_have_url(f"{visitor.origin}/claim")
+
     steps.paste(page, "my ticket")
 
     expect(error).to_have_text("There is no claim link in this text.")

@@ -58,7 +58,7 @@ const HOST =
   /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
 /** One of a single word, right before the path. */
 const SHORT_HOST = /(?:^|[^\p{L}\p{N}.-])((?!claim\b)[\p{L}\p{N}-]+(?::\d+)?\/(?:claim\W*)?)$/u;
-const BROKEN_HOST = /https?:\/\/[^\s/>=]*[\s>=]*\n[\s>=]*$/i;
+const BROKEN_HOST = /https?:\/\/[^\s/>=]*[\s>=]{0,9}\n[\s>=]{0,24}$/i;
 // By the mark before a raw output, the one that ends it.
 const CLOSERS = new Map(
   ["()", "[]", "{}", "<>", "«»", "»«", "“”", "„“", "‘’", "‚‘", "「」", '""', "''", "``", "**", "__"].map(
