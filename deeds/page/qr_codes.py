@@ -23,6 +23,7 @@ from schemas.requests import TextField, load
 TEXTS_MAX = 64
 BYTES_MAX = 12_288
 _PAUSE_FACTOR = 4
+_COUNT = validate.Length(1, TEXTS_MAX, error="must have {min} to {max} elements")
 
 # Batches in this process, each of another client: others find a place while one prints. The last
 # place is for a client that has had none of late, so that no four clients keep all others out.
@@ -42,10 +43,7 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
         TextField(check_text, validate=_LENGTH),
         required=True,
         error_messages={"invalid": "must be an array"},
-        validate=[
-            validate.Length(1, TEXTS_MAX, error="must have {min} to {max} elements"),
-            _check_size,
-        ],
+        validate=[_COUNT, _check_size],
     )
     schema = Schema.from_dict({"texts": texts})()
     places = _Places()
