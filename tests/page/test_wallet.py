@@ -57,7 +57,7 @@ def test_a_claim_is_neutral_news_and_only_what_was_never_handed_out_is_lost(visi
     page.get_by_role("button", name="Refresh").click()
     expect(page.locator("#notices")).to_have_text("Everything is up to date.")
     steps.open_deed(page, item_id)
-    gone = page.get_by_text("3 units are no longer yours: their links were used.")
+    gone = page.get_by_text("3 units are no longer yours: they were claimed.")
     expect(gone).to_have_class("notice bad")
     expect(page.locator("[data-part=sum]")).to_have_text("Nothing here")
     # It is red until it was seen.

@@ -4,12 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { NoAnswerError } from "../../../../deeds/page/static/js/wallet/api.js";
-import { NO_ANSWER_TEXT } from "../../../../deeds/page/static/js/texts/problems.js";
+import { NO_ANSWER_TEXT, textFor } from "../../../../deeds/page/static/js/texts/problems.js";
 import {
   operationText,
   outcomesText,
   quoted,
+  refusalText,
   timeText,
+  waitText,
 } from "../../../../deeds/page/static/js/texts/operations.js";
 
 const done = (kind, amount = 5) => ({ operation: { kind, amount, state: "done" } });
@@ -24,7 +26,7 @@ test("what is finished is said in one sentence for all", () => {
   assert.equal(
     outcomesText([done("mint"), done("claim", 1000), begun, refused], false),
     "What was begun earlier is finished: 5 units created; 1\u202f000 units claimed; 1 unit refused " +
-      "(Already claimed. If it wasn't you, ask the sender). See My deeds.",
+      "(These units are no longer here). See My deeds.",
   );
 });
 
@@ -35,9 +37,28 @@ test("every kind has a word", () => {
 });
 
 test("that there is no answer is said once", () => {
-  assert.equal(outcomesText([begun], false), NO_ANSWER_TEXT);
+  const text = "No connection. We keep trying; nothing is lost.";
+  assert.equal(outcomesText([begun], false), text);
   assert.equal(outcomesText([begun], true), "");
   assert.equal(outcomesText([], false), "");
+});
+
+test("only what is sent again is said to be, and no connection is not a wrong answer", () => {
+  const [silence, wrong] = [new NoAnswerError(), new NoAnswerError(502)];
+
+  assert.equal(textFor(silence), NO_ANSWER_TEXT);
+  assert.doesNotMatch(NO_ANSWER_TEXT, /keep trying/);
+  assert.match(textFor(wrong), /^The service cannot be reached/);
+  assert.equal(waitText(silence, ""), "No connection.");
+});
+
+test("whose units are gone decides what is said of them", () => {
+  const said = (kind) => refusalText({ kind, code: "spent_input" });
+
+  assert.match(said("claim"), /ask the sender/);
+  assert.equal(said("takeBack"), "Already claimed.");
+  for (const kind of ["send", "split", "merge"]) assert.match(said(kind), /no longer here/);
+  assert.equal(refusalText({ kind: "send", code: "unbalanced" }), "The amounts do not add up.");
 });
 
 test("an operation is told in words, whatever became of it", () => {

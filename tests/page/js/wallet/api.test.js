@@ -144,7 +144,13 @@ for (const [name, [verb, answer]] of Object.entries(WRONG_ANSWERS)) {
   });
 }
 
-test("a broken connection is no answer, and its text says that nothing is lost", async () => {
+test("a request that is too large for what stands before the service was not passed on", async () => {
+  const { api } = apiAnswering(new Response("<html>", { status: 413 }));
+
+  await assert.rejects(api.mint(MINT, KEY), { name: "ProblemError", code: "body_too_large" });
+});
+
+test("a broken connection is no answer, and has a text", async () => {
   const api = makeApi(async () => {
     throw new TypeError("Failed to fetch");
   });

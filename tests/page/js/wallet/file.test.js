@@ -67,10 +67,10 @@ test("a wallet from a file finishes what was begun", async () => {
 
   const store = memoryStore();
   const wallet = walletOn(service, store);
-  const { newCount } = await wallet.importRecords(await importWallet(text, PASSPHRASE));
+  const { added } = await wallet.importRecords(await importWallet(text, PASSPHRASE));
   await wallet.finishBegun();
 
-  assert.equal(newCount, 0);
+  assert.deepEqual(added, []);
   assert.deepEqual(amountsByState(store), { held: [5] });
 });
 
@@ -276,6 +276,23 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
   assert.equal(await count(), 3);
   const { material } = await walletOn(service, store).backup.status();
   assert.deepEqual(material, { key: "a key", salt: "salt", iterations: 1 });
+});
+
+test("what a file brings into an empty wallet is backed up, and beside other deeds it is a change", async () => {
+  const { service, wallet } = await walletHolding(5);
+  const copy = await wallet.exportRecords();
+  const [restored, other] = [walletOn(service, memoryStore()), walletOn(service, memoryStore())];
+  await other.mint({ outputs: [{ amount: 1 }] });
+
+  for (const each of [restored, other]) await each.importRecords(copy);
+
+  const { changesCount, at } = await restored.backup.status();
+  assert.deepEqual([changesCount, Boolean(at)], [0, true]);
+  await restored.importRecords(copy);
+  assert.equal((await restored.backup.status()).changesCount, 0);
+  await restored.mint({ outputs: [{ amount: 1 }] });
+  assert.equal((await restored.backup.status()).changesCount, 1);
+  assert.deepEqual([(await other.backup.status()).changesCount, (await other.backup.status()).at], [2, null]);
 });
 
 test("codes of links are kept for a time without a network, and are in no file", async () => {

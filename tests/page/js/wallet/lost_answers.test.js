@@ -172,6 +172,31 @@ for (const code of ["new_problem", "not_found", "body_unreadable", "internal"]) 
   });
 }
 
+for (const [code, state] of [
+  ["invalid_request", "begun"],
+  ["body_too_large", "begun"],
+  ["idempotency_key_reused", "begun"],
+  ["duplicate_secret", "refused"],
+]) {
+  test(`a mint that may have been carried out is ${state} after a refusal: ${code}`, async () => {
+    const ground = await walletHolding();
+    const outputs = [{ amount: 5 }];
+    const problem = new ProblemError({ code }, 400, null);
+    const refusing = walletOn(ground.service, ground.store, {
+      mint: async () => Promise.reject(problem),
+    });
+    const first = await refusing.mint({ outputs });
+    assert.equal(first.operation.state, "refused");
+    await walletMeeting(ground, () => "answer lost").mint({ outputs });
+
+    const [again] = await refusing.finishBegun();
+
+    assert.equal(again.operation.state, state);
+    await ground.wallet.finishBegun();
+    assert.deepEqual(amountsByState(ground.store), state === "begun" ? { held: [5] } : {});
+  });
+}
+
 test("an operation that has ended is not sent again", async () => {
   const ground = await walletHolding(5);
   const done = await ground.wallet.send(ground.itemId, 2);

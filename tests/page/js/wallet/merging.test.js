@@ -39,9 +39,9 @@ test("an old copy revives nothing and forgets nothing", async () => {
   await ground.wallet.merge(ground.itemId);
   const before = structuredClone(ground.store.kept);
 
-  const { newCount, liveCount } = await ground.wallet.importRecords(old);
+  const { added, live: left } = await ground.wallet.importRecords(old);
 
-  assert.deepEqual([newCount, liveCount], [0, 0]);
+  assert.deepEqual([added, left], [[], []]);
   assert.deepEqual(ground.store.kept, before);
 });
 
@@ -338,8 +338,9 @@ test("of what a file holds only what is live is counted", async () => {
 
   const wallet = walletOn(ground.service, memoryStore());
 
-  const nothingNew = { liveCount: 1, newCount: 0, givenCount: 0 };
-  assert.deepEqual(await wallet.importRecords(records), { ...nothingNew, newCount: 1 });
+  const [held] = records.outputs.filter(({ state }) => state === "held");
+  const nothingNew = { live: [held], added: [], given: [] };
+  assert.deepEqual(await wallet.importRecords(records), { ...nothingNew, added: [held] });
   assert.deepEqual(await wallet.importRecords(records), nothingNew);
 });
 
@@ -359,11 +360,11 @@ for (const [name, wanted] of Object.entries(LINKS)) {
 
     const store = memoryStore();
     const wallet = walletOn(ground.service, store);
-    const counts = await wallet.importRecords(readRecords(backup));
+    const found = await wallet.importRecords(readRecords(backup));
     await wallet.checkStates();
 
     await assert.rejects(wallet.send(operation.itemId, 1), { code: "not_enough" });
-    assert.deepEqual(counts, { liveCount: 3, newCount: 3, givenCount: 3 });
+    for (const each of ["live", "added", "given"]) assert.equal(found[each].length, 3);
     const { links, lost } = holdingOf(slicesOf(store.kept), operation.itemId);
     assert.equal(lost, 0);
     assert.deepEqual(links.map(({ state }) => state).sort(), ["claimed", "waiting", "waiting"]);

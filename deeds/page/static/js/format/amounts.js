@@ -1,5 +1,6 @@
 // Amounts of units: whole numbers from 1 to what every reader of JSON sees exactly.
 
+/** In units. */
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 const NARROW_SPACE = "\u202f";

@@ -3,6 +3,7 @@
 
 import { AMOUNT_MAX } from "./amounts.js";
 
+/** In characters. */
 export const SECRET_LENGTH_MAX = 32;
 
 // Split at the first two dots.

@@ -26,7 +26,7 @@ const DELAY_MS_MAX = 60_000;
  * Return the wallet with its store and the service, or null after saying why it cannot be opened.
  *
  * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once, or
- * a moment after a problem that it is told.
+ * after a problem soon.
  * @param {(outcomes: import("../wallet/wallet.js").Outcome[]) => void} onOutcomes called after each try
  * @returns {Promise<Opened | null>}
  */

@@ -33,8 +33,10 @@ export function operationText(operation, name, unit) {
   return `${all} ${unitsText(amount, unit)}${of}`;
 }
 
-/** Return why an operation was refused. @param {{code?: string}} operation */
-export function refusalText({ code }) {
+/** Return why an operation was refused. @param {{code?: string, kind?: string}} operation */
+export function refusalText({ code, kind = "claim" }) {
+  if (code === "spent_input" && kind === "takeBack") return "Already claimed.";
+  if (code === "spent_input" && kind !== "claim") return "These units are no longer here.";
   return textFor({ name: "ProblemError", code });
 }
 
@@ -80,14 +82,14 @@ export function outcomesText(outcomes, wasWaiting) {
 /** Return why something is still under way, and what of it. */
 export function waitText(problem, then = "We keep trying; nothing is lost.") {
   // The first sentence says why.
-  return `${textFor(problem).replace(/\. .*/, ".")} ${then}`;
+  return `${textFor(problem).replace(/\. .*/, ".")} ${then}`.trim();
 }
 
 /** @param {import("../wallet/records.js").OperationRecord} operation */
 function endText({ kind, state, amount, code }) {
   if (state === "done") return `${unitsText(amount)} ${VERBS[kind][2]}`;
   if (state !== "refused") return "";
-  const reason = refusalText({ code });
+  const reason = refusalText({ code, kind });
   // In the middle of a sentence, so without its own end.
   return `${unitsText(amount)} refused (${reason.replace(/\.$/, "")})`;
 }

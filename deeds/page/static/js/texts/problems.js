@@ -1,6 +1,7 @@
 // What a person is told for each problem that the service answers (docs/problems.md).
 
-const TRY_AGAIN = "Nothing was changed. Try again in a moment.";
+const LATER = "Try again in a moment.";
+const TRY_AGAIN = `Nothing was changed. ${LATER}`;
 const OUR_FAULT = "This page and the service do not understand each other. Reload the page.";
 
 /** @type {Readonly<Record<string, string>>} */
@@ -26,7 +27,7 @@ export const PROBLEM_TEXTS = Object.freeze({
   headers_too_large: OUR_FAULT,
   idempotency_key_reused: "This was sent before with other contents. Nothing was changed now.",
   too_many_failures: "Too many wrong links came from your network. Wait a minute, then try again.",
-  too_many_requests: "That was too often. Wait a minute, then try again.",
+  too_many_requests: "Too many requests. Wait a minute, then try again.",
   overloaded: `The service is busy. ${TRY_AGAIN}`,
   ledger_unavailable: `The service is not ready. ${TRY_AGAIN}`,
   ledger_in_doubt: "The service is not sure yet whether it was done. We keep asking.",
@@ -35,7 +36,8 @@ export const PROBLEM_TEXTS = Object.freeze({
   internal: "The service made a mistake. Nothing that you hold is lost.",
 });
 
-export const NO_ANSWER_TEXT = "No connection. We keep trying; nothing is lost.";
+/** Of a request that is not sent again. */
+export const NO_ANSWER_TEXT = "No connection. Check it and try again.";
 
 /** Errors of our own modules have messages for people; those of the browser have not. */
 const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
@@ -46,7 +48,8 @@ const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Err
  * @returns {string}
  */
 export function textFor(error) {
-  const { code, name, message } = /** @type {any} */ (error ?? {});
+  const { code, name, message, status } = /** @type {any} */ (error ?? {});
+  if (name === "NoAnswerError" && status) return `The service cannot be reached now. ${LATER}`;
   if (name === "NoAnswerError") return NO_ANSWER_TEXT;
   if (name === "ProblemError") return PROBLEM_TEXTS[code] ?? "The service refused this.";
   return (OURS.test(name) && message) || "Something went wrong in this page. Reload it.";

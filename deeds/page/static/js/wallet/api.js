@@ -106,6 +106,8 @@ function readJson(isRight) {
 
 async function problemOf(response) {
   const problem = await response.json().catch(() => null);
+  // Whatever stands before the service has passed nothing on.
+  if (response.status === 413) return new ProblemError({ code: "body_too_large" }, 413, null);
   if (typeof problem?.code !== "string") return new NoAnswerError(response.status);
   return new ProblemError(problem, response.status, retryAfterS(response));
 }

@@ -191,7 +191,7 @@ function mine(draft, key, state) {
   if (output?.state !== state) {
     throw state === "given"
       ? new WalletError("not_given", "These units are not handed out.")
-      : new WalletError("not_held", "You do not hold these units.");
+      : new WalletError("not_held", "These units are no longer here.");
   }
   if (output.collectedAt) throw new WalletError("collected", "These units came in at the door.");
   if (output.each) throw inTheMaking();

@@ -107,10 +107,12 @@ export function readOutputs(store, keys) {
   );
 }
 
+/** Return the keys of records, in their order. */
 export function keysOf(records) {
   return records.map(({ key }) => key);
 }
 
+/** Return the keys of those that the service calls spent. @param {Map<string, string>} states */
 export function spentAmong(states) {
   return new Set([...states].filter(([, state]) => state === "spent").map(([key]) => key));
 }

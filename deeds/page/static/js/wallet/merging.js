@@ -14,11 +14,11 @@ const OPERATION_STATES = { mint: ["refused", "begun", "done"], swap: ["begun", "
 const GONE_STATES = new Set(["spent", "void", "offered"]);
 
 /**
+ * @typedef {import("./records.js").OutputRecord[]} Outputs
  * @param {import("./records.js").Draft} draft
  * @param {import("./records.js").Records} theirs see file.js
- * @returns {{liveCount: number, newCount: number, givenCount: number}} how many outputs of theirs
- *   are neither spent nor void by what is known now, how many of these are new here, and how many of
- *   them count as handed out because they may have been since
+ * @returns {{live: Outputs, added: Outputs, given: Outputs}} the outputs of theirs that are live, which
+ *   of them are new here, and which of these count as handed out because they may have been since
  */
 export function mergeInto(draft, theirs) {
   const { outputs, operations } = theirs;
@@ -33,16 +33,16 @@ export function mergeInto(draft, theirs) {
     if (isInDoubt) draft.put("operations", { ...operation, state: "begun", code: undefined });
   }
   for (const output of draft.outputs.list()) bringToOperation(draft, output);
-  const live = outputs.filter(({ key }) => !GONE_STATES.has(draft.outputs.get(key)?.state ?? ""));
-  const fromThem = live.filter(({ key }) => fresh.has(key));
-  const given = fromThem.filter((output) => !output.givenAt && fresh.get(output.key)?.givenAt);
-  return { liveCount: live.length, newCount: fromThem.length, givenCount: given.length };
+  const live = outputs.filter(({ key }) => isLive(draft.outputs.get(key)));
+  const added = live.filter(({ key }) => fresh.has(key));
+  const given = added.filter((output) => !output.givenAt && fresh.get(output.key)?.givenAt);
+  return { live, added, given };
 }
 
-/**
- * One wallet has found an output spent that is at rest in the other: a refused operation of the
- * other may have spent it late. To ask for that once more is safe, because it is spent.
- */
+/** Return whether an output is neither spent nor void, by what is known now. */
+export const isLive = ({ state = "" } = {}) => !GONE_STATES.has(state);
+
+/** At rest in one wallet and spent in the other: a refused operation may have spent it late. */
 function isContested(draft, theirs) {
   const both = [theirs, draft.outputs.get(theirs.key) ?? theirs];
   const isAtRest = both.some(({ state }) => REST_STATES.includes(state));
@@ -68,7 +68,8 @@ function mergeOutput(draft, theirs) {
   const isTheirs = isFurther(OUTPUT_STATES, theirs.state, mine.state) || isOwnSpend(theirs, mine);
   const { state, spentElsewhere } = isTheirs ? theirs : mine;
   const before = further(mine.state, mine.before, theirs.state, theirs.before);
-  const isNeverHeld = state === "spent" && [mine, theirs].every(wasNeverHeld);
+  const isUnknown = (each) => each.neverHeld || isHearsay(each);
+  const isNeverHeld = state === "spent" && [mine, theirs].every(isUnknown);
   return draft.changeOutput(theirs.key, {
     ...(isTheirs ? theirs : {}),
     ...toldByEither(mine, theirs),
@@ -80,13 +81,9 @@ function mergeOutput(draft, theirs) {
   });
 }
 
-/** Which operation has spent an output is more than that it is spent. */
-function isOwnSpend(theirs, mine) {
-  return theirs.state === "spent" && !theirs.spentElsewhere && Boolean(mine.spentElsewhere);
-}
-
-function wasNeverHeld(output) {
-  return output.neverHeld || isHearsay(output);
+/** By which operation is more than that it is spent. */
+function isOwnSpend({ state, spentElsewhere }, mine) {
+  return state === "spent" && !spentElsewhere && mine.spentElsewhere;
 }
 
 /** What is known of an output stays known, whichever wallet knows it. */

@@ -54,6 +54,7 @@
  * }} Slices
  */
 
+/** The stores of records, which have keys. */
 export const KINDS = ["outputs", "operations", "items", "codes", "notes"];
 
 /** What was asked of the wallet cannot be done. The message is for people. */

@@ -9,8 +9,7 @@ import { existing, hasFields, keyOf } from "./records.js";
 // What becomes of these depends on the operation that makes them.
 const AWAITED = ["offered", "coming", "void"];
 
-// These mean that the request as it is can never be carried out. After anything else, an answer
-// that is no problem of the service's among it, it may be, and is sent again.
+/** These mean that a request can never be carried out. After anything else it is sent again. */
 export const REFUSALS = new Set([
   "wrong_media_type",
   "invalid_json",
@@ -27,6 +26,9 @@ export const REFUSALS = new Set([
   "body_too_large",
   "idempotency_key_reused",
 ]);
+
+/** What a service may say of a mint that it has carried out, once its limits are others. */
+export const DOUBTS = new Set(["invalid_request", "body_too_large", "idempotency_key_reused"]);
 
 /** Return what settling these operations looks at; a mint's answer names the item. */
 export function settlingWanted(keys, itemId = "") {

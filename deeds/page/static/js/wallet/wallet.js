@@ -13,7 +13,7 @@ import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { giveOut, linkParts, setNote } from "./links.js";
 import { mergeInto } from "./merging.js";
 import { Draft, existing, keyOf } from "./records.js";
-import { REFUSALS, settleDone, settleLate, settleRefused, settlingWanted } from "./settling.js";
+import { DOUBTS, REFUSALS, settleDone, settleLate, settleRefused, settlingWanted } from "./settling.js";
 
 const BACKUP = "backup";
 const NOTE = { notes: [BACKUP] };
@@ -24,8 +24,7 @@ const ALL = { outputs: "all", operations: "all", items: "all", ...NOTE };
  * @typedef {ReturnType<typeof makeWallet>} Wallet
  *
  * What became of an operation. Where it is still begun, `problem` says why; it will be sent again.
- * @typedef {Error & {code?: string, retryAfterS?: number | null}} Problem
- * @typedef {{operation: import("./records.js").OperationRecord, problem?: Problem}} Outcome
+ * @typedef {{operation: import("./records.js").OperationRecord, problem?: any}} Outcome
  */
 
 /**
@@ -77,11 +76,11 @@ export function makeWallet({
     const plan = { ...given, secrets, key: crypto.randomUUID(), now: now(), arrayMax };
     const wanted = beginningWanted(rule, plan);
     const begun = await changeOfNote(wanted, (draft) => begin(draft, rule, plan));
-    return begun && finish(begun.key);
+    return begun && finish(begun.key, true);
   }
 
-  /** Send an operation that was begun, and settle it. @returns {Promise<Outcome>} */
-  async function finish(key) {
+  /** Send an operation that was begun, again or first, and settle it. @returns {Promise<Outcome>} */
+  async function finish(key, isFirst = false) {
     const operation = await store.read({ operations: [key] }, ({ operations }) =>
       existing(operations.get(key)),
     );
@@ -92,13 +91,14 @@ export function makeWallet({
     if (!(problem instanceof ProblemError) || !REFUSALS.has(problem.code)) {
       return { operation, problem };
     }
-    return refuse(operation, problem.code);
+    if (operation.kind !== "mint") return refuse(operation, problem.code);
+    if (!isFirst && DOUBTS.has(problem.code)) return { operation, problem };
+    return settle(settleRefused, key, { code: problem.code, states: new Map() });
   }
 
-  /** Settle what the service refused, unless it turns out to have been carried out before. */
+  /** Settle a swap that the service refused, unless it turns out to have been carried out before. */
   async function refuse(operation, code) {
     const { key, outputs } = operation;
-    if (operation.kind === "mint") return settle(settleRefused, key, { code, states: new Map() });
     const { answer: states, problem } = await ask(() => look(operation));
     if (!states) return { operation, problem };
     if (states.get(outputs[0].key) !== "unknown") {
@@ -125,15 +125,14 @@ export function makeWallet({
   return {
     finish,
 
-    /**
-     * Send again whatever was begun and has not ended, until the service says to wait.
-     * @returns {Promise<Outcome[]>}
-     */
+    /** Send again what was begun, until the service says to wait. @returns {Promise<Outcome[]>} */
     async finishBegun() {
       const outcomes = [];
       for (const { key } of await recordsIn("operations", "begun")) {
         outcomes.push(await finish(key));
-        if (isBusy(outcomes.at(-1)?.problem)) break;
+        const { retryAfterS, code } = outcomes.at(-1)?.problem ?? {};
+        // A missing pepper is the trouble of some items only.
+        if (retryAfterS && code !== "scheme_unavailable") break;
       }
       return outcomes;
     },
@@ -267,7 +266,14 @@ export function makeWallet({
       }),
 
     /** Merge the records of another wallet, or of an earlier state of this one. */
-    importRecords: (theirs) => changeOfNote(ALL, (draft) => mergeInto(draft, theirs)),
+    importRecords: (theirs) =>
+      changeOfNote(ALL, (draft) => {
+        const note = noteOf(draft.slices);
+        const saved = { ...note, savedCount: note.count + 1, at: now() };
+        // What comes into an empty wallet is in a file.
+        if (!draft.operations.list().length) draft.put("notes", saved);
+        return mergeInto(draft, theirs);
+      }),
   };
 }
 
@@ -279,11 +285,6 @@ async function ask(question) {
     if (problem instanceof ProblemError || problem instanceof NoAnswerError) return { problem };
     throw problem;
   }
-}
-
-/** Return whether it concerns all that is asked: a pepper is missing for some items only. */
-function isBusy(/** @type {Problem | undefined} */ problem) {
-  return Boolean(problem?.retryAfterS) && problem?.code !== "scheme_unavailable";
 }
 
 function noteOf({ notes }) {

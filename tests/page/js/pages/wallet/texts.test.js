@@ -31,7 +31,7 @@ test("what is lost is said in its number", () => {
   const text = (lost, unknownSum = 0) => goneText({ lost, unknownSum });
   assert.equal(text(0), "");
   assert.equal(text(1), "1 unit is no longer yours: its link was used.");
-  assert.equal(text(2), "2 units are no longer yours: their links were used.");
+  assert.equal(text(2), "2 units are no longer yours: they were claimed.");
   assert.equal(text(0, 3), "Not known to the service: 3 units.");
 });
 

@@ -3,7 +3,6 @@
 
 import { formatAmount } from "../../format/amounts.js";
 import { quoted, refusalText, waitText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
 import { displayName, metadataOf } from "../../ui/card.js";
 
 /**
@@ -49,8 +48,7 @@ export function claimState({ record, operation, found, problem, isAsked = true }
   const [word, usual] = SAID[kind];
   const canTake = kind === "free" || kind === "own";
   const say = (text) => ({ kind, word, text, canTake, isTold: isBad({ kind }) || text !== usual });
-  if (kind === "busy" && problem) return say(waitText(problem));
-  if (kind === "asking" && problem) return say(textFor(problem));
+  if ((kind === "busy" || kind === "asking") && problem) return say(waitText(problem));
   if (canTake && operation?.state === "refused") return say(refusalText(operation));
   return say(usual);
 }

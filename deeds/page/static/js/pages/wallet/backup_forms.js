@@ -9,6 +9,7 @@ import { byId, make } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
+import { isLive } from "../../wallet/merging.js";
 import { WalletError } from "../../wallet/records.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
@@ -37,18 +38,18 @@ export function backups(wallet, onRestored) {
 
 /** Say in one line what is not backed up; `isEmpty` where there is nothing to back up. */
 export async function drawBackup({ backup }, isEmpty) {
-  const { changesCount, material } = await backup.status();
+  const { changesCount, material, at } = await backup.status();
   const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
   byId("not-kept").hidden = isKept;
   byId("back-up").hidden = isEmpty;
-  byId("back-up").classList.toggle("quiet", Boolean(material) && !changesCount);
+  byId("back-up").classList.toggle("quiet", Boolean(at) && !changesCount);
   byId("check-states").hidden = isEmpty;
   byId("change-passphrase").hidden = isEmpty || !material;
-  byId("backup-state").textContent = isEmpty ? "" : stateText(changesCount, material);
+  byId("backup-state").textContent = isEmpty ? "" : stateText(changesCount, at);
 }
 
-function stateText(changesCount, material) {
-  if (!material) return "Not backed up yet. If this browser is cleared, it is all gone.";
+function stateText(changesCount, at) {
+  if (!at) return "Not backed up yet. If this browser is cleared, it is all gone.";
   if (!changesCount) return "Everything is backed up.";
   return `${countText(changesCount, "change")} since the last backup.`;
 }
@@ -104,8 +105,12 @@ function askToRestore(wallet, opener, onRestored) {
     opener,
     said: () => said,
     act: async () => {
-      const counts = await readFile(wallet, file.field, passphrase.field);
-      said = `${restoredText(counts)} ${await onRestored()}`.trim();
+      const { live, added, given } = await readFile(wallet, file.field, passphrase.field);
+      const problem = await onRestored();
+      // Only now is it known what has been spent since.
+      const count = async (outputs) => (await wallet.outputsOf({ outputs })).filter(isLive).length;
+      const counts = { newCount: await count(added), liveCount: await count(live) };
+      said = `${restoredText({ ...counts, isGiven: given.length > 0 })} ${problem}`.trim();
     },
   });
 }
@@ -125,8 +130,8 @@ async function readFile(wallet, field, passphrase) {
 }
 
 /** Return how much of a file is new here; what was spent before counts for nothing. */
-function restoredText({ newCount, liveCount, givenCount }) {
+function restoredText({ newCount, liveCount, isGiven }) {
   if (!newCount) return "Restored. All of it was here already, or has moved on.";
   const text = `Restored. New here: ${newCount} of ${countText(liveCount, "part")}.`;
-  return givenCount ? `${text} ${MAY_BE_GIVEN}` : text;
+  return isGiven ? `${text} ${MAY_BE_GIVEN}` : text;
 }

@@ -97,9 +97,9 @@ function goneNotice(place, { store }) {
 
 /** Return what is gone, in the number that it is. */
 export function goneText({ lost, unknownSum, unit = "" }) {
-  const [verb, links] =
-    lost === 1 ? ["is", "its link was used"] : ["are", "their links were used"];
-  const texts = lost ? [`${unitsText(lost, unit)} ${verb} no longer yours: ${links}.`] : [];
+  // Units are not links: of several it is not said how many there were.
+  const why = lost === 1 ? "is no longer yours: its link was used" : "are no longer yours: they were claimed";
+  const texts = lost ? [`${unitsText(lost, unit)} ${why}.`] : [];
   if (unknownSum) texts.push(`Not known to the service: ${unitsText(unknownSum, unit)}.`);
   return texts.join(" ");
 }
