@@ -183,22 +183,21 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visit):
     browser = visitor.context.new_cdp_session(visitor.page)
     room = {"origin": visitor.origin, "quotaSize": 300_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
-    page, _ = steps.hold(visitor, 1)
-    page.go_back()
-    page.evaluate("inBrowser.fillUp()")
-    page.get_by_role("button", name="Back up").click()
-    dialog = page.get_by_role("dialog")
-    for label in ["Passphrase", "Repeat passphrase"]:
-        dialog.get_by_label(label, exact=True).fill("four unrelated words")
-    dialog.get_by_role("button", name="Back up").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("This device has no room left")
-    visitor.go(f"/claim#{raw}")
+    steps.hold(visitor, 1)
+    page = visitor.go(f"/claim#{raw}")
     steps.wait_for_rows(page, "free")
+    page.evaluate("inBrowser.fillUp()")
 
     steps.take(page)
     page.get_by_text("This device has no room left").wait_for()
     assert visitor.asked("/v1/swap") == []
     assert steps.check(visitor.origin, [raw]) == ["unspent"]
+    visitor.open_tab("/wallet").get_by_role("button", name="Back up").click()
+    dialog = visitor.page.get_by_role("dialog")
+    for label in ["Passphrase", "Repeat passphrase"]:
+        dialog.get_by_label(label, exact=True).fill("four unrelated words")
+    dialog.get_by_role("button", name="Back up").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("This device has no room left")
     browser.detach()
     steps.take(page)
 

@@ -122,16 +122,13 @@ def keep(page, names):
         page.evaluate("given => inBrowser.put(given)", [kind, records])
 
 
-LOADED = """() => performance.getEntries().reduce(
-  (sum, { encodedBodySize = 0 }) => sum + encodedBodySize, 0)"""
+LOADED = "performance.getEntries().reduce((sum, each) => sum + (each.encodedBodySize ?? 0), 0)"
 
 
 def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(visitor):
     steps.hold(visitor, 3, metadata=steps.TICKET)
     waiting = hold_back(visitor.page, "**/deed_view.js")
-
     page = visitor.go("/wallet")
-
     expect(page.locator("[data-row]")).to_contain_text("You have 3")
     wait_until(lambda: page.evaluate("1") and waiting)
     assert page.evaluate(LOADED) < FIRST_LOAD_BYTES_MAX
@@ -210,7 +207,7 @@ def test_a_send_without_an_answer_is_sent_again_by_its_page_or_the_next_visit(vi
     page.get_by_role("button", name="Done").click()
     # An answer that comes late opens nothing over what a person has begun meanwhile.
     steps.send_offline(visitor, "1")
-    page.get_by_role("button", name="Take back").click()
+    page.get_by_role("button", name="Take back 3 units").click()
     visitor.context.set_offline(False)
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("Your link is ready under Links.")).to_be_visible()
