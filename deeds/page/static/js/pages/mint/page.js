@@ -86,10 +86,10 @@ async function drawEarlier(store) {
 
 const openedAt = Date.now();
 const teller = makeTeller();
-// What this visit does is told where it was asked for.
-const opened = await openWallet((outcomes) =>
-  teller(outcomes.filter(({ operation }) => operation.begunAt < openedAt)),
-);
+// What this visit does is told where it was asked for, and what waits to be created in its own place.
+const isNews = ({ operation: { kind, state, begunAt } }) =>
+  begunAt < openedAt && (kind !== "mint" || state !== "begun");
+const opened = await openWallet((outcomes) => teller(outcomes.filter(isNews)));
 if (opened) {
   byId("mint-form").addEventListener("submit", (event) => {
     event.preventDefault();
