@@ -139,10 +139,26 @@ def test_links_are_exported_by_number_and_copied_all_at_once(visitor, clipboard)
     page.get_by_label("Which links to show").select_option(label="claimed (1)")
     expect(row(page, 1)).to_contain_text("1/5")
     expect(row(page, 1).get_by_role("button")).to_have_count(0)
+
+
+def test_many_links_are_taken_back_and_a_closed_dialog_says_which_are_not(visitor, clipboard):
+    page, _ = steps.hold_links(visitor, 5, metadata=steps.TICKET)
+    for_many(page, "Copy all links").click()
+    wait_until(clipboard)
+    given = sorted(steps.records(page), key=lambda record: record["number"])
+    held = []
+    page.route("**/v1/swap", lambda route: held.insert(0, route), times=1)
+    page.evaluate("document.body.dataset.arrayMax = '1'")
+    with page.expect_request("**/v1/swap"):
+        for_many(page, "Take back", Which_links="All waiting (5)").click()
+    page.keyboard.press("Escape")
+    held[0].continue_()
+    expect(page.locator("#notices")).to_have_text("The others stay handed out.")
+    page.evaluate("document.body.dataset.arrayMax = '256'")
     steps.spend(visitor.origin, f"+1.{given[1]['key']}")
     for_many(page, "Take back", Which_links="All waiting (4)").click()
     expect(page.get_by_role("dialog")).to_be_hidden()
-    assert steps.amounts(page) == {"held": [3], "spent": 5 * [1], "void": [4]}
+    assert steps.amounts(page) == {"held": [1, 3], "spent": 5 * [1], "void": [4]}
 
 
 def test_a_series_is_prepared_by_its_page_which_says_why_it_waits(visitor):

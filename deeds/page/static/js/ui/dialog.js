@@ -66,21 +66,25 @@ export function ask({ title, content, yes, opener, said, act }) {
   const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
   const { close } = openDialog({ title, content: [form], actions, closeText: "Cancel", opener });
   const tell = (text) => problem.replaceChildren(text);
+  const refuse = (text) => {
+    // A person may have closed the dialog while it was done.
+    if (!problem.isConnected) return say(text);
+    tell(text);
+    problem.focus();
+  };
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (actions[0].disabled) return;
     actions[0].disabled = true;
     tell("");
     try {
-      const text = (await act(tell)) ?? "";
-      tell(text);
-      if (text) return problem.focus();
+      const text = await act(tell);
+      if (text) return refuse(text);
       close();
       say(typeof said === "string" ? said : said());
     } catch (error) {
       if (error instanceof FieldError) return error.show();
-      tell(textFor(error));
-      problem.focus();
+      refuse(textFor(error));
     } finally {
       actions[0].disabled = false;
     }

@@ -189,9 +189,9 @@ function mine(draft, key, state) {
   const output = draft.outputs.get(key);
   if (UNDER_WAY.includes(output?.state)) throw busy();
   if (output?.state !== state) {
-    throw state === "given"
-      ? new WalletError("not_given", "These units are not handed out.")
-      : new WalletError("not_held", "These units are no longer here.");
+    if (state === "held") throw new WalletError("not_held", "These units are no longer here.");
+    const why = output?.spentElsewhere ? "Already claimed." : "These units are not handed out.";
+    throw new WalletError("not_given", why);
   }
   if (output.collectedAt) throw new WalletError("collected", "These units came in at the door.");
   if (output.each) throw inTheMaking();
