@@ -165,10 +165,7 @@ export function verbRunner(opened) {
   };
 }
 
-/**
- * Return what tells of operations that earlier visits began, to be called after each try.
- * @returns {(outcomes: import("../wallet/wallet.js").Outcome[]) => void}
- */
+/** Return what tells of operations that earlier visits began, to be called after each try. */
 export function makeTeller() {
   let isWaiting = false;
   return (outcomes) => {

@@ -57,10 +57,7 @@ export function quoted(name) {
   return `“${shortName(name)}”`;
 }
 
-/**
- * Return when something was, as the language of the browser writes it; nothing for no time.
- * @param {number} milliseconds whatever a file that was imported says
- */
+/** Return when it was, as the browser's language writes it; nothing for no time (of a file). */
 export function timeText(milliseconds) {
   const date = new Date(milliseconds);
   if (Number.isNaN(date.getTime())) return "";

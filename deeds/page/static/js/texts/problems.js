@@ -54,4 +54,3 @@ export function textFor(error) {
   if (name === "ProblemError") return PROBLEM_TEXTS[code] ?? "The service refused this.";
   return (OURS.test(name) && message) || "Something went wrong in this page. Reload it.";
 }
-

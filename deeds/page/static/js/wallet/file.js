@@ -6,7 +6,8 @@
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { isItem as isItemOfService } from "./api.js";
-import { linkParts, unitOf } from "./links.js";
+import { isNote, linkParts, unitOf } from "./links.js";
+import { OUTPUT_STATES, REST_STATES } from "./merging.js";
 import { keyOf, withGivenAt } from "./records.js";
 
 const FORMAT = "deeds wallet";
@@ -21,12 +22,9 @@ const IV_BYTES = 12;
 const KDF = { name: "PBKDF2", hash: "SHA-256" };
 const CIPHER = { name: "AES-GCM", length: 256 };
 
-const OUTPUT_STATES = ["offered", "held", "given", "coming", "leaving", "spent", "void"];
 const TARGET_STATES = ["held", "given"];
 const OPERATION_STATES = ["begun", "done", "refused"];
 const KINDS = ["mint", "claim", "send", "split", "merge", "takeBack"];
-// Code points of a note, each of which may take two.
-const NOTE_LENGTH_MAX = 160;
 // More series than anybody makes; what is counted on from here stays exact.
 const NUMBER_MAX = 1_000_000_000;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -155,9 +153,11 @@ function fromBase64(text) {
 export function readRecords({ outputs, operations, items }) {
   const known = new Map(outputs.map((output) => [output.key, output]));
   const begun = new Set(operations.map((operation) => operation.key));
-  for (const output of outputs) check(isOutput(output, begun));
-  for (const operation of operations) check(isOperation(operation, known));
-  for (const item of items) check(isItem(item, operations));
+  const areRight =
+    outputs.every((output) => isOutput(output, begun)) &&
+    operations.every((operation) => isOperation(operation, known)) &&
+    items.every((item) => isItem(item, operations));
+  if (!areRight) throw new Error("not records of a wallet");
   return { outputs, operations, items };
 }
 
@@ -172,7 +172,7 @@ function isOutput(output, begun) {
     isAmount(amount) &&
     key === keyOf(output) &&
     OUTPUT_STATES.includes(state) &&
-    (state !== "leaving" || ["offered", "void", ...TARGET_STATES].includes(before)) &&
+    (state !== "leaving" || REST_STATES.includes(before)) &&
     (!isUnderWay || begun.has(operation)) &&
     areTimes(output.createdAt, output.changedAt) &&
     isLink(output)
@@ -185,8 +185,7 @@ function isLink(output) {
   const isNumbered = number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
     areTimes(givenAt, collectedAt) &&
-    typeof note === "string" &&
-    note.length <= NOTE_LENGTH_MAX &&
+    isNote(note) &&
     isNumbered &&
     (each === undefined || isPromise(output))
   );
@@ -250,8 +249,4 @@ function isItem(item, operations) {
 
 function areTimes(...times) {
   return times.every(Number.isFinite);
-}
-
-function check(isRight) {
-  if (!isRight) throw new Error("not a record of a wallet");
 }

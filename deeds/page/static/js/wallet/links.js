@@ -33,11 +33,7 @@ export function checkCount(parts, most) {
   throw new WalletError("too_many", `From 1 to ${most} parts at once.`);
 }
 
-/**
- * @param {Links} links
- * @returns {Links}
- * @throws {AmountError | WalletError}
- */
+/** @param {Links} links @throws {AmountError | WalletError} they cannot be made. */
 export function checkLinks({ count, each }) {
   if (checkAmount(count) > LINKS_COUNT_MAX) {
     throw new WalletError("too_many", `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`);
@@ -95,10 +91,15 @@ export function giveOut(draft, keys, now) {
 /** Keep a person's note on an output; an empty text removes it. */
 export function setNote(draft, key, text) {
   const note = clean(text);
-  if ([...note].length > NOTE_LENGTH_MAX) {
+  if (!isNote(note)) {
     throw new WalletError("too_long", `A note has at most ${NOTE_LENGTH_MAX} characters.`);
   }
   draft.changeOutput(key, { note: note || undefined });
+}
+
+/** Return whether a value is a note that the wallet keeps. */
+export function isNote(value) {
+  return typeof value === "string" && [...value].length <= NOTE_LENGTH_MAX;
 }
 
 /** Return the word for one unit as the wallet keeps it; nothing where it is none. */

@@ -5,8 +5,8 @@
 import { hasFields, keyOf, withGivenAt } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
-const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];
-const REST_STATES = ["offered", "void", "held", "given"];
+export const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];
+export const REST_STATES = ["offered", "void", "held", "given"];
 // To ask for a mint once more under its key is always safe; a swap that was refused must not move
 // units that its wallet has counted as its own since.
 const OPERATION_STATES = { mint: ["refused", "begun", "done"], swap: ["begun", "refused", "done"] };

@@ -9,6 +9,8 @@ import { existing, hasFields, keyOf } from "./records.js";
 // What becomes of these depends on the operation that makes them.
 const AWAITED = ["offered", "coming", "void"];
 
+const METADATA_NAMES = ["name", "description", "image"];
+
 /** These mean that a request can never be carried out. After anything else it is sent again. */
 export const REFUSALS = new Set([
   "wrong_media_type",
@@ -132,7 +134,8 @@ function addMinted(draft, minting, itemId, now) {
   const { key: operation, body, links, amount: total, own = [] } = minting;
   const item = draft.items.get(itemId);
   const { unit = item?.unit } = minting;
-  const metadata = metadataText(body.metadata);
+  // As the registry writes it.
+  const metadata = body.metadata ? JSON.stringify(body.metadata, METADATA_NAMES) : null;
   draft.putItem({ id: itemId, total, metadata, ...item, isMinted: true, unit });
   const parts = links ? linkParts(links, body.outputs.length) : body.outputs;
   return body.outputs.map(({ amount, secret }, place) => {
@@ -146,11 +149,4 @@ function addMinted(draft, minting, itemId, now) {
     }
     return { key: output.key, state: given ? "given" : "held" };
   });
-}
-
-/** As the registry writes it. */
-function metadataText(metadata) {
-  if (!metadata) return null;
-  const { name, description, image } = metadata;
-  return JSON.stringify({ name, description, image });
 }

@@ -72,7 +72,7 @@ export function makeWallet({
    * @returns {Promise<Outcome>}
    */
   async function carryOut(rule, secretsCount, given) {
-    const secrets = await secretsOf(secretsCount);
+    const secrets = await Promise.all(Array.from({ length: secretsCount }, () => makeSecret()));
     const plan = { ...given, secrets, key: crypto.randomUUID(), now: now(), arrayMax };
     const wanted = beginningWanted(rule, plan);
     const begun = await changeOfNote(wanted, (draft) => begin(draft, rule, plan));
@@ -115,12 +115,6 @@ export function makeWallet({
       return rule(draft, key, { ...found, now: now() });
     }),
   });
-
-  async function secretsOf(count) {
-    const secrets = [];
-    while (secrets.length < count) secrets.push(await makeSecret());
-    return secrets;
-  }
 
   return {
     finish,
@@ -197,8 +191,7 @@ export function makeWallet({
     giveOut: (keys) => changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
 
     /** Keep a person's note on an output. */
-    setNote: (key, text) =>
-      changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
+    setNote: (key, text) => changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
 
     /** Join the parts of an item that are free and have no number. */
     merge: (itemId) => carryOut("merge", 1, { itemId }),

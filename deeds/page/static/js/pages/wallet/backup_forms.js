@@ -19,8 +19,7 @@ const PASSPHRASE_LENGTH_MIN = 10;
 const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
-const MAY_BE_GIVEN =
-  "Links that may have been handed out since this backup count as handed out.";
+const MAY_BE_GIVEN = "Links that may have been handed out since this backup count as handed out.";
 const HINT =
   "Without it nobody can read the file, not even you. Four or more unrelated words are good.";
 

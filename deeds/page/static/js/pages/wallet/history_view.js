@@ -5,11 +5,7 @@ import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { textOf } from "./live.js";
 
-/**
- * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
- * @typedef {OperationRecord & {count: number}} Group equal operations that are told as one
- * @typedef {{nameOf: (itemId?: string) => string, unitOf: (itemId?: string) => string | undefined}} Namer
- */
+/** @typedef {import("../../wallet/records.js").OperationRecord & {count: number}} Group */
 
 const GROUP_MS_MAX = 60_000;
 

@@ -121,10 +121,8 @@ function rowOf({ output: first }, shown) {
 }
 
 /** Return for example "17/200 · 1 ticket". */
-function titleOf(output, { unit }) {
-  const units = unitsText(output.amount, unit);
-  return output.number ? `${numberText(output)} · ${units}` : units;
-}
+const titleOf = (output, { unit }) =>
+  [numberText(output), unitsText(output.amount, unit)].filter(Boolean).join(" · ");
 
 function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {
   const units = unitsText(amount, unit);
