@@ -128,8 +128,8 @@ def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(tab):
     assert new.evaluate("inBrowser.open(3, (database) => database.version)") == 3
 
     wait_until(lambda: old.evaluate("inBrowser.closedCount") == 1)
-    assert update(old, {}) == "StoreError closed"
-    too_old = "StoreError too_old: A newer page has been here. Reload this one."
+    assert update(old, {}) == "StoreError InvalidStateError"
+    too_old = "StoreError VersionError: A newer page has been here. Reload this one."
     assert old.evaluate("inBrowser.openStore()") == too_old
 
 

@@ -114,11 +114,9 @@ export function delayMs(left, triesCount) {
 
 /**
  * Return an operation once it has ended, by this tab or another.
- * @param {import("../wallet/store.js").Store} store
- * @param {string} key
  * @returns {Promise<import("../wallet/records.js").OperationRecord>}
  */
-export function whenEnded(store, key) {
+export function whenEnded(/** @type {Opened["store"]} */ store, key) {
   return new Promise((resolve, reject) => {
     const look = () =>
       store
@@ -138,7 +136,6 @@ export function whenEnded(store, key) {
  * @param {Pick<Opened, "store" | "wake">} opened
  * @param {import("../wallet/wallet.js").Outcome} outcome
  * @param {(text: string) => void} onWait
- * @returns {Promise<import("../wallet/records.js").OperationRecord>}
  */
 export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
   if (operation.state !== "begun") return operation;

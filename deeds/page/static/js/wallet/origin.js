@@ -28,7 +28,6 @@ const LATIN = new Map(
 /**
  * Return what two names have in common that a person takes for one: their case, accents, blanks and
  * marks do not count, nor does the script that a letter is from. It is empty for no name.
- * @param {string} name
  */
 export function nameKey(name) {
   const plain = name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]/gu, "");

@@ -16,19 +16,14 @@ const TOLD_KINDS = KINDS.filter((kind) => kind !== "codes");
 const INDEXES = { item: ["itemId", "state"], state: "state" };
 const INDEXED_KINDS = ["outputs", "operations"];
 
-/** By the browser's name for what it cannot do: a code, and a message for people. */
+/** Messages for people, by the browser's name for what it cannot do. */
 const TEXTS = {
-  QuotaExceededError: [
-    "full",
-    "This device has no room left to keep it. Make some, then reload this page.",
-  ],
-  InvalidStateError: ["closed", "This page is out of date. Reload it."],
-  VersionError: ["too_old", "A newer page has been here. Reload this one."],
-  blocked: ["blocked", "Close the other tabs of this page, then reload it."],
-  unavailable: [
-    "unavailable",
+  QuotaExceededError: "This device has no room left to keep it. Make some, then reload this page.",
+  InvalidStateError: "This page is out of date. Reload it.",
+  VersionError: "A newer page has been here. Reload this one.",
+  blocked: "Close the other tabs of this page, then reload it.",
+  unavailable:
     "This browser keeps nothing for this page. A private window or a setting may be the reason.",
-  ],
 };
 
 /** The browser cannot keep what it should. */
@@ -37,8 +32,8 @@ export class StoreError extends WalletError {
 
   /** @param {any} error */
   constructor(error) {
-    const [code, message] = TEXTS[error?.name] ?? TEXTS.unavailable;
-    super(code, message);
+    const code = error?.name in TEXTS ? error.name : "unavailable";
+    super(code, TEXTS[code]);
   }
 }
 

@@ -33,9 +33,6 @@ export function deedPage(itemId, tools) {
   const links = linksView(part("links"), itemId, tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
   const drawGone = goneNotice(part("gone"), tools);
-  const heading = find(view, "h1");
-  heading.tabIndex = -1;
-  heading.dataset.focus = "";
   part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
   part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
   const sayOfForm = sendForm(part("send"), () => holding, tools);

@@ -140,8 +140,7 @@ function enter({ name, itemId }, before) {
     each.toggleAttribute("hidden", !isShown);
   }
   for (const tab of document.querySelectorAll("[data-tab]")) {
-    if (tab.getAttribute("data-tab") === name) tab.setAttribute("aria-current", "page");
-    else tab.removeAttribute("aria-current");
+    tab.ariaCurrent = tab.getAttribute("data-tab") === name ? "page" : null;
   }
   const titles = { list: "My deeds", history: "History", deed: shortName(nameOf(itemId)) };
   document.title = `${titles[name]} · Deeds`;
