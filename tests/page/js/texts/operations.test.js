@@ -62,7 +62,8 @@ test("whose units are gone decides what is said of them", () => {
 });
 
 test("an operation is told in words, whatever became of it", () => {
-  const told = (kind, state) => operationText({ kind, state, amount: 1, itemId: "deed_a" }, "A");
+  const namer = { nameOf: (itemId) => (itemId ? "A" : ""), unitOf: () => undefined };
+  const told = (kind, state) => operationText({ kind, state, amount: 1, itemId: "deed_a" }, namer);
   const kinds = ["mint", "claim", "send", "split", "merge", "takeBack"];
 
   assert.deepEqual(
@@ -79,9 +80,9 @@ test("an operation is told in words, whatever became of it", () => {
   assert.equal(told("send", "begun"), "Making a link of 1 unit of “A”");
   // A mint has no item before it is answered.
   const minting = { kind: "mint", state: "begun", amount: 2 };
-  assert.equal(operationText(minting, ""), "Creating 2 units");
+  assert.equal(operationText(minting, namer), "Creating 2 units");
   const named = { ...minting, body: { metadata: { name: "A" } } };
-  assert.equal(operationText(named, ""), "Creating 2 units of “A”");
+  assert.equal(operationText(named, namer), "Creating 2 units of “A”");
 });
 
 test("a name of any length and form takes one short line", () => {

@@ -18,19 +18,18 @@ const VERBS = {
 
 /**
  * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before its answer.
- * @param {Pick<import("../wallet/records.js").OperationRecord, "kind" | "amount" | "state" | "itemId">
- *   & {atDoor?: boolean, count?: number, body?: any}} operation `count` of them are told as one
- * @param {string} name what the deed is called
- * @param {string} [unit]
+ * @param {Partial<import("../wallet/records.js").OperationRecord> & {count?: number}} operation
+ *   `count` of them are told as one
+ * @param {{nameOf: Function, unitOf: Function}} namer what this wallet calls deeds and their units
  */
-export function operationText(operation, name, unit) {
-  const { kind, amount, state, itemId, atDoor, body, count = 1 } = operation;
+export function operationText(operation, { nameOf, unitOf }) {
+  const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
   const [done, underWay] = VERBS[atDoor ? "collect" : kind];
   const verb = state === "done" ? done : underWay;
   const all = kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
-  const called = itemId ? name : body?.metadata?.name;
+  const called = itemId ? nameOf(itemId) : body?.metadata?.name;
   const of = called ? ` of ${quoted(called)}` : "";
-  return `${all} ${unitsText(amount, unit)}${of}`;
+  return `${all} ${unitsText(amount, unitOf(itemId) ?? operation.unit)}${of}`;
 }
 
 /** Return why an operation was refused. @param {{code?: string, kind?: string}} operation */

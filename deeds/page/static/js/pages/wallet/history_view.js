@@ -1,9 +1,8 @@
 // The list of what was done.
 
-import { countText, refusalText, timeText } from "../../texts/operations.js";
+import { countText, operationText, refusalText, timeText } from "../../texts/operations.js";
 import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
-import { textOf } from "./live.js";
 
 /** @typedef {import("../../wallet/records.js").OperationRecord & {count: number}} Group */
 
@@ -52,5 +51,6 @@ function rowOf(group, namer) {
   const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
   const hints = state === "refused" ? [refusalText(group), when] : [when];
   const lines = hints.map((text) => make("p", { class: "hint" }, text));
-  return make("li", { tabindex: "-1" }, make("p", {}, textOf(group, namer), " ", tag), ...lines);
+  const text = make("p", {}, operationText(group, namer), " ", tag);
+  return make("li", { tabindex: "-1" }, text, ...lines);
 }

@@ -106,13 +106,7 @@ export function drawBegun(begun, problems, namer) {
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
     const why = problem ? waitText(problem, "") : "";
-    return make("li", {}, `${textOf(operation, namer)}. ${why}`);
+    return make("li", {}, `${operationText(operation, namer)}. ${why}`);
   });
   byId("begun-list").replaceChildren(...rows);
-}
-
-/** Return what an operation does, to a deed that has a name here. */
-export function textOf(operation, { nameOf, unitOf }) {
-  const { itemId, unit } = operation;
-  return operationText(operation, nameOf(itemId), unitOf(itemId) ?? unit);
 }

@@ -1,7 +1,7 @@
 // The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history are views of
 // one document. They are drawn again whenever the store has changed, in any tab.
 
-import { shortName } from "../../texts/operations.js";
+import { operationText, shortName } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
@@ -13,7 +13,7 @@ import { openWallet, verbRunner } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
 import { deedList } from "./deed_list.js";
 import { historyView } from "./history_view.js";
-import { drawBegun, keepAsking, newsOf, seriesMaker, textOf } from "./live.js";
+import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
 
 const openedAt = Date.now();
 /** Why operations have not ended, by their keys. */
@@ -41,7 +41,7 @@ function onOutcomes(outcomes) {
   for (const { operation, problem } of outcomes) {
     if (problem) problems.set(operation.key, problem);
     if (operation.state === "done" && operation.begunAt < openedAt) {
-      say(`Finished: ${textOf(operation, namer)}.`);
+      say(`Finished: ${operationText(operation, namer)}.`);
     }
   }
   redraw();
