@@ -163,6 +163,11 @@ test("a broken connection is no answer, and has a text", async () => {
 
 test("a service that is silent for 30 seconds gives no answer", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
+  context.mock.method(AbortSignal, "timeout", (delayMs) => {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), delayMs);
+    return controller.signal;
+  });
   const aborted = mock.fn();
   const api = makeApi(
     (_url, { signal }) =>

@@ -7,7 +7,7 @@ const TIMEOUT_MS = 30_000;
 /** As many inputs or outputs as a service takes at once unless it says otherwise. */
 export const AT_ONCE_MAX = 256;
 
-const STATES = ["unspent", "spent", "unknown"];
+const isState = (state) => ["unspent", "spent", "unknown"].includes(state);
 
 /** The service refused, with the code of a problem (docs/problems.md). */
 export class ProblemError extends Error {
@@ -62,7 +62,6 @@ export function makeApi(fetch, origin = "", arrayMax = AT_ONCE_MAX) {
       const states = [];
       for (let start = 0; start < rawOutputs.length; start += checkedMax) {
         const outputs = rawOutputs.slice(start, start + checkedMax);
-        const isState = (state) => STATES.includes(state);
         const isRight = (answer) => areAll(answer?.states, outputs, isState);
         states.push(...(await post("/v1/check", { outputs }, isRight)).states);
       }
@@ -78,20 +77,16 @@ function postOptions(body, key) {
 }
 
 async function askOnce(fetch, url, options, read) {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), TIMEOUT_MS);
+  // The body too is read before the time is up.
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const shared = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
   try {
-    const { signal } = controller;
-    const shared = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
     const response = await fetch(url, { ...shared, ...options, signal });
-    // The body too is read before the time is up.
     if (response.ok) return await read(response);
     throw await problemOf(response);
   } catch (error) {
     if (error instanceof ProblemError || error instanceof NoAnswerError) throw error;
     throw new NoAnswerError();
-  } finally {
-    clearTimeout(timer);
   }
 }
 

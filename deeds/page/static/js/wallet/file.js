@@ -8,7 +8,7 @@ import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_outp
 import { isItem as isItemOfService } from "./api.js";
 import { isNote, linkParts, unitOf } from "./links.js";
 import { OUTPUT_STATES, REST_STATES } from "./merging.js";
-import { keyOf, withGivenAt } from "./records.js";
+import { hasFields, keyOf, withGivenAt } from "./records.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 2;
@@ -93,16 +93,17 @@ function readFile(text) {
   if (![1, VERSION].includes(head.version)) {
     throw new NotAWalletFileError("This file was made by a newer page. Use that to read it.");
   }
-  const { iterations } = head.kdf ?? {};
+  const [kdf, cipher] = [head.kdf ?? {}, head.cipher ?? {}];
+  const { iterations } = kdf;
   const isKnown =
-    matches(head.kdf, KDF) &&
-    matches(head.cipher, CIPHER) &&
+    hasFields(kdf, KDF) &&
+    hasFields(cipher, CIPHER) &&
     Number.isSafeInteger(iterations) &&
     iterations >= ITERATIONS_MIN &&
     iterations <= ITERATIONS_MAX;
   if (!isKnown) throw new NotAWalletFileError("This file is encrypted in an unknown way.");
   try {
-    const [salt, iv, sealed] = [head.kdf.salt, head.cipher.iv, data].map(fromBase64);
+    const [salt, iv, sealed] = [kdf.salt, cipher.iv, data].map(fromBase64);
     return { head, salt, iv, data: sealed };
   } catch {
     throw new NotAWalletFileError("This file is damaged.");
@@ -115,10 +116,6 @@ function parse(text) {
   } catch {
     throw new NotAWalletFileError("This is not a backup file.");
   }
-}
-
-function matches(given, wanted) {
-  return Object.entries(wanted).every(([name, value]) => given?.[name] === value);
 }
 
 /** The head is sealed with the data: a changed parameter is detected. */

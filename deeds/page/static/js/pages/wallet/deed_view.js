@@ -22,7 +22,6 @@ const ORIGIN_TEXTS = {
 
 /**
  * Return the page of a deed, which can be drawn again.
- * @param {string} itemId
  * @param {import("./links_view.js").LinksTools} tools
  */
 export function deedPage(itemId, tools) {

@@ -4,14 +4,11 @@ import { countText, operationText, refusalText, timeText } from "../../texts/ope
 import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
-/** @typedef {import("../../wallet/records.js").OperationRecord & {count: number}} Group */
-
 const GROUP_MS_MAX = 60_000;
 
 /**
  * Return the operations, the latest first, with those that follow one another within a minute, of
  * one kind, deed and end, as one: a hundred links that were pasted at once were claimed at once.
- * @returns {Group[]}
  */
 export function groupsOf(history) {
   const groups = [];
