@@ -34,7 +34,6 @@ export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan })
  * Begin an operation by a rule; return what is begun already, or null when there is nothing to do.
  * @param {import("./records.js").Draft} draft
  * @param {keyof typeof RULES} rule
- * @param {any} plan
  */
 export function begin(draft, rule, plan) {
   const found = RULES[rule](draft, plan);

@@ -37,24 +37,21 @@ export function holdingWanted(itemId) {
 }
 
 /**
- * Return what is shown of each item: where nothing is left comes last, and the rest stays in its
- * place whatever is done with it.
+ * Return what is shown of each item, the latest first: where nothing is left comes last, and the rest
+ * stays in its place whatever is done with it.
  * @param {import("./records.js").Slices} slices
  * @returns {Summary[]}
  */
 export function summariesOf(slices) {
   const byItem = new Map();
-  for (const output of slices.outputs.list()) {
+  for (const output of slices.outputs.list().sort(oldestFirst)) {
     if (!byItem.has(output.itemId)) byItem.set(output.itemId, []);
     byItem.get(output.itemId).push(output);
   }
-  const seen = new Map(Array.from(byItem, ([itemId, all]) => [itemId, firstOf(all)]));
   return Array.from(byItem, ([itemId, all]) => summaryOf(itemId, all, slices))
     .filter((summary) => SHOWN.some((name) => summary[name]))
-    .sort((one, other) => {
-      const overLast = Number(one.isOver) - Number(other.isOver);
-      return overLast || seen.get(other.itemId) - seen.get(one.itemId);
-    });
+    .reverse()
+    .sort((one, other) => Number(one.isOver) - Number(other.isOver));
 }
 
 /**
@@ -155,8 +152,8 @@ function byNumber(one, other) {
   );
 }
 
-function firstOf(outputs) {
-  return outputs.reduce((first, { createdAt }) => Math.min(first, createdAt), Infinity);
+function oldestFirst(one, other) {
+  return one.createdAt - other.createdAt;
 }
 
 /** Return all operations, the latest first. */

@@ -71,7 +71,6 @@ export function nextNumber(outputs) {
  * Note that the links of these outputs are handed out; return those that are now: what was spent
  * meanwhile is not among them.
  * @param {import("./records.js").Draft} draft
- * @param {string[]} keys
  * @throws {WalletError} none of them can be handed out.
  */
 export function giveOut(draft, keys, now) {

@@ -13,7 +13,6 @@ const SEARCHED_FROM = 8;
 /** Return what draws the list. */
 export function deedList(/** @type {(itemId: string) => string} */ nameOf) {
   const field = byId("search-field", HTMLInputElement);
-  /** @type {Summary[]} */
   let all = [];
   const drawRows = listInPieces(byId("holdings"), byId("holdings-more"), {
     keyOf: ({ itemId }) => itemId,

@@ -20,7 +20,6 @@ const openedAt = Date.now();
 const problems = new Map();
 /** What is known of deeds, by their ids. */
 let items = new Map();
-/** @type {() => Promise<void>} */
 let redraw = async () => {};
 let address = location.hash;
 /** What is shown of deeds: of all, or of the one whose page this is. */
