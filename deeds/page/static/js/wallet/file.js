@@ -114,7 +114,7 @@ function parse(text) {
   try {
     return { ...JSON.parse(text) };
   } catch {
-    throw new NotAWalletFileError("This is not a backup file.");
+    return {};
   }
 }
 

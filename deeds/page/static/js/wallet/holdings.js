@@ -37,8 +37,8 @@ export function holdingWanted(itemId) {
 }
 
 /**
- * Return what is shown of each item, the latest first: where nothing is left comes last, and the rest
- * stays in its place whatever is done with it.
+ * Return what is shown of each item, the latest first: where nothing is left comes last, and the
+ * rest stays in its place whatever is done with it.
  * @param {import("./records.js").Slices} slices
  * @returns {Summary[]}
  */
