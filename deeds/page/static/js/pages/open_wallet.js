@@ -40,7 +40,7 @@ export async function openWallet(onOutcomes) {
     const onClosed = () => showMissing(["This page is out of date. Reload it to go on."]);
     const store = await openStore(onClosed);
     const arrayMax = Number(document.body.dataset.arrayMax);
-    const api = makeApi((...request) => fetch(...request), "", arrayMax);
+    const api = makeApi((...request) => fetch(...request), arrayMax);
     const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
     const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({ wallet, onOutcomes, onError });

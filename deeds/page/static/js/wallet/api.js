@@ -37,12 +37,11 @@ export class NoAnswerError extends Error {
  *
  * Return the service's verbs.
  * @param {typeof fetch} fetch
- * @param {string} [origin] scheme, host and port; the page's own unless given
  * @param {number} [arrayMax] how many outputs the service takes at once
  */
-export function makeApi(fetch, origin = "", arrayMax = AT_ONCE_MAX) {
+export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const ask = (path, options, read) => askOnce(fetch, origin + path, options, read);
+  const ask = (path, options, read) => askOnce(fetch, path, options, read);
   const post = (path, body, isRight, key) => ask(path, postOptions(body, key), readJson(isRight));
   return {
     mint: (body, key) =>

@@ -34,7 +34,7 @@ const opened = await openWallet((outcomes) => {
 // The link is as good as before, in another browser.
 if (!opened && address) history.replaceState(history.state, "", address);
 const arrayMax = Number(document.body.dataset.arrayMax);
-const api = opened?.api ?? makeApi((...request) => fetch(...request), "", arrayMax);
+const api = opened?.api ?? makeApi((...request) => fetch(...request), arrayMax);
 const view = claimView();
 const claims = makeClaims({ list, view, ...opened, api });
 
