@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page import steps
 from tests.page.visitor import hold_back
+from tests.support.waiting import wait_until
 
 
 def test_a_minted_deed_goes_by_its_link_to_whoever_is_first_and_the_others_are_told_so(
@@ -300,4 +301,19 @@ def test_a_slow_line_or_no_script_leaves_no_empty_page(visit, visitor):
         route.continue_()
     page.unroute("**/*.js")
     steps.wait_for_rows(page, "free")
+    visitor.assert_still()
+
+
+def test_a_deed_stays_where_it_is_shown_while_another_is_still_loading(visitor):
+    [late] = steps.mint_outputs(visitor.origin, "late", metadata=steps.TICKET)
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
+    page = visitor.page
+    held = hold_back(page, f"**/v1/item/{late.split('.')[1]}")
+
+    page.goto(f"{steps.link(visitor.origin, raw)},{late}", wait_until="commit")
+
+    expect(page.locator(".found [data-card=units]:visible")).to_have_text("5 units")
+    wait_until(lambda: page.evaluate("1") and held)
+    held[0].continue_()
+    steps.wait_for_rows(page, "free", "free")
     visitor.assert_still()

@@ -173,6 +173,8 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor):
     said = page.get_by_role("alert").filter(has_text="This browser keeps nothing for this page.")
     expect(said).to_be_visible()
     expect(page.get_by_role("heading", name="Keep a copy")).to_be_hidden()
+    expect(page.get_by_text("Loading…")).to_be_hidden()
+    expect(page.get_by_role("link", name="Error codes")).to_be_visible()
     assert visitor.errors == []
 
 

@@ -249,3 +249,10 @@ for (const [name, [attempt, expected]] of Object.entries(IMPOSSIBLE)) {
     assert.deepEqual(service.outputs, served);
   });
 }
+
+test("what a deed is can be shown where there is no room to keep it", async () => {
+  const item = { id: "deed_1", total: 1, metadata: null };
+  const full = { ...memoryStore(), update: async () => Promise.reject(new Error("no room")) };
+
+  assert.deepEqual(await walletOn(null, full, { item: async () => item }).item(item.id), item);
+});

@@ -16,7 +16,7 @@ export function whatIsMissing(browser = globalThis) {
   if (!browser.isSecureContext) {
     missing.push("This page did not come by https, so the browser makes no secrets for it.");
   } else if (!browser.crypto?.subtle || !browser.crypto.randomUUID) {
-    missing.push("This browser is too old to make secrets for pages (WebCrypto).");
+    missing.push("This browser is too old to make secrets for pages.");
   }
   if (!browser.indexedDB) missing.push("This browser does not let pages store data.");
   return missing;

@@ -207,11 +207,13 @@ export function makeWallet({
       const known = await store.read({ items: [itemId] }, ({ items }) => items.get(itemId));
       if (known) return known;
       const item = await api.item(itemId);
-      return change({ items: [itemId], operations: { itemId } }, (draft) => {
+      const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
         const ofItem = draft.operations.list({ itemId });
         const unit = ofItem.find((operation) => operation.unit)?.unit;
         return draft.items.get(itemId) ?? draft.putItem({ ...item, unit });
       });
+      // A device without room for it shows it all the same.
+      return kept.catch(() => item);
     },
 
     /** Return the records of what an operation makes; a mint has none before its answer. */

@@ -89,7 +89,7 @@ export function claimView() {
     /** Rows of which nothing is known are shown once that is over, so that they do not jump. */
     setLooking(isLooking) {
       section.toggleAttribute("data-looking", isLooking);
-      byId("waiting").hidden = !isLooking || !byId("waiting").textContent;
+      if (!isLooking) byId("waiting").hidden = true;
     },
 
     /** Show the form beside what is shown already, or no longer. */
