@@ -31,7 +31,7 @@ test("what is finished is said in one sentence for all", () => {
 });
 
 test("every kind has a word", () => {
-  const kinds = ["mint", "claim", "send", "split", "merge", "takeBack"];
+  const kinds = "mint claim send split merge takeBack ask trade complete withdraw".split(" ");
 
   for (const kind of kinds) assert.doesNotMatch(outcomesText([done(kind)], false), /undefined/);
 });
@@ -78,6 +78,7 @@ test("an operation is told in words, whatever became of it", () => {
     ],
   );
   assert.equal(told("send", "begun"), "Making a link of 1 unit of “A”");
+  assert.equal(told("ask", "open"), "Asking for 1 unit of “A”");
   // A mint has no item before it is answered.
   const minting = { kind: "mint", state: "begun", amount: 2 };
   assert.equal(operationText(minting, namer), "Creating 2 units");

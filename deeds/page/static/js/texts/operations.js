@@ -14,6 +14,10 @@ const VERBS = {
   split: ["Split", "Splitting", "split"],
   merge: ["Merged", "Merging", "merged"],
   takeBack: ["Took back", "Taking back", "taken back"],
+  ask: ["Received", "Asking for", "received"],
+  trade: ["Traded", "Offering", "traded"],
+  complete: ["Paid", "Paying", "paid"],
+  withdraw: ["Withdrew", "Withdrawing", "withdrawn"],
 };
 
 /**

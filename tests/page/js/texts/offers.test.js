@@ -1,0 +1,42 @@
+// What a person reads of offers.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { offerStateText, offerText } from "../../../../deeds/page/static/js/texts/offers.js";
+
+const namer = {
+  nameOf: (itemId) => itemId.toUpperCase(),
+  unitOf: (itemId) => (itemId === "b" ? "ticket" : undefined),
+};
+const [a, b] = [
+  { itemId: "a", amount: 1 },
+  { itemId: "b", amount: 2 },
+];
+
+test("one sentence says what a person gives and gets, of one deed or several", () => {
+  assert.equal(offerText({ give: null, want: b }, namer), "Ask for 2 × ticket of “B”");
+  assert.equal(offerText({ give: [b], want: [] }, namer), "Pay 2 × ticket of “B”");
+  assert.equal(
+    offerText({ give: a, want: [b, a] }, namer),
+    "You give 1 unit of “A” and get 2 × ticket of “B” and 1 unit of “A”",
+  );
+});
+
+test("each end of an offer is told apart", () => {
+  const ends = [
+    { kind: "ask", state: "open", expiresAt: 0 },
+    { kind: "trade", state: "open", expiresAt: 0 },
+    { kind: "ask", state: "done" },
+    { kind: "trade", state: "done" },
+    ...["offer_expired", "offer_void", "offer_withdrawn", "used_secret"].map((code) => {
+      return { kind: "trade", state: "refused", code };
+    }),
+  ];
+
+  const texts = ends.map(offerStateText);
+
+  assert.equal(new Set(texts).size, ends.length);
+  for (const text of texts) assert.match(text, /^[A-Z].*\.$/);
+  assert.match(texts[0], /until .*19(?:70|69)/);
+});
