@@ -1,9 +1,7 @@
 """Wrong secrets are counted for each client, and a client that sends too many is refused."""
 
 import json
-import threading
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -16,7 +14,7 @@ from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import RateLimits, Settings
 from tests.support.hooks import logged_statements
-from tests.support.racing import client_of_port
+from tests.support.racing import at_once, client_of_port
 from tests.support.requests import check, mint, post, refusal, swap
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
@@ -193,18 +191,15 @@ def test_secrets_that_are_being_looked_at_count_until_they_are_known(limited, ha
 def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_service):
     """40 connections ask at once, with 5 guesses a request."""
     service = gunicorn_service(WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS="failures=20/day")
-    start = threading.Barrier(40)
     with client_of_port(service.port) as post_body:
         item = post_body("/v1/mint", {"outputs": ["+1.a"]})[1]["itemId"]
     body = {"outputs": [f"+1.{item}.wrong{n}" for n in range(5)]}
 
-    def guess(_):
+    def guess():
         with client_of_port(service.port) as post_body:
-            start.wait(60)
             return [post_body("/v1/check", body)[0] for _ in range(5)]
 
-    with ThreadPoolExecutor(40) as pool:
-        statuses = Counter(status for each in pool.map(guess, range(40)) for status in each)
+    statuses = Counter(status for each in at_once([guess] * 40) for status in each)
 
     assert set(statuses) == {200, 429}
     assert statuses[200] * 5 == 20

@@ -3,8 +3,6 @@
 import socket
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +18,7 @@ from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import ROUTES
 from tests.support.marker import MARK
 from tests.support.needs import require
+from tests.support.racing import at_once
 from tests.support.requests import check, mint, post, refusal
 from tests.support.waiting import wait_until
 
@@ -95,15 +94,13 @@ def test_there_are_never_more_counts_than_are_allowed(monkeypatch):
 
 
 def test_no_count_is_lost_when_many_threads_count():
-    counts, start = BoundedCounts(), threading.Barrier(8)
+    counts = BoundedCounts()
 
-    def count(_):
-        start.wait(30)
+    def count():
         for _ in range(500):
             counts.add("a", 60, 1)
 
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(count, range(8)))
+    at_once([count] * 8)
 
     assert counts.add("a", 60, 0)[0] == 4000
 

@@ -1,8 +1,6 @@
 """The header Idempotency-Key on mint and swap (contract part 2, "retries")."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from threading import Barrier
 
 import pytest
 
@@ -14,9 +12,6 @@ from tests.support.requests import check, mint, post, refusal, swap
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 MINT = {"outputs": ["+5.a", "+5.b", "+3.z"], "metadata": {"name": "N"}}
 REUSED = (422, "idempotency_key_reused", None)
-
-ROUNDS = 25
-CLIENTS_COUNT = 3
 
 # Requests beside a ledger where MINT was sent with the key "mint", then its 5 of `a` were split
 # into 2 and 3 with the key "swap", and those of `b` without a key. {1} is an item of another mint.
@@ -138,55 +133,6 @@ def test_a_change_of_settings_loses_no_key(settings, open_app, changed, key):
     assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
     assert refusal(other) == REUSED
     assert check(changed_client, *request[0], *request[1]) == ["spent", "unspent", "unspent"]
-
-
-@pytest.fixture(params=["one process", "several processes"])
-def clients(request, settings, open_app):
-    """Clients of one app, or each of an app of its own on the same database."""
-    apps_count = 1 if request.param == "one process" else CLIENTS_COUNT
-    apps = [open_app(settings) for _ in range(apps_count)]
-    return [apps[number % apps_count].test_client() for number in range(CLIENTS_COUNT)]
-
-
-def send_at_once(clients, path, bodies, key):
-    """Send each client's body at the same moment and return the answers."""
-    barrier = Barrier(len(clients))
-
-    def send(client, body):
-        barrier.wait()
-        return post(client, path, body, key)
-
-    with ThreadPoolExecutor(len(clients)) as pool:
-        return list(pool.map(send, clients, bodies))
-
-
-def test_requests_at_once_with_one_key_are_one_operation_and_all_succeed(clients, ledger):
-    for number in range(ROUNDS):
-        minted = send_at_once(
-            clients, "/v1/mint", [{"outputs": ["+5.a"]}] * CLIENTS_COUNT, f"mint {number}"
-        )
-        item_id = minted[0].get_json()["itemId"]
-        body = {"inputs": [f"+5.{item_id}.a"], "outputs": [f"+5.{item_id}.b"]}
-        swapped = send_at_once(clients, "/v1/swap", [body] * CLIENTS_COUNT, f"swap {number}")
-
-        assert [each.data for each in minted] == [minted[0].data] * CLIENTS_COUNT
-        assert [each.get_json() for each in swapped] == [{"success": True}] * CLIENTS_COUNT
-        for answers in (minted, swapped):
-            replays_count = sum(replayed(each) == "true" for each in answers)
-            assert replays_count == CLIENTS_COUNT - 1
-        assert ledger.live(item_id) == [5]
-    assert ledger.operations() == [("mint", 0, 1), ("swap", 1, 1)] * ROUNDS
-
-
-def test_other_requests_at_once_with_one_key_leave_one_winner(clients, ledger):
-    bodies = [{"outputs": [f"+{5 + number}.a"]} for number in range(CLIENTS_COUNT)]
-
-    for number in range(ROUNDS):
-        answers = send_at_once(clients, "/v1/mint", bodies, f"key {number}")
-
-        losers = [answer for answer in answers if answer.status_code != 200]
-        assert [refusal(each) for each in losers] == [REUSED] * (CLIENTS_COUNT - 1)
-    assert ledger.operations() == [("mint", 0, 1)] * ROUNDS
 
 
 def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(client, monkeypatch):

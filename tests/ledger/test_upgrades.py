@@ -2,6 +2,7 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -28,9 +29,11 @@ from tests.support.released_ledgers import (
     released_revisions,
 )
 from tests.support.requests import check, post, swap
+from tests.support.waiting import wait_until
 
 # Alembic keeps 32 characters of it.
 REVISION = re.compile(r"[0-9]{4}(_from_[0-9]{4})?")
+WAITING = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
 RAW = re.compile(r"\+(\d+)\.(deed_[0-9a-z]{26})\.(.*)")
 
 
@@ -218,6 +221,18 @@ def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
 
     assert migrate(empty_engine) == (later, later)
     open_schema(empty_engine)
+
+
+def test_migrations_at_once_make_one_ledger(postgres_url):
+    """A transaction of ours has made their first table, and ends once each of them waits for it."""
+    with ThreadPoolExecutor(2) as pool, psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE alembic_version ()")
+        running = [pool.submit(run_deeds, "migrate", DATABASE_URL=postgres_url) for _ in range(2)]
+        wait_until(lambda: connection.execute(WAITING).fetchone() == (2,))
+        connection.rollback()
+    said = [(each.result().stdout, each.result().stderr) for each in running]
+
+    assert said == [(f"upgraded the database from revision none to {HEAD_REVISION}\n", "")] * 2
 
 
 @pytest.mark.parametrize("defect", ["1 / 0", 'op.execute("SELECT no_such_column FROM items")'])

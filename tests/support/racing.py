@@ -4,18 +4,33 @@ import http.client
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+
+from tests.support.requests import post
 
 WAIT_SECONDS_MAX = 60
 
 
+def at_once(calls):
+    """Make all calls at the same moment, each in a thread of its own; return what they return."""
+    start = threading.Barrier(len(calls))
+
+    def run(call):
+        start.wait(WAIT_SECONDS_MAX)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
 @contextmanager
 def client_of_app(app):
-    """Yield a function that sends a body to the app and returns status and JSON."""
+    """Yield a function that sends a body, with a key if need be; it returns status and JSON."""
     client = app.test_client()
 
-    def send(path, body):
-        answer = client.post(path, json=body)
+    def send(path, body, key=None):
+        answer = post(client, path, body, key)
         return answer.status_code, answer.get_json()
 
     yield send
@@ -28,8 +43,9 @@ def client_of_port(port, headers=None):
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)) as opened:
         opened.connect()
 
-        def send(path, body):
-            opened.request("POST", path, json.dumps(body), headers)
+        def send(path, body, key=None):
+            keyed = headers if key is None else headers | {"Idempotency-Key": key}
+            opened.request("POST", path, json.dumps(body), keyed)
             answer = opened.getresponse()
             return answer.status, json.load(answer)
 
@@ -46,18 +62,19 @@ class Racers:
         with self._open_client() as send:
             return send(path, body)
 
+    def send_at_once(self, requests):
+        """Send all requests at the same moment; return status and JSON of each answer."""
+        with ExitStack() as stack:
+            senders = [stack.enter_context(self._open_client()) for _ in requests]
+            return at_once(
+                [partial(send, *each) for send, each in zip(senders, requests, strict=True)]
+            )
+
     def swap_at_once(self, swaps):
         """Send all swaps at the same moment; return status, code and index of each answer."""
-        start = threading.Barrier(len(swaps))
-
-        def run(swap):
-            with self._open_client() as send:
-                start.wait(WAIT_SECONDS_MAX)
-                status, answer = send("/v1/swap", {"inputs": swap[0], "outputs": swap[1]})
-            return status, answer.get("code"), answer.get("index")
-
-        with ThreadPoolExecutor(max_workers=len(swaps)) as pool:
-            return list(pool.map(run, swaps))
+        bodies = [{"inputs": inputs, "outputs": outputs} for inputs, outputs in swaps]
+        answers = self.send_at_once([("/v1/swap", body) for body in bodies])
+        return [(status, answer.get("code"), answer.get("index")) for status, answer in answers]
 
     def mint(self, *outputs):
         status, answer = self.send("/v1/mint", {"outputs": outputs})
