@@ -10,7 +10,6 @@ import storage.failures
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
-from tests.support.applications import FULL
 from tests.support.hooks import hooked
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.requests import mint, post, refusal, swap
@@ -94,9 +93,9 @@ def test_a_transaction_that_the_disk_refuses_is_told_with_its_code_at_most_once_
     monkeypatch.setattr(storage.failures, "monotonic", lambda: clock.pop(0))
     client = open_client(sqlite_url)
     body = {"outputs": [f"+1.{number}" for number in range(256)]}
-    counts = []
+    counts, full = [], "PRAGMA max_page_count = 1"
 
-    with hooked("begin", lambda connection: connection.exec_driver_sql(FULL)):
+    with hooked("begin", lambda connection: connection.exec_driver_sql(full)):
         while clock:
             assert refusal(post(client, "/v1/mint", body)) == AWAY
             counts.append(len(causes(caplog)))

@@ -8,7 +8,6 @@ import time
 import warnings
 from pathlib import Path
 
-from sqlalchemy import Engine, event
 from sqlalchemy.engine.default import DefaultDialect
 
 from app import create_app
@@ -21,11 +20,6 @@ BREAKING = "tests.support.applications:create_breaking_app()"
 # met once: the file is gone then.
 BEFORE_COMMIT = "before commit"
 AFTER_COMMIT = "after commit"
-
-# What SQLite executes to limit its disk: no page more than there are, say.
-FULL = "PRAGMA max_page_count = 1"
-READ_ONLY = "PRAGMA query_only = ON"
-ROOMY = "PRAGMA max_page_count = 1073741823; PRAGMA query_only = OFF"
 
 
 class ImpatientWorker(WaitressWorker):
@@ -131,16 +125,4 @@ def create_app_at_commit(armed, happen):
         meet(AFTER_COMMIT)
 
     DefaultDialect.do_commit = do_commit
-    return create_app()
-
-
-def create_limited_app():
-    """Return the service that executes what the file TEST_PRAGMAS holds before each transaction."""
-    pragmas = Path(os.environ["TEST_PRAGMAS"])
-
-    def execute(connection):
-        for pragma in pragmas.read_text().split(";"):
-            connection.connection.driver_connection.execute(pragma).fetchall()
-
-    event.listen(Engine, "begin", execute)
     return create_app()
