@@ -78,20 +78,6 @@ def test_metadata_is_read_as_it_was_minted(client):
     assert json.loads(stored) == metadata
 
 
-def test_a_mint_against_the_rules_is_refused_and_nothing_is_minted(client, ledger):
-    refused = [
-        post(client, "/v1/mint", {"outputs": outputs})
-        for outputs in (["+9007199254740991.a", "+1.b"], ["+1.a", "+2.b", "+3..a"], ["+1.a", "1.b"])
-    ]
-
-    assert [refusal(answer) for answer in refused] == [
-        (400, "total_too_large", None),
-        (400, "duplicate_secret", 2),
-        (400, "invalid_request", 1),
-    ]
-    assert ledger.operations() == []
-
-
 @pytest.mark.parametrize(
     "media_type", [" Application/JSON ", 'application/json; charset="UTF-8"; profile=x']
 )

@@ -51,10 +51,6 @@ def test_deeds_of_several_items_change_hands_in_one_swap_though_their_secrets_ar
 
 # `house` has 5 and 3 units live and 2 spent, `garden` has 5 live.
 REFUSED = [
-    (["+5.{house}.five"], ["+4.{house}.a"], ("unbalanced", None)),
-    (["+5.{house}."], ["+5.{house}.a"], ("invalid_request", 0)),
-    (["+5.{house}.five"] * 2, ["+10.{house}.a"], ("duplicate_input", 1)),
-    (["+5.{house}.five"], ["+5.{house}.five"], ("duplicate_secret", 0)),
     # An input that is not there, or is another amount or item's.
     (["+5.{house}.wrong"], ["+5.{house}.a"], ("unknown_input", 0)),
     (["+3.{house}.five"], ["+3.{house}.a"], ("unknown_input", 0)),
@@ -87,7 +83,7 @@ REFUSED = [
 ]
 
 
-def test_a_swap_against_the_rules_moves_nothing(client, ledger):
+def test_a_swap_that_the_ledger_refuses_moves_nothing(client, ledger):
     house = mint(client, "+5.five", "+3.three", "+2.two")
     swap(client, [f"+2.{house}.two"], [f"+2.{house}.new two"])
     items = {"house": house, "garden": mint(client, "+5.five"), "nowhere": NOWHERE}

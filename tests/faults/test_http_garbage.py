@@ -46,6 +46,7 @@ MALFORMED = {
     "length and chunked": MINT + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + MARK,
     "length with plus": MINT + b"Content-Length: +5\r\n\r\n" + MARK,
     "length empty": MINT + b"Content-Length:\r\n\r\n" + MARK,
+    "length of letters": MINT + b"Content-Length: " + MARK + b"\r\n\r\n",
     "length of 5000 digits": MINT + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + MARK,
     "length twice": MINT + b"Content-Length: 5\r\n" * 2 + b"\r\n" + MARK,
     "coding before chunked": MINT + b"Transfer-Encoding: " + MARK + b", chunked\r\n\r\n0\r\n\r\n",
@@ -89,7 +90,9 @@ BROKEN_OFF = {
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    with running_service(tmp_path_factory.mktemp("garbage"), WEB_CONCURRENCY="1") as service:
+    directory = tmp_path_factory.mktemp("garbage")
+    talkative = "--bind 127.0.0.1:0 --log-level debug --access-logfile -"
+    with running_service(directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=talkative) as service:
         yield service
 
 
