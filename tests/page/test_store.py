@@ -68,24 +68,32 @@ def test_a_query_loads_what_it_names_alone(tab):
     assert keys_in("all", {"state": "given"}) == ["a.given"]
 
 
-def test_a_store_of_the_first_release_keeps_all_and_knows_what_was_handed_out(visitor):
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_an_earlier_version_keeps_all_and_the_first_learns_what_was_given(
+    visitor, version
+):
     page = visitor.go("/item/deed_nobody")
     held = {"key": "x.held", "itemId": "x", "state": "held", "createdAt": 5}
     back = held | {"key": "x.back", "state": "leaving", "before": "given"}
     shown = [held | {"key": f"x.shown{place}"} for place in (1, 2)]
+    seen = held | {"key": "x.y", "state": "offered"}
+    claiming = held | {"key": "x.z", "state": "leaving", "before": "offered"}
     old = {
-        "outputs": [back, held, *shown],
+        "outputs": [back, held, *shown, seen, claiming],
         "operations": [{"key": "m", "kind": "mint", "itemId": "x", "outputs": shown}],
         "items": [{"key": "x", "id": "x", "total": 5}],
     }
-    page.evaluate("records => inBrowser.makeFirst(records)", old)
+    page.evaluate("given => inBrowser.makeEarlier(given)", [version, old])
 
     assert page.evaluate("inBrowser.openStore()") == "open"
 
+    named = [seen | {"state": "seen"}, claiming | {"before": "seen"}]
     links = [each | {"state": "given", "givenAt": 5} for each in shown]
-    assert read(page) == old | {"outputs": [back | {"givenAt": 5}, held, *links]}
-    given = [{"itemId": "x", "state": "given"}] * 2
-    assert page.evaluate("given => inBrowser.keysIn(given)", given) == ["x.shown1", "x.shown2"]
+    first = [back | {"givenAt": 5}, held, *links, *named]
+    kept = first if version == 1 else [back, held, *shown, *named]
+    assert read(page) == old | {"outputs": kept}
+    for query in [{"itemId": "x", "state": "seen"}, {"state": "seen"}]:
+        assert page.evaluate("given => inBrowser.keysIn(given)", [query, query]) == ["x.y"]
 
 
 def test_an_update_that_fails_half_way_leaves_nothing(tab):
@@ -125,7 +133,7 @@ def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(tab):
     old, new = tab(), tab()
     new.evaluate("inBrowser.store.close()")
 
-    assert new.evaluate("inBrowser.open(3, (database) => database.version)") == 3
+    assert new.evaluate("inBrowser.open(4, (database) => database.version)") == 4
 
     wait_until(lambda: old.evaluate("inBrowser.closedCount") == 1)
     assert update(old, {}) == "StoreError InvalidStateError"
@@ -137,11 +145,11 @@ def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(ta
     old = tab()
     old.evaluate("inBrowser.store.close()")
     # A tab that does not stand aside, as a page of a release without that would not.
-    old.evaluate("inBrowser.open(2, (database) => { inBrowser.stubborn = database; })")
+    old.evaluate("inBrowser.open(3, (database) => { inBrowser.stubborn = database; })")
 
     def serve_newer(route):
-        text = route.fetch().text().replace("const VERSION = 2;", "const VERSION = 3;")
-        assert text.count("VERSION = 3") == 1
+        text = route.fetch().text().replace("const VERSION = 3;", "const VERSION = 4;")
+        assert text.count("VERSION = 4") == 1
         route.fulfill(content_type="text/javascript", body=text)
 
     page = visitor.context.new_page()

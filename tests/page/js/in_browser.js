@@ -126,10 +126,10 @@ const inBrowser = {
     return this.store.read({ outputs: wanted }, keys).catch(({ message }) => message);
   },
 
-  /** Make the database of the first release, with these records. */
-  makeFirst(records) {
+  /** Make the database of an earlier version, with these records. */
+  makeEarlier([version, records]) {
     return new Promise((resolve) => {
-      const opening = indexedDB.open("deeds", 1);
+      const opening = indexedDB.open("deeds", version);
       opening.onupgradeneeded = () => {
         for (const [kind, all] of Object.entries(records)) {
           const made = opening.result.createObjectStore(kind, { keyPath: "key" });

@@ -74,17 +74,23 @@ test("a wallet from a file finishes what was begun", async () => {
   assert.deepEqual(amountsByState(store), { held: [5] });
 });
 
-/** Return the text of a file as the first release would have written it. */
-async function fileOfFirst({ outputs, ...rest }, context) {
-  const older = { ...rest, outputs: outputs.map(({ givenAt, ...output }) => output) };
+/** Return the text of a file as an earlier version would have written it. */
+async function fileOf(version, { outputs, ...rest }, context) {
+  const older = { ...rest, outputs: outputs.map((output) => olderOutput(version, output)) };
   const encrypt = crypto.subtle.encrypt.bind(crypto.subtle);
   // The version is sealed with the rest.
   context.mock.method(crypto.subtle, "encrypt", (parameters, ...given) => {
-    const head = new TextDecoder().decode(parameters.additionalData).replace('n":2', 'n":1');
+    const head = new TextDecoder().decode(parameters.additionalData).replace('n":3', `n":${version}`);
     return encrypt({ ...parameters, additionalData: new TextEncoder().encode(head) }, ...given);
   });
   const text = await exportWallet(older, "x");
-  return text.replace('"version": 2', '"version": 1');
+  return text.replace('"version": 3', `"version": ${version}`);
+}
+
+function olderOutput(version, { givenAt, ...output }) {
+  const older = { ...output, state: output.state === "seen" ? "offered" : output.state };
+  if (older.before === "seen") older.before = "offered";
+  return version === 1 ? older : { ...older, givenAt };
 }
 
 test("a file of the first release tells what was handed out, or may have been", async (context) => {
@@ -97,7 +103,7 @@ test("a file of the first release tells what was handed out, or may have been", 
   for (const output of [sent, shown]) service.take(output, `somebody's ${output.key}`);
   await wallet.checkStates();
 
-  const read = await importWallet(await fileOfFirst(await wallet.exportRecords(), context), "x");
+  const read = await importWallet(await fileOf(1, await wallet.exportRecords(), context), "x");
 
   const told = read.outputs.map(({ state, before, amount, givenAt, createdAt }) => {
     return `${before ?? state} ${amount}${givenAt === createdAt ? " given" : ""}`;
@@ -106,6 +112,20 @@ test("a file of the first release tells what was handed out, or may have been", 
   assert.deepEqual(told.sort(), [...given, "held 18", "spent 20"].sort());
   assert.deepEqual(readRecords(read), read);
   assert.ok(read.outputs.every((output) => output.before !== undefined || !("before" in output)));
+});
+
+test("a file of the second version is read, whatever was only seen in a link", async (context) => {
+  const { service, store, wallet, itemId } = await walletHolding(5);
+  await wallet.claim({ amount: 3, itemId, secret: "seen" });
+  const lost = walletMeeting({ service, store }, () => "lost");
+  await lost.claim({ amount: 3, itemId, secret: "claimed" });
+  const whole = await wallet.exportRecords();
+
+  const read = await importWallet(await fileOf(2, whole, context), "x");
+
+  assert.deepEqual(read, JSON.parse(JSON.stringify(whole)));
+  const states = read.outputs.map(({ before, state }) => before ?? state).sort();
+  assert.deepEqual(states, ["coming", "held", "seen", "seen", "void"]);
 });
 
 test("an empty wallet goes into a file", async () => {
@@ -133,7 +153,7 @@ test("the file shows no secret, and no two files are alike", async () => {
   const other = await exportWallet(records, PASSPHRASE);
   const { kdf, cipher, data, ...rest } = JSON.parse(file);
 
-  assert.deepEqual(rest, { format: "deeds wallet", version: 2 });
+  assert.deepEqual(rest, { format: "deeds wallet", version: 3 });
   assert.deepEqual([kdf.name, kdf.hash, kdf.iterations], ["PBKDF2", "SHA-256", 600_000]);
   assert.deepEqual([cipher.name, cipher.length], ["AES-GCM", 256]);
   assert.ok(records.outputs.every(({ secret }) => !atob(data).includes(secret)));
@@ -162,7 +182,7 @@ const CHANGES = {
   "data cut off": [(parts) => (parts.data = parts.data.slice(0, 40)), WrongPassphraseError],
   "a new member": [(parts) => (parts.more = 1), WrongPassphraseError],
   "another format": [(parts) => (parts.format = "x"), NotAWalletFileError],
-  "a newer version": [(parts) => (parts.version = 3), NotAWalletFileError],
+  "a newer version": [(parts) => (parts.version = 4), NotAWalletFileError],
   "too few iterations": [(parts) => (parts.kdf.iterations = 99_999), NotAWalletFileError],
   "endless iterations": [(parts) => (parts.kdf.iterations = 1e15), NotAWalletFileError],
   "half an iteration": [(parts) => (parts.kdf.iterations = 600_000.5), NotAWalletFileError],

@@ -270,7 +270,7 @@ test("what was void here, and is claimed, goes back to void when two wallets mee
   await lost.claim(held);
 
   await wallet.importRecords({
-    outputs: [{ ...held, state: "offered" }],
+    outputs: [{ ...held, state: "seen" }],
     operations: [],
     items: [],
   });
@@ -279,12 +279,12 @@ test("what was void here, and is claimed, goes back to void when two wallets mee
 });
 
 const HEARSAY = {
-  offered: (output) => ({ ...output, amount: 7, state: "offered" }),
+  seen: (output) => ({ ...output, amount: 7, state: "seen" }),
   leaving: (output) => ({
     ...output,
     amount: 7,
     state: "leaving",
-    before: "offered",
+    before: "seen",
     operation: "x",
   }),
 };

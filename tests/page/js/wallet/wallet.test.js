@@ -154,7 +154,7 @@ test("a link with a wrong amount is refused, and the right one is claimed after 
 
   const wrong = await taker.claim({ ...given, amount: 7 });
   assert.deepEqual([wrong.operation.state, wrong.operation.code], ["refused", "unknown_input"]);
-  assert.deepEqual(amountsByState(takers), { offered: [7], void: [7] });
+  assert.deepEqual(amountsByState(takers), { seen: [7], void: [7] });
   const right = await taker.claim(given);
 
   assert.equal(right.operation.state, "done");

@@ -73,9 +73,9 @@ function claim(draft, plan) {
     throw new WalletError("already_held", "You hold these units already.");
   }
   if (record?.state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
-  if (!record) draft.addOutput(newOutput(output, "offered", now));
+  if (!record) draft.addOutput(newOutput(output, "seen", now));
   // The link before it may have named another amount; of what this wallet made it knows better.
-  if (record?.state === "offered") draft.changeOutput(outputKey, { amount: output.amount });
+  if (record?.state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];

@@ -8,10 +8,10 @@ import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_outp
 import { isItem as isItemOfService } from "./api.js";
 import { isNote, linkParts, unitOf } from "./links.js";
 import { OUTPUT_STATES, REST_STATES } from "./merging.js";
-import { hasFields, keyOf, withGivenAt } from "./records.js";
+import { fromVersion, hasFields, keyOf } from "./records.js";
 
 const FORMAT = "deeds wallet";
-const VERSION = 2;
+const VERSION = 3;
 // OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within bounds: less is
 // no protection, more would only hang the page.
 const ITERATIONS = 600_000;
@@ -79,9 +79,10 @@ export async function importWallet(text, passphrase) {
     throw new WrongPassphraseError();
   });
   try {
-    const records = readRecords(JSON.parse(new TextDecoder().decode(opened)));
-    if (head.version !== 1) return records;
-    return { ...records, outputs: withGivenAt(records.outputs, records.operations) };
+    const records = JSON.parse(new TextDecoder().decode(opened));
+    if (head.version === VERSION) return readRecords(records);
+    const outputs = fromVersion(head.version, records.outputs, records.operations);
+    return readRecords({ ...records, outputs });
   } catch {
     throw new NotAWalletFileError("The file opens, but what it holds is no wallet.");
   }
@@ -90,7 +91,7 @@ export async function importWallet(text, passphrase) {
 function readFile(text) {
   const { data, ...head } = parse(text);
   if (head.format !== FORMAT) throw new NotAWalletFileError("This is not a backup file.");
-  if (![1, VERSION].includes(head.version)) {
+  if (![1, 2, VERSION].includes(head.version)) {
     throw new NotAWalletFileError("This file was made by a newer page. Use that to read it.");
   }
   const [kdf, cipher] = [head.kdf ?? {}, head.cipher ?? {}];

@@ -5,13 +5,13 @@
 import { hasFields, keyOf, withGivenAt } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
-export const OUTPUT_STATES = ["offered", "void", "coming", "held", "given", "leaving", "spent"];
-export const REST_STATES = ["offered", "void", "held", "given"];
+export const OUTPUT_STATES = ["seen", "void", "coming", "held", "given", "leaving", "spent"];
+export const REST_STATES = ["seen", "void", "held", "given"];
 // To ask for a mint once more under its key is always safe; a swap that was refused must not move
 // units that its wallet has counted as its own since.
 const OPERATION_STATES = { mint: ["refused", "begun", "done"], swap: ["begun", "refused", "done"] };
 
-const GONE_STATES = new Set(["spent", "void", "offered"]);
+const GONE_STATES = new Set(["spent", "void", "seen"]);
 
 /**
  * @typedef {import("./records.js").OutputRecord[]} Outputs
@@ -93,7 +93,7 @@ function toldByEither(mine, theirs) {
 }
 
 function isHearsay({ state, before }) {
-  return state === "offered" || (state === "leaving" && before === "offered");
+  return state === "seen" || (state === "leaving" && before === "seen");
 }
 
 /** An output whose operation ended in one wallet and not yet in the other goes where it belongs. */

@@ -98,4 +98,4 @@ export async function findOrigins(store, items, likenessOf) {
  * @param {Partial<import("./records.js").OutputRecord>} output
  */
 export const wasHere = ({ state, neverHeld }) =>
-  state !== "offered" && state !== "void" && !neverHeld;
+  state !== "seen" && state !== "void" && !neverHeld;

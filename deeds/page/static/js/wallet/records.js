@@ -3,12 +3,12 @@
 // anything else throws, so that what was not loaded is never taken for what does not exist. Pure.
 //
 // An output is one of
-//   offered  seen in a link, not ours
+//   seen     in a link, not ours
 //   held     ours
 //   given    ours, but its link was handed out; `givenAt` says when, for ever after
 //   coming   made by an operation that was begun
 //   leaving  spent by an operation that was begun; `before` is the state to go back to
-//   spent    the service said so; `neverHeld` where it was only offered until then
+//   spent    the service said so; `neverHeld` where it was only seen until then
 //   void     made by an operation that was refused
 // An operation is begun, done or refused.
 //
@@ -83,6 +83,20 @@ export function itemIdOf(key) {
 export function existing(record) {
   if (!record) throw new Error("a record that is not there");
   return record;
+}
+
+/**
+ * Return the outputs of a store or file of an earlier version (1 or 2) as this one keeps them: what
+ * was only seen in a link was called offered, and the first one did not know what was handed out.
+ * @param {OutputRecord[]} outputs
+ * @param {OperationRecord[]} operations
+ */
+export function fromVersion(version, outputs, operations) {
+  const seen = (state) => (state === "offered" ? "seen" : state);
+  const renamed = outputs.map(({ state, before, ...output }) => {
+    return { ...output, state: seen(state), ...(before && { before: seen(before) }) };
+  });
+  return version === 1 ? withGivenAt(renamed, operations) : renamed;
 }
 
 /**

@@ -7,7 +7,7 @@ import { linkParts } from "./links.js";
 import { existing, hasFields, keyOf } from "./records.js";
 
 // What becomes of these depends on the operation that makes them.
-const AWAITED = ["offered", "coming", "void"];
+const AWAITED = ["seen", "coming", "void"];
 
 const METADATA_NAMES = ["name", "description", "image"];
 
@@ -106,8 +106,8 @@ export function settleChecked(draft, states, now) {
 
 /** Leave an output in this state, unless the service says that it is spent or unknown. */
 function rest(draft, key, wanted, found, now) {
-  // What was only offered is no loss.
-  const neverHeld = wanted === "offered" || undefined;
+  // What was only seen is no loss.
+  const neverHeld = wanted === "seen" || undefined;
   const taken = { state: "spent", spentElsewhere: true, neverHeld };
   const state = found === "spent" ? taken : { state: wanted };
   const told = { ...state, before: undefined, unknown: found === "unknown" || undefined };

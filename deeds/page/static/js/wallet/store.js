@@ -4,10 +4,10 @@
 // Nothing but IndexedDB's own requests may be waited for inside a transaction, or the browser commits
 // it too soon: so what is wanted is read first, and what decides is a plain function.
 
-import { KINDS, makeSlices, queriesOf, WalletError, withGivenAt } from "./records.js";
+import { fromVersion, KINDS, makeSlices, queriesOf, WalletError } from "./records.js";
 
 const NAME = "deeds";
-const VERSION = 2;
+const VERSION = 3;
 
 /** What listeners are told of: nobody shows more or less because a picture was kept. */
 const TOLD_KINDS = KINDS.filter((kind) => kind !== "codes");
@@ -148,12 +148,12 @@ function upgrade(database, transaction, oldVersion) {
       if (!records.indexNames.contains(name)) records.createIndex(name, fields);
     }
   }
-  if (oldVersion !== 1) return;
+  if (oldVersion === 0) return;
   const [outputs, operations] = INDEXED_KINDS.map((kind) => transaction.objectStore(kind));
   const requests = [outputs.getAll(), operations.getAll()];
   requests[1].onsuccess = () => {
     const [all, made] = requests.map(({ result }) => result);
-    for (const output of withGivenAt(all, made)) outputs.put(output);
+    for (const output of fromVersion(oldVersion, all, made)) outputs.put(output);
   };
 }
 

@@ -20,8 +20,8 @@ const CASES = [
   ["free", { found: "unspent" }],
   ["spent", { found: "spent" }],
   ["unknown", { found: "unknown" }],
-  ["free", { record: record("offered"), found: "unspent" }],
-  ["spent", { record: record("offered"), found: "spent" }],
+  ["free", { record: record("seen"), found: "unspent" }],
+  ["spent", { record: record("seen"), found: "spent" }],
   ["busy", { record: record("leaving"), operation: operation("claim", "begun") }],
   ["busy", { record: record("leaving"), found: "spent" }],
   ["busy", { record: record("coming"), found: "unknown" }],
@@ -53,7 +53,7 @@ for (const [kind, known] of CASES) {
 
 test("what was refused and can still be taken says why it was refused", () => {
   const refused = { ...operation("claim", "refused"), code: "body_too_large" };
-  const state = claimState({ record: record("offered"), operation: refused, found: "unspent" });
+  const state = claimState({ record: record("seen"), operation: refused, found: "unspent" });
 
   assert.equal(state.canTake, true);
   assert.match(state.text, /too much at once/);
