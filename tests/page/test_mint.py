@@ -200,11 +200,15 @@ def test_each_mistake_is_told_beside_its_field(visitor):
 
 def test_a_second_tap_on_review_creates_nothing_and_a_refusal_loses_nothing(visitor):
     page = open_form(visitor)
+    page.route("**/result.js", lambda route: route.abort())
     page.get_by_label("Name").fill("A ticket")
     box = review_button(page).bounding_box()
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(page.get_by_role("button", name="Create", exact=True)).to_be_enabled()
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator("#create-error")).to_be_focused()
     assert visitor.asked("/v1/mint") == []
+    page.unroute("**/result.js")
 
     page.route("**/mint", lambda route: route.fulfill(status=413, json={"code": "body_too_large"}))
     page.get_by_role("button", name="Create", exact=True).click()

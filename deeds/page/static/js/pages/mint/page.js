@@ -6,7 +6,6 @@ import { byId, find } from "../../ui/dom.js";
 import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
 import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
-import { showResult } from "./result.js";
 
 // A second tap on "Review" must not land on "Create", which comes to stand in its place.
 const CALM_MS = 400;
@@ -22,6 +21,9 @@ const form = mintForm(find(preview, "[data-card=image]"), ({ metadata, total, un
 
 /** @type {any} */
 let wanted = null;
+
+/** Half of the scripts are for the links: the form is there before they have come. */
+const loadResult = () => import("./result.js");
 
 function showStep(step) {
   for (const section of document.querySelectorAll("[data-step]")) {
@@ -44,6 +46,7 @@ async function review() {
   byId("review-total").textContent = text;
   tell("");
   showStep("review");
+  loadResult().catch(() => {});
   // So that the browser's Back leads to the form.
   history.pushState("review", "");
   createButton.disabled = true;
@@ -61,8 +64,11 @@ async function create(opened) {
   tell("");
   form.dropDraft();
   const { unit, count } = form.shown();
-  const { operation, problem } = await verbRunner(opened)(() => opened.wallet.mint(wanted), tell);
+  // What cannot be shown is not made.
+  const mint = () => loadResult().then(() => opened.wallet.mint(wanted));
+  const { operation, problem } = await verbRunner(opened)(mint, tell);
   if (operation && !problem) {
+    const { showResult } = await loadResult();
     form.reset();
     await showResult(opened, operation, { unit, count });
     showStep("done");
