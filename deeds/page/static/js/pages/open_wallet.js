@@ -113,35 +113,41 @@ export function delayMs(left, triesCount) {
 }
 
 /**
- * Return an operation once it has ended, by this tab or another.
+ * Return the operation of an outcome once it has ended, by this tab or another; say meanwhile that it
+ * is sent again.
+ * @param {Pick<Opened, "store" | "wake">} opened
+ * @param {import("../wallet/wallet.js").Outcome} outcome
+ * @param {(text: string) => void} onWait
  * @returns {Promise<import("../wallet/records.js").OperationRecord>}
  */
-export function whenEnded(/** @type {Opened["store"]} */ store, key) {
+export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
+  if (operation.state !== "begun") return operation;
+  const { key } = operation;
+  onWait(waitText(problem));
+  wake(problem);
   return new Promise((resolve, reject) => {
     const look = () =>
       store
         .read({ operations: [key] }, ({ operations }) => operations.get(key))
-        .then((operation) => {
-          if (!operation || operation.state === "begun") return;
+        .then((now) => {
+          if (!now || now.state === "begun") return;
           stop();
-          resolve(operation);
+          resolve(now);
         }, reject);
     const stop = store.onChange(look);
     look();
   });
 }
 
-/**
- * Return the operation of an outcome once it has ended; say meanwhile that it is sent again.
- * @param {Pick<Opened, "store" | "wake">} opened
- * @param {import("../wallet/wallet.js").Outcome} outcome
- * @param {(text: string) => void} onWait
- */
-export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
-  if (operation.state !== "begun") return operation;
-  onWait(waitText(problem));
-  wake(problem);
-  return whenEnded(store, operation.key);
+/** Return the records of outputs, each with the operation that had it last. */
+export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
+  const next = (slices) => ({ operations: keys.map((key) => slices.outputs.get(key)?.operation) });
+  return store.read({ outputs: keys, next }, (slices) =>
+    keys.map((key) => {
+      const record = slices.outputs.get(key);
+      return { record, operation: slices.operations.get(record?.operation) };
+    }),
+  );
 }
 
 /**

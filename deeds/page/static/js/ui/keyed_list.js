@@ -1,7 +1,9 @@
 // Draws records into a list and leaves what is there already: what a person has typed, opened or
 // focused stays when something else changes.
 
+import { textFor } from "../texts/problems.js";
 import { headingOf } from "./dom.js";
+import { showMissing } from "./notices.js";
 
 /** @type {WeakMap<Element, Map<string, {element: Element, update?: (record: any) => void}>>} */
 const drawn = new WeakMap();
@@ -63,4 +65,18 @@ export function listInPieces(list, more, options) {
     if (target instanceof HTMLElement) target.focus();
   });
   return draw;
+}
+
+/** Return a function that runs one drawing after the other, and no more than one waits. */
+export function oneByOne(draw) {
+  let [last, isWanted] = [Promise.resolve(), false];
+  const drawNext = () => {
+    isWanted = false;
+    return draw().catch((error) => showMissing([textFor(error)]));
+  };
+  return () => {
+    if (!isWanted) last = last.then(drawNext);
+    isWanted = true;
+    return last;
+  };
 }

@@ -88,7 +88,7 @@ test("who was let in a moment ago and is still in sight is no fraud", async (con
   context.mock.method(performance, "now", () => moment);
   const claims = [claimed, () => Promise.reject(new WalletError("already_spent", ""))];
   const claim = () => (moment ? claims[1]() : claims[0]());
-  const readRecords = async () => ({ output: { state: "spent" }, operation });
+  const readRecords = async () => ({ record: { state: "spent" }, operation });
   const { judge } = doorOf(claim, { readRecords });
   const said = async (atMs) => {
     moment = atMs;
@@ -147,7 +147,7 @@ test("who did not see the answer that came late is let in once when they show it
     return { operation: { state: "begun" }, problem };
   };
   const readRecords = async () => ({
-    output: { state: "spent" },
+    record: { state: "spent" },
     operation: { ...done, atDoor: true, endedAt: 0 },
   });
   const { titles, end } = doorOf(claim, { isSeen: false, readRecords });
@@ -190,7 +190,7 @@ test("what an earlier visit began and this one ended is let in once", async () =
   const gone = () => Promise.reject(new WalletError("already_spent", ""));
   const doorAfter = (endedAt) => {
     const operation = { ...done, atDoor: true, begunAt: OPENED_AT - 2, endedAt };
-    return doorOf(gone, { readRecords: async () => ({ output: { state: "spent" }, operation }) });
+    return doorOf(gone, { readRecords: async () => ({ record: { state: "spent" }, operation }) });
   };
 
   const found = await doorAfter(OPENED_AT + 1).titles(TICKET, TICKET);
@@ -233,8 +233,8 @@ test("an end is told by why, and by how many units", () => {
 test("a ticket that this wallet knows to be spent is told by who spent it, and when", () => {
   const now = new Date(2030, 5, 1, 19, 43).getTime();
   const operation = { state: "done", endedAt: now - 60_000 };
-  const title = (more, output = {}) =>
-    usedVerdict({ output, operation: { ...operation, ...more } }, now).title;
+  const title = (more, record = {}) =>
+    usedVerdict({ record, operation: { ...operation, ...more } }, now).title;
 
   assert.match(title({ kind: "claim", atDoor: true }), /^Already used at \D*(19|0?7)\D42\D00/);
   assert.match(title({ kind: "claim" }), /^Already claimed here at/);

@@ -4,10 +4,11 @@
 import { refusalText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { likenessOf } from "../../ui/card.js";
+import { oneByOne } from "../../ui/keyed_list.js";
 import { findOrigins, originAs } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
-import { whenEnded } from "../open_wallet.js";
+import { recordsOf, untilEnded } from "../open_wallet.js";
 import { makeLooking } from "./looking.js";
 import { claimState, isKept, isOver, offerOf } from "./state.js";
 
@@ -19,10 +20,9 @@ const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
  * @param {{
  *   list: ReturnType<typeof import("./list.js").makeClaimList>,
  *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
- *   wallet?: import("../../wallet/wallet.js").Wallet, store?: import("../../wallet/store.js").Store,
- *   wake?: (problem?: any) => void, isAsked?: boolean,
- * }} parts `wake` sends again what is begun, see open_wallet.js; `isAsked` tells whether a secret may
- *   be sent to ask for its state
+ *   isAsked?: boolean,
+ * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked` tells whether a secret may be sent to
+ *   ask for its state
  */
 export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isSecureContext }) {
   /** Why an operation has not ended, by its key. */
@@ -31,30 +31,22 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   const origins = new Map();
   let rows = [];
   let isTaking = false;
-  let drawsCount = 0;
-  let drawn = Promise.resolve();
+  /** Show what is known by now. */
+  const draw = oneByOne(async () => {
+    const outputs = list.all();
+    // What comes meanwhile is drawn with its origin.
+    const items = outputs.map(looking.itemOf);
+    await addOrigins(items);
+    const known = store && (await recordsOf(store, outputs.map(keyOf)));
+    rows = outputs.map((output, place) => rowOf(output, items[place], known?.[place]));
+    list.forget(rows.filter(({ state }) => isKept(state)).map(({ output }) => output));
+    view.draw(rows, Boolean(wallet));
+  });
   const looking = makeLooking({
     check: isAsked ? api.check : null,
     readItem: wallet ? wallet.item : api.item,
     onChange: draw,
   });
-
-  /** Show what is known by now; the promise resolves once that, or something newer, is shown. */
-  function draw() {
-    drawsCount += 1;
-    drawn = drawUnlessOvertaken(drawsCount);
-    return drawn;
-  }
-
-  async function drawUnlessOvertaken(thisDraw) {
-    await addOrigins(list.all().map(looking.itemOf));
-    const records = await readRecords(list.all());
-    // Another one began to read later than this.
-    if (thisDraw !== drawsCount) return drawn;
-    rows = list.all().map((output, place) => rowOf(output, records[place]));
-    list.forget(rows.filter(({ state }) => isKept(state)).map(({ output }) => output));
-    view.draw(rows, Boolean(wallet));
-  }
 
   async function addOrigins(items) {
     const missing = new Set(items.filter((item) => item && !origins.has(item.id)));
@@ -63,56 +55,37 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
     for (const [itemId, origin] of found) origins.set(itemId, origin);
   }
 
-  async function readRecords(outputs) {
-    if (!store) return outputs.map(() => ({}));
-    const keys = outputs.map(keyOf);
-    const operationOf = (slices, key) => slices.outputs.get(key)?.operation ?? [];
-    const next = (slices) => ({ operations: keys.flatMap((key) => operationOf(slices, key)) });
-    return store.read({ outputs: keys, next }, (slices) =>
-      keys.map((key) => {
-        const record = slices.outputs.get(key);
-        return { record, operation: record?.operation && slices.operations.get(record.operation) };
-      }),
-    );
-  }
-
-  function rowOf(output, { record, operation }) {
-    const problem = problems.get(operation?.key) ?? looking.problem();
-    const found = looking.stateOf(output);
-    const state = claimState({ record, operation, found, problem, isAsked });
-    const item = looking.itemOf(output);
+  function rowOf(output, item, known) {
+    const problem = problems.get(known?.operation?.key) ?? looking.problem();
+    const state = claimState({ ...known, found: looking.stateOf(output), problem, isAsked });
     const isLost = item === null || (item === undefined && looking.problem());
     const origin = origins.get(output.itemId) ?? (isLost ? originAs("unknown") : undefined);
     return { output, state, item, origin };
   }
 
   async function takeOne(output) {
-    if (!wallet || !store) return;
+    if (!wallet || !store || !wake) return;
     const outcome = await wallet.claim(output, { unit: output.unit }).catch((error) => {
       if (!OVERTAKEN.has(error.code)) throw error;
     });
-    if (outcome?.operation.state === "begun") {
-      const ended = waitFor(outcome, output, store).catch((error) => view.tell(textFor(error)));
-      // While the service says to wait, nothing more is claimed either.
-      if (outcome.problem?.retryAfterS) await ended;
-    }
-    if (outcome?.operation.state === "refused") await tellRefused(outcome.operation, output);
+    if (!outcome) return;
+    const ended = follow(outcome, output, { store, wake }).catch((error) => view.tell(textFor(error)));
+    // While the service says to wait, nothing more is claimed either.
+    if (outcome.operation.state !== "begun" || outcome.problem?.retryAfterS) await ended;
   }
 
-  async function waitFor(outcome, output, store) {
+  /** Say of a claim that was refused why, and ask what its output is now. */
+  async function follow(outcome, output, opened) {
+    const isLate = outcome.operation.state === "begun";
     problems.set(outcome.operation.key, outcome.problem);
-    draw();
-    wake?.(outcome.problem);
-    const operation = await whenEnded(store, outcome.operation.key);
-    if (operation.state === "refused") await tellRefused(operation, output);
+    const operation = await untilEnded(opened, outcome, draw);
+    if (operation.state === "refused") {
+      view.tell(refusalText(operation));
+      await looking.look(list.all(), [output]);
+    }
+    if (!isLate) return;
     await draw();
     view.focusOutcome();
-  }
-
-  /** Say why, and ask what the output is now. */
-  async function tellRefused(operation, output) {
-    view.tell(refusalText(operation));
-    await looking.look(list.all(), [output]);
   }
 
   // While many are claimed each is some changes: all are drawn at the end.

@@ -38,7 +38,7 @@ const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
  * @param {import("../../wallet/records.js").Item} parts.item whose tickets are let in: its id decides, and nothing else
  * @param {string} parts.host of this page
  * @param {Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">} parts.wallet
- * @param {(key: string) => Promise<{output: any, operation: any}>} parts.readRecords
+ * @param {(key: string) => Promise<{record: any, operation: any}>} parts.readRecords
  * @param {(outcome: any) => Promise<any>} parts.untilEnded returns the operation
  * @param {(verdict: Verdict) => boolean} parts.onLate called with what was waited for; returns
  *   whether the person before the door could see it
@@ -96,7 +96,7 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
       const seconds = Math.ceil((performance.now() - letIn.get(key)) / 1000);
       if (seconds <= JUST_NOW_S) return waiting(`Let in ${seconds} s ago, at this door`);
       if (isUnseen(key, operation)) return end(records, hold);
-      if (records.output?.state === "spent") return usedVerdict(records);
+      if (records.record?.state === "spent") return usedVerdict(records);
       const isInOtherTab = error.code === "busy" && operation.atDoor;
       return waiting(isInOtherTab ? "Being checked at another door." : textFor(error));
     }
@@ -134,8 +134,8 @@ export function endVerdict({ state, code = "", amount, key }, unit) {
 }
 
 /** Return what to say of a spent ticket from the wallet's record of it and of its last operation. */
-export function usedVerdict({ output, operation }, now = Date.now()) {
-  if (operation?.state !== "done" || output?.spentElsewhere) return refused(TAKEN);
+export function usedVerdict({ record, operation }, now = Date.now()) {
+  if (operation?.state !== "done" || record?.spentElsewhere) return refused(TAKEN);
   const [then, today] = [operation.endedAt, now].map((each) => new Date(each));
   const isToday = then.toDateString() === today.toDateString();
   const when = isToday ? `at ${then.toLocaleTimeString()}` : `on ${timeText(operation.endedAt)}`;

@@ -7,7 +7,7 @@ import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { say, showMissing } from "../../ui/notices.js";
-import { openWallet, untilEnded } from "../open_wallet.js";
+import { openWallet, recordsOf, untilEnded } from "../open_wallet.js";
 import { countText, makeJudge } from "./judge.js";
 import { makeDoor } from "./view.js";
 
@@ -59,7 +59,7 @@ async function work(item, { wallet, store, wake }) {
     openedAt,
     host: location.host,
     wallet,
-    readRecords: (key) => recordsOf(store, key),
+    readRecords: async (key) => (await recordsOf(store, [key]))[0],
     untilEnded: (outcome) => untilEnded({ store, wake }, outcome, () => {}),
     onLate: (verdict) => tell(verdict, door.isShown(verdict.key)),
   });
@@ -83,14 +83,6 @@ async function makeCount(store, unit) {
   };
   count();
   return count;
-}
-
-/** Return the record of a ticket, and the operation that had it last. */
-async function recordsOf(store, key) {
-  const output = await store.read({ outputs: [key] }, ({ outputs }) => outputs.get(key));
-  const last = output?.operation ?? "";
-  const wanted = { operations: [last] };
-  return { output, operation: await store.read(wanted, ({ operations }) => operations.get(last)) };
 }
 
 /** Offer the deeds that this wallet has minted, and those of which it has let in tickets. */

@@ -6,8 +6,6 @@ import { checkSecret } from "../../format/raw_output.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { readField } from "../../ui/field_errors.js";
 
-const NUMBERED = ["id", "for", "aria-describedby"];
-
 /**
  * Make the rows work.
  * @param {() => void} onChange is called when there are more or fewer of them
@@ -24,7 +22,7 @@ export function outputRows(onChange) {
     const all = rows();
     all.forEach((row, place) => {
       find(row, "[data-row-name]").textContent = ` link ${place + 1}`;
-      find(row, "[data-do=remove]", HTMLButtonElement).disabled = all.length === 1;
+      removeButtonOf(row).disabled = all.length === 1;
     });
     addButton.disabled = all.length >= countMax;
     onChange();
@@ -33,14 +31,20 @@ export function outputRows(onChange) {
   function makeRow(amount = "1") {
     number += 1;
     const row = copyTemplate("output-row");
-    for (const element of row.querySelectorAll("*")) {
-      for (const name of NUMBERED) {
-        const text = element.getAttribute(name);
-        if (text) element.setAttribute(name, text.replaceAll("-0", `-${number}`));
-      }
-    }
-    fieldOf(row, "amount").value = amount;
+    const attributes = [...row.querySelectorAll("[id], [for]")].flatMap((each) => [...each.attributes]);
+    for (const each of attributes) each.value = each.value.replaceAll("-0", `-${number}`);
+    const [field, own, secret] = ["amount", "own", "secret"].map((name) => fieldOf(row, name));
+    field.value = amount;
+    own.addEventListener("change", () => own.checked && secret.focus());
+    removeButtonOf(row).addEventListener("click", () => remove(row));
     return row;
+  }
+
+  function remove(row) {
+    const next = row.nextElementSibling ?? row.previousElementSibling;
+    row.remove();
+    draw();
+    fieldOf(next, "amount").focus();
   }
 
   addButton.addEventListener("click", () => {
@@ -49,19 +53,6 @@ export function outputRows(onChange) {
     const field = fieldOf(list.lastElementChild, "amount");
     field.focus();
     field.select();
-  });
-  list.addEventListener("click", ({ target }) => {
-    const row = /** @type {Element} */ (target).closest("[data-do=remove]")?.closest("[data-row]");
-    const next = row?.nextElementSibling ?? row?.previousElementSibling;
-    if (!row) return;
-    row.remove();
-    draw();
-    fieldOf(next, "amount").focus();
-  });
-  list.addEventListener("change", ({ target }) => {
-    const { dataset, checked } = /** @type {HTMLInputElement} */ (target);
-    const row = /** @type {Element} */ (target).closest("[data-row]");
-    if (dataset.field === "own" && checked) fieldOf(row, "secret").focus();
   });
 
   return {
@@ -85,10 +76,11 @@ export function outputRows(onChange) {
   };
 }
 
+const fieldOf = (row, name) => find(row, `[data-field=${name}]`, HTMLInputElement);
+const removeButtonOf = (row) => find(row, "[data-do=remove]", HTMLButtonElement);
+
 /** Return whether a person chooses the secret of a row. */
-function isOwn(row) {
-  return fieldOf(row, "own").checked;
-}
+const isOwn = (row) => fieldOf(row, "own").checked;
 
 function readRow(row, secrets) {
   const amount = readField(fieldOf(row, "amount"), parseAmount);
@@ -100,8 +92,4 @@ function checkNew(secret, secrets) {
   if (secrets.has(secret)) throw new RangeError("Another link has this secret already.");
   secrets.add(checkSecret(secret));
   return secret;
-}
-
-function fieldOf(row, name) {
-  return find(row, `[data-field=${name}]`, HTMLInputElement);
 }

@@ -5,6 +5,7 @@ import { operationText, shortName } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
+import { oneByOne } from "../../ui/keyed_list.js";
 import { say, showMissing } from "../../ui/notices.js";
 import * as holdings from "../../wallet/holdings.js";
 import { findOrigins, wasHere } from "../../wallet/origin.js";
@@ -155,20 +156,6 @@ function moveTo(name, itemIdBefore) {
   const target = document.querySelector(places[name]) ?? byId("title");
   if (name !== "list") scrollTo(0, 0);
   if (target instanceof HTMLElement) target.focus();
-}
-
-/** Return a function that runs one drawing after the other, and no more than one waits. */
-function oneByOne(draw) {
-  let [last, isWanted] = [Promise.resolve(), false];
-  const drawNext = () => {
-    isWanted = false;
-    return draw().catch((error) => showMissing([textFor(error)]));
-  };
-  return () => {
-    if (!isWanted) last = last.then(drawNext);
-    isWanted = true;
-    return last;
-  };
 }
 
 async function start(opened) {
