@@ -21,6 +21,10 @@ test("one sentence says what a person gives and gets, of one deed or several", (
     offerText({ give: a, want: [b, a] }, namer),
     "You give 1 unit of “A” and get 2 × ticket of “B” and 1 unit of “A”",
   );
+  assert.equal(
+    offerText({ give: [a, b, a, a] }, namer),
+    "Pay 1 unit of “A” and 2 × ticket of “B” and 2 more deeds",
+  );
 });
 
 test("each end of an offer is told apart", () => {

@@ -1,7 +1,7 @@
 // What a person reads of an offer: a request to be paid, or a trade. Pure.
 
 import { unitsText } from "../format/amounts.js";
-import { quoted, refusalText, timeText } from "./operations.js";
+import { countText, quoted, refusalText, timeText } from "./operations.js";
 
 /**
  * @typedef {{itemId: string, amount: number}} Units
@@ -9,6 +9,9 @@ import { quoted, refusalText, timeText } from "./operations.js";
  *   nameOf: (itemId: string) => string, unitOf: (itemId: string) => string | undefined,
  * }} Namer what this browser calls deeds and their units
  */
+
+/** How many deeds of one side are named; deeds/page/offer_card.py names as many. */
+const NAMED_MAX = 2;
 
 /** How an offer of ours ended without being taken, by the code of its operation. */
 const ENDINGS = {
@@ -26,7 +29,9 @@ export function sideText(units, { nameOf, unitOf }) {
   const all = [units ?? []].flat();
   const text = ({ itemId, amount }) =>
     `${unitsText(amount, unitOf(itemId))} of ${quoted(nameOf(itemId))}`;
-  return all.map(text).join(" and ");
+  const more = all.length - NAMED_MAX;
+  const named = all.slice(0, NAMED_MAX).map(text);
+  return [...named, ...(more > 0 ? [countText(more, "more deed")] : [])].join(" and ");
 }
 
 /**

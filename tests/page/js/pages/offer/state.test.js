@@ -1,0 +1,104 @@
+// What the page of an offer says of each state, and when one tap is offered.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { originAs } from "../../../../../deeds/page/static/js/wallet/origin.js";
+import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
+import { sayingOf } from "../../../../../deeds/page/static/js/pages/offer/state.js";
+
+const itemOf = (id, name, unit) => ({ id, total: 100, metadata: JSON.stringify({ name }), unit });
+const CHOIR = { itemId: "deed_c", amount: 5, item: itemOf("deed_c", "Choir"), free: 8 };
+const DRINK = { itemId: "deed_d", amount: 2, item: itemOf("deed_d", "Drink"), origin: originAs("new") };
+const OPEN = { state: "open", expiresAt: "2026-12-01T10:00:00Z" };
+const [REQUEST, TRADE] = [{ wants: [CHOIR] }, { wants: [CHOIR], gives: [DRINK] }];
+
+const saying = (known) => sayingOf({ offer: OPEN, ...known });
+const nameOfButton = ({ action }) => action && `${action.text}${action.about}`;
+
+test("an open offer says in one sentence what one gives and gets, and one tap does it", () => {
+  const [request, trade] = [saying(REQUEST), saying(TRADE)];
+
+  assert.equal(request.title, "Pay 5 units of “Choir”");
+  assert.equal(trade.title, "You give 5 units of “Choir” and get 2 units of “Drink”");
+  assert.equal(request.action?.text, "Pay 5 units");
+  assert.equal(nameOfButton(request), "Pay 5 units of “Choir”");
+  assert.equal(nameOfButton(trade), "Trade: 5 units of “Choir” for 2 units of “Drink”");
+  assert.deepEqual([request.action?.isQuiet, trade.action?.isQuiet], [false, false]);
+});
+
+test("what one gets that only has a known name, or was not loaded, is traded as a second thought", () => {
+  for (const origin of [originAs("lookalike"), originAs("unknown"), undefined]) {
+    const { action } = saying({ wants: [CHOIR], gives: [DRINK, { ...DRINK, origin }] });
+    assert.deepEqual([action?.text, action?.isQuiet], ["Trade anyway", true]);
+  }
+});
+
+test("who has too little is told how much is missing, and where more of it is", () => {
+  const few = saying({ wants: [{ ...CHOIR, free: 3 }] });
+  const away = saying({ wants: [{ ...CHOIR, free: 3, away: 4 }] });
+  const both = saying({ wants: [{ ...CHOIR, free: 0 }, { ...DRINK, free: 1 }, CHOIR] });
+
+  assert.match(few.lead, /^You have 3 and need 2 more\.$/);
+  assert.match(away.lead, /need 2 more\. 4 units .* in links or offers/);
+  assert.match(both.lead, /enough of each/);
+  for (const each of [few, away, both]) assert.deepEqual([each.action, each.isLacking], [undefined, true]);
+});
+
+const paying = (state) => ({ paying: { state } });
+const own = (state, code) => ({ own: { kind: "trade", state, code, expiresAt: 0 } });
+const offer = (state) => ({ offer: { ...OPEN, state } });
+
+/** By what is known beside a trade: the heading, how the text ends, and what came into the wallet. */
+const TOLD = {
+  "this browser has traded": [paying("done"), "Traded", "deed_d"],
+  "its answer is lost": [paying("begun"), "On its way", undefined],
+  "it was refused, and somebody was faster": [
+    { ...paying("refused"), ...offer("completed") },
+    "Already traded",
+    undefined,
+  ],
+  "it has expired": [offer("expired"), "Expired", undefined],
+  "it is void": [offer("void"), "Withdrawn", undefined],
+  "it is this browser's own": [own("open"), "Your offer", undefined],
+  "it is settled in a moment": [{ ...own("open"), ...offer("completed") }, "On its way", undefined],
+  "it was this browser's own": [{ ...own("done"), ...offer("completed") }, "Traded", "deed_c"],
+  "it was withdrawn here": [own("refused", "offer_withdrawn"), "Your offer", undefined],
+};
+
+for (const [name, [known, title, gainedId]] of Object.entries(TOLD)) {
+  test(`of a trade that cannot be completed, the page says that ${name}`, () => {
+    const said = saying({ ...TRADE, ...known });
+
+    assert.deepEqual([said.title, said.gainedId, said.action], [title, gainedId, undefined]);
+    assert.match(said.lead, /^You give .* and get .*\. [A-Z]/);
+  });
+}
+
+test("a payment brings nothing, and one that is received is what came in", () => {
+  assert.equal(saying({ ...REQUEST, ...paying("done") }).gainedId, undefined);
+  const received = saying({ ...REQUEST, own: { kind: "ask", state: "done" } });
+  assert.deepEqual([received.title, received.gainedId], ["Paid", "deed_c"]);
+});
+
+test("without an answer it says so, and what is known stays; an unknown offer is told apart", () => {
+  const unknown = new ProblemError({ code: "unknown_offer" }, 404, null);
+
+  assert.equal(sayingOf({ offer: null }).lead, "Loading…");
+  assert.match(sayingOf({ offer: null, problem: new NoAnswerError() }).lead, /^No connection\./);
+  assert.equal(sayingOf({ offer: null, problem: unknown }).kind, "unknown");
+  const later = saying({ ...REQUEST, problem: new NoAnswerError() });
+  assert.match(later.lead, /^No connection\./);
+  assert.ok(later.action);
+});
+
+test("a name cannot end its own quotation, and a browser without a wallet is not offered to pay", () => {
+  const name = "Choir” and get 90 units of “Gold";
+  const known = { wants: [{ ...CHOIR, item: itemOf("deed_c", name, "seat") }], canPay: false };
+
+  const { title, action, lead } = saying(known);
+
+  assert.equal(title, "Pay 5 × seat of “Choir’ and get 90 units of ’Gold”");
+  assert.equal(action, undefined);
+  assert.match(lead, /another browser/);
+});
