@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { claimLink, readLinks } from "../../../../deeds/page/static/js/format/claim_link.js";
+import { claimLink, readItem, readLinks } from "../../../../deeds/page/static/js/format/claim_link.js";
 import { formatRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
 import { makeStrongSecret } from "../../../../deeds/page/static/js/format/strong_secret.js";
 
@@ -259,3 +259,24 @@ for (const piece of ["+1.deed_", "+", "claim/", `claim/${ID}`, "1\n", "%2B5.", `
     assert.ok(process.cpuUsage(before).user < 2_000_000);
   });
 }
+
+test("the deed that a text names is found by its id or by a link to any of its pages", () => {
+  const named = { itemId: ID, problem: "" };
+  const texts = [`${ORIGIN}/item/${ID}`, `See <${ORIGIN}/wallet#${ID}>.`, linkOf("a b"), oldLinkOf("a")];
+
+  for (const text of [...texts, `deeds.example.com/item/${ID}`]) {
+    assert.deepEqual(readItem(text), { ...named, host: HOST }, text);
+  }
+  for (const text of [ID, ` ${ID.slice(0, 20)}\u200b\n${ID.slice(20)}`, rawOf("a"), `/item/${ID}`]) {
+    assert.deepEqual(readItem(text), { ...named, host: "" }, text);
+  }
+});
+
+test("a text that names no deed, half of one or two says so", () => {
+  const texts = ["", "Night Choir", ID.slice(0, 20), ID.toUpperCase(), `${ID} deed_${"y".repeat(26)}`];
+
+  const problems = texts.map((text) => readItem(text)).map(({ itemId, problem }) => itemId || problem);
+
+  for (const problem of problems) assert.match(problem, /^T.*\.$/);
+  assert.equal(new Set(problems).size, 4);
+});

@@ -17,6 +17,8 @@ const CUT_TEXT = "This link is cut off. Ask for it again.";
 const CAPITALS_TEXT = "This link was put into capitals. Ask for it again.";
 const TWO_DEEDS_TEXT = "This link names two deeds. Ask for another.";
 const NOTHING_TEXT = "There is no claim link in this text.";
+const NO_ITEM_TEXT = "There is no deed in this text. Paste a link to it, or its item id.";
+const TWO_ITEMS_TEXT = "This text names two deeds. Paste one link.";
 
 /** Of what stands before the item id, and of what follows it: no service takes longer addresses. */
 const PART_LENGTH_MAX = 4200;
@@ -45,6 +47,7 @@ const START = new RegExp(
   "g",
 );
 const IN_PAGE = new RegExp(PAGE);
+const ITEM = new RegExp(ITEM_ID, "g");
 const HASH_AT_END = new RegExp(`${HASH}${GAP}$`);
 const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
 const CAPITALS = /\bDEED_[0-9A-Z]{26}/;
@@ -86,9 +89,7 @@ export function claimLink(origin, output, { unit = "" } = {}) {
  * @returns {Promise<{links: ReadLink[], problem: string}>}
  */
 export async function readLinks(text) {
-  const plain = text.replace(/[\uff01-\uff5e]/g, (wide) =>
-    String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
-  );
+  const plain = narrowed(text);
   const starts = startsOf(plain);
   const read = await Promise.all(
     starts.map((start, place) => {
@@ -102,6 +103,36 @@ export async function readLinks(text) {
   if (links.length) return { links, problem: "" };
   if (CAPITALS.test(plain)) return { links, problem: CAPITALS_TEXT };
   return { links, problem: PIECE.test(plain) ? CUT_TEXT : NOTHING_TEXT };
+}
+
+/**
+ * Return the deed that a text names: by its item id alone, or by a link to any page of it. The secret
+ * of a claim link is not read.
+ * @param {string} text
+ * @returns {{itemId: string, host: string, problem: string}} `host` is the one that the text names,
+ *   if any; `problem` says why no deed was found
+ */
+export function readItem(text) {
+  const plain = narrowed(text);
+  const hosts = new Map();
+  for (const { 0: id, index } of plain.matchAll(ITEM)) {
+    const word = plain.slice(Math.max(0, index - PART_LENGTH_MAX), index).split(/[\s"'`<>()[\]]/);
+    const itemId = clean(id);
+    if (hosts.size > 1) break;
+    hosts.set(itemId, hosts.get(itemId) || urlOf(word.at(-1))?.host || "");
+  }
+  const [[itemId, host] = ["", ""]] = hosts;
+  if (hosts.size === 1) return { itemId, host, problem: "" };
+  const none = /deed_/.test(plain) ? CUT_TEXT : NO_ITEM_TEXT;
+  const problem = CAPITALS.test(plain) ? CAPITALS_TEXT : none;
+  return { itemId: "", host: "", problem: hosts.size ? TWO_ITEMS_TEXT : problem };
+}
+
+/** Return a text with letters of Latin width, as those of East Asian keyboards are not. */
+function narrowed(text) {
+  return text.replace(/[\uff01-\uff5e]/g, (wide) =>
+    String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
+  );
 }
 
 /** Return where links and raw outputs start, and what stands there. */

@@ -36,27 +36,22 @@ export function makeLinkView(output, tools) {
   const about = `${unitsText(amount, unit)} of ${quoted(displayName(metadata))}`;
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
   const handOver = handingOver(output, tools);
-  const actions = (...buttons) => make("p", { class: "actions" }, ...buttons);
-  const button = (text, act, kind) => makeButton(text, () => handOver(act), kind);
+  const save = () => handOver(() => download(copy, "text/plain", `${itemId}.txt`));
   const developers = developersFold(output, link, handOver);
   const copyOrShow = telling(async () => {
     if (await copyLink(output, tools)) return;
     developers.open = true;
     say("This browser does not let pages copy. The link is at the end.");
   });
-  const canShare = "share" in navigator;
   return make(
     "div",
     { class: "link-view stack" },
     makeCard(metadata, item?.total ?? amount, { itemId, amount, unit }),
-    actions(
-      ...(canShare ? [button("Share", () => share(link, about), "wide")] : []),
-      makeButton("Copy link", copyOrShow, canShare ? "quiet" : "wide"),
-    ),
+    linkButtons(() => handOver(() => share(link, about)), copyOrShow),
     codePlace(output, tools, handOver, about),
     make("h3", {}, "Keep a copy"),
     make("p", { class: "hint" }, "This link is like cash. If you lose it, we can't restore it."),
-    actions(button("Download", () => download(copy, "text/plain", `${itemId}.txt`))),
+    make("p", { class: "actions" }, makeButton("Download", save)),
     developers,
   );
 }
@@ -101,7 +96,16 @@ function telling(act) {
   };
 }
 
-async function share(url, text) {
+/** Return the buttons that hand a link over: the one that matters is to share it, where pages can. */
+export function linkButtons(onShare, onCopy) {
+  const canShare = "share" in navigator;
+  const shareButtons = canShare ? [makeButton("Share", onShare, "wide")] : [];
+  const copyButton = makeButton("Copy link", onCopy, canShare ? "quiet" : "wide");
+  return make("p", { class: "actions" }, ...shareButtons, copyButton);
+}
+
+/** Let a person choose an app that a link goes to, with a few words about it. */
+export async function share(url, text) {
   try {
     await navigator.share({ text, url });
   } catch (error) {
@@ -140,7 +144,7 @@ function developersFold(output, link, handOver) {
 }
 
 /** Return a text that cannot be changed, and is marked as soon as it has the focus. */
-function textField([label, value]) {
+export function textField([label, value]) {
   const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
   field.addEventListener("focus", () => field.select());
   return element;

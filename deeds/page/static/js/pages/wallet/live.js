@@ -17,24 +17,26 @@ const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: "Not kno
 const clock = () => performance.now();
 
 /**
- * Ask now and every 20 seconds while it is wanted, and more and more rarely while it fails.
+ * Ask now and every 20 seconds (`roundMs`) while it is wanted, more and more rarely while it fails,
+ * and no more once it is over.
  * @param {{
- *   checkRound: () => Promise<unknown>, isWanted: () => boolean, now?: () => number,
- *   schedule?: (run: () => void, delayMs: number) => unknown,
- * }} parts `isWanted` is whether links wait and a person can see the page
+ *   checkRound: () => Promise<unknown>, isWanted: () => boolean, isOver?: () => boolean,
+ *   roundMs?: number, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
+ * }} parts `isWanted` is whether something waits and a person can see the page
  * @returns {() => Promise<void>} asks at once, unless the last answer said not to
  */
-export function keepAsking({ checkRound, isWanted, schedule = setTimeout, now = clock }) {
+export function keepAsking({ checkRound, isWanted, ...more }) {
+  const { isOver = () => false, roundMs = ROUND_MS, schedule = setTimeout, now = clock } = more;
   let [turn, failuresCount, notBefore] = [0, 0, 0];
 
   async function ask() {
     notBefore = Infinity;
     try {
       await checkRound();
-      [failuresCount, notBefore] = [0, now() + ROUND_MS / 10];
+      [failuresCount, notBefore] = [0, now() + roundMs / 10];
     } catch (error) {
       failuresCount += 1;
-      const delay = Math.min(ROUND_MS * 2 ** failuresCount, DELAY_MS_MAX);
+      const delay = Math.min(roundMs * 2 ** failuresCount, DELAY_MS_MAX);
       notBefore = now() + Math.max(delay, 1000 * (error.retryAfterS ?? 0));
     }
   }
@@ -44,10 +46,10 @@ export function keepAsking({ checkRound, isWanted, schedule = setTimeout, now = 
     const mine = turn;
     if (now() >= notBefore && isWanted()) await ask();
     // A round that began later goes on in its place.
-    if (mine === turn) schedule(() => mine === turn && round(), delayMs());
+    if (mine === turn && !isOver()) schedule(() => mine === turn && round(), delayMs());
   }
 
-  const delayMs = () => (notBefore === Infinity ? ROUND_MS : Math.max(ROUND_MS, notBefore - now()));
+  const delayMs = () => (notBefore === Infinity ? roundMs : Math.max(roundMs, notBefore - now()));
   return round;
 }
 

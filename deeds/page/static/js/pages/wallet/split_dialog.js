@@ -11,7 +11,7 @@ import { numberText } from "./link_export.js";
 /** @typedef {import("../../wallet/holdings.js").Holding} Holding */
 /** @typedef {import("./links_view.js").LinksTools} LinksTools */
 
-const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
+export const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
 /** Ask, and split what is held. */
 export function askToSplit(holding, opener, /** @type {LinksTools} */ { wallet, run, nameOf }) {
@@ -110,7 +110,8 @@ function readAmounts(fields, whole, unit) {
   return amounts;
 }
 
-function readAmount(field) {
+/** @throws {FieldError} */
+export function readAmount(field) {
   try {
     return parseAmount(field.value);
   } catch (error) {
