@@ -7,23 +7,20 @@ import ipaddress
 import itertools
 import json
 import signal
-import threading
-import uuid
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
-from deeds.domain.raw_output import make_strong_secret
+from tests.faults.journal import Said, Sender
+from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.faults.mortal_service import MortalService
-from tests.support.ledger_view import ledger_view
 from tests.support.proxies import free_port, running_nginx, upstream
 from tests.support.reporting import add_line
 from tests.support.serving import children
 from tests.support.waiting import wait_until
 
-CLIENTS_COUNT = 12
+ANSWERS_COUNT = 60
 ROUNDS_COUNT = 2
 
 
@@ -44,51 +41,23 @@ def machines(tmp_path, emptied_postgres_url):
         yield machines
 
 
-class Load:
-    """Clients that mint once, then swap and check what they hold until the load ends."""
+class ProxiedSender(Sender):
+    """Sends each request through nginx as another client: the limits of one are not looked at."""
 
-    def __init__(self, nginx, *, with_keys):
+    addresses = map(ipaddress.ip_address("10.0.0.0").__add__, itertools.count())
+
+    def __init__(self, nginx, with_keys):
+        super().__init__(None)
         self._nginx = nginx
         self._with_keys = with_keys
-        self._is_over = threading.Event()
-        # Each request as another client: the limits of one are not looked at here.
-        self._numbers = itertools.count()
-        self.answers = Counter()
-        pool = ThreadPoolExecutor(CLIENTS_COUNT)
-        self._clients = [pool.submit(self._run) for _ in range(CLIENTS_COUNT)]
 
-    def _run(self):
-        secret = make_strong_secret()
-        item = self._ask("mint", outputs=[f"+5.{secret}"])["itemId"]
-        while not self._is_over.is_set():
-            old, secret = secret, make_strong_secret()
-            outputs = [f"+5.{item}.{secret}"]
-            self._ask("swap", inputs=[f"+5.{item}.{old}"], outputs=outputs)
-            self._ask("check", outputs=outputs)
-
-    def _ask(self, name, **body):
-        address = str(ipaddress.ip_address("10.0.0.0") + next(self._numbers))
-        headers = {"Content-Type": "application/json", "X-Test-Client": address}
+    def send(self, path, body, key=None):
+        headers = {"Content-Type": "application/json", "X-Test-Client": str(next(self.addresses))}
         if self._with_keys:
-            headers["Idempotency-Key"] = str(uuid.uuid4())
-        data = json.dumps(body).encode()
-        status, _, answer = self._nginx.ask("POST", f"/v1/{name}", data, headers)
-        self.answers[name, status] += 1
+            headers["Idempotency-Key"] = key
+        status, _, answer = self._nginx.ask("POST", path, json.dumps(body).encode(), headers)
         assert status == 200, answer
-        return json.loads(answer)
-
-    def wait_for_answers(self):
-        """Wait until some more requests were answered, or one has failed."""
-        goal = self.answers.total() + 60
-        wait_until(
-            lambda: self.answers.total() >= goal or any(client.done() for client in self._clients)
-        )
-
-    def end(self):
-        """Stop the clients; fail if any of their requests has."""
-        self._is_over.set()
-        for client in self._clients:
-            client.result()
+        return Said(status, json.loads(answer), is_replay=False)
 
 
 def set_upstreams(nginx, ports, drained=None):
@@ -104,22 +73,18 @@ def test_no_request_fails_while_all_machines_are_restarted(
     machines, emptied_postgres_url, tmp_path, request, drained
 ):
     with running_nginx(tmp_path, machines) as nginx:
-        load = Load(nginx, with_keys=not drained)
-        for port, machine in list(machines.items()) * ROUNDS_COUNT:
-            load.wait_for_answers()
-            if drained:
-                set_upstreams(nginx, machines, drained=port)
-            assert machine.stop() == 0
-            load.wait_for_answers()
-            machine.start()
-            if drained:
-                set_upstreams(nginx, machines)
-        load.wait_for_answers()
-        load.end()
+        load = Load([nginx], 1, make_sender=partial(ProxiedSender, with_keys=not drained))
+        with load.running():
+            for port, machine in list(machines.items()) * ROUNDS_COUNT:
+                load.wait_for_answers(ANSWERS_COUNT)
+                if drained:
+                    set_upstreams(nginx, machines, drained=port)
+                assert machine.stop() == 0
+                load.wait_for_answers(ANSWERS_COUNT)
+                machine.start()
+                if drained:
+                    set_upstreams(nginx, machines)
+            load.wait_for_answers(ANSWERS_COUNT)
 
-    counts = ", ".join(f"{name} {count}" for (name, _), count in sorted(load.answers.items()))
-    add_line(request.node, f"restarts {len(machines) * ROUNDS_COUNT}, {counts}")
-    assert {status for _, status in load.answers} == {200}
-    with ledger_view(emptied_postgres_url) as ledger:
-        ledger.assert_sound()
-        assert len(ledger.operations()) == load.answers["mint", 200] + load.answers["swap", 200]
+    counts = assert_nothing_lost(load, machine.find_port, emptied_postgres_url)
+    add_line(request.node, f"restarts {len(machines) * ROUNDS_COUNT}, {line_of(counts)}")
