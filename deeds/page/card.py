@@ -35,7 +35,7 @@ _HALF = 3
 
 @dataclass(frozen=True, slots=True)
 class ItemMark:
-    """What tells a deed from another of the same name; js/format/item_mark.js makes the same.
+    """What tells a deed from another of the same name; js/ui/card.js makes the same.
 
     Two short ends of the id, to be read aloud, and a picture made from the letters between: the
     filled cells, of five by five, and a hue in degrees.

@@ -52,7 +52,7 @@ def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
 def test_page_and_service_give_a_deed_the_same_mark() -> None:
     ids = [make_item_id() for _ in range(300)] + ["deed_", "deed_short", "no prefix"]
     script = f"""
-        import {{ markShape, markText }} from "./deeds/page/static/js/format/item_mark.js";
+        import {{ markShape, markText }} from "./deeds/page/static/js/ui/card.js";
         const marks = {json.dumps(ids)}.map((id) => ({{ text: markText(id), ...markShape(id) }}));
         console.log(JSON.stringify(marks));
     """

@@ -39,9 +39,8 @@ export async function openWallet(onOutcomes) {
   try {
     const onClosed = () => showMissing(["This page is out of date. Reload it to go on."]);
     const store = await openStore(onClosed);
-    const arrayMax = Number(document.body.dataset.arrayMax);
-    const api = makeApi((...request) => fetch(...request), arrayMax);
-    const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
+    const api = makePageApi();
+    const wallet = makeWallet({ store, api, arrayMax: arrayMax(), makeSecret: makeStrongSecret });
     const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({ wallet, onOutcomes, onError });
     window.addEventListener("online", () => wake());
@@ -52,6 +51,12 @@ export async function openWallet(onOutcomes) {
     return null;
   }
 }
+
+/** How many inputs or outputs the service takes at once. */
+const arrayMax = () => Number(document.body.dataset.arrayMax);
+
+/** Return the service's verbs, for a page without a wallet too. */
+export const makePageApi = () => makeApi((...request) => fetch(...request), arrayMax());
 
 /**
  * Finish what was begun, now and again after growing delays, until nothing is left to finish.
@@ -170,11 +175,14 @@ export function verbRunner(opened) {
 
 /** Return what tells of operations that earlier visits began, to be called after each try. */
 export function makeTeller() {
+  const openedAt = Date.now();
   let isWaiting = false;
   return (outcomes) => {
-    const text = outcomesText(outcomes, isWaiting);
+    // What this visit does is told where it was asked for.
+    const earlier = outcomes.filter(({ operation }) => operation.begunAt < openedAt);
+    const text = outcomesText(earlier, isWaiting);
     if (text) say(text);
-    isWaiting = outcomes.some(({ operation }) => operation.state === "begun");
+    isWaiting = earlier.some(({ operation }) => operation.state === "begun");
   };
 }
 

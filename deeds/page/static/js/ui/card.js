@@ -2,7 +2,6 @@
 // page as text, and a picture only from where deeds/page/card.py lets one come.
 
 import { formatAmount, unitsText } from "../format/amounts.js";
-import { markShape, markText } from "../format/item_mark.js";
 import { nameKey } from "../wallet/origin.js";
 import { copyTemplate, find, make } from "./dom.js";
 
@@ -80,18 +79,6 @@ export function fillCard(card, { name = "", description = "", image = "" }, tota
   showImage(card, unseen ? "" : image, pictures);
 }
 
-/** Return the mark of a deed: its small picture and text. */
-export function makeMark(itemId) {
-  const mark = copyTemplate("mark-template");
-  const { cells, hue } = markShape(itemId);
-  const [ground, drawing] = mark.querySelectorAll("path");
-  ground.setAttribute("fill", `hsl(${hue} 60% 88%)`);
-  drawing.setAttribute("fill", `hsl(${hue} 60% 32%)`);
-  drawing.setAttribute("d", cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""));
-  mark.append(markText(itemId));
-  return mark;
-}
-
 function place(card, name) {
   return find(card, `[data-card="${name}"]`);
 }
@@ -115,4 +102,49 @@ function showImage(card, address, pictures) {
 function foreignHost(address) {
   const { host } = make("a", { href: address });
   return host === location.host ? "" : host;
+}
+
+// The mark of a deed tells it from another of the same name and picture: two short ends of its id to
+// be read aloud, and a small picture made from the letters between. deeds/page/card.py makes the same.
+
+const END_LENGTH = 4;
+/** Columns of the picture; the right half mirrors the left. */
+const SIDE = 5;
+const HALF = 3;
+
+/** Return the mark of a deed: its small picture and text. */
+export function makeMark(itemId) {
+  const mark = copyTemplate("mark-template");
+  const { cells, hue } = markShape(itemId);
+  const [ground, drawing] = mark.querySelectorAll("path");
+  ground.setAttribute("fill", `hsl(${hue} 60% 88%)`);
+  drawing.setAttribute("fill", `hsl(${hue} 60% 32%)`);
+  drawing.setAttribute("d", cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""));
+  mark.append(markText(itemId));
+  return mark;
+}
+
+/** Return for example "7kq2·m9xd". */
+export function markText(itemId) {
+  const letters = lettersOf(itemId);
+  return `${letters.slice(0, END_LENGTH)}·${letters.slice(-END_LENGTH)}`;
+}
+
+/** Return the picture: the cells that are filled, of five by five, and a hue in degrees. */
+export function markShape(itemId) {
+  const hash = hashOf(lettersOf(itemId).slice(END_LENGTH, -END_LENGTH));
+  /** @returns {[x: number, y: number]} */
+  const cellAt = (_, place) => [place % SIDE, Math.floor(place / SIDE)];
+  const cells = Array.from({ length: SIDE * SIDE }, cellAt);
+  const isFilled = ([x, y]) => (hash >>> (y * HALF + Math.min(x, SIDE - 1 - x))) & 1;
+  return { cells: cells.filter(isFilled), hue: (hash >>> (SIDE * HALF)) % 360 };
+}
+
+const lettersOf = (itemId) => itemId.replace(/^deed_/, "");
+
+/** FNV-1a of 32 bits. An id is random and the service's choice, so that no stronger one is needed. */
+function hashOf(letters) {
+  let hash = 0x811c9dc5;
+  for (const letter of letters) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
+  return hash >>> 0;
 }

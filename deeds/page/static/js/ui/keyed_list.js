@@ -5,58 +5,44 @@ import { textFor } from "../texts/problems.js";
 import { headingOf } from "./dom.js";
 import { showMissing } from "./notices.js";
 
-/** @type {WeakMap<Element, Map<string, {element: Element, update?: (record: any) => void}>>} */
-const drawn = new WeakMap();
-
-/**
- * Draw the records, in their order.
- * @template Record
- * @param {Element} list holds nothing else
- * @param {Record[]} records
- * @param {object} options
- * @param {(record: Record) => string} options.keyOf
- * @param {(record: Record) => {element: Element, update?: (record: Record) => void}} options.make
- */
-export function drawList(list, records, { keyOf, make }) {
-  const before = drawn.get(list) ?? new Map();
-  const after = new Map();
-  for (const record of records) {
-    const key = keyOf(record);
-    const view = before.get(key) ?? make(record);
-    view.update?.(record);
-    after.set(key, view);
-  }
-  for (const [key, { element }] of before) {
-    if (after.has(key)) continue;
-    if (element.contains(document.activeElement)) headingOf(list).focus();
-    element.remove();
-  }
-  [...after.values()].forEach(({ element }, place) => {
-    if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);
-  });
-  drawn.set(list, after);
-}
-
 const SHOWN_AT_ONCE = 100;
 
 /**
- * Return what draws records a hundred at a time.
+ * Return what draws records in their order, a hundred at a time.
  * @template Record
  * @param {Element} list holds nothing else
- * @param {HTMLElement} more the button that shows a hundred more
- * @param {Parameters<typeof drawList<Record>>[2]} options
+ * @param {HTMLElement | null} more the button that shows a hundred more; without it all are shown
+ * @param {object} options
+ * @param {(record: Record) => string} options.keyOf
+ * @param {(record: Record) => {element: Element, update?: (record: Record) => void}} options.make
  * @returns {(records: Record[]) => void}
  */
-export function listInPieces(list, more, options) {
-  let shownCount = SHOWN_AT_ONCE;
+export function listInPieces(list, more, { keyOf, make }) {
+  let shownCount = more ? SHOWN_AT_ONCE : Infinity;
+  let views = new Map();
   /** @type {Record[]} */
   let all = [];
-  const draw = (records) => {
+
+  function draw(records) {
+    const before = views;
+    const viewOf = (record) => before.get(keyOf(record)) ?? make(record);
     all = records;
-    more.hidden = all.length <= shownCount;
-    drawList(list, all.slice(0, shownCount), options);
-  };
-  more.addEventListener("click", () => {
+    const shown = all.slice(0, shownCount);
+    views = new Map(shown.map((record) => [keyOf(record), viewOf(record)]));
+    for (const record of shown) views.get(keyOf(record)).update?.(record);
+    for (const [key, { element }] of before) if (!views.has(key)) remove(element);
+    [...views.values()].forEach(({ element }, place) => {
+      if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);
+    });
+    if (more) more.hidden = all.length <= shownCount;
+  }
+
+  function remove(element) {
+    if (element.contains(document.activeElement)) headingOf(list).focus();
+    element.remove();
+  }
+
+  more?.addEventListener("click", () => {
     const first = shownCount;
     shownCount += SHOWN_AT_ONCE;
     draw(all);

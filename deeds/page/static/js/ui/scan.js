@@ -34,36 +34,41 @@ export async function whyNoScan(instead = "Use the phone's camera app: it opens 
  * long as it stays in sight. It ends by itself when the page is left or hidden.
  * @param {HTMLVideoElement} video
  * @param {(text: string) => void} onText
- * @param {() => void} [onEnd] called once when it has ended, for whatever reason
- * @returns {Promise<() => void>} ends it
- * @throws {Error} its message is for people
+ * @param {(problem: string) => void} [onEnd] called once when it has ended, with what went wrong
+ * @returns {() => void} ends it
  */
-export async function startScan(video, onText, onEnd = () => {}) {
-  const problem = await whyNoScan();
-  if (problem) throw new Error(problem);
+export function startScan(video, onText, onEnd = () => {}) {
+  const ending = new AbortController();
+  const stop = (problem = "") => {
+    if (ending.signal.aborted) return;
+    ending.abort();
+    onEnd(problem);
+  };
+  watch(video, untilGone(onText), stop, ending.signal).catch(({ message }) => stop(message));
+  return () => stop();
+}
+
+/** Look until this scan has ended: the video may show the next one by then. */
+async function watch(video, onTexts, stop, signal) {
   const read = await makeReader();
   const stream = await openCamera();
-  const stop = () => {
-    if (video.srcObject !== stream) return;
-    for (const track of stream.getTracks()) track.stop();
+  const close = () => stream.getTracks().forEach((track) => track.stop());
+  // Stopped while the person was asked about the camera.
+  if (signal.aborted) return close();
+  signal.addEventListener("abort", () => {
+    close();
     video.srcObject = null;
-    onEnd();
-  };
+  });
   video.srcObject = stream;
-  stream.getVideoTracks()[0].onended = stop;
-  document.addEventListener("visibilitychange", () => document.hidden && stop());
+  stream.getVideoTracks()[0].onended = () => stop();
+  document.addEventListener("visibilitychange", () => document.hidden && stop(), { signal });
   await video.play().catch(() => {});
   if (document.hidden) stop();
-  const onTexts = untilGone(onText);
-  // Until this stream ends: the video may show the next one already.
-  const look = async () => {
+  while (!signal.aborted) {
     const texts = await read(video).catch(() => []);
-    if (video.srcObject !== stream) return;
-    onTexts(texts);
-    setTimeout(look, REST_MS);
-  };
-  look();
-  return stop;
+    if (!signal.aborted) onTexts(texts);
+    await new Promise((resolve) => setTimeout(resolve, REST_MS));
+  }
 }
 
 /**

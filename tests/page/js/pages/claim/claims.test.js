@@ -5,8 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
 import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
-import { makeClaims } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
-import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/list.js";
+import { makeClaimList, makeClaims } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 

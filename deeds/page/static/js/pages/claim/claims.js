@@ -18,7 +18,7 @@ const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
 /**
  * Return what claims and shows. There is a wallet with its store where the browser can have one.
  * @param {{
- *   list: ReturnType<typeof import("./list.js").makeClaimList>,
+ *   list: ReturnType<typeof makeClaimList>,
  *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
  *   isAsked?: boolean,
  * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked` tells whether a secret may be sent to
@@ -144,4 +144,57 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
       draw();
     },
   };
+}
+
+const NAME = "deeds.claim";
+
+/**
+ * Return the list of outputs that the page was given. Those that may still be taken are kept for as
+ * long as the tab is there, so that a reload shows them again; their secrets are in its storage alone.
+ * @param {() => Storage} [findStorage] may throw, and so may the storage: then a reload forgets
+ */
+export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
+  const shown = new Map(readKept(findStorage).map((output) => [keyOf(output), output]));
+  const forgotten = new Set();
+
+  function keep() {
+    const kept = [...shown.values()].filter((output) => !forgotten.has(keyOf(output)));
+    try {
+      const storage = findStorage();
+      if (kept.length) storage.setItem(NAME, JSON.stringify(kept));
+      else storage.removeItem(NAME);
+    } catch {
+      // A person forbids pages to keep anything, or there is no room.
+    }
+  }
+
+  return {
+    all: () => [...shown.values()],
+
+    /** Add outputs behind those that are there; one that is there already stays in its place. */
+    add(outputs) {
+      for (const output of outputs) shown.set(keyOf(output), output);
+      keep();
+    },
+
+    /** Keep these no longer, and show them still. */
+    forget(outputs) {
+      for (const output of outputs) forgotten.add(keyOf(output));
+      if (outputs.length) keep();
+    },
+
+    /** Neither keep nor show these. */
+    drop(outputs) {
+      for (const output of outputs) shown.delete(keyOf(output));
+      keep();
+    },
+  };
+}
+
+function readKept(findStorage) {
+  try {
+    return Array.from(JSON.parse(findStorage().getItem(NAME) ?? "[]"));
+  } catch {
+    return [];
+  }
 }

@@ -6,14 +6,11 @@ import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { makeApi } from "../../wallet/api.js";
-import { makeTeller, openWallet } from "../open_wallet.js";
-import { makeClaims } from "./claims.js";
-import { makeClaimList } from "./list.js";
+import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
+import { makeClaimList, makeClaims } from "./claims.js";
 import { claimView } from "./view.js";
 
 const PATH = "/claim";
-const openedAt = Date.now();
 
 const paste = byId("paste", HTMLTextAreaElement);
 const list = makeClaimList();
@@ -28,15 +25,12 @@ list.add(oursOf(first.links));
 const tell = makeTeller();
 const opened = await openWallet((outcomes) => {
   claims.note(outcomes);
-  // What this visit began is drawn.
-  tell(outcomes.filter(({ operation }) => operation.begunAt < openedAt));
+  tell(outcomes);
 });
 // The link is as good as before, in another browser.
 if (!opened && address) history.replaceState(history.state, "", address);
-const arrayMax = Number(document.body.dataset.arrayMax);
-const api = opened?.api ?? makeApi((...request) => fetch(...request), arrayMax);
 const view = claimView();
-const claims = makeClaims({ list, view, ...opened, api });
+const claims = makeClaims({ list, view, api: makePageApi(), ...opened });
 
 /** Show links, and what is wrong with the text that they are from; return whether it is all right. */
 function show({ links, problem }) {
@@ -89,33 +83,28 @@ if (opened) showAddress();
 /** Show the button that scans a QR code, or say why there is none. */
 async function readyToScan() {
   const [start, place] = [byId("scan-start", HTMLButtonElement), byId("scan")];
-  const problem = await whyNoScan();
-  start.hidden = Boolean(problem);
-  byId("no-scan").textContent = problem;
-  const onEnd = () => {
+  const why = await whyNoScan();
+  start.hidden = Boolean(why);
+  byId("no-scan").textContent = why;
+  let end = () => {};
+  const onEnd = (problem) => {
     place.hidden = true;
     start.disabled = false;
+    if (!problem) return;
+    start.focus();
+    say(problem);
   };
-  let end = onEnd;
   const onText = async (text) => {
     const found = await readLinks(text);
     if (!found.links.length) return say("This is not a claim link.");
     end();
     show(found);
   };
-  start.addEventListener("click", async () => {
+  start.addEventListener("click", () => {
     start.disabled = true;
     place.hidden = false;
     byId("scan-stop").focus();
-    try {
-      end = await startScan(byId("scan-video", HTMLVideoElement), onText, onEnd);
-      // Stopped while the person was asked about the camera.
-      if (place.hidden) end();
-    } catch (error) {
-      onEnd();
-      start.focus();
-      say(error.message);
-    }
+    end = startScan(byId("scan-video", HTMLVideoElement), onText, onEnd);
   });
   byId("scan-stop").addEventListener("click", () => {
     end();

@@ -3,7 +3,7 @@
 import { formatAmount } from "../../format/amounts.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
-import { drawList } from "../../ui/keyed_list.js";
+import { listInPieces } from "../../ui/keyed_list.js";
 import { keyOf } from "../../wallet/records.js";
 import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
 
@@ -16,12 +16,14 @@ import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
  * }} FoundRow
  */
 
-const ROWS = { keyOf: ({ output }) => keyOf(output), make: makeFoundRow };
-
 /** Return what draws the page. */
 export function claimView() {
   const section = byId("found");
   const list = byId("found-list");
+  const drawRows = listInPieces(list, null, {
+    keyOf: ({ output }) => keyOf(output),
+    make: makeFoundRow,
+  });
   const button = byId("claim-button", HTMLButtonElement);
   const problem = byId("claim-error");
   const heading = byId("heading");
@@ -60,7 +62,7 @@ export function claimView() {
       // Then the heading of the page says what there is to say.
       const isAlone = rows.length === 1;
       list.classList.toggle("single", isAlone);
-      drawList(list, rows.map((row) => ({ ...row, isAlone })), ROWS);
+      drawRows(rows.map((row) => ({ ...row, isAlone })));
       const states = rows.map(({ state }) => state);
       const [title, lead] = headingOf(rows, { strangersCount, canClaim });
       put(heading, title);

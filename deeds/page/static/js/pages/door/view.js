@@ -82,6 +82,7 @@ export function makeDoor(onText) {
 function makeEyes(onText) {
   /** Shown while the camera is off. */
   const again = byId("again");
+  const video = byId("door-video", HTMLVideoElement);
   let stop = () => {};
 
   function tell(isOn, text) {
@@ -94,19 +95,12 @@ function makeEyes(onText) {
     navigator.wakeLock?.request("screen").catch(() => {});
     if (again.hidden) return;
     tell(true, "The camera starts.");
-    const problem = await whyNoScan("Type or paste the links of tickets below.");
-    if (problem) return tell(true, problem);
-    try {
-      const video = byId("door-video", HTMLVideoElement);
-      stop = await startScan(video, onText, () => tell(false, "The camera is off."));
-      // Closed while the person was asked about the camera.
-      if (!door.open) stop();
-      if (again.hidden) tell(true, "");
-    } catch (error) {
-      tell(false, error.message);
-    }
+    const why = await whyNoScan("Type or paste the links of tickets below.");
+    if (why) return tell(true, why);
+    stop = startScan(video, onText, (problem) => tell(false, problem || "The camera is off."));
   }
 
+  video.addEventListener("playing", () => video.srcObject && tell(true, ""));
   again.addEventListener("click", look);
   byId("stop").addEventListener("click", () => door.close());
   door.addEventListener("close", () => stop());

@@ -92,9 +92,8 @@ async function drawEarlier(store) {
 
 const openedAt = Date.now();
 const teller = makeTeller();
-// What this visit does is told where it was asked for, and what waits to be created in its own place.
-const isNews = ({ operation: { kind, state, begunAt } }) =>
-  begunAt < openedAt && (kind !== "mint" || state !== "begun");
+// What waits to be created has a place of its own.
+const isNews = ({ operation: { kind, state } }) => kind !== "mint" || state !== "begun";
 const opened = await openWallet((outcomes) => teller(outcomes.filter(isNews)));
 if (opened) {
   byId("mint-form").addEventListener("submit", (event) => {

@@ -1,8 +1,7 @@
 // The list of deeds: a row for each that leads to its page, and a search from eight deeds on.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
-import { markText } from "../../format/item_mark.js";
-import { isShown, makeMark, metadataOf } from "../../ui/card.js";
+import { isShown, makeMark, markText, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
