@@ -1,12 +1,14 @@
-// A service in memory that keeps the contract of mint, swap and check with their Idempotency-Keys,
-// and that can lose a request or an answer, deliver late, and refuse without a reason.
+// A service in memory that keeps the contract of mint, swap, check and offers with their
+// Idempotency-Keys, and that can lose a request or an answer, deliver late, and refuse without a reason.
 
 import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
 import { parseRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
+import { now } from "./clock.js";
 
 export function fakeService() {
   const outputs = new Map(); // item id + secret -> {amount, spent}
   const done = new Map(); // Idempotency-Key -> {request, answer}
+  const offers = new Map(); // id -> {inputs, outputs, gives, wants, expiresAt, isCompleted}
   const late = []; // requests under way that nobody waits for any more
   let itemsCount = 0;
 
@@ -23,14 +25,9 @@ export function fakeService() {
 
   function swap(body) {
     const inputs = body.inputs.map(find);
-    inputs.forEach(({ found }) => {
-      if (!found) throw problem("unknown_input");
-      if (found.spent) throw problem("spent_input");
-    });
+    checkInputs(inputs);
     const made = body.outputs.map(parseRawOutput);
-    if (made.some(({ itemId, secret }) => outputs.has(`${itemId}.${secret}`))) {
-      throw problem("used_secret");
-    }
+    checkFresh(made);
     if (sums(inputs.map(({ raw }) => raw)) !== sums(made)) throw problem("unbalanced");
     inputs.forEach(({ found }) => Object.assign(found, { spent: true }));
     for (const { itemId, amount, secret } of made) {
@@ -39,14 +36,66 @@ export function fakeService() {
     return { success: true };
   }
 
+  function makeOffer({ inputs, outputs: made, expiresIn }) {
+    const [put, got] = [inputs, made].map((texts) => texts.map(parseRawOutput));
+    const sums = sumsOf([...put.map(({ itemId, amount }) => ({ itemId, amount: -amount })), ...got]);
+    const parts = (sign) =>
+      sums.filter(([, sum]) => sign * sum > 0).map(([itemId, sum]) => ({ itemId, amount: sign * sum }));
+    if (!parts(1).length) throw problem("not_an_offer");
+    const isItem = ({ itemId }) => [...outputs.keys()].some((key) => key.startsWith(`${itemId}.`));
+    if (!got.every(isItem)) throw problem("unknown_item");
+    checkInputs(inputs.map(find));
+    checkFresh(got);
+    const offerId = `offer_${String(offers.size).padStart(26, "0")}`;
+    const expiresAt = 1000 * Math.ceil(now() / 1000 + expiresIn);
+    offers.set(offerId, { inputs, outputs: made, gives: parts(-1), wants: parts(1), expiresAt });
+    return { offerId };
+  }
+
+  function readOffer({ offerId }) {
+    const offer = offers.get(offerId);
+    if (!offer) throw problem("unknown_offer", 404);
+    const { gives, wants, expiresAt } = offer;
+    return { offerId, state: stateOf(offer), gives, wants, expiresAt };
+  }
+
+  function stateOf(offer) {
+    if (offer.isCompleted) return "completed";
+    if (now() >= offer.expiresAt) return "expired";
+    const isSpent = (text) => find(text).found.spent;
+    return offer.inputs.some(isSpent) || !areFresh(offer.outputs.map(parseRawOutput)) ? "void" : "open";
+  }
+
+  function complete({ offerId, body }) {
+    if (readOffer({ offerId }).state !== "open") throw problem("offer_not_open");
+    const offer = offers.get(offerId);
+    const joined = (name) => [...body[name], ...offer[name]];
+    const answer = swap({ inputs: joined("inputs"), outputs: joined("outputs") });
+    offer.isCompleted = true;
+    return answer;
+  }
+
   function find(text) {
     const raw = parseRawOutput(text);
     const known = outputs.get(`${raw.itemId}.${raw.secret}`);
     return { raw, found: known?.amount === raw.amount ? known : undefined };
   }
 
+  function checkInputs(inputs) {
+    inputs.forEach(({ found }) => {
+      if (!found) throw problem("unknown_input");
+      if (found.spent) throw problem("spent_input");
+    });
+  }
+
+  const areFresh = (made) => !made.some(({ itemId, secret }) => outputs.has(`${itemId}.${secret}`));
+
+  function checkFresh(made) {
+    if (!areFresh(made)) throw problem("used_secret");
+  }
+
   function operate(apply, body, key) {
-    const request = JSON.stringify(body);
+    const request = JSON.stringify([apply.name, body]);
     const before = done.get(key);
     if (before && before.request !== request) throw problem("idempotency_key_reused");
     if (before) return before.answer;
@@ -58,6 +107,9 @@ export function fakeService() {
   const verbs = {
     mint: (body, key) => operate(mint, body, key),
     swap: (body, key) => operate(swap, body, key),
+    makeOffer: (body, key) => readOffer(operate(makeOffer, body, key)),
+    offer: (offerId) => readOffer({ offerId }),
+    complete: (offerId, body, key) => operate(complete, { offerId, body }, key),
     check: (texts) =>
       texts.map((text) => {
         const { found } = find(text);
@@ -68,6 +120,7 @@ export function fakeService() {
 
   return {
     outputs,
+    offers,
 
     /**
      * Return an api on this service.
@@ -89,14 +142,14 @@ export function fakeService() {
               late.push(call);
               throw new NoAnswerError();
             case "refused":
-              throw problem(name === "swap" ? "unknown_input" : "overloaded");
+              throw problem(/swap|makeOffer|complete/.test(name) ? "unknown_input" : "overloaded");
             case "busy":
               throw problem("overloaded", 503);
             default:
               return structuredClone(call());
           }
         };
-      return { mint: ask("mint"), swap: ask("swap"), check: ask("check") };
+      return Object.fromEntries(Object.keys(verbs).map((name) => [name, ask(name)]));
     },
 
     /** Carry out requests that were under way, in the order that `choose` picks them. */
@@ -137,8 +190,12 @@ function problem(code, status = 400) {
   return new ProblemError({ code }, status, status === 503 ? 1 : null);
 }
 
-function sums(raws) {
+function sumsOf(parts) {
   const byItem = {};
-  for (const { itemId, amount } of raws) byItem[itemId] = (byItem[itemId] ?? 0) + amount;
-  return JSON.stringify(Object.entries(byItem).sort());
+  for (const { itemId, amount } of parts) byItem[itemId] = (byItem[itemId] ?? 0) + amount;
+  return Object.entries(byItem).sort();
+}
+
+function sums(raws) {
+  return JSON.stringify(sumsOf(raws));
 }

@@ -1,17 +1,16 @@
 // Wallets on a fake service, for the tests of the wallet.
 
+// Loaded when it is needed, which is to need no waiting here.
+import "../../../../deeds/page/static/js/wallet/merging.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
+import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
+import { now } from "./clock.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 
-let time = 0;
 let secretsCount = 0;
 
-/** A clock that never shows one time twice. */
-export function now() {
-  time += 1;
-  return time;
-}
+export { now, pass } from "./clock.js";
 
 /** Secrets that need no waiting: what runs in turns must wait for nothing else. */
 export async function makeSecret() {
@@ -21,6 +20,12 @@ export async function makeSecret() {
 
 export function walletOn(service, store = memoryStore(), api = service.api(), options = {}) {
   return makeWallet({ store, api, now, makeSecret, ...options });
+}
+
+/** Return a wallet, and the verbs of its offers. */
+export function makerOn(service, store = memoryStore(), api = service.api(), options = {}) {
+  const wallet = walletOn(service, store, api, { isStrong: async () => true, ...options });
+  return { service, store, wallet, offers: offersOf(wallet, store) };
 }
 
 /** Return a wallet on this service and store whose requests meet the fate that it tells of each. */

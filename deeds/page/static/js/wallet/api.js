@@ -33,6 +33,11 @@ export class NoAnswerError extends Error {
 }
 
 /**
+ * @typedef {{itemId: string, amount: number}} Part
+ * @typedef {{
+ *   offerId: string, state: "open" | "completed" | "void" | "expired", gives: Part[], wants: Part[],
+ *   expiresAt: number,
+ * }} Offer `gives` and `wants` are its maker's; `expiresAt` in milliseconds
  * @typedef {ReturnType<typeof makeApi>} Api
  *
  * Return the service's verbs.
@@ -47,6 +52,13 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
     mint: (body, key) =>
       post("/v1/mint", body, (answer) => isMintAnswer(answer, body.outputs), key),
     swap: (body, key) => post("/v1/swap", body, (answer) => answer?.success === true, key),
+    makeOffer: (body, key) => post("/v1/offers", body, isOffer, key).then(offerFrom),
+    offer(id) {
+      const read = readJson((offer) => offer?.offerId === id && isOffer(offer));
+      return ask(`/v1/offers/${id}`, { cache: "no-store" }, read).then(offerFrom);
+    },
+    complete: (id, body, key) =>
+      post(`/v1/offers/${id}/complete`, body, (answer) => answer?.success === true, key),
     item(id) {
       const read = readJson((item) => item?.id === id && isItem(item));
       return ask(`/v1/item/${encodeURIComponent(id)}`, {}, read);
@@ -126,6 +138,23 @@ function isMintAnswer(answer, asked) {
 export function isItem({ id, total, metadata = null }) {
   return isItemId(id) && isAmount(total) && (metadata === null || typeof metadata === "string");
 }
+
+/** Return whether a text can be an offer's id: it becomes a part of addresses. */
+export function isOfferId(value) {
+  return typeof value === "string" && /^offer_[0-9a-z]{26}$/.test(value);
+}
+
+function isOffer(answer) {
+  const { offerId, state, gives, wants, expiresAt } = answer ?? {};
+  const areParts = (parts) => Array.isArray(parts) && parts.every(isPart);
+  const isKnown = ["open", "completed", "void", "expired"].includes(state);
+  return isOfferId(offerId) && isKnown && [gives, wants].every(areParts) && Date.parse(expiresAt) > 0;
+}
+
+const isPart = (part) => isItemId(part?.itemId) && isAmount(part.amount);
+
+/** @returns {Offer} */
+const offerFrom = (answer) => ({ ...answer, expiresAt: Date.parse(answer.expiresAt) });
 
 function isItemId(value) {
   return typeof value === "string" && /^deed_[^.]+$/.test(value);

@@ -6,25 +6,30 @@ import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
 import { itemIdOf, keyOf, WalletError } from "./records.js";
 
 const UNDER_WAY = ["coming", "leaving"];
+/** What can be chosen of an item, and what would be enough but for an operation or an offer. */
+const CHOSEN_FROM = ["held", "leaving", "offered"];
 
-/** Each returns `inputs` and what is `made` of them, or the operation that is `begun` already. */
+/**
+ * Each returns `inputs` and what is `made` of them, or the operation that is `begun` already. Those
+ * of offers.js also tell what the other half `gives` and `gets`.
+ */
 const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
 
-/** Return what a rule looks at: the outputs it names or what rests of an item, and what is made. */
+/** Return what a rule looks at: the outputs it names or what rests of items, and what is made. */
 export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan }) {
   const { outputKeys = outputKey ? [outputKey] : [] } = plan;
-  const { itemId = itemIdOf(outputKeys[0] ?? "") } = plan;
+  const { itemId = itemIdOf(outputKeys[0] ?? ""), itemIds = [itemId] } = plan;
   if (rule === "mint") return { operations: [key] };
-  const [held, leaving] = ["held", "leaving"].map((state) => ({ itemId, state }));
-  const named = outputKeys.length ? outputKeys : [held, leaving];
-  const fresh = secrets.map((secret) => keyOf({ itemId, secret }));
+  const all = itemIds.flatMap((id) => CHOSEN_FROM.map((state) => ({ itemId: id, state })));
+  const named = outputKeys.length ? outputKeys : all;
+  const fresh = itemIds.flatMap((id) => secrets.map((secret) => keyOf({ itemId: id, secret })));
   return {
-    operations: [key],
+    operations: [key, { state: "begun" }],
     outputs: rule === "links" ? { itemId } : [...named, ...fresh],
-    items: [itemId],
+    items: itemIds,
     next: ({ outputs }) => {
-      const isNamed = outputKeys.length > 0;
-      const busy = isNamed ? outputKeys.map((each) => outputs.get(each)) : outputs.list(leaving);
+      const leaving = () => itemIds.flatMap((id) => outputs.list({ itemId: id, state: "leaving" }));
+      const busy = outputKeys.length ? outputKeys.map((each) => outputs.get(each)) : leaving();
       return { operations: [...new Set(busy.map((output) => output?.operation))] };
     },
   };
@@ -33,10 +38,10 @@ export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan })
 /**
  * Begin an operation by a rule; return what is begun already, or null when there is nothing to do.
  * @param {import("./records.js").Draft} draft
- * @param {keyof typeof RULES} rule
+ * @param {keyof typeof RULES | Function} rule
  */
 export function begin(draft, rule, plan) {
-  const found = RULES[rule](draft, plan);
+  const found = (typeof rule === "string" ? RULES[rule] : rule)(draft, plan);
   if ("begun" in found) return found.begun;
   const { key, now } = plan;
   if (draft.operations.get(key)) throw new Error("an Idempotency-Key that was used before");
@@ -69,7 +74,8 @@ function claim(draft, plan) {
     return { begun };
   }
   if (record?.state === "spent") throw spent(record);
-  if (record?.state === "held" && !(atDoor && isFree(record))) {
+  const isOurs = record?.state === "held" || record?.state === "offered";
+  if (isOurs && !(atDoor && isFree(record))) {
     throw new WalletError("already_held", "You hold these units already.");
   }
   if (record?.state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
@@ -141,18 +147,19 @@ function takeBack(draft, { outputKeys }) {
   return { kind: "takeBack", ...joined(keys.map((key) => mine(draft, key, "given"))) };
 }
 
-function joined(inputs, more) {
+export function joined(inputs, more) {
   return { inputs, made: [{ ...more, amount: unitsOf(inputs) }] };
 }
 
-/** Reserve the inputs of a swap and write down its outputs; return the request. */
-function reserve(draft, { inputs, made, ...about }, { key: operation, secrets, now: changedAt }) {
-  const [{ itemId }] = inputs;
+/** Reserve the inputs of a swap, or half of one, and write down its outputs; return the request. */
+function reserve(draft, { inputs, made, ...more }, { key: operation, secrets, now: changedAt }) {
+  const [{ itemId }] = [...inputs, ...made];
+  const { gives, gets, terms, ...about } = more;
   const outputs = made.map(({ state, ...part }, place) => {
-    const output = { ...part, itemId, secret: secrets[place], operation };
+    const output = { itemId, ...part, secret: secrets[place], operation };
     return newOutput(output, "coming", changedAt);
   });
-  checkSwap(inputs, outputs, itemId);
+  checkBalance([...inputs, ...(gives ?? [])], [...outputs, ...(gets ?? [])]);
   for (const { key, state: before } of inputs) {
     draft.changeOutput(key, { state: "leaving", before, operation, changedAt });
   }
@@ -160,20 +167,20 @@ function reserve(draft, { inputs, made, ...about }, { key: operation, secrets, n
   return {
     itemId,
     amount: unitsOf(inputs),
-    ...about,
     path: "/v1/swap",
-    body: { inputs: inputs.map(formatRawOutput), outputs: outputs.map(formatRawOutput) },
+    ...about,
+    body: { inputs: inputs.map(formatRawOutput), outputs: outputs.map(formatRawOutput), ...terms },
     inputs: inputs.map(({ key }) => key),
     outputs: outputs.map(({ key }, place) => ({ key, state: made[place].state ?? "held" })),
   };
 }
 
 /** The last look before anything is written: a swap that does not balance must not exist. */
-function checkSwap(inputs, outputs, itemId) {
-  const isPart = (each) => each.itemId === itemId && each.amount >= 1;
-  if (![...inputs, ...outputs].every(isPart) || unitsOf(inputs) !== unitsOf(outputs)) {
-    throw new Error("a swap that does not balance");
-  }
+function checkBalance(inputs, outputs) {
+  const unitsIn = (parts, itemId) => unitsOf(parts.filter((part) => part.itemId === itemId));
+  const isEven = ({ itemId }) => unitsIn(inputs, itemId) === unitsIn(outputs, itemId);
+  const isRight = (part) => part.amount >= 1 && isEven(part);
+  if (![...inputs, ...outputs].every(isRight)) throw new Error("a swap that does not balance");
 }
 
 function unitsOf(records) {
@@ -225,7 +232,7 @@ function newOutput(output, state, now) {
  * Return the outputs to spend, and the change that they leave: an exact one, else the fewest that
  * reach the amount; numbered links only if nothing else is enough.
  */
-function chooseOutputs(draft, itemId, amount, countMax) {
+export function chooseOutputs(draft, itemId, amount, countMax) {
   // The last link of a series is the last that is handed out.
   const lastFirst = (one, other) => (other.number ?? 0) - (one.number ?? 0);
   const free = freeOf(draft, itemId).sort(lastFirst);
@@ -236,7 +243,7 @@ function chooseOutputs(draft, itemId, amount, countMax) {
     throw new WalletError("too_many", "These units are in too many parts. Take fewer at a time.");
   }
   const change = unitsOf(inputs) - amount;
-  return { inputs, change: change ? [{ amount: change }] : [] };
+  return { inputs, change: change ? [{ itemId, amount: change }] : [] };
 }
 
 function fewest(outputs, amount) {
@@ -262,5 +269,9 @@ function notEnough(draft, itemId, amount, free) {
   if (unitsOf([...free, ...away]) >= amount) return busy();
   const later = draft.outputs.list({ itemId, state: "held" }).filter(({ each }) => each);
   if (unitsOf([...free, ...away, ...later]) >= amount) return inTheMaking();
+  const offered = draft.outputs.list({ itemId, state: "offered" });
+  if (unitsOf([...free, ...away, ...offered]) >= amount) {
+    return new WalletError("offered", "These units are in an open offer.");
+  }
   return new WalletError("not_enough", "You do not hold that many units.");
 }

@@ -1,14 +1,18 @@
 // Asks the service what became of outputs, and finds what was carried out after its refusal.
 
 import { formatRawOutput } from "../format/raw_output.js";
+import { ProblemError } from "./api.js";
 import { existing } from "./records.js";
-import { settleChecked, settleLate, settlingWanted } from "./settling.js";
+import { AT_REST, REFUSALS, settleChecked, settleLate, settlingWanted } from "./settling.js";
+
+/** What a service may still complete, by another clock or after a pepper has come back. */
+const LATE_MS = 24 * 60 * 60_000;
 
 /**
  * Return the questions of a wallet, see wallet.js.
  * @param {object} parts
  * @param {Pick<import("./store.js").Store, "read">} parts.store
- * @param {Pick<import("./api.js").Api, "check">} parts.api
+ * @param {Pick<import("./api.js").Api, "check" | "complete">} parts.api
  * @param {(wanted: import("./records.js").Plan,
  *   apply: (draft: import("./records.js").Draft) => any) => Promise<any>} parts.change
  * @param {(secret: string) => Promise<boolean>} parts.isStrong
@@ -23,24 +27,45 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
    * Ask for the state of an operation's inputs and its first output. All its outputs were made at
    * once, so one tells whether any is there; the others are asked for only if it is, because the
    * service counts questions for what it does not know.
+   * @returns {Promise<{isDone: boolean, states: Map<string, string>, spent: Set<string>}>}
    */
-  async function look({ inputs, outputs }) {
+  async function look(operation) {
+    const { inputs, outputs } = operation;
     const [first, ...others] = keysOf(outputs);
-    const states = await statesOf(await readOutputs(store, [...inputs, first]));
-    if (states.get(first) === "unknown") return states;
-    return new Map([...states, ...(await statesOf(await readOutputs(store, others)))]);
+    const states = await statesOf(await readOutputs(store, first ? [...inputs, first] : inputs));
+    const isDone = first ? states.get(first) !== "unknown" : await isPaid(operation, states);
+    const made = isDone ? await statesOf(await readOutputs(store, others)) : [];
+    const all = new Map([...states, ...made]);
+    return { isDone, states: all, spent: spentAmong(all) };
   }
 
-  /** Return the refused operations that were carried out after all, as the spent inputs tell. */
-  async function findLate(spent, except) {
+  /**
+   * Return whether it was this payment that spent its inputs, where it makes nothing that tells. Once
+   * one is spent, the same request cannot be carried out: it is answered as the first time or refused.
+   */
+  async function isPaid({ key, offerId, body }, states) {
+    if (!spentAmong(states).size) return false;
+    return api.complete(offerId, body, key).then(
+      () => true,
+      (problem) => {
+        if (problem instanceof ProblemError && REFUSALS.has(problem.code)) return false;
+        throw problem;
+      },
+    );
+  }
+
+  /**
+   * Return the refused and open operations that were carried out after all, where one of these
+   * outputs tells: an input that is spent, or something made that is there.
+   */
+  async function findLate(telling, except) {
     const found = [];
-    const refused = spent.size ? await recordsIn("operations", "refused") : [];
-    for (const operation of refused) {
-      const isSuspect = operation.inputs.some((input) => spent.has(input));
-      if (operation.key === except || !isSuspect) continue;
-      const states = await look(operation);
-      const isThere = states.get(operation.outputs[0].key) !== "unknown";
-      if (isThere) found.push({ key: operation.key, spent: spentAmong(states) });
+    const suspects = telling.size ? await recordsIn("operations", "refused", "open") : [];
+    for (const operation of suspects) {
+      const named = [...operation.inputs, ...keysOf(operation.outputs)];
+      if (operation.key === except || !named.some((key) => telling.has(key))) continue;
+      const { isDone, spent } = await look(operation);
+      if (isDone) found.push({ key: operation.key, spent });
     }
     return found;
   }
@@ -50,15 +75,28 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return new Map(outputs.map(({ key }, place) => [key, states[place]]));
   }
 
-  const recordsIn = (kind, state) =>
-    store.read({ [kind]: { state } }, (slices) => slices[kind].list({ state }));
+  const recordsIn = (kind, ...states) =>
+    store.read({ [kind]: states.map((state) => ({ state })) }, (slices) =>
+      states.flatMap((state) => slices[kind].list({ state })),
+    );
 
-  /** Ask for outputs that are at rest here; return whether anything has changed. */
+  /** Return the first outputs of offers of ours that may be completed by now. */
+  async function awaited(...states) {
+    const isPossible = ({ expiresAt }) => expiresAt + LATE_MS > now();
+    const offers = (await recordsIn("operations", ...states)).filter(isPossible);
+    return readOutputs(store, keysOf(offers.map(({ outputs: [first] }) => first)));
+  }
+
+  /** Ask for outputs that are at rest or awaited here; return whether anything has changed. */
   async function checkSome(outputs) {
     const states = await statesOf(outputs);
-    const late = await findLate(spentAmong(states));
+    const isAtRest = ({ state }) => AT_REST.includes(state);
+    const isThere = ({ key }) => states.get(key) !== "unknown";
+    const made = keysOf(outputs.filter((output) => !isAtRest(output) && isThere(output)));
+    const late = await findLate(new Set([...spentAmong(states), ...made]));
     const isNews = ({ key, unknown }) => Boolean(unknown) || states.get(key) !== "unspent";
-    const news = new Map(outputs.filter(isNews).map(({ key }) => [key, states.get(key)]));
+    const known = outputs.filter((output) => isAtRest(output) && isNews(output));
+    const news = new Map(known.map(({ key }) => [key, states.get(key)]));
     if (!news.size && !late.length) return false;
     return change({ ...settlingWanted(keysOf(late)), outputs: [...news.keys()] }, (draft) => {
       settleLate(draft, late, now());
@@ -72,21 +110,21 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
    * @throws {ProblemError | NoAnswerError} and nothing was changed of the batch that it is about.
    */
   async function checkStates() {
-    const [held, given] = [await recordsIn("outputs", "held"), await recordsIn("outputs", "given")];
-    const outputs = [...held, ...given];
+    const outputs = [...(await recordsIn("outputs", ...AT_REST)), ...(await awaited("open", "refused"))];
     for (let start = 0; start < outputs.length; start += checkedMax) {
       await checkSome(outputs.slice(start, start + checkedMax));
     }
   }
 
   /**
-   * Ask once for links that wait, the newest first, going on where the last round ended. Of weak
-   * secrets the service is not asked: each question is a guess to it.
+   * Ask once for links and offers that wait, the newest first, going on where the last round ended.
+   * Of weak secrets the service is not asked: each question is a guess to it.
    * @returns {Promise<boolean>} whether anything has changed
    * @throws {ProblemError | NoAnswerError} and nothing was changed.
    */
   async function checkRound() {
-    const waiting = (await recordsIn("outputs", "given")).sort(newestFirst);
+    const all = [...(await recordsIn("outputs", "given", "offered")), ...(await awaited("open"))];
+    const waiting = all.sort(newestFirst);
     const left = waiting.filter((output) => !roundEnd || newestFirst(roundEnd, output) < 0);
     const asked = [];
     for (const output of left.length ? left : waiting) {
@@ -118,5 +156,6 @@ export function spentAmong(states) {
 }
 
 function newestFirst(one, other) {
-  return other.givenAt - one.givenAt || Number(one.key > other.key) - Number(one.key < other.key);
+  const since = ({ givenAt, createdAt }) => givenAt ?? createdAt;
+  return since(other) - since(one) || Number(one.key > other.key) - Number(one.key < other.key);
 }

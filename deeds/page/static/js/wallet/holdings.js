@@ -3,6 +3,7 @@
 
 import { AMOUNT_MAX } from "../format/amounts.js";
 import { isFree } from "./links.js";
+import { AT_REST } from "./settling.js";
 
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
@@ -10,12 +11,14 @@ import { isFree } from "./links.js";
  * What is shown of an item in a list. Units: `sum` is here, to be sent or split; `coming` is on its
  * way back; `given` was handed out as links, of which `waiting` and `claimed` are those that nobody
  * or somebody has claimed; `lost` was spent elsewhere and never handed out; `collected` came in at
- * the door; `unknownSum` the service says it has never had. `preparing` counts links while some of a
+ * the door; `unknownSum` the service says it has never had; `offered` is in open offers, and `asked`
+ * what they get, neither of which counts in another sum. `preparing` counts links while some of a
  * series are still to be made; `isMoving` tells of an operation under way.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, given: number, waiting: number, claimed: number, lost: number,
- *   collected: number, unknownSum: number, preparing: {ready: number, count: number} | null,
+ *   collected: number, unknownSum: number, offered: number, asked: number,
+ *   preparing: {ready: number, count: number} | null,
  *   isMoving: boolean, isOver: boolean,
  * }} Summary
  *
@@ -28,12 +31,14 @@ import { isFree } from "./links.js";
  * @typedef {Summary & {parts: OutputRecord[], links: Link[]}} Holding
  */
 
+const OPEN = { state: "open" };
+
 /** @type {import("./records.js").Plan} what summariesOf looks at */
-export const SUMMARIES_WANTED = { outputs: "all", items: "all" };
+export const SUMMARIES_WANTED = { outputs: "all", items: "all", operations: OPEN };
 
 /** Return what holdingOf looks at. @returns {import("./records.js").Plan} */
 export function holdingWanted(itemId) {
-  return { outputs: { itemId }, items: [itemId] };
+  return { outputs: { itemId }, items: [itemId], operations: OPEN };
 }
 
 /**
@@ -69,12 +74,15 @@ export function holdingOf(slices, itemId) {
 }
 
 // With one of these an item is not over.
-const LEFT = ["sum", "coming", "waiting", "collected", "unknownSum", "isMoving"];
+const HERE = ["sum", "coming", "waiting", "collected", "unknownSum", "offered", "asked"];
+const LEFT = [...HERE, "isMoving"];
 const SHOWN = [...LEFT, "claimed", "lost"];
-const SUMS = ["sum", "coming", "given", "waiting", "claimed", "lost", "collected", "unknownSum"];
+const SUMS = [...HERE, "given", "claimed", "lost"];
 
-function summaryOf(itemId, all, { items }) {
+function summaryOf(itemId, all, { items, operations }) {
   const item = items.get(itemId) ?? null;
+  const open = new Set(operations.list(OPEN).map(({ key }) => key));
+  const isAsked = ({ state, operation }) => state === "coming" && open.has(operation);
   /** @type {any} */
   const sums = Object.fromEntries(SUMS.map((name) => [name, 0]));
   const add = (name, amount) => {
@@ -82,7 +90,7 @@ function summaryOf(itemId, all, { items }) {
     sums[name] = Math.min(sums[name] + amount, AMOUNT_MAX);
   };
   for (const output of all) {
-    const group = groupOf(output);
+    const group = isAsked(output) ? "asked" : groupOf(output);
     if (group) add(group, output.amount);
     const isGiven = group === "waiting" || group === "claimed" || isHandedIn(output);
     if (isGiven) add("given", output.amount);
@@ -94,7 +102,7 @@ function summaryOf(itemId, all, { items }) {
     unit: item?.unit,
     isMinted: Boolean(item?.isMinted),
     preparing: preparingOf(all),
-    isMoving: all.some(({ state }) => state === "leaving" || state === "coming"),
+    isMoving: all.some((output) => /leaving|coming/.test(output.state) && !isAsked(output)),
   };
   return { ...summary, isOver: !LEFT.some((name) => summary[name]) };
 }
@@ -103,9 +111,10 @@ function summaryOf(itemId, all, { items }) {
 function groupOf(output) {
   const { state, givenAt, collectedAt, spentElsewhere } = output;
   if (output.neverHeld) return null;
-  if (output.unknown && (state === "held" || state === "given")) return "unknownSum";
+  if (output.unknown && AT_REST.includes(state)) return "unknownSum";
   if (state === "held") return collectedAt ? "collected" : "sum";
   if (state === "given") return "waiting";
+  if (state === "offered") return "offered";
   if (state === "coming") return givenAt || collectedAt ? null : "coming";
   if (state === "spent" && spentElsewhere) return givenAt ? "claimed" : "lost";
   return null;

@@ -97,5 +97,5 @@ export async function findOrigins(store, items, likenessOf) {
  * What was only looked at, or was never made, was not here.
  * @param {Partial<import("./records.js").OutputRecord>} output
  */
-export const wasHere = ({ state, neverHeld }) =>
-  state !== "seen" && state !== "void" && !neverHeld;
+export const wasHere = ({ state = "", neverHeld }) =>
+  !["seen", "coming", "void"].includes(state) && !neverHeld;

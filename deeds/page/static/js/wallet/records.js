@@ -5,12 +5,14 @@
 // An output is one of
 //   seen     in a link, not ours
 //   held     ours
+//   offered  ours, and put into an open offer
 //   given    ours, but its link was handed out; `givenAt` says when, for ever after
 //   coming   made by an operation that was begun
 //   leaving  spent by an operation that was begun; `before` is the state to go back to
 //   spent    the service said so; `neverHeld` where it was only seen until then
 //   void     made by an operation that was refused
-// An operation is begun, done or refused.
+// An operation is begun, done or refused. The making of an offer is open between begun and its end:
+// what it puts in is offered, what it gets is coming.
 //
 // A link has a `number` of so many, unique within its item, and a person's `note`. A part with `each`
 // is still to be split into links of so many units, the first of which gets its number. What came in
@@ -32,8 +34,10 @@
  *   outputs: {key: string, state: string}[], state: string, code?: string, itemId?: string,
  *   amount: number, begunAt: number, endedAt?: number, atDoor?: boolean, unit?: string,
  *   links?: {count: number, each: number, from: number, isNext?: boolean}, own?: number[],
+ *   offerId?: string, expiresAt?: number,
  * }} OperationRecord `links.isNext` marks a further batch of links that an earlier operation promised;
- *   `own` are the places of a mint's secrets that a person made
+ *   `own` are the places of a mint's secrets that a person made; `offerId` is the offer that was made
+ *   or completed, `expiresAt` when the one that was made ends, in milliseconds
  * @typedef {{outputs: OutputRecord[], operations: OperationRecord[], items: Item[]}} Records
  */
 

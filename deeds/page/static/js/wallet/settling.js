@@ -9,6 +9,9 @@ import { existing, hasFields, keyOf } from "./records.js";
 // What becomes of these depends on the operation that makes them.
 const AWAITED = ["seen", "coming", "void"];
 
+/** What is ours and not under way. */
+export const AT_REST = ["held", "offered", "given"];
+
 const METADATA_NAMES = ["name", "description", "image"];
 
 /** These mean that a request can never be carried out. After anything else it is sent again. */
@@ -27,6 +30,10 @@ export const REFUSALS = new Set([
   "used_secret",
   "body_too_large",
   "idempotency_key_reused",
+  "weak_secret",
+  "not_an_offer",
+  "unknown_offer",
+  "offer_not_open",
 ]);
 
 /** What a service may say of a mint that it has carried out, once its limits are others. */
@@ -75,6 +82,24 @@ export function settleLate(draft, late, now) {
 }
 
 /**
+ * The service has made an offer: what it puts in is ours until somebody completes it.
+ * @param {import("./records.js").Draft} draft
+ * @param {string} key
+ * @param {{offerId: string, expiresAt: number, now: number}} found
+ */
+export function settleOpen(draft, key, { offerId, expiresAt, now }) {
+  const operation = existing(draft.operations.get(key));
+  if (operation.state !== "begun") return operation;
+  for (const input of operation.inputs) {
+    const { state, operation: owner } = existing(draft.outputs.get(input));
+    const isReserved = state === "leaving" && owner === key;
+    const offered = { state: "offered", before: undefined, changedAt: now };
+    if (isReserved) draft.changeOutput(input, offered);
+  }
+  return draft.put("operations", { ...operation, state: "open", offerId, expiresAt });
+}
+
+/**
  * The service has not carried the operation out, and said that it never will.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
@@ -82,11 +107,16 @@ export function settleLate(draft, late, now) {
  */
 export function settleRefused(draft, key, { code, states, now }) {
   const operation = existing(draft.operations.get(key));
-  if (operation.state !== "begun") return operation;
+  const isOpen = operation.state === "open";
+  if (operation.state !== "begun" && !isOpen) return operation;
   for (const input of operation.inputs) {
     const { state, operation: owner, before } = existing(draft.outputs.get(input));
+    const found = states.get(input);
     // Another operation may have it by now, if a wallet was imported.
-    if (state === "leaving" && owner === key) rest(draft, input, before, states.get(input), now);
+    if (state === "leaving" && owner === key) rest(draft, input, before, found, now);
+    else if (state === "offered" && isOpen) rest(draft, input, "held", found, now);
+    // It is being withdrawn: there is no offer to go back to.
+    else if (before === "offered" && isOpen) draft.changeOutput(input, { before: "held" });
   }
   for (const output of operation.outputs) {
     if (existing(draft.outputs.get(output.key)).state === "coming") {
@@ -100,7 +130,7 @@ export function settleRefused(draft, key, { code, states, now }) {
 export function settleChecked(draft, states, now) {
   for (const [key, found] of states) {
     const { state } = draft.outputs.get(key);
-    if (state === "held" || state === "given") rest(draft, key, state, found, now);
+    if (AT_REST.includes(state)) rest(draft, key, state, found, now);
   }
 }
 

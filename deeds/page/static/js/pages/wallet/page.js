@@ -69,7 +69,8 @@ const READINGS = {
 function read(store, { name, itemId }) {
   const [wanted, look] = READINGS[name](itemId);
   const state = "begun";
-  const plan = { operations: { state }, ...wanted, items: "all", notes: "all" };
+  const operations = [{ state }, wanted.operations].flat();
+  const plan = { ...wanted, operations, items: "all", notes: "all" };
   return store.read(plan, (slices) => {
     items = new Map(slices.items.list().map((item) => [item.key, item]));
     const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));

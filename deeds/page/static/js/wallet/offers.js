@@ -1,0 +1,181 @@
+// Offers: half a swap that somebody else completes. An ask puts nothing in, a trade something; a
+// completion is the other half of somebody's. For the pages that make or show offers.
+
+import { parseRawOutput } from "../format/raw_output.js";
+import { chooseOutputs, joined } from "./beginning.js";
+import { checkAmount, checkCount } from "./links.js";
+import { existing, WalletError } from "./records.js";
+
+const DAY_MS = 24 * 60 * 60_000;
+/** How long an offer is open unless a person says otherwise. */
+const ASK_S = 24 * 60 * 60;
+const TRADE_S = 7 * ASK_S;
+
+/**
+ * @typedef {import("./api.js").Part} Part
+ * @typedef {import("./wallet.js").Outcome} Outcome
+ * @typedef {import("./records.js").OperationRecord} OperationRecord
+ */
+
+/**
+ * Return the verbs of offers.
+ * @param {Pick<import("./wallet.js").Wallet, "carryOut" | "refresh">} wallet
+ * @param {Pick<import("./store.js").Store, "read">} store
+ */
+export function offersOf(wallet, store) {
+  return {
+    /**
+     * Ask for units, from whoever pays them. Done is an operation that is `open`, with `offerId` and
+     * `expiresAt`.
+     * @param {Part & {expiresInS?: number}} wanted
+     * @returns {Promise<Outcome>}
+     */
+    async ask({ itemId, amount, expiresInS: expiresIn = ASK_S }) {
+      checkAmount(amount);
+      return wallet.carryOut(ask, 1, { itemId, want: { itemId, amount }, expiresIn });
+    },
+
+    /**
+     * Offer units for others. Where no part of what is held is just as much, one is split off first:
+     * the outcome is that of the split unless it is done.
+     * @param {{give: Part, want: Part, expiresInS?: number}} wanted
+     * @returns {Promise<Outcome>}
+     * @throws {WalletError} `not_enough`, `busy`, `offered`; `same_item` for units of one deed
+     */
+    async trade({ give, want, expiresInS: expiresIn = TRADE_S }) {
+      for (const { amount } of [give, want]) checkAmount(amount);
+      if (give.itemId === want.itemId) {
+        throw new WalletError("same_item", "Choose another deed to trade for.");
+      }
+      const itemIds = [give.itemId, want.itemId];
+      const carryOut = () => wallet.carryOut(trade, 2, { itemIds, give, want, expiresIn });
+      const outcome = await carryOut();
+      const { kind, state } = outcome.operation;
+      return kind === "split" && state === "done" ? carryOut() : outcome;
+    },
+
+    /**
+     * Give what an offer wants, and get what it gives; a second call finishes what the first began.
+     * @param {import("./api.js").Offer} offer
+     * @returns {Promise<Outcome>}
+     * @throws {WalletError} `not_enough`, `busy`, `offered`, `too_many`
+     */
+    async complete(offer) {
+      const { gives, wants } = offer;
+      const itemIds = [...new Set([...wants, ...gives].map(({ itemId }) => itemId))];
+      return wallet.carryOut(complete, gives.length + wants.length, { itemIds, offer });
+    },
+
+    /**
+     * Take back what a trade put in; its making has ended then too. Where somebody completed it
+     * first, the outcome is refused and the trade is done.
+     * @param {string} key of the trade's operation
+     * @returns {Promise<Outcome>} of the withdraw
+     * @throws {WalletError} `not_open`: it has ended, or is an ask, which only ends by its time
+     */
+    async withdraw(key) {
+      const trading = await store.read({ operations: [key] }, ({ operations }) =>
+        existing(operations.get(key)),
+      );
+      if (trading.state !== "open" || !trading.inputs.length) throw notOpen();
+      const outcome = await wallet.carryOut(withdraw, 1, { outputKeys: trading.inputs });
+      if (outcome.operation.state === "done") await wallet.refresh(key);
+      return outcome;
+    },
+
+    /** Ask the service for one offer of ours, and settle it. @type {(key: string) => Promise<Outcome>} */
+    refresh: (key) => wallet.refresh(key),
+  };
+}
+
+function ask(_draft, { want, expiresIn }) {
+  return { kind: "ask", inputs: [], made: [want], amount: want.amount, ...making([want], [], expiresIn) };
+}
+
+function trade(draft, { give, want, expiresIn, arrayMax }) {
+  const { inputs, change } = chooseOutputs(draft, give.itemId, give.amount, arrayMax);
+  // What is not offered stays free.
+  if (change.length) return { kind: "split", inputs, made: [{ amount: give.amount }, ...change] };
+  return { kind: "trade", inputs, made: [want], ...making([want], [give], expiresIn) };
+}
+
+function making(gives, gets, expiresIn) {
+  return { path: "/v1/offers", terms: { expiresIn }, gives, gets };
+}
+
+function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
+  const begun = draft.operations
+    .list({ state: "begun" })
+    .find((each) => each.kind === "complete" && each.offerId === offerId);
+  if (begun) return { begun };
+  const chosen = wants.map(({ itemId, amount }) => chooseOutputs(draft, itemId, amount, arrayMax));
+  const inputs = chosen.flatMap((each) => each.inputs);
+  const made = [...gives, ...chosen.flatMap((each) => each.change)];
+  for (const all of [inputs, [...made, 0]]) checkCount(all, arrayMax + Number(all !== inputs));
+  const [{ itemId, amount }] = wants;
+  const path = `/v1/offers/${offerId}/complete`;
+  return { kind: "complete", inputs, made, path, offerId, itemId, amount, gives, gets: wants };
+}
+
+function withdraw(draft, { outputKeys }) {
+  const inputs = outputKeys.map((key) => draft.outputs.get(key));
+  const busy = inputs.find(({ state }) => state === "leaving");
+  if (busy) return { begun: draft.operations.get(busy.operation) };
+  if (inputs.some(({ state }) => state !== "offered")) throw notOpen();
+  return { kind: "withdraw", ...joined(inputs) };
+}
+
+function notOpen() {
+  return new WalletError("not_open", "This offer is no longer open.");
+}
+
+/**
+ * Return what an ask, trade or completion gives and gets, each in order of its first output.
+ * @param {OperationRecord} operation
+ * @returns {{gives: Part[], gets: Part[]}}
+ */
+export function partsOf({ body }) {
+  const sums = new Map();
+  const add = (sign) => (raw) => {
+    const { itemId, amount } = parseRawOutput(raw);
+    sums.set(itemId, (sums.get(itemId) ?? 0) + sign * amount);
+  };
+  body.inputs.forEach(add(-1));
+  body.outputs.forEach(add(1));
+  const all = Array.from(sums, ([itemId, sum]) => ({ itemId, amount: Math.abs(sum), sum }));
+  const part = ({ itemId, amount }) => ({ itemId, amount });
+  return {
+    gives: all.filter(({ sum }) => sum < 0).map(part),
+    gets: all.filter(({ sum }) => sum > 0).map(part),
+  };
+}
+
+/** @type {import("./records.js").Plan} what openOffersOf looks at */
+export const OFFERS_WANTED = { operations: "all" };
+
+/**
+ * @typedef {{
+ *   key: string, kind: "ask" | "trade", state: "open" | "done" | "refused", code?: string,
+ *   offerId: string, give: Part | null, want: Part, expiresAt: number, begunAt: number,
+ *   endedAt?: number,
+ * }} OfferMade `code` of one that is refused: `offer_expired`, `offer_void` or `offer_withdrawn`
+ *
+ * Return the offers of ours that are open, or ended within a day, the newest first.
+ * @param {import("./records.js").Slices} slices
+ * @returns {OfferMade[]}
+ */
+export function openOffersOf({ operations }, now = Date.now()) {
+  /** @param {OperationRecord} operation */
+  const isShown = ({ kind, state, offerId, endedAt = 0 }) =>
+    kind !== "complete" && offerId && (state === "open" || endedAt > now - DAY_MS);
+  const offers = operations.list().filter(isShown);
+  return offers.map(offerMade).sort((one, other) => other.begunAt - one.begunAt);
+}
+
+/** @param {any} operation @returns {OfferMade} */
+function offerMade(operation) {
+  const { key, kind, state, code, offerId, expiresAt, begunAt, endedAt } = operation;
+  const { gives, gets } = partsOf(operation);
+  const [give = null, want] = [gives[0], gets[0]];
+  return { key, kind, state, code, offerId, give, want, expiresAt, begunAt, endedAt };
+}

@@ -1,0 +1,155 @@
+// Offers: asks and trades, what completes and what ends them.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
+import {
+  OFFERS_WANTED,
+  openOffersOf,
+  partsOf,
+} from "../../../../deeds/page/static/js/wallet/offers.js";
+import { fakeService } from "./fake_service.js";
+import { slicesOf } from "./memory_store.js";
+import { amountsByState, makerOn, now, pass } from "./parts.js";
+
+const hasCode = (code) => (error) => error instanceof WalletError && error.code === code;
+
+/** Return people on one service, each of whom holds an item in these amounts. */
+async function people(...holdings) {
+  const service = fakeService();
+  const all = holdings.map(() => makerOn(service));
+  for (const [place, amounts] of holdings.entries()) {
+    if (!amounts.length) continue;
+    const outputs = amounts.map((amount) => ({ amount }));
+    const { operation } = await all[place].wallet.mint({ outputs });
+    all[place].itemId = operation.itemId;
+  }
+  return all;
+}
+
+/** Return what a person sees of an offer of somebody else. */
+const seen = ({ service }, { operation }) => service.api().offer(operation.offerId);
+
+/** Return what a person holds of an item, as a page shows it. */
+function told({ store }, itemId) {
+  const { sum, offered, asked, isMoving } = holdingOf(slicesOf(store.kept), itemId);
+  return { sum, offered, asked, isMoving };
+}
+
+const offersOfPerson = ({ store }) =>
+  store.read(OFFERS_WANTED, (slices) => openOffersOf(slices, now()));
+
+test("an ask is open until somebody pays it, and what is paid is held", async () => {
+  const [shop, customer] = await people([], [5, 6]);
+  const { itemId } = customer;
+
+  const asked = await shop.offers.ask({ itemId, amount: 5 });
+  assert.equal(asked.operation.state, "open");
+  assert.deepEqual(told(shop, itemId), { sum: 0, offered: 0, asked: 5, isMoving: false });
+  const paid = await customer.offers.complete(await seen(shop, asked));
+  const { operation } = await shop.offers.refresh(asked.operation.key);
+
+  assert.deepEqual([paid.operation.state, operation.state], ["done", "done"]);
+  assert.deepEqual(amountsByState(shop.store), { held: [5] });
+  assert.deepEqual(amountsByState(customer.store), { spent: [5], held: [6] });
+  assert.deepEqual(partsOf(paid.operation), { gives: [{ itemId, amount: 5 }], gets: [] });
+});
+
+test("a trade gives one deed for another at once, and what is not offered stays free", async () => {
+  const [one, other] = await people([10], [3]);
+
+  const trading = await one.offers.trade({
+    give: { itemId: one.itemId, amount: 2 },
+    want: { itemId: other.itemId, amount: 3 },
+  });
+  assert.deepEqual(told(one, one.itemId), { sum: 8, offered: 2, asked: 0, isMoving: false });
+  assert.deepEqual(told(one, other.itemId), { sum: 0, offered: 0, asked: 3, isMoving: false });
+  await other.offers.complete(await seen(one, trading));
+  await one.wallet.checkRound();
+
+  const [offer] = await offersOfPerson(one);
+  assert.deepEqual([offer.kind, offer.state], ["trade", "done"]);
+  assert.deepEqual(offer.give, { itemId: one.itemId, amount: 2 });
+  assert.deepEqual(offer.want, { itemId: other.itemId, amount: 3 });
+  assert.deepEqual(amountsByState(one.store), { spent: [2, 10], held: [3, 8] });
+  assert.deepEqual(amountsByState(other.store), { spent: [3], held: [2] });
+});
+
+test("what is offered is left alone by every other verb", async () => {
+  const [one, other] = await people([5, 6], [3]);
+  const { itemId } = one;
+  const want = { itemId: other.itemId, amount: 3 };
+  const { operation } = await one.offers.trade({ give: { itemId, amount: 5 }, want });
+  const [key] = operation.inputs;
+  const offered = one.store.kept.outputs.get(key);
+  const { wallet, offers } = one;
+
+  const attempts = [
+    [wallet.send(itemId, 7), "offered"],
+    [wallet.makeLinks(itemId, { count: 7, each: 1 }), "offered"],
+    [offers.trade({ give: { itemId, amount: 7 }, want }), "offered"],
+    [wallet.send(itemId, 12), "not_enough"],
+    [wallet.split(key, [1]), "not_held"],
+    [wallet.merge(itemId), "nothing_to_merge"],
+    [wallet.takeBack(key), "not_given"],
+    [wallet.giveOut([key]), "not_held"],
+    [wallet.claim(offered), "already_held"],
+    [wallet.claim(offered, { atDoor: true }), "already_held"],
+  ];
+
+  for (const [attempt, code] of attempts) await assert.rejects(attempt, hasCode(code));
+  assert.deepEqual(one.store.kept.outputs.get(key), offered);
+  await wallet.send(itemId, 6);
+});
+
+test("a trade that is withdrawn gives back what it put in, under a secret that is new", async () => {
+  const [one, other] = await people([5], [3]);
+  const give = { itemId: one.itemId, amount: 5 };
+  const trading = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const offer = await seen(one, trading);
+
+  const { operation } = await one.offers.withdraw(trading.operation.key);
+
+  assert.deepEqual([operation.kind, operation.state], ["withdraw", "done"]);
+  const [ended] = await offersOfPerson(one);
+  assert.deepEqual([ended.state, ended.code], ["refused", "offer_withdrawn"]);
+  assert.deepEqual(amountsByState(one.store), { spent: [5], held: [5], void: [3] });
+  const late = await other.offers.complete(offer);
+  assert.deepEqual([late.operation.state, late.operation.code], ["refused", "offer_not_open"]);
+  assert.deepEqual(amountsByState(other.store), { held: [3], void: [5] });
+  await assert.rejects(one.offers.withdraw(trading.operation.key), hasCode("not_open"));
+});
+
+test("a withdraw that comes too late is refused, and the trade is done", async () => {
+  const [one, other] = await people([5], [3]);
+  const give = { itemId: one.itemId, amount: 5 };
+  const trading = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  await other.offers.complete(await seen(one, trading));
+
+  const { operation } = await one.offers.withdraw(trading.operation.key);
+
+  assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
+  assert.equal(one.store.kept.operations.get(trading.operation.key).state, "done");
+  assert.deepEqual(amountsByState(one.store), { spent: [5], held: [3], void: [5] });
+});
+
+for (const isTrade of [true, false]) {
+  test(`an offer that nobody completes expires, and what it put in is free again: ${isTrade}`, async () => {
+    const [one, other] = await people([5], [3]);
+    const give = { itemId: one.itemId, amount: 5 };
+    const want = { itemId: other.itemId, amount: 3 };
+    await (isTrade ? one.offers.trade({ give, want }) : one.offers.ask(want));
+    const { wallet } = one;
+    assert.equal(await wallet.checkRound(), false);
+    pass(8 * 24 * 60 * 60);
+
+    assert.equal(await wallet.checkRound(), true);
+
+    const [ended] = await offersOfPerson(one);
+    assert.deepEqual([ended.state, ended.code], ["refused", "offer_expired"]);
+    assert.deepEqual(amountsByState(one.store), { held: [5], void: [3] });
+    assert.equal(await wallet.checkRound(), false);
+  });
+}
