@@ -14,7 +14,6 @@ from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
-from tests.support.evaluations import HashCosts
 from tests.support.ledger_view import delete_all_rows, ledger_view
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
@@ -22,6 +21,13 @@ from tests.support.serving import running_service
 from tests.support.stoppable_postgres import StoppablePostgres
 
 pytest_plugins = ("tests.support.needs", "tests.support.reporting")
+
+
+class HashCosts(list[str]):
+    """The cost of each evaluation of Argon2, in the order in which they begin."""
+
+    # Called once, before the next evaluation, which goes on afterwards.
+    meanwhile = None
 
 
 def pytest_make_parametrize_id(val):
@@ -165,7 +171,6 @@ def client(app):
 
 @pytest.fixture
 def hash_costs(monkeypatch):
-    """The cost of each Argon2 evaluation, in the order in which they begin."""
     costs = HashCosts()
 
     def counted(*args, **kwargs):

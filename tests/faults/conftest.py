@@ -42,18 +42,3 @@ def make_service(tmp_path):
             return service
 
         yield make
-
-
-@pytest.fixture
-def start_services(make_service):
-    """A function that starts so many services on a database at once."""
-
-    def start(count, database_url, **settings):
-        services = [make_service(database_url, **settings) for _ in range(count)]
-        for service in services:
-            service.begin_start()
-        for service in services:
-            service.wait_until_up()
-        return services
-
-    return start

@@ -74,7 +74,7 @@ def test_a_restart_of_the_database_between_two_requests_is_counted_and_not_notic
 
 @pytest.mark.soak(share=6)
 def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
-    stoppable_postgres, stoppable_url, start_services, seed, report, soak_seconds
+    stoppable_postgres, stoppable_url, make_service, seed, report, soak_seconds
 ):
     def end_and_start(load, rng):
         # As for an update, and as at a power cut.
@@ -86,7 +86,10 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
         load.wait_for_answers(1)
         return Counter(stops=1, kills=1)
 
-    ports = [service.find_port for service in start_services(2, stoppable_url)]
+    services = [make_service(stoppable_url) for _ in range(2)]
+    for service in services:
+        service.start()
+    ports = [service.find_port for service in services]
     counts = soak(ports, stoppable_url, end_and_start, seed=seed, seconds=soak_seconds)
 
     report(f"stops {counts['stops']}, {line_of(counts)}")
@@ -101,9 +104,10 @@ def timed_check(port):
 
 
 def test_a_frozen_postgresql_is_refused_soon_and_used_at_once_when_it_goes_on(
-    stoppable_postgres, stoppable_url, start_services, report
+    stoppable_postgres, stoppable_url, make_service, report
 ):
-    [service] = start_services(1, stoppable_url, workers=1)
+    service = make_service(stoppable_url, workers=1)
+    service.start()
     port, load = service.find_port(), Load([service.find_port], seed=1)
     with load.running():
         load.wait_for_answers(100)

@@ -59,16 +59,6 @@ def test_audit_of_a_ledger_that_violates_one_ends_with_exit_code_1_and_the_place
     assert f"\n  the live outputs of an item sum to its total: {item}\n" in ran.stderr
 
 
-def test_audit_makes_no_ledger_where_there_is_none(tmp_path):
-    path = tmp_path / "deeds.db"
-
-    ran = run_deeds("audit", DATABASE_URL=f"sqlite:///{path}")
-
-    assert ran.returncode == 1
-    assert ran.stderr == f"deeds cannot start: DATABASE_URL: there is no ledger at {path}\n"
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_audit_of_a_damaged_file_ends_in_one_line_or_names_the_damage(client, settings, tmp_path):
     mint(client, *(f"+1.{number}" for number in range(256)))

@@ -10,7 +10,6 @@ import pytest
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import MetricsPlace, parse_rate_limits
-from tests.support.evaluations import HeldHashes
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, swap
@@ -100,11 +99,11 @@ def test_hashes_are_counted_by_class_with_their_time(client):
         assert series[f"deeds_hash_seconds_total{{secret_class={name}}}"] > 0
 
 
-def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, monkeypatch):
-    with HeldHashes(monkeypatch) as held:
-        minting = held.start(mint, client, "+5.a", "+5.b")
-        during = moved(metrics(client), "deeds_hash_queue")
-    minting.result()
+def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, hash_costs):
+    during = {}
+    hash_costs.meanwhile = lambda: during.update(moved(metrics(client), "deeds_hash_queue"))
+
+    mint(client, "+5.a", "+5.b")
 
     assert during == {
         ROOM: 24,

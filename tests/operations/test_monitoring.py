@@ -13,7 +13,6 @@ import pytest
 import storage.schema
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import MetricsPlace
-from tests.support.evaluations import HeldHashes
 from tests.support.hooks import hooked, logged_statements
 from tests.support.requests import check, mint, post, refusal, swap
 
@@ -85,19 +84,24 @@ def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(client):
     assert {refusal(each) for each in (refused, *unready)} == {(503, "ledger_unavailable", None)}
 
 
-def test_a_full_hash_pool_is_not_ready_and_serves_strong_secrets(settings, open_app, monkeypatch):
+def test_a_full_hash_pool_is_not_ready_and_serves_strong_secrets(
+    settings, open_app, monkeypatch, hash_costs
+):
     monkeypatch.setattr("app.HASH_REQUESTS_MAX", 1)
     client = open_app(settings).test_client()
-    item = mint(client, "+5.a")
+    item, refused = mint(client, "+5.a"), []
 
-    with HeldHashes(monkeypatch) as held:
-        slow = held.start(swap, client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-        refused = [swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"]), client.get("/readyz")]
+    def ask_meanwhile():
+        refused.append(swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"]))
+        refused.append(client.get("/readyz"))
         mint(client, f"+5.{make_strong_secret()}")
+
+    hash_costs.meanwhile = ask_meanwhile
+    slow = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
 
     assert [refusal(each) for each in refused] == [(503, "overloaded", None)] * 2
     assert min(int(each.headers["Retry-After"]) for each in refused) >= 1
-    assert slow.result().status_code == 200
+    assert slow.status_code == 200
     assert said(client, "/readyz") == READY
     assert check(client, f"+5.{item}.b", f"+5.{item}.c") == ["unspent", "unknown"]
 
