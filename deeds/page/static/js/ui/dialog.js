@@ -54,7 +54,7 @@ function giveBack(places) {
  * @param {(Node | string)[]} parts.content
  * @param {string} parts.yes on the button
  * @param {HTMLElement} parts.opener
- * @param {string | (() => string)} parts.said once it is done
+ * @param {string | (() => string)} parts.said once it is done; nothing where that is seen
  * @param {(onWait: (text: string) => void, button: HTMLElement) => Promise<string | false | void>} parts.act
  *   returns what stands in the way, or throws it; nothing once it is done, `false` where another step
  *   follows. `onWait` says why it takes longer; `button` is the one that says yes. What is wrong with
@@ -83,7 +83,8 @@ export function ask({ title, content, yes, opener, said, act }) {
       if (text) return refuse(text);
       if (text === false) return;
       close();
-      say(typeof said === "string" ? said : said());
+      const done = typeof said === "string" ? said : said();
+      if (done) say(done);
     } catch (error) {
       if (error instanceof FieldError) return error.show();
       refuse(textFor(error));

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { keepAsking, newsOf, seriesMaker } from "../../../../../deeds/page/static/js/pages/wallet/live.js";
 
 /** A page with a clock of its own: `later` lets time pass up to the next timer. */
-function page({ answers = [], isWanted = () => true } = {}) {
+function page({ answers = [], isWanted = () => true, ...more } = {}) {
   const at = [];
   const timers = [];
   let now = 0;
@@ -17,6 +17,7 @@ function page({ answers = [], isWanted = () => true } = {}) {
       if (error) throw error;
     },
     isWanted,
+    ...more,
     schedule: (run, delayMs) => timers.push({ run, time: now + delayMs }),
     now: () => now,
   });
@@ -39,6 +40,16 @@ test("it is asked every 20 seconds, and at once when a person comes back", async
   await ask();
 
   assert.deepEqual(at, [0, 20, 25]);
+});
+
+test("what is over is asked for no more", async () => {
+  const { ask, at, later } = page({ roundMs: 2500, isOver: () => at.length > 1 });
+
+  await ask();
+  await later();
+  await assert.rejects(later);
+
+  assert.deepEqual(at, [0, 2.5]);
 });
 
 test("a timer that a later round has overtaken asks nothing", async () => {

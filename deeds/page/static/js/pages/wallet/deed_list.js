@@ -74,7 +74,7 @@ function showPicture(picture, item) {
  * Once the page of the deed was seen, that something is gone is no news.
  */
 export function noteOf(/** @type {Summary} */ summary) {
-  const { unit, goneSeen, preparing, coming, waiting, claimed } = summary;
+  const { unit, goneSeen, preparing, coming, waiting, offered, asked, claimed } = summary;
   const gone = summary.lost + summary.unknownSum;
   if (gone > goneSeen) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
   if (preparing) {
@@ -82,6 +82,8 @@ export function noteOf(/** @type {Summary} */ summary) {
     return { kind: "wait", text: `preparing ${ready} of ${count}` };
   }
   if (coming) return { kind: "wait", text: `${unitsText(coming, unit)} on the way` };
-  if (waiting) return { kind: "wait", text: `${formatAmount(waiting)} waiting` };
+  const counts = { waiting, offered, "asked for": asked };
+  const [wait] = Object.entries(counts).filter(([, count]) => count);
+  if (wait) return { kind: "wait", text: `${formatAmount(wait[1])} ${wait[0]}` };
   return { kind: "", text: claimed ? `${formatAmount(claimed)} claimed` : "" };
 }

@@ -11,6 +11,7 @@ import { openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
 import { WalletError } from "../../wallet/records.js";
 import { linksView } from "./links_view.js";
+import { askForUnits, askToTrade } from "./offer_forms.js";
 import { askToSplit, tooMuchText } from "./split_dialog.js";
 
 const ORIGIN_TEXTS = {
@@ -22,12 +23,12 @@ const ORIGIN_TEXTS = {
 
 /**
  * Return the page of a deed, which can be drawn again.
- * @param {import("./links_view.js").LinksTools} tools
+ * @param {import("./offers_view.js").OfferTools} tools
  */
 export function deedPage(itemId, tools) {
   const view = copyTemplate("deed-template");
   const part = (name) => find(view, `[data-part="${name}"]`);
-  /** @type {Holding & {origin: string, goneSeen: number}} */
+  /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
   let holding;
   const links = linksView(part("links"), itemId, tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
@@ -35,8 +36,10 @@ export function deedPage(itemId, tools) {
   part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
   part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
   const sayOfForm = sendForm(part("send"), () => holding, tools);
-  part("split").addEventListener("click", () => askToSplit(holding, part("split"), tools));
-  part("merge").addEventListener("click", () => askToMerge(holding, part("merge"), tools));
+  const acts = { split: askToSplit, merge: askToMerge, ask: askForUnits, trade: askToTrade };
+  for (const [name, act] of Object.entries(acts)) {
+    part(name).addEventListener("click", () => act(holding, part(name), tools));
+  }
 
   function draw(now) {
     holding = now;
@@ -55,6 +58,9 @@ export function deedPage(itemId, tools) {
     drawGone(holding);
     part("send").hidden = !sum && !sayOfForm();
     part("split").hidden = sum < 2;
+    part("trade").hidden = !sum;
+    // Of what was never here there is nothing else to do.
+    part("ask").classList.toggle("quiet", holding.isHere);
     part("merge").hidden = looseOf(holding).length < 2;
     part("door").hidden = !holding.isMinted;
     drawOverview(part, holding);
@@ -71,9 +77,11 @@ function tell(place, text, kind) {
 }
 
 /** @param {Holding} holding */
-function moreText({ item, coming, unit, waiting }) {
+function moreText({ item, coming, unit, waiting, offered, asked }) {
   const texts = item ? [`of ${formatAmount(item.total)}`] : [];
   if (waiting) texts.push(`${formatAmount(waiting)} waiting`);
+  if (offered) texts.push(`${formatAmount(offered)} offered`);
+  if (asked) texts.push(`${formatAmount(asked)} asked for`);
   if (coming) texts.push(`${unitsText(coming, unit)} on the way`);
   return texts.join(" · ");
 }

@@ -1,10 +1,17 @@
 // The list of what was done.
 
-import { countText, operationText, refusalText, timeText } from "../../texts/operations.js";
+import { offerStateText } from "../../texts/offers.js";
+import { countText, operationText, timeText } from "../../texts/operations.js";
 import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
 const GROUP_MS_MAX = 60_000;
+const TAGS = {
+  begun: ["wait", "under way"],
+  open: ["wait", "open"],
+  ended: ["", "ended"],
+  refused: ["bad", "refused"],
+};
 
 /**
  * Return the operations, the latest first, with those that follow one another within a minute, of
@@ -42,11 +49,12 @@ export function historyView(namer) {
 }
 
 function rowOf(group, namer) {
-  const { state, begunAt, count } = group;
-  const [kind, word] = state === "begun" ? ["wait", "under way"] : ["bad", "refused"];
-  const tag = state === "done" ? "" : make("span", { class: `tag ${kind}` }, word);
+  const { state, begunAt, count, code = "" } = group;
+  // That nobody took an offer is no fault.
+  const [kind, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
+  const tag = word ? make("span", { class: `tag ${kind}` }, word) : "";
   const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
-  const hints = state === "refused" ? [refusalText(group), when] : [when];
+  const hints = state === "refused" ? [offerStateText(group), when] : [when];
   const lines = hints.map((text) => make("p", { class: "hint" }, text));
   const text = make("p", {}, operationText(group, namer), " ", tag);
   return make("li", { tabindex: "-1" }, text, ...lines);

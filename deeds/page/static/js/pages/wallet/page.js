@@ -17,6 +17,8 @@ import { historyView } from "./history_view.js";
 import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
 
 const openedAt = Date.now();
+/** What may be asked for: whatever else stands in an address is sent to nobody. */
+const ITEM_ID = /^deed_[0-9a-z]{26}$/;
 /** Why operations have not ended, by their keys. */
 const problems = new Map();
 /** What is known of deeds, by their ids. */
@@ -26,6 +28,8 @@ let address = location.hash;
 /** What is shown of deeds: of all, or of the one whose page this is. */
 let summaries = [];
 let newsCount = 0;
+/** The keys of offers that are open. */
+let openKeys = [];
 
 /** Return what a deed is called. */
 function nameOf(itemId) {
@@ -47,10 +51,12 @@ function onOutcomes(outcomes) {
   redraw();
 }
 
+const isDone = ({ state }) => state === "done";
+
 /** Return which view an address asks for. */
 function viewNow() {
   const id = location.hash.slice(1);
-  if (id === "history") return { name: "history", itemId: "" };
+  if (id === "offers" || id === "history") return { name: id, itemId: "" };
   return id && id !== "main" ? { name: "deed", itemId: id } : { name: "list", itemId: "" };
 }
 
@@ -58,39 +64,60 @@ function viewNow() {
 const READINGS = {
   list: () => [holdings.SUMMARIES_WANTED, holdings.summariesOf],
   deed(itemId) {
-    const isHere = ({ outputs }) => outputs.list({ itemId }).some(wasHere);
-    const look = (slices) => (isHere(slices) ? [holdings.holdingOf(slices, itemId)] : []);
+    const look = (slices) => {
+      const holding = holdings.holdingOf(slices, itemId);
+      const isHere = !holding.isOver || slices.outputs.list({ itemId }).some(wasHere);
+      return isHere || holding.item ? [{ ...holding, isHere }] : [];
+    };
     return [holdings.holdingWanted(itemId), look];
   },
+  offers: () => [{ operations: "all" }, () => []],
   history: () => [{ operations: "all" }, () => []],
 };
 
-/** Note what a view shows, and of each deed how much a person knows to be gone. */
+/**
+ * Note what a view shows, of each deed how much a person knows to be gone, and which offers are open;
+ * `taken` are those that somebody has taken since.
+ */
 function read(store, { name, itemId }) {
   const [wanted, look] = READINGS[name](itemId);
-  const state = "begun";
-  const operations = [{ state }, wanted.operations].flat();
-  const plan = { ...wanted, operations, items: "all", notes: "all" };
+  const [begun, open] = [{ state: "begun" }, { state: "open" }];
+  const asked = [begun, open, ...openKeys, wanted.operations].flat();
+  const plan = { ...wanted, operations: asked, items: "all", notes: "all" };
   return store.read(plan, (slices) => {
+    const { operations } = slices;
     items = new Map(slices.items.list().map((item) => [item.key, item]));
     const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));
     summaries = look(slices).map((each) => ({ ...each, goneSeen: seen.get(each.itemId) ?? 0 }));
-    const history = name === "history" ? holdings.historyOf(slices) : [];
-    return { history, begun: slices.operations.list({ state }) };
+    const taken = openKeys.flatMap((key) => operations.get(key) ?? []).filter(isDone);
+    openKeys = operations.list(open).map(({ key }) => key);
+    const past = wanted.operations === "all" ? holdings.historyOf(slices) : [];
+    return { past, taken, begun: operations.list(begun) };
   });
+}
+
+/** Read what a view shows; a deed that is not known is asked for first. */
+async function readOrAsk({ wallet, store }, view) {
+  const found = await read(store, view);
+  if (view.name !== "deed" || summaries.length || !ITEM_ID.test(view.itemId)) return found;
+  const item = await wallet.item(view.itemId).catch(() => null);
+  return item ? { ...(await read(store, view)), taken: found.taken } : found;
 }
 
 /** Return what draws the view that the address asks for. */
 function drawer({ wallet, store, api, wake }) {
-  const tools = { wallet, store, api, nameOf, run: verbRunner({ store, wake }) };
-  const [drawDeeds, drawHistory] = [deedList(nameOf), historyView(namer)];
+  const tools = { wallet, store, api, ...namer, run: verbRunner({ store, wake }) };
+  const [drawDeeds, drawHistory, drawOffers] = [deedList(nameOf), historyView(namer), offersPlace(tools)];
   const [deed, known] = [deedPlace(tools), new Map()];
   let shown = { name: "", itemId: "" };
 
   return async () => {
     const view = viewNow();
-    const { begun, history } = await read(store, view);
-    const news = newsOf(known, summaries, nameOf);
+    const { begun, past, taken } = await readOrAsk(tools, view);
+    const news = [
+      ...taken.map((operation) => `${operationText(operation, namer)}.`),
+      ...newsOf(known, summaries, nameOf),
+    ];
     newsCount += news.length;
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
@@ -98,7 +125,8 @@ function drawer({ wallet, store, api, wake }) {
     if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
     if (view.name === "list") drawDeeds(summaries);
     if (view.name === "list") await drawBackup(wallet, !summaries.length);
-    if (view.name === "history") drawHistory(history);
+    if (view.name === "offers") await drawOffers(past);
+    if (view.name === "history") drawHistory(past);
     if (view.name !== shown.name || view.itemId !== shown.itemId) enter(view, shown);
     if (view.name !== "deed") deed.close();
     shown = view;
@@ -108,6 +136,17 @@ function drawer({ wallet, store, api, wake }) {
 /** Most of the scripts are for the page of a deed: the list is there before they have come. */
 const loadDeedView = () => import("./deed_view.js");
 const noDeed = () => ({ element: copyTemplate("no-deed-template") });
+
+const loadOffersView = () => import("./offers_view.js");
+
+/** Return what draws the list of offers, once its scripts are there. */
+function offersPlace(tools) {
+  let draw;
+  return async (offers) => {
+    draw ??= (await loadOffersView()).offersView(tools);
+    draw(offers);
+  };
+}
 
 /** Return the place of the page of a deed, which is drawn while it is shown. */
 function deedPlace(tools) {
@@ -143,8 +182,8 @@ function enter({ name, itemId }, before) {
   for (const tab of document.querySelectorAll("[data-tab]")) {
     tab.ariaCurrent = tab.getAttribute("data-tab") === name ? "page" : null;
   }
-  const titles = { list: "My deeds", history: "History", deed: shortName(nameOf(itemId)) };
-  document.title = `${titles[name]} · Deeds`;
+  const titles = { list: "My deeds", offers: "Offers", history: "History" };
+  document.title = `${titles[name] ?? shortName(nameOf(itemId))} · Deeds`;
   if (before.name) moveTo(name, before.itemId);
   byId("holdings").removeAttribute("aria-busy");
   byId("main").dataset.ready = "";
@@ -153,8 +192,8 @@ function enter({ name, itemId }, before) {
 /** Give the focus to what a person has come to, or come back to. */
 function moveTo(name, itemIdBefore) {
   const row = `#holdings a[href="#${CSS.escape(itemIdBefore)}"]`;
-  const places = { deed: "#deed [data-focus]", history: "#title", list: row };
-  const target = document.querySelector(places[name]) ?? byId("title");
+  const places = { deed: "#deed [data-focus]", list: row };
+  const target = document.querySelector(places[name] ?? "#title") ?? byId("title");
   if (name !== "list") scrollTo(0, 0);
   if (target instanceof HTMLElement) target.focus();
 }
@@ -181,7 +220,8 @@ async function start(opened) {
   listen(opened);
   // All of it is here before it is asked for, so that it works without a network.
   const whenIdle = window.requestIdleCallback ?? setTimeout;
-  if (summaries.length) whenIdle(() => Promise.allSettled([loadDeedView(), askToKeep()]));
+  const load = () => Promise.allSettled([loadDeedView(), loadOffersView(), askToKeep()]);
+  if (summaries.length || openKeys.length) whenIdle(load);
 }
 
 /** Draw again after each change, and ask for what is new. */
@@ -189,7 +229,8 @@ function listen(opened) {
   const { wallet, store } = opened;
   const fetchItems = itemFetcher(wallet);
   const goOn = seriesMaker(opened, () => summaries.find(({ preparing }) => preparing)?.itemId);
-  const isWanted = () => !document.hidden && summaries.some(({ waiting }) => waiting);
+  const isWaiting = () => openKeys.length > 0 || summaries.some(({ waiting }) => waiting);
+  const isWanted = () => !document.hidden && isWaiting();
   const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
   store.onChange(draw);

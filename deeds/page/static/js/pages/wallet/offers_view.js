@@ -1,0 +1,126 @@
+// Offers of ours: the list of them, and the view of one, which tells by itself when it was taken.
+
+import { offerStateText, offerText, sideText } from "../../texts/offers.js";
+import { textFor } from "../../texts/problems.js";
+import { makeCard, metadataOf } from "../../ui/card.js";
+import { codeImage, codesOf } from "../../ui/codes.js";
+import { copyText } from "../../ui/copying.js";
+import { ask, openDialog } from "../../ui/dialog.js";
+import { byId, make, makeButton } from "../../ui/dom.js";
+import { listInPieces } from "../../ui/keyed_list.js";
+import { linkButtons, share, textField } from "../../ui/link_view.js";
+import { say } from "../../ui/notices.js";
+import { offersOf, openOffersOf } from "../../wallet/offers.js";
+import { keepAsking } from "./live.js";
+
+/** How often it is asked whether an offer was taken, while a person looks at its code. */
+const LOOK_MS = 2_500;
+
+/**
+ * @typedef {import("./links_view.js").LinksTools & import("../../texts/offers.js").Namer} OfferTools
+ * @typedef {import("../../wallet/offers.js").OfferMade} Offer
+ */
+
+/** Return what draws the list: the open ones, and those that have ended of late. */
+export function offersView(/** @type {OfferTools} */ tools) {
+  const drawRows = listInPieces(byId("offers"), byId("offers-more"), {
+    keyOf: (offer) => `${offer.key} ${offer.state} ${offerText(offer, tools)}`,
+    make: (offer) => ({ element: rowOf(offer, tools) }),
+  });
+  return (history) => {
+    const offers = offersAmong(history);
+    byId("no-offers").hidden = offers.length > 0;
+    drawRows(offers);
+  };
+}
+
+/** Return the offers among operations. */
+export function offersAmong(all) {
+  return openOffersOf(/** @type {any} */ ({ operations: { list: () => all } }));
+}
+
+function rowOf(/** @type {Offer} */ offer, tools) {
+  const sentence = offerText(offer, tools);
+  const buttonFor = (text, act) => {
+    const button = makeButton(text, () => act(offer, button, tools));
+    button.append(make("span", { class: "unseen" }, `: ${sentence}`));
+    return button;
+  };
+  const buttons = [buttonFor("Show link", openOffer)];
+  if (offer.give) buttons.push(buttonFor("Withdraw", askToWithdraw));
+  const kind = offer.state === "done" ? "tag good" : "hint";
+  const state = make("p", {}, make("span", { class: kind }, offerStateText(offer)));
+  const actions = offer.state === "open" ? [make("p", { class: "actions" }, ...buttons)] : [];
+  return make("li", { tabindex: "-1" }, make("p", { dir: "auto" }, sentence), state, ...actions);
+}
+
+/** Show the link and code of an open offer, and what becomes of it meanwhile. */
+export async function openOffer(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
+  const { element, draw } = await offerView(offer, tools);
+  const title = offer.give ? "Your offer" : "Your request";
+  openDialog({ title, content: [element], closeText: "Done", opener });
+  let state = "open";
+  const checkRound = async () => {
+    const { operation, problem } = await tools.wallet.refresh(offer.key);
+    state = operation.state;
+    draw({ ...offer, ...operation });
+    if (problem) throw problem;
+  };
+  const isOver = () => !element.isConnected || state !== "open";
+  keepAsking({ checkRound, isWanted: () => !document.hidden, isOver, roundMs: LOOK_MS })();
+}
+
+/** Return the view of one offer. `draw` shows its state; its link is there while it is open. */
+async function offerView(offer, tools) {
+  const sentence = offerText(offer, tools);
+  const link = `${location.origin}/offer/${offer.offerId}`;
+  const place = make("div", { class: "qr" });
+  const copy = async () => {
+    if (await copyText(link)) say("The link is copied.");
+    else ways.append(textField(["Link", link]));
+  };
+  const ways = make("div", { class: "stack" }, linkButtons(() => share(link, sentence), copy), place);
+  codesOf([{ key: offer.offerId }], tools, { link: () => link }).then(
+    (codes) => place.append(codeImage(codes.get(offer.offerId), `QR code: ${sentence}`)),
+    (error) => say(textFor(error)),
+  );
+  const state = make("p", { role: "status" });
+  const draw = (now) => {
+    const text = offerStateText(now);
+    if (state.textContent !== text) state.textContent = text;
+    state.className = now.state === "done" ? "notice good" : "hint";
+    ways.hidden = now.state !== "open";
+  };
+  draw(offer);
+  const cards = await sideCards(offer, tools);
+  const about = make("p", { dir: "auto" }, `${sentence}.`);
+  return { element: make("div", { class: "link-view stack" }, about, ...cards, state, ways), draw };
+}
+
+/** Return the cards of what is given and wanted, with their marks. */
+export function sideCards({ give, want }, { wallet }) {
+  const cardOf = async ({ itemId, amount }) => {
+    const item = await wallet.item(itemId).catch(() => null);
+    const { total = amount, unit } = item ?? {};
+    return makeCard(metadataOf(item ?? {}), total, { itemId, amount, unit, pictures: "ask" });
+  };
+  return Promise.all([give, want].filter(Boolean).map(cardOf));
+}
+
+function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
+  const { wallet, store, run } = tools;
+  let said = "It is withdrawn. Its link no longer works.";
+  ask({
+    title: "Withdraw this offer?",
+    content: [make("p", { dir: "auto" }, `${offerText(offer, tools)}.`)],
+    yes: "Withdraw",
+    opener,
+    said: () => said,
+    act: async (onWait) => {
+      const { problem } = await run(() => offersOf(wallet, store).withdraw(offer.key), onWait);
+      const { operation } = problem ? await wallet.refresh(offer.key) : { operation: null };
+      if (operation?.state !== "done") return problem;
+      said = `Somebody has taken it: you got ${sideText(offer.want, tools)}.`;
+    },
+  });
+}
