@@ -107,7 +107,8 @@ export function sideCards({ give, want }, { wallet }) {
   return Promise.all([give, want].filter(Boolean).map(cardOf));
 }
 
-function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
+/** Ask, and withdraw an offer that gives something; say so where somebody has taken it first. */
+export function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
   const { wallet, store, run } = tools;
   let said = "It is withdrawn. Its link no longer works.";
   ask({
