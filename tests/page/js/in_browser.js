@@ -28,7 +28,7 @@ const inBrowser = {
     const names = [
       "wallet/store.js",
       "wallet/api.js",
-      "format/strong_secret.js",
+      "format/raw_output.js",
       "wallet/wallet.js",
     ];
     const modules = await Promise.all(names.map((name) => this.load(name)));

@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { claimLink, readItem, readLinks } from "../../../../deeds/page/static/js/format/claim_link.js";
 import { formatRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
-import { makeStrongSecret } from "../../../../deeds/page/static/js/format/strong_secret.js";
+import { makeStrongSecret } from "../../../../deeds/page/static/js/format/raw_output.js";
 
 const HOST = "deeds.example.com";
 const ORIGIN = `https://${HOST}`;

@@ -4,6 +4,7 @@
 export const AMOUNT_MAX = Number.MAX_SAFE_INTEGER;
 
 const NARROW_SPACE = "\u202f";
+const MOST = formatAmount(AMOUNT_MAX);
 const UNIT_LENGTH_MAX = 20;
 
 /** A text is not an amount, or amounts add up to too much. */
@@ -19,27 +20,17 @@ export class AmountError extends Error {
 export function parseAmount(text) {
   const typed = text.trim().replace(/([0-9])[ \u00a0\u202f](?=[0-9])/g, "$1");
   const digits = /^[0-9]{1,3}(,[0-9]{3})+$/.test(typed) ? typed.replaceAll(",", "") : typed;
-  if (!/^0*[1-9][0-9]*$/.test(digits)) {
-    throw new AmountError("Enter a whole number, 1 or more.");
-  }
+  if (!/^0*[1-9][0-9]*$/.test(digits)) throw new AmountError("Enter a whole number, 1 or more.");
   const amount = Number(digits);
-  if (!isAmount(amount)) throw new AmountError(`Enter at most ${formatAmount(AMOUNT_MAX)}.`);
+  if (!isAmount(amount)) throw new AmountError(`Enter at most ${MOST}.`);
   return amount;
 }
 
-/**
- * Return whether a value is an amount.
- * @param {unknown} value
- */
-export function isAmount(value) {
-  return Number.isSafeInteger(value) && /** @type {number} */ (value) >= 1;
-}
+/** Return whether a value is an amount. */
+export const isAmount = (value) => Number.isSafeInteger(value) && value >= 1;
 
-/**
- * Return the digits in groups of three, which narrow spaces part: no language reads them wrongly.
- * @param {number} amount
- */
-export function formatAmount(amount) {
+/** Return the digits in groups of three, which narrow spaces part: no language reads them wrongly. */
+export function formatAmount(/** @type {number} */ amount) {
   return String(amount).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
 }
 
@@ -53,9 +44,7 @@ export function sumOf(amounts) {
   for (const amount of amounts) {
     // Both are at most 2**53 - 1, so that a sum above that is never rounded to below it.
     sum += amount;
-    if (sum > AMOUNT_MAX) {
-      throw new AmountError(`Together they are more than ${formatAmount(AMOUNT_MAX)}.`);
-    }
+    if (sum > AMOUNT_MAX) throw new AmountError(`Together they are more than ${MOST}.`);
   }
   return sum;
 }
@@ -69,10 +58,8 @@ export function isUnit(text) {
 /**
  * Return "1 unit" or "100 units"; "1 ticket" or "100 × ticket" where the issuer has named the unit:
  * no plural can be made of a word in any language.
- * @param {number} amount
- * @param {string} [unit]
  */
-export function unitsText(amount, unit) {
+export function unitsText(/** @type {number} */ amount, unit = "") {
   if (unit) return `${formatAmount(amount)} ${amount === 1 ? "" : "× "}${unit}`;
   return `${formatAmount(amount)} ${amount === 1 ? "unit" : "units"}`;
 }

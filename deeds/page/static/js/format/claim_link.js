@@ -3,8 +3,7 @@
 // it is escaped, so that what others have put behind a link is never taken for a part of it.
 
 import { isUnit } from "./amounts.js";
-import { parseRawOutput, RawOutputError, SECRET_LENGTH_MAX } from "./raw_output.js";
-import { isStrongSecret } from "./strong_secret.js";
+import { isStrongSecret, parseRawOutput, RawOutputError, SECRET_LENGTH_MAX } from "./raw_output.js";
 
 /**
  * @typedef {import("./raw_output.js").RawOutput} RawOutput

@@ -1,5 +1,8 @@
-// The grammar of raw outputs, `+<amount>.<item_id>.<secret>`, as deeds/domain/raw_output.py has it.
-// No message here ever holds a secret.
+// The grammar of raw outputs, `+<amount>.<item_id>.<secret>`, and strong secrets, both as
+// deeds/domain/raw_output.py has them. No message here ever holds a secret.
+//
+// A strong secret is 26 random characters (130 bits) and a checksum of 6, by which the service knows
+// that a machine made it. The characters are lower-case Crockford base32, five bits each.
 
 import { AMOUNT_MAX } from "./amounts.js";
 
@@ -31,11 +34,8 @@ export function parseRawOutput(text) {
   return { amount: parseAmountPart(amountText), itemId, secret: checkSecret(secret) };
 }
 
-/**
- * Return the raw output as text.
- * @param {RawOutput} output
- */
-export function formatRawOutput({ amount, itemId, secret }) {
+/** Return the raw output as text. */
+export function formatRawOutput(/** @type {RawOutput} */ { amount, itemId, secret }) {
   return `+${amount}.${itemId}.${secret}`;
 }
 
@@ -59,4 +59,32 @@ function parseAmountPart(text) {
   const amount = Number(text);
   if (amount > AMOUNT_MAX) throw new RawOutputError("This is more than a deed can hold.");
   return amount;
+}
+
+const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
+const BODY_LENGTH = 26;
+const CHECKSUM_LENGTH = 6;
+const LABEL = "deeds strong secret v1:";
+const STRONG = new RegExp(`^[${ALPHABET}]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
+
+/** Return a new strong secret of 32 characters. */
+export async function makeStrongSecret() {
+  const bytes = crypto.getRandomValues(new Uint8Array(BODY_LENGTH));
+  // 256 is a multiple of 32: each character is as likely as any other.
+  const body = Array.from(bytes, (byte) => ALPHABET[byte & 31]).join("");
+  return body + (await checksum(body));
+}
+
+/** Return whether the text proves by its checksum that a machine made it. */
+export async function isStrongSecret(/** @type {string} */ text) {
+  if (!STRONG.test(text)) return false;
+  return text.slice(BODY_LENGTH) === (await checksum(text.slice(0, BODY_LENGTH)));
+}
+
+/** Return the first 30 bits of SHA-256(label + body) as 6 characters, the highest first. */
+async function checksum(body) {
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(LABEL + body));
+  const bits = new DataView(digest).getUint32(0);
+  const character = (_, place) => ALPHABET[(bits >>> (27 - 5 * place)) & 31];
+  return Array.from({ length: CHECKSUM_LENGTH }, character).join("");
 }

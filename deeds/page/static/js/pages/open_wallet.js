@@ -1,7 +1,7 @@
 // Opens this browser's wallet for a page, and goes on with what is begun in it: each operation is
 // sent again until it has ended, as long as the page is open; in words where it cannot be done.
 
-import { makeStrongSecret } from "../format/strong_secret.js";
+import { makeStrongSecret } from "../format/raw_output.js";
 import { outcomesText, refusalText, waitText } from "../texts/operations.js";
 import { textFor } from "../texts/problems.js";
 import { say, showMissing, whatIsMissing } from "../ui/notices.js";

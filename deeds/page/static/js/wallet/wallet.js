@@ -4,8 +4,7 @@
 // `finishBegun` sends it again with the same Idempotency-Key, which the service carries out once.
 
 import { sumOf } from "../format/amounts.js";
-import { checkSecret } from "../format/raw_output.js";
-import { isStrongSecret } from "../format/strong_secret.js";
+import { checkSecret, isStrongSecret } from "../format/raw_output.js";
 import { AT_ONCE_MAX, NoAnswerError, ProblemError } from "./api.js";
 import { begin, beginningWanted } from "./beginning.js";
 import { keysOf, makeChecks, readOutputs } from "./checking.js";
