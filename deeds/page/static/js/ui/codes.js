@@ -25,6 +25,8 @@ export function linkOf(output, unit) {
   return claimLink(location.origin, output, { unit });
 }
 
+const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
 /**
  * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came before an
  * error are not asked for again.
@@ -37,15 +39,15 @@ export function linkOf(output, unit) {
  * @returns {Promise<Map<string, string>>}
  */
 export async function codesOf(outputs, { wallet, api, unit }, options = {}) {
-  const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
   const { onProgress = () => {}, wait = sleep, link = (output) => linkOf(output, unit) } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
+  const texts = missing.map(link);
+  const size = sizeOfBatches(texts);
   onProgress(codes.size);
-  const texts = missing.map((output) => ({ key: output.key, text: link(output) }));
-  for (const batch of batchesOf(texts)) {
-    const svgs = await patiently(() => api.qr(batch.map(({ text }) => text)), wait);
-    const drawn = batch.map(({ key }, place) => ({ key, svg: svgs[place] }));
+  for (let start = 0; start < texts.length; start += size) {
+    const svgs = await patiently(() => api.qr(texts.slice(start, start + size)), wait);
+    const drawn = svgs.map((svg, place) => ({ key: missing[start + place].key, svg }));
     // A device without room for them shows them all the same.
     await wallet.keepCodes(drawn).catch(() => {});
     for (const { key, svg } of drawn) codes.set(key, svg);
@@ -61,19 +63,10 @@ export function codeImage(svg = "", alt = "") {
   return make("img", { src: url, alt, width: "256", height: "256", onload, onerror: onload });
 }
 
-/** Return texts in batches of which the service draws each at once. */
-function batchesOf(all) {
-  const batches = /** @type {any[][]} */ ([]);
-  let room = 0;
-  for (const each of all) {
-    room -= each.text.length;
-    if (room < 0 || batches.at(-1)?.length === CODES_AT_ONCE_MAX) {
-      room = BYTES_AT_ONCE_MAX - each.text.length;
-      batches.push([]);
-    }
-    batches.at(-1)?.push(each);
-  }
-  return batches;
+/** Return how many texts the service draws at once, be they all as long as the longest. */
+function sizeOfBatches(texts) {
+  const longest = texts.reduce((most, { length }) => Math.max(most, length), 1);
+  return Math.min(CODES_AT_ONCE_MAX, Math.floor(BYTES_AT_ONCE_MAX / longest));
 }
 
 /** Ask again after as long as the service says, while it says that it is busy. */
