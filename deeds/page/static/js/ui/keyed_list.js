@@ -53,7 +53,7 @@ export function listInPieces(list, more, { keyOf, make }) {
   return draw;
 }
 
-/** Return a function that runs one drawing after the other, and no more than one waits. */
+/** Return what does it again at each call, one after the other, and no more than one waits. */
 export function oneByOne(draw) {
   let [last, isWanted] = [Promise.resolve(), false];
   const drawNext = () => {

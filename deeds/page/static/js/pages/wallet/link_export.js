@@ -184,18 +184,15 @@ async function printLinks(links, printed) {
   removeSheets();
   const tickets = links.map((link) => makeTicket(link, printed));
   const sheets = make("div", { class: "sheets", "aria-hidden": "true" });
-  for (let start = 0; start < tickets.length; start += TICKETS_ON_A_SHEET) {
-    const onSheet = tickets.slice(start, start + TICKETS_ON_A_SHEET);
+  while (tickets.length) {
+    const onSheet = tickets.splice(0, TICKETS_ON_A_SHEET);
     sheets.append(make("div", { class: "sheet-of-tickets" }, ...onSheet));
   }
   document.body.append(sheets);
   await picturesOf(sheets);
   // Phones draw the preview after this event, so the sheets stay until the page is touched again.
-  const removeLater = () => {
-    window.addEventListener("pointerdown", removeSheets, { once: true });
-    window.addEventListener("keydown", removeSheets, { once: true });
-  };
-  window.addEventListener("afterprint", removeLater, { once: true });
+  const on = (event, act) => window.addEventListener(event, act, { once: true });
+  on("afterprint", () => ["pointerdown", "keydown"].forEach((event) => on(event, removeSheets)));
   window.print();
 }
 

@@ -5,6 +5,7 @@ import { unitsText } from "../../format/amounts.js";
 import { operationText, quoted, refusalText, waitText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { byId, make } from "../../ui/dom.js";
+import { oneByOne } from "../../ui/keyed_list.js";
 import { say } from "../../ui/notices.js";
 import { untilEnded } from "../open_wallet.js";
 
@@ -78,10 +79,10 @@ export function newsOf(before, after, nameOf) {
  * @param {() => string | undefined} wanted returns a deed of which links are still to be made
  */
 export function seriesMaker(opened, wanted) {
-  let [isRunning, isCalled, isRefused] = [false, false, false];
+  let isRefused = false;
 
   async function makeBatch() {
-    const itemId = wanted();
+    const itemId = isRefused ? "" : wanted();
     const outcome = itemId && (await opened.wallet.prepareNext(itemId));
     if (!outcome) return;
     // What has no answer yet is sent again by the page, and no other batch before it.
@@ -90,16 +91,7 @@ export function seriesMaker(opened, wanted) {
     if (isRefused) say(refusalText(operation));
   }
 
-  return async () => {
-    isCalled = true;
-    if (isRunning) return;
-    isRunning = true;
-    while (isCalled && !isRefused) {
-      isCalled = false;
-      await makeBatch().catch((error) => say(textFor(error)));
-    }
-    isRunning = false;
-  };
+  return oneByOne(() => makeBatch().catch((error) => say(textFor(error))));
 }
 
 /** Draw what has not ended, with the problem of each that has one, by its key. */
