@@ -11,6 +11,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from deeds.blueprints.docs import docs_blueprint
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.monitoring import monitoring_blueprint
+from deeds.blueprints.offers import offers_blueprint
 from deeds.blueprints.problems import PROBLEMS, register_problems
 from deeds.blueprints.request_log import register_request_log
 from deeds.blueprints.responses import set_headers
@@ -18,7 +19,10 @@ from deeds.blueprints.v1 import service_info, v1_blueprint
 from deeds.cli import deeds_commands, is_loaded_for_commands
 from deeds.domain.errors import RetryLaterError, StartError
 from deeds.domain.hashing import Hasher, HashPool
+from deeds.domain.idempotency import Replays
 from deeds.domain.model import ARRAY_LENGTH_MAX
+from deeds.domain.offers import OfferService
+from deeds.domain.outputs import Locator
 from deeds.domain.schemes import HashSchemes
 from deeds.domain.service import DeedService
 from deeds.page.pages import not_found_page, pages_blueprint
@@ -95,22 +99,27 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     threads_count = max(1, usable_cpus_count() // processes_count)
     pool = HashPool(threads_count, HASH_REQUESTS_MAX, HASH_TASKS_MAX, metrics)
     closing.callback(pool.close)
-    service = DeedService(repository, schemes, Hasher(schemes.peppers, pool, metrics))
+    hasher = Hasher(schemes.peppers, pool, metrics)
+    locator = Locator(repository, schemes, hasher)
+    replays = Replays(repository, locator, schemes, hasher)
+    service = DeedService(repository, locator, replays)
+    offers = OfferService(repository, schemes, locator, replays, service)
     limits = ClientLimits(settings.rate_limits, settings.rate_limits_storage)
 
     def check_ready() -> None:
         pool.check_room()
         repository.check_ready()
 
-    info = service_info(settings, schemes)
+    info, array_length_max = service_info(settings, schemes), settings.array_length_max
     metrics_text = metrics.text if metrics else None
     app.register_blueprint(monitoring_blueprint(check_ready, metrics_text, settings.metrics.port))
     register_problems(app, not_found_page)
     app.after_request(set_headers)
     app.before_request(limits.count_request)
     app.register_blueprint(v1_blueprint(service, limits, info))
+    app.register_blueprint(offers_blueprint(offers, limits, array_length_max=array_length_max))
     app.register_blueprint(docs_blueprint(info))
-    static, array_length_max = read_static_files(), settings.array_length_max
+    static = read_static_files()
     app.register_blueprint(
         pages_blueprint(service, static, limits, array_length_max=array_length_max)
     )

@@ -29,7 +29,7 @@ _PEPPER_SEPARATOR = re.compile(r"[,\s]")
 
 # What can be limited: failed secrets, and requests to a route.
 FAILURES = "failures"
-ROUTES = ("mint", "swap", "check", "item", "qr")
+ROUTES = ("mint", "swap", "check", "item", "offer", "qr")
 _RATE_LIMIT = re.compile(
     rf"({'|'.join([FAILURES, *ROUTES])})="
     r"(?:((?:1000000|[1-9][0-9]{0,5})/(?:second|minute|hour|day))|off)"

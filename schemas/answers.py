@@ -2,7 +2,7 @@
 
 from marshmallow import EXCLUDE, Schema, fields
 
-from deeds.domain.model import OutputState
+from deeds.domain.model import OfferState, OutputState
 from deeds.domain.raw_output import check_secret
 from schemas.requests import AmountField, TextField, about
 
@@ -77,6 +77,39 @@ class ItemSchema(AnswerSchema):
     )
 
 
+class UnitsSchema(AnswerSchema):
+    """Units of an item, in an offer."""
+
+    itemId = ItemIdField(attribute="item_id", required=True)
+    amount = AmountField(required=True)
+
+
+class OfferIdField(fields.String):
+    """The id of an offer."""
+
+
+class OfferSchema(AnswerSchema):
+    """An offer, as anybody may read it (contract part 3)."""
+
+    offerId = OfferIdField(attribute="id", required=True)
+    state = fields.Enum(
+        OfferState,
+        by_value=True,
+        **about(
+            "Only an open one can be completed. Void: an input was spent otherwise or a new secret "
+            "used, as its maker withdraws one.",
+            type="string",
+        ),
+    )
+    gives = fields.List(fields.Nested(UnitsSchema), **about("What the completer gets."))
+    wants = fields.List(fields.Nested(UnitsSchema), **about("What the completer pays."))
+    expiresAt = fields.DateTime(
+        "%Y-%m-%dT%H:%M:%SZ",
+        attribute="expires_at",
+        **about("In UTC, in whole seconds."),
+    )
+
+
 class LimitsSchema(AnswerSchema):
     """What a request may hold at most."""
 
@@ -84,6 +117,8 @@ class LimitsSchema(AnswerSchema):
     secretLengthMax = fields.Integer(**about("Unicode code points of a secret."))
     arrayLengthMax = fields.Integer(**about("Elements of inputs and of outputs."))
     bodyBytesMax = fields.Integer(**about("Bytes of a request's body."))
+    offerExpiresInMin = fields.Integer(**about("Seconds for which an offer is open, at least."))
+    offerExpiresInMax = fields.Integer(**about("Seconds for which an offer is open, at most."))
 
 
 class HashPolicySchema(AnswerSchema):

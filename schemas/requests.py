@@ -14,9 +14,14 @@ from deeds.domain.errors import InvalidRequestError, RawOutputError
 from deeds.domain.model import (
     AMOUNT_MAX,
     ARRAY_LENGTH_MAX,
+    OFFER_EXPIRES_IN_S_DEFAULT,
+    OFFER_EXPIRES_IN_S_MAX,
+    OFFER_EXPIRES_IN_S_MIN,
     CheckRequest,
     MintRequest,
     NewOutput,
+    OfferRequest,
+    RawOutput,
     SwapRequest,
 )
 from deeds.domain.raw_output import check_secret, check_text, parse_mint_output, parse_raw_output
@@ -63,13 +68,25 @@ def check_image(text: str) -> str:
     return text
 
 
-class AmountField(fields.Field[int]):
-    """A JSON integer from 1 to AMOUNT_MAX; `1.0`, `"1"` and `true` are invalid."""
+class WholeField(fields.Field[int]):
+    """A JSON integer within bounds; `1.0`, `"1"` and `true` are invalid."""
+
+    def __init__(self, smallest: int, largest: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.smallest = smallest
+        self.largest = largest
 
     def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> int:
-        if type(value) is not int or not 1 <= value <= AMOUNT_MAX:
-            raise ValidationError(f"must be a JSON integer from 1 to {AMOUNT_MAX}")
+        if type(value) is not int or not self.smallest <= value <= self.largest:
+            raise ValidationError(f"must be a JSON integer from {self.smallest} to {self.largest}")
         return value
+
+
+class AmountField(WholeField):
+    """Units, from 1 to AMOUNT_MAX."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(1, AMOUNT_MAX, **kwargs)
 
 
 class TextField(fields.Field[Any]):
@@ -90,16 +107,20 @@ class TextField(fields.Field[Any]):
 
 
 class RawOutputsField(fields.Field[tuple[Any, ...]]):
-    """An array of 1 to `length_max` raw outputs, measured before any of them is parsed."""
+    """An array of `length_min` to `length_max` raw outputs, measured before any is parsed."""
 
     length_max: int  # Set by the schema.
     _strings = fields.List(TextField(parse_raw_output))
 
+    def __init__(self, length_min: int = 1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.length_min = length_min
+
     def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise ValidationError("must be an array")
-        if not 1 <= len(value) <= self.length_max:
-            raise ValidationError(f"must have 1 to {self.length_max} elements")
+        if not self.length_min <= len(value) <= self.length_max:
+            raise ValidationError(f"must have {self.length_min} to {self.length_max} elements")
         return tuple(self._parse(value))
 
     def _parse(self, elements: list[Any]) -> Any:
@@ -204,6 +225,59 @@ class SwapRequestSchema(RequestSchema):
             "they add up to as much as its inputs.",
             uniqueItems=True,
         )
+    )
+
+
+def _offer_request(
+    inputs: tuple[RawOutput, ...], outputs: tuple[RawOutput, ...], expires_in: int
+) -> OfferRequest:
+    return OfferRequest(SwapRequest(inputs, outputs), expires_in)
+
+
+class OfferRequestSchema(RequestSchema):
+    """The body of the making of an offer (contract part 3)."""
+
+    makes = _offer_request
+
+    inputs = RawOutputsField(
+        0,
+        **about(
+            "What the maker gives, each with its current secret; none in a payment request. They "
+            "stay the maker's until the offer is completed.",
+            uniqueItems=True,
+        ),
+    )
+    outputs = RawOutputsField(
+        **about(
+            "What the maker gets, change included, each under a fresh strong secret. Of at least "
+            "one item they are more than the inputs, and of none more than its total.",
+            uniqueItems=True,
+        )
+    )
+    expires_in = WholeField(
+        OFFER_EXPIRES_IN_S_MIN,
+        OFFER_EXPIRES_IN_S_MAX,
+        data_key="expiresIn",
+        load_default=OFFER_EXPIRES_IN_S_DEFAULT,
+        **about("For how many seconds it can be completed.", required=False),
+    )
+
+
+class CompletionRequestSchema(RequestSchema):
+    """The body of the completion of an offer (contract part 3)."""
+
+    makes = SwapRequest
+
+    inputs = RawOutputsField(
+        **about("What the offer wants, each with its current secret.", uniqueItems=True)
+    )
+    outputs = RawOutputsField(
+        0,
+        **about(
+            "What the offer gives, and change, each with a secret that the item never had. Of "
+            "every item all inputs and outputs of both halves add up alike.",
+            uniqueItems=True,
+        ),
     )
 
 

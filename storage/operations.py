@@ -1,4 +1,7 @@
-"""Mint and swap inside their transaction, judged by row counts, never by a read before a write."""
+"""Mint, swap and offer inside their transaction.
+
+What moves units is judged by row counts, never by a read before a write.
+"""
 
 import re
 import time
@@ -14,18 +17,21 @@ from sqlalchemy import Connection, CursorResult
 from deeds.domain.errors import (
     IdempotencyKeyTakenError,
     ItemSchemesChangedError,
+    OfferNotOpenError,
     SpentInputError,
     UnknownInputError,
     UsedSecretError,
 )
 from deeds.domain.model import (
     MintRecord,
+    OfferRecord,
     OperationKind,
     Output,
     OutputKey,
     RecordedOutput,
     SwapRecord,
 )
+from deeds.domain.rules import expires_at_s
 from storage import statements
 from storage.failures import ConflictError
 from storage.mark import Mark, check_present
@@ -69,6 +75,9 @@ class Writer:
         if self._is_postgresql:
             lock = statements.EXCLUSIVE_LOCK if record.schemes_added else statements.SHARED_LOCK
         mark = self._add_operation(OperationKind.SWAP, record, len(record.inputs), lock)
+        if record.offer_id is not None:
+            # Before any output, as every transaction that touches an offer.
+            self._complete(record.offer_id, mark)
         forbidden = record.outputs_forbidden
         if forbidden and self._is_postgresql:
             # Under READ COMMITTED two swaps of an item would not see each other's outputs.
@@ -88,6 +97,49 @@ class Writer:
         if record.schemes_added:
             self._add_schemes(record.schemes_added)
         return mark
+
+    def offer(self, record: OfferRecord) -> Mark:
+        """Write an offer, which reserves nothing; return the operation."""
+        half = record.half
+        lock = statements.SHARED_LOCK if self._is_postgresql else ""
+        mark = self._add_operation(OperationKind.OFFER, half, len(half.inputs), lock)
+        self._refuse_inputs(mark.operation_id, half)
+        places = {output.key: index for index, output in enumerate(half.outputs)}
+        known = read_outputs(self._connection, places | dict(half.outputs_forbidden))
+        if known:
+            places |= half.outputs_forbidden
+            raise UsedSecretError(index=min(places[key] for key in known))
+        items = {"item_ids": list({output.item_id for output in half.outputs})}
+        scheme = {"scheme_id": record.scheme_id}
+        counted = self._connection.scalar(statements.COUNT_OTHER_SCHEMES, scheme | items)
+        values = {
+            "id": record.id,
+            "created_by": mark.operation_id,
+            "expires_in": record.expires_in_s,
+            "expires_at": expires_at_s(mark.created_at_ms, record.expires_in_s),
+            "other_schemes_count": counted,
+        }
+        self._execute(statements.INSERT_OFFER, values | scheme)
+        self._add_half(record.id, half)
+        return mark
+
+    def _add_half(self, offer_id: str, half: SwapRecord) -> None:
+        amounts = dict.fromkeys(half.outputs_forbidden) | {
+            output.key: output.amount for output in half.outputs
+        }
+        rows = [
+            {"offer_id": offer_id, "amount": amount, **asdict(key)}
+            for key, amount in amounts.items()
+        ]
+        self._execute(statements.INSERT_OFFER_OUTPUT, rows)
+        if half.inputs:
+            rows = [{"offer_id": offer_id, **asdict(output.key)} for output in half.inputs]
+            self._execute(statements.INSERT_OFFER_INPUT, rows)
+
+    def _complete(self, offer_id: str, mark: Mark) -> None:
+        values = {"offer_id": offer_id} | asdict(mark)
+        if self._execute(statements.COMPLETE_OFFER, values).rowcount != 1:
+            raise OfferNotOpenError
 
     def _add_operation(
         self,

@@ -1,6 +1,7 @@
 """The repository: every question to the ledger and every change of it, one transaction a method."""
 
 import secrets
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -15,7 +16,11 @@ from deeds.domain.model import (
     Item,
     ItemSchemes,
     MintRecord,
+    OfferRecord,
+    OfferState,
     Operation,
+    OperationKind,
+    Output,
     OutputKey,
     RecordedOutput,
     SchemeSpec,
@@ -23,7 +28,7 @@ from deeds.domain.model import (
     SecretClass,
     SwapRecord,
 )
-from deeds.domain.rules import check_balance
+from deeds.domain.rules import check_balance, expires_at_s
 from storage import statements
 from storage.mark import LastOperations, Mark, MarkFile, MissingOperationError
 from storage.operations import Writer, read_outputs
@@ -150,7 +155,9 @@ class Repository:
         scheme_ids: dict[str, set[int]] = {}
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
-        read = {row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id])) for row in rows}
+        read = {
+            row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id]), row.total) for row in rows
+        }
         _keep(kept, read, ITEM_SCHEMES_KEPT_MAX)
         return found | read
 
@@ -165,18 +172,63 @@ class Repository:
         row = self._row(statements.READ_OPERATION, key_hashes=list(key_hashes))
         if row is None:
             return None
-        return Operation(row.id, row.inputs_count, row.outputs_count, row.item_id)
+        kind = OperationKind(row.kind)
+        return Operation(
+            row.id, kind, row.inputs_count, row.outputs_count, row.item_id, row.offer_id
+        )
 
     def record_mint(self, record: MintRecord) -> int:
         """Create an item and its outputs; return the operation's id."""
-        return self._write(lambda writer: writer.mint(record))
+        return self._write(lambda writer: writer.mint(record)).operation_id
 
     def record_swap(self, record: SwapRecord) -> int:
         """Spend the inputs and create the outputs, all or nothing; return the operation's id."""
         check_balance(record.inputs, record.outputs)
-        return self._write(lambda writer: writer.swap(record))
+        return self._write(lambda writer: writer.swap(record)).operation_id
 
-    def _write(self, work: Callable[[Writer], Mark]) -> int:
+    def record_offer(self, record: OfferRecord) -> tuple[int, int]:
+        """Record the offer; return the operation's id and the second in which it expires."""
+        made = self._write(lambda writer: writer.offer(record))
+        return made.operation_id, expires_at_s(made.created_at_ms, record.expires_in_s)
+
+    def read_offer(self, offer_id: str) -> OfferRecord | None:
+        """Return what never changes of an offer."""
+        values = {"offer_id": offer_id}
+        row = self._row(statements.READ_OFFER, **values)
+        if row is None:
+            return None
+        inputs = self._rows(statements.READ_OFFER_INPUTS, **values)
+        outputs, forbidden = [], {}
+        for each in self._rows(statements.READ_OFFER_OUTPUTS, **values):
+            key = OutputKey(each.item_id, each.digest)
+            if each.amount is None:
+                forbidden[key] = 0
+            else:
+                outputs.append(Output(key, row.scheme_id, each.amount))
+        half = SwapRecord(
+            inputs=tuple(
+                Output(OutputKey(each.item_id, each.digest), each.scheme_id, each.amount)
+                for each in inputs
+            ),
+            outputs=tuple(outputs),
+            outputs_forbidden=forbidden,
+            schemes_counts={},
+            schemes_added=frozenset(),
+            idempotency_key_hashes=(),
+        )
+        return OfferRecord(row.id, half, row.scheme_id, row.expires_in, row.expires_at)
+
+    def read_offer_state(self, offer_id: str, scheme_id: int) -> OfferState:
+        """Return the state of an offer to a process with this current strong scheme."""
+        now_ms = time.time_ns() // 1_000_000
+        values = {"offer_id": offer_id, "scheme_id": scheme_id, "now_ms": now_ms}
+        return OfferState(
+            self._transactions.read(
+                lambda connection: connection.scalar(statements.READ_OFFER_STATE, values)
+            )
+        )
+
+    def _write(self, work: Callable[[Writer], Mark]) -> Mark:
         """Write an operation on the condition that those this process committed last are there."""
         self._last.check_not_lost()
 
@@ -190,7 +242,7 @@ class Repository:
             self._last.report_lost(missing)
             raise LedgerRolledBackError from None
         self._last.note(committed, predecessors)
-        return committed.operation_id
+        return committed
 
     def _row(self, statement: Executable, **values: Any) -> Row[Any] | None:
         return next(iter(self._rows(statement, **values)), None)

@@ -21,7 +21,7 @@ from storage.tables import metadata
 from storage.transactions import WRITES
 
 # The newest of `migrations.versions`; a test says so.
-HEAD_REVISION = "0001"
+HEAD_REVISION = "0002_from_0001"
 
 # As Alembic has them.
 _CREATE_VERSION = text(

@@ -1,7 +1,7 @@
 """The SQL of the ledger, the same for SQLite and PostgreSQL but where a comment says so.
 
-What every mint or swap writes is plain text, which `storage.operations` gives to the driver; the
-rest is SQLAlchemy's `text`.
+What operations write is plain text, which `storage.operations` gives to the driver; the rest is
+SQLAlchemy's `text`.
 """
 
 import re
@@ -33,7 +33,7 @@ READ_SCHEME_USE = text("""
 READ_ITEM = text("SELECT id, total, metadata FROM items WHERE id = :item_id")
 
 READ_ITEM_SCHEMES = _reading("""
-    SELECT items.id, items.salt, item_schemes.scheme_id
+    SELECT items.id, items.salt, items.total, item_schemes.scheme_id
     FROM items JOIN item_schemes ON item_schemes.item_id = items.id
     WHERE items.id IN :item_ids
 """)
@@ -45,8 +45,11 @@ READ_OUTPUTS = _reading("""
 """)
 
 READ_OPERATION = _reading("""
-    SELECT operations.id, inputs_count, outputs_count, items.id AS item_id
+    SELECT operations.id, kind, inputs_count, outputs_count, items.id AS item_id,
+        offers.id AS offer_id
     FROM operations LEFT JOIN items ON items.created_by = operations.id
+    LEFT JOIN offers
+        ON offers.created_by = operations.id OR offers.completed_by = operations.id
     WHERE idempotency_key_hash IN :key_hashes
 """)
 
@@ -55,6 +58,44 @@ READ_NEWEST_OPERATION = text("SELECT id, created_at_ms FROM operations ORDER BY 
 READ_OPERATION_TIMES = _reading(
     "SELECT id, created_at_ms FROM operations WHERE id IN :operation_ids"
 )
+
+READ_OFFER = text("SELECT id, expires_in, expires_at, scheme_id FROM offers WHERE id = :offer_id")
+
+READ_OFFER_INPUTS = text("""
+    SELECT item_id, digest, scheme_id, amount
+    FROM offer_inputs JOIN outputs USING (item_id, digest) WHERE offer_id = :offer_id
+""")
+
+READ_OFFER_OUTPUTS = text(
+    "SELECT item_id, digest, amount FROM offer_outputs WHERE offer_id = :offer_id"
+)
+
+# Void: an input is spent, a new secret is used, or could be used under another strong scheme: that
+# of the process that asks, or one that an item has got since the making.
+READ_OFFER_STATE = text("""
+    SELECT CASE
+        WHEN completed_by IS NOT NULL THEN 'completed'
+        WHEN expires_at * 1000 <= :now_ms THEN 'expired'
+        WHEN scheme_id <> :scheme_id OR EXISTS (
+            SELECT 1 FROM offer_inputs JOIN outputs USING (item_id, digest)
+            WHERE offer_id = offers.id AND spent_by IS NOT NULL
+        ) OR EXISTS (
+            SELECT 1 FROM offer_outputs JOIN outputs USING (item_id, digest)
+            WHERE offer_id = offers.id
+        ) OR other_schemes_count < (
+            SELECT count(*) FROM item_schemes JOIN hash_schemes ON hash_schemes.id = scheme_id
+            WHERE secret_class = 'strong' AND scheme_id <> offers.scheme_id
+                AND item_id IN (SELECT item_id FROM offer_outputs WHERE offer_id = offers.id)
+        ) THEN 'void'
+        ELSE 'open'
+    END
+    FROM offers WHERE id = :offer_id
+""")
+
+COUNT_OTHER_SCHEMES = _reading("""
+    SELECT count(*) FROM item_schemes JOIN hash_schemes ON hash_schemes.id = scheme_id
+    WHERE secret_class = 'strong' AND scheme_id <> :scheme_id AND item_id IN :item_ids
+""")
 
 # By dialect. A PostgreSQL that is in recovery is read-only too.
 READ_READINESS = {
@@ -107,6 +148,26 @@ SPEND_OUTPUT = """
     WHERE item_id = :item_id AND digest = :digest AND amount = :amount
         AND created_by < :operation_id AND spent_by IS NULL
         AND :schemes_count = (SELECT count(*) FROM item_schemes WHERE item_id = :item_id)
+"""
+
+INSERT_OFFER = """
+    INSERT INTO offers (id, created_by, expires_in, expires_at, scheme_id, other_schemes_count)
+    VALUES (:id, :created_by, :expires_in, :expires_at, :scheme_id, :other_schemes_count)
+"""
+
+INSERT_OFFER_INPUT = """
+    INSERT INTO offer_inputs (offer_id, item_id, digest) VALUES (:offer_id, :item_id, :digest)
+"""
+
+INSERT_OFFER_OUTPUT = """
+    INSERT INTO offer_outputs (offer_id, item_id, digest, amount)
+    VALUES (:offer_id, :item_id, :digest, :amount)
+"""
+
+# The arbiter of two completions, and of one that comes too late.
+COMPLETE_OFFER = """
+    UPDATE offers SET completed_by = :operation_id
+    WHERE id = :offer_id AND completed_by IS NULL AND expires_at * 1000 > :created_at_ms
 """
 
 # A condition for each predecessor follows, then what is returned: no row if the key is taken or a

@@ -9,6 +9,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Integer,
     LargeBinary,
     MetaData,
@@ -17,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from deeds.domain.model import AMOUNT_MAX
+from deeds.domain.model import AMOUNT_MAX, OFFER_EXPIRES_IN_S_MAX, OFFER_EXPIRES_IN_S_MIN
 
 # SQLite gives out ascending row ids only for a column of the type INTEGER.
 SerialId = BigInteger().with_variant(Integer, "sqlite")
@@ -60,7 +61,9 @@ operations = Table(
     # Milliseconds since 1970-01-01 UTC.
     Column("created_at_ms", BigInteger, nullable=False),
     CheckConstraint(
-        "kind = 'mint' AND inputs_count = 0 OR kind = 'swap' AND inputs_count > 0", name="kind"
+        "kind = 'mint' AND inputs_count = 0 OR kind = 'swap' AND inputs_count > 0"
+        " OR kind = 'offer' AND inputs_count >= 0",
+        name="kind",
     ),
     CheckConstraint("outputs_count > 0", name="outputs_count"),
     CheckConstraint("length(idempotency_key_hash) = 32", name="idempotency_key_hash"),
@@ -100,5 +103,48 @@ outputs = Table(
     CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
     CheckConstraint("spent_by > created_by", name="spent_by"),
     # One b-tree, ordered by item: a probe finds the row itself.
+    sqlite_with_rowid=False,
+)
+
+# Half a swap each. Nothing in them ever changes but `completed_by`, once.
+offers = Table(
+    "offers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("created_by", SerialId, ForeignKey("operations.id"), nullable=False, unique=True),
+    Column("completed_by", SerialId, ForeignKey("operations.id"), unique=True),
+    # Seconds, and seconds since 1970-01-01 UTC.
+    Column("expires_in", Integer, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    # The strong scheme of its outputs, and how many others their items had in all at the making.
+    Column("scheme_id", SerialId, ForeignKey("hash_schemes.id"), nullable=False),
+    Column("other_schemes_count", Integer, nullable=False),
+    CheckConstraint("completed_by > created_by", name="completed_by"),
+    CheckConstraint(
+        f"expires_in BETWEEN {OFFER_EXPIRES_IN_S_MIN} AND {OFFER_EXPIRES_IN_S_MAX}",
+        name="expires_in",
+    ),
+)
+
+offer_inputs = Table(
+    "offer_inputs",
+    metadata,
+    Column("offer_id", Text, ForeignKey("offers.id"), primary_key=True),
+    Column("item_id", Text, primary_key=True),
+    Column("digest", LargeBinary, primary_key=True),
+    ForeignKeyConstraint(["item_id", "digest"], ["outputs.item_id", "outputs.digest"]),
+    sqlite_with_rowid=False,
+)
+
+offer_outputs = Table(
+    "offer_outputs",
+    metadata,
+    Column("offer_id", Text, ForeignKey("offers.id"), primary_key=True),
+    Column("item_id", Text, ForeignKey("items.id"), primary_key=True),
+    Column("digest", LargeBinary, primary_key=True),
+    # None where the key is what the secret of an output would have under an older scheme.
+    Column("amount", BigInteger),
+    CheckConstraint("length(digest) = 32", name="digest"),
+    CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
     sqlite_with_rowid=False,
 )

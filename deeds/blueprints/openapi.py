@@ -37,19 +37,25 @@ _KEPT = {
 _RETRY_AFTER = _header("Seconds to wait before the next try.", type="integer", minimum=1)
 
 # The problems of any request; of reading a body, of changing the ledger, of reading it and of
-# looking up secrets in it; of a swap.
+# looking up secrets in it; of a swap and of either half of one.
 _ANY = ("bad_request", "headers_too_large", "internal")
 _BODY = ("body_unreadable", "wrong_media_type", "invalid_json", "invalid_request", "body_too_large")
 _KEY = ("invalid_idempotency_key", "idempotency_key_reused")
 _CHANGE = (*_KEY, "ledger_in_doubt", "ledger_rolled_back", "duplicate_secret")
 _READ = ("overloaded", "ledger_unavailable", "too_many_requests")
 _SECRETS = (*_BODY, *_READ, "scheme_unavailable", "too_many_failures")
-_INPUTS = ("unbalanced", "duplicate_input", "unknown_item", "unknown_input", "spent_input")
+_SWAPPED = ("duplicate_input", "unknown_item", "unknown_input", "spent_input", "used_secret")
 
 _ITEM_ID = {
     "type": "string",
     "pattern": "^deed_[0-9a-hjkmnp-tv-z]{26}$",
     "examples": [examples.ITEM_ID],
+}
+
+_OFFER_ID = {
+    "type": "string",
+    "pattern": "^offer_[0-9a-hjkmnp-tv-z]{26}$",
+    "examples": [examples.OFFER_ID],
 }
 
 # In a request any id may follow the prefix: one that no item can have is just unknown.
@@ -71,11 +77,12 @@ _MINT_OUTPUT = {
 
 # What the types of fields do not say, by the type or by what a text is parsed with.
 _DESCRIBED: dict[Any, Parts] = {
-    requests.AmountField: {"type": "integer", "minimum": 1, "maximum": AMOUNT_MAX},
     answers.ItemIdField: _ITEM_ID,
+    answers.OfferIdField: _OFFER_ID,
     answers.RawOutputTextsField: {"type": "array", "items": _RAW_OUTPUT},
     check_text: {"type": "string"},
     fields.Constant: {"const": True},
+    fields.DateTime: {"type": "string", "format": "date-time", "pattern": "Z$"},
     check_secret: {"type": "string", "minLength": 1, "maxLength": SECRET_LENGTH_MAX},
     requests.check_image: {"type": "string", "format": "uri"},
 }
@@ -104,6 +111,8 @@ def build_document(info: Mapping[str, Any]) -> Parts:
         spec.path(f"/v1/{operation['operationId']}", operations={"post": operation})
     for path, operation in _gets(info).items():
         spec.path(path, operations={"get": operation})
+    for path, methods in _offers(info["limits"]["arrayLengthMax"]).items():
+        spec.path(path, operations=methods)
     return spec.to_dict()
 
 
@@ -115,11 +124,13 @@ def _describe_field(converter: Any, field: fields.Field[Any], **_rest: Any) -> P
         return {"oneOf": [array | strings, array | {"title": "objects", "items": item}]}
     if isinstance(field, requests.RawOutputsField):
         return _array(field) | {"items": _RAW_OUTPUT}
+    if isinstance(field, requests.WholeField):
+        return {"type": "integer", "minimum": field.smallest, "maximum": field.largest}
     return _DESCRIBED.get(getattr(field, "parse", type(field)), {})
 
 
 def _array(field: requests.RawOutputsField) -> Parts:
-    return {"type": "array", "minItems": 1, "maxItems": field.length_max}
+    return {"type": "array", "minItems": field.length_min, "maxItems": field.length_max}
 
 
 def _posts(array_length_max: int) -> Iterator[Parts]:
@@ -137,7 +148,7 @@ def _posts(array_length_max: int) -> Iterator[Parts]:
         "swap",
         "Replace secrets by new ones",
         _answer(answers.SwapResponseSchema(), examples.SWAP_ANSWERS, _CHANGED),
-        (*_SECRETS, *_CHANGE, *_INPUTS, "used_secret"),
+        (*_SECRETS, *_CHANGE, *_SWAPPED, "unbalanced"),
         description="Hands over, splits, joins or trades units, all or nothing: the inputs are "
         "spent, the outputs take their place. For every item the amounts must be equal.",
         parameters=[examples.IDEMPOTENCY_KEY],
@@ -168,6 +179,55 @@ def _gets(info: Mapping[str, Any]) -> dict[str, Parts]:
     answer = _answer(answers.InfoSchema(), shown)
     limits = _operation("readInfo", "Read what this service is and its limits", answer)
     return {"/v1/item/{id}": item, "/v1/info": limits}
+
+
+def _offers(array_length_max: int) -> dict[str, dict[str, Parts]]:
+    bound = {"array_length_max": array_length_max}
+    making = _operation(
+        "makeOffer",
+        "Offer half a swap",
+        _answer(answers.OfferSchema(), examples.OFFER_ANSWERS, _CHANGED),
+        (*_SECRETS, *_CHANGE, *_SWAPPED, "total_too_large", "not_an_offer", "weak_secret"),
+        description="Writes down what the maker gives and gets, and moves nothing. Somebody else "
+        "completes it with the other half: a trade, or a payment request where nothing is given.",
+        parameters=[examples.IDEMPOTENCY_KEY],
+        requestBody=_body(requests.OfferRequestSchema(**bound), examples.OFFER_REQUESTS),
+    )
+    made = {"parameters": {"id": "$response.body#/offerId"}}
+    making["responses"]["200"]["links"] = {
+        name: {"operationId": name, **made} for name in ("readOffer", "completeOffer")
+    }
+    offer_id = {"name": "id", "in": "path", "required": True, "schema": _OFFER_ID}
+    reading = _operation(
+        "readOffer",
+        "Read an offer",
+        _answer(answers.OfferSchema(), examples.OFFER_ANSWERS),
+        (*_READ, "unknown_offer", "not_found"),
+        description="Tells what an offer gives and wants, and what has become of it.",
+        parameters=[offer_id],
+    )
+    completion = _operation(
+        "completeOffer",
+        "Complete an offer",
+        _answer(answers.SwapResponseSchema(), examples.COMPLETION_ANSWERS, _CHANGED),
+        (
+            *_SECRETS,
+            *_CHANGE,
+            *_SWAPPED,
+            "unbalanced",
+            "unknown_offer",
+            "offer_not_open",
+            "not_found",
+        ),
+        description="Swaps the halves of the maker and the completer as one, all or nothing.",
+        parameters=[offer_id, examples.IDEMPOTENCY_KEY],
+        requestBody=_body(requests.CompletionRequestSchema(**bound), examples.COMPLETION_REQUESTS),
+    )
+    return {
+        "/v1/offers": {"post": making},
+        "/v1/offers/{id}": {"get": reading},
+        "/v1/offers/{id}/complete": {"post": completion},
+    }
 
 
 def _operation(

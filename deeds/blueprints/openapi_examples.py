@@ -12,6 +12,7 @@ Issues deeds: items divided into units. Units belong to the person who knows the
 - **Swap** replaces secrets by new ones: it hands over, splits, joins and trades.
 - **Check** tells whether outputs are still unspent.
 - **Item** reads the total and the metadata of an item.
+- **Offers** are halves of swaps that others complete: trades and payment requests.
 
 Swap what you receive at once, to a secret that only you know.
 
@@ -34,6 +35,8 @@ IDEMPOTENCY_KEY = {
 }
 
 ITEM_ID = "deed_hh9822bx8kphnbf2xp8dx0575x"
+OTHER_ITEM_ID = "deed_yv2b4m7q0kzs9dh3t8xw5cnr6e"
+OFFER_ID = "offer_6qg1tn0f5wv9x3kh8ry2c7dsbm"
 
 _FIRST = "s72y45wcqbag93w79cjsgkjenc36zbyw"
 _SECOND = "55z5b65k3qjyftb2wm3573ggmadwec1p"
@@ -101,3 +104,39 @@ ITEM_ANSWERS = {
         metadata=json.dumps(_METADATA, separators=(",", ":")),
     ),
 }
+
+OFFER_REQUESTS = {
+    "trade": _shown(
+        "Give 10 units of one item for 2 of another, and keep the other 50",
+        inputs=[f"+60.{ITEM_ID}.{_FIRST}"],
+        outputs=[f"+50.{ITEM_ID}.{_SECOND}", f"+2.{OTHER_ITEM_ID}.{_THIRD}"],
+        expiresIn=86400,
+    ),
+    "paymentRequest": _shown(
+        "Ask for 2 units", inputs=[], outputs=[f"+2.{OTHER_ITEM_ID}.{_THIRD}"]
+    ),
+}
+
+OFFER_ANSWERS = {
+    "trade": _shown(
+        "The trade, while it is open",
+        offerId=OFFER_ID,
+        state="open",
+        gives=[{"itemId": ITEM_ID, "amount": 10}],
+        wants=[{"itemId": OTHER_ITEM_ID, "amount": 2}],
+        expiresAt="2026-12-01T10:00:00Z",
+    ),
+}
+
+COMPLETION_REQUESTS = {
+    "trade": _shown(
+        "Pay the 2 units, and take the 10",
+        inputs=[f"+2.{OTHER_ITEM_ID}.{_FOURTH}"],
+        outputs=[f"+10.{ITEM_ID}.{_FOURTH}"],
+    ),
+    "payment": _shown(
+        "Pay a request exactly", inputs=[f"+2.{OTHER_ITEM_ID}.{_FOURTH}"], outputs=[]
+    ),
+}
+
+COMPLETION_ANSWERS = {"completed": _shown("Both halves were swapped", success=True)}

@@ -11,8 +11,11 @@ from deeds.blueprints.requests import read_idempotency_key, read_json
 from deeds.blueprints.responses import FOREVER, json_answer
 from deeds.domain.model import (
     AMOUNT_MAX,
+    OFFER_EXPIRES_IN_S_MAX,
+    OFFER_EXPIRES_IN_S_MIN,
     SECRET_LENGTH_MAX,
     Minted,
+    Offered,
     OutputState,
     SecretClass,
     Swapped,
@@ -48,6 +51,8 @@ def service_info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
             "secretLengthMax": SECRET_LENGTH_MAX,
             "arrayLengthMax": settings.array_length_max,
             "bodyBytesMax": settings.body_bytes_max,
+            "offerExpiresInMin": OFFER_EXPIRES_IN_S_MIN,
+            "offerExpiresInMax": OFFER_EXPIRES_IN_S_MAX,
         },
         "hashPolicies": [
             {
@@ -97,7 +102,7 @@ def _add_operations(
         compared = wanted.outputs if key is not None else ()
         with limits.judging(count_guesses((), compared, key)):
             minted = service.mint(wanted, key)
-        return _operation_answer(minted, _MINT_RESPONSE.dump(minted))
+        return operation_answer(minted, _MINT_RESPONSE.dump(minted))
 
     @blueprint.post("/swap")
     def swap() -> Response:
@@ -105,7 +110,7 @@ def _add_operations(
         key = read_idempotency_key(request)
         with limits.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
             swapped = service.swap(wanted, key)
-        return _operation_answer(swapped, _SWAP_RESPONSE.dump({}))
+        return operation_answer(swapped, _SWAP_RESPONSE.dump({}))
 
     @blueprint.post("/check")
     def check() -> Response:
@@ -116,7 +121,8 @@ def _add_operations(
         return json_answer(_CHECK_RESPONSE.dump({"states": states}))
 
 
-def _operation_answer(done: Minted | Swapped, body: Any) -> Response:
+def operation_answer(done: Minted | Swapped | Offered, body: Any) -> Response:
+    """Return the answer to a request that changed the ledger, or that repeated one."""
     noted = notes()
     noted.operation_id, noted.is_replayed = done.operation_id, done.replayed
     return json_answer(body, headers={"Idempotency-Replayed": "true"} if done.replayed else None)

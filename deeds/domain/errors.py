@@ -78,11 +78,19 @@ class IdempotencyKeyReusedError(DeedError):
 
 
 class TotalTooLargeError(DeedError):
-    """The amounts of a mint add up to more than an item may hold."""
+    """The amounts of a mint, or of an item in an offer, are more than the item may hold or has."""
 
 
 class UnbalancedError(DeedError):
     """Inputs and outputs of an item do not add up to the same amount."""
+
+
+class NotAnOfferError(DeedError):
+    """An offer wants nothing: of no item its outputs are more than its inputs."""
+
+
+class WeakSecretError(DeedError):
+    """The secret of an offer's output is not a strong one."""
 
 
 class DuplicateInputError(DeedError):
@@ -94,7 +102,7 @@ class DuplicateSecretError(DeedError):
 
 
 class UnknownItemError(DeedError):
-    """A swap names an item that does not exist."""
+    """A swap or offer names an item that does not exist."""
 
 
 class UnknownInputError(DeedError):
@@ -111,6 +119,14 @@ class UsedSecretError(DeedError):
 
 class ItemNotFoundError(DeedError):
     """No item has this id."""
+
+
+class UnknownOfferError(DeedError):
+    """No offer has this id."""
+
+
+class OfferNotOpenError(DeedError):
+    """The offer was completed, has expired, or cannot be completed any more."""
 
 
 class RetryLaterError(DeedError):

@@ -1,16 +1,35 @@
-"""The header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header) and the hash of a key."""
+"""The header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header), and what it replays."""
 
 import hashlib
 import re
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
-from deeds.domain.errors import InvalidIdempotencyKeyError
+from deeds.domain.errors import (
+    IdempotencyKeyReusedError,
+    IdempotencyKeyTakenError,
+    InvalidIdempotencyKeyError,
+    LedgerUnavailableError,
+    OfferNotOpenError,
+)
 from deeds.domain.hashing import Hasher, HashJob
-from deeds.domain.model import IDEMPOTENCY_KEY_LENGTH_MAX, SecretClass
+from deeds.domain.model import (
+    IDEMPOTENCY_KEY_LENGTH_MAX,
+    Operation,
+    RawOutput,
+    SecretClass,
+    SwapRecord,
+)
+from deeds.domain.outputs import Locator
 from deeds.domain.raw_output import is_strong_secret
 from deeds.domain.schemes import HashSchemes
 
 # The hash of a key under each scheme that it may have been recorded under, the current one first.
 KeyHashes = tuple[bytes, ...]
+
+Answer = TypeVar("Answer")
+
+_NOTHING = SwapRecord((), (), {}, {}, frozenset(), ())
 
 _PRINTABLE = re.compile(rf"[!-~](?:[ -~]{{0,{IDEMPOTENCY_KEY_LENGTH_MAX - 2}}}[!-~])?")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
@@ -58,3 +77,76 @@ def hash_key(key: str, schemes: HashSchemes, hasher: Hasher) -> KeyHashes:
         return (hashlib.sha256(_LABEL + key.encode("ascii")).digest(),)
     jobs = [HashJob(key, each.key_salt, each) for each in schemes.all_of(SecretClass.ORDINARY)]
     return tuple(hasher.digests(jobs))
+
+
+class OperationLedger(Protocol):
+    """What the ledger says of operations with an Idempotency-Key."""
+
+    def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
+        """Return the operation recorded under one of the idempotency key hashes."""
+
+
+class Replays:
+    """Answers a repeated request as the first one, from what the ledger records of that.
+
+    An operation is replayed for a request that names the very outputs which that operation spent
+    and created. So nothing is stored that a secret could be guessed from
+    (docs/decisions/0003-idempotency-in-the-ledger.md).
+    """
+
+    def __init__(
+        self, ledger: OperationLedger, locator: Locator, schemes: HashSchemes, hasher: Hasher
+    ) -> None:
+        self._ledger = ledger
+        self._locator = locator
+        self._schemes = schemes
+        self._hasher = hasher
+
+    def once(
+        self,
+        key: str | None,
+        work: Callable[[KeyHashes], Answer],
+        replay: Callable[[Operation], Answer],
+    ) -> Answer:
+        """Return what the work answers, or the first answer to a request with this key."""
+        hashes = () if key is None else hash_key(key, self._schemes, self._hasher)
+        operation = self._read(hashes)
+        if operation is None:
+            try:
+                return work(hashes)
+            except IdempotencyKeyTakenError:
+                operation = self._read(hashes)
+            except OfferNotOpenError:
+                # The same request may have completed the offer meanwhile.
+                operation = self._read(hashes)
+                if operation is None:
+                    raise
+        if operation is None:
+            # Only if the ledger was put back to an older state in between.
+            raise LedgerUnavailableError("the ledger has lost the record of this Idempotency-Key")
+        return replay(operation)
+
+    def check_same(
+        self,
+        operation: Operation,
+        inputs: Sequence[RawOutput],
+        outputs: Sequence[RawOutput],
+        half: SwapRecord = _NOTHING,
+    ) -> None:
+        """Raise IdempotencyKeyReusedError unless the operation spent and created just these.
+
+        Besides the half of an offer, which the request must not name.
+        """
+        counts = (len(inputs) + len(half.inputs), len(outputs) + len(half.outputs))
+        if counts != (operation.inputs_count, operation.outputs_count):
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+        raws = [*inputs, *outputs]
+        found = self._locator.find(raws, self._locator.read_items(raws))
+        operation_ids = {each and each.spent_by for each in found[: len(inputs)]}
+        operation_ids |= {each and each.created_by for each in found[len(inputs) :]}
+        of_half = {*half.inputs, *half.outputs}.intersection(each.output for each in found if each)
+        if operation_ids != {operation.id} or of_half:
+            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+
+    def _read(self, key_hashes: KeyHashes) -> Operation | None:
+        return self._ledger.read_operation(key_hashes) if key_hashes else None

@@ -6,6 +6,7 @@ repr; an `Output` holds a digest at most.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 # 2**53 - 1: the largest integer that every reader of JSON sees exactly (contract 2.2).
@@ -20,6 +21,11 @@ ARRAY_LENGTH_MAX = 256
 # Bytes of a request body unless DEEDS_MAX_BODY_BYTES says otherwise: 1 MiB (contract part 2).
 BODY_BYTES_MAX = 1_048_576
 
+# Seconds for which an offer can be completed (contract part 3): a minute, 30 days, and a week.
+OFFER_EXPIRES_IN_S_MIN = 60
+OFFER_EXPIRES_IN_S_MAX = 2_592_000
+OFFER_EXPIRES_IN_S_DEFAULT = 604_800
+
 # Characters of an Idempotency-Key. A UUID has 36; longer than this no client has a use for.
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
 
@@ -30,6 +36,15 @@ class OutputState(StrEnum):
     UNSPENT = "unspent"
     SPENT = "spent"
     UNKNOWN = "unknown"
+
+
+class OfferState(StrEnum):
+    """What can become of an offer; it is void where the ledger cannot take its half any more."""
+
+    OPEN = "open"
+    COMPLETED = "completed"
+    VOID = "void"
+    EXPIRED = "expired"
 
 
 class SecretClass(StrEnum):
@@ -52,6 +67,7 @@ class OperationKind(StrEnum):
 
     MINT = "mint"
     SWAP = "swap"
+    OFFER = "offer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +108,14 @@ class SwapRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferRequest:
+    """The maker's half of a swap, and for how many seconds it can be completed."""
+
+    half: SwapRequest
+    expires_in_s: int = OFFER_EXPIRES_IN_S_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
 class CheckRequest:
     """The raw outputs whose state is asked for."""
 
@@ -112,6 +136,34 @@ class Minted:
 class Swapped:
     """What a swap answers."""
 
+    operation_id: int
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Some units of an item."""
+
+    item_id: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What anybody may know of an offer (contract part 3): units in order of item id."""
+
+    id: str
+    state: OfferState
+    gives: tuple[Units, ...]
+    wants: tuple[Units, ...]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What the making of an offer answers."""
+
+    offer: Offer
     operation_id: int
     replayed: bool = False
 
@@ -162,6 +214,7 @@ class ItemSchemes:
 
     salt: bytes
     scheme_ids: frozenset[int]
+    total: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -197,12 +250,17 @@ class RecordedOutput:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation found by its idempotency key; `item_id` is that of a mint."""
+    """An operation found by its idempotency key.
+
+    `item_id` is that of a mint, `offer_id` that of the offer which it made or completed.
+    """
 
     id: int
+    kind: OperationKind
     inputs_count: int
     outputs_count: int
     item_id: str | None
+    offer_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +285,8 @@ class SwapRecord:
     index of its output: where one exists, the secret was used in this item before.
     `schemes_counts` holds for each item how many schemes its outputs had when it was hashed for;
     `schemes_added` the pairs of item and scheme id that the outputs bring.
-    `idempotency_key_hashes` are as those of a mint.
+    `idempotency_key_hashes` are as those of a mint. `offer_id` is that of the offer which the swap
+    completes.
     """
 
     inputs: tuple[Output, ...]
@@ -236,3 +295,19 @@ class SwapRecord:
     schemes_counts: Mapping[str, int]
     schemes_added: frozenset[tuple[str, int]]
     idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)
+    offer_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OfferRecord:
+    """An offer as its making writes it, but for `expires_at_s`, which the ledger sets.
+
+    `scheme_id` is the strong scheme of the half's outputs. Read from the ledger, the half says
+    nothing of schemes and keys.
+    """
+
+    id: str
+    half: SwapRecord
+    scheme_id: int
+    expires_in_s: int
+    expires_at_s: int = 0

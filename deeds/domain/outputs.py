@@ -61,9 +61,9 @@ class Locator:
         self._hasher = hasher
 
     def read_items(
-        self, raws: Sequence[RawOutput], *, may_be_stale: bool = False
+        self, raws: Sequence[RawOutput | Output], *, may_be_stale: bool = False
     ) -> dict[str, ItemSchemes]:
-        """Return the salt and schemes of each item of the raw outputs that exists."""
+        """Return the salt and schemes of each item of the outputs that exists."""
         ids = {raw.item_id for raw in raws if is_item_id(raw.item_id)}
         return self._ledger.read_item_schemes(ids, may_be_stale=may_be_stale) if ids else {}
 
@@ -148,11 +148,7 @@ class Locator:
                 output.key: index for output, (index, _) in zip(hashed, older, strict=True)
             },
             schemes_counts={item_id: len(item.scheme_ids) for item_id, item in items.items()},
-            schemes_added=frozenset(
-                (output.item_id, output.scheme_id)
-                for output in outputs
-                if output.scheme_id not in items[output.item_id].scheme_ids
-            ),
+            schemes_added=schemes_added(outputs, items),
             idempotency_key_hashes=idempotency_key_hashes,
         )
 
@@ -168,6 +164,14 @@ class Locator:
 def secret_class(secret: str) -> SecretClass:
     """Return the class of schemes that a secret is hashed under."""
     return SecretClass.STRONG if is_strong_secret(secret) else SecretClass.ORDINARY
+
+
+def schemes_added(
+    outputs: Iterable[Output], items: Mapping[str, ItemSchemes]
+) -> frozenset[tuple[str, int]]:
+    """Return the pairs of item and scheme id that are new with the outputs."""
+    pairs = {(output.item_id, output.scheme_id) for output in outputs}
+    return frozenset(pair for pair in pairs if pair[1] not in items[pair[0]].scheme_ids)
 
 
 def check_found(found: Sequence[object], error: type[DeedError]) -> None:

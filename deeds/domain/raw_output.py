@@ -1,4 +1,4 @@
-"""The grammar of raw outputs, item ids (contract 2.1, part 2) and strong secrets.
+"""The grammar of raw outputs, ids (contract 2.1, parts 2 and 3) and strong secrets.
 
 A strong secret is 32 lower-case Crockford base32 characters: 26 random ones (130 bits) and a
 checksum of 6 (30 bits of SHA-256 over a label and the 26). NIST SP 800-63B, look-up secrets, asks
@@ -13,17 +13,20 @@ from deeds.domain.errors import RawOutputError
 from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX, NewOutput, RawOutput
 
 ITEM_ID_PREFIX = "deed_"
+OFFER_ID_PREFIX = "offer_"
 
 # Crockford's base32 in lower case (https://www.crockford.com/base32.html), without its check symbol
 # and without its tolerance for other spellings: a secret is compared exactly.
 BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
-# Random characters of an item id and of a strong secret: 130 bits.
+# Random characters of an id and of a strong secret: 130 bits.
 _RANDOM_LENGTH = 26
 
-_ITEM_ID = re.compile(f"{ITEM_ID_PREFIX}[{BASE32_ALPHABET}]{{{_RANDOM_LENGTH}}}")
+_RANDOM = f"[{BASE32_ALPHABET}]{{{_RANDOM_LENGTH}}}"
+_ITEM_ID = re.compile(ITEM_ID_PREFIX + _RANDOM)
+_OFFER_ID = re.compile(OFFER_ID_PREFIX + _RANDOM)
 
-_STRONG_SECRET = re.compile(f"([{BASE32_ALPHABET}]{{{_RANDOM_LENGTH}}})([{BASE32_ALPHABET}]{{6}})")
+_STRONG_SECRET = re.compile(f"({_RANDOM})([{BASE32_ALPHABET}]{{6}})")
 _STRONG_SECRET_LABEL = b"deeds strong secret v1:"
 
 # ASCII digits, no sign, no leading zero: the amount is written in one way only.
@@ -83,6 +86,16 @@ def make_item_id() -> str:
 def is_item_id(text: str) -> bool:
     """Return whether the text has the form of an item id, whether or not the item exists."""
     return _ITEM_ID.fullmatch(text) is not None
+
+
+def make_offer_id() -> str:
+    """Return a new offer id from the system's CSPRNG."""
+    return OFFER_ID_PREFIX + _random_base32()
+
+
+def is_offer_id(text: str) -> bool:
+    """Return whether the text has the form of an offer id, whether or not the offer exists."""
+    return _OFFER_ID.fullmatch(text) is not None
 
 
 def make_strong_secret() -> str:

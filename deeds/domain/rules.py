@@ -9,13 +9,16 @@ from collections.abc import Hashable, Iterable
 from deeds.domain.errors import (
     DuplicateInputError,
     DuplicateSecretError,
+    NotAnOfferError,
     TotalTooLargeError,
     UnbalancedError,
+    WeakSecretError,
 )
 from deeds.domain.model import AMOUNT_MAX, MintRequest, Output, RawOutput, SwapRequest
+from deeds.domain.raw_output import is_strong_secret
 
 # Anything with units of an item.
-Amounts = Iterable[RawOutput] | Iterable[Output]
+Amounts = Iterable[RawOutput | Output]
 
 
 def check_mint(request: MintRequest) -> None:
@@ -31,9 +34,35 @@ def check_swap(request: SwapRequest) -> None:
     """Raise an error unless each secret of an item is named once and every item balances.
 
     Raises:
+        DuplicateInputError, DuplicateSecretError: as `check_named_once`.
+        UnbalancedError: inputs and outputs of an item add up to different amounts.
+    """
+    check_named_once(request)
+    check_balance(request.inputs, request.outputs)
+
+
+def check_offer(half: SwapRequest) -> None:
+    """Raise an error unless the half of a swap is one that can be offered.
+
+    Raises:
+        DuplicateInputError, DuplicateSecretError: as `check_named_once`.
+        WeakSecretError: the secret of an output is not a strong one.
+        NotAnOfferError: it wants no units of any item.
+    """
+    check_named_once(half)
+    for index, raw in enumerate(half.outputs):
+        if not is_strong_secret(raw.secret):
+            raise WeakSecretError(index=index)
+    if not excess(half.outputs, half.inputs):
+        raise NotAnOfferError
+
+
+def check_named_once(request: SwapRequest) -> None:
+    """Raise an error unless each secret of an item is named once.
+
+    Raises:
         DuplicateInputError: an input is named twice.
         DuplicateSecretError: an output names a secret that an input or an earlier output names.
-        UnbalancedError: inputs and outputs of an item add up to different amounts.
     """
     raws = (*request.inputs, *request.outputs)
     repeated = _first_repeated((raw.item_id, raw.secret) for raw in raws)
@@ -45,13 +74,22 @@ def check_swap(request: SwapRequest) -> None:
             "this output needs a secret of its own: another input or output of the swap has it",
             index=output_index,
         )
-    check_balance(request.inputs, request.outputs)
 
 
 def check_balance(inputs: Amounts, outputs: Amounts) -> None:
     """Raise UnbalancedError unless the two add up alike for every item (contract 4.2, rule 1)."""
     if _sums(inputs) != _sums(outputs):
         raise UnbalancedError
+
+
+def excess(some: Amounts, others: Amounts = ()) -> dict[str, int]:
+    """Return by how much some are more than the others, for each item where they are, by its id."""
+    return dict(sorted((_sums(some) - _sums(others)).items()))
+
+
+def expires_at_s(created_at_ms: int, expires_in_s: int) -> int:
+    """Return when an offer expires, in seconds since 1970-01-01 UTC, rounded up."""
+    return -(-created_at_ms // 1000) + expires_in_s
 
 
 def _first_repeated(names: Iterable[Hashable]) -> int | None:

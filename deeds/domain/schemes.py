@@ -98,6 +98,13 @@ class HashSchemes:
             reverse=True,
         )
 
+    def usable(self, scheme_id: int) -> HashScheme | None:
+        """Return the scheme, unless this process was not given its pepper."""
+        if scheme_id not in self._schemes:
+            self._read()
+        scheme = self._schemes[scheme_id]
+        return scheme if self._is_usable(scheme) else None
+
     def _read(self) -> None:
         self._schemes = {scheme.id: scheme for scheme in self._ledger.read_schemes()}
 

@@ -1,30 +1,29 @@
-"""The four things this service does: mint, swap, check and read an item.
+"""What this service does with deeds: mint, swap, check and read an item.
 
 Each goes the same way: rules that need no ledger, reads, hashing with no transaction open, and at
 most one short transaction.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol, TypeVar
 
 from deeds.domain.errors import (
     IdempotencyKeyReusedError,
-    IdempotencyKeyTakenError,
     ItemNotFoundError,
     ItemSchemesChangedError,
-    LedgerUnavailableError,
     OverloadedError,
     UnknownInputError,
     UnknownItemError,
     UsedSecretError,
 )
-from deeds.domain.hashing import SALT_BYTES, Hasher
-from deeds.domain.idempotency import KeyHashes, hash_key
+from deeds.domain.hashing import SALT_BYTES
+from deeds.domain.idempotency import KeyHashes, OperationLedger, Replays
 from deeds.domain.model import (
     CheckRequest,
     Item,
+    ItemSchemes,
     Minted,
     MintRecord,
     MintRequest,
@@ -39,7 +38,6 @@ from deeds.domain.model import (
 from deeds.domain.outputs import Locator, OutputLedger, check_found
 from deeds.domain.raw_output import is_item_id, is_strong_secret, make_item_id
 from deeds.domain.rules import check_mint, check_swap
-from deeds.domain.schemes import HashSchemes
 
 # An item gets a scheme only after a change of settings, so a second try is already rare.
 TRIES_MAX = 3
@@ -47,7 +45,7 @@ TRIES_MAX = 3
 Answer = TypeVar("Answer")
 
 
-class Ledger(OutputLedger, Protocol):
+class Ledger(OutputLedger, OperationLedger, Protocol):
     """The ledger. Every method is one transaction of its own.
 
     All of them raise `LedgerUnavailableError` when the database does not answer, and those that
@@ -56,9 +54,6 @@ class Ledger(OutputLedger, Protocol):
 
     def read_item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError if there is none."""
-
-    def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
-        """Return the operation recorded under one of the idempotency key hashes."""
 
     def record_mint(self, record: MintRecord) -> int:
         """Create an item and its outputs; return the operation's id.
@@ -73,6 +68,7 @@ class Ledger(OutputLedger, Protocol):
         Raises:
             IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
             ItemSchemesChangedError: an item has other schemes than the record was hashed for.
+            OfferNotOpenError: the offer that it completes was completed before or has expired.
             UnknownInputError: an input is not in the ledger with this digest and amount.
             SpentInputError: an input was spent before.
             UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
@@ -81,18 +77,12 @@ class Ledger(OutputLedger, Protocol):
 
 
 class DeedService:
-    """Joins the rules, the hashing and the ledger. Stateless; any thread may call it.
+    """Joins the rules, the hashing and the ledger. Stateless; any thread may call it."""
 
-    The ledger itself records what was answered under an Idempotency-Key: an operation is replayed
-    for a request that names the very outputs which that operation spent and created. So nothing is
-    stored that a secret could be guessed from (docs/decisions/0003-idempotency-in-the-ledger.md).
-    """
-
-    def __init__(self, ledger: Ledger, schemes: HashSchemes, hasher: Hasher) -> None:
+    def __init__(self, ledger: Ledger, locator: Locator, replays: Replays) -> None:
         self._ledger = ledger
-        self._schemes = schemes
-        self._hasher = hasher
-        self._locator = Locator(ledger, schemes, hasher)
+        self._locator = locator
+        self._replays = replays
 
     def mint(self, request: MintRequest, idempotency_key: str | None = None) -> Minted:
         """Create an item with the outputs of the request.
@@ -101,7 +91,7 @@ class DeedService:
             DeedError: the request breaks a rule, or the service cannot take it now. Nothing moved.
         """
         check_mint(request)
-        return self._once(
+        return self._replays.once(
             idempotency_key, partial(self._mint, request), partial(self._replay_mint, request)
         )
 
@@ -113,7 +103,7 @@ class DeedService:
                 before, or the service cannot take it now. Nothing moved.
         """
         check_swap(request)
-        return self._once(
+        return self._replays.once(
             idempotency_key, partial(self._swap, request), partial(self._replay_swap, request)
         )
 
@@ -132,24 +122,34 @@ class DeedService:
             raise ItemNotFoundError
         return self._ledger.read_item(item_id)
 
-    def _once(
+    def write_swap(
         self,
-        key: str | None,
-        work: Callable[[KeyHashes], Answer],
-        replay: Callable[[Operation], Answer],
-    ) -> Answer:
-        """Return what the work answers, or the first answer to a request with this key."""
-        hashes = () if key is None else hash_key(key, self._schemes, self._hasher)
-        operation = self._ledger.read_operation(hashes) if hashes else None
-        if operation is None:
-            try:
-                return work(hashes)
-            except IdempotencyKeyTakenError:
-                operation = self._ledger.read_operation(hashes)
-        if operation is None:
-            # Only if the ledger was put back to an older state in between.
-            raise LedgerUnavailableError("the ledger has lost the record of this Idempotency-Key")
-        return replay(operation)
+        request: SwapRequest,
+        items: Mapping[str, ItemSchemes],
+        key_hashes: KeyHashes,
+        join: Callable[[SwapRecord], SwapRecord] = lambda record: record,
+    ) -> int:
+        """Hash a request, join the half of an offer to it, and record both as one swap.
+
+        `items` holds the items of both. An error of the half that joined has an index past the end
+        of the request's array.
+
+        Raises:
+            ItemSchemesChangedError: an item has other schemes than `items` says.
+            DeedError: nothing moved.
+        """
+        try:
+            record = self._locator.hash_swap(request, items, key_hashes)
+            return self._ledger.record_swap(join(record))
+        except UnknownInputError:
+            if items != self._ledger.read_item_schemes(items):
+                raise ItemSchemesChangedError from None
+            raise
+        except UsedSecretError as error:
+            # A client learns from it that somebody may have that secret: a guess like others.
+            at_fault = () if error.index is None else request.outputs[error.index :][:1]
+            error.failed_secrets_count = sum(not is_strong_secret(raw.secret) for raw in at_fault)
+            raise
 
     def _mint(self, request: MintRequest, key_hashes: KeyHashes) -> Minted:
         item_id, salt = make_item_id(), secrets.token_bytes(SALT_BYTES)
@@ -160,49 +160,43 @@ class DeedService:
         return Minted(item_id, raws, self._ledger.record_mint(record))
 
     def _swap(self, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
-        for tries_count in range(TRIES_MAX):
-            items = self._locator.read_items(request.inputs, may_be_stale=tries_count == 0)
+        def attempt(*, may_be_stale: bool) -> Swapped:
+            items = self._locator.read_items(request.inputs, may_be_stale=may_be_stale)
             # The swap balances, so its outputs name no item that its inputs do not.
             check_found([raw.item_id in items for raw in request.inputs], UnknownItemError)
-            try:
-                record = self._locator.hash_swap(request, items, key_hashes)
-                return Swapped(self._ledger.record_swap(record))
-            except ItemSchemesChangedError:
-                continue
-            except UnknownInputError:
-                if items == self._locator.read_items(request.inputs):
-                    raise
-            except UsedSecretError as error:
-                # A client learns from it that somebody may have that secret: a guess like others.
-                is_guess = not is_strong_secret(request.outputs[error.index or 0].secret)
-                error.failed_secrets_count = int(is_guess)
-                raise
-        raise OverloadedError("the hash schemes of an item change faster than it can be read")
+            return Swapped(self.write_swap(request, items, key_hashes))
+
+        return retry_schemes(attempt)
 
     def _replay_mint(self, request: MintRequest, operation: Operation) -> Minted:
         item = self._ledger.read_item(operation.item_id) if operation.item_id else None
         if item is None or item.metadata != request.metadata:
             raise IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = _outputs_of(request, item.id)
-        self._check_same(operation, (), raws)
+        self._replays.check_same(operation, (), raws)
         return Minted(item.id, raws, operation.id, replayed=True)
 
     def _replay_swap(self, request: SwapRequest, operation: Operation) -> Swapped:
-        self._check_same(operation, request.inputs, request.outputs)
+        if operation.offer_id is not None:
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+        self._replays.check_same(operation, request.inputs, request.outputs)
         return Swapped(operation.id, replayed=True)
 
-    def _check_same(
-        self, operation: Operation, inputs: Sequence[RawOutput], outputs: Sequence[RawOutput]
-    ) -> None:
-        """Raise IdempotencyKeyReusedError unless the operation spent and created just these."""
-        if (len(inputs), len(outputs)) != (operation.inputs_count, operation.outputs_count):
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
-        raws = [*inputs, *outputs]
-        found = self._locator.find(raws, self._locator.read_items(raws))
-        operation_ids = {each and each.spent_by for each in found[: len(inputs)]}
-        operation_ids |= {each and each.created_by for each in found[len(inputs) :]}
-        if operation_ids != {operation.id}:
-            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+
+def retry_schemes(attempt: Callable[..., Answer]) -> Answer:
+    """Return what the attempt answers, trying again where the schemes of an item have changed.
+
+    It is called with `may_be_stale`: whether what it reads of items may be.
+
+    Raises:
+        OverloadedError: they change with every try.
+    """
+    for tries_count in range(TRIES_MAX):
+        try:
+            return attempt(may_be_stale=tries_count == 0)
+        except ItemSchemesChangedError:
+            continue
+    raise OverloadedError("the hash schemes of an item change faster than it can be read")
 
 
 def _outputs_of(request: MintRequest, item_id: str) -> tuple[RawOutput, ...]:

@@ -26,6 +26,9 @@ OPERATIONS = {
     "/v1/swap": "swap",
     "/v1/check": "check",
     "/v1/item/<item_id>": "item",
+    "/v1/offers": "offer",
+    "/v1/offers/<offer_id>": "read_offer",
+    "/v1/offers/<offer_id>/complete": "complete",
     "/item/<item_id>": "item",
 }
 

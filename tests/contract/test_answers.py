@@ -23,10 +23,18 @@ TAKEN = {
     "/v1/check": WRITE,
     "/v1/item/deed_x": READ,
     "/v1/info": READ,
+    "/v1/offers": WRITE,
+    "/v1/offers/offer_x": READ,
+    "/v1/offers/offer_x/complete": WRITE,
 }
 
 # What fills the variable part of a route.
-VALUES = {"<item_id>": "deed_x", "<name>": "docs.css", "<version>/<path:name>": "x/deeds.css"}
+VALUES = {
+    "<item_id>": "deed_x",
+    "<offer_id>": "offer_x",
+    "<name>": "docs.css",
+    "<version>/<path:name>": "x/deeds.css",
+}
 
 HTML = "text/html; charset=utf-8"
 SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}

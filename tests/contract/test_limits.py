@@ -33,9 +33,11 @@ def ask(client, route, item):
         "mint": {"outputs": ["+1.b"]},
         "swap": {"inputs": raws, "outputs": raws},
         "check": {"outputs": raws},
+        "offer": {"inputs": raws, "outputs": raws},
         "qr": {"texts": ["a"]},
     }[route]
-    return post(client, "/web/qr" if route == "qr" else f"/v1/{route}", body)
+    path = {"qr": "/web/qr", "offer": "/v1/offers"}.get(route, f"/v1/{route}")
+    return post(client, path, body)
 
 
 @pytest.mark.parametrize("route", ROUTES)

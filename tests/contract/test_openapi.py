@@ -149,6 +149,8 @@ def test_info_tells_the_versions_limits_and_hash_policies(
             "secretLengthMax": 32,
             "arrayLengthMax": lengths[0],
             "bodyBytesMax": lengths[1],
+            "offerExpiresInMin": 60,
+            "offerExpiresInMax": 2592000,
         },
         "hashPolicies": [
             {"name": "ordinary", "parameters": str(cost)} | policy,
@@ -158,7 +160,7 @@ def test_info_tells_the_versions_limits_and_hash_policies(
     }
     assert answer_faults(document, "readInfo", answer) == []
     # Mint's two forms, swap's inputs and outputs, check's outputs.
-    assert list(found_everywhere(document["components"], "maxItems")) == [lengths[0]] * 5
+    assert list(found_everywhere(document["components"], "maxItems")) == [lengths[0]] * 9
 
 
 def test_a_start_does_not_load_what_builds_the_document(database_url):

@@ -100,14 +100,6 @@ def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
     new_engine = open_engine(sqlite_url if on_sqlite else reused_postgres_url)
     had = columns(engine)
     before = rows(engine, had)
-    found = LedgerView(engine).rows()
-    kinds = {(row[1], row[2] is None) for row in found["operations"]}
-    states = {row[-1] is None for row in found["outputs"]}
-    texts = {row[2] is None for row in found["items"]}
-    assert kinds == {(kind, keyless) for kind in ("mint", "swap") for keyless in (True, False)}
-    assert states == texts == {True, False}
-    assert len({(row[1], row[5]) for row in found["hash_schemes"]}) == 6
-    assert max(row[1] for row in found["items"]) == 2**53 - 1
 
     ran = run_deeds("migrate", DATABASE_URL=old_url)
 
@@ -116,6 +108,14 @@ def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
     assert rows(engine, had) == before
     assert columns(engine) == columns(new_engine)
     assert words(engine) == words(new_engine)
+    found = LedgerView(engine).rows()
+    kinds = {(row[1], row[2] is None) for row in found["operations"]}
+    states = {row[-1] is None for row in found["outputs"]}
+    texts = {row[2] is None for row in found["items"]}
+    assert kinds >= {(kind, keyless) for kind in ("mint", "swap") for keyless in (True, False)}
+    assert states == texts == {True, False}
+    assert len({(row[1], row[5]) for row in found["hash_schemes"]}) == 6
+    assert max(row[1] for row in found["items"]) == 2**53 - 1
 
 
 def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_its_units_once(

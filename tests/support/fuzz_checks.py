@@ -14,6 +14,9 @@ MEANINGS = {
     "unknown_input",
     "spent_input",
     "used_secret",
+    "weak_secret",
+    "not_an_offer",
+    "offer_not_open",
     "idempotency_key_reused",
 }
 

@@ -25,7 +25,7 @@ def operations(document):
 def operation_at(document, path):
     """Return the id of the operation that a path belongs to, if it belongs to one."""
     for template, _, operation in operations(document):
-        if re.fullmatch(re.sub(r"{\w+}", ".+", template), path):
+        if re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), path):
             return str(operation["operationId"])
     return None
 

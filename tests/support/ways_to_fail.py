@@ -6,9 +6,10 @@ from typing import Any
 from argon2.exceptions import HashingError
 from sqlalchemy.exc import OperationalError
 
+from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import parse_rate_limits
 from storage.engine import make_engine, parse_database_url
-from storage.tables import operations
+from storage.tables import offers, operations
 from storage.transactions import WRITES
 from tests.support.hooks import hooked
 from tests.support.requests import post, swap
@@ -38,6 +39,23 @@ class Ground:
         spent = [each.format(self.item_id) for each in inputs]
         created = [each.format(self.item_id) for each in outputs]
         return swap(self.client, spent, created)
+
+    def offer(self, inputs, outputs):
+        """Offer the half of a swap; `$` stands for a strong secret."""
+        raws = [each.format(self.item_id) for each in [*inputs, *outputs]]
+        raws = [each.replace("$", make_strong_secret()) for each in raws]
+        body = {"inputs": raws[: len(inputs)], "outputs": raws[len(inputs) :]}
+        return self.post("/v1/offers", body)
+
+
+def complete_too_late(ground):
+    offer_id = ground.offer([], ["+5.{}.$"]).get_json()["offerId"]
+    engine = make_engine(parse_database_url(ground.settings.database_url))
+    with engine.execution_options(**{WRITES: True}).begin() as connection:
+        connection.execute(offers.update().values(expires_at=0))
+    engine.dispose()
+    body = {"inputs": [f"+5.{ground.item_id}.a"], "outputs": []}
+    return ground.post(f"/v1/offers/{offer_id}/complete", body)
 
 
 def reuse_a_key(ground):
@@ -128,6 +146,14 @@ WAYS = {
     "wrong secret": ("unknown_input", 0, lambda g: g.swap(["+5.{}.<b>"], ["+5.{}.d"])),
     "spent": ("spent_input", 1, lambda g: g.swap(["+5.{}.a", "+3.{}.b"], ["+8.{}.d"])),
     "old secret": ("used_secret", 0, lambda g: g.swap(["+5.{}.a"], ["+5.{}.b"])),
+    "nothing wanted": ("not_an_offer", None, lambda g: g.offer(["+5.{}.a"], ["+5.{}.$"])),
+    "weak": ("weak_secret", 0, lambda g: g.offer([], ["+5.{}.<b>"])),
+    "expired": ("offer_not_open", None, complete_too_late),
+    "no offer": (
+        "unknown_offer",
+        None,
+        lambda g: g.post("/v1/offers/<b>/complete", {"inputs": ["+1.deed_<b>.a"], "outputs": []}),
+    ),
     "no item": ("item_not_found", None, lambda g: g.client.get("/v1/item/<b>")),
     "no path": ("not_found", None, lambda g: g.client.get("/<b>")),
     "wrong method": ("method_not_allowed", None, lambda g: g.client.delete("/v1/mint")),

@@ -1,0 +1,282 @@
+"""Offers (contract part 3): half a swap that somebody else completes with the other half.
+
+An offer reserves nothing and moves nothing. Its completion is the swap of both halves, recorded as
+any other swap (docs/decisions/0012-offers-reserve-nothing.md).
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Protocol
+
+from deeds.domain.errors import (
+    DeedError,
+    DuplicateInputError,
+    DuplicateSecretError,
+    IdempotencyKeyReusedError,
+    ItemSchemesChangedError,
+    OfferNotOpenError,
+    SpentInputError,
+    TotalTooLargeError,
+    UnknownInputError,
+    UnknownItemError,
+    UnknownOfferError,
+    UsedSecretError,
+)
+from deeds.domain.idempotency import KeyHashes, Replays
+from deeds.domain.model import (
+    ItemSchemes,
+    Offer,
+    Offered,
+    OfferRecord,
+    OfferRequest,
+    OfferState,
+    Operation,
+    OperationKind,
+    Output,
+    RawOutput,
+    SecretClass,
+    Swapped,
+    SwapRecord,
+    SwapRequest,
+    Units,
+)
+from deeds.domain.outputs import Candidate, Locator, schemes_added
+from deeds.domain.raw_output import is_offer_id, make_offer_id
+from deeds.domain.rules import check_balance, check_named_once, check_offer, excess
+from deeds.domain.schemes import HashSchemes
+from deeds.domain.service import DeedService, retry_schemes
+
+# The errors of a joined swap that either half may have caused.
+_EITHER_HALF = (OfferNotOpenError, SpentInputError, UnknownInputError, UsedSecretError)
+
+
+class OfferLedger(Protocol):
+    """What the ledger keeps of offers. Every method is one transaction of its own."""
+
+    def record_offer(self, record: OfferRecord) -> tuple[int, int]:
+        """Record the offer; return the operation's id and the second in which it expires.
+
+        Raises:
+            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
+            ItemSchemesChangedError: an item has other schemes than the half was hashed for.
+            UnknownInputError: an input is not in the ledger with this digest and amount.
+            SpentInputError: an input was spent before.
+            UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
+        """
+
+    def read_offer(self, offer_id: str) -> OfferRecord | None:
+        """Return what never changes of an offer."""
+
+    def read_offer_state(self, offer_id: str, scheme_id: int) -> OfferState:
+        """Return the state of an offer to a process with this current strong scheme."""
+
+
+class OfferService:
+    """Makes, reads and completes offers. Stateless; any thread may call it."""
+
+    def __init__(
+        self,
+        ledger: OfferLedger,
+        schemes: HashSchemes,
+        locator: Locator,
+        replays: Replays,
+        deeds: DeedService,
+    ) -> None:
+        self._ledger = ledger
+        self._schemes = schemes
+        self._locator = locator
+        self._replays = replays
+        self._deeds = deeds
+
+    def make(self, request: OfferRequest, idempotency_key: str | None = None) -> Offered:
+        """Record the half of a swap as an offer.
+
+        Raises:
+            DeedError: the half cannot be offered, or the service cannot take it now.
+        """
+        check_offer(request.half)
+        return self._replays.once(
+            idempotency_key, partial(self._make, request), partial(self._replay_making, request)
+        )
+
+    def read(self, offer_id: str) -> Offer:
+        """Return the offer as it is now.
+
+        Raises:
+            UnknownOfferError: no offer has this id.
+        """
+        return self._offer(self._read(offer_id))
+
+    def complete(
+        self, offer_id: str, request: SwapRequest, idempotency_key: str | None = None
+    ) -> Swapped:
+        """Swap the request and the half of the offer as one, all or nothing.
+
+        Raises:
+            UnknownOfferError: no offer has this id.
+            OfferNotOpenError: it cannot be completed any more; the detail names its state.
+            DeedError: as for a swap. Nothing moved.
+        """
+        check_named_once(request)
+        return self._replays.once(
+            idempotency_key,
+            partial(self._complete, offer_id, request),
+            partial(self._replay_completion, offer_id, request),
+        )
+
+    def _make(self, request: OfferRequest, key_hashes: KeyHashes) -> Offered:
+        half, scheme_id = request.half, self._current_scheme_id()
+
+        def attempt(**_any: bool) -> Offered:
+            items = self._locator.read_items([*half.inputs, *half.outputs])
+            _check_items(half, items)
+            if any(sum_ > items[each].total for each, sum_ in excess(half.outputs).items()):
+                raise TotalTooLargeError("the outputs are more units of an item than there are")
+            hashed = self._locator.hash_swap(half, items, key_hashes)
+            record = OfferRecord(make_offer_id(), hashed, scheme_id, request.expires_in_s)
+            operation_id, expires_at_s = self._ledger.record_offer(record)
+            return Offered(_told(record, OfferState.OPEN, expires_at_s), operation_id)
+
+        return retry_schemes(attempt)
+
+    def _replay_making(self, request: OfferRequest, operation: Operation) -> Offered:
+        record = operation.offer_id and self._ledger.read_offer(operation.offer_id)
+        is_making = operation.kind is OperationKind.OFFER
+        if not record or not is_making or record.expires_in_s != request.expires_in_s:
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+        inputs, outputs = request.half.inputs, request.half.outputs
+        items = self._locator.read_items([*inputs, *outputs])
+        scheme = self._schemes.usable(record.scheme_id)
+        if scheme is None or any(raw.item_id not in items for raw in (*inputs, *outputs)):
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+        found = self._locator.find(inputs, items)
+        hashed = self._locator.hash(
+            [Candidate(raw, items[raw.item_id].salt, scheme) for raw in outputs]
+        )
+        is_same = {each and each.output for each in found} == set(record.half.inputs)
+        if not is_same or set(hashed) != set(record.half.outputs):
+            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+        return Offered(self._offer(record), operation.id, replayed=True)
+
+    def _complete(self, offer_id: str, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
+        offer = self._read(offer_id)
+        inputs: tuple[RawOutput | Output, ...] = (*request.inputs, *offer.half.inputs)
+        outputs: tuple[RawOutput | Output, ...] = (*request.outputs, *offer.half.outputs)
+
+        def attempt(*, may_be_stale: bool) -> Swapped:
+            # Read before the state is judged: a scheme that comes after that ends the swap.
+            items = self._locator.read_items([*inputs, *outputs], may_be_stale=may_be_stale)
+            if (state := self._state(offer)) is not OfferState.OPEN:
+                raise _not_open(state)
+            _check_items(request, items)
+            check_balance(inputs, outputs)
+            try:
+                joined = partial(join, offer=offer, items=items)
+                return Swapped(self._deeds.write_swap(request, items, key_hashes, joined))
+            except _EITHER_HALF as error:
+                if _is_of(request, error):
+                    raise
+                raise self._ended(offer) from None
+
+        return retry_schemes(attempt)
+
+    def _replay_completion(
+        self, offer_id: str, request: SwapRequest, operation: Operation
+    ) -> Swapped:
+        if (operation.kind, operation.offer_id) != (OperationKind.SWAP, offer_id):
+            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+        half = self._read(offer_id).half
+        self._replays.check_same(operation, request.inputs, request.outputs, half)
+        return Swapped(operation.id, replayed=True)
+
+    def _read(self, offer_id: str) -> OfferRecord:
+        record = self._ledger.read_offer(offer_id) if is_offer_id(offer_id) else None
+        if record is None:
+            raise UnknownOfferError
+        return record
+
+    def _offer(self, record: OfferRecord) -> Offer:
+        return _told(record, self._state(record), record.expires_at_s)
+
+    def _state(self, record: OfferRecord) -> OfferState:
+        return self._ledger.read_offer_state(record.id, self._current_scheme_id())
+
+    def _current_scheme_id(self) -> int:
+        return self._schemes.current[SecretClass.STRONG].id
+
+    def _ended(self, offer: OfferRecord) -> Exception:
+        """Return the error that says what the offer has become while it was being completed."""
+        state = self._state(offer)
+        # It is open only where a clock was set back: then the completion is tried again.
+        return ItemSchemesChangedError() if state is OfferState.OPEN else _not_open(state)
+
+
+def join(mine: SwapRecord, offer: OfferRecord, items: Mapping[str, ItemSchemes]) -> SwapRecord:
+    """Return the swap of the completer's half followed by the maker's.
+
+    Raises:
+        DuplicateInputError: both spend one output.
+        DuplicateSecretError: both create one output.
+        UsedSecretError: one creates what the other spends.
+    """
+    theirs = offer.half
+    _check_apart(mine.inputs, theirs.inputs, DuplicateInputError)
+    _check_apart(mine.outputs, theirs.outputs, DuplicateSecretError)
+    _check_apart(mine.outputs, theirs.inputs, UsedSecretError)
+    if {output.key for output in theirs.outputs} & {each.key for each in mine.inputs}:
+        raise UsedSecretError("an input has the secret of a new output of the offer")
+    forbidden = dict.fromkeys(theirs.outputs_forbidden, len(mine.outputs))
+    return SwapRecord(
+        inputs=mine.inputs + theirs.inputs,
+        outputs=mine.outputs + theirs.outputs,
+        outputs_forbidden=forbidden | dict(mine.outputs_forbidden),
+        schemes_counts=mine.schemes_counts,
+        schemes_added=mine.schemes_added | schemes_added(theirs.outputs, items),
+        idempotency_key_hashes=mine.idempotency_key_hashes,
+        offer_id=offer.id,
+    )
+
+
+def _check_apart(
+    mine: tuple[Output, ...], theirs: tuple[Output, ...], error: type[DeedError]
+) -> None:
+    keys = {output.key for output in theirs}
+    shared = next((index for index, output in enumerate(mine) if output.key in keys), None)
+    if shared is not None:
+        raise error("the other half has this secret too", index=shared)
+
+
+def _check_items(request: SwapRequest, items: Mapping[str, ItemSchemes]) -> None:
+    """Raise UnknownItemError for the first input, else output, whose item does not exist."""
+    for name, raws in (("inputs", request.inputs), ("outputs", request.outputs)):
+        unknown = [index for index, raw in enumerate(raws) if raw.item_id not in items]
+        if unknown:
+            raise UnknownItemError(
+                f"{name}: the item of the element at index does not exist here",
+                index=unknown[0],
+                failed_secrets_count=len(unknown) if raws is request.inputs else 0,
+            )
+
+
+def _is_of(request: SwapRequest, error: DeedError) -> bool:
+    """Return whether an error of the joined swap is one of the request's own half."""
+    if isinstance(error, OfferNotOpenError):
+        return False
+    array = request.outputs if isinstance(error, UsedSecretError) else request.inputs
+    return error.index is None or error.index < len(array)
+
+
+def _not_open(state: OfferState) -> OfferNotOpenError:
+    return OfferNotOpenError(f"the offer cannot be completed: its state is {state}")
+
+
+def _told(record: OfferRecord, state: OfferState, expires_at_s: int) -> Offer:
+    inputs, outputs = record.half.inputs, record.half.outputs
+    gives, wants = excess(inputs, outputs), excess(outputs, inputs)
+    expires_at = datetime.fromtimestamp(expires_at_s, UTC)
+    return Offer(record.id, state, _units(gives), _units(wants), expires_at)
+
+
+def _units(amounts: Mapping[str, int]) -> tuple[Units, ...]:
+    return tuple(Units(*each) for each in amounts.items())
