@@ -142,6 +142,8 @@ export function fakeService() {
               late.push(call);
               throw new NoAnswerError();
             case "refused":
+              // Nothing but its key tells of a payment that makes nothing: a service never forgets it.
+              if (name === "complete" && done.has(given[2])) return call();
               throw problem(/swap|makeOffer|complete/.test(name) ? "unknown_input" : "overloaded");
             case "busy":
               throw problem("overloaded", 503);

@@ -1,11 +1,13 @@
 // Random walks: two people, one with two tabs, do everything at once that the wallet can, while
-// requests and answers are lost or late, refusals have no reason, tabs die and old copies come back.
+// requests and answers are lost or late, refusals have no reason, tabs die, offers expire and old
+// copies come back.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
 import { SUMMARIES_WANTED, summariesOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
@@ -13,7 +15,7 @@ import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
 import { Random } from "./random.js";
 import { Turns } from "./turns.js";
-import { makeSecret, now, walletOn } from "./parts.js";
+import { makeSecret, makerOn, now, pass, walletOn } from "./parts.js";
 
 const arrayMax = 6;
 const isStrong = async () => true;
@@ -25,7 +27,9 @@ const FAULTS = ["lost", "answer lost", "late", "late", "refused", "refused", "bu
 class TabClosed extends Error {}
 const EXPECTED = [WalletError, ProblemError, NoAnswerError, TabClosed];
 
-const SPENDING = ["send", "split", "merge"];
+const SPENDING = ["send", "split", "merge", "trade", "complete"];
+const OURS = /held|given|offered/;
+const OFFER_S_MAX = 30 * 24 * 60 * 60;
 
 /** A store in which no verb that spends as it likes takes what was set aside. */
 function watchedStore() {
@@ -75,15 +79,16 @@ class World {
     const store = this.random.pick(this.stores);
     const fate = () => (this.random.chance(40) ? this.random.pick(FAULTS) : "answered");
     const mortal = this.mortal();
+    const gated = turns.gated(who, mortal({ read: store.read, update: store.update }));
     const wallet = makeWallet({
-      store: turns.gated(who, mortal({ read: store.read, update: store.update })),
+      store: gated,
       api: turns.gated(who, mortal(this.service.api(fate))),
       now,
       makeSecret,
       arrayMax,
       isStrong,
     });
-    return { wallet, store };
+    return { wallet, store, offers: offersOf(wallet, gated) };
   }
 
   mortal() {
@@ -103,7 +108,44 @@ class World {
       );
   }
 
-  async act({ wallet, store }) {
+  async act(tab) {
+    const { wallet } = tab;
+    const actions = this.random.chance(40) ? this.offerActions(tab) : this.actions(tab);
+    await this.random.pick([...actions, () => wallet.finishBegun()])();
+  }
+
+  /** What can be done with offers, mostly with one that somebody has seen. */
+  offerActions({ wallet, store, offers }) {
+    const { random, service } = this;
+    const part = () => {
+      const kept = random.pick(this.stores).kept.outputs;
+      const { itemId = "deed_none", amount = 1 } = random.pick([...kept.values()]) ?? {};
+      return { itemId, amount: 1 + random.below(amount) };
+    };
+    const expiresInS = random.pick([60, 3600, undefined]);
+    const made = [...store.kept.operations.values()].filter(({ kind }) => /ask|trade/.test(kind));
+    const { key } = random.pick(made) ?? {};
+    const operations = this.stores.flatMap(({ kept }) => [...kept.operations.values()]);
+    const ids = operations.flatMap(({ offerId }) => offerId ?? []).slice(-6);
+    const complete = async () => {
+      const offer = await service.api().offer(random.pick(ids));
+      return offers.complete(offer);
+    };
+    return [
+      () => offers.ask({ ...part(), expiresInS }),
+      () => offers.trade({ give: part(), want: part(), expiresInS }),
+      () => offers.trade({ give: part(), want: part(), expiresInS }),
+      () => ids.length && complete(),
+      () => ids.length && complete(),
+      () => ids.length && complete(),
+      () => key && offers.withdraw(key),
+      () => key && offers.refresh(key),
+      () => wallet.checkRound(),
+      async () => random.chance(30) && pass(random.pick([30, 60, 4000])),
+    ];
+  }
+
+  actions({ wallet, store }) {
     const { random } = this;
     const own = [...store.kept.outputs.values()];
     const output = random.pick(own) ?? { key: "none", itemId: "deed_none", amount: 1 };
@@ -111,7 +153,7 @@ class World {
       [...each.kept.outputs.values()].filter(({ state }) => state === "given" || state === "spent"),
     );
     const amount = 1 + random.below(output.amount);
-    const actions = [
+    return [
       () => wallet.mint({ outputs: [{ amount: 1 + random.below(9) }, { amount: 20 }] }),
       () => wallet.mint({ links: { count: 1 + random.below(20), each: 1 + random.below(3) } }),
       () => wallet.prepareNext(output.itemId),
@@ -135,7 +177,6 @@ class World {
       async () => this.exports.push(throughText(await wallet.exportRecords())),
       () => this.exports.length && wallet.importRecords(random.pick(this.exports)),
     ];
-    await random.pick(actions)();
   }
 
   /** What must be true at every moment. */
@@ -163,16 +204,23 @@ class World {
   /** When the faults are over and every wallet was opened once more, all is where it belongs. */
   async assertEndsWell() {
     this.service.deliverLate();
-    const wallets = this.stores.map((store) => walletOn(this.service, store));
-    for (const wallet of wallets) await wallet.finishBegun();
-    for (const wallet of wallets) await wallet.checkStates();
+    const isOver = this.random.chance(50);
+    const people = this.stores.map((store) => makerOn(this.service, store));
+    await finishAll(people);
+    if (isOver) pass(OFFER_S_MAX);
+    await finishAll(people);
 
     this.assertNothingIsLost();
     const mine = new Set();
     for (const { kept } of this.stores) {
+      const open = [...kept.operations.values()].filter(({ state }) => state === "open");
+      assert.ok(!isOver || !open.length, "an offer that should have ended");
+      const offered = new Set(open.flatMap(({ inputs }) => inputs));
       for (const operation of kept.operations.values()) assertIsSettled(operation, kept.outputs);
       for (const { key, state, unknown } of kept.outputs.values()) {
-        if (state !== "held" && state !== "given") continue;
+        assert.ok(state !== "offered" || offered.has(key), "offered by no offer");
+        assert.ok(state !== "leaving");
+        if (!OURS.test(state)) continue;
         assert.ok(!unknown, "held, but unknown to the service");
         mine.add(key);
       }
@@ -195,17 +243,25 @@ class World {
   }
 }
 
+/** Open every wallet once more, and ask until nothing has changed for each. */
+async function finishAll(people) {
+  for (const { wallet } of people) await wallet.finishBegun();
+  for (const { wallet } of people) {
+    await wallet.checkStates();
+    while (await wallet.checkRound());
+  }
+}
+
 /** Return a wallet with files of one person read in some order, with checks in between. */
 async function restored({ random, service, stores, exports }) {
   const store = memoryStore();
-  const wallet = walletOn(service, store);
+  const { wallet } = makerOn(service, store);
   const files = [throughText(await walletOn(service, stores[0]).exportRecords()), ...exports];
   while (files.length) {
     await wallet.importRecords(files.splice(random.below(files.length), 1)[0]);
     if (random.chance(60)) await wallet.checkStates();
   }
-  await wallet.finishBegun();
-  await wallet.checkStates();
+  await finishAll([{ wallet }]);
   return store;
 }
 
@@ -217,9 +273,10 @@ function throughText(records) {
 /** Fail unless the operation has ended and its outputs agree with how. */
 function assertIsSettled({ kind, state, inputs, outputs }, kept) {
   const made = outputs.map(({ key }) => kept.get(key).state);
-  assert.ok(["done", "refused"].includes(state));
+  assert.ok(["done", "refused", "open"].includes(state));
+  if (state === "open") assert.ok(made.every((each) => each === "coming"));
   if (state === "done") assert.ok(inputs.every((key) => kept.get(key).state === "spent"));
-  if (state === "done") assert.ok(made.every((each) => ["held", "given", "spent"].includes(each)));
+  if (state === "done") assert.ok(made.every((each) => each === "spent" || OURS.test(each)));
   if (state === "refused") assert.ok(made.every((each) => each === "void"));
   if (state === "refused") assert.notEqual(kind, "mint");
 }
@@ -244,12 +301,12 @@ for (const seed of [...SEEDS, 1083]) {
 
     const store = await restored(world);
 
-    const resting = [...store.kept.outputs.values()].filter(({ state }) => /held|given/.test(state));
+    const resting = [...store.kept.outputs.values()].filter(({ state }) => OURS.test(state));
     assert.deepEqual(resting.map(({ key }) => key).sort(), world.service.live().sort());
     for (const { lost, claimed, ...here } of await store.read(SUMMARIES_WANTED, summariesOf)) {
       assert.deepEqual([lost, claimed], [0, 0]);
       const { total = 0 } = here.item ?? {};
-      assert.equal(here.sum + here.waiting + here.collected, total);
+      assert.equal(here.sum + here.waiting + here.collected + here.offered, total);
     }
   });
 }

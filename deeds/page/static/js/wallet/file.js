@@ -5,7 +5,7 @@
 
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
-import { isItem as isItemOfService } from "./api.js";
+import { isItem as isItemOfService, isOfferId } from "./api.js";
 import { isNote, linkParts, unitOf } from "./links.js";
 import { OUTPUT_STATES, REST_STATES } from "./merging.js";
 import { fromVersion, hasFields, keyOf } from "./records.js";
@@ -23,8 +23,9 @@ const KDF = { name: "PBKDF2", hash: "SHA-256" };
 const CIPHER = { name: "AES-GCM", length: 256 };
 
 const TARGET_STATES = ["held", "given"];
-const OPERATION_STATES = ["begun", "done", "refused"];
-const KINDS = ["mint", "claim", "send", "split", "merge", "takeBack"];
+const OPERATION_STATES = ["begun", "open", "done", "refused"];
+const KINDS = ["mint", "claim", "send", "split", "merge", "takeBack", "withdraw"];
+const MAKINGS = ["ask", "trade"];
 // More series than anybody makes; what is counted on from here stays exact.
 const NUMBER_MAX = 1_000_000_000;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -209,29 +210,40 @@ function isSeries(links, { kind, body }) {
 }
 
 function isOperation(operation, known) {
-  const { key, kind, path, body, inputs, outputs, state, amount, begunAt } = operation;
+  const { key, kind, body, inputs, outputs, state, amount, begunAt } = operation;
   const { atDoor, unit, links, own = [] } = operation;
   const isWhole =
     UUID.test(key) &&
-    KINDS.includes(kind) &&
+    [...KINDS, ...MAKINGS, "complete"].includes(kind) &&
     OPERATION_STATES.includes(state) &&
     isAmount(amount) &&
     areTimes(begunAt) &&
     [undefined, true].includes(atDoor) &&
     unitOf(unit) === unit &&
     isSeries(links, operation) &&
+    isSent(operation) &&
+    (state !== "open" || MAKINGS.includes(kind)) &&
     own.every(Number.isInteger) &&
     inputs.every((input) => known.has(input)) &&
     outputs.every((output) => known.has(output.key) && TARGET_STATES.includes(output.state));
   if (!isWhole) return false;
-  if (kind === "mint") return path === "/v1/mint" && body.outputs.every(isNew);
+  if (kind === "mint") return body.outputs.every(isNew);
   // What is sent must be what is settled. The amount of a link may have been put right since.
   const keys = (raws) => JSON.stringify(raws.map((raw) => keyOf(parseRawOutput(raw))));
   return (
-    path === "/v1/swap" &&
     keys(body.inputs) === JSON.stringify(inputs) &&
     keys(body.outputs) === JSON.stringify(outputs.map((output) => output.key))
   );
+}
+
+/** No file tells where to send; what is open has an offer that can be asked for. */
+function isSent({ kind, path, state, offerId, expiresAt, body, outputs }) {
+  if (kind === "complete") return isOfferId(offerId) && path === `/v1/offers/${offerId}/complete`;
+  if (KINDS.includes(kind)) return path === (kind === "mint" ? "/v1/mint" : "/v1/swap");
+  const isMade = isOfferId(offerId) && areTimes(expiresAt);
+  const isUnmade = state !== "open" && offerId === undefined && expiresAt === undefined;
+  const isMaking = path === "/v1/offers" && isAmount(body.expiresIn) && outputs.length > 0;
+  return isMaking && (isMade || isUnmade);
 }
 
 function isNew({ amount, secret }) {

@@ -5,11 +5,13 @@
 import { hasFields, keyOf, withGivenAt } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
-export const OUTPUT_STATES = ["seen", "void", "coming", "held", "given", "leaving", "spent"];
-export const REST_STATES = ["seen", "void", "held", "given"];
+export const REST_STATES = ["seen", "void", "held", "offered", "given"];
+export const OUTPUT_STATES = ["seen", "void", "coming", ...REST_STATES.slice(2), "leaving", "spent"];
 // To ask for a mint once more under its key is always safe; a swap that was refused must not move
-// units that its wallet has counted as its own since.
-const OPERATION_STATES = { mint: ["refused", "begun", "done"], swap: ["begun", "refused", "done"] };
+// units that its wallet has counted as its own since. An offer that is open was made, whatever another
+// wallet was told; once the service has said that it ended, it has.
+const MINT_STATES = ["refused", "begun", "done"];
+const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
 
 const GONE_STATES = new Set(["spent", "void", "seen"]);
 
@@ -32,7 +34,9 @@ export function mergeInto(draft, theirs) {
     const isInDoubt = operation.inputs.some((input) => contested.has(input));
     if (isInDoubt) draft.put("operations", { ...operation, state: "begun", code: undefined });
   }
-  for (const output of draft.outputs.list()) bringToOperation(draft, output);
+  const open = draft.operations.list({ state: "open" });
+  const offered = new Set(open.flatMap(({ inputs }) => inputs));
+  for (const output of draft.outputs.list()) bringToOperation(draft, output, offered);
   const live = outputs.filter(({ key }) => isLive(draft.outputs.get(key)));
   const added = live.filter(({ key }) => fresh.has(key));
   const given = added.filter((output) => !output.givenAt && fresh.get(output.key)?.givenAt);
@@ -58,8 +62,10 @@ function mergeItem(draft, theirs) {
 
 function mergeOperation(draft, theirs) {
   const mine = draft.operations.get(theirs.key);
-  const states = OPERATION_STATES[theirs.kind === "mint" ? "mint" : "swap"];
-  if (!mine || isFurther(states, theirs.state, mine.state)) draft.put("operations", theirs);
+  const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
+  const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
+  const stateOf = (each) => (isEnded(each) ? "ended" : each.state);
+  if (!mine || isFurther(states, stateOf(theirs), stateOf(mine))) draft.put("operations", theirs);
 }
 
 function mergeOutput(draft, theirs) {
@@ -96,16 +102,23 @@ function isHearsay({ state, before }) {
   return state === "seen" || (state === "leaving" && before === "seen");
 }
 
-/** An output whose operation ended in one wallet and not yet in the other goes where it belongs. */
-function bringToOperation(draft, output) {
+/**
+ * An output whose operation ended in one wallet and not yet in the other goes where it belongs; of
+ * what is ours, what open offers put in is offered, and nothing else is.
+ */
+function bringToOperation(draft, /** @type {Outputs[number]} */ output, offered) {
   const { key, state, before, operation } = output;
   const owner = draft.operations.get(operation);
-  if (owner?.state === "begun") return;
   const isDone = owner?.state === "done";
-  if (state === "leaving") {
-    draft.changeOutput(key, { state: isDone ? "spent" : before, before: undefined });
-  }
-  if (state === "coming") {
+  const isOver = owner?.state !== "begun";
+  const held = offered.has(key) ? "offered" : "held";
+  const resting = (each) => (each === "held" || each === "offered" ? held : each);
+  if (state === "leaving" || state === "offered") {
+    const now = isDone ? "spent" : resting(before ?? state);
+    const isLeaving = state === "leaving" && !isOver;
+    draft.changeOutput(key, isLeaving ? { before: now } : { state: now, before: undefined });
+  } else if (state === "held") draft.changeOutput(key, { state: resting(state) });
+  else if (state === "coming" && isOver && owner?.state !== "open") {
     const target = owner?.outputs.find((output) => output.key === key)?.state;
     draft.changeOutput(key, { state: isDone ? target : "void" });
   }

@@ -103,12 +103,13 @@ export function settleOpen(draft, key, { offerId, expiresAt, now }) {
  * The service has not carried the operation out, and said that it never will.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{code: string, states: Map<string, string>, now: number}} found of the inputs
+ * @param {{code: string, from: string, states: Map<string, string>, now: number}} found the states of
+ *   its inputs, and its own when the service was asked: one that is open by now was not refused
  */
-export function settleRefused(draft, key, { code, states, now }) {
+export function settleRefused(draft, key, { code, from, states, now }) {
   const operation = existing(draft.operations.get(key));
-  const isOpen = operation.state === "open";
-  if (operation.state !== "begun" && !isOpen) return operation;
+  if (operation.state !== from) return operation;
+  const isOpen = from === "open";
   for (const input of operation.inputs) {
     const { state, operation: owner, before } = existing(draft.outputs.get(input));
     const found = states.get(input);

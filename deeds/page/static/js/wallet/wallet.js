@@ -97,7 +97,7 @@ export function makeWallet({
     }
     if (operation.kind !== "mint") return refuse(operation, problem.code);
     if (!isFirst && DOUBTS.has(problem.code)) return { operation, problem };
-    return settle(settleRefused, key, { code: problem.code, states: new Map() });
+    return settle(settleRefused, key, { code: problem.code, from: "begun", states: new Map() });
   }
 
   function send({ kind, key, body, offerId }) {
@@ -114,14 +114,15 @@ export function makeWallet({
     if (found.isDone) return settle(settleDone, key, { spent: found.spent });
     const asked = await ask(() => findLate(found.spent, key));
     if (asked.problem) return { operation, problem: asked.problem };
-    return settle(settleRefused, key, { code, states: found.states }, asked.answer);
+    const refused = { code, from: operation.state, states: found.states };
+    return settle(settleRefused, key, refused, asked.answer);
   }
 
   /** Settle an offer of ours by its state: a making that is sent again may have ended long ago. */
   async function settleOffer({ key }, { state, offerId, expiresAt }) {
     const { operation } = await settle(settleOpen, key, { offerId, expiresAt });
     const isSure = state !== "expired" || now() >= expiresAt + COMMIT_MS;
-    if (state === "open" || !isSure) return { operation };
+    if (state === "open" || operation.state !== "open" || !isSure) return { operation };
     return refuse(operation, `offer_${(await isWithdrawn(operation)) ? "withdrawn" : state}`);
   }
 
