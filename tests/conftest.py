@@ -138,6 +138,14 @@ def database_url(request):
     return behind(url, pooler) if pooler else url
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request):
+    """The URL of a database of this test alone, on each kind."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("sqlite_url")
+    return request.getfixturevalue("fresh_postgres_url")()
+
+
 @pytest.fixture
 def settings(database_url):
     """Settings on that database, with Argon2 at its cheapest."""

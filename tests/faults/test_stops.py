@@ -11,7 +11,8 @@ from http.client import HTTPResponse
 import psutil
 import pytest
 
-from tests.faults.load import Load, assert_nothing_lost, line_of, operations
+from storage.mark import MarkFile, read_newest
+from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.support.abusers import GET, POST, connected
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
@@ -121,23 +122,24 @@ def test_a_worker_that_is_told_to_stop_just_after_its_fork_stops(tmp_path):
 
 
 @pytest.mark.soak(share=2)
-def test_a_stop_under_load_answers_all_that_the_ledger_has_recorded(
-    database_url, make_service, seed, report, soak_seconds
+def test_a_stop_under_load_answers_all_that_the_ledger_has_recorded_up_to_its_mark(
+    database_url, make_service, tmp_path, ledger, *, seed, report, soak_seconds
 ):
-    service = make_service(database_url, workers=3)
+    mark = MarkFile(tmp_path / "mark")
+    service = make_service(database_url, workers=3, DEEDS_MARK_FILE=str(mark.path))
     service.start()
     deadline = time.monotonic() + soak_seconds
-    codes = []
+    stops = []
     load = Load([service.find_port], seed)
     with load.running():
-        while not codes or time.monotonic() < deadline:
+        while not stops or time.monotonic() < deadline:
             load.wait_for_answers(100)
-            codes.append(service.stop())
-            recorded_count = len(operations(database_url))
+            stops.append((service.stop(), mark.read() == read_newest(ledger.engine)))
+            recorded_count = len(ledger.operations())
             wait_until(lambda count=recorded_count: load.acknowledged_count() == count)
             service.start()
 
     counts = assert_nothing_lost(load, service.find_port, database_url)
-    assert set(codes) == {0}
+    assert set(stops) == {(0, True)}
     assert counts["found done"] == 0
-    report(f"stops {len(codes)}, {line_of(counts)}")
+    report(f"stops {len(stops)}, {line_of(counts)}")

@@ -15,14 +15,6 @@ from storage.mark import MarkFile
 from storage.repository import Repository
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def ledger_url(request):
-    """The URL of a database of this test alone, on each kind."""
-    if request.param == "sqlite":
-        return request.getfixturevalue("sqlite_url")
-    return request.getfixturevalue("fresh_postgres_url")()
-
-
 @pytest.fixture
 def keep_copy(request, ledger_url, tmp_path):
     """A function that copies the ledger, and returns the copy's URL and a function that puts the

@@ -6,7 +6,6 @@ On PostgreSQL: tests/faults/test_failover.py.
 import os
 import re
 import shutil
-import signal
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -19,9 +18,7 @@ from deeds.domain.errors import StartError
 from storage.mark import Mark
 from tests.support.commanding import invoke
 from tests.support.hooks import hooked
-from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, stop, swap
-from tests.support.serving import running_service
 
 ADVICE = "; restore the right database, or run: flask --app app deeds accept-rollback"
 
@@ -169,18 +166,6 @@ def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(rolled_bac
     nothing = "the ledger is not behind its mark: there is nothing to accept\n"
     assert (ran.exit_code, ran.stdout) == (0, nothing)
     assert mark.path.read_bytes() == before
-
-
-def test_a_requested_stop_leaves_the_mark_at_the_last_operation(ledger_url, mark, tmp_path):
-    settings = {"DATABASE_URL": ledger_url, "DEEDS_MARK_FILE": str(mark.path)}
-    with running_service(tmp_path, WEB_CONCURRENCY="2", **settings) as service:
-        with client_of_port(service.port) as send:
-            for number in range(20):
-                send("/v1/mint", {"outputs": [f"+1.{number}"]})
-        os.kill(service.process.pid, signal.SIGTERM)
-        assert service.process.wait(timeout=30) == 0
-
-    assert mark.read().operation_id == 20
 
 
 @pytest.fixture

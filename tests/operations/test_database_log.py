@@ -66,14 +66,12 @@ def test_a_role_that_may_not_log_in_is_named_as_the_cause(fresh_postgres_url, op
     assert_no_trace(message.encode())
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_column_that_is_not_there_is_a_defect_with_its_code(
-    sqlite_url, fresh_postgres_url, open_client, caplog, capfd, kind
+    ledger_url, open_client, caplog, capfd
 ):
-    url = sqlite_url if kind == "sqlite" else fresh_postgres_url()
-    client = open_client(url)
+    client = open_client(ledger_url)
     item = mint(client, "+5.a")
-    execute(url, "ALTER TABLE outputs RENAME COLUMN amount TO units")
+    execute(ledger_url, "ALTER TABLE outputs RENAME COLUMN amount TO units")
 
     answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
 

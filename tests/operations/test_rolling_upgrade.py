@@ -22,12 +22,10 @@ ANSWERS_COUNT = 100
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request, sqlite_url):
-    """The URL of a database of this test alone, whose revision it may change."""
-    if request.param == "sqlite":
-        return sqlite_url
-    return request.getfixturevalue("fresh_postgres_url")()
+@pytest.fixture
+def database_url(ledger_url):
+    """That of this test alone, which may change its revision."""
+    return ledger_url
 
 
 def newer(directory, *, permits_old):
@@ -109,7 +107,7 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
     add_line(request.node, line_of(assert_nothing_lost(load, lambda: old.port, database_url)))
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
 def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     database_url, gunicorn_service, tmp_path, ledger
 ):
