@@ -14,9 +14,9 @@ from tests.support.abusers import ABUSES, POST, Abuse, abusing
 from tests.support.racing import Racers, client_of_port
 from tests.support.serving import running_service
 
-# Of each kind. A process has 32 threads and takes 512 connections.
-ABUSERS_COUNT = 100
+# Of each kind more than a process has threads (32), and of all kinds more than it takes clients.
 CONNECTIONS_MAX = 512
+ABUSERS_COUNT = CONNECTIONS_MAX // len(ABUSES) + 1
 
 GOOD_CLIENTS_COUNT = 4
 
