@@ -313,20 +313,3 @@ def test_a_hundred_links_are_made_in_batches_that_can_be_left(visitor):
     assert len(set(links)) == 100
     assert amounts(page) == {"given": [1] * 100, "spent": [7, 38, 69]}
     assert all(each.endswith("&unit=ticket") for each in links)
-
-
-def test_a_series_that_was_left_goes_on_in_my_deeds_where_all_links_are(visitor):
-    page = open_form(visitor)
-    hold_back(page, "**/v1/swap")
-    page.get_by_label("Name").fill("A ticket")
-    page.get_by_label("How many links?").fill("40")
-    create(page)
-    page.get_by_text("31 of 40 links are ready").wait_for()
-    page.reload()
-    page.unroute("**/v1/swap")
-
-    page.get_by_role("link", name="My deeds").first.click()
-    page.get_by_role("link", name="A ticket").click()
-
-    expect(page.locator("[data-part=links] li")).to_have_count(40)
-    assert amounts(page) == {"held": [1] * 40, "spent": [9]}
