@@ -4,9 +4,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
-import { amountsByState, madeBy, walletHolding, walletOn } from "./parts.js";
+import { amountsByState, madeBy, makerOn, walletHolding, walletOn } from "./parts.js";
 
 class TabClosed extends Error {}
 
@@ -40,7 +41,32 @@ async function halfMade(count) {
   return { service, store, itemId: operation.itemId };
 }
 
-/** What is there before each verb, the verb, and the amounts by state when all is done. */
+/** Return somebody who holds 5 units of a deed, and somebody else who holds 3 of another. */
+async function traders() {
+  const one = await walletHolding(5);
+  const other = makerOn(one.service);
+  const { operation } = await other.wallet.mint({ outputs: [{ amount: 3 }] });
+  const want = { itemId: operation.itemId, amount: 3 };
+  const wanted = { give: { itemId: one.itemId, amount: 5 }, want };
+  return { ...makerOn(one.service, one.store), other, wanted };
+}
+
+/** Return what completes an offer of somebody else, who wants so many units and may give some. */
+const completing = (amount, gives) => async () => {
+  const { service, store, other, wanted } = await traders();
+  const want = { ...wanted.give, amount };
+  const made = await (gives
+    ? other.offers.trade({ give: wanted.want, want })
+    : other.offers.ask(want));
+  const offer = await service.api().offer(made.operation.offerId);
+  const verb = (wallet, kept) => offersOf(wallet, kept).complete(offer);
+  return { service, store, others: [other], verb };
+};
+
+/**
+ * What is there before each verb, the verb, and the amounts by state when all is done. `others` have
+ * deeds too; `before` is over after so many awaits.
+ */
 const VERBS = {
   mint: {
     before: async () => {
@@ -118,6 +144,44 @@ const VERBS = {
     done: { spent: [5, 5], held: [5] },
     undone: { spent: [5], given: [5] },
   },
+  ask: {
+    before: async () => {
+      const { service, store, other, wanted } = await traders();
+      const verb = (wallet, kept) => offersOf(wallet, kept).ask(wanted.want);
+      return { service, store, others: [other], verb };
+    },
+    done: { held: [5], coming: [3] },
+    undone: { held: [5] },
+  },
+  trade: {
+    before: async () => {
+      const { service, store, other, wanted } = await traders();
+      const verb = (wallet, kept) => offersOf(wallet, kept).trade(wanted);
+      return { service, store, others: [other], verb };
+    },
+    done: { offered: [5], coming: [3] },
+    undone: { held: [5] },
+  },
+  "complete with change": {
+    before: completing(2, true),
+    done: { spent: [5], held: [3, 3] },
+    undone: { held: [5] },
+  },
+  "complete with nothing in return": {
+    before: completing(5),
+    done: { spent: [5] },
+    undone: { held: [5] },
+  },
+  withdraw: {
+    before: async () => {
+      const { service, store, offers, other, wanted } = await traders();
+      const { operation } = await offers.trade(wanted);
+      const verb = (wallet, kept) => offersOf(wallet, kept).withdraw(operation.key);
+      return { service, store, others: [other], verb, beginsAt: 2 };
+    },
+    done: { spent: [5], held: [5], void: [3] },
+    undone: { offered: [5], coming: [3] },
+  },
 };
 
 /** Run a verb in a tab that dies; tell whether it got to its end before. */
@@ -129,7 +193,7 @@ async function runDying({ service, store, verb }, deadAt, isDoneFirst) {
     service.api(),
   );
   try {
-    await verb(walletOn(service, dyingStore, dyingApi, { arrayMax }));
+    await verb(walletOn(service, dyingStore, dyingApi, { arrayMax }), dyingStore);
     return true;
   } catch (error) {
     if (!(error instanceof TabClosed)) throw error;
@@ -138,11 +202,16 @@ async function runDying({ service, store, verb }, deadAt, isDoneFirst) {
 }
 
 /** Finish in a new tab; then every amount is where it belongs. */
-async function assertEndsWell({ service, store }, expected, { isAllHere = true } = {}) {
-  await walletOn(service, store).finishBegun();
+async function assertEndsWell(ground, expected, { isAllHere = true } = {}) {
+  const { service, store, others = [] } = ground;
+  const wallet = walletOn(service, store);
+  await wallet.finishBegun();
+  for (const each of [wallet, ...others.map((other) => other.wallet)]) await each.checkStates();
 
-  const outputs = [...store.kept.outputs.values()];
-  const mine = outputs.filter(({ state }) => state === "held" || state === "given");
+  const outputs = [store, ...others.map((other) => other.store)].flatMap(({ kept }) => [
+    ...kept.outputs.values(),
+  ]);
+  const mine = outputs.filter(({ state }) => /held|given|offered/.test(state));
   assert.deepEqual(amountsByState(store), expected);
   if (isAllHere) assert.deepEqual(mine.map(({ key }) => key).sort(), service.live().sort());
 }
@@ -156,22 +225,23 @@ for (const [name, { before, done, undone }] of Object.entries(VERBS)) {
         const ground = await before();
         const isOver = await runDying(ground, deadAt, isDoneFirst);
         // Until the first transaction nothing has begun; after it nothing is forgotten.
-        const hasBegun = isOver || deadAt > 1 || isDoneFirst;
+        const { beginsAt = 1 } = ground;
+        const hasBegun = isOver || deadAt > beginsAt || (isDoneFirst && deadAt === beginsAt);
         // What nobody has begun to claim is in the giver's wallet.
         const isAllHere = hasBegun || name !== "claim";
         await assertEndsWell(ground, hasBegun ? done : undone, { isAllHere });
         if (isOver) break;
         diedCount += 1;
       }
-      // Begin, read, send, settle.
-      assert.equal(diedCount, 4);
+      // Begin, read, send, settle; a withdraw also reads before, and asks after it for its offer.
+      assert.ok(name === "withdraw" ? diedCount > 6 : diedCount === 4);
     });
   }
 
   test(`a tab that closes at any await of finishing ${name} loses nothing`, async () => {
     for (let deadAt = 1; ; deadAt += 1) {
       const ground = await before();
-      await runDying(ground, 2, false);
+      await runDying(ground, 1 + (ground.beginsAt ?? 1), false);
       const isOver = await runDying(
         { ...ground, verb: (wallet) => wallet.finishBegun() },
         deadAt,

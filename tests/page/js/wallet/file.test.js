@@ -13,7 +13,7 @@ import {
 } from "../../../../deeds/page/static/js/wallet/file.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
-import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+import { amountsByState, madeBy, makerOn, walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 const PASSPHRASE = "Käse & Brot 😀";
 let records;
@@ -32,12 +32,31 @@ async function richLinks({ service, store, itemId }) {
   await wallet.mint({ links: { count: 9, each: 2 }, unit: "hour" });
 }
 
+/** Offers that are open, done, withdrawn and begun. */
+async function richOffers({ service, store }, itemId) {
+  const { wallet, offers } = makerOn(service, store);
+  const own = (await wallet.mint({ outputs: [{ amount: 4 }, { amount: 5 }] })).operation;
+  const [give, want] = [{ itemId: own.itemId, amount: 5 }, { itemId, amount: 2 }];
+  const { operation } = await offers.trade({ give, want });
+  await offers.withdraw(operation.key);
+  const paid = await offers.ask({ itemId: own.itemId, amount: 4 });
+  await offers.complete(await service.api().offer(paid.operation.offerId));
+  await offers.refresh(paid.operation.key);
+  await offers.trade({ give, want });
+  const asked = await offers.ask(want);
+  const offer = await service.api().offer(asked.operation.offerId);
+  const lost = makerOn(service, store, service.api(() => "lost"));
+  await lost.offers.ask(want);
+  await lost.offers.complete({ ...offer, wants: [{ itemId: own.itemId, amount: 1 }] });
+}
+
 /** Records of every state and kind, with something under way. */
 async function richRecords() {
   const { service, store, wallet, itemId } = await walletHolding(10, 20, 30);
   const given = madeBy(store, await wallet.send(itemId, 5));
   await wallet.merge(itemId);
   await richLinks({ service, store, itemId });
+  await richOffers({ service, store }, itemId);
   service.take(given, "somebody's");
   await wallet.takeBack(given.key);
   const offline = walletMeeting({ service, store }, () => "lost");
@@ -56,7 +75,8 @@ test("a wallet goes into a file and comes back whole", async () => {
   const states = new Set(records.outputs.map(({ state }) => state));
 
   assert.deepEqual(await importWallet(file, PASSPHRASE), JSON.parse(JSON.stringify(records)));
-  assert.deepEqual([...states].sort(), ["coming", "given", "held", "leaving", "spent", "void"]);
+  const all = ["coming", "given", "held", "leaving", "offered", "spent", "void"];
+  assert.deepEqual([...states].sort(), all);
 });
 
 test("a wallet from a file finishes what was begun", async () => {
@@ -242,12 +262,21 @@ const FORGED = {
   "too long a unit": (forged) => (forged.items[0].unit = "a".repeat(21)),
   "an item that nobody minted": (forged) => (forged.items[0].id = forged.items[0].key = "deed_x"),
   "a mint of nothing": (forged) => (forged.operations[0].body.outputs[0].amount = 0),
+  "an open offer without an id": (forged) => delete made(forged).offerId,
+  "an open offer whose id leads elsewhere": (forged) => (made(forged).offerId = "offer_a/../x"),
+  "an open offer without a time": (forged) => delete made(forged).expiresAt,
+  "an open swap": (forged) => (swap(forged).state = "open"),
+  "a completion of no offer": (forged) => delete completion(forged).offerId,
+  "a completion of another offer": (forged) => (completion(forged).path += "x"),
+  "an offer for no time": (forged) => delete made(forged).body.expiresIn,
   "an item without a total": (forged) => forged.items.push({ key: "deed_x", id: "deed_x" }),
 };
 const link = ({ outputs }) => outputs.find(({ number }) => number);
 const promise = ({ outputs }) => outputs.find(({ each }) => each);
 const series = ({ operations }) =>
   operations.find(({ kind, links }) => kind === "mint" && links?.count > 4);
+const made = ({ operations }) => operations.find(({ state }) => state === "open");
+const completion = ({ operations }) => operations.find(({ kind }) => kind === "complete");
 const leaving = ({ outputs }) => outputs.find(({ state }) => state === "leaving");
 const swap = ({ operations }) => operations.find(({ kind }) => kind === "send");
 

@@ -153,3 +153,175 @@ for (const isTrade of [true, false]) {
     assert.equal(await wallet.checkRound(), false);
   });
 }
+
+/** Somebody who has asked for 5 units, and a customer who holds just as much. */
+async function exact(...fates) {
+  const [shop, customer] = await people([], [5]);
+  const { service, store, itemId } = customer;
+  const asked = await shop.offers.ask({ itemId, amount: 5 });
+  const fate = (verb) => (verb === "complete" ? (fates.shift() ?? "answered") : "answered");
+  const unlucky = makerOn(service, store, service.api(fate));
+  const paid = await unlucky.offers.complete(await seen(shop, asked));
+  return { shop, customer: unlucky, asked, paid };
+}
+
+for (const fates of [["answer lost"], ["lost"], ["answer lost", "lost"], ["lost", "busy"]]) {
+  test(`a payment that makes nothing and whose answer was lost is carried out once: ${fates}`, async () => {
+    const { shop, customer, asked, paid } = await exact(...fates);
+    assert.equal(paid.operation.state, "begun");
+    assert.deepEqual(paid.operation.outputs, []);
+
+    const again = await customer.offers.complete(await seen(shop, asked)).catch(() => paid);
+    assert.equal(again.operation.key, paid.operation.key);
+    await customer.wallet.finishBegun();
+
+    assert.equal(customer.store.kept.operations.get(paid.operation.key).state, "done");
+    assert.deepEqual(amountsByState(customer.store), { spent: [5] });
+    assert.ok(!customer.store.kept.outputs.get(paid.operation.inputs[0]).spentElsewhere);
+  });
+}
+
+test("a payment that makes nothing, refused and carried out after that, is found by a check", async () => {
+  const { shop, customer, asked, paid } = await exact("late", "refused");
+  await customer.wallet.finishBegun();
+  assert.equal(customer.store.kept.operations.get(paid.operation.key).state, "refused");
+  assert.deepEqual(amountsByState(customer.store), { held: [5] });
+  customer.service.deliverLate();
+
+  await customer.wallet.checkStates();
+
+  assert.equal(customer.store.kept.operations.get(paid.operation.key).state, "done");
+  assert.deepEqual(amountsByState(customer.store), { spent: [5] });
+  const { operation } = await shop.offers.refresh(asked.operation.key);
+  assert.equal(operation.state, "done");
+});
+
+test("a payment of units that somebody else has taken is refused, and nothing is taken for paid", async () => {
+  const [shop, customer] = await people([], [5]);
+  const asked = await shop.offers.ask({ itemId: customer.itemId, amount: 5 });
+  const [held] = customer.store.kept.outputs.values();
+  customer.service.take(held, "somebody's");
+
+  const { operation } = await customer.offers.complete(await seen(shop, asked));
+
+  assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
+  assert.ok(customer.store.kept.outputs.get(held.key).spentElsewhere);
+});
+
+for (const [end, code] of [["completed"], ["expired", "offer_expired"], ["void", "offer_void"]]) {
+  test(`a making whose answer comes late is settled by what became of it since: ${end}`, async () => {
+    const [one, other] = await people([5], [3]);
+    const give = { itemId: one.itemId, amount: 5 };
+    const lost = makerOn(one.service, one.store, one.service.api(() => "answer lost"));
+    await lost.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+    assert.deepEqual(amountsByState(one.store), { leaving: [5], coming: [3] });
+    const [offerId] = one.service.offers.keys();
+    if (end === "completed") await other.offers.complete(await one.service.api().offer(offerId));
+    if (end === "expired") pass(8 * 24 * 60 * 60);
+    if (end === "void") one.service.take(heldOrLeaving(one), "somebody's");
+
+    await one.wallet.finishBegun();
+
+    const [offer] = await offersOfPerson(one);
+    assert.deepEqual([offer.state, offer.code], [code ? "refused" : "done", code]);
+    const left = { completed: { spent: [5], held: [3] }, expired: { held: [5], void: [3] } };
+    assert.deepEqual(amountsByState(one.store), left[end] ?? { spent: [5], void: [3] });
+  });
+}
+
+const heldOrLeaving = ({ store }) =>
+  [...store.kept.outputs.values()].find(({ state }) => /held|leaving/.test(state));
+
+test("a round asks for 300 open requests in checks of 256, and for no offer by itself", async () => {
+  const [shop, customer] = await people([], [5]);
+  const { itemId } = customer;
+  const first = await shop.offers.ask({ itemId, amount: 5 });
+  for (let count = 1; count < 300; count += 1) await shop.offers.ask({ itemId, amount: 1 });
+  const asked = [];
+  const api = shop.service.api();
+  const check = (raws) => (asked.push(raws.length), api.check(raws));
+  const offer = () => assert.fail("an offer was asked for");
+  const { wallet } = makerOn(shop.service, shop.store, { ...api, check, offer });
+
+  await wallet.checkRound();
+  await customer.offers.complete(await seen(shop, first));
+  assert.equal(await wallet.checkRound(), true);
+
+  // The last one is about the request that was paid.
+  assert.deepEqual(asked.filter(Boolean), [256, 44, 1]);
+  assert.deepEqual(amountsByState(shop.store).held, [5]);
+});
+
+test("after a weekend a shop asks for a few of its ended requests at a time", async () => {
+  const [shop, customer] = await people([], [5]);
+  const { itemId } = customer;
+  for (let count = 0; count < 40; count += 1) await shop.offers.ask({ itemId, amount: 1 });
+  pass(2 * 24 * 60 * 60);
+
+  const left = [];
+  while (await shop.wallet.checkRound()) {
+    left.push([...shop.store.kept.operations.values()].filter(({ state }) => state === "open").length);
+  }
+
+  assert.deepEqual(left, [24, 8, 0]);
+});
+
+test("an offer that the service no longer knows has ended", async () => {
+  const [one, other] = await people([5], [3]);
+  const give = { itemId: one.itemId, amount: 5 };
+  const { operation } = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  one.service.offers.clear();
+
+  const ended = await one.offers.refresh(operation.key);
+
+  assert.deepEqual([ended.operation.state, ended.operation.code], ["refused", "unknown_offer"]);
+  assert.deepEqual(amountsByState(one.store), { held: [5], void: [3] });
+});
+
+test("a request that was said to have ended and is paid after all is found by a check", async () => {
+  const [shop, customer] = await people([], [5]);
+  const asked = await shop.offers.ask({ itemId: customer.itemId, amount: 5 });
+  const offer = await seen(shop, asked);
+  const wrong = { ...shop.service.api(), offer: async () => ({ ...offer, state: "void" }) };
+  await makerOn(shop.service, shop.store, wrong).offers.refresh(asked.operation.key);
+  assert.deepEqual(amountsByState(shop.store), { void: [5] });
+
+  await customer.offers.complete(offer);
+  await shop.wallet.checkStates();
+
+  assert.deepEqual(amountsByState(shop.store), { held: [5] });
+});
+
+const IMPOSSIBLE = {
+  "an ask for nothing": [({ offers }, itemId) => offers.ask({ itemId, amount: 0 }), "AmountError"],
+  "a trade of one deed for itself": [
+    ({ offers }, itemId) =>
+      offers.trade({ give: { itemId, amount: 1 }, want: { itemId, amount: 2 } }),
+    "same_item",
+  ],
+  "a trade of more than is held": [
+    ({ offers }, itemId) =>
+      offers.trade({ give: { itemId, amount: 6 }, want: { itemId: "deed_x", amount: 2 } }),
+    "not_enough",
+  ],
+};
+
+for (const [name, [attempt, expected]] of Object.entries(IMPOSSIBLE)) {
+  test(`what cannot be offered changes nothing: ${name}`, async () => {
+    const [one] = await people([5]);
+    const before = structuredClone(one.store.kept);
+
+    await assert.rejects(attempt(one, one.itemId), (error) => (error.code ?? error.name) === expected);
+
+    assert.deepEqual(one.store.kept, before);
+  });
+}
+
+test("a withdraw of a request says that it only ends by its time", async () => {
+  const [one] = await people([5]);
+  const { operation } = await one.offers.ask({ itemId: one.itemId, amount: 5 });
+
+  await assert.rejects(one.offers.withdraw(operation.key), hasCode("not_open"));
+
+  assert.equal(one.store.kept.operations.get(operation.key).state, "open");
+});

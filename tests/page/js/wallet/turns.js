@@ -3,6 +3,8 @@
 
 import { setImmediate } from "node:timers/promises";
 
+import { Random } from "./random.js";
+
 /** Whoever runs in turns, and how each ended. */
 export class Turns {
   #waiting = new Map();
@@ -66,5 +68,13 @@ export async function inEveryOrder(run) {
     }
     if (!taken.length) return ordersCount;
     choices = [...taken.slice(0, -1), taken.at(-1) + 1];
+  }
+}
+
+/** Run a test under so many random orders: what makes many calls has too many of them. */
+export async function inSomeOrders(ordersCount, run) {
+  for (let seed = 1; seed <= ordersCount; seed += 1) {
+    const random = new Random(seed);
+    await run((count) => random.below(count));
   }
 }

@@ -1,0 +1,131 @@
+// Tabs and people who make, complete and withdraw one offer at once, in many orders of what they do.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { amountsByState, heldIn, makerOn, pass, walletHolding } from "./parts.js";
+import { inSomeOrders, Turns } from "./turns.js";
+
+const WEEK_S = 7 * 24 * 60 * 60;
+
+/** Return a tab of a person that does one thing after another when it is its turn. */
+function tab(turns, who, { service, store }, fate) {
+  const gated = turns.gated(who, { read: store.read, update: store.update });
+  return makerOn(service, gated, turns.gated(who, service.api(fate)));
+}
+
+/** Somebody who offers 5 units of a deed for 3 of another, and two people who hold 3 of that. */
+async function market() {
+  const maker = await walletHolding(5);
+  const { service } = maker;
+  const buyer = makerOn(service);
+  const { itemId } = (await buyer.wallet.mint({ outputs: [{ amount: 7 }] })).operation;
+  const rival = makerOn(service);
+  await rival.wallet.claim(await given(buyer, itemId, 3));
+  const give = { itemId: maker.itemId, amount: 5 };
+  const { offers } = makerOn(service, maker.store);
+  const { operation } = await offers.trade({ give, want: { itemId, amount: 3 } });
+  const offer = await service.api().offer(operation.offerId);
+  return { service, maker: makerOn(service, maker.store), buyer, rival, operation, offer };
+}
+
+async function given({ wallet, store }, itemId, amount) {
+  const { operation } = await wallet.send(itemId, amount);
+  return store.kept.outputs.get(operation.outputs[0].key);
+}
+
+/** Open each wallet once more, and after its time; fail unless every unit is held once, and the offer has ended. */
+async function assertEndsWell({ service, maker, buyer, rival, operation }) {
+  const all = [maker, buyer, rival];
+  for (const { wallet } of all) await wallet.finishBegun();
+  pass(WEEK_S + 120);
+  for (const { wallet } of all) await wallet.checkStates();
+  const here = all.flatMap(({ store }) => [...store.kept.outputs.values()]);
+  const live = here.filter(({ state }) => /held|given|offered|leaving|coming/.test(state));
+  assert.deepEqual(live.map(({ key }) => key).sort(), service.live().sort());
+  assert.deepEqual(amountsByState(maker.store).offered, undefined);
+  const { state, code } = maker.store.kept.operations.get(operation.key);
+  return code ?? state;
+}
+
+const complete = (person, ground) => person.offers.complete(ground.offer);
+const withdraw = (person, ground) => person.offers.withdraw(ground.operation.key);
+const refresh = (person, ground) => person.offers.refresh(ground.operation.key);
+
+/** What two tabs do, whose they are, and how the offer may end. */
+const PAIRS = {
+  "its maker withdraws it, somebody completes it": [
+    ["maker", withdraw],
+    ["buyer", complete],
+    ["done", "offer_withdrawn"],
+  ],
+  "two people complete it": [["buyer", complete], ["rival", complete], ["done"]],
+  "two tabs complete it": [["buyer", complete], ["buyer", complete], ["done"]],
+  "two tabs withdraw it": [["maker", withdraw], ["maker", withdraw], ["offer_withdrawn"]],
+  "one tab withdraws it, one asks for it": [
+    ["maker", withdraw],
+    ["maker", refresh],
+    ["offer_withdrawn"],
+  ],
+  "one tab withdraws it, one finds that it was completed": [
+    ["maker", withdraw],
+    ["maker", (person, ground) => ground.buyer.offers.complete(ground.offer).then(() => refresh(person, ground))],
+    ["done", "offer_withdrawn"],
+  ],
+  "it expires, and somebody completes it": [
+    ["maker", async (person) => (pass(WEEK_S + 60), person.wallet.checkRound())],
+    ["buyer", complete],
+    ["done", "offer_expired"],
+  ],
+  "it expires while it is withdrawn": [
+    ["maker", async (person) => (pass(WEEK_S + 60), person.wallet.checkRound())],
+    ["maker", withdraw],
+    ["offer_expired", "offer_withdrawn"],
+  ],
+};
+
+for (const fates of [[], ["answer lost"], ["lost", "answer lost", "refused"]]) {
+  for (const [name, [one, other, ends]] of Object.entries(PAIRS)) {
+    test(`an offer moves everything once or nothing: ${name}, ${fates.join() || "all answered"}`, async () => {
+      const found = new Set();
+      await inSomeOrders(60, async (choose) => {
+        const ground = await market();
+        const turns = new Turns();
+        const act = ([name_, verb], who) => {
+          const left = [...fates];
+          const fate = (request) => (request === "check" ? "answered" : (left.shift() ?? "answered"));
+          return verb(tab(turns, who, ground[name_], fate), ground);
+        };
+
+        const ended = await turns.run([act(one, "a"), act(other, "b")], choose);
+
+        const isExpected = ({ reason }) => !reason || reason instanceof WalletError || reason.name === "NoAnswerError";
+        for (const each of ended) assert.ok(isExpected(each), each.reason);
+        found.add(await assertEndsWell(ground));
+      });
+      for (const end of found) assert.ok(ends.includes(end), end);
+    });
+  }
+}
+
+test("two tabs that finish one making make one offer", async () => {
+  await inSomeOrders(60, async (choose) => {
+    const maker = await walletHolding(5);
+    const { service, store } = maker;
+    const other = makerOn(service);
+    const { itemId } = (await other.wallet.mint({ outputs: [{ amount: 3 }] })).operation;
+    const lost = makerOn(service, store, service.api(() => "answer lost"));
+    const give = { itemId: maker.itemId, amount: 5 };
+    await lost.offers.trade({ give, want: { itemId, amount: 3 } });
+    const turns = new Turns();
+
+    const all = ["a", "b"].map((who) => tab(turns, who, maker).wallet.finishBegun());
+    const ended = await turns.run(all, choose);
+
+    const ids = ended.flatMap(({ value }) => value.map(({ operation }) => operation.offerId));
+    assert.deepEqual([...new Set(ids)], [...service.offers.keys()]);
+    assert.deepEqual(amountsByState(store), { offered: [5], coming: [3] });
+    assert.deepEqual(heldIn(other.store).length, 1);
+  });
+});
