@@ -55,10 +55,10 @@ function giveBack(places) {
  * @param {string} parts.yes on the button
  * @param {HTMLElement} parts.opener
  * @param {string | (() => string)} parts.said once it is done; nothing where that is seen
- * @param {(onWait: (text: string) => void, button: HTMLElement) => Promise<string | false | void>} parts.act
- *   returns what stands in the way, or throws it; nothing once it is done, `false` where another step
- *   follows. `onWait` says why it takes longer; `button` is the one that says yes. What is wrong with
- *   a field is thrown as a FieldError, and shown there alone
+ * @param {(onWait: (text: string) => void) => Promise<string | false | void>} parts.act returns
+ *   what stands in the way, or throws it; nothing once it is done, `false` where another step follows.
+ *   `onWait` says why it takes longer. What is wrong with a field is thrown as a FieldError, and shown
+ *   there alone
  */
 export function ask({ title, content, yes, opener, said, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
@@ -79,7 +79,7 @@ export function ask({ title, content, yes, opener, said, act }) {
     actions[0].disabled = true;
     tell("");
     try {
-      const text = await act(tell, actions[0]);
+      const text = await act(tell);
       if (text) return refuse(text);
       if (text === false) return;
       close();
@@ -92,4 +92,5 @@ export function ask({ title, content, yes, opener, said, act }) {
       actions[0].disabled = false;
     }
   });
+  return { close };
 }

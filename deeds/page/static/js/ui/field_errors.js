@@ -54,19 +54,6 @@ export class FieldError extends Error {
 }
 
 /**
- * Return a choice with its label.
- * @param {string} label
- * @param {Record<string, string>} options texts by their values
- * @param {string} [chosen]
- */
-export function makeChoice(label, options, chosen = "") {
-  const id = freshId("field");
-  const optionOf = ([value, text]) => make("option", { value, selected: value === chosen }, text);
-  const field = make("select", { id }, ...Object.entries(options).map(optionOf));
-  return { element: make("div", { class: "field" }, make("label", { for: id }, label), field), field };
-}
-
-/**
  * Return a field with its label and the place of its error.
  * @param {string} label
  * @param {Record<string, string | boolean>} attributes of the field

@@ -8,8 +8,8 @@ import { isShown, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
 import { ask } from "../../ui/dialog.js";
-import { make, makeButton } from "../../ui/dom.js";
-import { makeChoice, makeField } from "../../ui/field_errors.js";
+import { freshId, make, makeButton } from "../../ui/dom.js";
+import { makeField } from "../../ui/field_errors.js";
 import { say } from "../../ui/notices.js";
 import { WalletError } from "../../wallet/records.js";
 
@@ -164,8 +164,8 @@ function choiceFields(links, countMax) {
   const countOf = (which) => (which === "numbers" ? numbers.length : countIn(links, which));
   const options = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
-    .map(([value, text]) => [value, `${text} (${formatAmount(countOf(value))})`]);
-  const { element, field: which } = makeChoice("Which links?", Object.fromEntries(options));
+    .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));
+  const which = make("select", { id: freshId("which") }, ...options);
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });
   const [from, to] = [number("From", numbers[0]), number("To", numbers.slice(0, countMax).at(-1))];
@@ -173,8 +173,9 @@ function choiceFields(links, countMax) {
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.addEventListener("change", showRange);
   showRange();
+  const label = make("label", { for: which.id }, "Which links?");
   return {
-    content: [element, range],
+    content: [make("div", { class: "field" }, label, which), range],
     read: () => ({ which: which.value, from: from.field.value, to: to.field.value }),
   };
 }

@@ -7,19 +7,17 @@ import { quoted } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
 import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
-import { find, make, makeButton } from "../../ui/dom.js";
-import { FieldError, makeChoice, makeField } from "../../ui/field_errors.js";
+import { make } from "../../ui/dom.js";
+import { FieldError, makeField } from "../../ui/field_errors.js";
 import { offersOf } from "../../wallet/offers.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { offersAmong, openOffer, sideCards } from "./offers_view.js";
 import { NUMBER, readAmount, tooMuchText } from "./split_dialog.js";
 
-/** For how long, in seconds. */
-const TIMES = { 3600: "1 hour", 86_400: "1 day", 604_800: "7 days", 2_592_000: "30 days" };
 const ASK_HINT =
-  "Anyone with the link can pay. Make one request for each customer: the service does not tell who paid.";
+  "Anyone with the link can pay, within a day. Make one request for each customer: the service does not tell who paid.";
 const TRADE_HINT =
-  "Anyone with the link can take it. Until then your units stay yours, and you can withdraw it.";
+  "Anyone with the link can take it, within a week. Until then your units stay yours, and you can withdraw it.";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
@@ -28,54 +26,56 @@ const TRADE_HINT =
 
 /** Ask for units of a deed, of which nothing need be held. */
 export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opener, tools) {
-  const amount = makeField("How many?", { ...NUMBER, value: "1", autofocus: true });
-  const time = makeChoice("Can be paid for", TIMES, "86400");
-  askToOffer({
+  const { element, field } = makeField("How many?", { ...NUMBER, value: "1", autofocus: true });
+  askToMake({
     title: `Ask for ${quoted(tools.nameOf(itemId))}`,
-    content: [amount.element, time.element, make("p", { class: "hint" }, ASK_HINT)],
+    content: [element, make("p", { class: "hint" }, ASK_HINT)],
     yes: "Make request",
     opener,
     tools,
     read: () => {
-      const wanted = { itemId, amount: readWanted(amount.field, item, unit) };
-      return (offers) => offers.ask({ ...wanted, expiresInS: Number(time.field.value) });
+      const wanted = { itemId, amount: readWanted(field, item, unit) };
+      return (offers) => offers.ask(wanted);
     },
   });
 }
 
-/** Ask what is wanted for units of a deed; the offer is shown before it is made. */
-export function askToTrade(/** @type {Holding} */ holding, opener, /** @type {OfferTools} */ tools) {
-  const fields = tradeFields(holding, tools);
-  const review = make("div", { class: "link-view stack", tabindex: "-1", hidden: true });
-  /** @type {any} */
-  let reviewed = null;
-  const show = async (wanted, button) => {
-    const edit = make("p", { class: "actions" }, makeButton("Edit", () => show(null, button)));
-    review.replaceChildren(...(wanted ? [...(await reviewOf(wanted, tools)), edit] : []));
-    reviewed = wanted;
-    review.hidden = !wanted;
-    fields.element.hidden = Boolean(wanted);
-    button.textContent = wanted ? "Make offer" : "Review";
-    (wanted ? review : find(fields.element, "input")).focus();
-  };
-  askToOffer({
-    title: `Trade ${quoted(tools.nameOf(holding.itemId))}`,
-    content: [fields.element, review],
+/** Ask what is wanted for units of a deed. The offer is shown before it is made. */
+export function askToTrade(/** @type {Holding} */ { itemId, sum, unit }, opener, tools) {
+  const give = makeField("How many do you give?", { ...NUMBER, value: "1", autofocus: true });
+  const about = { autocomplete: "off", spellcheck: "false", dir: "ltr" };
+  const what = makeField("What do you want?", about, "Paste a link to it, or its item id.");
+  const get = makeField("How many do you want?", { ...NUMBER, value: "1" });
+
+  async function read() {
+    const given = { itemId, amount: readAmount(give.field) };
+    if (given.amount > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
+    const item = await lookUp(what.field, itemId, tools);
+    const want = { itemId: item.id, amount: readWanted(get.field, item, item.unit) };
+    return { give: given, want, item };
+  }
+
+  const { close } = ask({
+    title: `Trade ${quoted(tools.nameOf(itemId))}`,
+    content: [give.element, what.element, get.element],
     yes: "Review",
     opener,
-    tools,
-    read: async (button) => {
-      if (reviewed) return (offers) => offers.trade(reviewed);
-      return show(await fields.read(), button);
+    said: "",
+    act: async () => {
+      const wanted = await read();
+      const content = await reviewOf(wanted, tools);
+      const made = { yes: "Make offer", opener, tools, onMade: close };
+      askToMake({ title: "Your offer", content, ...made, read: () => (offers) => offers.trade(wanted) });
+      return false;
     },
   });
 }
 
 /**
- * Open a dialog that makes an offer, and then shows it. `read` returns what makes it of what was
- * typed, or nothing where another step follows.
+ * Ask whether to make an offer; once it is made, show it. `read` returns what makes it of what was
+ * typed.
  */
-function askToOffer({ title, content, yes, opener, tools, read }) {
+function askToMake({ title, content, yes, opener, tools, read, onMade = () => {} }) {
   const offers = offersOf(tools.wallet, tools.store);
   let made;
   ask({
@@ -85,15 +85,15 @@ function askToOffer({ title, content, yes, opener, tools, read }) {
     opener,
     said: () => {
       if (!content[0].isConnected) return "Your offer is ready under Offers.";
+      onMade();
       openOffer(made, opener, tools);
       return "";
     },
-    act: async (onWait, button) => {
-      const make = await read(button);
-      if (!make) return false;
+    act: async (onWait) => {
+      const makeIt = read();
       let ended;
       // Of a trade, what is given may have to be split off first.
-      do ended = await tools.run(() => make(offers), onWait);
+      do ended = await tools.run(() => makeIt(offers), onWait);
       while (!ended.problem && ended.operation?.kind === "split");
       if (!ended.problem) [made] = offersAmong([ended.operation]);
       return ended.problem;
@@ -101,32 +101,14 @@ function askToOffer({ title, content, yes, opener, tools, read }) {
   });
 }
 
-function tradeFields(/** @type {Holding} */ { itemId, sum, unit }, { wallet }) {
-  const give = makeField("How many do you give?", { ...NUMBER, value: "1", autofocus: true });
-  const about = { autocomplete: "off", spellcheck: "false", dir: "ltr" };
-  const what = makeField("What do you want?", about, "Paste a link to it, or its item id.");
-  const get = makeField("How many do you want?", { ...NUMBER, value: "1" });
-  const time = makeChoice("Open for", TIMES, "604800");
-  const all = [give, what, get, time].map(({ element }) => element);
-
-  async function read() {
-    const given = { itemId, amount: readAmount(give.field) };
-    if (given.amount > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
-    const item = await lookUp(what.field, itemId, wallet);
-    const want = { itemId: item.id, amount: readWanted(get.field, item, item.unit) };
-    return { item, give: given, want, expiresInS: Number(time.field.value) };
-  }
-  return { element: make("div", { class: "stack" }, ...all), read };
-}
-
 /** Return the item that a text names. No other host is asked, and no secret is sent. */
-async function lookUp(field, givenId, wallet) {
+async function lookUp(field, givenId, { wallet }) {
   const { itemId, host, problem } = readItem(field.value);
-  if (problem) throw new FieldError(field, problem);
-  if (host && host !== location.host) {
-    throw new FieldError(field, `This deed belongs to ${host}. It can be traded there only.`);
-  }
-  if (itemId === givenId) throw new FieldError(field, "That is the deed you give. Choose another.");
+  const isOurs = !host || host === location.host;
+  const elsewhere = isOurs ? "" : `This deed belongs to ${host}. It can be traded there only.`;
+  const same = itemId === givenId && "That is the deed you give. Choose another.";
+  const why = problem || elsewhere || same;
+  if (why) throw new FieldError(field, why);
   return wallet.item(itemId).catch((error) => {
     throw new FieldError(field, textFor(error));
   });
@@ -140,16 +122,17 @@ function readWanted(field, item, unit) {
 }
 
 /** Return what a person reads before an offer is made: what they give and get, with both marks. */
-async function reviewOf({ item, give, want }, { nameOf, unitOf, wallet, store }) {
+async function reviewOf({ item, give, want }, /** @type {OfferTools} */ { nameOf, unitOf, ...tools }) {
+  const isIt = (itemId) => itemId === item.id;
   const namer = {
-    nameOf: (itemId) => (itemId === item.id ? displayName(metadataOf(item)) : nameOf(itemId)),
-    unitOf: (itemId) => (itemId === item.id ? item.unit : unitOf(itemId)),
+    nameOf: (itemId) => (isIt(itemId) ? displayName(metadataOf(item)) : nameOf(itemId)),
+    unitOf: (itemId) => (isIt(itemId) ? item.unit : unitOf(itemId)),
   };
-  const origin = (await findOrigins(store, [item], likenessOf)).get(item.id);
+  const origin = (await findOrigins(tools.store, [item], likenessOf)).get(item.id);
   const kind = origin?.kind === "lookalike" ? "notice bad" : "hint";
   return [
     make("p", { dir: "auto" }, make("strong", {}, `${offerText({ give, want }, namer)}.`)),
-    ...(await sideCards({ give, want }, { wallet })),
+    make("div", { class: "link-view stack" }, ...(await sideCards({ give, want }, tools))),
     make("p", { class: kind }, origin?.text ?? ""),
     make("p", { class: "hint" }, TRADE_HINT),
   ];

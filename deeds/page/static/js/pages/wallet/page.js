@@ -107,7 +107,8 @@ async function readOrAsk({ wallet, store }, view) {
 /** Return what draws the view that the address asks for. */
 function drawer({ wallet, store, api, wake }) {
   const tools = { wallet, store, api, ...namer, run: verbRunner({ store, wake }) };
-  const [drawDeeds, drawHistory, drawOffers] = [deedList(nameOf), historyView(namer), offersPlace(tools)];
+  const [drawDeeds, drawHistory] = [deedList(nameOf), historyView(namer)];
+  let drawOffers;
   const [deed, known] = [deedPlace(tools), new Map()];
   let shown = { name: "", itemId: "" };
 
@@ -125,7 +126,8 @@ function drawer({ wallet, store, api, wake }) {
     if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
     if (view.name === "list") drawDeeds(summaries);
     if (view.name === "list") await drawBackup(wallet, !summaries.length);
-    if (view.name === "offers") await drawOffers(past);
+    if (view.name === "offers") drawOffers ??= (await loadOffers()).offersView(tools);
+    if (view.name === "offers") drawOffers(past);
     if (view.name === "history") drawHistory(past);
     if (view.name !== shown.name || view.itemId !== shown.itemId) enter(view, shown);
     if (view.name !== "deed") deed.close();
@@ -137,16 +139,7 @@ function drawer({ wallet, store, api, wake }) {
 const loadDeedView = () => import("./deed_view.js");
 const noDeed = () => ({ element: copyTemplate("no-deed-template") });
 
-const loadOffersView = () => import("./offers_view.js");
-
-/** Return what draws the list of offers, once its scripts are there. */
-function offersPlace(tools) {
-  let draw;
-  return async (offers) => {
-    draw ??= (await loadOffersView()).offersView(tools);
-    draw(offers);
-  };
-}
+const loadOffers = () => import("./offers_view.js");
 
 /** Return the place of the page of a deed, which is drawn while it is shown. */
 function deedPlace(tools) {
@@ -220,7 +213,7 @@ async function start(opened) {
   listen(opened);
   // All of it is here before it is asked for, so that it works without a network.
   const whenIdle = window.requestIdleCallback ?? setTimeout;
-  const load = () => Promise.allSettled([loadDeedView(), loadOffersView(), askToKeep()]);
+  const load = () => Promise.allSettled([loadDeedView(), loadOffers(), askToKeep()]);
   if (summaries.length || openKeys.length) whenIdle(load);
 }
 
