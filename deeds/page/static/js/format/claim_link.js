@@ -172,9 +172,9 @@ async function readOne(start, tail) {
   const broken = STRONG.exec(text)?.[0] ?? "";
   const strong = broken.replace(GAPS, "");
   try {
-    if (strong && (await provesItself(strong))) {
-      return linkOf(start, strong, text.slice(broken.length));
-    }
+    // Pages that did not come by https have no checksums: there the form must do.
+    const isStrong = strong && (!globalThis.crypto?.subtle || (await isStrongSecret(strong)));
+    if (isStrong) return linkOf(start, strong, text.slice(broken.length));
     if (!start.isLink) return linkOf(start, rawSecret(text, start.opener), "");
     const word = WORD.exec(text)?.[0] ?? "";
     return linkOf(start, unescape(word), text.slice(word.length));
@@ -191,11 +191,6 @@ function linkOf({ front, url, isOld }, secret, rest) {
   if (url && isOld) link.address = `${url.origin}/claim#${front}${escape(secret)}`;
   else if (url) link.address = claimLink(url.origin, output, link);
   return link;
-}
-
-/** Pages that did not come by https have no checksums: there the form must do. */
-async function provesItself(secret) {
-  return globalThis.crypto?.subtle ? isStrongSecret(secret) : true;
 }
 
 /**
@@ -241,9 +236,7 @@ function urlOf(front, alsoHost = HOST) {
 }
 
 /** Return a part of a link without what came between its characters. */
-function clean(part) {
-  return part.replace(GAPS, "").replace("\\", "").replace(/%5f/i, "_");
-}
+const clean = (part) => part.replace(GAPS, "").replace("\\", "").replace(/%5f/i, "_");
 
 /** Return the pattern of a word that may be broken anywhere. */
 function loose(word) {

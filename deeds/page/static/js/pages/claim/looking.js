@@ -17,27 +17,26 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
   const items = new Map();
   let wanted = [];
   let problem = null;
-  let turn = 0;
 
   /** Ask for what is not known yet; again later, if the service cannot say it now. */
-  async function ask(thisTurn, triesCount) {
-    const itemIds = new Set(wanted.map(({ itemId }) => itemId));
+  async function ask(outputs, triesCount = 1) {
+    const itemIds = new Set(outputs.map(({ itemId }) => itemId));
     const missing = [...itemIds].filter((itemId) => !items.has(itemId));
-    const ended = await Promise.allSettled([askStates(), ...missing.map(askItem)]);
+    const ended = await Promise.allSettled([askStates(outputs), ...missing.map(askItem)]);
     const problems = ended.flatMap((each) => ("reason" in each ? each.reason : []));
-    if (thisTurn !== turn) return;
+    if (outputs !== wanted) return;
     problem = problems[0] ?? null;
     onChange();
     const passing = problems.filter(isPassing).map((each) => ({ problem: each }));
-    const again = () => thisTurn === turn && ask(thisTurn, triesCount + 1);
+    const again = () => outputs === wanted && ask(outputs, triesCount + 1);
     if (passing.length) schedule(again, delayMs(passing, triesCount));
   }
 
-  async function askStates() {
-    const outputs = wanted.filter((output) => !states.has(keyOf(output)));
-    if (!check || !outputs.length) return;
-    const found = await check(outputs.map(formatRawOutput));
-    outputs.forEach((output, place) => states.set(keyOf(output), found[place]));
+  async function askStates(outputs) {
+    const missing = outputs.filter((output) => !states.has(keyOf(output)));
+    if (!check || !missing.length) return;
+    const found = await check(missing.map(formatRawOutput));
+    missing.forEach((output, place) => states.set(keyOf(output), found[place]));
     onChange();
   }
 
@@ -54,9 +53,8 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
     /** Look at these outputs and at nothing else; what was known of `again` is asked again. */
     look(outputs, again = []) {
       for (const output of again) states.delete(keyOf(output));
-      wanted = outputs;
-      turn += 1;
-      return ask(turn, 1);
+      wanted = [...outputs];
+      return ask(wanted);
     },
     stateOf: (output) => states.get(keyOf(output)),
     /** Return the item, null if it does not exist, undefined if that is not known yet. */

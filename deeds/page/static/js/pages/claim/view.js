@@ -25,8 +25,7 @@ export function claimView() {
     make: makeFoundRow,
   });
   const button = byId("claim-button", HTMLButtonElement);
-  const problem = byId("claim-error");
-  const heading = byId("heading");
+  const [problem, heading] = [byId("claim-error"), byId("heading")];
   let strangersCount = 0;
   let isBusy = false;
 
@@ -53,17 +52,13 @@ export function claimView() {
   }
 
   return {
-    /**
-     * @param {FoundRow[]} rows
-     * @param {boolean} canClaim whether this browser can claim
-     */
-    draw(rows, canClaim) {
+    /** Show these rows; `canClaim` tells whether this browser can claim. */
+    draw(/** @type {FoundRow[]} */ rows, canClaim) {
       section.hidden = !rows.length && !strangersCount;
       // Then the heading of the page says what there is to say.
       const isAlone = rows.length === 1;
       list.classList.toggle("single", isAlone);
       drawRows(rows.map((row) => ({ ...row, isAlone })));
-      const states = rows.map(({ state }) => state);
       const [title, lead] = headingOf(rows, { strangersCount, canClaim });
       put(heading, title);
       put(byId("lead"), lead);
@@ -72,7 +67,7 @@ export function claimView() {
       drawOffer(rows, canClaim);
       byId("stuck").hidden = !isStuck(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
-      byId("put-away").hidden = rows.length > 0 && states.every(({ kind }) => kind === "busy");
+      byId("put-away").hidden = rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
     },
 
     /** Show links that another service has to be asked about. */
@@ -160,9 +155,8 @@ function isLong({ name = "", description = "" }) {
 function fillFound(card, { itemId, amount, unit }, item) {
   const nameless = item === null ? "Unknown deed" : "A deed";
   const metadata = item ? metadataOf(item) : { name: nameless };
-  /** @type {import("../../ui/card.js").CardOptions} */
-  const options = { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" };
-  fillCard(card, metadata, item?.total ?? amount, options);
+  const about = { itemId, amount, unit: item?.unit ?? unit };
+  fillCard(card, metadata, item?.total ?? amount, { ...about, pictures: "ask" });
   find(card, "[data-card=of]").hidden = !item;
 }
 

@@ -1,17 +1,17 @@
 // The form of the Mint page: what is typed, what is wrong with it, and a draft that outlives the
 // page, so that nothing that was typed is lost. Secrets of a person's own are never in the draft.
 
-import { AmountError, formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { countText } from "../../texts/operations.js";
+import { textFor } from "../../texts/problems.js";
 import { byId } from "../../ui/dom.js";
 import { focusFirstError, readField, showError } from "../../ui/field_errors.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
-import { WalletError } from "../../wallet/records.js";
 import { imageField } from "./image_field.js";
 import { outputRows } from "./output_rows.js";
 
 /** Characters at most. The service takes longer texts, which nobody could read on a ticket. */
-const LENGTHS_MAX = { name: 100, description: 1000 };
+const [NAME_MAX, DESCRIPTION_MAX] = [100, 1000];
 const DRAFT = "deeds-mint";
 
 /**
@@ -49,9 +49,7 @@ export function mintForm(picture, onChange) {
       if (different.open) return sumOfRows(rows.amounts().map(parseAmount), word);
       return sumOfLinks({ count: parseAmount(count.value), each: parseAmount(each.value) }, word);
     } catch (error) {
-      const isMistake = error instanceof AmountError || error instanceof WalletError;
-      if (isMistake) return { count: 0, total: 0, text: error.message };
-      throw error;
+      return { count: 0, total: 0, text: textFor(error) };
     }
   }
 
@@ -60,7 +58,8 @@ export function mintForm(picture, onChange) {
     byId("total").textContent = now.text;
     byId("each-label").textContent = `How many ${now.unit ? "" : "units "}each?`;
     count.disabled = each.disabled = different.open;
-    for (const field of [name, description]) readField(field, checkLength(field.id));
+    readField(name, atMost(NAME_MAX));
+    readField(description, atMost(DESCRIPTION_MAX));
     readField(unit, checkUnit);
     saveDraft();
     onChange(now);
@@ -136,23 +135,16 @@ function inSession(act) {
   }
 }
 
-/** Return what refuses a text that is too long for this field. */
-function checkLength(id) {
-  return (text) => {
-    const [{ length }, max] = [[...text.trim()], LENGTHS_MAX[id]];
-    if (length <= max) return;
-    throw new RangeError(`Use at most ${formatAmount(max)} characters (now ${formatAmount(length)}).`);
-  };
-}
+/** Return what refuses a longer text. */
+const atMost = (max) => (text) => {
+  const { length } = [...text.trim()];
+  if (length <= max) return;
+  const [most, now] = [max, length].map(formatAmount);
+  throw new RangeError(`Use at most ${most} characters (now ${now}).`);
+};
 
-/**
- * Return how much so many links hold together.
- * @param {{count: number, each: number}} links
- * @param {string} unit
- * @returns {Sum}
- * @throws {AmountError | WalletError}
- */
-export function sumOfLinks(links, unit) {
+/** Return how much so many links hold together. @returns {Sum} */
+export function sumOfLinks(/** @type {import("../../wallet/links.js").Links} */ links, unit) {
   const { count, each } = checkLinks(links);
   const total = count * each;
   const text = `${countText(count, "link")}, ${unitsText(each, unit)}`;
