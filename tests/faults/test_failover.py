@@ -1,13 +1,11 @@
 """A standby of PostgreSQL takes over under load: one that lagged is found out, one that did not
 serves on."""
 
-import json
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from http.client import HTTPConnection
 
 import pytest
 
@@ -21,6 +19,7 @@ from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, line_of
 from tests.support.commanding import invoke
 from tests.support.ledger_records import mint_record, output
 from tests.support.ledger_view import ledger_view
+from tests.support.racing import client_of_port
 from tests.support.stoppable_postgres import running_replicated_postgres
 from tests.support.waiting import wait_until
 
@@ -59,15 +58,11 @@ class Clients:
         self._stop = threading.Event()
         self.said = Counter()
 
-    def ask(self, method, path, body=None):
+    def ask(self, path, body=None):
         """Return status, code and body of the answer."""
-        port = self._service.find_port()
-        with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-            data = json.dumps(body) if body else None
-            connection.request(method, path, data, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            read = json.loads(answer.read())
-        return (answer.status, read.get("code")), read
+        with client_of_port(self._service.find_port()) as send:
+            status, read = send(path, body)
+        return (status, read.get("code")), read
 
     @contextmanager
     def running(self):
@@ -83,12 +78,12 @@ class Clients:
     def _run(self):
         while not self._stop.is_set():
             body = {"outputs": [f"+1.{make_strong_secret()}"]}
-            said, minted = self.ask("POST", "/v1/mint", body)
+            said, minted = self.ask("/v1/mint", body)
             self.said[said] += 1
             if said == DONE:
                 new = f"+1.{minted['itemId']}.{make_strong_secret()}"
                 body = {"inputs": minted["rawOutputs"], "outputs": [new]}
-                self.said[self.ask("POST", "/v1/swap", body)[0]] += 1
+                self.said[self.ask("/v1/swap", body)[0]] += 1
 
     def wait_for(self, said, count):
         goal = self.said[said] + count
@@ -144,7 +139,7 @@ def test_after_a_failover_that_lost_operations_nothing_is_written_before_it_is_a
     # What was lost last may not have reached the file yet, nor anything else.
     wait_until(lambda: mark.read().operation_id not in left | {0})
     lost = {mark.read().operation_id}
-    ready = {failed_over.ask("GET", "/readyz")[0] for _ in range(5 * WORKERS_COUNT)}
+    ready = {failed_over.ask("/readyz")[0] for _ in range(5 * WORKERS_COUNT)}
     service.stop()
 
     assert ready == {ROLLED_BACK}
@@ -158,8 +153,8 @@ def test_after_a_failover_that_lost_operations_nothing_is_written_before_it_is_a
     settings = Settings(service.database_url, mark_file=str(mark.path))
     assert invoke(settings, "accept-rollback", "--yes").exit_code == 0
     service.start()
-    assert failed_over.ask("GET", "/readyz")[0] == DONE
-    assert failed_over.ask("POST", "/v1/mint", {"outputs": ["+1.a"]})[0] == DONE
+    assert failed_over.ask("/readyz")[0] == DONE
+    assert failed_over.ask("/v1/mint", {"outputs": ["+1.a"]})[0] == DONE
     assert service.stop() == 0
 
     replicated.primary.start()

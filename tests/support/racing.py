@@ -38,14 +38,14 @@ def client_of_app(app):
 
 @contextmanager
 def client_of_port(port, headers=None):
-    """Yield a function that sends a body, with these headers, over one connection opened before."""
+    """Yield a function that sends a body, or asks for what is there, over one open connection."""
     headers = {"Content-Type": "application/json"} | (headers or {})
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)) as opened:
         opened.connect()
 
-        def send(path, body, key=None):
+        def send(path, body=None, key=None):
             keyed = headers if key is None else headers | {"Idempotency-Key": key}
-            opened.request("POST", path, json.dumps(body), keyed)
+            opened.request("POST" if body else "GET", path, body and json.dumps(body), keyed)
             answer = opened.getresponse()
             return answer.status, json.load(answer)
 
