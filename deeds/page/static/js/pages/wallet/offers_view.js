@@ -88,13 +88,15 @@ async function offerView(offer, tools) {
   const draw = (now) => {
     const text = offerStateText(now);
     if (state.textContent !== text) state.textContent = text;
-    state.className = now.state === "done" ? "notice good" : "hint";
+    state.className = now.state === "done" ? "notice good amount" : "hint";
     ways.hidden = now.state !== "open";
   };
   draw(offer);
   const cards = await sideCards(offer, tools);
   const about = make("p", { dir: "auto" }, `${sentence}.`);
-  return { element: make("div", { class: "link-view stack" }, about, ...cards, state, ways), draw };
+  const element = make("div", { class: "link-view stack" }, about, ...cards, state, ways);
+  element.dataset.offer = offer.offerId;
+  return { element, draw };
 }
 
 /** Return the cards of what is given and wanted, with their marks. */

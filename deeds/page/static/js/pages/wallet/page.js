@@ -51,7 +51,9 @@ function onOutcomes(outcomes) {
   redraw();
 }
 
-const isDone = ({ state }) => state === "done";
+/** Whether somebody has taken an offer, and it is not shown to have been. */
+const isTaken = ({ state, offerId }) =>
+  state === "done" && !document.querySelector(`[data-offer="${offerId}"]`);
 
 /** Return which view an address asks for. */
 function viewNow() {
@@ -89,7 +91,7 @@ function read(store, { name, itemId }) {
     items = new Map(slices.items.list().map((item) => [item.key, item]));
     const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));
     summaries = look(slices).map((each) => ({ ...each, goneSeen: seen.get(each.itemId) ?? 0 }));
-    const taken = openKeys.flatMap((key) => operations.get(key) ?? []).filter(isDone);
+    const taken = openKeys.flatMap((key) => operations.get(key) ?? []).filter(isTaken);
     openKeys = operations.list(open).map(({ key }) => key);
     const past = wanted.operations === "all" ? holdings.historyOf(slices) : [];
     return { past, taken, begun: operations.list(begun) };
