@@ -49,9 +49,7 @@ export function likenessOf(item) {
 }
 
 /** Return whether a browser can show what is at this address. */
-export function isShown(image) {
-  return SHOWN.test(image);
-}
+export const isShown = (image) => SHOWN.test(image);
 
 /** Return a new card of the page's own template, filled in. */
 export function makeCard(metadata, total, options = {}) {
@@ -79,9 +77,7 @@ export function fillCard(card, { name = "", description = "", image = "" }, tota
   showImage(card, unseen ? "" : image, pictures);
 }
 
-function place(card, name) {
-  return find(card, `[data-card="${name}"]`);
-}
+const place = (card, name) => find(card, `[data-card="${name}"]`);
 
 /** Without a picture, or with a broken one, the drawing behind it is seen. */
 function showImage(card, address, pictures) {

@@ -21,9 +21,7 @@ const TRIES_MAX = 20;
  */
 
 /** Return the link that hands over an output, as it is copied, drawn and printed. */
-export function linkOf(output, unit) {
-  return claimLink(location.origin, output, { unit });
-}
+export const linkOf = (output, unit) => claimLink(location.origin, output, { unit });
 
 const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
 

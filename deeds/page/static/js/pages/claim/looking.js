@@ -64,6 +64,5 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
 }
 
 /** Return whether a later try may succeed. */
-function isPassing(error) {
-  return error instanceof NoAnswerError || error.status === 429 || error.status >= 500;
-}
+const isPassing = (error) =>
+  error instanceof NoAnswerError || error.status === 429 || error.status >= 500;

@@ -40,11 +40,14 @@ function show({ links, problem }) {
     view.drawStrangers(links.filter((link) => !isOurs(link)));
     claims.receive(oursOf(links));
   }
-  if (problem) {
-    view.setAdding(true);
-    paste.focus();
-  }
+  if (problem) addMore();
   return !problem;
+}
+
+/** Show the form beside what is shown already. */
+function addMore() {
+  view.setAdding(true);
+  paste.focus();
 }
 
 async function showAddress() {
@@ -63,10 +66,7 @@ byId("copy-link").addEventListener("click", async () => {
   const isCopied = await copyText(links.join("\n"));
   say(isCopied ? "Copied." : "Copy it from the address bar.");
 });
-byId("add-more").addEventListener("click", () => {
-  view.setAdding(true);
-  paste.focus();
-});
+byId("add-more").addEventListener("click", addMore);
 byId("put-away").addEventListener("click", async () => {
   view.drawStrangers([]);
   await claims.putAway();

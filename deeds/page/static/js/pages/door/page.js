@@ -1,4 +1,5 @@
-// The door: which deed it lets in, how many came, and each ticket in its turn.
+// The door: which deed it lets in, how many came, and each ticket in its turn; and the screen, which
+// sees by the camera, is filled by a verdict, and lets it be heard and felt.
 
 import { waitText } from "../../texts/operations.js";
 import { textFor } from "../../texts/problems.js";
@@ -7,17 +8,31 @@ import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { say, showMissing } from "../../ui/notices.js";
+import { startScan, whyNoScan } from "../../ui/scan.js";
 import { openWallet, recordsOf, untilEnded } from "../open_wallet.js";
 import { countText, makeJudge } from "./judge.js";
-import { makeDoor } from "./view.js";
 
 /** So long a ticket has the screen at least, when the next one is there already. */
 const HOLD_MS = 300;
+
+const LAST_COUNT = 5;
+
+/**
+ * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one is a no;
+ * frequencies in Hz, length in s, pattern of the vibration in ms. What more will be told of stays
+ * until it is known, or until the next code.
+ */
+const SIGNALS = {
+  valid: { stayMs: 1500, type: "sine", notes: [880, 1320], lengthS: 0.12, pattern: [80] },
+  refused: { stayMs: 4000, type: "sawtooth", notes: [150], lengthS: 0.5, pattern: [250, 100, 250] },
+  waiting: { stayMs: 4000, type: "sine", notes: [], lengthS: 0, pattern: [] },
+};
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
 const nameOf = (item) => displayName(metadataOf(item));
 const sayError = (error) => say(textFor(error));
 
+const dialog = byId("door", HTMLDialogElement);
 const itemId = itemIdOf();
 const openedAt = Date.now();
 // Of what earlier visits began the judge tells once it is shown again.
@@ -108,4 +123,113 @@ async function showAddress(api) {
   find(content, ".door-code").append(codeImage(svg, "QR code of this page's address"));
   find(content, ".code").textContent = location.href;
   openDialog({ title: "Open on another phone", content: [content], opener: byId("elsewhere") });
+}
+
+/**
+ * Return the door, which the button Start opens.
+ * @param {(text: string) => void} onText called with what the camera sees, and with what is typed
+ */
+function makeDoor(onText) {
+  const list = byId("door-last");
+  const waiting = new Map();
+  let shownKey = "";
+  let timer = 0;
+  let audio = null;
+
+  /** Let a verdict fill the screen, and be heard; with none, show what the camera sees. */
+  function show({ kind = "", title = "", detail = "", key = "", isHeld = false } = {}) {
+    clearTimeout(timer);
+    shownKey = key;
+    dialog.dataset.kind = kind;
+    byId("verdict-title").textContent = title;
+    byId("verdict-detail").textContent = detail;
+    if (!kind || isHeld) return;
+    timer = setTimeout(show, SIGNALS[kind].stayMs);
+    if (dialog.open) signal(audio, SIGNALS[kind]);
+  }
+
+  const look = makeEyes(onText);
+  byId("start").addEventListener("click", () => {
+    // Within the tap, or browsers keep it silent.
+    audio = new AudioContext();
+    dialog.showModal();
+    look();
+  });
+  dialog.addEventListener("close", () => {
+    show();
+    audio.close();
+  });
+  byId("type-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const field = byId("type", HTMLInputElement);
+    if (field.value.trim()) onText(field.value);
+    field.select();
+  });
+
+  return {
+    show,
+
+    /** Return whether the screen shows this ticket. */
+    isShown: (key) => dialog.open && key === shownKey,
+
+    /** Put a verdict into the list, in the place of the waiting for it. */
+    note(verdict) {
+      const row = rowOf(verdict);
+      const before = waiting.get(verdict.key);
+      if (before?.isConnected) before.replaceWith(row);
+      else list.prepend(row);
+      waiting.set(verdict.key, verdict.isHeld && row);
+      list.children[LAST_COUNT]?.remove();
+    },
+  };
+}
+
+/** Return what turns on the camera for as long as the door is open. */
+function makeEyes(onText) {
+  /** Shown while the camera is off. */
+  const again = byId("again");
+  const video = byId("door-video", HTMLVideoElement);
+  let stop = () => {};
+
+  function tell(isOn, text) {
+    again.hidden = isOn;
+    byId("door-camera").textContent = text;
+  }
+
+  async function look() {
+    // Screens that nobody touches go dark.
+    navigator.wakeLock?.request("screen").catch(() => {});
+    if (again.hidden) return;
+    tell(true, "The camera starts.");
+    const why = await whyNoScan("Type or paste the links of tickets below.");
+    if (why) return tell(true, why);
+    stop = startScan(video, onText, (problem) => tell(false, problem || "The camera is off."));
+  }
+
+  video.addEventListener("playing", () => video.srcObject && tell(true, ""));
+  again.addEventListener("click", look);
+  byId("stop").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => stop());
+  document.addEventListener("visibilitychange", () => dialog.open && !document.hidden && look());
+  return look;
+}
+
+function rowOf({ kind, title, detail }) {
+  const said = kind === "valid" && detail ? `${title}, ${detail}` : title;
+  const time = `${new Date().toLocaleTimeString()} `;
+  return make("li", { "data-kind": kind }, time, make("span", { dir: "auto" }, said));
+}
+
+function signal(audio, { type, notes, lengthS, pattern }) {
+  navigator.vibrate?.(pattern);
+  // A phone call in between puts it to sleep.
+  audio.resume();
+  const gain = new GainNode(audio, { gain: 0.4 });
+  gain.connect(audio.destination);
+  notes.forEach((frequency, place) => {
+    const tone = new OscillatorNode(audio, { type, frequency });
+    tone.connect(gain);
+    tone.start(audio.currentTime + place * lengthS);
+    tone.stop(audio.currentTime + (place + 1) * lengthS);
+  });
 }

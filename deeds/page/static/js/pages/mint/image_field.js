@@ -153,9 +153,7 @@ async function decode(file) {
   }
 }
 
-function refusal(message) {
-  return new WalletError("no_picture", message);
-}
+const refusal = (message) => new WalletError("no_picture", message);
 
 function draw(bitmap, width) {
   const { width: from, height } = bitmap;

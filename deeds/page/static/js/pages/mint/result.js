@@ -27,9 +27,8 @@ export async function showResult(opened, { itemId = "" }, { unit, count }) {
   byId("result").replaceChildren(...(count === 1 ? one() : manyLinks(opened, made)));
 }
 
-function readHolding({ store }, itemId) {
-  return store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
-}
+const readHolding = ({ store }, itemId) =>
+  store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
 
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, { item, unit, count }) {

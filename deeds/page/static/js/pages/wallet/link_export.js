@@ -29,9 +29,7 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 /** @typedef {import("./links_view.js").Shown} Shown */
 
 /** Return whether somebody could still claim the link. */
-export function isUsable({ state }) {
-  return state === "here" || state === "waiting";
-}
+export const isUsable = ({ state }) => state === "here" || state === "waiting";
 
 /** Return how many links are in a state. */
 export const countIn = (links, state) => links.filter((link) => link.state === state).length;
@@ -198,9 +196,7 @@ async function printLinks(links, printed) {
 }
 
 /** Remove what was to be printed: from now on a printer gets the page itself. */
-export function removeSheets() {
-  document.querySelector(".sheets")?.remove();
-}
+export const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { name, image, unit, codes }) {
   const texts = [
@@ -214,9 +210,7 @@ function makeTicket(link, { name, image, unit, codes }) {
 }
 
 /** Return for example "17/200"; nothing for a link that was made alone. */
-export function numberText({ number = 0, of = 0 }) {
-  return number ? `${number}/${of}` : "";
-}
+export const numberText = ({ number = 0, of = 0 }) => (number ? `${number}/${of}` : "");
 
 /** A broken picture leaves its place to the name. */
 function pictureOf(src) {
