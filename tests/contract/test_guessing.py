@@ -64,6 +64,7 @@ REQUESTS = {
     "one after a spent one": ([swap_of("+4.ITEM.s", "+4.ITEM.x")], 400, 1),
     "two of an unknown item": ([swap_of("+4.deed_0.a", "+4.deed_0.b")], 400, 2),
     "a check": ([check_of("+4.ITEM.s", "+4.ITEM.a", "+4.ITEM.x", "+4.deed_0.a")], 200, 2),
+    "a check for a payment": ([check_of("+4.ITEM.x", f"+4.ITEM.{STRONG[1]}")], 200, 1),
     # Under somebody's Idempotency-Key: was it used, and with which secrets?
     "a mint again": ([mint_of("+1.a", "+1.b", key=KEY), mint_of("+1.x", "+1.b", key=KEY)], 422, 1),
     "a mint of more": ([mint_of("+1.a", key=KEY), mint_of("+1.a", "+1.b", key=KEY)], 422, 1),

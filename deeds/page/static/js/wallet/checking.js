@@ -25,8 +25,8 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
 
   /**
    * Ask for the state of an operation's inputs and its first output. All its outputs were made at
-   * once, so one tells whether any is there; the others are asked for only if it is, because the
-   * service counts questions for what it does not know.
+   * once, so one tells whether any is there; the others are asked for only if it is: the service
+   * counts questions for ordinary secrets that it does not know.
    * @returns {Promise<{isDone: boolean, states: Map<string, string>, spent: Set<string>}>}
    */
   async function look(operation) {
