@@ -14,14 +14,12 @@ from deeds.domain.errors import InvalidRequestError, RawOutputError
 from deeds.domain.model import (
     AMOUNT_MAX,
     ARRAY_LENGTH_MAX,
+    OFFER_EXPIRES_IN_S,
     OFFER_EXPIRES_IN_S_DEFAULT,
-    OFFER_EXPIRES_IN_S_MAX,
-    OFFER_EXPIRES_IN_S_MIN,
     CheckRequest,
     MintRequest,
     NewOutput,
     OfferRequest,
-    RawOutput,
     SwapRequest,
 )
 from deeds.domain.raw_output import check_secret, check_text, parse_mint_output, parse_raw_output
@@ -228,22 +226,15 @@ class SwapRequestSchema(RequestSchema):
     )
 
 
-def _offer_request(
-    inputs: tuple[RawOutput, ...], outputs: tuple[RawOutput, ...], expires_in: int
-) -> OfferRequest:
-    return OfferRequest(SwapRequest(inputs, outputs), expires_in)
-
-
 class OfferRequestSchema(RequestSchema):
     """The body of the making of an offer (contract part 3)."""
 
-    makes = _offer_request
+    makes = OfferRequest
 
     inputs = RawOutputsField(
         0,
         **about(
-            "What the maker gives, each with its current secret; none in a payment request. They "
-            "stay the maker's until the offer is completed.",
+            "What the maker gives, each with its current secret; none in a payment request.",
             uniqueItems=True,
         ),
     )
@@ -254,28 +245,22 @@ class OfferRequestSchema(RequestSchema):
             uniqueItems=True,
         )
     )
-    expires_in = WholeField(
-        OFFER_EXPIRES_IN_S_MIN,
-        OFFER_EXPIRES_IN_S_MAX,
+    expires_in_s = WholeField(
+        *OFFER_EXPIRES_IN_S,
         data_key="expiresIn",
         load_default=OFFER_EXPIRES_IN_S_DEFAULT,
         **about("For how many seconds it can be completed.", required=False),
     )
 
 
-class CompletionRequestSchema(RequestSchema):
-    """The body of the completion of an offer (contract part 3)."""
+class CompletionRequestSchema(SwapRequestSchema):
+    """The body of the completion of an offer (contract part 3): the other half of a swap."""
 
-    makes = SwapRequest
-
-    inputs = RawOutputsField(
-        **about("What the offer wants, each with its current secret.", uniqueItems=True)
-    )
     outputs = RawOutputsField(
         0,
         **about(
             "What the offer gives, and change, each with a secret that the item never had. Of "
-            "every item all inputs and outputs of both halves add up alike.",
+            "every item both halves together spend as much as they create.",
             uniqueItems=True,
         ),
     )

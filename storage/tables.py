@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from deeds.domain.model import AMOUNT_MAX, OFFER_EXPIRES_IN_S_MAX, OFFER_EXPIRES_IN_S_MIN
+from deeds.domain.model import AMOUNT_MAX, OFFER_EXPIRES_IN_S
 
 # SQLite gives out ascending row ids only for a column of the type INTEGER.
 SerialId = BigInteger().with_variant(Integer, "sqlite")
@@ -120,10 +120,7 @@ offers = Table(
     Column("scheme_id", SerialId, ForeignKey("hash_schemes.id"), nullable=False),
     Column("other_schemes_count", Integer, nullable=False),
     CheckConstraint("completed_by > created_by", name="completed_by"),
-    CheckConstraint(
-        f"expires_in BETWEEN {OFFER_EXPIRES_IN_S_MIN} AND {OFFER_EXPIRES_IN_S_MAX}",
-        name="expires_in",
-    ),
+    CheckConstraint("expires_in BETWEEN {} AND {}".format(*OFFER_EXPIRES_IN_S), name="expires_in"),
 )
 
 offer_inputs = Table(

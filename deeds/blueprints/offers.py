@@ -28,7 +28,7 @@ def offers_blueprint(
         wanted = load(offer_request, read_json(request, array_length_max=array_length_max))
         key = read_idempotency_key(request)
         # Its outputs are strong, so they can be no guesses.
-        with limits.judging(count_guesses(wanted.half.inputs, (), key)):
+        with limits.judging(count_guesses(wanted.inputs, (), key)):
             offered = offers.make(wanted, key)
         return operation_answer(offered, _OFFER.dump(offered.offer))
 

@@ -209,7 +209,7 @@ def _offers(array_length_max: int) -> dict[str, dict[str, Parts]]:
     completion = _operation(
         "completeOffer",
         "Complete an offer",
-        _answer(answers.SwapResponseSchema(), examples.COMPLETION_ANSWERS, _CHANGED),
+        _answer(answers.SwapResponseSchema(), examples.SWAP_ANSWERS, _CHANGED),
         (
             *_SECRETS,
             *_CHANGE,

@@ -138,5 +138,3 @@ COMPLETION_REQUESTS = {
         "Pay a request exactly", inputs=[f"+2.{OTHER_ITEM_ID}.{_FOURTH}"], outputs=[]
     ),
 }
-
-COMPLETION_ANSWERS = {"completed": _shown("Both halves were swapped", success=True)}

@@ -11,8 +11,7 @@ from deeds.blueprints.requests import read_idempotency_key, read_json
 from deeds.blueprints.responses import FOREVER, json_answer
 from deeds.domain.model import (
     AMOUNT_MAX,
-    OFFER_EXPIRES_IN_S_MAX,
-    OFFER_EXPIRES_IN_S_MIN,
+    OFFER_EXPIRES_IN_S,
     SECRET_LENGTH_MAX,
     Minted,
     Offered,
@@ -51,8 +50,8 @@ def service_info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
             "secretLengthMax": SECRET_LENGTH_MAX,
             "arrayLengthMax": settings.array_length_max,
             "bodyBytesMax": settings.body_bytes_max,
-            "offerExpiresInMin": OFFER_EXPIRES_IN_S_MIN,
-            "offerExpiresInMax": OFFER_EXPIRES_IN_S_MAX,
+            "offerExpiresInMin": OFFER_EXPIRES_IN_S[0],
+            "offerExpiresInMax": OFFER_EXPIRES_IN_S[1],
         },
         "hashPolicies": [
             {

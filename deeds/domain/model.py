@@ -21,9 +21,8 @@ ARRAY_LENGTH_MAX = 256
 # Bytes of a request body unless DEEDS_MAX_BODY_BYTES says otherwise: 1 MiB (contract part 2).
 BODY_BYTES_MAX = 1_048_576
 
-# Seconds for which an offer can be completed (contract part 3): a minute, 30 days, and a week.
-OFFER_EXPIRES_IN_S_MIN = 60
-OFFER_EXPIRES_IN_S_MAX = 2_592_000
+# Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or a week.
+OFFER_EXPIRES_IN_S = (60, 2_592_000)
 OFFER_EXPIRES_IN_S_DEFAULT = 604_800
 
 # Characters of an Idempotency-Key. A UUID has 36; longer than this no client has a use for.
@@ -108,11 +107,10 @@ class SwapRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferRequest:
+class OfferRequest(SwapRequest):
     """The maker's half of a swap, and for how many seconds it can be completed."""
 
-    half: SwapRequest
-    expires_in_s: int = OFFER_EXPIRES_IN_S_DEFAULT
+    expires_in_s: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class OfferService:
         Raises:
             DeedError: the half cannot be offered, or the service cannot take it now.
         """
-        check_offer(request.half)
+        check_offer(request)
         return self._replays.once(
             idempotency_key, partial(self._make, request), partial(self._replay_making, request)
         )
@@ -126,15 +126,14 @@ class OfferService:
         )
 
     def _make(self, request: OfferRequest, key_hashes: KeyHashes) -> Offered:
-        half, scheme_id = request.half, self._current_scheme_id()
-
         def attempt(**_any: bool) -> Offered:
-            items = self._locator.read_items([*half.inputs, *half.outputs])
-            _check_items(half, items)
-            if any(sum_ > items[each].total for each, sum_ in excess(half.outputs).items()):
+            items = self._locator.read_items([*request.inputs, *request.outputs])
+            _check_items(request, items)
+            if any(units > items[each].total for each, units in excess(request.outputs).items()):
                 raise TotalTooLargeError("the outputs are more units of an item than there are")
-            hashed = self._locator.hash_swap(half, items, key_hashes)
-            record = OfferRecord(make_offer_id(), hashed, scheme_id, request.expires_in_s)
+            half = self._locator.hash_swap(request, items, key_hashes)
+            scheme_id = self._current_scheme_id()
+            record = OfferRecord(make_offer_id(), half, scheme_id, request.expires_in_s)
             operation_id, expires_at_s = self._ledger.record_offer(record)
             return Offered(_told(record, OfferState.OPEN, expires_at_s), operation_id)
 
@@ -145,7 +144,7 @@ class OfferService:
         is_making = operation.kind is OperationKind.OFFER
         if not record or not is_making or record.expires_in_s != request.expires_in_s:
             raise IdempotencyKeyReusedError(failed_secrets_count=1)
-        inputs, outputs = request.half.inputs, request.half.outputs
+        inputs, outputs = request.inputs, request.outputs
         items = self._locator.read_items([*inputs, *outputs])
         scheme = self._schemes.usable(record.scheme_id)
         if scheme is None or any(raw.item_id not in items for raw in (*inputs, *outputs)):
