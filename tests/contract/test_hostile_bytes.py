@@ -47,16 +47,12 @@ BAD_JSON = {
 # JSON, but no request.
 BAD_SHAPES = {
     "null": b"null",
-    "number": b"5",
     "large fraction": b"0." + b"1" * 100_000,
-    "empty key": b'{"outputs":["+1.a"],"":1}',
-    "key of a surrogate": b'{"outputs":["+1.a"],"\\ud800":1}',
     "key after a NUL": b'{"outputs":["+1.a"],"metadata\\u0000":null}',
     "key of 900 kB": b'{"' + b"k" * 900_000 + b'":1}',
     "key that is an attribute": b'{"outputs":["+1.a"],"_schema":1,"__class__":1,"many":true}',
     "surrogates the wrong way round": b'{"outputs":["+1.\\udc00\\ud800"]}',
     "surrogate in an item id": b'{"outputs":["+1.a"],"inputs":["+1.deed_\\ud800.a"]}',
-    "surrogate in a name": b'{"outputs":["+1.a"],"metadata":{"name":"\\ud800"}}',
     "surrogate in an image": b'{"outputs":["+1.a"],"metadata":{"image":"https://\\ud800"}}',
     "large amount": b'{"outputs":[{"amount":' + b"5" * 4000 + b',"secret":"a"}]}',
     "errors by the hundred": b'{"outputs":[' + b",".join([b'{"a":1}'] * 256) + b"]}",
