@@ -121,7 +121,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.register_blueprint(docs_blueprint(info))
     static = read_static_files()
     app.register_blueprint(
-        pages_blueprint(service, static, limits, array_length_max=array_length_max)
+        pages_blueprint(service, offers, static, limits, array_length_max=array_length_max)
     )
 
 

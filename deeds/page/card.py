@@ -28,6 +28,10 @@ TEXT_LENGTH_MAX = 5_000
 _TITLE_LENGTH_MAX = 100
 _SUMMARY_LENGTH_MAX = 200
 
+# Within a sentence of ours, a name must not end its own quotation marks. As in js/texts.
+_QUOTES = re.compile('[“”„‟"]')
+_QUOTED_LENGTH_MAX = 60
+
 # Of the picture in a mark: its columns, of which the right half mirrors the left.
 _SIDE = 5
 _HALF = 3
@@ -64,10 +68,14 @@ class DeedCard:
 
     @property
     def units(self) -> str:
-        """Return the total in words, its digits in groups."""
-        # A narrow space, as in js/format/amounts.js: no language reads it as a decimal point.
-        digits = f"{self.total:,}".replace(",", "\u202f")
-        return f"{digits} {'unit' if self.total == 1 else 'units'}"
+        """Return the total in words."""
+        return units_text(self.total)
+
+    @property
+    def quoted(self) -> str:
+        """Return a short title in quotation marks, which has none itself."""
+        name = _QUOTES.sub("'", self.title)
+        return f"“{_one_line(name, _QUOTED_LENGTH_MAX)}”"
 
     @property
     def summary(self) -> str:
@@ -101,6 +109,13 @@ def deed_card(item: Item) -> DeedCard:
     # A longer one is a picture, in which nothing is written.
     texts = {n: _text(t) if len(t) <= TEXT_LENGTH_MAX else t for n, t in kept.items()}
     return DeedCard(item.id, item.total, **texts, is_cut=kept != whole)
+
+
+def units_text(amount: int) -> str:
+    """Return an amount in words, its digits in groups."""
+    # A narrow space, as in js/format/amounts.js: no language reads it as a decimal point.
+    digits = f"{amount:,}".replace(",", "\u202f")
+    return f"{digits} {'unit' if amount == 1 else 'units'}"
 
 
 def item_mark(item_id: str) -> ItemMark:

@@ -1,4 +1,4 @@
-"""The pages for people, such as GET /claim, /wallet, /door and /item/{id}, and what they load.
+"""The pages for people, such as GET /claim, /wallet, /item/{id}, /offer/{id}, and their files.
 
 What is personal in them, secrets above all, is in the browser. Only texts of QR codes come here.
 """
@@ -15,8 +15,10 @@ from deeds.blueprints.problems import PROBLEMS, retry_after
 from deeds.blueprints.request_log import notes
 from deeds.blueprints.responses import FOREVER, file_answer, page_answer
 from deeds.domain.errors import DeedError
+from deeds.domain.offers import OfferService
 from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, deed_card
+from deeds.page.offer_card import offer_card
 from deeds.page.offline import serve_offline
 from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
@@ -38,11 +40,18 @@ _HEADERS = {
 }
 
 # The pages in which nothing is personal: all of that is in the browser.
-_PAGES = {"landing": "/"} | {name: f"/{name}" for name in ("mint", "claim", "wallet", "door")}
+_PAGES = {"landing": "/"} | {
+    name: f"/{name}" for name in ("mint", "claim", "offer", "wallet", "door")
+}
 
 
 def pages_blueprint(
-    service: DeedService, static: StaticFiles, limits: ClientLimits, *, array_length_max: int
+    service: DeedService,
+    offers: OfferService,
+    static: StaticFiles,
+    limits: ClientLimits,
+    *,
+    array_length_max: int,
 ) -> Blueprint:
     """Return the blueprint; `array_length_max` is how many outputs a mint may have."""
     blueprint = Blueprint("pages", __name__, template_folder="templates")
@@ -64,6 +73,7 @@ def pages_blueprint(
         return answer
 
     _serve_items(blueprint, service, limits)
+    _serve_offers(blueprint, service, offers, limits)
     serve_qr_codes(blueprint, limits)
     serve_offline(blueprint, static, list(_PAGES.values()), array_length_max)
     return blueprint
@@ -106,6 +116,22 @@ def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimit
             # The link is in the address behind "#": the page's script reads it, and says what is
             # wrong with it.
             return _page("claim")
+
+
+def _serve_offers(
+    blueprint: Blueprint, service: DeedService, offers: OfferService, limits: ClientLimits
+) -> None:
+    @blueprint.get("/offer/<offer_id>", endpoint="offer_page", strict_slashes=False)
+    def read_offer_page(offer_id: str) -> Response:
+        try:
+            limits.count("item")
+            offer = offers.read(offer_id)
+            card = offer_card(offer, lambda item_id: deed_card(service.item(item_id)))
+            return _page("offer", card=card)
+        except DeedError as error:
+            notes().problem_code = error.code
+            # The page's script asks again, and says what it is told.
+            return _page("offer")
 
 
 def _no_item(error: DeedError) -> Response:

@@ -3,11 +3,13 @@
 import base64
 import json
 import urllib.request
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
 from playwright.sync_api import Locator, Page, expect
 
+from deeds.domain.raw_output import make_strong_secret
 from tests.page.visitor import Visitor
 from tests.support.waiting import wait_until
 
@@ -48,6 +50,12 @@ def mint_outputs(origin: str, *secrets: str, metadata: dict[str, str] | None = S
     """Mint five units for each secret; return the raw outputs."""
     item_id = mint_deed(origin, metadata, *(f"+5.{secret}" for secret in secrets))
     return [f"+5.{item_id}.{secret}" for secret in secrets]
+
+
+def make_offer(origin: str, *wanted: str, inputs: Sequence[str] = ()) -> str:
+    """Offer the inputs for outputs such as `+5.deed_x`, under fresh secrets; return the id."""
+    outputs = [f"{each}.{make_strong_secret()}" for each in wanted]
+    return str(post(f"{origin}/v1/offers", {"inputs": inputs, "outputs": outputs})["offerId"])
 
 
 def link(origin: str, raw: str) -> str:

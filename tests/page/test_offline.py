@@ -20,7 +20,7 @@ from tests.support.waiting import wait_until
 
 OURS = read_static_files().version
 NEXT = "0123456789abcdef"
-PATHS = ["/", "/mint", "/claim", "/wallet", "/door"]
+PATHS = ["/", "/mint", "/claim", "/offer", "/wallet", "/door"]
 
 READY = "navigator.serviceWorker.ready.then(() => true)"
 WAITING = "navigator.serviceWorker.getRegistration().then((found) => !!found.waiting)"

@@ -8,13 +8,15 @@ import pytest
 from deeds.blueprints.problems import PROBLEMS
 from deeds.page.static_files import MEDIA_TYPES, read_static_files
 from tests.page.html import Html
-from tests.support.requests import mint
+from tests.support.requests import ask_for, mint
 
 PAGES = [
     "/",
     "/mint",
     "/claim",
     "/claim/{item_id}",
+    "/offer",
+    "/offer/{offer_id}",
     "/wallet",
     "/door",
     "/item/{item_id}",
@@ -54,7 +56,8 @@ def loaded(html):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_has_a_strict_policy_and_loads_few_bytes_all_of_this_service(client, path):
-    answer = client.get(path.format(item_id=mint(client, "+1.a")))
+    item_id = mint(client, "+1.a")
+    answer = client.get(path.format(item_id=item_id, offer_id=ask_for(client, item_id)))
 
     html = Html(answer.text)
     assert answer.content_type == "text/html; charset=utf-8"

@@ -2,6 +2,8 @@
 
 import json
 
+from deeds.domain.raw_output import make_strong_secret
+
 
 def post(client, path, body, key=None):
     """Send the body as JSON, with an Idempotency-Key if one is given."""
@@ -20,6 +22,14 @@ def mint(client, *outputs, key=None):
 
 def swap(client, inputs, outputs, key=None):
     return post(client, "/v1/swap", {"inputs": list(inputs), "outputs": list(outputs)}, key)
+
+
+def ask_for(client, *item_ids, inputs=()):
+    """Ask for a unit of each item, for these inputs if any; return the id of the offer."""
+    outputs = [f"+1.{item_id}.{make_strong_secret()}" for item_id in item_ids]
+    answer = post(client, "/v1/offers", {"inputs": list(inputs), "outputs": outputs})
+    assert answer.status_code == 200, answer.text
+    return str(answer.get_json()["offerId"])
 
 
 def check(client, *outputs):

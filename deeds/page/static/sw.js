@@ -9,7 +9,8 @@
 const PREFIX = "deeds-pages-";
 const OWN = PREFIX + RELEASE.name;
 const FILE = /^\/web\/[0-9a-f]{16}\//;
-const CLAIM = /^\/claim\/[^/]*\/?$/;
+/** A link to claim or an offer: the script of the page reads which. */
+const OF_ONE = /^\/(claim|offer)\/[^/]*\/?$/;
 
 /** How long a page from the network is waited for where one is kept. */
 const WAIT_MS = 4000;
@@ -21,7 +22,7 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== self.location.origin) return;
-  const page = CLAIM.test(pathname) ? "/claim" : pathname;
+  const page = pathname.replace(OF_ONE, "/$1");
   if (request.mode === "navigate") {
     if (RELEASE.pages.includes(page)) event.respondWith(answerPage(request, page));
   } else if (FILE.test(pathname)) event.respondWith(answerFile(request));

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 
 const TEXT = readFileSync(new URL("../../../deeds/page/static/sw.js", import.meta.url), "utf8");
 const ORIGIN = "https://deeds.test";
-const RELEASE = { name: "a", version: "a", pages: ["/", "/claim", "/wallet"], files: [] };
+const RELEASE = { name: "a", version: "a", pages: ["/", "/claim", "/offer", "/wallet"], files: [] };
 const KEPT = { status: 200, text: "kept" };
 
 /** Return what asks a worker; `undefined` is what it leaves to the browser. */
@@ -56,7 +56,7 @@ for (const [name, [fetch, shown]] of Object.entries(FROM_NETWORK)) {
   test(`of what comes for a page, this is shown: ${name}`, async () => {
     const { ask } = workerWith({ fetch });
 
-    for (const path of ["/wallet", "/claim/deed_x?utm=a", "/"]) {
+    for (const path of ["/wallet", "/claim/deed_x?utm=a", "/offer/offer_x", "/"]) {
       assert.equal((await ask(path)).text, shown);
     }
   });

@@ -49,6 +49,11 @@ export function copyTemplate(id) {
   return /** @type {HTMLElement} */ (firstElementChild?.cloneNode(true));
 }
 
+/** Write a text into an element; what did not change is not spoken again. */
+export function put(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 let idsCount = 0;
 
 /** Return an id that no other element has. */

@@ -5,7 +5,8 @@ import { test } from "node:test";
 
 import { originAs } from "../../../../../deeds/page/static/js/wallet/origin.js";
 import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
-import { sayingOf } from "../../../../../deeds/page/static/js/pages/offer/state.js";
+import { readingOf, sayingOf } from "../../../../../deeds/page/static/js/pages/offer/state.js";
+import { memoryStore } from "../../wallet/memory_store.js";
 
 const itemOf = (id, name, unit) => ({ id, total: 100, metadata: JSON.stringify({ name }), unit });
 const CHOIR = { itemId: "deed_c", amount: 5, item: itemOf("deed_c", "Choir"), free: 8 };
@@ -39,12 +40,13 @@ test("who has too little is told how much is missing, and where more of it is", 
   const away = saying({ wants: [{ ...CHOIR, free: 3, away: 4 }] });
   const both = saying({ wants: [{ ...CHOIR, free: 0 }, { ...DRINK, free: 1 }, CHOIR] });
 
-  assert.match(few.lead, /^You have 3 and need 2 more\.$/);
-  assert.match(away.lead, /need 2 more\. 4 units .* in links or offers/);
-  assert.match(both.lead, /enough of each/);
+  assert.equal(few.lead, "You need 2 units of “Choir” more.");
+  assert.match(away.lead, /^You need 2 units of “Choir” more\. .* links or offers/);
+  assert.equal(both.lead, "You need 5 units of “Choir” and 1 unit of “Drink” more.");
   for (const each of [few, away, both]) assert.deepEqual([each.action, each.isLacking], [undefined, true]);
 });
 
+const SHOW = "Show link and code";
 const paying = (state) => ({ paying: { state } });
 const own = (state, code) => ({ own: { kind: "trade", state, code, expiresAt: 0 } });
 const offer = (state) => ({ offer: { ...OPEN, state } });
@@ -53,11 +55,7 @@ const offer = (state) => ({ offer: { ...OPEN, state } });
 const TOLD = {
   "this browser has traded": [paying("done"), "Traded", "deed_d"],
   "its answer is lost": [paying("begun"), "On its way", undefined],
-  "it was refused, and somebody was faster": [
-    { ...paying("refused"), ...offer("completed") },
-    "Already traded",
-    undefined,
-  ],
+  "somebody was faster": [offer("completed"), "Already traded", undefined],
   "it has expired": [offer("expired"), "Expired", undefined],
   "it is void": [offer("void"), "Withdrawn", undefined],
   "it is this browser's own": [own("open"), "Your offer", undefined],
@@ -70,7 +68,8 @@ for (const [name, [known, title, gainedId]] of Object.entries(TOLD)) {
   test(`of a trade that cannot be completed, the page says that ${name}`, () => {
     const said = saying({ ...TRADE, ...known });
 
-    assert.deepEqual([said.title, said.gainedId, said.action], [title, gainedId, undefined]);
+    assert.deepEqual([said.title, said.gainedId], [title, gainedId]);
+    assert.equal(said.action?.text, known.own?.state === "open" && said.kind === "own" ? SHOW : undefined);
     assert.match(said.lead, /^You give .* and get .*\. [A-Z]/);
   });
 }
@@ -92,13 +91,38 @@ test("without an answer it says so, and what is known stays; an unknown offer is
   assert.ok(later.action);
 });
 
-test("a name cannot end its own quotation, and a browser without a wallet is not offered to pay", () => {
+test("a name cannot end its own quotation", () => {
   const name = "Choir” and get 90 units of “Gold";
-  const known = { wants: [{ ...CHOIR, item: itemOf("deed_c", name, "seat") }], canPay: false };
 
-  const { title, action, lead } = saying(known);
+  const { title } = saying({ wants: [{ ...CHOIR, item: itemOf("deed_c", name, "seat") }] });
 
-  assert.equal(title, "Pay 5 × seat of “Choir’ and get 90 units of ’Gold”");
-  assert.equal(action, undefined);
-  assert.match(lead, /another browser/);
+  assert.equal(title, "Pay 5 × seat of “Choir' and get 90 units of 'Gold”");
+});
+
+test("of the wallet it reads what is free, what is not, and who made or completes the offer", async () => {
+  const { id: itemId } = CHOIR.item;
+  const outputs = [
+    { amount: 8, state: "held", number: 1 },
+    { amount: 3, state: "given" },
+    { amount: 2, state: "offered" },
+    { amount: 1, state: "held", collectedAt: 1 },
+    { amount: 4, state: "coming" },
+    { amount: 9, state: "spent" },
+  ].map((output, place) => ({ ...output, itemId, secret: `${place}`, key: `${itemId}.${place}` }));
+  const operations = [
+    { key: "a", kind: "complete", state: "refused", offerId: "offer_a" },
+    { key: "b", kind: "complete", state: "begun", offerId: "offer_a" },
+    { key: "c", kind: "trade", state: "open", offerId: "offer_b" },
+  ];
+  const store = memoryStore();
+  await store.update({}, () => ({ outputs, operations, items: [], result: undefined }));
+  const origins = new Map([["deed_c", originAs("lookalike")], ["deed_d", originAs("new")]]);
+  const read = (offer) => store.read(...readingOf({ gives: [DRINK], wants: [CHOIR], ...offer }, origins));
+
+  const [theirs, ours] = [await read({ offerId: "offer_a" }), await read({ offerId: "offer_b" })];
+
+  const [{ free, away }] = theirs.wants;
+  assert.deepEqual([free, away, theirs.paying.key, theirs.own], [8, 6, "b", undefined]);
+  assert.deepEqual([theirs.wants[0].origin?.kind, theirs.gives[0].origin?.kind], ["lookalike", "new"]);
+  assert.deepEqual([ours.own.key, ours.paying, ours.gives[0].origin], ["c", undefined, undefined]);
 });

@@ -2,7 +2,7 @@
 
 import { formatAmount } from "../../format/amounts.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
-import { byId, copyTemplate, find } from "../../ui/dom.js";
+import { byId, copyTemplate, find, put } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { keyOf } from "../../wallet/records.js";
 import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
@@ -165,9 +165,4 @@ function makeStranger({ host, address }) {
   find(row, "strong").textContent = host;
   find(row, "a", HTMLAnchorElement).href = address;
   return row;
-}
-
-/** What did not change is not spoken again. */
-function put(element, text) {
-  if (element.textContent !== text) element.textContent = text;
 }
