@@ -83,11 +83,10 @@ async function create(opened) {
 
 /** Show what earlier visits began to create, so that a person does not create it twice. */
 async function drawEarlier(store) {
-  const state = "begun";
-  const look = ({ operations }) => operations.list({ state });
-  const all = await store.read({ operations: { state } }, look);
-  const begun = all.filter(({ kind, begunAt }) => kind === "mint" && begunAt < openedAt);
-  drawBegun(begun, new Map(), { nameOf: () => "", unitOf: () => undefined });
+  const begun = { state: "begun" };
+  const all = await store.read({ operations: begun }, ({ operations }) => operations.list(begun));
+  const mints = all.filter(({ kind, begunAt }) => kind === "mint" && begunAt < openedAt);
+  drawBegun(mints, new Map(), { nameOf: () => "", unitOf: () => undefined });
 }
 
 const openedAt = Date.now();

@@ -20,6 +20,7 @@ const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
 const GIVEN = "They count as handed out from then on; My deeds won't send them to anyone else.";
+const NO_COPY = "This browser does not let pages copy. They now count as handed out. Use CSV.";
 const TAKEN_BACK = "The links stop working.";
 /** Which links a person can choose; only by numbers are two more asked for. */
 const CHOICES = { here: "All not handed out yet", waiting: "All waiting", numbers: "By number" };
@@ -80,10 +81,8 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
     { text: "Copy all links", said: "All are copied.", act: copy },
     { text: "Take back", said: "They are back in your deeds.", act: takeBack, ...onlyWaiting },
   ];
-  return actions.map((action) => {
-    const button = makeButton(action.text, () => askWhich(shown, action, button));
-    return button;
-  });
+  const askFor = (action) => ({ currentTarget }) => askWhich(shown, action, currentTarget);
+  return actions.map((action) => makeButton(action.text, askFor(action)));
 }
 
 /** Print tickets. Where the codes do not come, none of the links is handed out. */
@@ -109,10 +108,7 @@ async function writeCsv(outputs, /** @type {Shown} */ shown) {
 async function copy(outputs, /** @type {Shown} */ shown) {
   const given = await giveOut(outputs, shown);
   if (await copyText(given.map((output) => linkOf(output, shown.unit)).join("\n"))) return;
-  throw new WalletError(
-    "no_copy",
-    "This browser does not let pages copy. They now count as handed out. Use CSV.",
-  );
+  throw new WalletError("no_copy", NO_COPY);
 }
 
 /** Take links back, as many at once as the service takes. */

@@ -13,7 +13,8 @@ import { countIn, isUsable, manyLinksButtons, numberText, removeSheets } from ".
 
 /** In the order in which a person chooses among them. */
 const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
-const textOf = (state) => (state === "here" ? "not handed out" : state);
+const TEXTS = { "": "all", here: "not handed out" };
+const textOf = (state) => TEXTS[state] ?? state;
 
 /**
  * @typedef {Omit<import("../open_wallet.js").Opened, "wake"> & {
@@ -78,10 +79,10 @@ function rowsOf(place, shown) {
 function drawFilter(filter, links) {
   const states = STATES.filter((state) => countIn(links, state));
   const chosen = states.includes(filter.value) ? filter.value : "";
-  const option = (value, name, count) =>
-    make("option", { value, selected: value === chosen }, `${name} (${formatAmount(count)})`);
-  const optionOf = (state) => option(state, textOf(state), countIn(links, state));
-  const options = [option("", "all", links.length), ...states.map(optionOf)];
+  const options = ["", ...states].map((value) => {
+    const count = formatAmount(value ? countIn(links, value) : links.length);
+    return make("option", { value, selected: value === chosen }, `${textOf(value)} (${count})`);
+  });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
   filter.replaceChildren(...options);
