@@ -140,7 +140,7 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
     viewer.assert_still()
     steps.open_parts(page)
     viewer.assert_good()
-    for name in ["Split", "Merge"]:
+    for name in ["Split", "Merge", "Ask for", "Trade"]:
         page.get_by_role("button", name=name).click()
         viewer.assert_good()
         page.keyboard.press("Escape")

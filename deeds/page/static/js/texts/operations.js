@@ -55,9 +55,9 @@ export function shortName(name) {
   return isLong ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…` : letters.join("");
 }
 
-/** Return the short name in quotation marks. */
+/** Return the short name in quotation marks, which it does not end: a stranger may have written it. */
 export function quoted(name) {
-  return `“${shortName(name)}”`;
+  return `“${shortName(name).replace(/[“”„‟"«»]/g, "’")}”`;
 }
 
 /** Return when it was, as the browser's language writes it; nothing for no time (of a file). */

@@ -72,16 +72,17 @@ export async function openOffer(/** @type {Offer} */ offer, opener, /** @type {O
 
 /** Return the view of one offer. `draw` shows its state; its link is there while it is open. */
 async function offerView(offer, tools) {
-  const sentence = offerText(offer, tools);
+  // What it means to the person who gets the link.
+  const about = offerText({ give: offer.want, want: offer.give }, tools);
   const link = `${location.origin}/offer/${offer.offerId}`;
   const place = make("div", { class: "qr" });
   const copy = async () => {
     if (await copyText(link)) say("The link is copied.");
     else ways.append(textField(["Link", link]));
   };
-  const ways = make("div", { class: "stack" }, linkButtons(() => share(link, sentence), copy), place);
+  const ways = make("div", { class: "stack" }, linkButtons(() => share(link, about), copy), place);
   codesOf([{ key: offer.offerId }], tools, { link: () => link }).then(
-    (codes) => place.append(codeImage(codes.get(offer.offerId), `QR code: ${sentence}`)),
+    (codes) => place.append(codeImage(codes.get(offer.offerId), `QR code: ${about}`)),
     (error) => say(textFor(error)),
   );
   const state = make("p", { role: "status" });
@@ -93,8 +94,8 @@ async function offerView(offer, tools) {
   };
   draw(offer);
   const cards = await sideCards(offer, tools);
-  const about = make("p", { dir: "auto" }, `${sentence}.`);
-  const element = make("div", { class: "link-view stack" }, about, ...cards, state, ways);
+  const said = make("p", { dir: "auto" }, `${offerText(offer, tools)}.`);
+  const element = make("div", { class: "link-view stack" }, said, ...cards, state, ways);
   element.dataset.offer = offer.offerId;
   return { element, draw };
 }
