@@ -1,4 +1,4 @@
-"""The service dies while a deed is claimed: the next visit finishes it, and nothing is lost."""
+"""The service dies while units move: the next visit finishes it, and nothing is lost."""
 
 import re
 
@@ -7,9 +7,10 @@ from playwright.sync_api import expect
 
 from tests.faults import load
 from tests.faults.mortal_service import MortalService
-from tests.page.steps import check, mint_outputs, operations, raws, take
+from tests.page.steps import amounts, check, hold, mint_outputs, operations, raws, records, take
 from tests.page.visitor import visiting
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
+from tests.support.ledger_view import ledger_view
 from tests.support.waiting import wait_until
 
 
@@ -94,3 +95,31 @@ def test_a_claim_is_finished_by_the_page_that_has_seen_the_service_die(
 
     page.get_by_text("Yours now").or_(page.get_by_text("is finished")).first.wait_for()
     assert_claimed_once(service, page, raw)
+
+
+@pytest.mark.parametrize("moment", [BEFORE_COMMIT, AFTER_COMMIT])
+def test_an_offer_whose_tabs_are_closed_is_made_once_and_completed_once(service, visitor, moment):
+    parts = [{"itemId": hold(visitor, amount)[1], "amount": amount} for amount in (5, 3)]
+
+    def lose_answer(begin, given):
+        """Begin in one tab, and return the next one."""
+        page = visitor.open_tab(f"/item/{parts[0]['itemId']}")
+        service.hold_file.write_text(moment)
+        page.evaluate(f"given => inBrowser.{begin}(given)", given)
+        wait_until(lambda: not service.hold_file.exists())
+        page.close()
+        service.kill()
+        service.start()
+        return visitor.open_tab("/wallet")
+
+    page = lose_answer("beginToTrade", parts)
+    wait_until(lambda: ("trade", "open") in operations(page))
+    assert amounts(page) == {"coming": [3], "held": [3], "offered": [5]}
+    [offer_id] = [each["offerId"] for each in records(page, "operations") if "offerId" in each]
+    page = lose_answer("beginToComplete", offer_id)
+
+    wait_until(lambda: {("trade", "done"), ("complete", "done")} <= set(operations(page)))
+    assert amounts(page) == {"held": [3, 5], "spent": [3, 5]}
+    assert check(service.url, raws(page, "held")) == ["unspent"] * 2
+    with ledger_view(service.database_url) as ledger:
+        assert ledger.operations()[-2:] == [("offer", 1, 1), ("swap", 2, 2)]

@@ -20,27 +20,41 @@ const inBrowser = {
     return (await this.load("format/claim_link.js")).claimLink("", output);
   },
 
+  /** Open this browser's wallet as a second tab would; return it with its parts. */
+  async openWallet() {
+    const names = ["wallet/store.js", "wallet/api.js", "format/raw_output.js"];
+    names.push("wallet/wallet.js", "wallet/offers.js");
+    const modules = await Promise.all(names.map((name) => this.load(name)));
+    const { openStore, makeApi, makeStrongSecret, makeWallet, offersOf } = Object.assign({}, ...modules);
+    const store = await openStore();
+    const api = makeApi((...request) => fetch(...request));
+    const arrayMax = Number(document.body.dataset.arrayMax);
+    const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
+    return { wallet, store, api, offers: offersOf(wallet, store) };
+  },
+
   /**
    * Mint into this browser's wallet: `[outputs, metadata]`, or `[{links, unit}, metadata]` for a
    * series. Return the id of the item.
    */
   async mint([outputs, metadata]) {
-    const names = [
-      "wallet/store.js",
-      "wallet/api.js",
-      "format/raw_output.js",
-      "wallet/wallet.js",
-    ];
-    const modules = await Promise.all(names.map((name) => this.load(name)));
-    const { openStore, makeApi, makeStrongSecret, makeWallet } = Object.assign({}, ...modules);
-    const store = await openStore();
-    const api = makeApi((...request) => fetch(...request));
-    const arrayMax = Number(document.body.dataset.arrayMax);
-    const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
+    const { wallet, store } = await this.openWallet();
     const wanted = Array.isArray(outputs) ? { outputs } : outputs;
     const { operation } = await wallet.mint({ ...wanted, metadata: metadata ?? undefined });
     store.close();
     return operation.itemId;
+  },
+
+  /** Begin to offer units of one deed for some of another, without waiting for it. */
+  async beginToTrade([give, want]) {
+    const { offers } = await this.openWallet();
+    offers.trade({ give, want });
+  },
+
+  /** Begin to complete an offer, without waiting for it. */
+  async beginToComplete(offerId) {
+    const { offers, api } = await this.openWallet();
+    offers.complete(await api.offer(offerId));
   },
 
   /** Open a database past the store, and return what `use` makes of it. */
