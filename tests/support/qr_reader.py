@@ -15,9 +15,9 @@ SCRIPT = f"""
 import {{ readFileSync }} from "node:fs";
 import decodeQR from "{READER / "decode.js"}";
 const read = (rows) => {{
-  const grey = rows.map((row) => [...Buffer.from(row, "hex")]);
-  const data = Uint8Array.from(grey.flat().flatMap((each) => [each, each, each, 255]));
-  return decodeQR({{ width: grey[0].length, height: grey.length, data }});
+  const grey = Buffer.from(rows.join(""), "hex");
+  const data = new Uint8Array(4 * grey.length).map((_, place) => grey[place >> 2]);
+  return decodeQR({{ width: rows[0].length / 2, height: rows.length, data }});
 }};
 console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(read)));
 """
