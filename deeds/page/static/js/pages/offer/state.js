@@ -129,9 +129,8 @@ function actionOf(wants, gives) {
   return { text: `${text} ${units}`.trim(), about: paid.slice(units.length), isQuiet };
 }
 
-/** What a stranger called a deed must not pass for the page's own words. */
 export function namerOf(/** @type {{gives?: Side[], wants?: Side[]}} */ { gives = [], wants = [] }) {
   const items = new Map([...gives, ...wants].map(({ itemId, item }) => [itemId, item]));
-  const nameOf = (itemId) => displayName(metadataOf(items.get(itemId) ?? {})).replace(/[“”„‟"]/g, "'");
+  const nameOf = (itemId) => displayName(metadataOf(items.get(itemId) ?? {}));
   return { nameOf, unitOf: (itemId) => items.get(itemId)?.unit };
 }
