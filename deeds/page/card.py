@@ -29,7 +29,7 @@ _TITLE_LENGTH_MAX = 100
 _SUMMARY_LENGTH_MAX = 200
 
 # Within a sentence of ours, a name must not end its own quotation marks. As in js/texts.
-_QUOTES = re.compile('[“”„‟"]')
+_QUOTES = re.compile('[“”„‟"«»]')
 _QUOTED_LENGTH_MAX = 60
 
 # Of the picture in a mark: its columns, of which the right half mirrors the left.
@@ -74,7 +74,7 @@ class DeedCard:
     @property
     def quoted(self) -> str:
         """Return a short title in quotation marks, which has none itself."""
-        name = _QUOTES.sub("'", self.title)
+        name = _QUOTES.sub("\N{RIGHT SINGLE QUOTATION MARK}", self.title)
         return f"“{_one_line(name, _QUOTED_LENGTH_MAX)}”"
 
     @property

@@ -22,12 +22,14 @@ def viewer(visitor, request):
 def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
     shed = steps.mint_deed(viewer.origin, steps.SHED, "+5.a", "+95.b")
     ticket = steps.mint_deed(viewer.origin, steps.TICKET)
+    offer = steps.make_offer(viewer.origin, f"+1.{ticket}", inputs=[f"+5.{shed}.a"])
     # Each page, and what is there once it is ready.
     pages = {
         "/": "h1",
         "/mint": "#review-button:enabled",
         "/claim": "[data-ready]",
         f"/claim#+5.{shed}.a": "[data-state=free]",
+        f"/offer/{offer}": "[data-kind=open]",
         "/wallet": "[data-ready]",
         # Where only what stands behind "#" changes, it loads itself again: that one first.
         f"/door#{ticket}": "[data-ready]",
@@ -63,7 +65,8 @@ def test_pages_fit_at_twice_the_size_and_from_right_to_left_and_nothing_moves(vi
     visitor.page.emulate_media(reduced_motion="reduce")
     steps.hold(visitor, 3, 4, metadata=steps.SHED)
 
-    pages = ["/", "/mint", "/claim", f"/claim#{raw}", "/wallet", "/door", f"/item/{item_id}"]
+    offer = f"/offer/{steps.make_offer(visitor.origin, f'+5.{item_id}')}"
+    pages = ["/", "/mint", "/claim", f"/claim#{raw}", "/wallet", "/door", f"/item/{item_id}", offer]
     for path in [*pages, "/problems", "/docs"]:
         page = visitor.go(path)
         for direction in ["ltr", "rtl"]:
@@ -79,7 +82,7 @@ def test_pages_fit_at_twice_the_size_and_from_right_to_left_and_nothing_moves(vi
 def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visit):
     """As on a slow line; nothing of it waits for a script."""
     visitor = visit()
-    for path in ["/mint", "/claim", "/wallet"]:
+    for path in ["/mint", "/claim", "/offer/offer_x", "/wallet"]:
         page = visitor.context.new_page()
         held = hold_back(page, "**/*.js")
         page.goto(visitor.origin + path, wait_until="commit")
@@ -165,7 +168,7 @@ COLORS = (
 def test_without_scripts_a_page_says_what_it_needs_and_offers_nothing_that_fails(visit):
     visitor = visit(java_script_enabled=False)
 
-    for path in ["/mint", "/claim", "/wallet", "/door"]:
+    for path in ["/mint", "/claim", "/offer", "/wallet", "/door"]:
         page = visitor.go(path)
         expect(page.locator("noscript .notice")).to_be_visible()
         expect(page.locator("main button:visible, main input:visible")).to_have_count(0)

@@ -88,7 +88,7 @@ test("an operation is told in words, whatever became of it", () => {
 
 test("a name of any length and form takes one short line", () => {
   assert.equal(quoted(" a\n\n b "), "“a b”");
-  assert.equal(quoted("a” and “b"), "“a' and 'b”");
+  assert.equal(quoted("a” and “b"), "“a’ and ’b”");
   assert.equal(quoted("😀".repeat(60)), `“${"😀".repeat(60)}”`);
   assert.equal(quoted("😀".repeat(61)), `“${"😀".repeat(59)}…”`);
 });

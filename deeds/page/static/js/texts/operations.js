@@ -57,7 +57,7 @@ export function shortName(name) {
 
 /** Return the short name in quotation marks, which it does not end: a stranger may have written it. */
 export function quoted(name) {
-  return `“${shortName(name).replace(/[“”„‟"]/g, "'")}”`;
+  return `“${shortName(name).replace(/[“”„‟"«»]/g, "’")}”`;
 }
 
 /** Return when it was, as the browser's language writes it; nothing for no time (of a file). */

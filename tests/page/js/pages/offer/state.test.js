@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { originAs } from "../../../../../deeds/page/static/js/wallet/origin.js";
 import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
-import { readingOf, sayingOf } from "../../../../../deeds/page/static/js/pages/offer/state.js";
+import { readKnown, sayingOf } from "../../../../../deeds/page/static/js/pages/offer/state.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
 const itemOf = (id, name, unit) => ({ id, total: 100, metadata: JSON.stringify({ name }), unit });
@@ -54,14 +54,14 @@ const offer = (state) => ({ offer: { ...OPEN, state } });
 /** By what is known beside a trade: the heading, how the text ends, and what came into the wallet. */
 const TOLD = {
   "this browser has traded": [paying("done"), "Traded", "deed_d"],
-  "its answer is lost": [paying("begun"), "On its way", undefined],
-  "somebody was faster": [offer("completed"), "Already traded", undefined],
-  "it has expired": [offer("expired"), "Expired", undefined],
-  "it is void": [offer("void"), "Withdrawn", undefined],
-  "it is this browser's own": [own("open"), "Your offer", undefined],
-  "it is settled in a moment": [{ ...own("open"), ...offer("completed") }, "On its way", undefined],
+  "its answer is lost": [paying("begun"), "On its way", ""],
+  "somebody was faster": [offer("completed"), "Already traded", ""],
+  "it has expired": [offer("expired"), "Expired", ""],
+  "it is void": [offer("void"), "Withdrawn", ""],
+  "it is this browser's own": [own("open"), "Your offer", ""],
+  "it is settled in a moment": [{ ...own("open"), ...offer("completed") }, "On its way", ""],
   "it was this browser's own": [{ ...own("done"), ...offer("completed") }, "Traded", "deed_c"],
-  "it was withdrawn here": [own("refused", "offer_withdrawn"), "Your offer", undefined],
+  "it was withdrawn here": [own("refused", "offer_withdrawn"), "Your offer", ""],
 };
 
 for (const [name, [known, title, gainedId]] of Object.entries(TOLD)) {
@@ -96,7 +96,7 @@ test("a name cannot end its own quotation", () => {
 
   const { title } = saying({ wants: [{ ...CHOIR, item: itemOf("deed_c", name, "seat") }] });
 
-  assert.equal(title, "Pay 5 × seat of “Choir' and get 90 units of 'Gold”");
+  assert.equal(title, "Pay 5 × seat of “Choir’ and get 90 units of ’Gold”");
 });
 
 test("of the wallet it reads what is free, what is not, and who made or completes the offer", async () => {
@@ -117,7 +117,7 @@ test("of the wallet it reads what is free, what is not, and who made or complete
   const store = memoryStore();
   await store.update({}, () => ({ outputs, operations, items: [], result: undefined }));
   const origins = new Map([["deed_c", originAs("lookalike")], ["deed_d", originAs("new")]]);
-  const read = (offer) => store.read(...readingOf({ gives: [DRINK], wants: [CHOIR], ...offer }, origins));
+  const read = (offer) => readKnown(store, { gives: [DRINK], wants: [CHOIR], ...offer }, origins);
 
   const [theirs, ours] = [await read({ offerId: "offer_a" }), await read({ offerId: "offer_b" })];
 

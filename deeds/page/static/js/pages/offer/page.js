@@ -1,15 +1,14 @@
 // The page of an offer: what one gives and gets, and one tap that does it.
 
-import { quoted } from "../../texts/operations.js";
-import { displayName, fillCard, likenessOf, metadataOf } from "../../ui/card.js";
+import { fillCard, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
-import { listInPieces, oneByOne } from "../../ui/keyed_list.js";
+import { oneByOne } from "../../ui/keyed_list.js";
 import { offersOf } from "../../wallet/offers.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
-import { namerOf, readingOf, sayingOf } from "./state.js";
+import { namerOf, readKnown, sayingOf } from "./state.js";
 
 /** How often an offer that somebody may take at any time is asked for again. */
 const ROUND_MS = 4_000;
@@ -25,9 +24,9 @@ async function start(opened) {
   const [offers, run] = [offersOf(wallet, store), verbRunner(opened)];
   const [button, error] = [byId("pay", HTMLButtonElement), byId("pay-error")];
   const offerId = location.pathname.split("/")[2] ?? "";
-  const [drawWants, drawGives] = ["wants", "gives"].map(sideView);
   /** @type {import("./state.js").Known} */
-  let known = { offer: null };
+  let known = {};
+  /** @type {ReturnType<typeof sayingOf>} */
   let saying = sayingOf(known);
   let origins = new Map();
 
@@ -53,13 +52,11 @@ async function start(opened) {
   }
 
   const draw = oneByOne(async () => {
-    const { offer } = known;
-    const found = offer && (await store.read(...readingOf(offer, origins)));
-    known = { ...known, ...found };
+    if (known.offer) known = { ...known, ...(await readKnown(store, known.offer, origins)) };
     saying = sayingOf(known);
     drawSaying(saying);
-    drawWants(known.wants, known.own ? "You get" : "You give");
-    drawGives(known.gives, known.own ? "You give" : "You get");
+    drawSide("wants", known.own ? "You get" : "You give", known.wants);
+    drawSide("gives", known.own ? "You give" : "You get", known.gives);
     if (!button.disabled) drawAction(saying.action);
   });
 
@@ -97,16 +94,18 @@ async function start(opened) {
   await ask();
 }
 
-function drawSaying(/** @type {import("./state.js").Saying} */ saying) {
-  const { kind, title, lead, gainedId, isLacking, canWithdraw } = saying;
+function drawSaying({ kind, title = "", lead, gainedId = "", ...more }) {
   byId("offer").dataset.kind = kind;
-  put(byId("heading"), title);
+  // Until more is known, what the service wrote stays.
+  if (title) {
+    put(byId("heading"), title);
+    document.title = `${title} · Deeds`;
+  }
   put(byId("lead"), lead);
-  document.title = `${title} · Deeds`;
   byId("gained").hidden = !gainedId;
-  byId("gained-link").setAttribute("href", `/wallet#${gainedId ?? ""}`);
-  byId("lacking").hidden = !isLacking;
-  byId("withdraw").hidden = !canWithdraw;
+  byId("gained-link").setAttribute("href", `/wallet#${gainedId}`);
+  byId("lacking").hidden = !more.isLacking;
+  byId("withdraw").hidden = !more.canWithdraw;
 }
 
 function drawAction(action) {
@@ -118,39 +117,24 @@ function drawAction(action) {
   byId("pay").classList.toggle("quiet", action.isQuiet);
 }
 
-/** Return what draws one side of an offer. */
-function sideView(name) {
+/** Draw what one gives or gets, once: nothing of it changes. */
+function drawSide(name, title, sides = []) {
   const place = byId(name);
-  const keyOf = ({ itemId }) => itemId;
-  const drawRows = listInPieces(find(place, "ol"), find(place, ".more"), { keyOf, make: makeRow });
-  return (parts = [], title) => {
-    place.hidden = !parts.length;
-    put(find(place, "h2"), title);
-    drawRows(parts);
-  };
+  if (!sides.length || !place.hidden) return;
+  place.hidden = false;
+  put(find(place, "h2"), title);
+  find(place, "ol").append(...sides.map(makeRow));
 }
 
-/** Return a row, and what draws it. */
-function makeRow({ itemId }) {
-  const element = copyTemplate("side-row");
-  const [card, origin, about] = [".deed", ".origin", ".about"].map((each) => find(element, each));
-  about.setAttribute("href", `/item/${itemId}`);
-  /** @type {unknown} */
-  let shown = false;
-  return {
-    element,
-    /** @param {import("./state.js").Side} side */
-    update({ amount, item, origin: said }) {
-      origin.hidden = !said;
-      origin.classList.toggle("bad", said?.kind === "lookalike");
-      put(origin, said?.text ?? "");
-      if (shown === item) return;
-      shown = item;
-      /** @type {import("../../ui/card.js").CardOptions} */
-      const options = { itemId, amount, unit: item?.unit, pictures: "ask" };
-      const metadata = item ? metadataOf(item) : { name: "A deed" };
-      fillCard(card, metadata, item?.total ?? amount, options);
-      put(find(about, ".unseen"), ` of ${quoted(displayName(metadata))}`);
-    },
-  };
+function makeRow(/** @type {import("./state.js").Side} */ { itemId, amount, item, origin: said }) {
+  const row = copyTemplate("side-row");
+  const origin = find(row, ".origin");
+  origin.hidden = !said;
+  origin.classList.toggle("bad", said?.kind === "lookalike");
+  put(origin, said?.text ?? "");
+  const metadata = item ? metadataOf(item) : { name: "A deed" };
+  const { total = amount, unit } = item ?? {};
+  fillCard(find(row, ".deed"), metadata, total, { itemId, amount, unit, pictures: "ask" });
+  find(row, "a").setAttribute("href", `/item/${itemId}`);
+  return row;
 }
