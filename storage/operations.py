@@ -227,23 +227,23 @@ class Writer:
             raise ConflictError
 
     def _refuse_inputs(self, operation_id: int, record: SwapRecord) -> None:
-        """Raise the error of the first input that cannot be spent, if there is one."""
+        """Raise the error of the first unknown input, else of the first spent one, if any is."""
         rows = self._connection.execute(
             statements.READ_ITEM_SCHEMES, {"item_ids": list(record.schemes_counts)}
         )
         if Counter(row.id for row in rows) != Counter(record.schemes_counts):
             raise ItemSchemesChangedError
         found = read_outputs(self._connection, map(_key, record.inputs))
-        unknown = {
+        unknown = [
             index
             for index, each in enumerate(record.inputs)
             if each.key not in found or found[each.key].output.amount != each.amount
-        }
+        ]
+        if unknown:
+            raise UnknownInputError(index=unknown[0], failed_secrets_count=len(unknown))
         for index, each in enumerate(record.inputs):
-            if index in unknown:
-                raise UnknownInputError(index=index, failed_secrets_count=len(unknown))
             if found[each.key].spent_by not in {None, operation_id}:
-                raise SpentInputError(index=index, failed_secrets_count=len(unknown))
+                raise SpentInputError(index=index)
 
 
 @cache

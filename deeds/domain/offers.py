@@ -222,7 +222,8 @@ def join(mine: SwapRecord, offer: OfferRecord, items: Mapping[str, ItemSchemes])
     theirs = offer.half
     _check_apart(mine.inputs, theirs.inputs, DuplicateInputError)
     _check_apart(mine.outputs, theirs.outputs, DuplicateSecretError)
-    _check_apart(mine.outputs, theirs.inputs, UsedSecretError)
+    # The maker's inputs are in the ledger, which refuses to create them again: only there, so that
+    # nobody without inputs of his own can test guesses at their secrets.
     if {output.key for output in theirs.outputs} & {each.key for each in mine.inputs}:
         raise UsedSecretError("an input has the secret of a new output of the offer")
     forbidden = dict.fromkeys(theirs.outputs_forbidden, len(mine.outputs))

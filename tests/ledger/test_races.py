@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
+from tests.ledger.offer_races import OFFER_RACES
 from tests.support.racing import Racers, client_of_app, client_of_port
 
 THREADS_COUNT = 32
@@ -153,6 +154,7 @@ RACES = [
     race_to_create_what_the_other_one_spends,
     race_to_carry_out_a_request_under_one_key,
     race_to_carry_out_different_requests_under_one_key,
+    *OFFER_RACES,
 ]
 
 

@@ -6,7 +6,8 @@ from sqlalchemy import select, text
 
 from storage.audit import audit
 from storage.engine import make_engine, parse_database_url
-from storage.tables import metadata, operations, outputs
+from storage.tables import metadata, offers, operations, outputs
+from storage.transactions import WRITES
 
 
 def delete_all_rows(database_url):
@@ -61,6 +62,12 @@ class LedgerView:
         with self.engine.connect() as connection:
             found = connection.execute(select(*columns).order_by(operations.c.id))
             return [(row.kind, row.inputs_count, row.outputs_count) for row in found]
+
+    def expire_offers(self):
+        """Let every offer that is not completed have expired."""
+        with self.engine.execution_options(**{WRITES: True}).begin() as connection:
+            expired = offers.update().values(expires_at=1)
+            connection.execute(expired.where(offers.c.completed_by.is_(None)))
 
     def assert_sound(self):
         """Assert what holds after every request, good or bad: all that an audit looks for."""

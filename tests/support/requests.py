@@ -38,6 +38,16 @@ def check(client, *outputs):
     return answer.get_json()["states"]
 
 
+def offer(client, inputs, outputs, key=None, /, **rest):
+    return post(client, "/v1/offers", {"inputs": inputs, "outputs": outputs} | rest, key)
+
+
+def complete(client, offered, inputs, outputs, key=None):
+    """Complete what the answer to a making has offered."""
+    path = f"/v1/offers/{offered.get_json()['offerId']}/complete"
+    return post(client, path, {"inputs": inputs, "outputs": outputs}, key)
+
+
 def stop(client):
     """Close the service of the client, as a process does that ends."""
     client.application.extensions["deeds"].close()
