@@ -2,16 +2,19 @@
 
 import json
 import re
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import psycopg
 import pytest
-from sqlalchemy import MetaData, inspect, make_url, select
+from sqlalchemy import MetaData, inspect, make_url, select, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from deeds.domain.errors import StartError
 from deeds.settings import Settings
 from storage.schema import HEAD_REVISION, check_schema, may_serve, migrate, open_schema
-from tests.support.commanding import run_deeds
+from tests.support.commanding import run_deeds, run_python
 from tests.support.ledger_view import LedgerView
 from tests.support.migrating import (
     newer_revision,
@@ -35,6 +38,20 @@ from tests.support.waiting import wait_until
 REVISION = re.compile(r"[0-9]{4}(_from_[0-9]{4})?")
 WAITING = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
 RAW = re.compile(r"\+(\d+)\.(deed_[0-9a-z]{26})\.(.*)")
+
+ADD_OPERATION = (
+    "INSERT INTO operations (kind, inputs_count, outputs_count, created_at_ms)"
+    " VALUES ('{}', 0, 1, 0)"
+)
+# Ends a migration once the constraint is another and before the tables are there.
+CUT_OFF = """
+import os, sys
+from sqlalchemy import MetaData
+from storage.engine import make_engine, parse_database_url
+from storage.schema import migrate
+MetaData.create_all = lambda *_, **__: {}
+migrate(make_engine(parse_database_url("{}")))
+"""
 
 
 @pytest.fixture(params=released_revisions())
@@ -157,6 +174,39 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
     assert check(client, *live, *new) == ["spent"] * len(live) + ["unspent"] * len(new)
     view.assert_sound()
     assert len(view.operations()) == len(asked) + len(live)
+
+
+@pytest.mark.parametrize("ending", ["os.kill(os.getpid(), 9)", "sys.exit(1)"])
+def test_an_upgrade_that_is_cut_off_leaves_an_sqlite_ledger_as_it_was_and_the_next_one_ends_it(
+    tmp_path, open_engine, ending
+):
+    url = f"sqlite:///{tmp_path}/old.sqlite3"
+    load("0001", url)
+    engine = open_engine(url)
+    # Open before the upgrade, as those of code that serves on.
+    with closing(sqlite3.connect(engine.url.database, isolation_level=None)) as opened:
+        before = list(opened.iterdump())
+
+        assert run_python("-c", CUT_OFF.format(ending, url)).returncode in {-9, 1}
+
+        assert list(opened.iterdump()) == before
+        with pytest.raises(sqlite3.IntegrityError, match="ck_operations_kind"):
+            opened.execute(ADD_OPERATION.format("offer"))
+
+        assert migrate(engine) == ("0001", HEAD_REVISION)
+
+        with pytest.raises(sqlite3.IntegrityError, match="ck_operations_kind"):
+            opened.execute(ADD_OPERATION.format("gift"))
+        opened.execute(ADD_OPERATION.format("offer"))
+        # A start goes on with the connection that it upgraded by.
+        with engine.connect() as upgraded, upgraded.begin():
+            upgraded.execute(text(ADD_OPERATION.format("offer")))
+            with pytest.raises(IntegrityError, match="ck_operations_kind"):
+                upgraded.execute(text(ADD_OPERATION.format("swap")))
+            with pytest.raises(DBAPIError, match="may not be modified"):
+                upgraded.execute(text("DELETE FROM sqlite_schema"))
+        assert opened.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert opened.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
 @pytest.fixture

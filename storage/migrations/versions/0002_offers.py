@@ -47,4 +47,5 @@ def _widen_on_sqlite() -> None:
     if changed.rowcount != 1:
         raise RuntimeError("the table operations has no such constraint")
     connection.execute(text(f"PRAGMA schema_version = {version + 1}"))
-    connection.execute(text("PRAGMA writable_schema = OFF"))
+    # Off, and this connection reads the schema as it is now.
+    connection.execute(text("PRAGMA writable_schema = RESET"))
