@@ -8,8 +8,9 @@ from deeds.settings import parse_rate_limits
 from tests.page import steps
 from tests.page.html import Html
 from tests.page.test_item_page import mint_with, previewed
-from tests.page.test_offers_wallet import complete, make_offer
+from tests.page.test_offers_wallet import complete
 from tests.support.requests import ask_for, post
+from tests.support.waiting import wait_until
 
 CHOIR = {"name": "“Choir”", "image": "https://example.net/choir.png"}
 # A name does not end the marks around it.
@@ -118,6 +119,7 @@ def test_a_trade_for_a_look_alike_is_warned_of_before_it_is_shown(visitor):
     expect(origin).to_contain_text("Another deed of the same name is in your wallet")
     expect(origin).to_have_class("origin notice bad")
     expect(page.locator("#wants .origin")).to_be_hidden()
+    expect(origin).to_be_in_viewport(ratio=1)
     visitor.assert_good()
     anyway = page.get_by_role("button", name="Trade anyway")
     expect(anyway).to_have_class("button wide quiet")
@@ -162,17 +164,20 @@ def test_several_deeds_change_hands_at_once_when_there_is_enough_of_each(visitor
     assert steps.live_amounts(visitor.origin, page) == [1, 1, 2, 2]
 
 
-def test_an_own_offer_shows_its_code_and_is_withdrawn(visitor):
-    shed = steps.mint_deed(visitor.origin, steps.SHED)
-    page, _ = steps.hold(visitor, 5, metadata=steps.TICKET)
-    make_offer(page, "Trade", What_do_you_want=shed)
-    page.get_by_role("button", name="Make offer").click()
-    page.get_by_role("img", name="QR code").wait_for()
-    [offer_id] = [
-        each["offerId"] for each in steps.records(page, "operations") if "offerId" in each
-    ]
+def offer_own(visitor, page, *parts):
+    """Offer what the visitor holds, of this item, for that one; open the page of the offer."""
+    page.evaluate("given => inBrowser.beginToTrade(given)", parts)
+    wait_until(lambda: ("trade", "open") in steps.operations(page))
+    [made] = [each for each in steps.records(page, "operations") if each["state"] == "open"]
+    return visitor.go(f"/offer/{made['offerId']}"), made["offerId"]
 
-    page = visitor.go(f"/offer/{offer_id}")
+
+def test_an_own_offer_shows_its_code_until_it_is_withdrawn_or_taken(visitor):
+    shed = steps.mint_deed(visitor.origin, steps.SHED, "+2.a", "+98.b")
+    page, item_id = steps.hold(visitor, 1, metadata=steps.TICKET)
+    parts = [{"itemId": item_id, "amount": 1}, {"itemId": shed, "amount": 2}]
+    page, _ = offer_own(visitor, page, *parts)
+
     page.get_by_role("button", name="Show link and code").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
@@ -180,7 +185,13 @@ def test_an_own_offer_shows_its_code_and_is_withdrawn(visitor):
     dialog.get_by_role("button", name="Done").click()
     page.get_by_role("button", name="Withdraw").click()
     dialog.get_by_role("button", name="Withdraw").click()
-
     expect(page.locator("#lead")).to_contain_text("Withdrawn.")
     expect(page.locator("#pay")).to_be_hidden()
-    assert steps.live_amounts(visitor.origin, page) == [1, 4]
+    page, offer_id = offer_own(visitor, page, *parts)
+    expect(page.locator("#heading")).to_have_text("Your offer")
+    complete(visitor.origin, offer_id, [f"+2.{shed}.a"], [f"+1.{item_id}.theirs"])
+    page.evaluate("dispatchEvent(new Event('focus'))")
+
+    expect(page).to_have_title("Traded · Deeds")
+    expect(page.locator("#gained")).to_contain_text("Yours now.")
+    assert steps.live_amounts(visitor.origin, page) == [2]

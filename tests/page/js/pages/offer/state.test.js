@@ -30,7 +30,8 @@ test("an open offer says in one sentence what one gives and gets, and one tap do
 
 test("what one gets that only has a known name, or was not loaded, is traded as a second thought", () => {
   for (const origin of [originAs("lookalike"), originAs("unknown"), undefined]) {
-    const { action } = saying({ wants: [CHOIR], gives: [DRINK, { ...DRINK, origin }] });
+    const { action, lead } = saying({ wants: [CHOIR], gives: [DRINK, { ...DRINK, origin }] });
+    assert.ok(lead.startsWith(origin?.text ?? "You have enough"), lead);
     assert.deepEqual([action?.text, action?.isQuiet], ["Trade anyway", true]);
   }
 });

@@ -109,8 +109,10 @@ function kindOf({ state }, own, paying) {
 function sayingOfOpen({ expiresAt }, problem, wants, gives) {
   const short = wants.filter(({ amount, free }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
-  const lead = problem ? waitText(problem) : `You have enough. Until ${timeText(expiresAt)}.`;
-  return { lead, action: actionOf(wants, gives) };
+  // Above the button, however far below it the deed itself is shown.
+  const doubt = gives.find(({ origin }) => !SAFE.includes(origin?.kind));
+  const told = doubt?.origin?.text ?? `You have enough. Until ${timeText(expiresAt)}.`;
+  return { lead: problem ? waitText(problem) : told, action: actionOf(wants, gives, Boolean(doubt)) };
 }
 
 function lackText(short) {
@@ -120,9 +122,8 @@ function lackText(short) {
   return isAway ? `${text} What you have in links or offers can be taken back in My deeds.` : text;
 }
 
-/** What one gets is looked at before: it may have no more than a name that one knows. */
-function actionOf(wants, gives) {
-  const isQuiet = !gives.every(({ origin }) => SAFE.includes(origin?.kind));
+/** It is quiet where one gets what may have no more than a name that one knows. */
+function actionOf(wants, gives, isQuiet) {
   const [paid, got] = [wants, gives].map((side) => sideText(side, namerOf({ wants, gives })));
   const text = `${got ? "Trade" : "Pay"}${isQuiet ? " anyway" : ""}`;
   if (got) return { text, about: `: ${paid} for ${got}`, isQuiet };
