@@ -11,7 +11,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from deeds.blueprints.docs import docs_blueprint
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.monitoring import monitoring_blueprint
-from deeds.blueprints.offers import offers_blueprint
 from deeds.blueprints.problems import PROBLEMS, register_problems
 from deeds.blueprints.request_log import register_request_log
 from deeds.blueprints.responses import set_headers
@@ -116,8 +115,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     register_problems(app, not_found_page)
     app.after_request(set_headers)
     app.before_request(limits.count_request)
-    app.register_blueprint(v1_blueprint(service, limits, info))
-    app.register_blueprint(offers_blueprint(offers, limits, array_length_max=array_length_max))
+    app.register_blueprint(v1_blueprint(service, offers, limits, info))
     app.register_blueprint(docs_blueprint(info))
     static = read_static_files()
     app.register_blueprint(

@@ -117,11 +117,7 @@ def _parse_peppers(text: str) -> tuple[bytes, ...]:
 
 
 def parse_rate_limits(text: str) -> RateLimits:
-    """Return the limits that the text states; what it does not name keeps its default.
-
-    Raises:
-        ValueError: the text is invalid.
-    """
+    """Return the limits that the text states, others by default; raise ValueError."""
     limits: dict[str, str | None] = {}
     for part in text.split(";"):
         match = _RATE_LIMIT.fullmatch(part.strip())
@@ -196,19 +192,14 @@ class Settings:
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Return all settings; an empty variable counts as not set.
-
-    Raises:
-        StartError: a value is invalid. The message names the variable and does not quote it.
-    """
+    """Return all settings, as `read_setting` reads each."""
     return Settings(**{each.name: read_setting(environ, each.name) for each in fields(Settings)})
 
 
 def read_setting(environ: Mapping[str, str], name: str) -> Any:
-    """Return one setting, for what is needed before the application is loaded.
+    """Return one setting; an empty variable counts as not set.
 
-    Raises:
-        StartError: as above.
+    Raises StartError where a value is invalid: it names the variable and does not quote the value.
     """
     [setting] = [each for each in fields(Settings) if each.name == name]
     variable, parse, may_be_file = setting.metadata.values()

@@ -34,11 +34,7 @@ def back_up(engine: Engine, path: Path, inspect: Inspect) -> Mark:
     """Copy the ledger to a file that is not there yet, and return its newest operation.
 
     The copy is one state of the ledger. It appears under its name once it is whole, inspected and
-    on disk.
-
-    Raises:
-        FileExistsError: there is something at the path.
-        OSError, sqlite3.Error: it cannot be read or written.
+    on disk. Raises FileExistsError, another OSError or sqlite3.Error.
     """
     _refuse_existing(path)
     with _copied(engine, Path(str(engine.url.database)), path, inspect) as (copy, newest):
@@ -54,12 +50,8 @@ def restore(
     """Put a copy in the place of the ledger, which is kept under another name.
 
     The mark is raised to what the ledger had reached, and never lowered. Returns the copy's newest
-    operation, and where the replaced ledger is now, if there was one.
-
-    Raises:
-        InUseError: another connection to the ledger is open.
-        StartError: the copy holds no ledger, or a newer one than the code knows.
-        OSError, sqlite3.Error: a file cannot be read or written.
+    operation, and where the replaced ledger is now, if there was one. Raises InUseError,
+    StartError where the copy holds no ledger of this code, OSError or sqlite3.Error.
     """
     ledger = Path(str(engine.url.database))
     make_directory(ledger.parent)

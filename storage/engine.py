@@ -38,11 +38,7 @@ _POSTGRESQL_URL = re.compile(
 
 
 def parse_database_url(text: str) -> URL:
-    """Return the URL of a supported database with its driver named.
-
-    Raises:
-        StartError: not a URL, another database than SQLite or PostgreSQL, or one held in memory.
-    """
+    """Return the URL of an SQLite file or a PostgreSQL database; raise StartError for others."""
     try:
         url = _read_url(text)
     except (ArgumentError, ValueError, psycopg.ProgrammingError):
@@ -73,10 +69,9 @@ def _read_url(text: str) -> URL:
 
 
 def make_engine(url: URL) -> Engine:
-    """Return an engine with the safety settings of the ledger. Connects to nothing yet.
+    """Return an engine with the safety settings of the ledger; raise StartError for wrong options.
 
-    Raises:
-        StartError: the URL's options are invalid, or this Python's SQLite is too old.
+    It connects to nothing yet.
     """
     is_sqlite = url.get_backend_name() == "sqlite"
     engine = _make_sqlite_engine(url) if is_sqlite else _make_postgresql_engine(url)

@@ -39,9 +39,7 @@ _WRITE_EVERY_S = 1.0
 # Others hold the lock while they ask the ledger and write a few bytes.
 _LOCK_TIMEOUT_S = 1.0
 
-# Earlier versions wrote two records, in a disk block each.
-_RECORD = re.compile(r"deeds-mark-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\b")
-_FILE_BYTES_MAX = 8192
+_RECORD = re.compile(rb"deeds-mark-1 ([0-9]{1,18}) ([0-9]{1,14}) [0-9a-f]{16}\n")
 
 _ADVICE = "restore the right database, or run: flask --app app deeds accept-rollback"
 
@@ -87,29 +85,21 @@ class MarkFile:
     path: Path
 
     def read(self) -> Mark:
-        """Return the mark, or `NO_OPERATION` if there is no file.
-
-        Raises:
-            OSError: it cannot be read, or holds something else.
-        """
+        """Return the mark, or `NO_OPERATION` if there is no file; raise OSError."""
         try:
-            with self.path.open("rb") as file:
-                content = file.read(_FILE_BYTES_MAX).decode("ascii", "replace")
+            content = self.path.read_bytes()
         except FileNotFoundError:
             return NO_OPERATION
-        found = [(each[0], Mark(int(each[1]), int(each[2]))) for each in _RECORD.finditer(content)]
-        marks = [mark for record, mark in found if record == _record(mark)]
-        if not marks:
+        found = _RECORD.fullmatch(content)
+        mark = NO_OPERATION if found is None else Mark(int(found[1]), int(found[2]))
+        if content != _record(mark):
             raise OSError(EINVAL, "it is damaged; if the ledger is the newest, remove it")
-        return max(marks)
+        return mark
 
     def change(self, choose: Callable[[Mark], Mark]) -> Mark:
         """Set the mark to what `choose` returns for the present one, under the lock; return it.
 
-        An exception of `choose` leaves the mark as it is.
-
-        Raises:
-            OSError: it cannot be read or written.
+        An exception of `choose`, or an OSError, leaves the mark as it is.
         """
         lock = open_for_owner(Path(f"{self.path}-lock"), os.O_RDONLY | os.O_CREAT)
         with os.fdopen(lock), locked(lock, monotonic() + _LOCK_TIMEOUT_S):
@@ -124,24 +114,22 @@ class MarkFile:
         # A process that was killed may have left one. It is not written to: it may be a link.
         new.unlink(missing_ok=True)
         file = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(file, "w") as opened:
-            opened.write(f"{_record(mark)}\n")
+        with os.fdopen(file, "wb") as opened:
+            opened.write(_record(mark))
         flush(new)
         new.replace(self.path)
         flush(self.path.parent)
 
 
-def _record(mark: Mark) -> str:
+def _record(mark: Mark) -> bytes:
     fields = f"deeds-mark-1 {mark.operation_id} {mark.created_at_ms}"
-    return f"{fields} {hashlib.sha256(fields.encode()).hexdigest()[:16]}"
+    return f"{fields} {hashlib.sha256(fields.encode()).hexdigest()[:16]}\n".encode()
 
 
 def check_present(connection: Connection, marks: Collection[Mark]) -> None:
-    """Check that all of the operations are in the ledger, each with its time.
+    """Raise MissingOperationError unless all of the operations are there, each with its time.
 
-    Raises:
-        MissingOperationError: one is not.
-        LedgerUnavailableError: one is not, and the server is a standby, which may lag.
+    Where the server is a standby, which may lag, that is a LedgerUnavailableError.
     """
     # Asked first: a standby may be promoted in between, but no primary becomes a standby.
     is_standby = connection.dialect.name == "postgresql" and connection.scalar(_IS_IN_RECOVERY)
@@ -283,9 +271,8 @@ def read_newest(engine: Engine) -> Mark:
 def raise_mark(engine: Engine, file: MarkFile) -> Mark:
     """Raise the mark to where the ledger is, and return it. Logs if a ledger in use had none.
 
-    Raises:
-        RollbackError: the ledger is behind the mark, which is left alone.
-        StartError: the ledger cannot be read or may lag, or the file cannot be used.
+    Raises RollbackError where the ledger is behind the mark, and StartError where one cannot be
+    read; both leave the mark alone.
     """
     is_new = not file.path.exists()
     try:

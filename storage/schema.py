@@ -41,13 +41,9 @@ _MIGRATION_LOCK = 0x6465656473
 
 
 def open_schema(engine: Engine) -> None:
-    """Make sure that the code may serve the database; create or upgrade an SQLite file.
+    """Raise StartError unless the code may serve the database; create or upgrade an SQLite file.
 
     Any number of processes may do this at once.
-
-    Raises:
-        StartError: the database cannot be opened, has a revision that this code may not serve, or
-            was lost.
     """
     if engine.dialect.name == "sqlite":
         migrate(engine)
@@ -56,11 +52,7 @@ def open_schema(engine: Engine) -> None:
 
 
 def check_schema(engine: Engine) -> None:
-    """Make sure that there is a ledger that the code may serve. Creates and changes nothing.
-
-    Raises:
-        StartError: there is none, it cannot be opened, or its revision does not permit this code.
-    """
+    """Raise StartError unless there is a ledger that the code may serve. Changes nothing."""
     if engine.dialect.name == "sqlite":
         path = Path(engine.url.database or "")
         if not (path.is_file() and has_content(path)):
@@ -84,10 +76,8 @@ def may_serve(revision: str | None) -> bool:
 def migrate(engine: Engine) -> tuple[str | None, str | None]:
     """Upgrade the database to the code's revision; return the revision it had and the one it has.
 
-    A database at a later revision that permits this code is left as it is.
-
-    Raises:
-        StartError: the database cannot be opened, is damaged, is ahead of the code, or was lost.
+    A database at a later revision that permits this code is left as it is. Raises StartError where
+    it cannot be opened, is damaged, is ahead of the code, or was lost.
     """
     if engine.dialect.name != "sqlite":
         return _migrate(engine)
@@ -100,10 +90,8 @@ def migrate(engine: Engine) -> tuple[str | None, str | None]:
 def one_process(engine: Engine) -> Iterator[None]:
     """Keep other processes from creating, upgrading or replacing an SQLite ledger.
 
-    SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
-
-    Raises:
-        StartError: the lock cannot be opened, or another process keeps it.
+    SQLite's own lock is not enough: turning a new file to WAL does not wait for it. Raises
+    StartError where another process keeps the lock.
     """
     try:
         make_directory(Path(engine.url.database or "").parent)

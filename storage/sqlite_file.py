@@ -30,10 +30,8 @@ _LOCK_POLL_S = 0.0005
 def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int:
     """Open a file beside a ledger, creating it if the flags say so, and return its descriptor.
 
-    A file of root's is given to the owner of its directory, or of the one named.
-
-    Raises:
-        OSError: it cannot be opened, or is a link.
+    A file of root's is given to the owner of its directory, or of the one named. A link is an
+    OSError.
     """
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     owner, found = (directory or path.parent).stat(), os.fstat(file)
@@ -48,11 +46,7 @@ def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory and those above it, for their owner alone, unless they are there.
-
-    Raises:
-        OSError: it cannot be created, or is no directory.
-    """
+    """Create a directory and those above it, for their owner alone, unless they are there."""
     if path.is_dir():
         return
     make_directory(path.parent)
@@ -71,12 +65,9 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def locked(file: int, deadline_s: float) -> Iterator[None]:
-    """Lock an open file within the block; wait for it until `monotonic()` reaches the deadline.
+    """Lock an open file within the block; raise BlockingIOError at the deadline of `monotonic()`.
 
     The lock is the descriptor's, not the process's, and ends with either of them.
-
-    Raises:
-        BlockingIOError: another descriptor, of whatever process, still has the lock.
     """
     while True:
         try:
@@ -104,12 +95,9 @@ def has_content(path: Path) -> bool:
 
 
 def check_file(engine: Engine) -> None:
-    """Read the whole of an SQLite file and check its pages, indexes and constraints.
+    """Raise StartError if pages, indexes or constraints of an SQLite file are damaged.
 
     One of more than CHECKED_BYTES_MAX bytes is not read. PostgreSQL looks after its own files.
-
-    Raises:
-        StartError: the file is damaged or cannot be read.
     """
     path = Path(engine.url.database or "")
     if engine.dialect.name != "sqlite" or path.stat().st_size > CHECKED_BYTES_MAX:

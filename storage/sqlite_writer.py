@@ -48,11 +48,7 @@ class ProcessLock:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for this process's turn, and keep it within the block.
-
-        Raises:
-            LedgerUnavailableError: another process kept its turn for longer than the timeout.
-        """
+        """Keep the turn of this process within the block; raise LedgerUnavailableError."""
         deadline_s = monotonic() + self._timeout_s
         with ExitStack() as held:
             try:

@@ -86,11 +86,7 @@ class Transactions:
             self._group = SqliteWriter(self._writer, ProcessLock(engine.url), self._causes)
 
     def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
-        """Return what the work reads; a long read may take as long as it needs.
-
-        Raises:
-            LedgerUnavailableError: the database does not answer.
-        """
+        """Return what the work reads; a long read may take as long as it needs."""
 
         def attempt() -> Result:
             with snapshot(self._engine) if is_long else self._engine.connect() as connection:

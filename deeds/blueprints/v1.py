@@ -1,4 +1,4 @@
-"""The interface: POST /v1/mint, /v1/swap and /v1/check, GET /v1/item/{id} and /v1/info."""
+"""The interface: mint, swap, check, item and info (contract part 2), and offers (part 3)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +19,7 @@ from deeds.domain.model import (
     SecretClass,
     Swapped,
 )
+from deeds.domain.offers import OfferService
 from deeds.domain.schemes import HashSchemes
 from deeds.domain.service import DeedService
 from deeds.settings import Settings
@@ -26,9 +27,17 @@ from schemas.answers import (
     CheckResponseSchema,
     ItemSchema,
     MintResponseSchema,
+    OfferSchema,
     SwapResponseSchema,
 )
-from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
+from schemas.requests import (
+    CheckRequestSchema,
+    CompletionRequestSchema,
+    MintRequestSchema,
+    OfferRequestSchema,
+    SwapRequestSchema,
+    load,
+)
 
 VERSION = "0.1.0"
 INTERFACE_VERSION = "0.0.1"
@@ -37,6 +46,7 @@ _MINT_RESPONSE = MintResponseSchema()
 _SWAP_RESPONSE = SwapResponseSchema()
 _CHECK_RESPONSE = CheckResponseSchema()
 _ITEM = ItemSchema()
+_OFFER = OfferSchema()
 
 
 def service_info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
@@ -66,10 +76,14 @@ def service_info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
     }
 
 
-def v1_blueprint(service: DeedService, limits: ClientLimits, info: Mapping[str, Any]) -> Blueprint:
+def v1_blueprint(
+    service: DeedService, offers: OfferService, limits: ClientLimits, info: Mapping[str, Any]
+) -> Blueprint:
     """Return the blueprint; `info` is what GET /v1/info tells."""
     blueprint = Blueprint("v1", __name__, url_prefix="/v1")
-    _add_operations(blueprint, service, limits, info["limits"]["arrayLengthMax"])
+    array_length_max = info["limits"]["arrayLengthMax"]
+    _add_operations(blueprint, service, limits, array_length_max)
+    _add_offers(blueprint, offers, limits, array_length_max)
 
     @blueprint.get("/item/<item_id>")
     def item(item_id: str) -> Response:
@@ -101,7 +115,7 @@ def _add_operations(
         compared = wanted.outputs if key is not None else ()
         with limits.judging(count_guesses((), compared, key)):
             minted = service.mint(wanted, key)
-        return operation_answer(minted, _MINT_RESPONSE.dump(minted))
+        return _operation_answer(minted, _MINT_RESPONSE.dump(minted))
 
     @blueprint.post("/swap")
     def swap() -> Response:
@@ -109,7 +123,7 @@ def _add_operations(
         key = read_idempotency_key(request)
         with limits.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
             swapped = service.swap(wanted, key)
-        return operation_answer(swapped, _SWAP_RESPONSE.dump({}))
+        return _operation_answer(swapped, _SWAP_RESPONSE.dump({}))
 
     @blueprint.post("/check")
     def check() -> Response:
@@ -123,7 +137,38 @@ def _add_operations(
         return json_answer(_CHECK_RESPONSE.dump({"states": states}))
 
 
-def operation_answer(done: Minted | Swapped | Offered, body: Any) -> Response:
+def _add_offers(
+    blueprint: Blueprint, offers: OfferService, limits: ClientLimits, array_length_max: int
+) -> None:
+    offer_request = OfferRequestSchema(array_length_max=array_length_max)
+    completion_request = CompletionRequestSchema(array_length_max=array_length_max)
+
+    # Limits are by the names of endpoints: this one has its own, the others those of what they are.
+    @blueprint.post("/offers")
+    def offer() -> Response:
+        wanted = load(offer_request, read_json(request, array_length_max=array_length_max))
+        key = read_idempotency_key(request)
+        # Its outputs are strong, so they can be no guesses.
+        with limits.judging(count_guesses(wanted.inputs, (), key)):
+            offered = offers.make(wanted, key)
+        return _operation_answer(offered, _OFFER.dump(offered.offer))
+
+    @blueprint.get("/offers/<offer_id>")
+    def read_offer(offer_id: str) -> Response:
+        limits.count("item")
+        return json_answer(_OFFER.dump(offers.read(offer_id)))
+
+    @blueprint.post("/offers/<offer_id>/complete")
+    def complete_offer(offer_id: str) -> Response:
+        limits.count("swap")
+        wanted = load(completion_request, read_json(request, array_length_max=array_length_max))
+        key = read_idempotency_key(request)
+        with limits.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
+            completed = offers.complete(offer_id, wanted, key)
+        return _operation_answer(completed, _SWAP_RESPONSE.dump({}))
+
+
+def _operation_answer(done: Minted | Swapped | Offered, body: Any) -> Response:
     """Return the answer to a request that changed the ledger, or that repeated one."""
     noted = notes()
     noted.operation_id, noted.is_replayed = done.operation_id, done.replayed

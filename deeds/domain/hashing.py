@@ -180,11 +180,7 @@ def _is_strong(job: HashJob) -> bool:
 
 
 def argon2id_digest(secret: str, salt: bytes, cost: Argon2Cost, pepper: bytes | None) -> bytes:
-    """Return the 32-byte Argon2id digest of a secret under a 16-byte salt (RFC 9106, version 1.3).
-
-    Raises:
-        OverloadedError: there is not enough memory for the cost at the moment.
-    """
+    """Return the 32-byte digest of a secret under a 16-byte salt; raise OverloadedError."""
     password = secret.encode("utf-8")
     if pepper is not None:
         password = hmac.digest(pepper, password, "sha256")

@@ -42,12 +42,9 @@ _LABEL = b"deeds idempotency key v1:"
 
 
 def parse_idempotency_key(header: str) -> str:
-    """Return the key that the header value names.
+    """Return the key that the header value names; raise InvalidIdempotencyKeyError.
 
     The draft asks for a quoted string (RFC 8941); clients also send it bare. Both name one key.
-
-    Raises:
-        InvalidIdempotencyKeyError: not 1 to 255 printable ASCII characters.
     """
     value = header.strip(" \t")
     quoted = _QUOTED.fullmatch(value)
@@ -68,11 +65,7 @@ def is_random_key(key: str) -> bool:
 
 
 def hash_key(key: str, schemes: HashSchemes, hasher: Hasher) -> KeyHashes:
-    """Return the 32-byte hash of a key under each scheme, or the only one of a random key.
-
-    Raises:
-        OverloadedError: too much is waiting to be hashed; nothing was hashed.
-    """
+    """Return the 32-byte hash of a key under each scheme, or the only one of a random key."""
     if is_random_key(key):
         return (hashlib.sha256(_LABEL + key.encode("ascii")).digest(),)
     jobs = [HashJob(key, each.key_salt, each) for each in schemes.all_of(SecretClass.ORDINARY)]

@@ -72,11 +72,7 @@ class Locator:
         return Candidate(raw, salt, self._schemes.current[secret_class(raw.secret)])
 
     def hash(self, candidates: Sequence[Candidate]) -> list[Output]:
-        """Return the output that each candidate stands for, with one evaluation each.
-
-        Raises:
-            OverloadedError: too much is waiting to be hashed; nothing was hashed.
-        """
+        """Return the output that each candidate stands for, with one evaluation each."""
         jobs = [HashJob(each.raw.secret, each.salt, each.scheme) for each in candidates]
         return [
             Output(OutputKey(each.raw.item_id, digest), each.scheme.id, each.raw.amount)
@@ -117,11 +113,8 @@ class Locator:
         """Return what the swap writes. `items` holds every item of the request.
 
         Inputs, outputs and the older forms of outputs are hashed in one batch. Only where an input
-        may have been hashed under several schemes, the inputs are looked up first.
-
-        Raises:
-            UnknownInputError: an input cannot be in the ledger.
-            OverloadedError: too much is waiting to be hashed.
+        may have been hashed under several schemes, the inputs are looked up first. Raises
+        UnknownInputError where one cannot be in the ledger.
         """
         sources = [self._candidates(raw, items[raw.item_id]) for raw in request.inputs]
         check_found(sources, UnknownInputError)

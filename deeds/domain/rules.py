@@ -31,24 +31,13 @@ def check_mint(request: MintRequest) -> None:
 
 
 def check_swap(request: SwapRequest) -> None:
-    """Raise an error unless each secret of an item is named once and every item balances.
-
-    Raises:
-        DuplicateInputError, DuplicateSecretError: as `check_named_once`.
-        UnbalancedError: inputs and outputs of an item add up to different amounts.
-    """
+    """Raise an error unless each secret of an item is named once and every item balances."""
     check_named_once(request)
     check_balance(request.inputs, request.outputs)
 
 
 def check_offer(half: SwapRequest) -> None:
-    """Raise an error unless the half of a swap is one that can be offered.
-
-    Raises:
-        DuplicateInputError, DuplicateSecretError: as `check_named_once`.
-        WeakSecretError: the secret of an output is not a strong one.
-        NotAnOfferError: it wants no units of any item.
-    """
+    """Raise an error unless the half of a swap can be offered: with strong secrets, for a gain."""
     check_named_once(half)
     for index, raw in enumerate(half.outputs):
         if not is_strong_secret(raw.secret):
@@ -58,12 +47,7 @@ def check_offer(half: SwapRequest) -> None:
 
 
 def check_named_once(request: SwapRequest) -> None:
-    """Raise an error unless each secret of an item is named once.
-
-    Raises:
-        DuplicateInputError: an input is named twice.
-        DuplicateSecretError: an output names a secret that an input or an earlier output names.
-    """
+    """Raise DuplicateInputError or DuplicateSecretError unless each secret is named once."""
     raws = (*request.inputs, *request.outputs)
     repeated = _first_repeated((raw.item_id, raw.secret) for raw in raws)
     if repeated is not None:

@@ -50,10 +50,9 @@ class HashSchemes:
         pepper: bytes | None,
         peppers_old: Sequence[bytes],
     ) -> None:
-        """Read the ledger's schemes, and record the current ones if they are new.
+        """Read the ledger's schemes, and record the current ones; raise StartError.
 
-        Raises:
-            StartError: unspent outputs are guarded by a pepper that the settings lack.
+        That is where unspent outputs are guarded by a pepper that the settings lack.
         """
         self._ledger = ledger
         self.peppers = {pepper_fingerprint(each): each for each in (None, pepper, *peppers_old)}
@@ -80,8 +79,7 @@ class HashSchemes:
     def in_order(self, secret_class: SecretClass, scheme_ids: Collection[int]) -> list[HashScheme]:
         """Return those of the schemes that are of this class: the current one, then the newest.
 
-        Raises:
-            SchemeUnavailableError: a scheme needs a pepper that another process was given since.
+        Raises SchemeUnavailableError where one needs a pepper that another process was given since.
         """
         if not self._schemes.keys() >= set(scheme_ids):
             self._read()

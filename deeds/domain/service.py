@@ -49,24 +49,20 @@ class Ledger(OutputLedger, OperationLedger, Protocol):
     """The ledger. Every method is one transaction of its own.
 
     All of them raise `LedgerUnavailableError` when the database does not answer, and those that
-    write `LedgerInDoubtError` when it broke off while committing.
+    write `LedgerInDoubtError` when it broke off while committing, and `IdempotencyKeyTakenError`
+    when an operation with their key hash was recorded meanwhile.
     """
 
     def read_item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError if there is none."""
 
     def record_mint(self, record: MintRecord) -> int:
-        """Create an item and its outputs; return the operation's id.
-
-        Raises:
-            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
-        """
+        """Create an item and its outputs; return the operation's id."""
 
     def record_swap(self, record: SwapRecord) -> int:
         """Spend the inputs and create the outputs, all or nothing; return the operation's id.
 
         Raises:
-            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
             ItemSchemesChangedError: an item has other schemes than the record was hashed for.
             OfferNotOpenError: the offer that it completes was completed before or has expired.
             UnknownInputError: an input is not in the ledger with this digest and amount.
@@ -77,7 +73,10 @@ class Ledger(OutputLedger, OperationLedger, Protocol):
 
 
 class DeedService:
-    """Joins the rules, the hashing and the ledger. Stateless; any thread may call it."""
+    """Joins the rules, the hashing and the ledger. Stateless; any thread may call it.
+
+    A DeedError says that a request breaks a rule or cannot be carried out; then nothing moved.
+    """
 
     def __init__(self, ledger: Ledger, locator: Locator, replays: Replays) -> None:
         self._ledger = ledger
@@ -85,23 +84,14 @@ class DeedService:
         self._replays = replays
 
     def mint(self, request: MintRequest, idempotency_key: str | None = None) -> Minted:
-        """Create an item with the outputs of the request.
-
-        Raises:
-            DeedError: the request breaks a rule, or the service cannot take it now. Nothing moved.
-        """
+        """Create an item with the outputs of the request."""
         check_mint(request)
         return self._replays.once(
             idempotency_key, partial(self._mint, request), partial(self._replay_mint, request)
         )
 
     def swap(self, request: SwapRequest, idempotency_key: str | None = None) -> Swapped:
-        """Replace the secrets of the inputs by those of the outputs, all or nothing.
-
-        Raises:
-            DeedError: the request breaks a rule, an input cannot be spent, a secret was used
-                before, or the service cannot take it now. Nothing moved.
-        """
+        """Replace the secrets of the inputs by those of the outputs, all or nothing."""
         check_swap(request)
         return self._replays.once(
             idempotency_key, partial(self._swap, request), partial(self._replay_swap, request)
@@ -113,11 +103,7 @@ class DeedService:
         return [_state(recorded) for recorded in self._locator.find(request.outputs, items)]
 
     def item(self, item_id: str) -> Item:
-        """Return the item.
-
-        Raises:
-            ItemNotFoundError: no item has this id.
-        """
+        """Return the item; raise ItemNotFoundError."""
         if not is_item_id(item_id):
             raise ItemNotFoundError
         return self._ledger.read_item(item_id)
@@ -131,12 +117,8 @@ class DeedService:
     ) -> int:
         """Hash a request, join the half of an offer to it, and record both as one swap.
 
-        `items` holds the items of both. An error of the half that joined has an index past the end
-        of the request's array.
-
-        Raises:
-            ItemSchemesChangedError: an item has other schemes than `items` says.
-            DeedError: nothing moved.
+        `items` holds the items of both, or ItemSchemesChangedError is raised. An error of the half
+        that joined has an index past the end of the request's array.
         """
         try:
             record = self._locator.hash_swap(request, items, key_hashes)
@@ -187,9 +169,6 @@ def retry_schemes(attempt: Callable[..., Answer]) -> Answer:
     """Return what the attempt answers, trying again where the schemes of an item have changed.
 
     It is called with `may_be_stale`: whether what it reads of items may be.
-
-    Raises:
-        OverloadedError: they change with every try.
     """
     for tries_count in range(TRIES_MAX):
         try:

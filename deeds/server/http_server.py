@@ -52,11 +52,7 @@ class Parser(HTTPRequestParser):
         return len(data)
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Parse a head.
-
-        Raises:
-            ParsingError: it is not HTTP/1.0 or HTTP/1.1, or its meaning is in doubt.
-        """
+        """Parse a head; raise ParsingError if it is not HTTP/1, or its meaning is in doubt."""
         spaced = header_plus.replace(b"\t", b" ")
         if not _LINE.match(spaced) or b"\r\n " in spaced or _MANY_SPACES in spaced:
             raise ParsingError("")

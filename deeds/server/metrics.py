@@ -129,10 +129,8 @@ def count_in_files(number: int) -> None:
     """Let this process, before it creates its metrics, count in the files of that number.
 
     They are numbered by worker and not by process: a worker that follows one that died goes on in
-    its files, so that there are never more files than workers, and no counter ever falls.
-
-    Raises:
-        OSError: there is no room for the files. It counts in its own memory then.
+    its files, so that there are never more files than workers, and no counter ever falls. Raises
+    OSError where there is no room for the files: it counts in its own memory then.
     """
     directory = Path(os.environ.pop(DIRECTORY))
     for kind, size in _FILE_SIZES.items():

@@ -86,13 +86,12 @@ def test_a_file_without_one_intact_record_is_never_taken_for_a_mark(mark, conten
     assert mark.path.read_bytes() == content
 
 
-def test_a_mark_is_read_as_earlier_versions_wrote_it_and_not_if_a_digit_of_it_changed(mark):
-    record = b"deeds-mark-1 7 70 68bc1781bd563a32"
-    for content in (record + b"\n", b"\0" * 4095 + b"\n" + record.ljust(4095) + b"\n"):
-        mark.path.write_bytes(content)
-        assert mark.read() == Mark(7, 70)
+def test_a_mark_is_read_as_long_as_its_form_stays_and_not_if_a_digit_of_it_changed(mark):
+    record = b"deeds-mark-1 7 70 68bc1781bd563a32\n"
+    mark.path.write_bytes(record)
+    assert mark.read() == Mark(7, 70)
 
-    mark.path.write_bytes(record.replace(b"7 70", b"6 70") + b"\n")
+    mark.path.write_bytes(record.replace(b"7 70", b"6 70"))
     with pytest.raises(OSError, match="damaged"):
         mark.read()
 
