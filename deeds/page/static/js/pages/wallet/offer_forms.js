@@ -91,12 +91,14 @@ function askToMake({ title, content, yes, opener, tools, read, onMade = () => {}
     },
     act: async (onWait) => {
       const makeIt = read();
-      let ended;
-      // Of a trade, what is given may have to be split off first.
-      do ended = await tools.run(() => makeIt(offers), onWait);
-      while (!ended.problem && ended.operation?.kind === "split");
-      if (!ended.problem) [made] = offersAmong([ended.operation]);
-      return ended.problem;
+      // Of a trade, what is given may have to be split off first: a person may have left meanwhile.
+      while (content[0].isConnected) {
+        const { operation, problem } = await tools.run(() => makeIt(offers), onWait);
+        if (problem) return problem;
+        [made] = offersAmong([operation]);
+        if (made) return "";
+      }
+      return "No offer was made.";
     },
   });
 }

@@ -6,7 +6,7 @@ import { makeCard, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf } from "../../ui/codes.js";
 import { copyText } from "../../ui/copying.js";
 import { ask, openDialog } from "../../ui/dialog.js";
-import { byId, make, makeButton } from "../../ui/dom.js";
+import { byId, make, makeButton, put } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { linkButtons, share, textField } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
@@ -87,8 +87,7 @@ async function offerView(offer, tools) {
   );
   const state = make("p", { role: "status" });
   const draw = (now) => {
-    const text = offerStateText(now);
-    if (state.textContent !== text) state.textContent = text;
+    put(state, offerStateText(now));
     state.className = now.state === "done" ? "notice good amount" : "hint";
     ways.hidden = now.state !== "open";
   };
