@@ -6,7 +6,8 @@ import { test } from "node:test";
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
-import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+import { amountsByState, madeBy, makerOn, pass } from "./parts.js";
+import { walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 /** Return a wallet on a store of its own that has taken in these records. */
 async function walletOf(service, records) {
@@ -403,4 +404,95 @@ test("what an older file calls lost is spent by one's own, as a newer one knows"
 
   assert.deepEqual(await wallet.exportRecords(), newer);
   assert.deepEqual(amountsByState(store), { spent: [10], given: [3], held: [7] });
+});
+
+/** Somebody with 5 units in an open trade, and a copy of that wallet. */
+async function openTrade() {
+  const ground = await walletHolding(5);
+  const maker = makerOn(ground.service, ground.store);
+  const other = makerOn(ground.service);
+  const { itemId } = (await other.wallet.mint({ outputs: [{ amount: 3 }] })).operation;
+  const give = { itemId: ground.itemId, amount: 5 };
+  const begun = makerOn(ground.service, ground.store, ground.service.api(() => "answer lost"));
+  const { operation } = await begun.offers.trade({ give, want: { itemId, amount: 3 } });
+  const before = await maker.wallet.exportRecords();
+  await maker.wallet.finishBegun();
+  return { ...maker, other, before, key: operation.key, open: await maker.wallet.exportRecords() };
+}
+
+/** Take two files into an empty wallet, in both orders; return what each comes to. */
+async function inBothOrders(service, ...files) {
+  const found = [];
+  for (const order of [files, [...files].reverse()]) {
+    const { store, wallet } = await walletOf(service, order[0]);
+    await wallet.importRecords(readRecords(order[1]));
+    const [operation] = [...store.kept.operations.values()].filter(({ kind }) => kind === "trade");
+    found.push([operation.code ?? operation.state, amountsByState(store)]);
+  }
+  assert.deepEqual(found[0], found[1]);
+  return found[0];
+}
+
+test("an offer that is open in one wallet is so in both, whatever the other was told", async () => {
+  const { service, before, open } = await openTrade();
+  const copy = await walletOf(service, before);
+  const refusing = walletMeeting({ service, store: copy.store }, (verb) =>
+    verb === "makeOffer" ? "refused" : "answered",
+  );
+  await refusing.finishBegun();
+  const refused = await copy.wallet.exportRecords();
+
+  const expected = ["open", { offered: [5], coming: [3] }];
+  assert.deepEqual(await inBothOrders(service, before, open), expected);
+  assert.deepEqual(await inBothOrders(service, refused, open), expected);
+});
+
+test("an offer that has ended in one wallet has in both, and what was sent since stays sent", async () => {
+  const { service, wallet, offers, open, key, store } = await openTrade();
+  pass(8 * 24 * 60 * 60);
+  await offers.refresh(key);
+  const ended = await wallet.exportRecords();
+  await wallet.send([...store.kept.outputs.keys()][0].split(".")[0], 5);
+  const sent = await wallet.exportRecords();
+
+  const expired = ["offer_expired", { held: [5], void: [3] }];
+  assert.deepEqual(await inBothOrders(service, open, ended), expired);
+  const gone = ["offer_expired", { spent: [5], given: [5], void: [3] }];
+  assert.deepEqual(await inBothOrders(service, open, sent), gone);
+});
+
+test("an offer that was completed or withdrawn is so in every wallet that had it open", async () => {
+  const [one, two] = [await openTrade(), await openTrade()];
+  const { offerId } = one.open.operations.at(-1);
+  await one.other.offers.complete(await one.service.api().offer(offerId));
+  await one.offers.refresh(one.key);
+  await two.offers.withdraw(two.key);
+  const withdrawn = await two.wallet.exportRecords();
+
+  const done = ["done", { spent: [5], held: [3] }];
+  assert.deepEqual(await inBothOrders(one.service, one.open, await one.wallet.exportRecords()), done);
+  const half = { ...one.open, operations: (await one.wallet.exportRecords()).operations };
+  assert.deepEqual(await inBothOrders(one.service, half, half), done);
+  const back = ["offer_withdrawn", { spent: [5], held: [5], void: [3] }];
+  assert.deepEqual(await inBothOrders(two.service, two.open, withdrawn), back);
+});
+
+test("a withdraw that was refused in one wallet leaves the offer open, and one that is begun ends it", async () => {
+  const { service, store, key, wallet } = await openTrade();
+  const fates = ["lost", "refused"];
+  const api = service.api((verb) => (verb === "swap" ? fates.shift() : "answered"));
+  const unlucky = makerOn(service, store, api);
+  await unlucky.offers.withdraw(key);
+  const again = await unlucky.offers.withdraw(key).catch(({ code }) => code);
+  assert.deepEqual(again.operation?.state, "refused");
+  const refused = await wallet.exportRecords();
+  const offered = { offered: [5], coming: [3], void: [5] };
+  assert.deepEqual(amountsByState(store), offered);
+  const begun = structuredClone(refused);
+  Object.assign(begun.operations.at(-1), { state: "begun", code: undefined });
+  const input = begun.outputs.find((output) => output.state === "offered");
+  const leaving = { state: "leaving", before: "offered", operation: begun.operations.at(-1).key };
+  Object.assign(input, leaving);
+
+  assert.deepEqual(await inBothOrders(service, begun, refused), ["open", offered]);
 });

@@ -325,3 +325,76 @@ test("a withdraw of a request says that it only ends by its time", async () => {
 
   assert.equal(one.store.kept.operations.get(operation.key).state, "open");
 });
+
+test("an offer that expires while its withdraw is under way gives back what it put in", async () => {
+  const [one, other] = await people([5], [3]);
+  const give = { itemId: one.itemId, amount: 5 };
+  const { operation } = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const fates = ["lost", "refused"];
+  const api = one.service.api((verb) => (verb === "swap" ? fates.shift() : "answered"));
+  const unlucky = makerOn(one.service, one.store, api);
+  const first = await unlucky.offers.withdraw(operation.key);
+  assert.equal(first.operation.state, "begun");
+  pass(8 * 24 * 60 * 60);
+  await one.wallet.checkRound();
+
+  await unlucky.wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(one.store), { held: [5], void: [3, 5] });
+});
+
+test("an offer that is completed in the moment in which it expires is found", async () => {
+  const [shop, customer] = await people([], [5]);
+  const asked = await shop.offers.ask({ itemId: customer.itemId, amount: 5, expiresInS: 60 });
+  const offer = await seen(shop, asked);
+  const { offerId } = offer;
+  const early = makerOn(shop.service, shop.store, {
+    ...shop.service.api(),
+    offer: async () => ({ ...offer, state: "expired" }),
+  });
+
+  // The service began to complete it before, and has not committed that.
+  await early.offers.refresh(asked.operation.key);
+  assert.deepEqual(amountsByState(shop.store), { coming: [5] });
+  await customer.offers.complete(await shop.service.api().offer(offerId));
+  pass(120);
+  await early.wallet.checkRound();
+
+  assert.deepEqual(amountsByState(shop.store), { held: [5] });
+});
+
+test("an offer that one tab has withdrawn has not expired for a tab that hears so later", async () => {
+  const [one, other] = await people([5], [3]);
+  const give = { itemId: one.itemId, amount: 5 };
+  const { operation } = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const api = one.service.api();
+  let endedAt;
+  const offer = async (id) => {
+    const found = await api.offer(id);
+    await one.offers.withdraw(operation.key);
+    ({ endedAt } = one.store.kept.operations.get(operation.key));
+    return { ...found, state: "void" };
+  };
+
+  const late = makerOn(one.service, one.store, { ...api, offer });
+  const found = await late.offers.refresh(operation.key);
+
+  assert.equal(found.operation.code, "offer_withdrawn");
+  assert.equal(one.store.kept.operations.get(operation.key).endedAt, endedAt);
+});
+
+test("a making that one tab is told is refused stays open where another was told so", async () => {
+  const [one, other] = await people([5], [3]);
+  const give = { itemId: one.itemId, amount: 5 };
+  const lost = makerOn(one.service, one.store, one.service.api(() => "answer lost"));
+  await lost.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const api = one.service.api((verb) => (verb === "makeOffer" ? "refused" : "answered"));
+  const check = async (raws) => {
+    await one.wallet.finishBegun();
+    return api.check(raws);
+  };
+
+  await makerOn(one.service, one.store, { ...api, check }).wallet.finishBegun();
+
+  assert.deepEqual(amountsByState(one.store), { offered: [5], coming: [3] });
+});
