@@ -70,7 +70,7 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
 
     @group.command("stats")
     def stats() -> None:
-        """Count items, operations and outputs, and show the size on disk."""
+        """Count items, operations, offers and outputs, and show the size on disk."""
         check_schema(engine)
         with snapshot(engine) as connection:
             counts, size = count_ledger(connection), count_bytes(connection)
@@ -224,7 +224,7 @@ _inspect_copy = partial(_inspect, otherwise="the copy is not used: ")
 
 def _show(counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
-        click.echo(f"{name.replace('_', ' '):<14} {count:>15,}")
+        click.echo(f"{name.replace('_', ' '):<16} {count:>15,}")
 
 
 def _schemes_text(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> str:

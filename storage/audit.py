@@ -31,7 +31,8 @@ class Invariant(StrEnum):
     ITEM_TOTAL = "the live outputs of an item sum to its total"
     ITEM_SCHEMES = "an item names exactly the hash schemes of its outputs, and they are known"
     OPERATION_BALANCE = "an operation gives as many units of an item as it takes, or mints"
-    OPERATION_COUNTS = "an operation has the inputs and outputs that it says, and a mint one item"
+    OPERATION_COUNTS = "an operation has the inputs, outputs and item or offer that it says"
+    OFFER = "an offer names what exists, and was completed in time by a swap that holds its half"
 
 
 # Each returns where the invariant is violated. References to rows that are missing show up as
@@ -63,27 +64,58 @@ _CHECKS = {
         ) AS parts
         GROUP BY item_id, operation_id HAVING SUM(units) <> 0
     """,
+    # The two sides of a making are apart from those of a swap: it may move nothing.
     Invariant.OPERATION_COUNTS: """
-        SELECT id FROM (
-            SELECT created_by AS id, 0 AS inputs, 1 AS outputs, 0 AS items FROM outputs
-            UNION ALL SELECT spent_by, 1, 0, 0 FROM outputs WHERE spent_by IS NOT NULL
-            UNION ALL SELECT created_by, 0, 0, 1 FROM items
+        SELECT DISTINCT id FROM (
+            SELECT created_by AS id, FALSE AS is_offer, 0 AS inputs, 1 AS outputs, 0 AS made
+            FROM outputs
+            UNION ALL SELECT spent_by, FALSE, 1, 0, 0 FROM outputs WHERE spent_by IS NOT NULL
+            UNION ALL SELECT created_by, FALSE, 0, 0, 1 FROM items
+            UNION ALL SELECT created_by, TRUE, 0, 0, 1 FROM offers
+            UNION ALL SELECT created_by, TRUE, 1, 0, 0
+            FROM offer_inputs JOIN offers ON offers.id = offer_id
+            UNION ALL SELECT created_by, TRUE, 0, 1, 0
+            FROM offer_outputs JOIN offers ON offers.id = offer_id WHERE amount IS NOT NULL
             UNION ALL SELECT
-                id, -inputs_count, -outputs_count, CASE kind WHEN 'mint' THEN -1 ELSE 0 END
+                id, kind = 'offer', -inputs_count, -outputs_count,
+                CASE kind WHEN 'swap' THEN 0 ELSE -1 END
             FROM operations
         ) AS parts
-        GROUP BY id HAVING SUM(inputs) <> 0 OR SUM(outputs) <> 0 OR SUM(items) <> 0
+        GROUP BY id, is_offer HAVING SUM(inputs) <> 0 OR SUM(outputs) <> 0 OR SUM(made) <> 0
+    """,
+    Invariant.OFFER: """
+        SELECT id FROM offers WHERE NOT EXISTS (
+            SELECT 1 FROM hash_schemes WHERE hash_schemes.id = offers.scheme_id
+        ) OR completed_by IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM operations
+            WHERE operations.id = completed_by AND created_at_ms < expires_at * 1000
+        )
+        UNION SELECT offer_id
+        FROM offer_inputs LEFT JOIN offers ON offers.id = offer_id
+        LEFT JOIN outputs USING (item_id, digest)
+        WHERE offers.id IS NULL OR amount IS NULL OR coalesce(spent_by, 0) <> completed_by
+        UNION SELECT offer_id
+        FROM offer_outputs LEFT JOIN offers ON offers.id = offer_id
+        LEFT JOIN items ON items.id = offer_outputs.item_id
+        LEFT JOIN outputs ON outputs.item_id = offer_outputs.item_id
+            AND outputs.digest = offer_outputs.digest AND outputs.amount = offer_outputs.amount
+            AND outputs.scheme_id = offers.scheme_id
+        WHERE offers.id IS NULL OR items.id IS NULL OR offer_outputs.amount IS NOT NULL
+            AND coalesce(outputs.created_by, 0) <> completed_by
     """,
 }
 
 _COUNT_LEDGER = text("""
-    SELECT items, mints, swaps, live_outputs, spent_outputs
+    SELECT items, mints, swaps, offers_made, offers_completed, live_outputs, spent_outputs
     FROM (SELECT count(*) AS items FROM items) AS of_items
     CROSS JOIN (
         SELECT count(*) FILTER (WHERE kind = 'mint') AS mints,
             count(*) FILTER (WHERE kind = 'swap') AS swaps
         FROM operations
     ) AS of_operations
+    CROSS JOIN (
+        SELECT count(*) AS offers_made, count(completed_by) AS offers_completed FROM offers
+    ) AS of_offers
     CROSS JOIN (
         SELECT count(*) - count(spent_by) AS live_outputs, count(spent_by) AS spent_outputs
         FROM outputs

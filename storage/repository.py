@@ -191,41 +191,35 @@ class Repository:
         made = self._write(lambda writer: writer.offer(record))
         return made.operation_id, expires_at_s(made.created_at_ms, record.expires_in_s)
 
-    def read_offer(self, offer_id: str) -> OfferRecord | None:
-        """Return what never changes of an offer."""
-        values = {"offer_id": offer_id}
-        row = self._row(statements.READ_OFFER, **values)
-        if row is None:
-            return None
-        inputs = self._rows(statements.READ_OFFER_INPUTS, **values)
-        outputs, forbidden = [], {}
-        for each in self._rows(statements.READ_OFFER_OUTPUTS, **values):
-            key = OutputKey(each.item_id, each.digest)
-            if each.amount is None:
+    def read_offer(self, offer_id: str, scheme_id: int) -> OfferRecord | None:
+        """Return the offer, in its state to a process with this current strong scheme."""
+        now_ms = time.time_ns() // 1_000_000
+        values = {"offer_id": offer_id, "scheme_id": scheme_id, "now_ms": now_ms}
+        offer, inputs, outputs, forbidden = None, [], [], {}
+        for row in self._rows(statements.READ_OFFER, **values):
+            if row.item_id is None:
+                offer = row
+                continue
+            key = OutputKey(row.item_id, row.digest)
+            if row.what == "input":
+                inputs.append(Output(key, row.scheme_id, row.amount))
+            elif row.amount is None:
                 forbidden[key] = 0
             else:
-                outputs.append(Output(key, row.scheme_id, each.amount))
+                outputs.append((key, row.amount))
+        if offer is None:
+            return None
         half = SwapRecord(
-            inputs=tuple(
-                Output(OutputKey(each.item_id, each.digest), each.scheme_id, each.amount)
-                for each in inputs
-            ),
-            outputs=tuple(outputs),
+            inputs=tuple(inputs),
+            outputs=tuple(Output(key, offer.scheme_id, amount) for key, amount in outputs),
             outputs_forbidden=forbidden,
             schemes_counts={},
             schemes_added=frozenset(),
             idempotency_key_hashes=(),
         )
-        return OfferRecord(row.id, half, row.scheme_id, row.expires_in, row.expires_at)
-
-    def read_offer_state(self, offer_id: str, scheme_id: int) -> OfferState:
-        """Return the state of an offer to a process with this current strong scheme."""
-        now_ms = time.time_ns() // 1_000_000
-        values = {"offer_id": offer_id, "scheme_id": scheme_id, "now_ms": now_ms}
-        return OfferState(
-            self._transactions.read(
-                lambda connection: connection.scalar(statements.READ_OFFER_STATE, values)
-            )
+        state = OfferState(offer.what)
+        return OfferRecord(
+            offer_id, half, offer.scheme_id, offer.expires_in, offer.expires_at, state
         )
 
     def _write(self, work: Callable[[Writer], Mark]) -> Mark:

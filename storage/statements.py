@@ -59,20 +59,17 @@ READ_OPERATION_TIMES = _reading(
     "SELECT id, created_at_ms FROM operations WHERE id IN :operation_ids"
 )
 
-READ_OFFER = text("SELECT id, expires_in, expires_at, scheme_id FROM offers WHERE id = :offer_id")
+# How many strong schemes but its own the items of an offer's outputs have by now.
+_OTHER_SCHEMES_COUNT = """(
+    SELECT count(*) FROM item_schemes JOIN hash_schemes ON hash_schemes.id = scheme_id
+    WHERE secret_class = 'strong' AND scheme_id <> offers.scheme_id
+        AND item_id IN (SELECT item_id FROM offer_outputs WHERE offer_id = offers.id)
+)"""
 
-READ_OFFER_INPUTS = text("""
-    SELECT item_id, digest, scheme_id, amount
-    FROM offer_inputs JOIN outputs USING (item_id, digest) WHERE offer_id = :offer_id
-""")
-
-READ_OFFER_OUTPUTS = text(
-    "SELECT item_id, digest, amount FROM offer_outputs WHERE offer_id = :offer_id"
-)
-
-# Void: an input is spent, a new secret is used, or could be used under another strong scheme: that
-# of the process that asks, or one that an item has got since the making.
-READ_OFFER_STATE = text("""
+# The offer itself with its state, then a row for each input and each output. Void: an input is
+# spent, a new secret is used, or could be used under another strong scheme: that of the process
+# that asks, or one that an item has got since the making.
+READ_OFFER = text(f"""
     SELECT CASE
         WHEN completed_by IS NOT NULL THEN 'completed'
         WHEN expires_at * 1000 <= :now_ms THEN 'expired'
@@ -82,15 +79,18 @@ READ_OFFER_STATE = text("""
         ) OR EXISTS (
             SELECT 1 FROM offer_outputs JOIN outputs USING (item_id, digest)
             WHERE offer_id = offers.id
-        ) OR other_schemes_count < (
-            SELECT count(*) FROM item_schemes JOIN hash_schemes ON hash_schemes.id = scheme_id
-            WHERE secret_class = 'strong' AND scheme_id <> offers.scheme_id
-                AND item_id IN (SELECT item_id FROM offer_outputs WHERE offer_id = offers.id)
-        ) THEN 'void'
+        ) OR other_schemes_count < {_OTHER_SCHEMES_COUNT} THEN 'void'
         ELSE 'open'
-    END
+    END AS what, scheme_id, expires_in, expires_at,
+        NULL AS item_id, NULL AS digest, NULL AS amount
     FROM offers WHERE id = :offer_id
-""")
+    UNION ALL
+    SELECT 'input', outputs.scheme_id, NULL, NULL, item_id, digest, amount
+    FROM offer_inputs JOIN outputs USING (item_id, digest) WHERE offer_id = :offer_id
+    UNION ALL
+    SELECT 'output', NULL, NULL, NULL, item_id, digest, amount
+    FROM offer_outputs WHERE offer_id = :offer_id
+""")  # noqa: S608 - made of constants
 
 COUNT_OTHER_SCHEMES = _reading("""
     SELECT count(*) FROM item_schemes JOIN hash_schemes ON hash_schemes.id = scheme_id
@@ -164,11 +164,12 @@ INSERT_OFFER_OUTPUT = """
     VALUES (:offer_id, :item_id, :digest, :amount)
 """
 
-# The arbiter of two completions, and of one that comes too late.
-COMPLETE_OFFER = """
+# The arbiter of two completions, of one that comes too late, and of one that has missed a scheme.
+COMPLETE_OFFER = f"""
     UPDATE offers SET completed_by = :operation_id
     WHERE id = :offer_id AND completed_by IS NULL AND expires_at * 1000 > :created_at_ms
-"""
+        AND other_schemes_count >= {_OTHER_SCHEMES_COUNT}
+"""  # noqa: S608 - made of constants
 
 # A condition for each predecessor follows, then what is returned: no row if the key is taken or a
 # predecessor is missing. Without a WHERE SQLite would take ON CONFLICT for a part of the SELECT.

@@ -298,7 +298,7 @@ class SwapRecord:
 
 @dataclass(frozen=True, slots=True)
 class OfferRecord:
-    """An offer as its making writes it, but for `expires_at_s`, which the ledger sets.
+    """An offer as its making writes it, but for `expires_at_s` and `state`, which the ledger tells.
 
     `scheme_id` is the strong scheme of the half's outputs. Read from the ledger, the half says
     nothing of schemes and keys.
@@ -309,3 +309,4 @@ class OfferRecord:
     scheme_id: int
     expires_in_s: int
     expires_at_s: int = 0
+    state: OfferState = OfferState.OPEN

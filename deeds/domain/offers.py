@@ -5,6 +5,7 @@ any other swap (docs/decisions/0012-offers-reserve-nothing.md).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
@@ -65,11 +66,8 @@ class OfferLedger(Protocol):
             UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
         """
 
-    def read_offer(self, offer_id: str) -> OfferRecord | None:
-        """Return what never changes of an offer."""
-
-    def read_offer_state(self, offer_id: str, scheme_id: int) -> OfferState:
-        """Return the state of an offer to a process with this current strong scheme."""
+    def read_offer(self, offer_id: str, scheme_id: int) -> OfferRecord | None:
+        """Return the offer, in its state to a process with this current strong scheme."""
 
 
 class OfferService:
@@ -106,7 +104,7 @@ class OfferService:
         Raises:
             UnknownOfferError: no offer has this id.
         """
-        return self._offer(self._read(offer_id))
+        return _told(self._read(offer_id))
 
     def complete(
         self, offer_id: str, request: SwapRequest, idempotency_key: str | None = None
@@ -135,12 +133,12 @@ class OfferService:
             scheme_id = self._current_scheme_id()
             record = OfferRecord(make_offer_id(), half, scheme_id, request.expires_in_s)
             operation_id, expires_at_s = self._ledger.record_offer(record)
-            return Offered(_told(record, OfferState.OPEN, expires_at_s), operation_id)
+            return Offered(_told(replace(record, expires_at_s=expires_at_s)), operation_id)
 
         return retry_schemes(attempt)
 
     def _replay_making(self, request: OfferRequest, operation: Operation) -> Offered:
-        record = operation.offer_id and self._ledger.read_offer(operation.offer_id)
+        record = self._find(operation.offer_id or "")
         is_making = operation.kind is OperationKind.OFFER
         if not record or not is_making or record.expires_in_s != request.expires_in_s:
             raise IdempotencyKeyReusedError(failed_secrets_count=1)
@@ -156,18 +154,17 @@ class OfferService:
         is_same = {each and each.output for each in found} == set(record.half.inputs)
         if not is_same or set(hashed) != set(record.half.outputs):
             raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
-        return Offered(self._offer(record), operation.id, replayed=True)
+        return Offered(_told(record), operation.id, replayed=True)
 
     def _complete(self, offer_id: str, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
-        offer = self._read(offer_id)
-        inputs: tuple[RawOutput | Output, ...] = (*request.inputs, *offer.half.inputs)
-        outputs: tuple[RawOutput | Output, ...] = (*request.outputs, *offer.half.outputs)
-
         def attempt(*, may_be_stale: bool) -> Swapped:
-            # Read before the state is judged: a scheme that comes after that ends the swap.
+            offer = self._read(offer_id)
+            if offer.state is not OfferState.OPEN:
+                raise _not_open(offer)
+            inputs: tuple[RawOutput | Output, ...] = (*request.inputs, *offer.half.inputs)
+            outputs: tuple[RawOutput | Output, ...] = (*request.outputs, *offer.half.outputs)
+            # A scheme that an item has got since the state was judged ends the swap.
             items = self._locator.read_items([*inputs, *outputs], may_be_stale=may_be_stale)
-            if (state := self._state(offer)) is not OfferState.OPEN:
-                raise _not_open(state)
             _check_items(request, items)
             check_balance(inputs, outputs)
             try:
@@ -176,7 +173,7 @@ class OfferService:
             except _EITHER_HALF as error:
                 if _is_of(request, error):
                     raise
-                raise self._ended(offer) from None
+                raise self._ended(offer_id) from None
 
         return retry_schemes(attempt)
 
@@ -190,25 +187,24 @@ class OfferService:
         return Swapped(operation.id, replayed=True)
 
     def _read(self, offer_id: str) -> OfferRecord:
-        record = self._ledger.read_offer(offer_id) if is_offer_id(offer_id) else None
+        record = self._find(offer_id)
         if record is None:
             raise UnknownOfferError
         return record
 
-    def _offer(self, record: OfferRecord) -> Offer:
-        return _told(record, self._state(record), record.expires_at_s)
-
-    def _state(self, record: OfferRecord) -> OfferState:
-        return self._ledger.read_offer_state(record.id, self._current_scheme_id())
+    def _find(self, offer_id: str) -> OfferRecord | None:
+        if not is_offer_id(offer_id):
+            return None
+        return self._ledger.read_offer(offer_id, self._current_scheme_id())
 
     def _current_scheme_id(self) -> int:
         return self._schemes.current[SecretClass.STRONG].id
 
-    def _ended(self, offer: OfferRecord) -> Exception:
+    def _ended(self, offer_id: str) -> Exception:
         """Return the error that says what the offer has become while it was being completed."""
-        state = self._state(offer)
+        offer = self._read(offer_id)
         # It is open only where a clock was set back: then the completion is tried again.
-        return ItemSchemesChangedError() if state is OfferState.OPEN else _not_open(state)
+        return ItemSchemesChangedError() if offer.state is OfferState.OPEN else _not_open(offer)
 
 
 def join(mine: SwapRecord, offer: OfferRecord, items: Mapping[str, ItemSchemes]) -> SwapRecord:
@@ -267,15 +263,15 @@ def _is_of(request: SwapRequest, error: DeedError) -> bool:
     return error.index is None or error.index < len(array)
 
 
-def _not_open(state: OfferState) -> OfferNotOpenError:
-    return OfferNotOpenError(f"the offer cannot be completed: its state is {state}")
+def _not_open(offer: OfferRecord) -> OfferNotOpenError:
+    return OfferNotOpenError(f"the offer cannot be completed: its state is {offer.state}")
 
 
-def _told(record: OfferRecord, state: OfferState, expires_at_s: int) -> Offer:
+def _told(record: OfferRecord) -> Offer:
     inputs, outputs = record.half.inputs, record.half.outputs
     gives, wants = excess(inputs, outputs), excess(outputs, inputs)
-    expires_at = datetime.fromtimestamp(expires_at_s, UTC)
-    return Offer(record.id, state, _units(gives), _units(wants), expires_at)
+    expires_at = datetime.fromtimestamp(record.expires_at_s, UTC)
+    return Offer(record.id, record.state, _units(gives), _units(wants), expires_at)
 
 
 def _units(amounts: Mapping[str, int]) -> tuple[Units, ...]:

@@ -3,21 +3,31 @@
 import pytest
 from sqlalchemy import text
 
+from deeds.domain.raw_output import make_strong_secret
 from storage.audit import PLACES_COUNT_MAX, AuditReport, Invariant, audit
 from storage.engine import make_engine, parse_database_url
 from storage.tables import metadata
 from tests.support.ledger_view import ignore_progress
-from tests.support.requests import mint, stop, swap
+from tests.support.requests import mint, post, stop, swap
 
 ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
-COUNTS = {"items": 2, "mints": 2, "swaps": 2, "live_outputs": 4, "spent_outputs": 3}
+COUNTS = {
+    "items": 4,
+    "mints": 4,
+    "swaps": 3,
+    "offers_made": 2,
+    "offers_completed": 1,
+    "live_outputs": 6,
+    "spent_outputs": 5,
+}
 ADD_OPERATION = (
     "INSERT INTO operations (id, kind, inputs_count, outputs_count, created_at_ms) VALUES"
 )
 
 # What is changed behind the service's back, and all that an audit then says. In the ledger,
 # operation 1 mints 5 and 3 units of A, 2 mints 7 of B, 3 splits the 5 into 2 and 3, and 4 trades
-# 3 of A and 7 of B.
+# 3 of A and 7 of B. 7 offers one item for another and 8 completes that (DONE); 9 offers what was
+# got by it (OPEN).
 TAMPERED = {
     "DELETE FROM items WHERE id = 'nothing'": {},
     "UPDATE items SET total = 9 WHERE id = :a": {
@@ -41,7 +51,7 @@ TAMPERED = {
     "UPDATE operations SET outputs_count = 3 WHERE id = 3": {Invariant.OPERATION_COUNTS: "3"},
     "UPDATE operations SET inputs_count = 2 WHERE id = 3": {Invariant.OPERATION_COUNTS: "3"},
     # An operation that did nothing.
-    f"{ADD_OPERATION} (9, 'swap', 1, 1, 0)": {Invariant.OPERATION_COUNTS: "9"},
+    f"{ADD_OPERATION} (99, 'swap', 1, 1, 0)": {Invariant.OPERATION_COUNTS: "99"},
     # A mint without an item, and a swap that mints.
     "UPDATE operations SET kind = 'mint', inputs_count = 0 WHERE id = 3": {
         Invariant.OPERATION_COUNTS: "3"
@@ -62,6 +72,34 @@ TAMPERED = {
     "INSERT INTO item_schemes VALUES (:a, 99)": {Invariant.ITEM_SCHEMES: "A (scheme 99)"},
     "INSERT INTO item_schemes VALUES ('deed_z', 1)": {Invariant.ITEM_SCHEMES: "deed_z (scheme 1)"},
     "DELETE FROM item_schemes WHERE item_id = :b": {Invariant.ITEM_SCHEMES: "B (scheme 1)"},
+    # A making without its offer, and one that moves units.
+    "UPDATE operations SET kind = 'offer' WHERE id = 3": {Invariant.OPERATION_COUNTS: "3"},
+    "DELETE FROM offers WHERE id = :open": {
+        Invariant.OPERATION_COUNTS: "9",
+        Invariant.OFFER: "OPEN",
+    },
+    "UPDATE outputs SET spent_by = 9 WHERE spent_by = 3": {
+        Invariant.OPERATION_BALANCE: "3 (A), 9 (A)",
+        Invariant.OPERATION_COUNTS: "3, 9",
+    },
+    # One without its half: a key that must not be there is no output.
+    "DELETE FROM offer_inputs WHERE offer_id = :open": {Invariant.OPERATION_COUNTS: "9"},
+    "UPDATE offer_outputs SET amount = NULL WHERE offer_id = :open": {
+        Invariant.OPERATION_COUNTS: "9"
+    },
+    # What an offer refers to is not there.
+    "UPDATE offers SET scheme_id = 99 WHERE id = :open": {Invariant.OFFER: "OPEN"},
+    "UPDATE offer_inputs SET item_id = :a WHERE offer_id = :open": {Invariant.OFFER: "OPEN"},
+    "UPDATE offer_outputs SET item_id = 'deed_z' WHERE offer_id = :open": {Invariant.OFFER: "OPEN"},
+    # A completion that came too late, or moved something else.
+    "UPDATE offers SET expires_at = 1 WHERE id = :done": {Invariant.OFFER: "DONE"},
+    "UPDATE offer_inputs SET digest = (SELECT digest FROM offer_inputs WHERE offer_id = :open)"
+    " WHERE offer_id = :done": {Invariant.OFFER: "DONE"},
+    "UPDATE offer_outputs SET item_id = :a WHERE offer_id = :done": {Invariant.OFFER: "DONE"},
+    "UPDATE offer_outputs SET amount = amount - 1 WHERE offer_id = :done": {
+        Invariant.OFFER: "DONE"
+    },
+    "UPDATE offers SET scheme_id = 1 WHERE id = :done": {Invariant.OFFER: "DONE"},
 }
 
 # A row that a constraint forbids, and an index that disagrees with its table: PostgreSQL has no way
@@ -78,8 +116,8 @@ FORBIDDEN = [
 class TamperedLedger:
     """A small ledger in which rows may refer to what is not there."""
 
-    def __init__(self, url, a, b):
-        self.engine, self.ids = make_engine(parse_database_url(url)), {"a": a, "b": b}
+    def __init__(self, url, **ids):
+        self.engine, self.ids = make_engine(parse_database_url(url)), ids
 
     def execute(self, statements, past_constraints):
         """Execute the statements on a connection that is told to look away."""
@@ -91,12 +129,14 @@ class TamperedLedger:
             connection.invalidate()
 
     def findings(self):
-        """Return what an audit finds, with A and B for the items and places in their order."""
+        """Return what an audit finds, with names such as A for the ids and places in order."""
         found = audit(self.engine, ignore_progress).findings
         return {each: ", ".join(sorted(self._short(said))) for each, said in found.items()}
 
     def _short(self, said):
-        return said.replace(self.ids["a"], "A").replace(self.ids["b"], "B").split(", ")
+        for name, id_ in self.ids.items():
+            said = said.replace(id_, name.upper())
+        return said.split(", ")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -112,6 +152,12 @@ def ledger_url(request):
     return url
 
 
+def offer(client, inputs, outputs):
+    """Make an offer and return its id."""
+    answer = post(client, "/v1/offers", {"inputs": inputs, "outputs": outputs})
+    return answer.get_json()["offerId"]
+
+
 @pytest.fixture
 def ledger(serve, ledger_url):
     client = serve()
@@ -119,8 +165,13 @@ def ledger(serve, ledger_url):
     b = mint(client, "+7.c", key="one")
     swap(client, [f"+5.{a}.a"], [f"+2.{a}.d", f"+3.{a}.e"], "two")
     swap(client, [f"+3.{a}.b", f"+7.{b}.c"], [f"+3.{a}.f", f"+7.{b}.g"])
+    c, d = mint(client, "+4.h"), mint(client, "+6.k")
+    done = offer(client, [f"+4.{c}.h"], [f"+6.{d}.{make_strong_secret()}"])
+    other_half = {"inputs": [f"+6.{d}.k"], "outputs": [f"+4.{c}.l"]}
+    post(client, f"/v1/offers/{done}/complete", other_half)
+    still_open = offer(client, [f"+4.{c}.l"], [f"+1.{d}.{make_strong_secret()}"])
     stop(client)
-    ledger = TamperedLedger(ledger_url, a, b)
+    ledger = TamperedLedger(ledger_url, a=a, b=b, done=done, open=still_open)
     yield ledger
     ledger.engine.dispose()
 
@@ -152,7 +203,7 @@ def test_what_sqlite_finds_wrong_with_the_database_is_found(ledger, change):
 
 
 def test_of_many_places_the_first_are_named(ledger):
-    for operation_id in range(9, 9 + PLACES_COUNT_MAX + 5):
+    for operation_id in range(99, 99 + PLACES_COUNT_MAX + 5):
         ledger.execute(f"{ADD_OPERATION} ({operation_id}, 'swap', 1, 1, 0)", "SELECT 1")
 
     [said] = audit(ledger.engine, ignore_progress).findings.values()

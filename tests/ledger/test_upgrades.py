@@ -110,7 +110,7 @@ def test_there_is_a_ledger_of_every_revision_for_each_database():
 
 
 def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
-    old_url, open_engine, sqlite_url, reused_postgres_url
+    old_url, revision, open_engine, sqlite_url, reused_postgres_url
 ):
     engine = open_engine(old_url)
     on_sqlite = engine.dialect.name == "sqlite"
@@ -129,7 +129,8 @@ def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
     kinds = {(row[1], row[2] is None) for row in found["operations"]}
     states = {row[-1] is None for row in found["outputs"]}
     texts = {row[2] is None for row in found["items"]}
-    assert kinds >= {(kind, keyless) for kind in ("mint", "swap") for keyless in (True, False)}
+    expected = ["mint", "swap"] + ["offer"] * (revision > "0001")
+    assert kinds == {(kind, keyless) for kind in expected for keyless in (True, False)}
     assert states == texts == {True, False}
     assert len({(row[1], row[5]) for row in found["hash_schemes"]}) == 6
     assert max(row[1] for row in found["items"]) == 2**53 - 1
@@ -144,6 +145,7 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
     live = [raw for each in asked for raw in each.outputs if raw not in spent]
     keyed = [each for each in asked if each.key is not None]
     mints = [each for each in asked if each.path == "/v1/mint"]
+    offers = [each.answer for each in asked if each.path == "/v1/offers"]
 
     # A start upgrades a ledger on SQLite by itself.
     if view.engine.dialect.name == "postgresql":
@@ -153,10 +155,12 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
     states = check(client, *live, *spent)
     replays = [post(client, each.path, each.body, each.key) for each in keyed]
     items = [client.get(f"/v1/item/{each.answer['itemId']}").get_json() for each in mints]
+    read = [client.get(f"/v1/offers/{each['offerId']}").get_json() for each in offers]
 
     assert states == ["unspent"] * len(live) + ["spent"] * len(spent)
     assert [answer.get_json() for answer in replays] == [each.answer for each in keyed]
     assert {answer.headers["Idempotency-Replayed"] for answer in replays} == {"true"}
+    assert read == offers
     assert [(item["id"], item["total"]) for item in items] == [
         (each.answer["itemId"], sum(output["amount"] for output in each.answer["outputs"]))
         for each in mints

@@ -35,6 +35,8 @@ COUNTS = [
     ["items", "2"],
     ["mints", "2"],
     ["swaps", "1"],
+    ["offers", "made", "0"],
+    ["offers", "completed", "0"],
     ["live", "outputs", "4"],
     ["spent", "outputs", "1"],
 ]

@@ -12,18 +12,19 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from sqlalchemy import make_url
+from sqlalchemy import make_url, text
 
 from app import create_app
 from deeds.domain.model import AMOUNT_MAX, Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.schema import HEAD_REVISION
+from tests.support.ledger_view import ledger_view
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.requests import post
 
@@ -54,14 +55,24 @@ class Request:
     body: dict[str, Any]
     key: str | None
     answer: dict[str, Any]
+    # The making of the offer that it completes.
+    offer: dict[str, Any] | None = None
 
     @property
     def inputs(self):
-        return list(self.body.get("inputs", []))
+        return [raw for each in self._moved() for raw in each.get("inputs", [])]
 
     @property
     def outputs(self):
-        return list(self.answer.get("rawOutputs") or self.body["outputs"])
+        return [raw for each in self._moved() for raw in each.get("rawOutputs") or each["outputs"]]
+
+    def _moved(self):
+        if self.path == "/v1/offers":
+            return []
+        return [
+            self.answer if self.path == "/v1/mint" else self.body,
+            self.offer or {"outputs": []},
+        ]
 
 
 def file_of(revision, database, kind):
@@ -90,45 +101,83 @@ def load(revision, database_url):
         postgres.execute(sql.encode())
 
 
-def make_asked(database_url):
-    """Ask the service for mints, a split, claims, a join and a trade, in each epoch."""
-    asked = []
+class Asking:
+    """Asks the service under the settings of one epoch after the other, and notes what it said."""
 
-    def ask(path, body, key=None):
-        app = create_app(Settings(database_url, **EPOCHS[epoch]))
+    def __init__(self, database_url):
+        self.database_url, self.epoch, self.asked = database_url, 0, []
+
+    def ask(self, path, body, key=None, offer=None):
+        app = create_app(Settings(self.database_url, **EPOCHS[self.epoch]))
         answer = post(app.test_client(), path, body, key)
         app.extensions["deeds"].close()
         assert answer.status_code == 200, answer.text
-        asked.append(Request(path, body, key, answer.get_json()))
+        self.asked.append(Request(path, body, key, answer.get_json(), offer))
         return answer.get_json().get("itemId")
 
-    def mint(*outputs, metadata=None, key=None):
-        return ask("/v1/mint", {"outputs": list(outputs), "metadata": metadata}, key)
+    def mint(self, *outputs, metadata=None, key=None):
+        return self.ask("/v1/mint", {"outputs": list(outputs), "metadata": metadata}, key)
 
-    def swap(inputs, outputs, key=None):
-        ask("/v1/swap", {"inputs": inputs, "outputs": outputs}, key)
+    def swap(self, inputs, outputs, key=None):
+        self.ask("/v1/swap", {"inputs": inputs, "outputs": outputs}, key)
 
-    s = [make_strong_secret() for _ in range(6)]
+    def offer(self, inputs, outputs, key=None):
+        self.ask("/v1/offers", {"inputs": inputs, "outputs": outputs, "expiresIn": 2592000}, key)
+
+    def complete_last(self, inputs, outputs, key=None):
+        made = self.asked[-1]
+        path = f"/v1/offers/{made.answer['offerId']}/complete"
+        self.ask(path, {"inputs": inputs, "outputs": outputs}, key, made.body)
+
+
+def make_asked(database_url):
+    """Ask the service for mints, a split, claims, a join, a trade and offers, in each epoch."""
+    to = Asking(database_url)
+    s = [make_strong_secret() for _ in range(14)]
     picture = {"name": "Anteil am Gartenhäuschen 🌱", "image": "https://example.org/a.png"}
-    epoch = 0
-    shed = mint("+60.first", f"+40.{s[0]}", metadata=picture, key="order 1")
-    swap([f"+60.{shed}.first"], [f"+20.{shed}.a", f"+40.{shed}.b"])
-    large = mint(f"+{AMOUNT_MAX - 500}.rest", f"+500.{s[1]}", key=s[5])
-    epoch = 1
-    swap([f"+40.{shed}.b"], [f"+40.{shed}.päßwort"], "order 2")
+    shed = to.mint("+60.first", f"+40.{s[0]}", metadata=picture, key="order 1")
+    to.swap([f"+60.{shed}.first"], [f"+20.{shed}.a", f"+40.{shed}.b"])
+    large = to.mint(f"+{AMOUNT_MAX - 500}.rest", f"+500.{s[1]}", key=s[5])
+    to.offer([], [f"+15.{shed}.{s[6]}"], "request 1")
+    to.complete_last([f"+20.{shed}.a"], [f"+5.{shed}.change"], "payment 1")
+    to.offer([], [f"+1.{shed}.{s[7]}"], "ended by the next pepper")
+    to.epoch = 1
+    to.swap([f"+40.{shed}.b"], [f"+40.{shed}.päßwort"], "order 2")
     key = "7f0c3f0e-2f0b-4a51-9a39-0f3f6a1d5c77"
-    swap([f"+500.{large}.{s[1]}"], [f"+500.{large}.{s[2]}"], key)
-    three = mint("+1.c", "+2.d", "+3.e", metadata={"description": "three"})
-    epoch = 2
+    to.swap([f"+500.{large}.{s[1]}"], [f"+500.{large}.{s[2]}"], key)
+    to.offer([f"+40.{shed}.{s[0]}"], [f"+100.{large}.{s[8]}"], s[9])
+    before, after = (f"+{AMOUNT_MAX - each}.{large}.rest" for each in (500, 600))
+    to.complete_last([before], [f"{after} 2", f"+40.{shed}.b 2"])
+    three = to.mint("+1.c", "+2.d", "+3.e", metadata={"description": "three"})
+    to.epoch = 2
     traded = [f"+40.{shed}.päßwort", f"+500.{large}.{s[2]}", f"+1.{three}.c"]
-    swap(
-        traded,
-        [f"+40.{shed}.{s[3]}", f"+500.{large}.of.two+parts", f"+1.{three}.{s[4]}"],
-        "order 3",
-    )
-    swap([f"+2.{three}.d", f"+3.{three}.e"], [f"+5.{three}.joined"])
-    mint("+7.last", key="order 4")
-    return asked
+    got = [f"+40.{shed}.{s[3]}", f"+500.{large}.of.two+parts", f"+1.{three}.{s[4]}"]
+    to.swap(traded, got, "order 3")
+    to.swap([f"+2.{three}.d", f"+3.{three}.e"], [f"+5.{three}.joined"])
+    to.mint("+7.last", key="order 4")
+    to.offer([f"+15.{shed}.{s[6]}"], [f"+10.{shed}.{s[10]}", f"+9.{large}.{s[11]}"], "open trade")
+    to.offer([], [f"+5.{three}.{s[12]}"])
+    to.offer([f"+100.{large}.{s[8]}"], [f"+1.{three}.{s[13]}"], "withdrawn trade")
+    to.swap([f"+100.{large}.{s[8]}"], [f"+100.{large}.withdrawn"])
+    return with_offers_of_now(to.asked, database_url)
+
+
+def with_offers_of_now(asked, database_url):
+    """Let the offers expire when no test runs any more, and return each as it is in the end."""
+    with ledger_view(database_url) as view, view.engine.connect() as connection:
+        connection.execute(text("UPDATE offers SET expires_at = :end"), {"end": 2**32})
+        connection.commit()
+    app = create_app(Settings(database_url, **EPOCHS[-1]))
+    client = app.test_client()
+    offers = {
+        offer_id: client.get(f"/v1/offers/{offer_id}").get_json()
+        for each in asked
+        if (offer_id := each.answer.get("offerId"))
+    }
+    app.extensions["deeds"].close()
+    return [
+        replace(each, answer=offers.get(each.answer.get("offerId"), each.answer)) for each in asked
+    ]
 
 
 def make_sqlite():
@@ -153,9 +202,9 @@ def main(pg_dump="pg_dump"):
     for database in DATABASES:
         sql, asked = make_sqlite() if database == "sqlite" else make_postgresql(pg_dump)
         said = json.dumps([asdict(each) for each in asked], ensure_ascii=False, indent=1)
-        for kind, text in (("sql", sql), ("json", said + "\n")):
+        for kind, content in (("sql", sql), ("json", said + "\n")):
             with file_of(HEAD_REVISION, database, kind).open("x", encoding="utf-8") as file:
-                file.write(text)
+                file.write(content)
 
 
 if __name__ == "__main__":
