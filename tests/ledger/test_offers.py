@@ -1,0 +1,157 @@
+"""Offers and Idempotency-Keys, and what a change of settings does to offers."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from deeds.domain.model import Argon2Cost
+from deeds.domain.raw_output import make_strong_secret
+from tests.support.hooks import hooked
+from tests.support.requests import check, complete, mint, offer, refusal, swap
+
+REUSED = (422, "idempotency_key_reused", None)
+SUCCESS = {"success": True}
+PEPPER = b"a pepper of 32 or more characters"
+PLAIN = {"peppers_old": (PEPPER,)}
+PEPPERED = {"pepper": PEPPER}
+LOST = {"pepper": b"another one of 32 or more characters"}
+STRONG = make_strong_secret()
+DEARER = {"ordinary_cost": Argon2Cost(16, 1, 1)}
+
+
+def fresh(amount, item):
+    return f"+{amount}.{item}.{make_strong_secret()}"
+
+
+def state(client, offered):
+    return client.get(f"/v1/offers/{offered.get_json()['offerId']}").get_json()["state"]
+
+
+def replayed(answer):
+    return answer.status_code, answer.headers.get("Idempotency-Replayed")
+
+
+@pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])
+def test_another_process_replays_a_making_and_a_completion_and_nothing_like_them(
+    open_client, ledger, turn
+):
+    client, restarted = open_client({}), open_client(DEARER)
+    item, wanted = mint(client, "+5.a", "+4.b", "+1.c"), mint(client, "+3.x", "+2.y")
+    hers, for_her = [f"+5.{item}.a", f"+4.{item}.b"], [fresh(5, wanted), fresh(1, item)]
+    his, for_him = [f"+3.{wanted}.x", f"+2.{wanted}.y"], [fresh(2, item), f"+6.{item}.z"]
+    made = offer(client, hers, for_her, "make", expiresIn=604800)
+    assert complete(client, made, his, for_him, "complete").get_json() == SUCCESS
+    other = offer(client, [], [fresh(1, wanted)])
+    before = ledger.rows()
+
+    made_again = offer(restarted, hers[::turn], for_her[::turn], "make")
+    completed_again = complete(restarted, made, his[::turn], for_him[::turn], "complete")
+
+    assert [replayed(each) for each in (made_again, completed_again)] == [(200, "true")] * 2
+    assert made_again.get_json() == made.get_json() | {"state": "completed"}
+    assert completed_again.get_json() == SUCCESS
+    others = [
+        offer(restarted, hers, for_her, "make", expiresIn=604801),
+        offer(restarted, hers[:1], for_her, "make"),
+        offer(restarted, hers, for_her[:1], "make"),
+        offer(restarted, hers, [for_her[0], fresh(1, item)], "make"),
+        offer(restarted, [hers[0], f"+1.{item}.c"], for_her, "make"),
+        offer(restarted, hers, [for_her[0], for_her[1].replace("+1", "+2")], "make"),
+        offer(restarted, hers, for_her, "complete"),
+        swap(restarted, his, [fresh(5, wanted)], "make"),
+        swap(restarted, hers + his, for_her + for_him, "complete"),
+        complete(restarted, made, his, for_him, "make"),
+        complete(restarted, other, his, for_him, "complete"),
+        complete(restarted, made, hers, for_her, "complete"),
+        complete(restarted, made, [his[0], hers[0]], [for_him[0], for_her[0]], "complete"),
+        complete(restarted, made, his, [for_him[0], fresh(6, item)], "complete"),
+    ]
+    assert [refusal(each) for each in others] == [REUSED] * len(others)
+    assert ledger.rows() == before
+
+
+@contextmanager
+def before_the_state_is_read(happen):
+    """Call the function once, before the state of an offer is read next."""
+    calls = [happen]
+
+    def hook(_connection, _cursor, text, *_):
+        if "completed_by IS NOT NULL THEN" in text and calls:
+            calls.pop()()
+
+    with hooked("before_cursor_execute", hook):
+        yield
+
+
+@pytest.fixture
+def trade():
+    """A function that offers 5 units for 2 of another item, both of ordinary secrets."""
+
+    def make(client):
+        item, wanted = mint(client, "+5.a"), mint(client, "+2.b", "+1.c", "+1.d")
+        offered = offer(client, [f"+5.{item}.a"], [fresh(2, wanted)])
+        return offered, [f"+2.{wanted}.b"], [f"+5.{item}.e"]
+
+    return make
+
+
+@pytest.mark.parametrize(("is_same", "answer"), [(True, (200, "true")), (False, (422, None))])
+def test_a_key_is_looked_up_again_before_an_offer_is_said_to_be_completed(
+    clients, ledger, trade, is_same, answer
+):
+    """A twin may have completed it meanwhile, or another request under its key."""
+    client, twin = clients
+    offered, paid, got = trade(client)
+    others = got if is_same else [got[0] + " of another"]
+
+    with before_the_state_is_read(lambda: complete(twin, offered, paid, others, "order 17")):
+        said = complete(client, offered, paid, got, "order 17")
+
+    assert replayed(said) == answer
+    assert check(client, *paid, *others) == ["spent", "unspent"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "secret", "expected"),
+    [(PEPPERED, STRONG, "void"), (DEARER, "f", "completed")],
+    ids=["strong", "ordinary"],
+)
+def test_a_scheme_that_comes_during_a_completion_ends_the_offer_only_if_it_is_a_strong_one(
+    open_client, hash_costs, trade, *, changes, secret, expected
+):
+    client, changed = open_client(PLAIN), open_client(changes)
+    offered, paid, got = trade(client)
+    item = paid[0].split(".")[1]
+    before = [state(each, offered) for each in (client, changed)]
+
+    hash_costs.meanwhile = lambda: swap(changed, [f"+1.{item}.c"], [f"+1.{item}.{secret}"])
+    complete(client, offered, paid, got)
+
+    assert before == ["open", "void" if changes is PEPPERED else "open"]
+    assert [state(each, offered) for each in (client, changed)] == [expected] * 2
+    assert check(client, *paid) == ["spent" if expected == "completed" else "unspent"]
+
+
+@pytest.mark.parametrize(("is_used", "expected"), [(True, "void"), (False, "completed")])
+def test_a_new_secret_used_under_an_older_strong_scheme_of_the_item_makes_an_offer_void(
+    open_client, ledger, is_used, expected
+):
+    client, changed = open_client(PLAIN), open_client(PEPPERED)
+    secret, new = make_strong_secret(), make_strong_secret()
+    item = mint(client, f"+2.{secret}", "+2.b")
+    offered = offer(changed, [], [f"+2.{item}.{new}"])
+
+    swap(client, [f"+2.{item}.{secret}"], [f"+2.{item}.{new}" if is_used else fresh(2, item)])
+    complete(changed, offered, [f"+2.{item}.b"], [])
+
+    assert state(changed, offered) == expected
+    assert check(changed, f"+2.{item}.b") == ["unspent" if is_used else "spent"]
+
+
+def test_the_key_of_a_making_whose_pepper_is_gone_serves_no_request(open_client, ledger):
+    item = mint(open_client(PLAIN), "+5.a")
+    half = [], [fresh(2, item)], "8e03978e-40d5-43e8-bc93-6894a57f9324"
+    assert offer(open_client(PEPPERED), *half).status_code == 200
+
+    assert refusal(offer(open_client(LOST), *half)) == REUSED
+    assert replayed(offer(open_client(PLAIN), *half)) == (200, "true")
