@@ -190,8 +190,8 @@ def test_an_own_offer_shows_its_code_until_it_is_withdrawn_or_taken(visitor):
     page, offer_id = offer_own(visitor, page, *parts)
     expect(page.locator("#heading")).to_have_text("Your offer")
     complete(visitor.origin, offer_id, [f"+2.{shed}.a"], [f"+1.{item_id}.theirs"])
-    page.evaluate("dispatchEvent(new Event('focus'))")
+    look = "dispatchEvent(new Event('focus')) && document.title"
 
-    expect(page).to_have_title("Traded · Deeds")
+    wait_until(lambda: page.evaluate(look) == "Traded · Deeds")
     expect(page.locator("#gained")).to_contain_text("Yours now.")
     assert steps.live_amounts(visitor.origin, page) == [2]
