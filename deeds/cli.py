@@ -19,7 +19,7 @@ from deeds.domain.raw_output import make_strong_secret
 from deeds.domain.schemes import current_specs
 from deeds.settings import Settings
 from storage.audit import SchemeCounts, audit, count_bytes, count_ledger, count_schemes
-from storage.backup import InUseError, back_up, restore
+from storage.backup import back_up, restore
 from storage.failures import one_line
 from storage.mark import MarkFile, RollbackError, mark_file_of, raise_mark, read_newest
 from storage.schema import check_schema, migrate
@@ -178,10 +178,6 @@ def _one_line_errors(path: str) -> Iterator[None]:
     """Turn what can go wrong with the file at a path into one line."""
     try:
         yield
-    except FileExistsError:
-        raise click.ClickException(f"{path} already exists") from None
-    except InUseError:
-        raise click.ClickException("the ledger is in use: stop the service first") from None
     except StartError as error:
         reason = str(error).removeprefix("deeds cannot start: ").removeprefix("DATABASE_URL: ")
         raise click.ClickException(f"{path}: {reason}") from None

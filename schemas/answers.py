@@ -4,7 +4,7 @@ from marshmallow import EXCLUDE, Schema, fields
 
 from deeds.domain.model import OfferState, OutputState
 from deeds.domain.raw_output import check_secret
-from schemas.requests import AmountField, TextField, about
+from schemas.requests import TextField, WholeField, about
 
 
 class ItemIdField(fields.String):
@@ -27,7 +27,7 @@ class AnswerSchema(Schema):
 class OutputSchema(AnswerSchema):
     """An output object of a mint's answer (contract 2.2)."""
 
-    amount = AmountField(required=True)
+    amount = WholeField(required=True)
     secret = TextField(check_secret, required=True)
     itemId = ItemIdField(attribute="item_id", required=True)
 
@@ -67,7 +67,7 @@ class ItemSchema(AnswerSchema):
     """A registry item (contract 2.4)."""
 
     id = ItemIdField(required=True)
-    total = AmountField(**about("All units of the item, in whosever hands."))
+    total = WholeField(**about("All units of the item, in whosever hands."))
     metadata = fields.String(
         allow_none=True,
         **about(
@@ -81,7 +81,7 @@ class UnitsSchema(AnswerSchema):
     """Units of an item, in an offer."""
 
     itemId = ItemIdField(attribute="item_id", required=True)
-    amount = AmountField(required=True)
+    amount = WholeField(required=True)
 
 
 class OfferIdField(fields.String):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow.validate import Range
 
 from deeds.domain.errors import InvalidRequestError, RawOutputError
 from deeds.domain.model import (
@@ -16,7 +17,6 @@ from deeds.domain.model import (
     ARRAY_LENGTH_MAX,
     OFFER_EXPIRES_IN_S,
     OFFER_EXPIRES_IN_S_DEFAULT,
-    CheckRequest,
     MintRequest,
     NewOutput,
     OfferRequest,
@@ -66,25 +66,17 @@ def check_image(text: str) -> str:
     return text
 
 
-class WholeField(fields.Field[int]):
-    """A JSON integer within bounds; `1.0`, `"1"` and `true` are invalid."""
+class WholeField(fields.Integer):
+    """A JSON integer, from 1 to AMOUNT_MAX unless given other bounds: not `1.0`, "1" or true."""
 
-    def __init__(self, smallest: int, largest: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.smallest = smallest
-        self.largest = largest
-
-    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> int:
-        if type(value) is not int or not self.smallest <= value <= self.largest:
-            raise ValidationError(f"must be a JSON integer from {self.smallest} to {self.largest}")
-        return value
-
-
-class AmountField(WholeField):
-    """Units, from 1 to AMOUNT_MAX."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(1, AMOUNT_MAX, **kwargs)
+    def __init__(self, smallest: int = 1, largest: int = AMOUNT_MAX, **kwargs: Any) -> None:
+        demand = f"must be a JSON integer from {smallest} to {largest}"
+        super().__init__(
+            strict=True,
+            validate=Range(smallest, largest, error=demand),
+            error_messages={"invalid": demand},
+            **kwargs,
+        )
 
 
 class TextField(fields.Field[Any]):
@@ -146,7 +138,7 @@ class NewOutputSchema(RequestSchema):
 
     makes = NewOutput
 
-    amount = AmountField(**about("Units of the new item."))
+    amount = WholeField(**about("Units of the new item."))
     secret = TextField(
         check_secret, **about("Whoever knows it owns the units. Unlike any other of the mint.")
     )
@@ -269,7 +261,7 @@ class CompletionRequestSchema(SwapRequestSchema):
 class CheckRequestSchema(RequestSchema):
     """The body of a check request."""
 
-    makes = CheckRequest
+    makes = staticmethod(lambda outputs: outputs)
 
     outputs = RawOutputsField(**about("What to look up."))
 

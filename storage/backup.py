@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from errno import EBUSY, EEXIST
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -24,10 +25,6 @@ _SHARED_LOCK_BYTES = 510
 
 # Called with a copy before it is used; raises to refuse it.
 Inspect = Callable[[Engine], None]
-
-
-class InUseError(Exception):
-    """Another connection to the ledger is open."""
 
 
 def back_up(engine: Engine, path: Path, inspect: Inspect) -> Mark:
@@ -50,8 +47,8 @@ def restore(
     """Put a copy in the place of the ledger, which is kept under another name.
 
     The mark is raised to what the ledger had reached, and never lowered. Returns the copy's newest
-    operation, and where the replaced ledger is now, if there was one. Raises InUseError,
-    StartError where the copy holds no ledger of this code, OSError or sqlite3.Error.
+    operation, and where the replaced ledger is now, if there was one. Raises OSError,
+    also where it is in use, StartError where the copy holds no ledger, or sqlite3.Error.
     """
     ledger = Path(str(engine.url.database))
     make_directory(ledger.parent)
@@ -106,16 +103,16 @@ def _copied(
 
 def _refuse_existing(path: Path) -> None:
     if os.path.lexists(path):
-        raise FileExistsError
+        raise FileExistsError(EEXIST, "already exists", str(path))
 
 
 def _refuse_open(path: Path) -> None:
-    """Raise `InUseError` if a connection holds a lock on the file, damaged as it may be."""
+    """Raise an OSError if a connection holds a lock on the file, damaged as it may be."""
     with path.open("r+b") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK_BYTES, _SHARED_LOCK_AT)
         except OSError:
-            raise InUseError from None
+            raise OSError(EBUSY, "it is in use: stop the service first", str(path)) from None
 
 
 def _set_aside(ledger: Path) -> Path | None:

@@ -108,8 +108,8 @@ def one_process(engine: Engine) -> Iterator[None]:
 def _create_file(path: Path) -> None:
     """Create the file of an SQLite ledger unless it is there."""
     log = Path(f"{path}-wal")
+    # SQLite would delete it, and with it what was committed last.
     if has_content(log) and not has_content(path):
-        # SQLite would delete it, and with it what was committed last.
         raise StartError(
             f"DATABASE_URL: {path} is missing or empty, but {log} holds the end of a ledger; "
             "put them back together, or run: flask --app app deeds restore FILE"

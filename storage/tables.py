@@ -4,26 +4,14 @@ Rows are never deleted. The constraints carry the invariants: amounts are positi
 once in an item (primary key of `outputs`), an output is spent by a later operation than created it.
 """
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+import sqlalchemy as sa
 
 from deeds.domain.model import AMOUNT_MAX, OFFER_EXPIRES_IN_S
 
 # SQLite gives out ascending row ids only for a column of the type INTEGER.
-SerialId = BigInteger().with_variant(Integer, "sqlite")
+SerialId = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
-metadata = MetaData(
+metadata = sa.MetaData(
     naming_convention={
         "ck": "ck_%(table_name)s_%(constraint_name)s",
         "fk": "fk_%(table_name)s_%(column_0_name)s",
@@ -32,116 +20,118 @@ metadata = MetaData(
     }
 )
 
-hash_schemes = Table(
+hash_schemes = sa.Table(
     "hash_schemes",
     metadata,
-    Column("id", SerialId, primary_key=True),
-    Column("secret_class", Text, nullable=False),
-    Column("memory_cost_kib", Integer, nullable=False),
-    Column("time_cost", Integer, nullable=False),
-    Column("parallelism", Integer, nullable=False),
+    sa.Column("id", SerialId, primary_key=True),
+    sa.Column("secret_class", sa.Text, nullable=False),
+    sa.Column("memory_cost_kib", sa.Integer, nullable=False),
+    sa.Column("time_cost", sa.Integer, nullable=False),
+    sa.Column("parallelism", sa.Integer, nullable=False),
     # Empty where there is no pepper: NULLs would not be unique.
-    Column("pepper_fingerprint", Text, nullable=False),
-    Column("key_salt", LargeBinary, nullable=False),
-    UniqueConstraint(
+    sa.Column("pepper_fingerprint", sa.Text, nullable=False),
+    sa.Column("key_salt", sa.LargeBinary, nullable=False),
+    sa.UniqueConstraint(
         "secret_class", "memory_cost_kib", "time_cost", "parallelism", "pepper_fingerprint"
     ),
-    CheckConstraint("secret_class IN ('ordinary', 'strong')", name="secret_class"),
-    CheckConstraint("length(key_salt) = 16", name="key_salt"),
+    sa.CheckConstraint("secret_class IN ('ordinary', 'strong')", name="secret_class"),
+    sa.CheckConstraint("length(key_salt) = 16", name="key_salt"),
 )
 
-operations = Table(
+operations = sa.Table(
     "operations",
     metadata,
-    Column("id", SerialId, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("idempotency_key_hash", LargeBinary, unique=True),
-    Column("inputs_count", Integer, nullable=False),
-    Column("outputs_count", Integer, nullable=False),
+    sa.Column("id", SerialId, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("idempotency_key_hash", sa.LargeBinary, unique=True),
+    sa.Column("inputs_count", sa.Integer, nullable=False),
+    sa.Column("outputs_count", sa.Integer, nullable=False),
     # Milliseconds since 1970-01-01 UTC.
-    Column("created_at_ms", BigInteger, nullable=False),
-    CheckConstraint(
+    sa.Column("created_at_ms", sa.BigInteger, nullable=False),
+    sa.CheckConstraint(
         "kind = 'mint' AND inputs_count = 0 OR kind = 'swap' AND inputs_count > 0"
         " OR kind = 'offer' AND inputs_count >= 0",
         name="kind",
     ),
-    CheckConstraint("outputs_count > 0", name="outputs_count"),
-    CheckConstraint("length(idempotency_key_hash) = 32", name="idempotency_key_hash"),
+    sa.CheckConstraint("outputs_count > 0", name="outputs_count"),
+    sa.CheckConstraint("length(idempotency_key_hash) = 32", name="idempotency_key_hash"),
 )
 
-items = Table(
+items = sa.Table(
     "items",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("total", BigInteger, nullable=False),
-    Column("metadata", Text),
-    Column("salt", LargeBinary, nullable=False),
-    Column("created_by", SerialId, ForeignKey("operations.id"), nullable=False, unique=True),
-    CheckConstraint(f"total BETWEEN 1 AND {AMOUNT_MAX}", name="total"),
-    CheckConstraint("length(salt) = 16", name="salt"),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("total", sa.BigInteger, nullable=False),
+    sa.Column("metadata", sa.Text),
+    sa.Column("salt", sa.LargeBinary, nullable=False),
+    sa.Column("created_by", SerialId, sa.ForeignKey("operations.id"), nullable=False, unique=True),
+    sa.CheckConstraint(f"total BETWEEN 1 AND {AMOUNT_MAX}", name="total"),
+    sa.CheckConstraint("length(salt) = 16", name="salt"),
 )
 
 # Which schemes an item's outputs were hashed under: one row, or a few after a change of settings.
-item_schemes = Table(
+item_schemes = sa.Table(
     "item_schemes",
     metadata,
-    Column("item_id", Text, ForeignKey("items.id"), primary_key=True),
-    Column("scheme_id", SerialId, ForeignKey("hash_schemes.id"), primary_key=True),
+    sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
+    sa.Column("scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), primary_key=True),
     sqlite_with_rowid=False,
 )
 
-outputs = Table(
+outputs = sa.Table(
     "outputs",
     metadata,
-    Column("item_id", Text, ForeignKey("items.id"), primary_key=True),
-    Column("digest", LargeBinary, primary_key=True),
-    Column("scheme_id", SerialId, ForeignKey("hash_schemes.id"), nullable=False),
-    Column("amount", BigInteger, nullable=False),
-    Column("created_by", SerialId, ForeignKey("operations.id"), nullable=False),
-    Column("spent_by", SerialId, ForeignKey("operations.id")),
-    CheckConstraint("length(digest) = 32", name="digest"),
-    CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
-    CheckConstraint("spent_by > created_by", name="spent_by"),
+    sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    sa.Column("scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), nullable=False),
+    sa.Column("amount", sa.BigInteger, nullable=False),
+    sa.Column("created_by", SerialId, sa.ForeignKey("operations.id"), nullable=False),
+    sa.Column("spent_by", SerialId, sa.ForeignKey("operations.id")),
+    sa.CheckConstraint("length(digest) = 32", name="digest"),
+    sa.CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
+    sa.CheckConstraint("spent_by > created_by", name="spent_by"),
     # One b-tree, ordered by item: a probe finds the row itself.
     sqlite_with_rowid=False,
 )
 
 # Half a swap each. Nothing in them ever changes but `completed_by`, once.
-offers = Table(
+offers = sa.Table(
     "offers",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("created_by", SerialId, ForeignKey("operations.id"), nullable=False, unique=True),
-    Column("completed_by", SerialId, ForeignKey("operations.id"), unique=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("created_by", SerialId, sa.ForeignKey("operations.id"), nullable=False, unique=True),
+    sa.Column("completed_by", SerialId, sa.ForeignKey("operations.id"), unique=True),
     # Seconds, and seconds since 1970-01-01 UTC.
-    Column("expires_in", Integer, nullable=False),
-    Column("expires_at", BigInteger, nullable=False),
+    sa.Column("expires_in", sa.Integer, nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
     # The strong scheme of its outputs, and how many others their items had in all at the making.
-    Column("scheme_id", SerialId, ForeignKey("hash_schemes.id"), nullable=False),
-    Column("other_schemes_count", Integer, nullable=False),
-    CheckConstraint("completed_by > created_by", name="completed_by"),
-    CheckConstraint("expires_in BETWEEN {} AND {}".format(*OFFER_EXPIRES_IN_S), name="expires_in"),
+    sa.Column("scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), nullable=False),
+    sa.Column("other_schemes_count", sa.Integer, nullable=False),
+    sa.CheckConstraint("completed_by > created_by", name="completed_by"),
+    sa.CheckConstraint(
+        "expires_in BETWEEN {} AND {}".format(*OFFER_EXPIRES_IN_S), name="expires_in"
+    ),
 )
 
-offer_inputs = Table(
+offer_inputs = sa.Table(
     "offer_inputs",
     metadata,
-    Column("offer_id", Text, ForeignKey("offers.id"), primary_key=True),
-    Column("item_id", Text, primary_key=True),
-    Column("digest", LargeBinary, primary_key=True),
-    ForeignKeyConstraint(["item_id", "digest"], ["outputs.item_id", "outputs.digest"]),
+    sa.Column("offer_id", sa.Text, sa.ForeignKey("offers.id"), primary_key=True),
+    sa.Column("item_id", sa.Text, primary_key=True),
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    sa.ForeignKeyConstraint(["item_id", "digest"], ["outputs.item_id", "outputs.digest"]),
     sqlite_with_rowid=False,
 )
 
-offer_outputs = Table(
+offer_outputs = sa.Table(
     "offer_outputs",
     metadata,
-    Column("offer_id", Text, ForeignKey("offers.id"), primary_key=True),
-    Column("item_id", Text, ForeignKey("items.id"), primary_key=True),
-    Column("digest", LargeBinary, primary_key=True),
+    sa.Column("offer_id", sa.Text, sa.ForeignKey("offers.id"), primary_key=True),
+    sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
     # None where the key is what the secret of an output would have under an older scheme.
-    Column("amount", BigInteger),
-    CheckConstraint("length(digest) = 32", name="digest"),
-    CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
+    sa.Column("amount", sa.BigInteger),
+    sa.CheckConstraint("length(digest) = 32", name="digest"),
+    sa.CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
     sqlite_with_rowid=False,
 )

@@ -124,8 +124,6 @@ def _describe_field(converter: Any, field: fields.Field[Any], **_rest: Any) -> P
         return {"oneOf": [array | strings, array | {"title": "objects", "items": item}]}
     if isinstance(field, requests.RawOutputsField):
         return _array(field) | {"items": _RAW_OUTPUT}
-    if isinstance(field, requests.WholeField):
-        return {"type": "integer", "minimum": field.smallest, "maximum": field.largest}
     return _DESCRIBED.get(getattr(field, "parse", type(field)), {})
 
 

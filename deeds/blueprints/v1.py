@@ -128,10 +128,10 @@ def _add_operations(
     @blueprint.post("/check")
     def check() -> Response:
         wanted = load(check_request, read_json(request, array_length_max=array_length_max))
-        with limits.judging(count_guesses(wanted.outputs)):
+        with limits.judging(count_guesses(wanted)):
             states = service.check(wanted)
             # A strong secret is no guess: a shop asks again and again for what it is not paid yet.
-            known = zip(wanted.outputs, states, strict=True)
+            known = zip(wanted, states, strict=True)
             unknown = [output for output, state in known if state is OutputState.UNKNOWN]
             limits.count_failures(count_guesses(unknown))
         return json_answer(_CHECK_RESPONSE.dump({"states": states}))

@@ -107,12 +107,10 @@ class Replays:
         if operation is None:
             try:
                 return work(hashes)
-            except IdempotencyKeyTakenError:
-                operation = self._read(hashes)
-            except OfferNotOpenError:
+            except (IdempotencyKeyTakenError, OfferNotOpenError) as error:
                 # The same request may have completed the offer meanwhile.
                 operation = self._read(hashes)
-                if operation is None:
+                if operation is None and isinstance(error, OfferNotOpenError):
                     raise
         if operation is None:
             # Only if the ledger was put back to an older state in between.

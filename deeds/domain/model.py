@@ -114,13 +114,6 @@ class OfferRequest(SwapRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckRequest:
-    """The raw outputs whose state is asked for."""
-
-    outputs: tuple[RawOutput, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Minted:
     """What a mint answers: the new item's outputs in request order."""
 

@@ -5,7 +5,7 @@ most one short transaction.
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -21,7 +21,6 @@ from deeds.domain.errors import (
 from deeds.domain.hashing import SALT_BYTES
 from deeds.domain.idempotency import KeyHashes, OperationLedger, Replays
 from deeds.domain.model import (
-    CheckRequest,
     Item,
     ItemSchemes,
     Minted,
@@ -97,10 +96,10 @@ class DeedService:
             idempotency_key, partial(self._swap, request), partial(self._replay_swap, request)
         )
 
-    def check(self, request: CheckRequest) -> list[OutputState]:
+    def check(self, raws: Sequence[RawOutput]) -> list[OutputState]:
         """Return the state of each raw output, in order. Changes nothing."""
-        items = self._locator.read_items(request.outputs)
-        return [_state(recorded) for recorded in self._locator.find(request.outputs, items)]
+        found = self._locator.find(raws, self._locator.read_items(raws))
+        return [_state(recorded) for recorded in found]
 
     def item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError."""
