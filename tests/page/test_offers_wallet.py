@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page import steps
+from tests.page.test_wallet import come_back_until
 
 DRINK = {"name": "A drink"}
 
@@ -106,15 +107,21 @@ def test_a_wrong_text_stays_where_it_was_typed_and_nothing_is_sent_for_it(visito
     expect(what).to_have_value(link)
 
 
-def test_what_is_offered_is_sent_to_nobody_until_somebody_takes_it(trade, visitor):
-    page, offer_id, drinks, item_id = trade
+def test_two_people_trade_and_what_is_offered_is_sent_to_nobody_meanwhile(trade, visit, visitor):
+    page, offer_id, drinks, _ = trade
     expect(page.locator(".holding-sum")).to_have_text("8 units of 10 · 2 offered")
     steps.send(page, "9")
     expect(page.get_by_label("How many?")).to_have_accessible_description("You have 8 units.")
+    theirs = visit().go(f"/claim#+3.{drinks}.a")
+    steps.take(theirs)
+    steps.wait_for_rows(theirs, "taken")
 
-    complete(visitor.origin, offer_id, [f"+3.{drinks}.a"], [f"+2.{item_id}.mine"])
-    page.evaluate("dispatchEvent(new Event('focus'))")
-    expect(page.locator("#notices")).to_have_text("Traded 2 units of “A ticket”.")
+    theirs.goto(f"{visitor.origin}/offer/{offer_id}")
+    theirs.get_by_role("button", name="Trade").click()
+
+    expect(theirs.get_by_text("Yours now.")).to_be_visible()
+    assert steps.live_amounts(visitor.origin, theirs) == [2]
+    come_back_until(page, page.get_by_text("Traded 2 units of “A ticket”.").is_visible)
     assert steps.amounts(page) == {"held": [3, 8], "spent": [2, 10]}
 
 
