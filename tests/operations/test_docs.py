@@ -109,7 +109,7 @@ def test_the_blocks_of_the_readme_answer_as_shown_and_the_line_for_backups_copie
     run_bash(line, DATABASE_URL=f"sqlite:///{ledger}")
 
     assert read_outputs(backup) == read_outputs(ledger)
-    assert sum(amount for *_, amount, spent_by in read_outputs(backup) if not spent_by) == 100
+    assert sum(amount for *_, amount, spent_by in read_outputs(backup) if not spent_by) == 102
 
 
 def read_outputs(database):

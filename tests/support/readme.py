@@ -17,8 +17,10 @@ WALK = ("README.md", "docs/clients.md")
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-# Item ids and, among all texts of their form, strong secrets.
-_RANDOM = re.compile(r"deed_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-hjkmnp-tv-z]{32}\b")
+# Ids, times and, among all texts of their form, strong secrets.
+_RANDOM = re.compile(
+    r"(?:deed|offer)_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-hjkmnp-tv-z]{32}\b|\d{4}-\d\d-\d\dT[\d:]{8}Z"
+)
 
 
 def blocks_of(documents, language):
@@ -78,7 +80,7 @@ def _comparable(answers):
 
     def number(match):
         found = match[0]
-        if not found.startswith("deed_") and not is_strong_secret(found):
+        if found.isalnum() and not is_strong_secret(found):
             return found
         return numbers.setdefault(found, f"<{len(numbers)}>")
 
