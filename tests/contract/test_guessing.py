@@ -41,6 +41,10 @@ def check_of(*outputs):
     return "/v1/check", {"outputs": outputs}, None
 
 
+def offer_of(*inputs, to):
+    return "/v1/offers", {"inputs": inputs, "outputs": to}, None
+
+
 def mint_of(*outputs, key=None, **rest):
     return "/v1/mint", {"outputs": outputs} | rest, key
 
@@ -86,6 +90,15 @@ REQUESTS = {
         0,
     ),
     "a good swap": ([swap_of("+4.ITEM.a")], 200, 0),
+    "two inputs of an offer": ([offer_of("+4.ITEM.x", "+4.ITEM.y", to=["+9" + NEW[2:]])], 400, 2),
+    "the new secret of an offer": ([offer_of("+3.ITEM.a", to=[LIVE])], 400, 1),
+    "a used one": ([offer_of(to=[LIVE])], 400, 0),
+    "new units of no item": ([offer_of(to=[f"+4.deed_0.{STRONG[1]}"])], 400, 0),
+    "units of no item in an offer": (
+        [offer_of("+1.deed_0.a", "+1.deed_0.b", to=[f"+4.deed_0.{STRONG[1]}"])],
+        400,
+        2,
+    ),
     "a spent secret": ([swap_of("+4.ITEM.s")], 400, 0),
     "an unbalanced swap": ([swap_of("+4.ITEM.wrong", to=["+5.ITEM.x"])], 400, 0),
 }

@@ -22,6 +22,7 @@ HIDDEN = re.compile(r"secret$|digest|pepper$|peppers|key_hashes|database_url|lim
 SENDERS = [
     marker.send_good_requests,
     marker.send_refused_swaps,
+    marker.send_offers,
     marker.send_malformed_requests,
     marker.send_to_odd_places,
 ]

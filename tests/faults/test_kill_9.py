@@ -61,36 +61,50 @@ def test_killed_workers_lose_and_double_nothing(database_url, make_service, seed
     report(line_of(assert_nothing_lost(load, service.find_port, database_url)))
 
 
-def die_while_sending(sender, failpoint, moment, request):
-    """Send a request that the process does not survive; gunicorn starts another one."""
+def carry_out(sender, failpoint, moment, request, raws=()):
+    """Send a request that the process does not survive, and twice more to the next process.
+
+    Return the answer, and the states of the raw outputs in between.
+    """
     failpoint.write_text(moment)
     with pytest.raises(CUT_OFF):
         sender.send(*request)
     assert not failpoint.exists()
+    found = sender.check(raws)
+    first, again = sender.send(*request), sender.send(*request)
+    assert first.answer == again.answer
+    assert (first.is_replay, again.is_replay) == (moment == AFTER_COMMIT, True)
+    return first.answer, found
 
 
-def test_a_request_cut_off_at_its_commit_is_carried_out_once(database_url, make_service, tmp_path):
+@pytest.mark.parametrize("moment", [BEFORE_COMMIT, AFTER_COMMIT])
+def test_a_request_cut_off_at_its_commit_is_carried_out_once(
+    database_url, make_service, tmp_path, moment
+):
     failpoint = tmp_path / "failpoint"
     application = "tests.support.applications:create_failing_app()"
     service = make_service(database_url, application, workers=1, FAILPOINT_FILE=str(failpoint))
     service.start()
     with closing(Sender(service.find_port)) as sender:
-        for moment, is_done in {BEFORE_COMMIT: False, AFTER_COMMIT: True}.items():
-            mint = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, str(uuid4()))
-            die_while_sending(sender, failpoint, moment, mint)
-            minted, again = sender.send(*mint), sender.send(*mint)
-            assert minted.answer == again.answer
-            assert (minted.is_replay, again.is_replay) == (is_done, True)
+        mint = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, str(uuid4()))
+        minted, _ = carry_out(sender, failpoint, moment, mint)
+        item, inputs = minted["itemId"], minted["rawOutputs"]
 
-            item, inputs = minted.answer["itemId"], minted.answer["rawOutputs"]
-            outputs = [f"+{amount}.{item}.{make_strong_secret()}" for amount in (2, 3)]
-            swap = ("/v1/swap", {"inputs": inputs, "outputs": outputs}, str(uuid4()))
-            die_while_sending(sender, failpoint, moment, swap)
-            found = sender.check([*inputs, *outputs])
-            swapped, again = sender.send(*swap), sender.send(*swap)
-            done = ["spent", "unspent", "unspent"]
-            assert found == (done if is_done else ["unspent", "unknown", "unknown"])
-            assert swapped.answer == again.answer == {"success": True}
-            assert (swapped.is_replay, again.is_replay) == (is_done, True)
-            assert sender.check([*inputs, *outputs]) == done
-    assert operations(database_url) == [("mint", 0, 1), ("swap", 1, 2)] * 2
+        outputs = [f"+{amount}.{item}.{make_strong_secret()}" for amount in (2, 3)]
+        swap = ("/v1/swap", {"inputs": inputs, "outputs": outputs}, str(uuid4()))
+        _, swapped = carry_out(sender, failpoint, moment, swap, inputs + outputs)
+
+        merged = [f"+5.{item}.{make_strong_secret()}"]
+        making = ("/v1/offers", {"inputs": outputs[:1], "outputs": merged}, str(uuid4()))
+        made, offered = carry_out(sender, failpoint, moment, making, outputs + merged)
+        path = f"/v1/offers/{made['offerId']}/complete"
+        completion = (path, {"inputs": outputs[1:], "outputs": []}, str(uuid4()))
+        _, completed = carry_out(sender, failpoint, moment, completion, outputs + merged)
+
+        assert sender.check([*inputs, *outputs, *merged]) == ["spent"] * 3 + ["unspent"]
+    is_done = moment == AFTER_COMMIT
+    assert swapped == (["spent"] + ["unspent"] * 2 if is_done else ["unspent"] + ["unknown"] * 2)
+    assert offered == ["unspent"] * 2 + ["unknown"]
+    assert completed == (["spent"] * 2 + ["unspent"] if is_done else offered)
+    kinds = [("mint", 0, 1), ("swap", 1, 2), ("offer", 1, 1), ("swap", 2, 1)]
+    assert operations(database_url) == kinds

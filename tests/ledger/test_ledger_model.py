@@ -1,6 +1,6 @@
 """Random sequences of requests: the ledger holds what a plain model of it holds, after each one."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from uuid import uuid4
@@ -39,6 +39,7 @@ PATIENCE = hypothesis.settings(
 
 any_live = precondition(lambda self: self.live())
 any_spent = precondition(lambda self: self.live() and self.spent())
+any_offer = precondition(lambda self: self.offers)
 any_answer = precondition(lambda self: self.answers)
 
 
@@ -53,6 +54,30 @@ class Units:
 
     def raw(self):
         return f"+{self.amount}.{self.item_id}.{self.secret}"
+
+
+@dataclass
+class Offer:
+    """Half a swap of such units, and the units that complete it."""
+
+    path: str
+    inputs: list[Units]
+    outputs: list[Units]
+    wanted: list[Units]
+    is_completed: bool = False
+    is_expired: bool = False
+
+    def state(self):
+        if self.is_completed or self.is_expired:
+            return "completed" if self.is_completed else "expired"
+        return "void" if any(each.is_spent for each in self.inputs) else "open"
+
+
+def totals_of(outputs):
+    totals = defaultdict(int)
+    for each in outputs:
+        totals[each.item_id] += each.amount
+    return totals
 
 
 def raws_of(outputs):
@@ -70,6 +95,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.totals = {}
         self.outputs = {}
         self.answers = {}
+        self.offers = []
         self.numbers = count()
 
     def create(self, outputs):
@@ -100,10 +126,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return [Units(item_id, self.new_secret(data), amount) for amount in amounts]
 
     def balanced(self, data, inputs):
-        totals = defaultdict(int)
-        for each in inputs:
-            totals[each.item_id] += each.amount
-        return [part for item in totals.items() for part in self.parts(data, *item)]
+        return [part for item in totals_of(inputs).items() for part in self.parts(data, *item)]
 
     @rule(data=st.data(), amounts=st.lists(AMOUNTS, min_size=1, max_size=4), key=KEY_FORMS)
     def mint(self, data, amounts, key):
@@ -123,6 +146,46 @@ class LedgerMachine(RuleBasedStateMachine):
         for each in inputs:
             each.is_spent = True
         self.create(outputs)
+
+    @any_live
+    @rule(data=st.data(), gives=st.booleans())
+    def make_an_offer(self, data, gives):
+        wanted, given = self.some_live(data), self.some_live(data) if gives else []
+        inputs = [each for each in given if each not in wanted]
+        totals = totals_of(wanted)
+        outputs = [Units(item_id, make_strong_secret(), n) for item_id, n in totals.items()]
+        body = {"inputs": raws_of(inputs), "outputs": raws_of(outputs)}
+        answer = post(self.client, "/v1/offers", body)
+        if Counter(totals) - Counter(totals_of(inputs)):
+            path = f"/v1/offers/{answer.get_json()['offerId']}"
+            self.offers.append(Offer(path, inputs, outputs, wanted))
+        else:
+            assert refusal(answer) == (400, "not_an_offer", None)
+
+    @any_offer
+    @rule(data=st.data(), key=KEY_FORMS)
+    def complete_an_offer(self, data, key):
+        offer = data.draw(st.sampled_from(self.offers))
+        outputs = self.balanced(data, offer.inputs)
+        path = f"{offer.path}/complete"
+        body = {"inputs": raws_of(offer.wanted), "outputs": raws_of(outputs)}
+        is_open = offer.state() == "open"
+        if is_open and not any(each.is_spent for each in offer.wanted):
+            self.accepted(path, body, key)
+            for each in [*offer.inputs, *offer.wanted]:
+                each.is_spent = True
+            self.create([*outputs, *offer.outputs])
+            offer.is_completed = True
+        else:
+            code = "spent_input" if is_open else "offer_not_open"
+            assert refusal(post(self.client, path, body))[:2] == (400, code)
+
+    @any_offer
+    @rule()
+    def let_offers_expire(self):
+        self.ledger.expire_offers()
+        for each in self.offers:
+            each.is_expired = not each.is_completed
 
     @any_answer
     @rule(data=st.data())
@@ -210,6 +273,8 @@ class LedgerMachine(RuleBasedStateMachine):
         for item_id, total in self.totals.items():
             read = self.client.get(f"/v1/item/{item_id}")
             assert read.get_json() == {"id": item_id, "total": total, "metadata": None}
+        for offer in self.offers:
+            assert self.client.get(offer.path).get_json()["state"] == offer.state()
 
     @invariant()
     def the_states_are_those_of_the_model(self):

@@ -9,7 +9,7 @@ from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from storage.transactions import WRITES
 from tests.support.hooks import logged_statements
-from tests.support.requests import check, mint, post, refusal, swap
+from tests.support.requests import check, complete, mint, offer, post, refusal, swap
 
 ORDINARY, STRONG = "m=16,t=1,p=1", "m=8,t=1,p=1"
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
@@ -158,6 +158,20 @@ def test_a_request_sends_the_same_statements_whatever_its_size_and_a_key_costs_o
     assert (swapping.names, swapping.commits_count) == ([*first, *SWAP], 1)
     # The process remembers the item.
     assert swapping_again.names == SWAP[1:]
+
+
+def test_a_completion_costs_two_statements_more_than_a_swap_and_hashes_one_half(client, hash_costs):
+    item_id, wanted = mint(client, f"+5.{SECRETS[0]}"), mint(client, "+2.a", "+1.b")
+    half = [f"+5.{item_id}.{SECRETS[0]}"], [f"+2.{wanted}.{SECRETS[1]}"]
+    offered = offer(client, *half)
+    hash_costs.clear()
+
+    with logged_statements() as completing:
+        complete(client, offered, [f"+2.{wanted}.a"], [f"+5.{item_id}.{SECRETS[2]}"])
+
+    expected = ["SELECT offer_inputs", SWAP[1], "UPDATE offers", *SWAP[2:], "INSERT item_schemes"]
+    assert (completing.names, completing.commits_count) == (expected, 1)
+    assert hash_costs == [ORDINARY, STRONG]
 
 
 def test_a_replay_is_known_before_anything_is_written(client):

@@ -3,11 +3,14 @@
 import base64
 import json
 
-from tests.support.requests import mint, post, swap
+from deeds.domain.raw_output import make_strong_secret
+from tests.support.requests import complete, mint, offer, post, swap
 
 # Two secrets of 32 letters: nobody's words, and nothing that a checksum makes strong.
 MARK = "Zmark7QxVw3KpLr9TnYb5HcDf2GsJ8Mu"
 OTHER = "Zmark4WqXe6RtYu1IoPl8KjHg3FdSa0N"
+
+STRONG = make_strong_secret()
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 NOWHERE = "deed_00000000000000000000000000"
@@ -24,8 +27,8 @@ def traces(mark):
 
 
 def assert_no_trace(data):
-    """Assert that the bytes hold neither of the marks in any form."""
-    found = [trace for mark in (MARK, OTHER) for trace in traces(mark) if trace in data]
+    """Assert that the bytes hold none of the marks in any form."""
+    found = [trace for mark in (MARK, OTHER, STRONG) for trace in traces(mark) if trace in data]
     assert found == []
 
 
@@ -67,6 +70,27 @@ def send_refused_swaps(client):
     ]
 
 
+def send_offers(client):
+    """Make, complete and fail to, each under a key."""
+    item_id, wanted = mint(client, f"+5.{MARK}"), mint(client, f"+2.{MARK}", f"+2.{OTHER}")
+    hers, his = [f"+5.{item_id}.{MARK}"], [f"+2.{wanted}.{MARK}"]
+    for_her, for_him = [f"+2.{wanted}.{STRONG}"], [f"+5.{item_id}.{OTHER}"]
+    weak = offer(client, hers, [f"+2.{wanted}.{MARK}"], MARK)
+    made = offer(client, hers, for_her, MARK)
+    return [
+        weak,
+        made,
+        offer(client, hers, for_her, MARK),
+        offer(client, [f"+5.{item_id}.{OTHER}"], for_her),
+        complete(client, made, his, [f"+5.{item_id}.{MARK}"], OTHER),
+        complete(client, made, his, for_him, OTHER),
+        complete(client, made, his, for_him, OTHER),
+        complete(client, made, [f"+2.{wanted}.{OTHER}"], for_him),
+        client.get(f"/v1/offers/{MARK}"),
+        post(client, f"/v1/offers/{MARK}/complete", {"inputs": his, "outputs": for_him}),
+    ]
+
+
 def send_malformed_requests(client):
     """Send the mark in places where nothing should be."""
     values = [
@@ -93,7 +117,7 @@ def send_malformed_requests(client):
     return [
         *(
             client.post(path, data=text, environ_overrides=is_json)
-            for path in ("/v1/mint", "/v1/swap", "/v1/check")
+            for path in ("/v1/mint", "/v1/swap", "/v1/check", "/v1/offers")
             for text in texts
         ),
         client.post("/v1/mint", data=MARK, content_type=f"text/{MARK}"),
