@@ -5,11 +5,7 @@ import { test } from "node:test";
 
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import {
-  OFFERS_WANTED,
-  openOffersOf,
-  partsOf,
-} from "../../../../deeds/page/static/js/wallet/offers.js";
+import { openOffersOf, partsOf } from "../../../../deeds/page/static/js/wallet/offers.js";
 import { fakeService } from "./fake_service.js";
 import { slicesOf } from "./memory_store.js";
 import { amountsByState, makerOn, now, pass } from "./parts.js";
@@ -39,7 +35,7 @@ function told({ store }, itemId) {
 }
 
 const offersOfPerson = ({ store }) =>
-  store.read(OFFERS_WANTED, (slices) => openOffersOf(slices, now()));
+  store.read({ operations: "all" }, (slices) => openOffersOf(slices, now()));
 
 test("an ask is open until somebody pays it, and what is paid is held", async () => {
   const [shop, customer] = await people([], [5, 6]);

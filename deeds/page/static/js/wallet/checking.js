@@ -151,7 +151,7 @@ export function keysOf(records) {
 }
 
 /** Return the keys of those that the service calls spent. @param {Map<string, string>} states */
-export function spentAmong(states) {
+function spentAmong(states) {
   return new Set([...states].filter(([, state]) => state === "spent").map(([key]) => key));
 }
 

@@ -3,7 +3,7 @@
 
 import { parseRawOutput } from "../format/raw_output.js";
 import { chooseOutputs, joined } from "./beginning.js";
-import { checkAmount, checkCount } from "./links.js";
+import { checkAmount } from "./links.js";
 import { existing, WalletError } from "./records.js";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -58,7 +58,7 @@ export function offersOf(wallet, store) {
      * Give what an offer wants, and get what it gives; a second call finishes what the first began.
      * @param {import("./api.js").Offer} offer
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `not_enough`, `busy`, `offered`, `too_many`
+     * @throws {WalletError} `not_enough`, `busy`, `offered`
      */
     async complete(offer) {
       const { gives, wants } = offer;
@@ -111,7 +111,6 @@ function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
   const chosen = wants.map(({ itemId, amount }) => chooseOutputs(draft, itemId, amount, arrayMax));
   const inputs = chosen.flatMap((each) => each.inputs);
   const made = [...gives, ...chosen.flatMap((each) => each.change)];
-  for (const all of [inputs, [...made, 0]]) checkCount(all, arrayMax + Number(all !== inputs));
   const [{ itemId, amount }] = wants;
   const path = `/v1/offers/${offerId}/complete`;
   return { kind: "complete", inputs, made, path, offerId, itemId, amount, gives, gets: wants };
@@ -142,16 +141,11 @@ export function partsOf({ body }) {
   };
   body.inputs.forEach(add(-1));
   body.outputs.forEach(add(1));
-  const all = Array.from(sums, ([itemId, sum]) => ({ itemId, amount: Math.abs(sum), sum }));
-  const part = ({ itemId, amount }) => ({ itemId, amount });
-  return {
-    gives: all.filter(({ sum }) => sum < 0).map(part),
-    gets: all.filter(({ sum }) => sum > 0).map(part),
-  };
+  const parts = Array.from(sums, ([itemId, sum]) => ({ itemId, amount: sum }));
+  const lost = parts.map(({ itemId, amount }) => ({ itemId, amount: -amount }));
+  const [gives, gets] = [lost, parts].map((all) => all.filter(({ amount }) => amount > 0));
+  return { gives, gets };
 }
-
-/** @type {import("./records.js").Plan} what openOffersOf looks at */
-export const OFFERS_WANTED = { operations: "all" };
 
 /**
  * @typedef {{
@@ -161,7 +155,7 @@ export const OFFERS_WANTED = { operations: "all" };
  * }} OfferMade `code` of one that is refused: `offer_expired`, `offer_void` or `offer_withdrawn`
  *
  * Return the offers of ours that are open, or ended within a day, the newest first.
- * @param {import("./records.js").Slices} slices
+ * @param {import("./records.js").Slices} slices with all operations
  * @returns {OfferMade[]}
  */
 export function openOffersOf({ operations }, now = Date.now()) {
