@@ -152,11 +152,10 @@ def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None)
         check_schema(engine)
         try:
             raise_mark(engine, mark_file)
-        except RollbackError as rollback:
-            click.echo(f"{rollback}\n{_ACCEPT_MEANING}")
-        else:
             click.echo("the ledger is not behind its mark: there is nothing to accept")
             return
+        except RollbackError as rollback:
+            click.echo(f"{rollback}\n{_ACCEPT_MEANING}")
         if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
             raise click.ClickException("nothing was accepted")
         newest = read_newest(engine)

@@ -99,10 +99,8 @@ class SqliteWriter:
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Run the work, wait until its group is committed, and return its result.
 
-        Raises:
-            Exception: the work's own or the database's; nothing of the work was kept.
-            LedgerUnavailableError: another work's transaction was refused, and this one with it.
-            LedgerInDoubtError: the commit failed, and may have been kept.
+        As `Transactions.write`; LedgerUnavailableError says that another work of the group was
+        refused, and this one with it.
         """
         ticket = _Ticket(work)
         with self._lock:

@@ -97,10 +97,8 @@ class Transactions:
     def write(self, work: Work[Result]) -> Result:
         """Run the work in one transaction, commit it and return its result.
 
-        Raises:
-            Exception: the work's own; nothing was changed.
-            LedgerUnavailableError: the database does not answer; nothing was changed.
-            LedgerInDoubtError: the connection broke off during COMMIT.
+        Raises what the work does or LedgerUnavailableError where nothing was changed, and
+        LedgerInDoubtError where the connection broke off during COMMIT.
         """
         write = self._write_alone if self._group is None else self._group.write
         try:

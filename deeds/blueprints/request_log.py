@@ -75,8 +75,7 @@ def _begin() -> None:
 def _write(route: str, method: str, status: int, seconds: float, noted: RequestNotes) -> None:
     level = logging.DEBUG if route in MONITORED_PATHS else logging.INFO
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        is_defect = status == HTTPStatus.INTERNAL_SERVER_ERROR
-        level = logging.ERROR if is_defect else logging.WARNING
+        level = logging.WARNING if status > HTTPStatus.INTERNAL_SERVER_ERROR else logging.ERROR
     fields: dict[str, object] = {
         "request_id": noted.request_id,
         "route": route,

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock, Semaphore
 from time import perf_counter
-from typing import Protocol
 from weakref import WeakValueDictionary
 
 from argon2.exceptions import HashingError
@@ -41,19 +40,13 @@ _SHARE_ALONE = 0.75
 # Weight of the newest task in the running mean that Retry-After is computed from.
 _NEWEST_WEIGHT = 0.1
 
+# Told how many requests and evaluations the pool has admitted, and how long an evaluation took.
+SetQueue = Callable[[int, int], None]
+CountHash = Callable[[SecretClass, float], None]
+
 # The client whose request this thread serves. Set by a blueprint and read by the hasher; the dozen
 # functions in between have no use for it, so it is none of their arguments.
 current_client: ContextVar[str] = ContextVar("current_client", default="-")
-
-
-class HashMeasures(Protocol):
-    """Receives figures of hashing; any thread may call it, and no call may fail."""
-
-    def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
-        """Count an evaluation and its time."""
-
-    def set_queue(self, requests_count: int, hashes_count: int) -> None:
-        """Set how many requests and evaluations the pool has admitted."""
 
 
 class HashPool:
@@ -66,9 +59,9 @@ class HashPool:
     """
 
     def __init__(
-        self, threads_count: int, requests_max: int, tasks_max: int, measures: HashMeasures | None
+        self, threads_count: int, requests_max: int, tasks_max: int, set_queue: SetQueue | None
     ) -> None:
-        self._threads_count, self._measures = threads_count, measures
+        self._threads_count, self._set_queue = threads_count, set_queue
         self._requests_max, self._tasks_max = requests_max, tasks_max
         self._executor = ThreadPoolExecutor(threads_count, thread_name_prefix="hash")
         self._lock = Lock()
@@ -130,9 +123,8 @@ class HashPool:
         return result
 
     def _tell_queue(self) -> None:
-        if self._measures:
-            tasks_count = sum(count for _, count in self._requests)
-            self._measures.set_queue(len(self._requests), tasks_count)
+        if self._set_queue:
+            self._set_queue(len(self._requests), sum(count for _, count in self._requests))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +144,11 @@ class Hasher:
     """
 
     def __init__(
-        self, peppers: Mapping[str, bytes | None], pool: HashPool, measures: HashMeasures | None
+        self, peppers: Mapping[str, bytes | None], pool: HashPool, count_hash: CountHash | None
     ) -> None:
         self._peppers = peppers
         self._pool = pool
-        self._measures = measures
+        self._count_hash = count_hash
 
     def digests(self, jobs: Sequence[HashJob]) -> list[bytes]:
         """Return the digest of each job, in order; raise OverloadedError if the pool is full."""
@@ -170,8 +162,8 @@ class Hasher:
         digest = argon2id_digest(
             job.secret, job.salt, spec.cost, self._peppers[spec.pepper_fingerprint]
         )
-        if self._measures:
-            self._measures.count_hash(spec.secret_class, perf_counter() - started_s)
+        if self._count_hash:
+            self._count_hash(spec.secret_class, perf_counter() - started_s)
         return digest
 
 

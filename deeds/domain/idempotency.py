@@ -3,15 +3,9 @@
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from deeds.domain.errors import (
-    IdempotencyKeyReusedError,
-    IdempotencyKeyTakenError,
-    InvalidIdempotencyKeyError,
-    LedgerUnavailableError,
-    OfferNotOpenError,
-)
+from deeds.domain import errors
 from deeds.domain.hashing import Hasher, HashJob
 from deeds.domain.model import (
     IDEMPOTENCY_KEY_LENGTH_MAX,
@@ -50,7 +44,7 @@ def parse_idempotency_key(header: str) -> str:
     quoted = _QUOTED.fullmatch(value)
     key = _ESCAPED.sub(r"\1", quoted[1]) if quoted else value
     if not _PRINTABLE.fullmatch(key):
-        raise InvalidIdempotencyKeyError(
+        raise errors.InvalidIdempotencyKeyError(
             f"an Idempotency-Key has 1 to {IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters"
         )
     return key
@@ -72,25 +66,23 @@ def hash_key(key: str, schemes: HashSchemes, hasher: Hasher) -> KeyHashes:
     return tuple(hasher.digests(jobs))
 
 
-class OperationLedger(Protocol):
-    """What the ledger says of operations with an Idempotency-Key."""
-
-    def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
-        """Return the operation recorded under one of the idempotency key hashes."""
-
-
 class Replays:
     """Answers a repeated request as the first one, from what the ledger records of that.
 
     An operation is replayed for a request that names the very outputs which that operation spent
     and created. So nothing is stored that a secret could be guessed from
-    (docs/decisions/0003-idempotency-in-the-ledger.md).
+    (docs/decisions/0003-idempotency-in-the-ledger.md). `read_operation` returns the one recorded
+    under one of the hashes.
     """
 
     def __init__(
-        self, ledger: OperationLedger, locator: Locator, schemes: HashSchemes, hasher: Hasher
+        self,
+        read_operation: Callable[[KeyHashes], Operation | None],
+        locator: Locator,
+        schemes: HashSchemes,
+        hasher: Hasher,
     ) -> None:
-        self._ledger = ledger
+        self._read_operation = read_operation
         self._locator = locator
         self._schemes = schemes
         self._hasher = hasher
@@ -107,14 +99,16 @@ class Replays:
         if operation is None:
             try:
                 return work(hashes)
-            except (IdempotencyKeyTakenError, OfferNotOpenError) as error:
+            except (errors.IdempotencyKeyTakenError, errors.OfferNotOpenError) as error:
                 # The same request may have completed the offer meanwhile.
                 operation = self._read(hashes)
-                if operation is None and isinstance(error, OfferNotOpenError):
+                if operation is None and isinstance(error, errors.OfferNotOpenError):
                     raise
         if operation is None:
             # Only if the ledger was put back to an older state in between.
-            raise LedgerUnavailableError("the ledger has lost the record of this Idempotency-Key")
+            raise errors.LedgerUnavailableError(
+                "the ledger has lost the record of this Idempotency-Key"
+            )
         return replay(operation)
 
     def check_same(
@@ -130,14 +124,14 @@ class Replays:
         """
         counts = (len(inputs) + len(half.inputs), len(outputs) + len(half.outputs))
         if counts != (operation.inputs_count, operation.outputs_count):
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = [*inputs, *outputs]
         found = self._locator.find(raws, self._locator.read_items(raws))
         operation_ids = {each and each.spent_by for each in found[: len(inputs)]}
         operation_ids |= {each and each.created_by for each in found[len(inputs) :]}
         of_half = {*half.inputs, *half.outputs}.intersection(each.output for each in found if each)
         if operation_ids != {operation.id} or of_half:
-            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
 
     def _read(self, key_hashes: KeyHashes) -> Operation | None:
-        return self._ledger.read_operation(key_hashes) if key_hashes else None
+        return self._read_operation(key_hashes) if key_hashes else None

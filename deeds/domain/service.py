@@ -9,17 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from deeds.domain.errors import (
-    IdempotencyKeyReusedError,
-    ItemNotFoundError,
-    ItemSchemesChangedError,
-    OverloadedError,
-    UnknownInputError,
-    UnknownItemError,
-    UsedSecretError,
-)
+from deeds.domain import errors
 from deeds.domain.hashing import SALT_BYTES
-from deeds.domain.idempotency import KeyHashes, OperationLedger, Replays
+from deeds.domain.idempotency import KeyHashes, Replays
 from deeds.domain.model import (
     Item,
     ItemSchemes,
@@ -44,7 +36,7 @@ TRIES_MAX = 3
 Answer = TypeVar("Answer")
 
 
-class Ledger(OutputLedger, OperationLedger, Protocol):
+class Ledger(OutputLedger, Protocol):
     """The ledger. Every method is one transaction of its own.
 
     All of them raise `LedgerUnavailableError` when the database does not answer, and those that
@@ -104,7 +96,7 @@ class DeedService:
     def item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError."""
         if not is_item_id(item_id):
-            raise ItemNotFoundError
+            raise errors.ItemNotFoundError
         return self._ledger.read_item(item_id)
 
     def write_swap(
@@ -122,11 +114,11 @@ class DeedService:
         try:
             record = self._locator.hash_swap(request, items, key_hashes)
             return self._ledger.record_swap(join(record))
-        except UnknownInputError:
+        except errors.UnknownInputError:
             if items != self._ledger.read_item_schemes(items):
-                raise ItemSchemesChangedError from None
+                raise errors.ItemSchemesChangedError from None
             raise
-        except UsedSecretError as error:
+        except errors.UsedSecretError as error:
             # A client learns from it that somebody may have that secret: a guess like others.
             at_fault = () if error.index is None else request.outputs[error.index :][:1]
             error.failed_secrets_count = sum(not is_strong_secret(raw.secret) for raw in at_fault)
@@ -144,7 +136,7 @@ class DeedService:
         def attempt(*, may_be_stale: bool) -> Swapped:
             items = self._locator.read_items(request.inputs, may_be_stale=may_be_stale)
             # The swap balances, so its outputs name no item that its inputs do not.
-            check_found([raw.item_id in items for raw in request.inputs], UnknownItemError)
+            check_found([raw.item_id in items for raw in request.inputs], errors.UnknownItemError)
             return Swapped(self.write_swap(request, items, key_hashes))
 
         return retry_schemes(attempt)
@@ -152,14 +144,14 @@ class DeedService:
     def _replay_mint(self, request: MintRequest, operation: Operation) -> Minted:
         item = self._ledger.read_item(operation.item_id) if operation.item_id else None
         if item is None or item.metadata != request.metadata:
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = _outputs_of(request, item.id)
         self._replays.check_same(operation, (), raws)
         return Minted(item.id, raws, operation.id, replayed=True)
 
     def _replay_swap(self, request: SwapRequest, operation: Operation) -> Swapped:
         if operation.offer_id is not None:
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         self._replays.check_same(operation, request.inputs, request.outputs)
         return Swapped(operation.id, replayed=True)
 
@@ -172,9 +164,9 @@ def retry_schemes(attempt: Callable[..., Answer]) -> Answer:
     for tries_count in range(TRIES_MAX):
         try:
             return attempt(may_be_stale=tries_count == 0)
-        except ItemSchemesChangedError:
+        except errors.ItemSchemesChangedError:
             continue
-    raise OverloadedError("the hash schemes of an item change faster than it can be read")
+    raise errors.OverloadedError("the hash schemes of an item change faster than it can be read")
 
 
 def _outputs_of(request: MintRequest, item_id: str) -> tuple[RawOutput, ...]:

@@ -19,10 +19,9 @@ from deeds.domain.offers import OfferService
 from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, deed_card
 from deeds.page.offer_card import offer_card
-from deeds.page.offline import serve_offline
 from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
-from deeds.page.static_files import MEDIA_TYPES, StaticFiles
+from deeds.page.static_files import MEDIA_TYPES, StaticFiles, serve_offline
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is
 # ever made into HTML or code (Trusted Types): the one policy returns the address of the worker.

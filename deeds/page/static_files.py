@@ -1,15 +1,22 @@
 """The files that the pages load, at addresses that change whenever a file changes.
 
-Browsers may cache them forever, and the modules of two releases never mix.
+Browsers may cache them forever, and the modules of two releases never mix. The manifest and the
+service worker let the pages be installed and open without a network.
 """
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, normpath
 
+from flask import Blueprint, Response, render_template
+
+from deeds.blueprints.responses import file_answer
+
+_TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
 # The npm package that reads QR codes, if it was fetched: package.json beside it names it. A page
 # loads it as js/ui/scan.js says, never with its modules.
@@ -66,6 +73,25 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     return StaticFiles(version, by_name, modules)
 
 
+def serve_offline(
+    blueprint: Blueprint, static: StaticFiles, pages: Sequence[str], settings: object
+) -> None:
+    """Add the routes; `pages` hold nothing personal, and `settings` are what stands in them."""
+    worker = _worker(static, pages, settings)
+
+    @blueprint.get("/sw.js", endpoint="worker")
+    def read_worker() -> Response:
+        answer = file_answer(worker, MEDIA_TYPES[".js"])
+        # What the worker may fetch. It needs nothing from elsewhere.
+        answer.headers["Content-Security-Policy"] = "default-src 'none'; connect-src 'self'"
+        return answer
+
+    @blueprint.get("/manifest.webmanifest", endpoint="manifest")
+    def read_manifest() -> Response:
+        text = render_template("manifest.webmanifest")
+        return file_answer(text.encode(), "application/manifest+json")
+
+
 def _read(path: Path) -> bytes:
     content = path.read_bytes()
     return _COMMENTS.sub(b"", content) if path.suffix in (".css", ".js") else content
@@ -79,3 +105,19 @@ def _modules_of(name: str, by_name: Mapping[str, bytes]) -> tuple[str, ...]:
         modules = (normpath(f"{dirname(each)}/{path}") for path in imported)
         found += [module for module in dict.fromkeys(modules) if module not in found]
     return tuple(found)
+
+
+def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> bytes:
+    """Return the script of the worker. A release that changes any page changes it too."""
+    templates = [path.read_bytes() for path in sorted(_TEMPLATES.glob("*.html"))]
+    name = hashlib.sha256(repr((static.version, templates, settings)).encode()).hexdigest()[:16]
+    # Pictures are for previews and for installing, and the reader of codes is loaded after a tap.
+    unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/")
+    files = [each for each in static.by_name if not unneeded.search(each)]
+    release = {
+        "name": name,
+        "version": static.version,
+        "pages": list(pages),
+        "files": [static.url(each) for each in files],
+    }
+    return f"const RELEASE = {json.dumps(release)};\n".encode() + static.by_name["sw.js"]

@@ -76,10 +76,11 @@ class Metrics:
         )
         self._operations = counter("deeds_operations", "Operations by outcome.", "kind", "outcome")
         self._refusals = counter("deeds_refusals", "Answers that are problems, by code.", "code")
-        self._hashes = counter("deeds_hashes", "Argon2id evaluations.", "secret_class")
-        self._hash_seconds = counter(
-            "deeds_hash_seconds", "Time of Argon2id evaluations.", "secret_class"
-        )
+        hashes = counter("deeds_hashes", "Argon2id evaluations.", "secret_class")
+        seconds = counter("deeds_hash_seconds", "Time of Argon2id evaluations.", "secret_class")
+        self._hashes = {
+            each: (hashes.labels(each.value), seconds.labels(each.value)) for each in SecretClass
+        }
         self._retries = counter("deeds_database_retries", "Transactions tried again.", "reason")
         self._requests_waiting = gauge("deeds_hash_queue_requests", "Requests with slow hashes.")
         self._hashes_waiting = gauge("deeds_hash_queue_hashes", "Slow hashes, running or waiting.")
@@ -90,9 +91,6 @@ class Metrics:
             self._refusals.labels(code)
         for reason in retry_reasons:
             self._retries.labels(reason)
-        for secret_class in SecretClass:
-            self._hashes.labels(secret_class.value)
-            self._hash_seconds.labels(secret_class.value)
 
     def count_request(self, route: str, method: str, seconds: float, outcome: str) -> None:
         """Count a request: `outcome` is done, replayed or the code of a problem."""
@@ -104,8 +102,9 @@ class Metrics:
 
     def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
         """Count an evaluation and its time."""
-        self._hashes.labels(secret_class.value).inc()
-        self._hash_seconds.labels(secret_class.value).inc(seconds)
+        hashes, hash_seconds = self._hashes[secret_class]
+        hashes.inc()
+        hash_seconds.inc(seconds)
 
     def set_queue(self, requests_count: int, hashes_count: int) -> None:
         """Set how many requests and slow hashes run or wait."""

@@ -63,7 +63,7 @@ def counts():
 @pytest.fixture
 def open_pool(counts):
     def open_one(threads_count=1, requests_max=100, tasks_max=1000):
-        return HashPool(threads_count, requests_max, tasks_max, counts)
+        return HashPool(threads_count, requests_max, tasks_max, counts.set_queue)
 
     return open_one
 
@@ -116,7 +116,7 @@ def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(
     jobs += jobs_of(SecretClass.ORDINARY, ordinary_count)
     jobs = jobs[::2] + jobs[1::2]
 
-    digests = Hasher({"": None, fingerprint: PEPPER}, open_pool(), counts).digests(jobs)
+    digests = Hasher({"": None, fingerprint: PEPPER}, open_pool(), counts.count_hash).digests(jobs)
 
     peppers = [PEPPER if job.secret.startswith("strong") else None for job in jobs]
     assert digests == [

@@ -135,12 +135,12 @@ def test_a_change_of_settings_loses_no_key(settings, open_app, changed, key):
     assert check(changed_client, *request[0], *request[1]) == ["spent", "unspent", "unspent"]
 
 
-def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(client, monkeypatch):
+def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(settings, open_app, monkeypatch):
     """It was there when the mint was to be recorded, and then the ledger was put back."""
-    post(client, "/v1/mint", MINT, KEY)
+    post(open_app(settings).test_client(), "/v1/mint", MINT, KEY)
     monkeypatch.setattr(Repository, "read_operation", lambda *_: None)
 
-    refused = post(client, "/v1/mint", MINT, KEY)
+    refused = post(open_app(settings).test_client(), "/v1/mint", MINT, KEY)
 
     assert refusal(refused) == (503, "ledger_unavailable", None)
     assert "lost the record" in refused.get_json()["detail"]
