@@ -6,6 +6,7 @@ import { outcomesText, refusalText, waitText } from "../texts/operations.js";
 import { textFor } from "../texts/problems.js";
 import { say, showMissing, whatIsMissing } from "../ui/notices.js";
 import { makeApi } from "../wallet/api.js";
+import { WalletError } from "../wallet/records.js";
 import { openStore } from "../wallet/store.js";
 import { makeWallet } from "../wallet/wallet.js";
 
@@ -156,20 +157,17 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
 }
 
 /**
- * Return what carries out a verb; its `problem` is empty where it was done.
+ * Return what carries out a verb, and throws why it was refused.
  * @param {Pick<Opened, "store" | "wake">} opened
- * @returns {(
- *   verb: () => Promise<import("../wallet/wallet.js").Outcome>, onWait: (text: string) => void,
- * ) => Promise<{operation: import("../wallet/records.js").OperationRecord | null, problem: string}>}
  */
 export function verbRunner(opened) {
-  return async (verb, onWait) => {
-    try {
-      const operation = await untilEnded(opened, await verb(), onWait);
-      return { operation, problem: operation.state === "refused" ? refusalText(operation) : "" };
-    } catch (error) {
-      return { operation: null, problem: textFor(error) };
-    }
+  return async (
+    /** @type {() => Promise<import("../wallet/wallet.js").Outcome>} */ verb,
+    /** @type {(text: string) => void} */ onWait,
+  ) => {
+    const operation = await untilEnded(opened, await verb(), onWait);
+    if (operation.state === "refused") throw new WalletError("refused", refusalText(operation));
+    return operation;
   };
 }
 

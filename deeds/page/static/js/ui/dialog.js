@@ -3,7 +3,7 @@
 
 import { textFor } from "../texts/problems.js";
 import { freshId, headingOf, make, makeButton } from "./dom.js";
-import { FieldError } from "./field_errors.js";
+import { FieldError, onSubmit } from "./field_errors.js";
 import { say } from "./notices.js";
 
 /**
@@ -54,43 +54,30 @@ function giveBack(places) {
  * @param {(Node | string)[]} parts.content
  * @param {string} parts.yes on the button
  * @param {HTMLElement} parts.opener
- * @param {string | (() => string)} parts.said once it is done; nothing where that is seen
- * @param {(onWait: (text: string) => void) => Promise<string | false | void>} parts.act returns
- *   what stands in the way, or throws it; nothing once it is done, `false` where another step follows.
- *   `onWait` says why it takes longer. What is wrong with a field is thrown as a FieldError, and shown
- *   there alone
+ * @param {(onWait: (text: string) => void) => Promise<string | false>} parts.act returns what to say
+ *   once it is done, `false` where another step follows; throws what stands in the way. `onWait` says
+ *   why it takes longer. A FieldError is shown beside its field alone
  */
-export function ask({ title, content, yes, opener, said, act }) {
+export function ask({ title, content, yes, opener, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
   const id = freshId("form");
   const form = make("form", { id, class: "stack", novalidate: true }, ...content, problem);
   const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
   const { close } = openDialog({ title, content: [form], actions, closeText: "Cancel", opener });
   const tell = (text) => problem.replaceChildren(text);
-  const refuse = (text) => {
+  const refuse = (error) => {
+    if (error instanceof FieldError) return error.show();
     // A person may have closed the dialog while it was done.
-    if (!problem.isConnected) return say(text);
-    tell(text);
+    if (!problem.isConnected) return say(textFor(error));
+    tell(textFor(error));
     problem.focus();
   };
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (actions[0].disabled) return;
-    actions[0].disabled = true;
+  const carryOut = async () => {
     tell("");
-    try {
-      const text = await act(tell);
-      if (text) return refuse(text);
-      if (text === false) return;
-      close();
-      const done = typeof said === "string" ? said : said();
-      if (done) say(done);
-    } catch (error) {
-      if (error instanceof FieldError) return error.show();
-      refuse(textFor(error));
-    } finally {
-      actions[0].disabled = false;
-    }
-  });
+    const done = await act(tell);
+    if (done !== false) close();
+    if (done) say(done);
+  };
+  onSubmit(form, actions[0], () => carryOut().catch(refuse));
   return { close };
 }

@@ -36,6 +36,17 @@ export function readField(field, read) {
   }
 }
 
+/** Do what a form is for, once at a time. */
+export function onSubmit(form, button, act) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    button.disabled = true;
+    await act();
+    button.disabled = false;
+  });
+}
+
 /** Something is wrong with one field. The message is for people. */
 export class FieldError extends Error {
   name = "FieldError";

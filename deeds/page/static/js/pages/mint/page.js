@@ -1,6 +1,7 @@
 // The Mint page in three steps: a form with a preview that follows it, a review, and the result.
 // Only the button of the review creates anything.
 
+import { textFor } from "../../texts/problems.js";
 import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
@@ -66,19 +67,21 @@ async function create(opened) {
   const { unit, count } = form.shown();
   // What cannot be shown is not made.
   const mint = () => loadResult().then(() => opened.wallet.mint(wanted));
-  const { operation, problem } = await verbRunner(opened)(mint, tell);
-  if (operation && !problem) {
+  const operation = await verbRunner(opened)(mint, tell).catch(refuse);
+  if (operation) {
     const { showResult } = await loadResult();
     form.reset();
     await showResult(opened, operation, { unit, count });
     showStep("done");
-  } else {
-    form.saveDraft();
-    showStep("review");
-    tell(problem);
-    place.focus();
   }
   setBusy(false);
+}
+
+function refuse(error) {
+  form.saveDraft();
+  showStep("review");
+  tell(textFor(error));
+  place.focus();
 }
 
 /** Show what earlier visits began to create, so that a person does not create it twice. */

@@ -1,5 +1,6 @@
 // The page of an offer: what one gives and gets, and one tap that does it.
 
+import { textFor } from "../../texts/problems.js";
 import { fillCard, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
@@ -68,11 +69,11 @@ async function start(opened) {
     await look().catch(() => {});
     const canPay = saying.action && !known.problem;
     const verb = () => offers.complete(known.offer);
-    const { problem = "" } = canPay ? await run(verb, () => {}) : {};
+    const problem = canPay && (await run(verb, () => {}).then(() => "", textFor));
     button.disabled = false;
     await look().catch(() => {});
     // Where nothing can be done any more, the page says so itself.
-    if (saying.kind === "open") error.textContent = problem;
+    if (saying.kind === "open") error.textContent = problem || "";
     (error.textContent ? error : byId("heading")).focus();
   }
 

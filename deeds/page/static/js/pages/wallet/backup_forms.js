@@ -70,7 +70,6 @@ function askToBackUp(wallet, opener) {
     content: [make("p", {}, about), first.element, again.element],
     yes: "Back up",
     opener,
-    said: BACKED_UP,
     act: async () => {
       const { value } = first.field;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
@@ -80,6 +79,7 @@ function askToBackUp(wallet, opener) {
         throw new FieldError(again.field, "The two are not the same.");
       }
       await writeFile(wallet, await makeMaterial(value));
+      return BACKED_UP;
     },
   });
 }
@@ -95,21 +95,19 @@ async function writeFile(wallet, material) {
 function askToRestore(wallet, opener, onRestored) {
   const file = makeField("Backup file", { type: "file" });
   const passphrase = makeField("Its passphrase", { type: "password", autocomplete: "off" });
-  let said = "";
   const about = "What the file holds is added to what is here. Nothing here is lost.";
   ask({
     title: "Restore",
     content: [make("p", {}, about), file.element, passphrase.element],
     yes: "Restore",
     opener,
-    said: () => said,
     act: async () => {
       const { live, added, given } = await readFile(wallet, file.field, passphrase.field);
       const problem = await onRestored();
       // Only now is it known what has been spent since.
       const count = async (outputs) => (await wallet.outputsOf({ outputs })).filter(isLive).length;
       const counts = { newCount: await count(added), liveCount: await count(live) };
-      said = `${restoredText({ ...counts, isGiven: given.length > 0 })} ${problem}`.trim();
+      return `${restoredText({ ...counts, isGiven: given.length > 0 })} ${problem}`.trim();
     },
   });
 }

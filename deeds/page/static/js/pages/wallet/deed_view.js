@@ -2,10 +2,11 @@
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, quoted } from "../../texts/operations.js";
+import { textFor } from "../../texts/problems.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
-import { focusFirstError, showError } from "../../ui/field_errors.js";
+import { FieldError, onSubmit, showError } from "../../ui/field_errors.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
@@ -125,38 +126,30 @@ function sendForm(form, holdingNow, tools) {
   const field = find(form, "input", HTMLInputElement);
   const button = find(form, "button", HTMLButtonElement);
   const [place, wait] = [find(form, "[data-error]"), find(form, "[data-wait]")];
-  const sayHere = (text) => showError(field, text);
   const onWait = (text) => (wait.textContent = text);
-  field.addEventListener("input", () => sayHere(""));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (button.disabled) return;
-    button.disabled = true;
-    sayHere("");
-    const { given, problem } = await send(holdingNow(), field.value, onWait, tools);
-    onWait("");
-    button.disabled = false;
-    sayHere(problem);
-    if (!given) return focusFirstError(form);
+  const carryOut = async () => {
+    showError(field, "");
+    const given = await send(holdingNow(), field, onWait, tools);
     field.value = "1";
     // By now a person may be doing something else.
     const isBusy = !form.isConnected || document.querySelector("dialog[open]");
     if (isBusy) say("Your link is ready under Links.");
     else openLinkDialog(given, { ...tools, ...holdingNow(), opener: button });
+  };
+  field.addEventListener("input", () => showError(field, ""));
+  onSubmit(form, button, async () => {
+    await carryOut().catch((error) => new FieldError(field, textFor(error)).show());
+    onWait("");
   });
   return () => place.textContent ?? "";
 }
 
-/** Return the output that was made to be given away, or what stands in the way. */
-async function send({ itemId, sum, unit }, text, onWait, { wallet, run }) {
-  const verb = async () => {
-    const amount = parseAmount(text);
-    if (sum && amount > sum) throw new WalletError("not_enough", tooMuchText(sum, unit));
-    return wallet.send(itemId, amount);
-  };
-  const { operation, problem } = await run(verb, onWait);
-  const [given] = problem ? [null] : await wallet.outputsOf(operation);
-  return { given, problem };
+/** Return the output that was made to be given away. */
+async function send({ itemId, sum, unit }, field, onWait, { wallet, run }) {
+  const amount = parseAmount(field.value);
+  if (sum && amount > sum) throw new WalletError("not_enough", tooMuchText(sum, unit));
+  const operation = await run(() => wallet.send(itemId, amount), onWait);
+  return (await wallet.outputsOf(operation))[0];
 }
 
 /** Return what draws the parts that are held. */
@@ -195,7 +188,9 @@ function askToMerge(holding, opener, { wallet, run, nameOf }) {
     content: [make("p", {}, `${parts} of ${quoted(nameOf(itemId))} become one.`)],
     yes: "Merge",
     opener,
-    said: "They are one part now.",
-    act: async (onWait) => (await run(() => wallet.merge(itemId), onWait)).problem,
+    act: async (onWait) => {
+      await run(() => wallet.merge(itemId), onWait);
+      return "They are one part now.";
+    },
   });
 }

@@ -119,10 +119,9 @@ async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, tell) {
     const isOpen = tell(`${formatAmount(start)} of ${count} links are back.`);
     if (!isOpen) throw new WalletError("cancelled", "The others stay handed out.");
     const keys = outputs.slice(start, start + size).map(({ key }) => key);
-    const take = async () => (await run(() => wallet.takeBack(...keys), tell)).problem;
+    const take = () => run(() => wallet.takeBack(...keys), tell);
     // What was claimed meanwhile is known after the first try, and left out of the second.
-    const problem = (await take()) && (await take());
-    if (problem) throw new WalletError("refused", problem);
+    await take().catch(take);
   }
 }
 
@@ -144,12 +143,13 @@ function askWhich(shown, action, opener) {
     try {
       const chosen = chosenLinks(linksNow(), choice.read(), countMax);
       await act(chosen.map(({ output }) => output), shown, tell);
+      return said;
     } finally {
       tell("");
     }
   };
   const content = [...choice.content, make("p", { class: "hint" }, hint), progress];
-  ask({ title: text, content, yes: text, opener, said, act: carryOut });
+  ask({ title: text, content, yes: text, opener, act: carryOut });
 }
 
 /** The fields of a choice; numbers are asked for only where links are chosen by them. */

@@ -132,7 +132,9 @@ function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {
     content: [make("p", {}, "The link stops working.")],
     yes: "Take back",
     opener,
-    said: `${units} back in your deeds.`,
-    act: async (onWait) => (await run(() => wallet.takeBack(key), onWait)).problem,
+    act: async (onWait) => {
+      await run(() => wallet.takeBack(key), onWait);
+      return `${units} back in your deeds.`;
+    },
   });
 }

@@ -60,7 +60,6 @@ export function askToTrade(/** @type {Holding} */ { itemId, sum, unit }, opener,
     content: [give.element, what.element, get.element],
     yes: "Review",
     opener,
-    said: "",
     act: async () => {
       const wanted = await read();
       const content = await reviewOf(wanted, tools);
@@ -77,28 +76,23 @@ export function askToTrade(/** @type {Holding} */ { itemId, sum, unit }, opener,
  */
 function askToMake({ title, content, yes, opener, tools, read, onMade = () => {} }) {
   const offers = offersOf(tools.wallet, tools.store);
-  let made;
-  ask({
+  const isHere = () => content[0].isConnected;
+  const { close } = ask({
     title,
     content,
     yes,
     opener,
-    said: () => {
-      if (!content[0].isConnected) return "Your offer is ready under Offers.";
+    act: async (onWait) => {
+      const makeIt = read();
+      let made;
+      // Of a trade, what is given may have to be split off first: a person may have left meanwhile.
+      while (!made && isHere()) [made] = offersAmong([await tools.run(() => makeIt(offers), onWait)]);
+      if (!made) return "No offer was made.";
+      if (!isHere()) return "Your offer is ready under Offers.";
+      close();
       onMade();
       openOffer(made, opener, tools);
       return "";
-    },
-    act: async (onWait) => {
-      const makeIt = read();
-      // Of a trade, what is given may have to be split off first: a person may have left meanwhile.
-      while (content[0].isConnected) {
-        const { operation, problem } = await tools.run(() => makeIt(offers), onWait);
-        if (problem) return problem;
-        [made] = offersAmong([operation]);
-        if (made) return "";
-      }
-      return "No offer was made.";
     },
   });
 }

@@ -112,18 +112,20 @@ export function sideCards({ give, want }, { wallet }) {
 /** Ask, and withdraw an offer that gives something; say so where somebody has taken it first. */
 export function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
   const { wallet, store, run } = tools;
-  let said = "It is withdrawn. Its link no longer works.";
   ask({
     title: "Withdraw this offer?",
     content: [make("p", { dir: "auto" }, `${offerText(offer, tools)}.`)],
     yes: "Withdraw",
     opener,
-    said: () => said,
     act: async (onWait) => {
-      const { problem } = await run(() => offersOf(wallet, store).withdraw(offer.key), onWait);
-      const { operation } = problem ? await wallet.refresh(offer.key) : { operation: null };
-      if (operation?.state !== "done") return problem;
-      said = `Somebody has taken it: you got ${sideText(offer.want, tools)}.`;
+      try {
+        await run(() => offersOf(wallet, store).withdraw(offer.key), onWait);
+        return "It is withdrawn. Its link no longer works.";
+      } catch (error) {
+        const { operation } = await wallet.refresh(offer.key);
+        if (operation.state !== "done") throw error;
+        return `Somebody has taken it: you got ${sideText(offer.want, tools)}.`;
+      }
     },
   });
 }
