@@ -26,7 +26,6 @@ export function parseAmount(text) {
   return amount;
 }
 
-/** Return whether a value is an amount. */
 export const isAmount = (value) => Number.isSafeInteger(value) && value >= 1;
 
 /** Return the digits in groups of three, which narrow spaces part: no language reads them wrongly. */

@@ -34,7 +34,6 @@ export function parseRawOutput(text) {
   return { amount: parseAmountPart(amountText), itemId, secret: checkSecret(secret) };
 }
 
-/** Return the raw output as text. */
 export function formatRawOutput(/** @type {RawOutput} */ { amount, itemId, secret }) {
   return `+${amount}.${itemId}.${secret}`;
 }

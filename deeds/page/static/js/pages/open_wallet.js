@@ -53,7 +53,6 @@ export async function openWallet(onOutcomes) {
   }
 }
 
-/** How many inputs or outputs the service takes at once. */
 const arrayMax = () => Number(document.body.dataset.arrayMax);
 
 /** Return the service's verbs, for a page without a wallet too. */

@@ -38,7 +38,6 @@ function textOf(value) {
   return BLANK.test(text) ? "" : text;
 }
 
-/** Return what a deed is called. */
 export const displayName = ({ name = "" }) => name || "A deed without a name";
 
 /** Return what makes a person take deeds for one: the name, or without one the picture. */
@@ -48,10 +47,8 @@ export function likenessOf(item) {
   return key === nameKey(displayName({})) ? `${key} ${metadata.image}` : key;
 }
 
-/** Return whether a browser can show what is at this address. */
 export const isShown = (image) => SHOWN.test(image);
 
-/** Return a new card of the page's own template, filled in. */
 export function makeCard(metadata, total, options = {}) {
   const card = copyTemplate("card-template");
   fillCard(card, metadata, total, options);

@@ -26,7 +26,6 @@ export async function copyText(text) {
   }
 }
 
-/** Offer a text of this media type as a file. */
 export function download(text, type, name) {
   const url = URL.createObjectURL(new Blob([text], { type }));
   make("a", { href: url, download: name }).click();

@@ -7,14 +7,10 @@ import { FieldError, onSubmit } from "./field_errors.js";
 import { say } from "./notices.js";
 
 /**
- * Open a dialog.
- * @param {object} parts
- * @param {string} parts.title
- * @param {(Node | string)[]} parts.content
- * @param {Node[]} [parts.actions] buttons beside the one that closes
- * @param {string} [parts.closeText]
- * @param {HTMLElement} parts.opener has the focus afterwards
- * @returns {{close: () => void}}
+ * @typedef {{title: string, content: (Node | string)[], opener: HTMLElement}} Parts `opener` has the
+ *   focus afterwards
+ * @param {Parts & {actions?: Node[], closeText?: string}} parts `actions` are buttons beside the one
+ *   that closes
  */
 export function openDialog({ title, content, actions = [], closeText = "Close", opener }) {
   const titleId = freshId("dialog");
@@ -49,14 +45,11 @@ function giveBack(places) {
 
 /**
  * Ask, and do it when the answer is yes. The dialog stays open until it is done, and says why not.
- * @param {object} parts
- * @param {string} parts.title
- * @param {(Node | string)[]} parts.content
- * @param {string} parts.yes on the button
- * @param {HTMLElement} parts.opener
- * @param {(onWait: (text: string) => void) => Promise<string | false>} parts.act returns what to say
- *   once it is done, `false` where another step follows; throws what stands in the way. `onWait` says
- *   why it takes longer. A FieldError is shown beside its field alone
+ * @param {Parts & {
+ *   yes: string, act: (onWait: (text: string) => void) => Promise<string | false>,
+ * }} parts `yes` is on the button; `act` returns what to say once it is done, `false` where another
+ *   step follows, and throws what stands in the way: a FieldError is shown beside its field alone.
+ *   `onWait` says why it takes longer
  */
 export function ask({ title, content, yes, opener, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });

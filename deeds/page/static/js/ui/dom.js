@@ -43,7 +43,6 @@ export function byId(id, kind) {
   return find(document, `#${id}`, kind);
 }
 
-/** Return a copy of what the template with this id holds. */
 export function copyTemplate(id) {
   const { firstElementChild } = byId(id, HTMLTemplateElement).content;
   return /** @type {HTMLElement} */ (firstElementChild?.cloneNode(true));

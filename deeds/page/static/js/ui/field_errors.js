@@ -47,7 +47,6 @@ export function onSubmit(form, button, act) {
   });
 }
 
-/** Something is wrong with one field. The message is for people. */
 export class FieldError extends Error {
   name = "FieldError";
 
@@ -57,7 +56,6 @@ export class FieldError extends Error {
     this.field = field;
   }
 
-  /** Show it, and move there. */
   show() {
     showError(this.field, this.message);
     this.field.focus();

@@ -12,9 +12,10 @@ const SHOWN_AT_ONCE = 100;
  * @template Record
  * @param {Element} list holds nothing else
  * @param {HTMLElement | null} more the button that shows a hundred more; without it all are shown
- * @param {object} options
- * @param {(record: Record) => string} options.keyOf
- * @param {(record: Record) => {element: Element, update?: (record: Record) => void}} options.make
+ * @param {{
+ *   keyOf: (record: Record) => string,
+ *   make: (record: Record) => {element: Element, update?: (record: Record) => void},
+ * }} options
  * @returns {(records: Record[]) => void}
  */
 export function listInPieces(list, more, { keyOf, make }) {

@@ -104,7 +104,6 @@ async function nativeDetector() {
   return formats?.includes(FORMAT) ? BarcodeDetector : null;
 }
 
-/** Return what reads the texts in the picture of a video. */
 async function makeReader() {
   const native = await nativeDetector();
   const Detector = native ?? (await loadDetector());

@@ -31,7 +31,6 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   const origins = new Map();
   let rows = [];
   let isTaking = false;
-  /** Show what is known by now. */
   const draw = oneByOne(async () => {
     const outputs = list.all();
     // What comes meanwhile is drawn with its origin.
@@ -99,7 +98,6 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
       await this.show(outputs);
     },
 
-    /** Show what there is, and ask for it. */
     async show(outputs = []) {
       view.setAdding(false);
       view.setLooking(true);
@@ -138,7 +136,6 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
       await draw();
     },
 
-    /** Note why operations have not ended, and show it. */
     note(outcomes) {
       for (const { operation, problem } of outcomes) problems.set(operation.key, problem);
       draw();
@@ -183,7 +180,6 @@ export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
       if (outputs.length) keep();
     },
 
-    /** Neither keep nor show these. */
     drop(outputs) {
       for (const output of outputs) shown.delete(keyOf(output));
       keep();

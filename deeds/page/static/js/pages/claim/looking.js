@@ -63,6 +63,5 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
   };
 }
 
-/** Return whether a later try may succeed. */
 const isPassing = (error) =>
   error instanceof NoAnswerError || error.status === 429 || error.status >= 500;

@@ -44,7 +44,6 @@ function show({ links, problem }) {
   return !problem;
 }
 
-/** Show the form beside what is shown already. */
 function addMore() {
   view.setAdding(true);
   paste.focus();
@@ -80,7 +79,6 @@ if (address) show(first);
 window.addEventListener("hashchange", showAddress);
 if (opened) showAddress();
 
-/** Show the button that scans a QR code, or say why there is none. */
 async function readyToScan() {
   const [start, place] = [byId("scan-start", HTMLButtonElement), byId("scan")];
   const why = await whyNoScan();

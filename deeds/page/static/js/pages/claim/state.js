@@ -53,13 +53,11 @@ export function claimState({ record, operation, found, problem, isAsked = true }
   return say(usual);
 }
 
-/** Return whether it needs the person. */
 export const isBad = ({ kind }) => kind === "spent" || kind === "unknown";
 
 /** Return whether the wallet has it, or has had it: then the tab need not keep it. */
 export const isKept = ({ kind }) => ["taken", "back", "mine", "used"].includes(kind);
 
-/** Return whether nothing more can become of it here. */
 export const isOver = (state) => isBad(state) || isKept(state) || state.kind === "gone";
 
 /** @typedef {Pick<import("./view.js").FoundRow, "state" | "item" | "origin">} Row */

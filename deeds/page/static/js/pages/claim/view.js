@@ -16,7 +16,6 @@ import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
  * }} FoundRow
  */
 
-/** Return what draws the page. */
 export function claimView() {
   const section = byId("found");
   const list = byId("found-list");
@@ -70,7 +69,6 @@ export function claimView() {
       byId("put-away").hidden = rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
     },
 
-    /** Show links that another service has to be asked about. */
     drawStrangers(links) {
       strangersCount = links.length;
       byId("strangers").replaceChildren(...links.map(makeStranger));
@@ -89,10 +87,8 @@ export function claimView() {
       if (!isLooking) byId("waiting").hidden = true;
     },
 
-    /** Show the form beside what is shown already, or no longer. */
     setAdding: (isAdding) => byId("entry").toggleAttribute("data-adding", isAdding),
 
-    /** Say what went wrong, or nothing for an empty text. */
     tell: (text) => problem.replaceChildren(text),
 
     focusFound: () => heading.focus({ preventScroll: true }),
@@ -107,7 +103,6 @@ export function claimView() {
   };
 }
 
-/** Return a row of the page, and what draws it. */
 function makeFoundRow({ output }) {
   const element = copyTemplate("found-row");
   const places = [".deed", ".found-state > .tag", ".found-text", ".origin", ".more"];

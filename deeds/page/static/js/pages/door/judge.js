@@ -122,7 +122,6 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
   };
 }
 
-/** Return what to say of a claim that has ended. */
 export function endVerdict({ state, code = "", amount, key }, unit) {
   if (state === "done") {
     const detail = amount > 1 ? unitsText(amount, unit) : "";

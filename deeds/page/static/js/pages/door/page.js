@@ -169,7 +169,6 @@ function makeDoor(onText) {
   return {
     show,
 
-    /** Return whether the screen shows this ticket. */
     isShown: (key) => dialog.open && key === shownKey,
 
     /** Put a verdict into the list, in the place of the waiting for it. */

@@ -36,7 +36,6 @@ export function mintForm(picture, onChange) {
   const rows = outputRows(draw);
   const kept = [name, description, unit, count, each, link];
 
-  /** Return what the form says so far. */
   function shown() {
     const texts = { name: name.value.trim(), description: description.value.trim() };
     const about = Object.entries({ ...texts, image: image.address() }).filter(([, text]) => text);
@@ -121,7 +120,6 @@ export function mintForm(picture, onChange) {
     /** Forget the draft: what was asked for is written down in the wallet. */
     dropDraft: () => inSession((storage) => storage.removeItem(DRAFT)),
 
-    /** Empty all fields. */
     reset: () => fill({}),
   };
 }
@@ -135,7 +133,6 @@ function inSession(act) {
   }
 }
 
-/** Return what refuses a longer text. */
 const atMost = (max) => (text) => {
   const { length } = [...text.trim()];
   if (length <= max) return;

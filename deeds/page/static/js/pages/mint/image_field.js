@@ -96,7 +96,6 @@ export function imageField(preview, onChange) {
     /** Return the address that is previewed, "" for no picture, or null for an invalid link. */
     address: () => address,
 
-    /** Return an uploaded picture, or "". */
     uploaded: () => uploaded,
 
     /** Read what is typed or was chosen by now, and say if it is invalid. */

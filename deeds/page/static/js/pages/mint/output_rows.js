@@ -56,10 +56,8 @@ export function outputRows(onChange) {
   });
 
   return {
-    /** Return the amounts as they are typed. */
     amounts: () => rows().map((row) => fieldOf(row, "amount").value),
 
-    /** Return whether a person has typed a secret of their own. */
     hasSecrets: () => rows().some((row) => isOwn(row) && fieldOf(row, "secret").value),
 
     /** Return the outputs; where one is wrong, say so beside its field. */
@@ -68,7 +66,6 @@ export function outputRows(onChange) {
       return rows().map((row) => readRow(row, secrets));
     },
 
-    /** Show new rows with these amounts. */
     fill(amounts) {
       list.replaceChildren(...amounts.map(makeRow));
       draw();
@@ -79,7 +76,6 @@ export function outputRows(onChange) {
 const fieldOf = (row, name) => find(row, `[data-field=${name}]`, HTMLInputElement);
 const removeButtonOf = (row) => find(row, "[data-do=remove]", HTMLButtonElement);
 
-/** Return whether a person chooses the secret of a row. */
 const isOwn = (row) => fieldOf(row, "own").checked;
 
 function readRow(row, secrets) {

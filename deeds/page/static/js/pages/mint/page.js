@@ -38,7 +38,6 @@ function showStep(step) {
 
 const tell = (text) => (place.textContent = text);
 
-/** Show what will be made. */
 async function review() {
   wanted = await form.read();
   if (!wanted) return;
@@ -59,7 +58,6 @@ function setBusy(isBusy) {
   createButton.textContent = isBusy ? "Creating…" : "Create";
 }
 
-/** Create what was reviewed, and show what came of it. */
 async function create(opened) {
   setBusy(true);
   tell("");

@@ -31,7 +31,6 @@ async function start(opened) {
   let saying = sayingOf(known);
   let origins = new Map();
 
-  /** Ask what the offer is now, and show it. */
   async function look() {
     try {
       const offer = await api.offer(offerId);

@@ -53,7 +53,6 @@ function stateText(changesCount, at) {
   return `${countText(changesCount, "change")} since the last backup.`;
 }
 
-/** Back up under the passphrase of the last time, or ask for one. */
 async function backUp(wallet, opener) {
   const { material } = await wallet.backup.status();
   if (!material) return askToBackUp(wallet, opener);
@@ -126,7 +125,6 @@ async function readFile(wallet, field, passphrase) {
   return wallet.importRecords(records);
 }
 
-/** Return how much of a file is new here; what was spent before counts for nothing. */
 function restoredText({ newCount, liveCount, isGiven }) {
   if (!newCount) return "Restored. All of it was here already, or has moved on.";
   const text = `Restored. New here: ${newCount} of ${countText(liveCount, "part")}.`;

@@ -9,7 +9,6 @@ import { listInPieces } from "../../ui/keyed_list.js";
 
 const SEARCHED_FROM = 8;
 
-/** Return what draws the list. */
 export function deedList(/** @type {(itemId: string) => string} */ nameOf) {
   const field = byId("search-field", HTMLInputElement);
   let all = [];

@@ -100,7 +100,6 @@ function goneNotice(place, { store }) {
   };
 }
 
-/** Return what is gone, in the number that it is. */
 export function goneText({ lost, unknownSum, unit = "" }) {
   // Units are not links: of several it is not said how many there were.
   const why = lost === 1 ? "is no longer yours: its link was used" : "are no longer yours: they were claimed";
@@ -109,7 +108,6 @@ export function goneText({ lost, unknownSum, unit = "" }) {
   return texts.join(" ");
 }
 
-/** What the maker of a deed wants to know: where all of it is. */
 function drawOverview(part, { isMinted, item, given, claimed, collected, sum }) {
   part("overview").hidden = !isMinted || !item;
   const counts = { made: item?.total ?? 0, given, claimed, here: sum, collected };
@@ -144,7 +142,6 @@ function sendForm(form, holdingNow, tools) {
   return () => place.textContent ?? "";
 }
 
-/** Return the output that was made to be given away. */
 async function send({ itemId, sum, unit }, field, onWait, { wallet, run }) {
   const amount = parseAmount(field.value);
   if (sum && amount > sum) throw new WalletError("not_enough", tooMuchText(sum, unit));
@@ -152,7 +149,6 @@ async function send({ itemId, sum, unit }, field, onWait, { wallet, run }) {
   return (await wallet.outputsOf(operation))[0];
 }
 
-/** Return what draws the parts that are held. */
 function partsList(details, holdingNow, tools) {
   const drawRows = listInPieces(find(details, "ul"), find(details, "[data-part=more-parts]"), {
     keyOf: ({ key }) => key,

@@ -36,7 +36,6 @@ function isAlike(group, operation) {
   return isEqual && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
 }
 
-/** Return what draws the history, of which the latest comes first. */
 export function historyView(namer) {
   const drawRows = listInPieces(byId("history"), byId("history-more"), {
     keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${namer.nameOf(itemId)}`,

@@ -15,7 +15,6 @@ import { WalletError } from "../../wallet/records.js";
 
 const PRINTED_MAX = 1000;
 const TICKETS_ON_A_SHEET = 8;
-/** How long a picture from elsewhere is waited for. */
 const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
@@ -29,10 +28,8 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
 /** @typedef {import("./links_view.js").Shown} Shown */
 
-/** Return whether somebody could still claim the link. */
 export const isUsable = ({ state }) => state === "here" || state === "waiting";
 
-/** Return how many links are in a state. */
 export const countIn = (links, state) => links.filter((link) => link.state === state).length;
 
 /**
@@ -128,7 +125,6 @@ async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, tell) {
 /** Write down that these links are handed out; return those that are now. */
 const giveOut = (outputs, { wallet }) => wallet.giveOut(outputs.map(({ key }) => key));
 
-/** Ask which links, and do it with them. */
 function askWhich(shown, action, opener) {
   const { text, said, countMax = Infinity, act, hint = GIVEN, isFor = isUsable } = action;
   const linksNow = () => shown.links.filter(isFor);

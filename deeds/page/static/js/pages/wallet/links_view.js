@@ -51,7 +51,6 @@ export function linksView(place, itemId, /** @type {LinksTools} */ tools) {
   };
 }
 
-/** Say how far a series is; nothing of none. */
 export function drawSeries(place, /** @type {{ready: number, count: number} | null} */ preparing) {
   place.hidden = !preparing;
   const { ready, count } = preparing ?? { ready: 0, count: 1 };
@@ -60,7 +59,6 @@ export function drawSeries(place, /** @type {{ready: number, count: number} | nu
     `${formatAmount(ready)} of ${formatAmount(count)} links are ready. You can leave this page.`;
 }
 
-/** Return what draws the rows: those in the chosen state, a hundred at a time. */
 function rowsOf(place, shown) {
   const filter = find(place, "select", HTMLSelectElement);
   const drawRows = listInPieces(find(place, "ul"), find(place, "[data-part=more-links]"), {

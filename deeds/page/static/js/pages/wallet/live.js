@@ -94,7 +94,6 @@ export function seriesMaker(opened, wanted) {
   return oneByOne(() => makeBatch().catch((error) => say(textFor(error))));
 }
 
-/** Draw what has not ended, with the problem of each that has one, by its key. */
 export function drawBegun(begun, problems, namer) {
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {

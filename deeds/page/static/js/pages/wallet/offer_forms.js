@@ -24,7 +24,6 @@ const TRADE_HINT =
  * @typedef {import("./offers_view.js").OfferTools} OfferTools
  */
 
-/** Ask for units of a deed, of which nothing need be held. */
 export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opener, tools) {
   const { element, field } = makeField("How many?", { ...NUMBER, value: "1", autofocus: true });
   askToMake({
@@ -110,7 +109,6 @@ async function lookUp(field, givenId, { wallet }) {
   });
 }
 
-/** Return how many are wanted: never more than there are. */
 function readWanted(field, item, unit) {
   const amount = readAmount(field);
   if (!item || amount <= item.total) return amount;

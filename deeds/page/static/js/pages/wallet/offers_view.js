@@ -34,7 +34,6 @@ export function offersView(/** @type {OfferTools} */ tools) {
   };
 }
 
-/** Return the offers among operations. */
 export function offersAmong(all) {
   return openOffersOf(/** @type {any} */ ({ operations: { list: () => all } }));
 }
@@ -99,7 +98,6 @@ async function offerView(offer, tools) {
   return { element, draw };
 }
 
-/** Return the cards of what is given and wanted, with their marks. */
 export function sideCards({ give, want }, { wallet }) {
   const cardOf = async ({ itemId, amount }) => {
     const item = await wallet.item(itemId).catch(() => null);

@@ -21,17 +21,14 @@ const openedAt = Date.now();
 const ITEM_ID = /^deed_[0-9a-z]{26}$/;
 /** Why operations have not ended, by their keys. */
 const problems = new Map();
-/** What is known of deeds, by their ids. */
 let items = new Map();
 let redraw = async () => {};
 let address = location.hash;
 /** What is shown of deeds: of all, or of the one whose page this is. */
 let summaries = [];
 let newsCount = 0;
-/** The keys of offers that are open. */
 let openKeys = [];
 
-/** Return what a deed is called. */
 function nameOf(itemId) {
   const item = items.get(itemId);
   return item ? displayName(metadataOf(item)) : "A deed";
@@ -55,7 +52,6 @@ function onOutcomes(outcomes) {
 const isTaken = ({ state, offerId }) =>
   state === "done" && !document.querySelector(`[data-offer="${offerId}"]`);
 
-/** Return which view an address asks for. */
 function viewNow() {
   const id = location.hash.slice(1);
   if (id === "offers" || id === "history") return { name: id, itemId: "" };
@@ -106,7 +102,6 @@ async function readOrAsk({ wallet, store }, view) {
   return item ? { ...(await read(store, view)), taken: found.taken } : found;
 }
 
-/** Return what draws the view that the address asks for. */
 function drawer({ wallet, store, api, wake }) {
   const tools = { wallet, store, api, ...namer, run: verbRunner({ store, wake }) };
   const [drawDeeds, drawHistory] = [deedList(nameOf), historyView(namer)];
@@ -163,7 +158,6 @@ function deedPlace(tools) {
   return { draw, close: () => show(null) };
 }
 
-/** Return what a deed is to those of its name. */
 async function originOf(store, { item, itemId }) {
   return item ? (await findOrigins(store, [item], likenessOf)).get(itemId)?.kind : "new";
 }

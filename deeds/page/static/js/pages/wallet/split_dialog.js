@@ -13,7 +13,6 @@ import { numberText } from "./link_export.js";
 
 export const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 
-/** Ask, and split what is held. */
 export function askToSplit(holding, opener, /** @type {LinksTools} */ { wallet, run, nameOf }) {
   const { itemId, parts } = holding;
   const even = evenFields(holding);
@@ -38,7 +37,6 @@ export function askToSplit(holding, opener, /** @type {LinksTools} */ { wallet, 
   });
 }
 
-/** The two fields of links that are all alike. */
 function evenFields(/** @type {Holding} */ { sum, unit }) {
   const links = makeField("How many links?", { ...NUMBER, autofocus: true });
   const each = makeField("How many each?", { ...NUMBER, value: "1" });
@@ -110,7 +108,6 @@ function readAmounts(fields, whole, unit) {
   return amounts;
 }
 
-/** @throws {FieldError} */
 export function readAmount(field) {
   try {
     return parseAmount(field.value);
