@@ -1,9 +1,8 @@
 """The commands of `flask --app app deeds`."""
 
 import sqlite3
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -186,24 +185,10 @@ def _one_line_errors(path: str) -> Iterator[None]:
         raise click.ClickException(f"{path}: {error}") from None
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that shows on a terminal how much is done, of how much in all."""
-    hidden = not sys.stderr.isatty()
-    with click.progressbar(length=1, label="Auditing", file=sys.stderr, hidden=hidden) as bar:
-
-        def show(done: int, count: int) -> None:
-            bar.length = count
-            bar.update(done - bar.pos)
-
-        yield show
-
-
 def _inspect(engine: Engine, otherwise: str = "") -> None:
     """Show what a ledger holds, and fail where it violates an invariant."""
     try:
-        with _progress() as progress:
-            report = audit(engine, progress)
+        report = audit(engine)
     except DBAPIError as error:
         raise click.ClickException(f"the ledger cannot be read: {one_line(error)}") from None
     _show(report.counts)

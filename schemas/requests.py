@@ -279,11 +279,9 @@ _MESSAGES = {
 
 
 def load(schema: Schema, data: Any) -> Any:
-    """Return what the schema makes of the data.
+    """Return what the schema makes of the data; raise InvalidRequestError.
 
-    Raises:
-        InvalidRequestError: the data has another shape. The detail names the first field at fault
-            and `index` the element of the array, never the value.
+    Its detail names the first field at fault and `index` the element of the array, never the value.
     """
     try:
         return schema.load(data)

@@ -4,7 +4,7 @@ It reads one state of the ledger while the service goes on. The database sums an
 where it must, and keeps what constraints say; a few places come back where something is violated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,9 +16,6 @@ from storage import statements
 from storage.repository import scheme_of
 from storage.tables import metadata
 from storage.transactions import snapshot
-
-# Called with the checks that are done and with how many there are in all.
-Progress = Callable[[int, int], None]
 
 # More than anybody reads.
 PLACES_COUNT_MAX = 20
@@ -144,20 +141,14 @@ class AuditReport:
     findings: dict[Invariant, str]
 
 
-def audit(engine: Engine, progress: Progress) -> AuditReport:
-    """Check every invariant of a ledger that is at the code's revision.
-
-    Raises:
-        DBAPIError: the database does not answer, or is damaged so that it cannot.
-    """
+def audit(engine: Engine) -> AuditReport:
+    """Check every invariant of a ledger at the code's revision; raise DBAPIError if it cannot."""
     with snapshot(engine) as connection:
         counts = count_ledger(connection)
         found = {Invariant.DATABASE: _find_damage(connection)}
-        for done, (invariant, check) in enumerate(_CHECKS.items(), start=1):
-            progress(done, len(_CHECKS) + 1)
+        for invariant, check in _CHECKS.items():
             limited = text(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
             found[invariant] = connection.execute(limited).scalars().all()
-        progress(len(found), len(found))
     return AuditReport(counts, {each: _listed(places) for each, places in found.items() if places})
 
 

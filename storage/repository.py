@@ -74,12 +74,8 @@ class Repository:
     def check_ready(self) -> None:
         """Return if the ledger can be read and written, and this code may serve its revision.
 
-        Where the last write was refused by the database, one that changes nothing is tried.
-
-        Raises:
-            LedgerUnavailableError: it cannot.
-            LedgerRolledBackError: it was found without what was committed.
-            OverloadedError: too many requests are waiting for it.
+        Where the last write was refused by the database, one that changes nothing is tried. Raises
+        a RetryLaterError.
         """
         self._last.check_not_lost()
         try:
@@ -126,11 +122,7 @@ class Repository:
         )
 
     def read_item(self, item_id: str) -> Item:
-        """Return the item.
-
-        Raises:
-            ItemNotFoundError: there is none.
-        """
+        """Return the item; raise ItemNotFoundError if there is none."""
         if kept := self._items.get(item_id):
             return kept
         row = self._row(statements.READ_ITEM, item_id=item_id)

@@ -58,12 +58,7 @@ class OfferLedger(Protocol):
     def record_offer(self, record: OfferRecord) -> tuple[int, int]:
         """Record the offer; return the operation's id and the second in which it expires.
 
-        Raises:
-            IdempotencyKeyTakenError: an operation with this key hash was recorded meanwhile.
-            ItemSchemesChangedError: an item has other schemes than the half was hashed for.
-            UnknownInputError: an input is not in the ledger with this digest and amount.
-            SpentInputError: an input was spent before.
-            UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
+        Raises what `Ledger.record_swap` does for a half that cannot be a part of a swap now.
         """
 
     def read_offer(self, offer_id: str, scheme_id: int) -> OfferRecord | None:
@@ -88,34 +83,20 @@ class OfferService:
         self._deeds = deeds
 
     def make(self, request: OfferRequest, idempotency_key: str | None = None) -> Offered:
-        """Record the half of a swap as an offer.
-
-        Raises:
-            DeedError: the half cannot be offered, or the service cannot take it now.
-        """
+        """Record the half of a swap as an offer."""
         check_offer(request)
         return self._replays.once(
             idempotency_key, partial(self._make, request), partial(self._replay_making, request)
         )
 
     def read(self, offer_id: str) -> Offer:
-        """Return the offer as it is now.
-
-        Raises:
-            UnknownOfferError: no offer has this id.
-        """
+        """Return the offer as it is now; raise UnknownOfferError."""
         return _told(self._read(offer_id))
 
     def complete(
         self, offer_id: str, request: SwapRequest, idempotency_key: str | None = None
     ) -> Swapped:
-        """Swap the request and the half of the offer as one, all or nothing.
-
-        Raises:
-            UnknownOfferError: no offer has this id.
-            OfferNotOpenError: it cannot be completed any more; the detail names its state.
-            DeedError: as for a swap. Nothing moved.
-        """
+        """Swap the request and the half of the offer as one, all or nothing."""
         check_named_once(request)
         return self._replays.once(
             idempotency_key,
@@ -210,10 +191,8 @@ class OfferService:
 def join(mine: SwapRecord, offer: OfferRecord, items: Mapping[str, ItemSchemes]) -> SwapRecord:
     """Return the swap of the completer's half followed by the maker's.
 
-    Raises:
-        DuplicateInputError: both spend one output.
-        DuplicateSecretError: both create one output.
-        UsedSecretError: one creates what the other spends.
+    Raises DuplicateInputError where both spend one output, DuplicateSecretError where both create
+    one, and UsedSecretError where one creates what the other spends.
     """
     theirs = offer.half
     _check_apart(mine.inputs, theirs.inputs, DuplicateInputError)
