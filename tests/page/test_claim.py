@@ -37,38 +37,24 @@ def test_a_minted_deed_goes_by_its_link_to_whoever_is_first_and_the_others_are_t
     expect(again).to_have_title("Already claimed · Deeds")
 
 
-def test_a_link_shows_the_deed_after_a_reload_too_until_one_button_has_taken_it(visitor):
-    [raw] = steps.mint_outputs(visitor.origin, "secret")
-
-    page = visitor.go(f"/claim#{raw}")
-    steps.wait_for_rows(page, "free")
-    page.reload()
-    steps.wait_for_rows(page, "free")
-
-    expect(page.locator(".found .deed-units")).to_have_text("5 units of 5")
-    heading = page.locator("#heading")
-    expect(heading).to_have_text("Ready to claim")
-    expect(heading).to_be_focused()
-    steps.take(page)
-    expect(page.get_by_role("heading", name="Yours now")).to_be_focused()
-    expect(page).to_have_title("Claimed · Deeds")
-    expect(page.get_by_text("Saved in this browser. The link no longer works.")).to_be_visible()
-    assert page.evaluate("sessionStorage.length") == 0
-    page.reload()
-    page.get_by_label(steps.PASTE).wait_for()
-    steps.wait_for_rows(page)
-    assert steps.operations(page) == [("claim", "done")]
-
-
-def test_the_secret_is_in_no_address_header_log_or_history(visitor, web_service):
+def test_one_button_takes_a_deed_whose_secret_is_in_no_address_header_log_or_history(
+    visitor, web_service
+):
     secret = "pass-on quietly"
     image = f"{visitor.origin}/x.png"
     [raw] = steps.mint_outputs(visitor.origin, secret, metadata=steps.SHED | {"image": image})
 
     page = visitor.go(f"/claim#{raw}")
     steps.wait_for_rows(page, "free")
+    page.reload()
+    steps.wait_for_rows(page, "free")
+    expect(page.locator(".found .deed-units")).to_have_text("5 units of 5")
+    expect(page.get_by_role("heading", name="Ready to claim")).to_be_focused()
     steps.take(page)
-    steps.wait_for_rows(page, "taken")
+    expect(page.get_by_role("heading", name="Yours now")).to_be_focused()
+    expect(page).to_have_title("Claimed · Deeds")
+    expect(page.get_by_text("Saved in this browser. The link no longer works.")).to_be_visible()
+    assert page.evaluate("sessionStorage.length") == 0
     [held] = steps.raws(page, "held")
     page.get_by_role("link", name="Show in My deeds").click()
     page.wait_for_url(f"**/wallet#{raw.split('.')[1]}")
@@ -212,11 +198,12 @@ def test_a_forged_deed_is_red_where_the_true_one_was_minted_and_a_link_is_taken_
     assert steps.operations(page)[-1] == ("takeBack", "done")
 
 
-def test_what_the_page_says_of_a_deed_stands_before_what_its_maker_wrote(visitor):
+def test_what_the_page_says_of_a_deed_stands_before_what_its_maker_wrote_and_links_to(visitor):
     said = "x\n" * 60 + "Same deed as the one you minted." + "\n" * 60
-    [raw] = steps.mint_outputs(
-        visitor.origin, "s", metadata={"name": "W" * 5000, "description": said}
-    )
+    image = "https://images.example.com/seat.png"
+    metadata = {"name": "W" * 5000, "description": said, "image": image}
+    [raw] = steps.mint_outputs(visitor.origin, "s", metadata=metadata)
+    visitor.page.route(image, lambda route: route.fulfill(status=404))
 
     page = visitor.go(steps.link("", raw).replace("#", "/#"))
     steps.wait_for_rows(page, "free")
@@ -226,36 +213,12 @@ def test_what_the_page_says_of_a_deed_stands_before_what_its_maker_wrote(visitor
     assert page.locator(".origin + .deed").count() == 1
     height = "document.documentElement.scrollHeight"
     assert page.evaluate(height) < 2000
-    page.get_by_role("button", name="More").click()
-    assert page.evaluate(height) > 3000
-    expect(page.get_by_role("button", name="Less")).to_be_focused()
-
-
-def test_a_link_whose_deed_could_not_be_loaded_is_told_and_claimed_after_all_the_same(visitor):
-    [raw] = steps.mint_outputs(visitor.origin, "secret")
-    visitor.page.route("**/v1/item/*", lambda route: route.abort())
-
-    page = visitor.go(steps.link("", raw))
-    steps.wait_for_rows(page, "free")
-
-    expect(page.get_by_text("We could not load what this is.")).to_be_visible()
-    anyway = page.get_by_role("button", name="Claim anyway")
-    expect(anyway).to_have_class("button wide quiet")
-    page.unroute("**/v1/item/*")
-    expect(page.get_by_role("button", name=steps.TAKE, exact=True)).to_be_visible()
-    visitor.errors.clear()
-
-
-def test_a_picture_of_another_host_is_asked_for_after_a_tap_only(visitor):
-    image = "https://images.example.com/seat.png"
-    [raw] = steps.mint_outputs(visitor.origin, "secret", metadata={"image": image})
-    visitor.page.route(image, lambda route: route.fulfill(status=404))
-
-    page = visitor.go(steps.link("", raw))
-    steps.wait_for_rows(page, "free")
     assert visitor.foreign_requests() == []
     with page.expect_request(image):
         page.get_by_role("button", name="Show picture from images.example.com").click()
+    page.get_by_role("button", name="More").click()
+    assert page.evaluate(height) > 3000
+    expect(page.get_by_role("button", name="Less")).to_be_focused()
 
 
 def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
@@ -282,26 +245,6 @@ def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
     button.click()
     page.get_by_role("heading", name="30 are yours now").wait_for()
     assert len(visitor.asked("/v1/swap")) == 30
-
-
-def test_a_slow_line_or_no_script_leaves_no_empty_page(visit, visitor):
-    [raw] = steps.mint_outputs(visitor.origin, "secret")
-    plain = visit(java_script_enabled=False).go(steps.link("", raw))
-    expect(plain.locator("noscript .notice")).to_contain_text("Your link stays good.")
-    held = hold_back(visitor.page, "**/*.js")
-
-    page = visitor.page
-    page.goto(visitor.origin + steps.link("", raw), wait_until="commit")
-
-    for each in (page, plain):
-        expect(each.get_by_role("heading", name="Claim")).to_be_visible()
-        expect(each.get_by_text(steps.SHED["name"])).to_be_visible()
-    expect(page.get_by_text("Loading…")).to_be_visible()
-    for route in held:
-        route.continue_()
-    page.unroute("**/*.js")
-    steps.wait_for_rows(page, "free")
-    visitor.assert_still()
 
 
 def test_a_deed_stays_where_it_is_shown_while_another_is_still_loading(visitor):

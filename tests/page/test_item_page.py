@@ -185,24 +185,20 @@ def test_an_unknown_deed_is_a_page_that_nobody_keeps(client, item_id):
     assert item_id not in answer.text
 
 
-def test_a_page_says_so_while_the_database_is_away(client, settings, open_app, monkeypatch):
-    ground = Ground(client, ID, settings, open_app, monkeypatch)
-    monkeypatch.setattr(Ground, "post", lambda ground, *_: ground.client.get(f"/item/{ID}"))
+def test_while_the_database_is_away_a_deed_says_so_and_the_claim_page_can_be_used(
+    client, settings, open_app, monkeypatch
+):
+    def ask_for_pages(ground, *_):
+        assert_plain_claim_page(ground.client, ID)
+        return ground.client.get(f"/item/{ID}")
 
-    answer = lose_the_database(ground)
+    monkeypatch.setattr(Ground, "post", ask_for_pages)
+
+    answer = lose_the_database(Ground(client, ID, settings, open_app, monkeypatch))
 
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.headers["Cache-Control"] == "no-store"
     assert Html(answer.text).one("h1").text == "The deed cannot be shown just now"
-
-
-def test_a_claim_page_can_be_used_while_the_database_is_away(
-    client, settings, open_app, monkeypatch
-):
-    ground = Ground(client, ID, settings, open_app, monkeypatch)
-    monkeypatch.setattr(Ground, "post", lambda *_: assert_plain_claim_page(client, ID))
-
-    lose_the_database(ground)
 
 
 def test_pages_and_the_interface_count_together_where_items_are_limited(settings, open_app):

@@ -175,10 +175,6 @@ def test_a_series_is_prepared_by_its_page_which_says_why_it_waits(visitor):
     page.unroute("**/v1/swap")
     page.evaluate("dispatchEvent(new Event('online'))")
     expect(bar).to_be_hidden()
-    records = [each for each in steps.records(page) if each["state"] == "held"]
-    assert sorted(record["number"] for record in records) == list(range(1, 131))
-    assert {record["amount"] for record in records} == {2}
-    assert len(set(visitor.swap_keys())) == 4
     rows = page.locator("[data-part=links] li")
     expect(rows).to_have_count(100)
     page.get_by_role("button", name="Show more").click()

@@ -88,27 +88,6 @@ def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
     expect(page.locator("#lead")).to_contain_text("You paid it from this browser.")
 
 
-def test_a_payment_whose_answer_is_lost_is_finished_when_its_page_is_opened_again(visitor):
-    page, item_id = steps.hold(visitor, 5, metadata=steps.TICKET)
-    page, offer_id = open_offer(visitor, f"+5.{item_id}")
-
-    def lose_answer(route):
-        route.fetch()
-        route.abort()
-
-    page.route("**/complete", lose_answer)
-    page.get_by_role("button", name="Pay").click()
-    expect(page.locator("#heading")).to_have_text("On its way")
-    page.close()
-    page = visitor.open_tab(f"/offer/{offer_id}")
-
-    page.get_by_text("is finished").wait_for()
-    expect(page.locator("#lead")).to_contain_text("You paid it from this browser.")
-    keys = [each.headers["idempotency-key"] for each in visitor.asked("/complete")]
-    assert (len(keys), len(set(keys))) == (2, 1)
-    assert steps.live_amounts(visitor.origin, page) == []
-
-
 def test_a_trade_for_a_look_alike_is_warned_of_before_it_is_shown(visitor):
     page, item_id = steps.hold(visitor, 5, metadata=steps.TICKET)
     forged = steps.mint_deed(visitor.origin, steps.TICKET, "+2.a")

@@ -125,28 +125,14 @@ def test_two_people_trade_and_what_is_offered_is_sent_to_nobody_meanwhile(trade,
     assert steps.amounts(page) == {"held": [3, 8], "spent": [2, 10]}
 
 
-def withdraw(page, and_meanwhile=lambda: None):
-    page.goto(page.url.partition("#")[0] + "#offers")
-    page.get_by_role("button", name="Withdraw").click()
-    and_meanwhile()
-    page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
-
-
-def test_what_is_withdrawn_comes_back(trade, visitor):
-    page, *_ = trade
-
-    withdraw(page, and_meanwhile=visitor.assert_good)
-
-    expect(page.locator("#offers li")).to_contain_text("Withdrawn.")
-    expect(page.locator("#offers").get_by_role("button")).to_have_count(0)
-    assert steps.live_amounts(visitor.origin, page) == [2, 8]
-
-
 def test_who_withdraws_too_late_is_told_what_came_in(trade, visitor):
     page, offer_id, drinks, item_id = trade
-    taken = [f"+3.{drinks}.a"], [f"+2.{item_id}.mine"]
+    page = visitor.go("/wallet#offers")
+    page.get_by_role("button", name="Withdraw").click()
+    visitor.assert_good()
+    complete(visitor.origin, offer_id, [f"+3.{drinks}.a"], [f"+2.{item_id}.mine"])
 
-    withdraw(page, and_meanwhile=lambda: complete(visitor.origin, offer_id, *taken))
+    page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
 
     said = "Somebody has taken it: you got 3 units of “A drink”."
     expect(page.locator("#notices")).to_have_text(said)

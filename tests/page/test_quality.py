@@ -82,7 +82,8 @@ def test_pages_fit_at_twice_the_size_and_from_right_to_left_and_nothing_moves(vi
 def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visit):
     """As on a slow line; nothing of it waits for a script."""
     visitor = visit()
-    for path in ["/mint", "/claim", "/offer/offer_x", "/wallet"]:
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
+    for path in ["/mint", "/claim", "/offer/offer_x", "/wallet", steps.link("", raw)]:
         page = visitor.context.new_page()
         held = hold_back(page, "**/*.js")
         page.goto(visitor.origin + path, wait_until="commit")
@@ -90,6 +91,14 @@ def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visit):
         expect(page.locator(".lead p").first).to_be_visible()
         expect(page.locator("form:visible, .loading:visible")).not_to_have_count(0)
         assert held
+    # The last one is that of a deed, which stays where it is when they come.
+    expect(page.get_by_text(steps.SHED["name"])).to_be_visible()
+    for route in held:
+        route.continue_()
+    page.unroute("**/*.js")
+    steps.wait_for_rows(page, "free")
+    visitor.page = page
+    visitor.assert_still()
 
 
 def test_minting_is_accessible(viewer):
@@ -167,11 +176,13 @@ COLORS = (
 
 def test_without_scripts_a_page_says_what_it_needs_and_offers_nothing_that_fails(visit):
     visitor = visit(java_script_enabled=False)
+    [raw] = steps.mint_outputs(visitor.origin, "secret")
 
-    for path in ["/mint", "/claim", "/offer", "/wallet", "/door"]:
+    for path in ["/mint", "/offer", "/wallet", "/door", "/claim", steps.link("", raw)]:
         page = visitor.go(path)
         expect(page.locator("noscript .notice")).to_be_visible()
         expect(page.locator("main button:visible, main input:visible")).to_have_count(0)
+    expect(page.get_by_text(steps.SHED["name"])).to_be_visible()
     visitor.page.emulate_media(color_scheme="dark")
     looks = {visitor.go(path).evaluate(COLORS) for path in ["/problems", "/docs"]}
     assert len(looks) == 1

@@ -222,12 +222,6 @@ const inBrowser = {
     });
   },
 
-  /** Submit what is open in this tab at a moment that several tabs are given. */
-  submitAt(moment) {
-    const form = document.querySelector("dialog[open] form") ?? document.querySelector("form");
-    setTimeout(() => form.requestSubmit(), moment - Date.now());
-  },
-
   /**
    * Return the controls that are too small for a thumb; a check box is hit by its label too, and a
    * link within a sentence is as high as that.
