@@ -30,7 +30,7 @@ const inBrowser = {
     const api = makeApi((...request) => fetch(...request));
     const arrayMax = Number(document.body.dataset.arrayMax);
     const wallet = makeWallet({ store, api, arrayMax, makeSecret: makeStrongSecret });
-    return { wallet, store, api, offers: offersOf(wallet, store) };
+    return { wallet, store, api, offers: offersOf(wallet) };
   },
 
   /**

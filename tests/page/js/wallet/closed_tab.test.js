@@ -59,7 +59,7 @@ const completing = (amount, gives) => async () => {
     ? other.offers.trade({ give: wanted.want, want })
     : other.offers.ask(want));
   const offer = await service.api().offer(made.operation.offerId);
-  const verb = (wallet, kept) => offersOf(wallet, kept).complete(offer);
+  const verb = (wallet) => offersOf(wallet).complete(offer);
   return { service, store, others: [other], verb };
 };
 
@@ -147,7 +147,7 @@ const VERBS = {
   ask: {
     before: async () => {
       const { service, store, other, wanted } = await traders();
-      const verb = (wallet, kept) => offersOf(wallet, kept).ask(wanted.want);
+      const verb = (wallet) => offersOf(wallet).ask(wanted.want);
       return { service, store, others: [other], verb };
     },
     done: { held: [5], coming: [3] },
@@ -156,7 +156,7 @@ const VERBS = {
   trade: {
     before: async () => {
       const { service, store, other, wanted } = await traders();
-      const verb = (wallet, kept) => offersOf(wallet, kept).trade(wanted);
+      const verb = (wallet) => offersOf(wallet).trade(wanted);
       return { service, store, others: [other], verb };
     },
     done: { offered: [5], coming: [3] },
@@ -176,7 +176,7 @@ const VERBS = {
     before: async () => {
       const { service, store, offers, other, wanted } = await traders();
       const { operation } = await offers.trade(wanted);
-      const verb = (wallet, kept) => offersOf(wallet, kept).withdraw(operation.key);
+      const verb = (wallet) => offersOf(wallet).withdraw(operation.key);
       return { service, store, others: [other], verb, beginsAt: 2 };
     },
     done: { spent: [5], held: [5], void: [3] },

@@ -41,7 +41,7 @@ async function richOffers({ service, store }, itemId) {
   await offers.withdraw(operation.key);
   const paid = await offers.ask({ itemId: own.itemId, amount: 4 });
   await offers.complete(await service.api().offer(paid.operation.offerId));
-  await offers.refresh(paid.operation.key);
+  await wallet.finish(paid.operation.key);
   await offers.trade({ give, want });
   const asked = await offers.ask(want);
   const offer = await service.api().offer(asked.operation.offerId);
@@ -241,7 +241,6 @@ const FORGED = {
   "no time": (forged) => (forged.outputs[0].createdAt = "now"),
   "a key that is no UUID": (forged) => (forged.operations[0].key = "a\nb"),
   "an unknown kind": (forged) => (forged.operations[0].kind = "gift"),
-  "another path": (forged) => (swap(forged).path = "/v1/mint"),
   "an input that is not there": (forged) => swap(forged).inputs.push("deed_x.y"),
   "a request of other inputs": (forged) => (swap(forged).body.inputs = ["+1.deed_x.y"]),
   "a request of other outputs": (forged) => swap(forged).body.outputs.reverse().push("x"),
@@ -267,7 +266,7 @@ const FORGED = {
   "an open offer without a time": (forged) => delete made(forged).expiresAt,
   "an open swap": (forged) => (swap(forged).state = "open"),
   "a completion of no offer": (forged) => delete completion(forged).offerId,
-  "a completion of another offer": (forged) => (completion(forged).path += "x"),
+  "an open completion": (forged) => (completion(forged).state = "open"),
   "an offer for no time": (forged) => delete made(forged).body.expiresIn,
   "an item without a total": (forged) => forged.items.push({ key: "deed_x", id: "deed_x" }),
 };

@@ -183,6 +183,7 @@ for (const [code, state] of [
     const outputs = [{ amount: 5 }];
     const problem = new ProblemError({ code }, 400, null);
     const refusing = walletOn(ground.service, ground.store, {
+      ...ground.service.api(),
       mint: async () => Promise.reject(problem),
     });
     const first = await refusing.mint({ outputs });

@@ -448,9 +448,9 @@ test("an offer that is open in one wallet is so in both, whatever the other was 
 });
 
 test("an offer that has ended in one wallet has in both, and what was sent since stays sent", async () => {
-  const { service, wallet, offers, open, key, store } = await openTrade();
+  const { service, wallet, open, key, store } = await openTrade();
   pass(8 * 24 * 60 * 60);
-  await offers.refresh(key);
+  await wallet.finish(key);
   const ended = await wallet.exportRecords();
   await wallet.send([...store.kept.outputs.keys()][0].split(".")[0], 5);
   const sent = await wallet.exportRecords();
@@ -465,7 +465,7 @@ test("an offer that was completed or withdrawn is so in every wallet that had it
   const [one, two] = [await openTrade(), await openTrade()];
   const { offerId } = one.open.operations.at(-1);
   await one.other.offers.complete(await one.service.api().offer(offerId));
-  await one.offers.refresh(one.key);
+  await one.wallet.finish(one.key);
   await two.offers.withdraw(two.key);
   const withdrawn = await two.wallet.exportRecords();
 

@@ -88,7 +88,7 @@ class World {
       arrayMax,
       isStrong,
     });
-    return { wallet, store, offers: offersOf(wallet, gated) };
+    return { wallet, store, offers: offersOf(wallet) };
   }
 
   mortal() {
@@ -139,7 +139,7 @@ class World {
       () => ids.length && complete(),
       () => ids.length && complete(),
       () => key && offers.withdraw(key),
-      () => key && offers.refresh(key),
+      () => key && wallet.finish(key),
       () => wallet.checkRound(),
       async () => random.chance(30) && pass(random.pick([30, 60, 4000])),
     ];

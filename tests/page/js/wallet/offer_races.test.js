@@ -51,7 +51,7 @@ async function assertEndsWell({ service, maker, buyer, rival, operation }) {
 
 const complete = (person, ground) => person.offers.complete(ground.offer);
 const withdraw = (person, ground) => person.offers.withdraw(ground.operation.key);
-const refresh = (person, ground) => person.offers.refresh(ground.operation.key);
+const refresh = (person, ground) => person.wallet.finish(ground.operation.key);
 
 /** What two tabs do, whose they are, and how the offer may end. */
 const PAIRS = {

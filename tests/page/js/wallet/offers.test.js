@@ -45,7 +45,7 @@ test("an ask is open until somebody pays it, and what is paid is held", async ()
   assert.equal(asked.operation.state, "open");
   assert.deepEqual(told(shop, itemId), { sum: 0, offered: 0, asked: 5, isMoving: false });
   const paid = await customer.offers.complete(await seen(shop, asked));
-  const { operation } = await shop.offers.refresh(asked.operation.key);
+  const { operation } = await shop.wallet.finish(asked.operation.key);
 
   assert.deepEqual([paid.operation.state, operation.state], ["done", "done"]);
   assert.deepEqual(amountsByState(shop.store), { held: [5] });
@@ -188,7 +188,7 @@ test("a payment that makes nothing, refused and carried out after that, is found
 
   assert.equal(customer.store.kept.operations.get(paid.operation.key).state, "done");
   assert.deepEqual(amountsByState(customer.store), { spent: [5] });
-  const { operation } = await shop.offers.refresh(asked.operation.key);
+  const { operation } = await shop.wallet.finish(asked.operation.key);
   assert.equal(operation.state, "done");
 });
 
@@ -268,7 +268,7 @@ test("an offer that the service no longer knows has ended", async () => {
   const { operation } = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
   one.service.offers.clear();
 
-  const ended = await one.offers.refresh(operation.key);
+  const ended = await one.wallet.finish(operation.key);
 
   assert.deepEqual([ended.operation.state, ended.operation.code], ["refused", "unknown_offer"]);
   assert.deepEqual(amountsByState(one.store), { held: [5], void: [3] });
@@ -279,7 +279,7 @@ test("a request that was said to have ended and is paid after all is found by a 
   const asked = await shop.offers.ask({ itemId: customer.itemId, amount: 5 });
   const offer = await seen(shop, asked);
   const wrong = { ...shop.service.api(), offer: async () => ({ ...offer, state: "void" }) };
-  await makerOn(shop.service, shop.store, wrong).offers.refresh(asked.operation.key);
+  await makerOn(shop.service, shop.store, wrong).wallet.finish(asked.operation.key);
   assert.deepEqual(amountsByState(shop.store), { void: [5] });
 
   await customer.offers.complete(offer);
@@ -350,7 +350,7 @@ test("an offer that is completed in the moment in which it expires is found", as
   });
 
   // The service began to complete it before, and has not committed that.
-  await early.offers.refresh(asked.operation.key);
+  await early.wallet.finish(asked.operation.key);
   assert.deepEqual(amountsByState(shop.store), { coming: [5] });
   await customer.offers.complete(await shop.service.api().offer(offerId));
   pass(120);
@@ -373,7 +373,7 @@ test("an offer that one tab has withdrawn has not expired for a tab that hears s
   };
 
   const late = makerOn(one.service, one.store, { ...api, offer });
-  const found = await late.offers.refresh(operation.key);
+  const found = await late.wallet.finish(operation.key);
 
   assert.equal(found.operation.code, "offer_withdrawn");
   assert.equal(one.store.kept.operations.get(operation.key).endedAt, endedAt);

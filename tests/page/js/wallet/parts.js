@@ -25,7 +25,7 @@ export function walletOn(service, store = memoryStore(), api = service.api(), op
 /** Return a wallet, and the verbs of its offers. */
 export function makerOn(service, store = memoryStore(), api = service.api(), options = {}) {
   const wallet = walletOn(service, store, api, { isStrong: async () => true, ...options });
-  return { service, store, wallet, offers: offersOf(wallet, store) };
+  return { service, store, wallet, offers: offersOf(wallet) };
 }
 
 /** Return a wallet on this service and store whose requests meet the fate that it tells of each. */

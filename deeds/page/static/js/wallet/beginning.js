@@ -56,7 +56,7 @@ function mint(_draft, { outputs: asked, secrets, links, metadata, unit, amount }
   });
   const own = asked.flatMap(({ secret }, place) => (secret === undefined ? [] : place));
   const body = metadata ? { outputs, metadata } : { outputs };
-  const request = { kind: "mint", path: "/v1/mint", body, inputs: [], outputs: [] };
+  const request = { kind: "mint", body, inputs: [], outputs: [] };
   const series = links && { ...links, from: 1 };
   return { ...request, amount, unit, links: series, own: own.length ? own : undefined };
 }
@@ -167,7 +167,6 @@ function reserve(draft, { inputs, made, ...more }, { key: operation, secrets, no
   return {
     itemId,
     amount: unitsOf(inputs),
-    path: "/v1/swap",
     ...about,
     body: { inputs: inputs.map(formatRawOutput), outputs: outputs.map(formatRawOutput), ...terms },
     inputs: inputs.map(({ key }) => key),

@@ -221,8 +221,7 @@ function isOperation(operation, known) {
     [undefined, true].includes(atDoor) &&
     unitOf(unit) === unit &&
     isSeries(links, operation) &&
-    isSent(operation) &&
-    (state !== "open" || MAKINGS.includes(kind)) &&
+    hasOffer(operation) &&
     own.every(Number.isInteger) &&
     inputs.every((input) => known.has(input)) &&
     outputs.every((output) => known.has(output.key) && TARGET_STATES.includes(output.state));
@@ -236,14 +235,13 @@ function isOperation(operation, known) {
   );
 }
 
-/** No file tells where to send; what is open has an offer that can be asked for. */
-function isSent({ kind, path, state, offerId, expiresAt, body, outputs }) {
-  if (kind === "complete") return isOfferId(offerId) && path === `/v1/offers/${offerId}/complete`;
-  if (KINDS.includes(kind)) return path === (kind === "mint" ? "/v1/mint" : "/v1/swap");
+/** What is completed or open has an offer that can be asked for. */
+function hasOffer({ kind, state, offerId, expiresAt, body, outputs }) {
+  if (kind === "complete" && !isOfferId(offerId)) return false;
+  if (!MAKINGS.includes(kind)) return state !== "open";
   const isMade = isOfferId(offerId) && areTimes(expiresAt);
   const isUnmade = state !== "open" && offerId === undefined && expiresAt === undefined;
-  const isMaking = path === "/v1/offers" && isAmount(body.expiresIn) && outputs.length > 0;
-  return isMaking && (isMade || isUnmade);
+  return isAmount(body.expiresIn) && outputs.length > 0 && (isMade || isUnmade);
 }
 
 function isNew({ amount, secret }) {

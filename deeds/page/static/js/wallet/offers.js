@@ -4,7 +4,7 @@
 import { parseRawOutput } from "../format/raw_output.js";
 import { chooseOutputs, joined } from "./beginning.js";
 import { checkAmount } from "./links.js";
-import { existing, WalletError } from "./records.js";
+import { WalletError } from "./records.js";
 
 const DAY_MS = 24 * 60 * 60_000;
 /** How long an offer is open unless a person says otherwise. */
@@ -19,10 +19,9 @@ const TRADE_S = 7 * ASK_S;
 
 /**
  * Return the verbs of offers.
- * @param {Pick<import("./wallet.js").Wallet, "carryOut" | "refresh">} wallet
- * @param {Pick<import("./store.js").Store, "read">} store
+ * @param {Pick<import("./wallet.js").Wallet, "carryOut" | "finish" | "operationOf">} wallet
  */
-export function offersOf(wallet, store) {
+export function offersOf(wallet) {
   return {
     /**
      * Ask for units, from whoever pays them. Done is an operation that is `open`, with `offerId` and
@@ -74,17 +73,12 @@ export function offersOf(wallet, store) {
      * @throws {WalletError} `not_open`: it has ended, or is an ask, which only ends by its time
      */
     async withdraw(key) {
-      const trading = await store.read({ operations: [key] }, ({ operations }) =>
-        existing(operations.get(key)),
-      );
+      const trading = await wallet.operationOf(key);
       if (trading.state !== "open" || !trading.inputs.length) throw notOpen();
       const outcome = await wallet.carryOut(withdraw, 1, { outputKeys: trading.inputs });
-      if (outcome.operation.state === "done") await wallet.refresh(key);
+      if (outcome.operation.state === "done") await wallet.finish(key);
       return outcome;
     },
-
-    /** Ask the service for one offer of ours, and settle it. @type {(key: string) => Promise<Outcome>} */
-    refresh: (key) => wallet.refresh(key),
   };
 }
 
@@ -100,7 +94,7 @@ function trade(draft, { give, want, expiresIn, arrayMax }) {
 }
 
 function making(gives, gets, expiresIn) {
-  return { path: "/v1/offers", terms: { expiresIn }, gives, gets };
+  return { terms: { expiresIn }, gives, gets };
 }
 
 function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
@@ -112,8 +106,7 @@ function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
   const inputs = chosen.flatMap((each) => each.inputs);
   const made = [...gives, ...chosen.flatMap((each) => each.change)];
   const [{ itemId, amount }] = wants;
-  const path = `/v1/offers/${offerId}/complete`;
-  return { kind: "complete", inputs, made, path, offerId, itemId, amount, gives, gets: wants };
+  return { kind: "complete", inputs, made, offerId, itemId, amount, gives, gets: wants };
 }
 
 function withdraw(draft, { outputKeys }) {

@@ -30,7 +30,7 @@
  *   collectedAt?: number, neverHeld?: boolean,
  * }} OutputRecord
  * @typedef {{
- *   key: string, kind: string, path: string, body: any, inputs: string[],
+ *   key: string, kind: string, body: any, inputs: string[],
  *   outputs: {key: string, state: string}[], state: string, code?: string, itemId?: string,
  *   amount: number, begunAt: number, endedAt?: number, atDoor?: boolean, unit?: string,
  *   links?: {count: number, each: number, from: number, isNext?: boolean}, own?: number[],

@@ -110,9 +110,12 @@ export function settleRefused(draft, key, { code, from, states, now }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state !== from) return operation;
   const isOpen = from === "open";
+  let why = code;
   for (const input of operation.inputs) {
-    const { state, operation: owner, before } = existing(draft.outputs.get(input));
+    const output = existing(draft.outputs.get(input));
+    const { state, operation: owner, before } = output;
     const found = states.get(input);
+    if (isOpen && isTakenBack(output)) why = "offer_withdrawn";
     // Another operation may have it by now, if a wallet was imported.
     if (state === "leaving" && owner === key) rest(draft, input, before, found, now);
     else if (state === "offered" && isOpen) rest(draft, input, "held", found, now);
@@ -124,7 +127,12 @@ export function settleRefused(draft, key, { code, from, states, now }) {
       draft.changeOutput(output.key, { state: "void", changedAt: now });
     }
   }
-  return draft.put("operations", { ...operation, state: "refused", code, endedAt: now });
+  return draft.put("operations", { ...operation, state: "refused", code: why, endedAt: now });
+}
+
+/** What an open offer put in and we have spent ourselves, or are about to. */
+function isTakenBack({ state, before, spentElsewhere }) {
+  return (state === "spent" && !spentElsewhere) || before === "offered";
 }
 
 /** The service was asked for outputs that are at rest here. */

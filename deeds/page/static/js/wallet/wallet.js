@@ -5,29 +5,21 @@
 
 import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
-import { AT_ONCE_MAX, NoAnswerError, ProblemError } from "./api.js";
+import { AT_ONCE_MAX } from "./api.js";
 import { begin, beginningWanted } from "./beginning.js";
 import { keysOf, makeChecks, readOutputs } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
 import { giveOut, linkParts, setNote } from "./links.js";
-import { Draft, existing, keyOf } from "./records.js";
-import { DOUBTS, REFUSALS, settleDone, settleLate, settleOpen, settleRefused } from "./settling.js";
-import { settlingWanted } from "./settling.js";
+import { Draft, keyOf } from "./records.js";
 
 const BACKUP = "backup";
 const NOTE = { notes: [BACKUP] };
-/** What a service may take to commit what it began before an offer expired. */
-const COMMIT_MS = 60_000;
-/** How many offers that should have ended are asked for at once. */
-const DUE_MAX = 16;
 /** @type {import("./records.js").Plan} */
 const ALL = { outputs: "all", operations: "all", items: "all", ...NOTE };
 
 /**
  * @typedef {ReturnType<typeof makeWallet>} Wallet
- *
- * What became of an operation. Where it is still begun, `problem` says why; it will be sent again.
- * @typedef {{operation: import("./records.js").OperationRecord, problem?: any}} Outcome
+ * @typedef {import("./checking.js").Outcome} Outcome
  */
 
 /**
@@ -67,8 +59,7 @@ export function makeWallet({
     });
 
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const parts = { store, api, change, isStrong, checkedMax, now };
-  const { recordsIn, look, findLate, ...checks } = makeChecks(parts);
+  const asked = makeChecks({ store, api, change, isStrong, checkedMax, now });
 
   /**
    * Write an operation down, whole, with so many fresh secrets; then send it.
@@ -79,111 +70,12 @@ export function makeWallet({
     const plan = { ...given, secrets, key: crypto.randomUUID(), now: now(), arrayMax };
     const wanted = beginningWanted(rule, plan);
     const begun = await changeOfNote(wanted, (draft) => begin(draft, rule, plan));
-    return begun && finish(begun.key, true);
+    return begun && asked.finish(begun.key, true);
   }
-
-  const operationOf = (key) =>
-    store.read({ operations: [key] }, ({ operations }) => existing(operations.get(key)));
-
-  /** Send an operation that was begun, again or first, and settle it. @returns {Promise<Outcome>} */
-  async function finish(key, isFirst = false) {
-    const operation = await operationOf(key);
-    if (operation.state !== "begun") return { operation };
-    const { answer, problem } = await ask(() => send(operation));
-    if (answer && "offerId" in answer) return settleOffer(operation, answer);
-    if (answer) return settle(settleDone, key, { itemId: answer.itemId });
-    if (!(problem instanceof ProblemError) || !REFUSALS.has(problem.code)) {
-      return { operation, problem };
-    }
-    if (operation.kind !== "mint") return refuse(operation, problem.code);
-    if (!isFirst && DOUBTS.has(problem.code)) return { operation, problem };
-    return settle(settleRefused, key, { code: problem.code, from: "begun", states: new Map() });
-  }
-
-  function send({ kind, key, body, offerId }) {
-    if (kind === "mint") return api.mint(body, key);
-    if (kind === "ask" || kind === "trade") return api.makeOffer(body, key);
-    return kind === "complete" ? api.complete(offerId, body, key) : api.swap(body, key);
-  }
-
-  /** Settle a swap that the service refused, unless it turns out to have been carried out before. */
-  async function refuse(operation, code) {
-    const { key } = operation;
-    const { answer: found, problem } = await ask(() => look(operation));
-    if (!found) return { operation, problem };
-    if (found.isDone) return settle(settleDone, key, { spent: found.spent });
-    const asked = await ask(() => findLate(found.spent, key));
-    if (asked.problem) return { operation, problem: asked.problem };
-    const refused = { code, from: operation.state, states: found.states };
-    return settle(settleRefused, key, refused, asked.answer);
-  }
-
-  /** Settle an offer of ours by its state: a making that is sent again may have ended long ago. */
-  async function settleOffer({ key }, { state, offerId, expiresAt }) {
-    const { operation } = await settle(settleOpen, key, { offerId, expiresAt });
-    const isSure = state !== "expired" || now() >= expiresAt + COMMIT_MS;
-    if (state === "open" || operation.state !== "open" || !isSure) return { operation };
-    return refuse(operation, `offer_${(await isWithdrawn(operation)) ? "withdrawn" : state}`);
-  }
-
-  function isWithdrawn({ inputs }) {
-    const spenders = ({ outputs }) => inputs.map((key) => outputs.get(key)?.operation);
-    const wanted = { outputs: inputs, next: (slices) => ({ operations: spenders(slices) }) };
-    return store.read(wanted, (slices) =>
-      spenders(slices).some((key) => slices.operations.get(key)?.kind === "withdraw"),
-    );
-  }
-
-  /** Ask what became of an offer of ours, and settle it. @returns {Promise<Outcome>} */
-  async function refresh(key) {
-    const operation = await operationOf(key);
-    if (operation.state !== "open") return finish(key);
-    const { answer, problem } = await ask(() => api.offer(operation.offerId));
-    if (answer) return settleOffer(operation, answer);
-    const isUnknown = problem instanceof ProblemError && problem.code === "unknown_offer";
-    return isUnknown ? refuse(operation, "unknown_offer") : { operation, problem };
-  }
-
-  /** Settle the open offers that should have ended: by their time, or because an input is spent. */
-  async function endDue() {
-    const open = await recordsIn("operations", "open");
-    const spent = (await readOutputs(store, open.flatMap(({ inputs }) => inputs)))
-      .filter(({ state }) => state === "spent")
-      .map(({ key }) => key);
-    const isDue = ({ expiresAt, inputs }) =>
-      now() >= expiresAt + COMMIT_MS || inputs.some((input) => spent.includes(input));
-    let isChanged = false;
-    for (const { key } of open.filter(isDue).slice(0, DUE_MAX)) {
-      const { operation, problem } = await refresh(key);
-      if (problem) throw problem;
-      isChanged ||= operation.state !== "open";
-    }
-    return isChanged;
-  }
-
-  const settle = async (rule, key, found, late = []) => ({
-    operation: await change(settlingWanted([key, ...keysOf(late)], found.itemId), (draft) => {
-      settleLate(draft, late, now());
-      return rule(draft, key, { ...found, now: now() });
-    }),
-  });
 
   return {
     carryOut,
-    finish,
-    refresh,
-
-    /** Send again what was begun, until the service says to wait. @returns {Promise<Outcome[]>} */
-    async finishBegun() {
-      const outcomes = [];
-      for (const { key } of await recordsIn("operations", "begun")) {
-        outcomes.push(await finish(key));
-        const { retryAfterS, code } = outcomes.at(-1)?.problem ?? {};
-        // A missing pepper is the trouble of some items only.
-        if (retryAfterS && code !== "scheme_unavailable") break;
-      }
-      return outcomes;
-    },
+    ...asked,
 
     /**
      * Mint an item in these amounts, or as so many numbered links: of more links than the service
@@ -252,18 +144,6 @@ export function makeWallet({
 
     /** Make links of an item that were handed out worthless, unless somebody was faster. */
     takeBack: (...outputKeys) => carryOut("takeBack", 1, { outputKeys }),
-
-    /** See checking.js; what of ours is offered and no longer open is settled too. */
-    async checkStates() {
-      await checks.checkStates();
-      await endDue();
-    },
-
-    /** @returns {Promise<boolean>} whether anything has changed */
-    async checkRound() {
-      const isChanged = await checks.checkRound();
-      return (await endDue()) || isChanged;
-    },
 
     /** Return the registry's item, which never changes, from the store if it is there. */
     async item(itemId) {
@@ -335,16 +215,6 @@ export function makeWallet({
       });
     },
   };
-}
-
-/** Return the answer, or what the service or the network has against it. */
-async function ask(question) {
-  try {
-    return { answer: await question() };
-  } catch (problem) {
-    if (problem instanceof ProblemError || problem instanceof NoAnswerError) return { problem };
-    throw problem;
-  }
 }
 
 function noteOf({ notes }) {

@@ -22,7 +22,7 @@ byId("main").dataset.ready = "";
 /** @param {import("../open_wallet.js").Opened} opened */
 async function start(opened) {
   const { wallet, store, api } = opened;
-  const [offers, run] = [offersOf(wallet, store), verbRunner(opened)];
+  const [offers, run] = [offersOf(wallet), verbRunner(opened)];
   const [button, error] = [byId("pay", HTMLButtonElement), byId("pay-error")];
   const offerId = location.pathname.split("/")[2] ?? "";
   /** @type {import("./state.js").Known} */
@@ -34,7 +34,7 @@ async function start(opened) {
   async function look() {
     try {
       const offer = await api.offer(offerId);
-      if (known.own?.state === "open" && offer.state !== "open") await offers.refresh(known.own.key);
+      if (known.own?.state === "open" && offer.state !== "open") await wallet.finish(known.own.key);
       // What is said of deeds before any of them comes in by this offer.
       if (!known.offer) origins = await readOrigins([...offer.gives, ...offer.wants]);
       known = { ...known, offer, problem: null };

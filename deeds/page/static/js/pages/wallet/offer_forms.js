@@ -74,7 +74,7 @@ export function askToTrade(/** @type {Holding} */ { itemId, sum, unit }, opener,
  * typed.
  */
 function askToMake({ title, content, yes, opener, tools, read, onMade = () => {} }) {
-  const offers = offersOf(tools.wallet, tools.store);
+  const offers = offersOf(tools.wallet);
   const isHere = () => content[0].isConnected;
   const { close } = ask({
     title,

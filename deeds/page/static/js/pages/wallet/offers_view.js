@@ -60,7 +60,7 @@ export async function openOffer(/** @type {Offer} */ offer, opener, /** @type {O
   openDialog({ title, content: [element], closeText: "Done", opener });
   let state = "open";
   const checkRound = async () => {
-    const { operation, problem } = await tools.wallet.refresh(offer.key);
+    const { operation, problem } = await tools.wallet.finish(offer.key);
     state = operation.state;
     draw({ ...offer, ...operation });
     if (problem) throw problem;
@@ -109,7 +109,7 @@ export function sideCards({ give, want }, { wallet }) {
 
 /** Ask, and withdraw an offer that gives something; say so where somebody has taken it first. */
 export function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
-  const { wallet, store, run } = tools;
+  const { wallet, run } = tools;
   ask({
     title: "Withdraw this offer?",
     content: [make("p", { dir: "auto" }, `${offerText(offer, tools)}.`)],
@@ -117,10 +117,10 @@ export function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {Off
     opener,
     act: async (onWait) => {
       try {
-        await run(() => offersOf(wallet, store).withdraw(offer.key), onWait);
+        await run(() => offersOf(wallet).withdraw(offer.key), onWait);
         return "It is withdrawn. Its link no longer works.";
       } catch (error) {
-        const { operation } = await wallet.refresh(offer.key);
+        const { operation } = await wallet.finish(offer.key);
         if (operation.state !== "done") throw error;
         return `Somebody has taken it: you got ${sideText(offer.want, tools)}.`;
       }
