@@ -14,7 +14,6 @@ export class AmountError extends Error {
 
 /**
  * Return the amount that a person typed; spaces, narrow ones too, or commas may group its digits.
- * @param {string} text
  * @throws {AmountError}
  */
 export function parseAmount(text) {
@@ -33,11 +32,7 @@ export function formatAmount(/** @type {number} */ amount) {
   return String(amount).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
 }
 
-/**
- * Return the sum of amounts, 0 for an empty list.
- * @param {Iterable<number>} amounts
- * @throws {AmountError} it is more than an item can hold.
- */
+/** Return the sum of amounts. @throws {AmountError} it is more than an item can hold. */
 export function sumOf(amounts) {
   let sum = 0;
   for (const amount of amounts) {

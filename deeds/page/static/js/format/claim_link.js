@@ -68,13 +68,8 @@ const CLOSERS = new Map(
   ),
 );
 
-/**
- * Return the link that hands over an output.
- * @param {string} origin scheme, host and port of the page
- * @param {RawOutput} output
- * @param {{unit?: string}} [options] the issuer's word for a unit
- */
-export function claimLink(origin, output, { unit = "" } = {}) {
+/** Return the link that hands over an output; `unit` is the issuer's word for one. */
+export function claimLink(origin, /** @type {RawOutput} */ output, { unit = "" } = {}) {
   const named = unit && `&unit=${escape(unit)}`;
   return `${origin}/claim/${output.itemId}#+${output.amount}.${escape(output.secret)}${named}`;
 }
@@ -105,11 +100,8 @@ export async function readLinks(text) {
 }
 
 /**
- * Return the deed that a text names: by its item id alone, or by a link to any page of it. The secret
- * of a claim link is not read.
- * @param {string} text
- * @returns {{itemId: string, host: string, problem: string}} `host` is the one that the text names,
- *   if any; `problem` says why no deed was found
+ * Return the deed that a text names, by its item id or by a link to any page of it, and the `host`
+ * if it names one; or the `problem`. The secret of a claim link is not read.
  */
 export function readItem(text) {
   const plain = narrowed(text);

@@ -22,12 +22,7 @@ export class RawOutputError extends Error {
 
 /** @typedef {{amount: number, itemId: string, secret: string}} RawOutput */
 
-/**
- * Return what a raw output says.
- * @param {string} text
- * @returns {RawOutput}
- * @throws {RawOutputError}
- */
+/** Return what a raw output says. @returns {RawOutput} @throws {RawOutputError} */
 export function parseRawOutput(text) {
   const [, amountText, itemId, secret] = FORM.exec(text) ?? [];
   if (itemId === undefined || SURROGATE.test(itemId)) throw new RawOutputError(FORM_TEXT);
@@ -40,7 +35,6 @@ export function formatRawOutput(/** @type {RawOutput} */ { amount, itemId, secre
 
 /**
  * Return the secret unchanged if it has 1 to 32 code points, each with a UTF-8 form.
- * @param {string} secret
  * @throws {RawOutputError}
  */
 export function checkSecret(secret) {

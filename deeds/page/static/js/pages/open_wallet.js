@@ -118,11 +118,10 @@ export function delayMs(left, triesCount) {
 }
 
 /**
- * Return the operation of an outcome once it has ended, by this tab or another; say meanwhile that it
- * is sent again.
+ * Return the operation of an outcome once it has ended, by this tab or another; meanwhile, say that
+ * it is sent again.
  * @param {Pick<Opened, "store" | "wake">} opened
  * @param {import("../wallet/wallet.js").Outcome} outcome
- * @param {(text: string) => void} onWait
  * @returns {Promise<import("../wallet/records.js").OperationRecord>}
  */
 export async function untilEnded({ store, wake }, { operation, problem }, onWait) {

@@ -20,12 +20,8 @@ const ENDINGS = {
   offer_withdrawn: "Withdrawn.",
 };
 
-/**
- * Return for example "2 units of “A ticket” and 1 unit of “A drink”".
- * @param {Units | Units[] | null} units of one deed or several
- * @param {Namer} namer
- */
-export function sideText(units, { nameOf, unitOf }) {
+/** Return for example "2 units of “A ticket” and 1 unit of “A drink”". */
+export function sideText(units, /** @type {Namer} */ { nameOf, unitOf }) {
   const all = [units ?? []].flat();
   const text = ({ itemId, amount }) =>
     `${unitsText(amount, unitOf(itemId))} of ${quoted(nameOf(itemId))}`;
@@ -38,7 +34,6 @@ export function sideText(units, { nameOf, unitOf }) {
  * Return what an offer means to the person who reads it, without a full stop: "Ask for …" where
  * nothing is given, "Pay …" where nothing comes back, else "You give … and get …".
  * @param {{give?: Units | Units[] | null, want?: Units | Units[] | null}} sides
- * @param {Namer} namer
  */
 export function offerText({ give = null, want = null }, namer) {
   const [given, wanted] = [give, want].map((side) => sideText(side, namer));
@@ -46,10 +41,7 @@ export function offerText({ give = null, want = null }, namer) {
   return wanted ? `You give ${given} and get ${wanted}` : `Pay ${given}`;
 }
 
-/**
- * Return what has become of an offer of ours.
- * @param {{kind: string, state: string, code?: string, expiresAt?: number}} offer times in milliseconds
- */
+/** Return what has become of an offer of ours. */
 export function offerStateText({ kind, state, code = "", expiresAt = NaN }) {
   const isAsk = kind === "ask";
   if (state === "done") return isAsk ? "Paid." : "Traded.";

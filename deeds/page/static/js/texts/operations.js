@@ -24,7 +24,6 @@ const VERBS = {
  * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before its answer.
  * @param {Partial<import("../wallet/records.js").OperationRecord> & {count?: number}} operation
  *   `count` of them are told as one
- * @param {{nameOf: Function, unitOf: Function}} namer what this wallet calls deeds and their units
  */
 export function operationText(operation, { nameOf, unitOf }) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
@@ -67,11 +66,7 @@ export function timeText(milliseconds) {
   return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/**
- * Return what to say of operations that earlier visits began.
- * @param {import("../wallet/wallet.js").Outcome[]} outcomes
- * @param {boolean} wasWaiting whether it was said already that there is something to wait for
- */
+/** Return what to say of what earlier visits began; that some of it waits only if it is news. */
 export function outcomesText(outcomes, wasWaiting) {
   const ended = outcomes.map(({ operation }) => endText(operation)).filter(Boolean);
   if (ended.length) return `What was begun earlier is finished: ${ended.join("; ")}. See My deeds.`;

@@ -46,11 +46,7 @@ export const NO_ANSWER_TEXT = "No connection. Check it and try again.";
 /** Errors of our own modules have messages for people; those of the browser have not. */
 const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
-/**
- * Return the sentence for anything that went wrong.
- * @param {unknown} error an error of wallet/api.js, of another module of the page, or any other
- * @returns {string}
- */
+/** Return the sentence for anything that went wrong, here, at the service or in the browser. */
 export function textFor(error) {
   const { code, name, message, status } = /** @type {any} */ (error ?? {});
   if (name === "NoAnswerError" && status) return `The service cannot be reached now. ${LATER}`;

@@ -18,11 +18,7 @@ const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
  *   issuer calls one. "ask": a picture of another host, which learns who is looking, needs a tap.
  */
 
-/**
- * Return the metadata of a registry item; what is no text there is left out.
- * @param {{metadata?: string | null}} item
- * @returns {Metadata}
- */
+/** Return what of a registry item's metadata is text. @returns {Metadata} */
 export function metadataOf(item) {
   try {
     const about = JSON.parse(item.metadata ?? "{}") ?? {};
@@ -55,13 +51,7 @@ export function makeCard(metadata, total, options = {}) {
   return card;
 }
 
-/**
- * Show a deed in a card that there is.
- * @param {ParentNode} card
- * @param {Metadata} metadata
- * @param {number} total
- * @param {CardOptions} [options]
- */
+/** Show a deed in a card that there is. @param {CardOptions} [options] */
 export function fillCard(card, { name = "", description = "", image = "" }, total, options = {}) {
   const { itemId = "", amount, unit, pictures = "shown" } = options;
   place(card, "name").textContent = displayName({ name });

@@ -13,11 +13,10 @@ const TRIES_MAX = 20;
 
 /**
  * @typedef {import("../wallet/records.js").OutputRecord} OutputRecord
- * @typedef {object} CodeTools
- * @property {{codes: (keys: string[]) => Promise<Map<string, string>>,
- *   keepCodes: (codes: {key: string, svg: string}[]) => Promise<unknown>}} wallet
- * @property {{qr: (texts: string[]) => Promise<string[]>}} api
- * @property {string} [unit] the issuer's word, which links carry
+ * @typedef {{
+ *   wallet: Pick<import("../wallet/wallet.js").Wallet, "codes" | "keepCodes">,
+ *   api: Pick<import("../wallet/api.js").Api, "qr">, unit?: string,
+ * }} CodeTools `unit` is the issuer's word, which links carry
  */
 
 /** Return the link that hands over an output, as it is copied, drawn and printed. */
@@ -27,16 +26,11 @@ const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * s
 
 /**
  * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came before an
- * error are not asked for again.
- * @param {any[]} outputs
- * @param {CodeTools} tools
- * @param {{
- *   onProgress?: (count: number) => void, wait?: (seconds: number) => Promise<unknown>,
- *   link?: (output: any) => string,
- * }} [options] `onProgress` says how many are there
+ * error are not asked for again. `onProgress` says how many are there.
  * @returns {Promise<Map<string, string>>}
  */
-export async function codesOf(outputs, { wallet, api, unit }, options = {}) {
+export async function codesOf(outputs, /** @type {CodeTools} */ tools, options = {}) {
+  const { wallet, api, unit } = tools;
   const { onProgress = () => {}, wait = sleep, link = (output) => linkOf(output, unit) } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));

@@ -7,7 +7,6 @@ const TAKEN_MS_MAX = 60_000;
 
 /**
  * Copy a text, or what a promise brings: Safari copies only what is asked for within the tap.
- * @param {string | Promise<string>} text
  * @returns {Promise<boolean>} whether the browser did
  */
 export async function copyText(text) {

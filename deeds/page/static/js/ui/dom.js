@@ -69,10 +69,8 @@ export function makeButton(text, onclick, kind = "quiet") {
 /**
  * Return the heading of the part of the page that an element is in. It gets the focus when what had
  * it is gone: a person who uses the keyboard must not be thrown back to the start of the page.
- * @param {Element} element
- * @returns {HTMLElement}
  */
-export function headingOf(element) {
+export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
   const heading = own ?? document.querySelector("main h1[tabindex]");
   return heading instanceof HTMLElement ? heading : byId("main");

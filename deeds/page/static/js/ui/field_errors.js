@@ -18,13 +18,7 @@ export function focusFirstError(form) {
   return true;
 }
 
-/**
- * Return what a field says, or null after showing what is wrong with it.
- * @template Value
- * @param {HTMLInputElement | HTMLTextAreaElement} field
- * @param {(text: string) => Value} read throws an error with a message for people
- * @returns {Value | null}
- */
+/** Return what `read` makes of a field, or null after showing beside it what `read` throws. */
 export function readField(field, read) {
   try {
     const value = read(field.value);
@@ -62,12 +56,7 @@ export class FieldError extends Error {
   }
 }
 
-/**
- * Return a field with its label and the place of its error.
- * @param {string} label
- * @param {Record<string, string | boolean>} attributes of the field
- * @param {string} [hint]
- */
+/** Return a field with its label and the place of its error. */
 export function makeField(label, attributes, hint = "") {
   const id = freshId("field");
   const place = make("p", { id: `${id}-error`, class: "error" });

@@ -23,12 +23,8 @@ import { say } from "./notices.js";
  * }} LinkTools
  */
 
-/**
- * Return the view of a link that is held or given. The page needs the template of cards.
- * @param {OutputRecord} output
- * @param {LinkTools} tools
- */
-export function makeLinkView(output, tools) {
+/** Return the view of a link that is held or given. The page needs the template of cards. */
+export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {LinkTools} */ tools) {
   const { item, unit } = tools;
   const { itemId, amount } = output;
   const link = linkOf(output, unit);
@@ -56,11 +52,7 @@ export function makeLinkView(output, tools) {
   );
 }
 
-/**
- * Hand a link out, and show it in a dialog. Nothing is shown where it cannot be handed out.
- * @param {OutputRecord} output held or given
- * @param {LinkTools & {opener: HTMLElement}} tools
- */
+/** Hand out a link that is held or given, and show it. Nothing is shown where that cannot be. */
 export async function openLinkDialog(output, tools) {
   await handingOver(output, tools)(([given]) => {
     const hint = "Whoever opens it first can claim it. Until then you can take it back.";

@@ -9,7 +9,6 @@ const STAY_MS = 6000;
  * Return what is missing for secrets to be made and kept, in whole sentences; nothing if all is
  * there. Browsers give WebCrypto only to pages that came by https or from the machine itself.
  * @param {{crypto?: Crypto, indexedDB?: IDBFactory, isSecureContext?: boolean}} [browser]
- * @returns {string[]}
  */
 export function whatIsMissing(browser = globalThis) {
   const missing = [];

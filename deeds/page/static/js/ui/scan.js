@@ -17,11 +17,7 @@ const CAMERA_TEXTS = {
   NotFoundError: "There is no camera.",
 };
 
-/**
- * Return why this page cannot scan, or nothing where it can.
- * @param {string} [instead] what to do where the browser reads no codes
- * @returns {Promise<string>}
- */
+/** Return why this page cannot scan and what to do `instead`, or nothing where it can. */
 export async function whyNoScan(instead = "Use the phone's camera app: it opens the link.") {
   if (!isSecureContext) return "The camera works on pages that came by https only.";
   if (!navigator.mediaDevices?.getUserMedia) return "This browser gives pages no camera.";
@@ -31,11 +27,9 @@ export async function whyNoScan(instead = "Use the phone's camera app: it opens 
 
 /**
  * Show in `video` what the camera sees, and call `onText` with each text of a QR code, once for as
- * long as it stays in sight. It ends by itself when the page is left or hidden.
- * @param {HTMLVideoElement} video
- * @param {(text: string) => void} onText
- * @param {(problem: string) => void} [onEnd] called once when it has ended, with what went wrong
- * @returns {() => void} ends it
+ * long as it stays in sight. It ends by itself when the page is left or hidden, or by what is
+ * returned; `onEnd` is called once when it has ended, with what went wrong.
+ * @param {(problem: string) => void} [onEnd]
  */
 export function startScan(video, onText, onEnd = () => {}) {
   const ending = new AbortController();
@@ -73,9 +67,7 @@ async function watch(video, onTexts, stop, signal) {
 
 /**
  * Return what is told the texts of each look, and tells of each at its first sight: no more than
- * one of a look, so that each can be answered.
- * @param {(text: string) => void} onText
- * @param {() => number} [now] in milliseconds; the time of day may be set back
+ * one of a look, so that each can be answered. The time of day may be set back.
  */
 export function untilGone(onText, now = () => performance.now()) {
   const seen = new Map();

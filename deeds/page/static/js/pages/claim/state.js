@@ -34,13 +34,12 @@ const SAID = {
 const ALL_LEAD = "Claim them to make them yours. Until then the senders can take them back.";
 
 /**
- * Return what to say of an output.
- * @param {object} known
- * @param {import("../../wallet/records.js").OutputRecord} [known.record] of the wallet
- * @param {import("../../wallet/records.js").OperationRecord} [known.operation] the record's last one
- * @param {string} [known.found] what the service says of the output
- * @param {Error} [known.problem] what keeps the service from answering
- * @param {boolean} [known.isAsked] whether the service is asked at all
+ * Return what to say of an output: `found` is what the service says of it, `problem` what keeps the
+ * service from answering, `isAsked` whether it is asked at all.
+ * @param {{
+ *   record?: import("../../wallet/records.js").OutputRecord, found?: string, problem?: Error,
+ *   operation?: import("../../wallet/records.js").OperationRecord, isAsked?: boolean,
+ * }} known `operation` is the last one of the wallet's record
  * @returns {ClaimState}
  */
 export function claimState({ record, operation, found, problem, isAsked = true }) {
@@ -72,11 +71,8 @@ const isDoubtful = (row) => isFree(row) && row.origin && !isSafe(row);
 export const isStuck = (rows, canClaim) => !canClaim && !rows.every(({ state }) => isOver(state));
 
 /**
- * Return the heading of the page for all that it shows.
- * @param {Row[]} rows
- * @param {{strangersCount?: number, canClaim?: boolean}} [about] `strangersCount` links are of other
- *   services
- * @returns {[title: string, lead: string]}
+ * Return the heading of the page; `strangersCount` links are of other services.
+ * @param {Row[]} rows @returns {[title: string, lead: string]}
  */
 export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   if (isStuck(rows, canClaim)) {

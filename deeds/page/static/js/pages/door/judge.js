@@ -33,16 +33,14 @@ const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
 
 /**
  * Return what judges the texts that a door is shown. Its promise resolves once the service has
- * answered, or when that takes too long to stand there without a word.
- * @param {object} parts
- * @param {import("../../wallet/records.js").Item} parts.item whose tickets are let in: its id decides, and nothing else
- * @param {string} parts.host of this page
- * @param {Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">} parts.wallet
- * @param {(key: string) => Promise<{record: any, operation: any}>} parts.readRecords
- * @param {(outcome: any) => Promise<any>} parts.untilEnded returns the operation
- * @param {(verdict: Verdict) => boolean} parts.onLate called with what was waited for; returns
- *   whether the person before the door could see it
- * @param {number} parts.openedAt when this visit began
+ * answered, or when that takes too long to stand there without a word: `onLate` is called with what
+ * was waited for, and returns whether the person before the door could see it.
+ * @param {{
+ *   item: import("../../wallet/records.js").Item, host: string, openedAt: number,
+ *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">,
+ *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
+ *   untilEnded: (outcome: any) => Promise<any>, onLate: (verdict: Verdict) => boolean,
+ * }} parts the `item` whose tickets are let in: its id decides, and nothing else
  */
 export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate, openedAt }) {
   /** By key, what was said of each ticket that is waited for, or is to be said once it is shown. */

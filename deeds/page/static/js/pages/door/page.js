@@ -125,10 +125,7 @@ async function showAddress(api) {
   openDialog({ title: "Open on another phone", content: [content], opener: byId("elsewhere") });
 }
 
-/**
- * Return the door, which the button Start opens.
- * @param {(text: string) => void} onText called with what the camera sees, and with what is typed
- */
+/** Return the door, which the button Start opens; `onText` gets what is seen and what is typed. */
 function makeDoor(onText) {
   const list = byId("door-last");
   const waiting = new Map();

@@ -20,12 +20,8 @@ const DRAFT = "deeds-mint";
  *   what the form says so far; `text` says how many, or what is wrong while `total` is 0
  */
 
-/**
- * Make the form work.
- * @param {HTMLElement} picture where the picture is previewed
- * @param {(shown: Shown) => void} onChange
- */
-export function mintForm(picture, onChange) {
+/** Make the form work, with a preview of the picture. @param {(shown: Shown) => void} onChange */
+export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
   const different = byId("different", HTMLDetailsElement);
   const [name, unit, count, each, link] = ["name", "unit", "count", "each", "image"].map((id) =>

@@ -24,12 +24,8 @@ const QUALITIES = [0.85, 0.7, 0.5];
 // The tallest picture that is advised: 4 to 5.
 const HEIGHT_PER_WIDTH = 1.25;
 
-/**
- * Make the field work.
- * @param {HTMLElement} preview where the picture is shown
- * @param {() => void} onChange is called when there is another picture to preview
- */
-export function imageField(preview, onChange) {
+/** Make the field work; `onChange` is called when there is another picture to preview. */
+export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   const [field, upload] = ["image", "upload"].map((id) => byId(id, HTMLInputElement));
   const [uploadButton, removeButton] = ["upload-button", "upload-remove"].map((id) => byId(id));
   const hint = byId("image-hint");
@@ -121,12 +117,7 @@ function readAddress(typed) {
   }
 }
 
-/**
- * Return a picture as a data: URI of at most 48 KiB.
- * @param {Blob} file
- * @returns {Promise<string>}
- * @throws {WalletError}
- */
+/** Return a picture as a data: URI of at most 48 KiB. @throws {WalletError} */
 async function shrinkPicture(file) {
   const bitmap = await decode(file);
   try {

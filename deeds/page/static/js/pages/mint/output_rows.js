@@ -6,10 +6,7 @@ import { checkSecret } from "../../format/raw_output.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { readField } from "../../ui/field_errors.js";
 
-/**
- * Make the rows work.
- * @param {() => void} onChange is called when there are more or fewer of them
- */
+/** Make the rows work; `onChange` is called when there are more or fewer of them. */
 export function outputRows(onChange) {
   const list = byId("outputs");
   const addButton = byId("add-output", HTMLButtonElement);

@@ -12,10 +12,8 @@ import { drawSeries } from "../wallet/links_view.js";
 import { seriesMaker } from "../wallet/live.js";
 
 /**
- * Show what a mint gave.
+ * Show what a mint gave; `count` is how many links there are to be.
  * @param {import("../open_wallet.js").Opened} opened
- * @param {import("../../wallet/records.js").OperationRecord} operation
- * @param {{unit: string, count: number}} about `count` is how many links there are to be
  */
 export async function showResult(opened, { itemId = "" }, { unit, count }) {
   const made = { unit, count, item: await opened.wallet.item(itemId) };

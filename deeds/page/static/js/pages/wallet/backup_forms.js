@@ -24,9 +24,8 @@ const HINT =
   "Without it nobody can read the file, not even you. Four or more unrelated words are good.";
 
 /**
- * Make the buttons work.
+ * Make the buttons work; `onRestored` returns what else to say of a file that was read.
  * @param {import("../../wallet/wallet.js").Wallet} wallet
- * @param {() => Promise<string>} onRestored returns what else to say of a file that was read
  */
 export function backups(wallet, onRestored) {
   const acts = { "back-up": backUp, "change-passphrase": askToBackUp, restore: askToRestore };

@@ -22,11 +22,8 @@ const ORIGIN_TEXTS = {
 
 /** @typedef {import("../../wallet/holdings.js").Holding} Holding */
 
-/**
- * Return the page of a deed, which can be drawn again.
- * @param {import("./offers_view.js").OfferTools} tools
- */
-export function deedPage(itemId, tools) {
+/** Return the page of a deed, which can be drawn again. */
+export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTools} */ tools) {
   const view = copyTemplate("deed-template");
   const part = (name) => find(view, `[data-part="${name}"]`);
   /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
@@ -116,9 +113,8 @@ function drawOverview(part, { isMinted, item, given, claimed, collected, sum }) 
 }
 
 /**
- * Make the form work that sends units as a link.
- * @returns {() => string} what is said there: it stays until it was read, for another tab may have
- *   taken what was to be sent
+ * Make the form work that sends units as a link. Return what tells what is said there: it stays
+ * until it was read, for another tab may have taken what was to be sent.
  */
 function sendForm(form, holdingNow, tools) {
   const field = find(form, "input", HTMLInputElement);

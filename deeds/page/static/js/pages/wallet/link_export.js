@@ -32,13 +32,7 @@ export const isUsable = ({ state }) => state === "here" || state === "waiting";
 
 export const countIn = (links, state) => links.filter((link) => link.state === state).length;
 
-/**
- * Return the links that a person chose.
- * @param {Shown["links"]} links
- * @param {{which: string, from?: string, to?: string}} choice `which` is one of CHOICES; `from` and
- *   `to` are numbers as they were typed
- * @param {number} countMax
- */
+/** Return the links that a person chose: `which` is one of CHOICES, `from` and `to` as typed. */
 export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
   const isBetween = ({ output: { number = 0 } }) =>
     number >= parseAmount(from) && number <= parseAmount(to);

@@ -54,12 +54,7 @@ export function keepAsking({ checkRound, isWanted, ...more }) {
   return round;
 }
 
-/**
- * Return a sentence for each deed of which links were claimed, or something was lost.
- * @param {Map<string, any>} before summaries by the deed's id
- * @param {import("../../wallet/holdings.js").Summary[]} after
- * @param {(itemId: string) => string} nameOf
- */
+/** Return a sentence for each deed of which links were claimed, or something was lost. */
 export function newsOf(before, after, nameOf) {
   const all = after.flatMap((summary) => {
     const { itemId, unit } = summary;
