@@ -167,7 +167,7 @@ class Settings:
     peppers_old: tuple[bytes, ...] = _setting(
         "DEEDS_PEPPERS_OLD", _parse_peppers, (), is_secret=True, may_be_file=True
     )
-    # A replay looks up inputs and outputs in one statement, and SQLite binds 32,766 values in one.
+    # PostgreSQL binds 65,535 values in a statement: one locks the items of both halves of a swap.
     array_length_max: int = _setting("DEEDS_MAX_ARRAY", _whole(1, 16_000), ARRAY_LENGTH_MAX)
     body_bytes_max: int = _setting("DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX)
     port: int | None = _setting("PORT", _whole(0, _PORT_MAX), None)

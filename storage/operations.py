@@ -6,13 +6,13 @@ What moves units is judged by row counts, never by a read before a write.
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, CursorResult
+from sqlalchemy import Connection, CursorResult, Row
 
 from deeds.domain.errors import (
     IdempotencyKeyTakenError,
@@ -37,11 +37,16 @@ from storage.failures import ConflictError
 from storage.mark import Mark, check_present
 
 Values = Mapping[str, Any]
+Value = TypeVar("Value")
 
 _NS_PER_MS = 1_000_000
 
 # Advisory locks of PostgreSQL have 64-bit names.
 _LOCK_BYTES = 8
+
+# Of what one statement looks for. SQLite binds 32,766 values in one, and a completion may name four
+# times DEEDS_MAX_ARRAY.
+_LIST_MAX = 30_000
 
 # What outputs are sorted by: crossing transactions then lock rows in one order.
 _key = attrgetter("key")
@@ -228,9 +233,7 @@ class Writer:
 
     def _refuse_inputs(self, operation_id: int, record: SwapRecord) -> None:
         """Raise the error of the first unknown input, else of the first spent one, if any is."""
-        rows = self._connection.execute(
-            statements.READ_ITEM_SCHEMES, {"item_ids": list(record.schemes_counts)}
-        )
+        rows = read_item_schemes(self._connection, record.schemes_counts)
         if Counter(row.id for row in rows) != Counter(record.schemes_counts):
             raise ItemSchemesChangedError
         found = read_outputs(self._connection, map(_key, record.inputs))
@@ -254,14 +257,28 @@ def _with_psycopg_names(sql: str) -> str:
 def read_outputs(
     connection: Connection, keys: Iterable[OutputKey]
 ) -> dict[OutputKey, RecordedOutput]:
-    """Return those of the outputs that exist, spent or not; one statement for each item."""
+    """Return those of the outputs that exist, spent or not; statements of one item each."""
     digests: dict[str, list[bytes]] = {}
     for key in keys:
         digests.setdefault(key.item_id, []).append(key.digest)
     found = {}
     for item_id, of_item in digests.items():
-        values = {"item_id": item_id, "digests": of_item}
-        for row in connection.execute(statements.READ_OUTPUTS, values):
-            output = Output(OutputKey(item_id, row.digest), row.scheme_id, row.amount)
-            found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)
+        for digests_part in _parts(of_item):
+            values = {"item_id": item_id, "digests": digests_part}
+            for row in connection.execute(statements.READ_OUTPUTS, values):
+                output = Output(OutputKey(item_id, row.digest), row.scheme_id, row.amount)
+                found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)
     return found
+
+
+def read_item_schemes(connection: Connection, item_ids: Iterable[str]) -> list[Row[Any]]:
+    """Return a row for each scheme of each of the items that exist."""
+    return [
+        row
+        for part in _parts(list(item_ids))
+        for row in connection.execute(statements.READ_ITEM_SCHEMES, {"item_ids": part})
+    ]
+
+
+def _parts(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    return (values[start : start + _LIST_MAX] for start in range(0, len(values), _LIST_MAX))

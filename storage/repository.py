@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Executable, Row
@@ -31,7 +32,7 @@ from deeds.domain.model import (
 from deeds.domain.rules import check_balance, expires_at_s
 from storage import statements
 from storage.mark import LastOperations, Mark, MarkFile, MissingOperationError
-from storage.operations import Writer, read_outputs
+from storage.operations import Writer, read_item_schemes, read_outputs
 from storage.schema import may_serve
 from storage.transactions import OnRetry, Transactions
 
@@ -143,7 +144,8 @@ class Repository:
         kept = self._item_schemes
         found = {each: kept[each] for each in item_ids if may_be_stale and each in kept}
         missing = [each for each in item_ids if each not in found]
-        rows = self._rows(statements.READ_ITEM_SCHEMES, item_ids=missing) if missing else ()
+        read_missing = partial(read_item_schemes, item_ids=missing)
+        rows = self._transactions.read(read_missing) if missing else ()
         scheme_ids: dict[str, set[int]] = {}
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)

@@ -59,6 +59,20 @@ def test_a_client_that_asks_a_limited_route_too_often_is_refused_there_and_nowhe
     assert ask(client, route, item).status_code == first[0]
 
 
+@pytest.mark.parametrize(
+    ("route", "method", "path"), [("swap", "POST", "/complete"), ("item", "GET", "")]
+)
+def test_a_completion_counts_as_a_swap_and_the_reading_of_an_offer_as_that_of_an_item(
+    limited, route, method, path
+):
+    client = limited(f"{route}=1/day")
+
+    answers = [client.open(f"/v1/offers/offer_0{path}", method=method) for _ in range(2)]
+
+    assert [answer.status_code == 429 for answer in answers] == [False, True]
+    assert ask(client, route, "deed_0").status_code == 429
+
+
 def test_a_refused_request_does_nothing_and_what_a_browser_asks_beforehand_does_not_count(
     limited, hash_costs
 ):

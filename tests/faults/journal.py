@@ -91,21 +91,18 @@ class Sender:
 
 @dataclass(slots=True)
 class Entry:
-    """One mint or swap: what it was sent with, and how it ended as far as the client knows."""
+    """One request: what it was sent with and moves, and how it ended as far as the client knows."""
 
     path: str
     body: dict[str, Any]
-    key: str = field(default_factory=lambda: str(uuid4()))
+    inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
+    key: str = field(default_factory=lambda: str(uuid4()))
     is_acknowledged: bool = False
-
-    @property
-    def inputs(self):
-        return self.body.get("inputs", [])
 
 
 class JournalClient:
-    """Mints and swaps until told to stop, one request after the other, each with a key."""
+    """Mints, swaps and trades with itself until told to stop, each request with a key."""
 
     def __init__(self, sender, seed, *, looks_up=True):
         """Where a dead process may commit later, `looks_up` must be false."""
@@ -114,6 +111,7 @@ class JournalClient:
         self._random = random.Random(seed)
         self.journal = []
         self.wallet = []
+        self._completion = None
         self.unanswered_count = 0
         self.found_done_count = 0
 
@@ -130,7 +128,7 @@ class JournalClient:
             self._acknowledge(entry, said)
 
     def _find_out(self, entry):
-        """Look whether an unanswered swap is wholly there or wholly not, then send it again."""
+        """Look whether what moves units is wholly there or wholly not, then send it again."""
         was_done = self._was_done(entry) if entry.inputs and self._looks_up else None
         said, tries_count = self.sender.send_until_answered(entry.path, entry.body, entry.key)
         if tries_count == 1 and was_done is not None:
@@ -147,14 +145,20 @@ class JournalClient:
 
     def _acknowledge(self, entry, said):
         assert said.status == 200, said
-        if entry.inputs:
-            assert said.answer == {"success": True}
-        else:
+        if entry.path == "/v1/mint":
             entry.outputs = said.answer["rawOutputs"]
+        elif entry.path == "/v1/offers":
+            assert said.answer["state"] == "open"
+            self._completion.path = f"/v1/offers/{said.answer['offerId']}/complete"
+        else:
+            assert said.answer == {"success": True}
         self.wallet = [raw for raw in self.wallet if raw not in entry.inputs] + entry.outputs
         entry.is_acknowledged = True
 
     def _next_entry(self):
+        if self._completion:
+            entry, self._completion = self._completion, None
+            return entry
         if not self.wallet or (len(self.wallet) < 12 and self._random.random() < 0.1):
             amounts = self._split(self._random.randint(1, 40))
             new = [f"+{amount}.{make_strong_secret()}" for amount in amounts]
@@ -166,7 +170,10 @@ class JournalClient:
             for item in items
             for amount in self._split(units(raw for raw in inputs if item in raw))
         ]
-        return Entry("/v1/swap", {"inputs": inputs, "outputs": outputs}, outputs=outputs)
+        if self._random.random() < 0.3:
+            self._completion = Entry("", {"inputs": inputs[:1], "outputs": []}, inputs, outputs)
+            return Entry("/v1/offers", {"inputs": inputs[1:], "outputs": outputs})
+        return Entry("/v1/swap", {"inputs": inputs, "outputs": outputs}, inputs, outputs)
 
     def _split(self, total):
         """Return one to three amounts that add up to the total."""

@@ -83,6 +83,10 @@ def assert_nothing_lost(load, find_port, database_url, *, operations_before=0):
     assert states == {raw: "spent" if raw in spent else "unspent" for raw in known}
     assert {*known} - spent == {raw for client in load.clients for raw in client.wallet}
     assert len(operations(database_url)) - operations_before == load.acknowledged_count()
+    with ledger_view(database_url) as ledger:
+        offers = {row[0]: row[2] for row in ledger.rows()["offers"]}
+    completed = {f"/v1/offers/{each}/complete" for each in offers if offers[each] is not None}
+    assert {entry.path for entry in load.entries() if "complete" in entry.path} <= completed
     return Counter(
         {
             "acknowledged": load.acknowledged_count(),

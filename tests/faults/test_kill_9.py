@@ -102,6 +102,11 @@ def test_a_request_cut_off_at_its_commit_is_carried_out_once(
         _, completed = carry_out(sender, failpoint, moment, completion, outputs + merged)
 
         assert sender.check([*inputs, *outputs, *merged]) == ["spent"] * 3 + ["unspent"]
+        service.kill()
+        service.start()
+        again = [sender.send_until_answered(*each)[0] for each in (making, completion)]
+    assert [each.is_replay for each in again] == [True, True]
+    assert [each.answer for each in again] == [made | {"state": "completed"}, {"success": True}]
     is_done = moment == AFTER_COMMIT
     assert swapped == (["spent"] + ["unspent"] * 2 if is_done else ["unspent"] + ["unknown"] * 2)
     assert offered == ["unspent"] * 2 + ["unknown"]

@@ -37,9 +37,10 @@ class Trade:
         self.hers, self.for_her = f"+5.{self.item}.{mine}", fresh(2, self.wanted)
         *self.his, self.third = (f"+2.{self.wanted}.{each}" for each in secrets)
         self.for_him = [fresh(5, self.item) for _ in self.his]
-        path = f"{self.offer(self.for_her)}/complete"
+        self.path = self.offer(self.for_her)
         self.completions = [
-            (path, half([paid], [got])) for paid, got in zip(self.his, self.for_him, strict=True)
+            (f"{self.path}/complete", half([paid], [got]))
+            for paid, got in zip(self.his, self.for_him, strict=True)
         ]
 
     def offer(self, for_her):
@@ -141,6 +142,28 @@ def race_of_all_kinds_under_one_key(racers, ledger):
         assert Counter(said) == {WON: 1, (422, "idempotency_key_reused"): 3}
         assert len(ledger.operations()) == before + 1
         trade.assert_won(ledger, 0 if said[0] == WON else None)
+
+
+def race_to_complete_what_a_new_pepper_ends(racers, others, ledger):
+    """The others swap in an item that the maker wants, every second time to his new secret."""
+    for number in range(4 * ROUNDS_COUNT):
+        trade, is_used = Trade(racers), number % 2
+        swap = half([trade.third], [trade.for_her if is_used else fresh(2, trade.wanted)])
+
+        calls = [
+            partial(racers.send, *trade.completions[0]),
+            partial(others.send, "/v1/swap", swap),
+        ]
+        said = said_of(at_once(calls))
+
+        is_completed = said[0] == WON
+        after = (400, "used_secret") if is_used else WON
+        assert said == ([WON, after] if is_completed else [NOT_OPEN, WON])
+        trade.assert_won(ledger, 0 if is_completed else None)
+        for each in (racers, others):
+            assert said_of([each.send(*trade.completions[0])]) == [NOT_OPEN]
+            _, read = each.send(trade.path, None)
+            assert read["state"] == ("completed" if is_completed else "void")
 
 
 OFFER_RACES = [

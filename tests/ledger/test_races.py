@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.ledger.offer_races import OFFER_RACES
+from tests.ledger.offer_races import OFFER_RACES, Trade, race_to_complete_what_a_new_pepper_ends
 from tests.support.racing import Racers, client_of_app, client_of_port
 
 THREADS_COUNT = 32
@@ -19,6 +19,7 @@ ROUNDS_COUNT = 12
 DEADLOCK_ROUNDS_COUNT = 3
 # The losers have guessed a used secret: a hundred times a minute at each of two processes.
 OFFERS_COUNT, NEW_SECRET_ROUNDS_COUNT = 4, 50
+PEPPER = "a-pepper-of-32-or-more-characters"
 
 
 def strong(count):
@@ -171,6 +172,22 @@ def test_of_clients_of_two_masters_one_wins_and_the_others_are_refused(
 
     for race in RACES:
         race(Racers(lambda: client_of_port(next(ports))), ledger)
+
+
+def test_no_process_completes_an_offer_that_another_one_has_ended_with_a_new_pepper(
+    gunicorn_service, database_url, ledger
+):
+    settings = {"DATABASE_URL": database_url, "WEB_CONCURRENCY": "2"}
+    older = gunicorn_service(DEEDS_PEPPERS_OLD=PEPPER, **settings)
+    racers = Racers(partial(client_of_port, older.port))
+    trade = Trade(racers)
+    newer = gunicorn_service(DEEDS_PEPPER=PEPPER, **settings)
+
+    # No item has the new scheme yet.
+    assert racers.send(*trade.completions[0]) == (200, {"success": True})
+    race_to_complete_what_a_new_pepper_ends(
+        racers, Racers(partial(client_of_port, newer.port)), ledger
+    )
 
 
 def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(clients, ledger):

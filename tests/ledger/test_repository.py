@@ -105,8 +105,8 @@ def test_rows_are_written_in_the_order_of_their_keys_whatever_that_of_the_reques
 def test_the_outputs_of_the_largest_swap_and_as_many_items_can_be_looked_up(
     repository, items_count
 ):
-    """A replay looks for inputs and outputs at once."""
-    count = 2 * ARRAY_LENGTH_LIMIT // items_count
+    """That of both halves of an offer; they may be too many for one statement."""
+    count = 4 * ARRAY_LENGTH_LIMIT // items_count
     keys = [
         OutputKey(f"deed_{item}", number.to_bytes(32))
         for item in range(items_count)
@@ -115,7 +115,7 @@ def test_the_outputs_of_the_largest_swap_and_as_many_items_can_be_looked_up(
 
     with hooked("begin", limit_variables):
         assert repository.read_outputs(keys) == {}
-        item_ids = {f"deed_{number}" for number in range(ARRAY_LENGTH_LIMIT)}
+        item_ids = {f"deed_{number}" for number in range(4 * ARRAY_LENGTH_LIMIT)}
         assert repository.read_item_schemes(item_ids) == {}
 
 
