@@ -165,6 +165,8 @@ INSERT_OFFER_OUTPUT = """
 """
 
 # The arbiter of two completions, of one that comes too late, and of one that has missed a scheme.
+# Once completed, its new secrets could not be created again; but a client that sends one completion
+# twice at once would be told that its own are used, not that the offer is completed.
 COMPLETE_OFFER = f"""
     UPDATE offers SET completed_by = :operation_id
     WHERE id = :offer_id AND completed_by IS NULL AND expires_at * 1000 > :created_at_ms

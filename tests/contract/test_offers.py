@@ -1,6 +1,8 @@
 """Making, reading and completing offers (contract part 3): what is answered, and what is moved."""
 
+import time
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,14 +11,19 @@ from storage.tables import operations
 from tests.support.requests import check, complete, mint, offer, post, refusal, swap
 
 SUCCESS = {"success": True}
-NOWHERE = "deed_00000000000000000000000000"
 NO_OFFER = "offer_00000000000000000000000000"
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
-STRONG = [make_strong_secret() for _ in range(3)]
+STRONG = [make_strong_secret() for _ in range(4)]
+# A week is how long an offer is open.
+LATER = SimpleNamespace(time_ns=lambda: time.time_ns() + 8 * 24 * 60 * 60 * 10**9)
 
 
 def fresh(amount, item):
     return f"+{amount}.{item}.{make_strong_secret()}"
+
+
+def fill(texts, names):
+    return [each.format(**names) for each in texts]
 
 
 def test_several_items_change_hands_both_ways_and_nothing_else_is_told(client, ledger):
@@ -70,152 +77,102 @@ def test_256_outputs_and_inputs_a_side_are_one_swap(client, ledger):
 
 @pytest.fixture
 def ground(client):
-    """Names of raw outputs, and offers by their states.
+    """What is named in OTHERS. Offers by state: the open one gives `b`, 3 units, for 4 units.
 
     The item has 10 units: 5 live as `a`, 3 as `b`, and 2 spent as `s`, now under a strong secret.
     """
-    item = mint(client, "+5.a", "+3.b", "+2.s")
-    swap(client, [f"+2.{item}.s"], [f"+2.{item}.{STRONG[0]}"])
+    item, other = mint(client, "+5.a", "+3.b", "+2.s"), mint(client, "+1.a")
+    old, new, fresh_one, two = STRONG
+    swap(client, [f"+2.{item}.s"], [f"+2.{item}.{old}"])
     post(client, "/v1/mint", {"outputs": ["+1.a"]}, KEY)
-    return {"item": item, "nowhere": NOWHERE, "old": STRONG[0], "new": STRONG[1], "two": STRONG[2]}
+    opened = offer(client, [f"+3.{item}.b"], [f"+4.{item}.{new}"])
+    void = offer(client, [f"+1.{other}.a"], [f"+1.{item}.{two}"])
+    swap(client, [f"+1.{other}.a"], [f"+1.{other}.b"])
+    ids = {"open": opened.get_json()["offerId"], "void": void.get_json()["offerId"]}
+    return ids | {"none": NO_OFFER, "item": item, "old": old, "new": new, "fresh": fresh_one}
 
 
-def fill(texts, names):
-    return [each.format(**names) for each in texts]
-
+MAKE, NONE, VOID, OPEN = "", "/{none}/complete", "/{void}/complete", "/{open}/complete"
+NOWHERE = "deed_00000000000000000000000000"
+A, B, S, X, Y = (f".{{item}}.{name}" for name in "absxy")
+NO, OLD, NEW, FRESH = f".{NOWHERE}.a", ".{item}.{old}", ".{item}.{new}", ".{item}.{fresh}"
+BAD_SHAPES = [{"expiresIn": n} for n in (59, 2592001, 60.0, None)] + [{"inputs": None}]
 
 # Each breaks the rule of its code, and rules that are judged after it. The key is another mint's.
-MAKINGS = [
-    ([], ["+1.{item}.weak"], {"expiresIn": 59}, KEY, "invalid_request", None),
-    ([], ["+1.{item}.weak"], {"expiresIn": 2592001}, KEY, "invalid_request", None),
-    ([], ["+1.{item}.weak"], {"expiresIn": 60.0}, KEY, "invalid_request", None),
-    ([], ["+1.{item}.weak"], {"expiresIn": None}, KEY, "invalid_request", None),
-    ([], ["+1.{item}.weak"], {"inputs": None}, KEY, "invalid_request", None),
-    ([], [], {}, KEY, "invalid_request", None),
-    (["+1.{item}.a"] * 257, ["+1.{item}.weak"], {}, KEY, "invalid_request", None),
-    (["+1.{item}.a"] * 2, ["+1.{item}.weak"], {}, KEY, "duplicate_input", 1),
-    (["+1.{item}.a"], ["+1.{item}.b", "+1.{item}.a"], {}, KEY, "duplicate_secret", 1),
-    (["+2.{item}.a"], ["+1.{item}.{new}", "+1.{item}.weak"], {}, KEY, "weak_secret", 1),
-    (["+2.{nowhere}.a"], ["+2.{nowhere}.{new}"], {}, KEY, "not_an_offer", None),
-    ([], ["+2.{nowhere}.{new}"], {}, KEY, "idempotency_key_reused", None),
-    (
-        ["+1.{item}.x", "+1.{nowhere}.a"],
-        ["+11.{item}.{new}", "+2.{nowhere}.{new}"],
-        {},
-        None,
-        "unknown_item",
-        1,
-    ),
-    (["+1.{item}.x"], ["+11.{item}.{new}", "+2.{nowhere}.{new}"], {}, None, "unknown_item", 1),
-    (
-        ["+1.{item}.x"],
-        ["+9.{item}.{new}", "+2.{item}.{old}"],
-        {},
-        None,
-        "total_too_large",
-        None,
-    ),
-    (["+2.{item}.s", "+4.{item}.a"], ["+8.{item}.{old}"], {}, None, "unknown_input", 1),
-    (["+5.{item}.a", "+2.{item}.s"], ["+8.{item}.{old}"], {}, None, "spent_input", 1),
-    (["+5.{item}.a"], ["+4.{item}.{new}", "+4.{item}.{old}"], {}, None, "used_secret", 1),
-]
-
-
-def test_a_making_is_refused_for_what_is_judged_first_and_leaves_nothing(client, ledger, ground):
-    before = ledger.rows()
-
-    for inputs, outputs, rest, key, code, index in MAKINGS:
-        sides = fill(inputs, ground), fill(outputs, ground)
-        refused = offer(client, *sides, key, **rest)
-        status = 422 if key and code == "idempotency_key_reused" else 400
-        assert refusal(refused) == (status, code, index), (inputs, outputs)
-        if code == "unknown_item":
-            array = "inputs" if index < len(inputs) else "outputs"
-            assert refused.get_json()["detail"].startswith(array)
-
-    assert ledger.rows() == before
-
-
-# As MAKINGS. The open offer gives `b`, 3 units, for 4.
-COMPLETIONS = [
-    ("unknown", [], [], KEY, (400, "invalid_request", None)),
-    ("unknown", ["+1.{nowhere}.a"] * 2, [], KEY, (400, "duplicate_input", 1)),
-    ("unknown", ["+1.{item}.a"], ["+1.{item}.a"], KEY, (400, "duplicate_secret", 0)),
-    ("unknown", ["+1.{nowhere}.a"], [], KEY, (422, "idempotency_key_reused", None)),
-    ("unknown", ["+1.{nowhere}.a"], [], None, (404, "unknown_offer", None)),
-    ("void", ["+1.{nowhere}.a"], [], None, (400, "offer_not_open", None)),
-    ("open", ["+1.{item}.x", "+1.{nowhere}.a"], [], None, (400, "unknown_item", 1)),
-    ("open", ["+1.{item}.x"], ["+1.{nowhere}.a"], None, (400, "unknown_item", 0)),
-    ("open", ["+2.{item}.x"], ["+2.{item}.a"], None, (400, "unbalanced", None)),
-    ("open", ["+2.{item}.s", "+1.{item}.x"], ["+2.{item}.a"], None, (400, "unknown_input", 1)),
-    ("open", ["+2.{item}.s"], ["+1.{item}.a"], None, (400, "spent_input", 0)),
-    ("open", ["+5.{item}.a"], ["+3.{item}.y", "+1.{item}.s"], None, (400, "used_secret", 1)),
+REFUSED = [
+    *[(MAKE, [], ["+1" + X], KEY, ("invalid_request", None), rest) for rest in BAD_SHAPES],
+    (MAKE, [], [], KEY, ("invalid_request", None)),
+    (MAKE, ["+1" + A] * 257, ["+1" + X], KEY, ("invalid_request", None)),
+    (MAKE, ["+1" + A] * 2, ["+1" + X], KEY, ("duplicate_input", 1)),
+    (MAKE, ["+1" + A], ["+1" + B, "+1" + A], KEY, ("duplicate_secret", 1)),
+    (MAKE, ["+2" + A], ["+1" + FRESH, "+1" + X], KEY, ("weak_secret", 1)),
+    (MAKE, ["+2" + NO], [f"+2.{NOWHERE}.{STRONG[2]}"], KEY, ("not_an_offer", None)),
+    (MAKE, [], [f"+2.{NOWHERE}.{STRONG[2]}"], KEY, ("idempotency_key_reused", None)),
+    (MAKE, ["+1" + X, "+1" + NO], ["+11" + FRESH], None, ("unknown_item", 1)),
+    (MAKE, ["+1" + X], ["+11" + FRESH, f"+2.{NOWHERE}.{STRONG[2]}"], None, ("unknown_item", 1)),
+    (MAKE, ["+1" + X], ["+9" + FRESH, "+2" + OLD], None, ("total_too_large", None)),
+    (MAKE, ["+2" + S, "+4" + A], ["+8" + OLD], None, ("unknown_input", 1)),
+    (MAKE, ["+5" + A, "+2" + S], ["+8" + OLD], None, ("spent_input", 1)),
+    (MAKE, ["+5" + A], ["+4" + FRESH, "+4" + OLD], None, ("used_secret", 1)),
+    (NONE, [], [], KEY, ("invalid_request", None)),
+    (NONE, ["+1" + NO] * 2, [], KEY, ("duplicate_input", 1)),
+    (NONE, ["+1" + A], ["+1" + A], KEY, ("duplicate_secret", 0)),
+    (NONE, ["+1" + NO], [], KEY, ("idempotency_key_reused", None)),
+    (NONE, ["+1" + NO], [], None, ("unknown_offer", None)),
+    (VOID, ["+1" + NO], [], None, ("offer_not_open", None)),
+    (OPEN, ["+1" + X, "+1" + NO], [], None, ("unknown_item", 1)),
+    (OPEN, ["+1" + X], ["+1" + NO], None, ("unknown_item", 0)),
+    (OPEN, ["+2" + X], ["+2" + A], None, ("unbalanced", None)),
+    (OPEN, ["+2" + S, "+1" + X], ["+2" + A], None, ("unknown_input", 1)),
+    (OPEN, ["+2" + S], ["+1" + A], None, ("spent_input", 0)),
+    (OPEN, ["+5" + A], ["+3" + Y, "+1" + S], None, ("used_secret", 1)),
     # What both halves name. Nobody without inputs is told of the maker's.
-    ("open", ["+1.{item}.x", "+3.{item}.b"], ["+3.{item}.y"], None, (400, "duplicate_input", 1)),
-    ("open", ["+5.{item}.a"], ["+4.{item}.{new}"], None, (400, "duplicate_secret", 0)),
-    ("open", ["+5.{item}.a"], ["+1.{item}.y", "+3.{item}.b"], None, (400, "used_secret", 1)),
-    ("open", ["+5.{item}.x"], ["+4.{item}.b"], None, (400, "unknown_input", 0)),
-    ("open", ["+4.{item}.{new}"], ["+3.{item}.y"], None, (400, "used_secret", None)),
+    (OPEN, ["+1" + X, "+3" + B], ["+3" + Y], None, ("duplicate_input", 1)),
+    (OPEN, ["+5" + A], ["+4" + NEW], None, ("duplicate_secret", 0)),
+    (OPEN, ["+5" + A], ["+1" + Y, "+3" + B], None, ("used_secret", 1)),
+    (OPEN, ["+5" + X], ["+4" + B], None, ("unknown_input", 0)),
+    (OPEN, ["+4" + NEW], ["+3" + Y], None, ("used_secret", None)),
 ]
+STATUSES = {"idempotency_key_reused": 422, "unknown_offer": 404}
 
 
-def test_a_completion_is_refused_for_what_is_judged_first_and_moves_nothing(client, ledger, ground):
-    item, new, two = ground["item"], ground["new"], ground["two"]
-    open_ = offer(client, [f"+3.{item}.b"], [f"+4.{item}.{new}"]).get_json()["offerId"]
-    other = mint(client, "+1.a")
-    void = offer(client, [f"+1.{other}.a"], [f"+1.{item}.{two}"]).get_json()["offerId"]
-    swap(client, [f"+1.{other}.a"], [f"+1.{other}.b"])
-    ids = {"open": open_, "void": void, "unknown": NO_OFFER}
+def test_a_half_is_refused_for_what_is_judged_first_and_nothing_changes(client, ledger, ground):
     before = ledger.rows()
 
-    for name, inputs, outputs, key, refused in COMPLETIONS:
+    for path, inputs, outputs, key, (code, index), *rest in REFUSED:
         body = {"inputs": fill(inputs, ground), "outputs": fill(outputs, ground)}
-        answer = post(client, f"/v1/offers/{ids[name]}/complete", body, key)
-        assert refusal(answer) == refused, (name, inputs, outputs)
+        body |= rest[0] if rest else {}
+        answer = post(client, "/v1/offers" + path.format(**ground), body, key)
+        assert refusal(answer) == (STATUSES.get(code, 400), code, index), (path, inputs, outputs)
+        if code == "unknown_item":
+            array = "inputs" if NOWHERE in inputs[-1] else "outputs"
+            assert answer.get_json()["detail"].startswith(array)
 
     assert ledger.rows() == before
-    assert client.get(f"/v1/offers/{open_}").get_json()["state"] == "open"
 
 
-def spend_an_input(client, trade):
-    assert swap(client, trade["hers"], [fresh(5, trade["item"])]).get_json() == SUCCESS
+def test_an_offer_that_is_not_open_any_more_says_why_and_moves_nothing(client, ledger, monkeypatch):
+    item = mint(client, "+5.a", "+1.b", "+1.c", "+1.late")
+    used, asked = fresh(1, item), fresh(1, item)
+    halves = ([f"+5.{item}.a"], [fresh(6, item)]), ([], [used]), ([], [asked])
+    offers = [offer(client, *half) for half in halves]
 
+    def states():
+        paths = [f"/v1/offers/{each.get_json()['offerId']}" for each in offers]
+        return [client.get(path).get_json()["state"] for path in paths]
 
-def use_a_new_secret(client, trade):
-    assert swap(client, [f"+2.{trade['wanted']}.third"], trade["for_her"]).get_json() == SUCCESS
-
-
-def complete_it(client, trade):
-    half = [f"+2.{trade['wanted']}.his"], [f"+5.{trade['item']}.for him"]
-    assert complete(client, trade["offered"], *half).get_json() == SUCCESS
-
-
-@pytest.mark.parametrize(
-    ("happening", "expires", "expected"),
-    [
-        (spend_an_input, False, "void"),
-        (use_a_new_secret, False, "void"),
-        (spend_an_input, True, "expired"),
-        (complete_it, True, "completed"),
-    ],
-)
-def test_an_offer_that_is_not_open_any_more_says_why_and_moves_nothing(
-    client, ledger, happening, expires, expected
-):
-    item, wanted = mint(client, "+5.hers"), mint(client, "+2.his", "+2.third", "+2.late")
-    hers, for_her = [f"+5.{item}.hers"], [fresh(2, wanted)]
-    offered = offer(client, hers, for_her)
-    trade = {"item": item, "wanted": wanted, "hers": hers, "for_her": for_her, "offered": offered}
-
-    happening(client, trade)
-    if expires:
-        ledger.expire_offers()
+    assert swap(client, [f"+5.{item}.a"], [fresh(5, item)]).get_json() == SUCCESS
+    assert swap(client, [f"+1.{item}.b"], [used]).get_json() == SUCCESS
+    assert complete(client, offers[2], [f"+1.{item}.c"], []).get_json() == SUCCESS
     before = ledger.rows()
-    refused = complete(client, offered, [f"+2.{wanted}.late"], [f"+5.{item}.too late"])
 
-    assert client.get(f"/v1/offers/{offered.get_json()['offerId']}").get_json()["state"] == expected
-    assert refusal(refused) == (400, "offer_not_open", None)
-    assert refused.get_json()["detail"].endswith(expected)
+    for expected in (["void", "void", "completed"], ["expired", "expired", "completed"]):
+        assert states() == expected
+        for offered, state in zip(offers, expected, strict=True):
+            refused = complete(client, offered, [f"+1.{item}.late"], [])
+            assert refusal(refused) == (400, "offer_not_open", None)
+            assert refused.get_json()["detail"].endswith(state)
+        monkeypatch.setattr("storage.repository.time", LATER)
     assert ledger.rows() == before
 
 

@@ -315,29 +315,3 @@ def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(open_client, ledger
     )
     assert ledger.live(item) == [5, 7]
     assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
-
-
-def test_an_offer_whose_item_gets_a_scheme_after_its_state_was_read_is_void(open_client):
-    """The other process has used its new secret under a pepper that it was not looked for with."""
-    maker, other = open_client(PLAIN), open_client(PEPPERED)
-    # Its process has read nothing of the item before.
-    completer = open_client({"pepper": None, "peppers_old": (ONE,)})
-    a, b, wanted = (f"+5.{make_strong_secret()}" for _ in range(3))
-    item = mint(maker, a, b)
-    a, b, wanted = (f"+5.{item}.{each[3:]}" for each in (a, b, wanted))
-    offer = post(maker, "/v1/offers", {"inputs": [], "outputs": [wanted]}).get_json()
-    swapped = []
-
-    def after_reading_state(connection, _cursor, statement, *_):
-        if "FROM offers" in statement and not is_writer(connection) and not swapped:
-            swapped.append(swap(other, [b], [wanted]))
-
-    with hooked("after_cursor_execute", after_reading_state):
-        refused = post(
-            completer, f"/v1/offers/{offer['offerId']}/complete", {"inputs": [a], "outputs": []}
-        )
-
-    assert [each.status_code for each in swapped] == [200]
-    assert refusal(refused)[:2] == (400, "offer_not_open")
-    assert "void" in refused.get_json()["detail"]
-    assert check(completer, a) == ["unspent"]

@@ -1,6 +1,7 @@
 """Offers and Idempotency-Keys, and what a change of settings does to offers."""
 
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -71,15 +72,15 @@ def test_another_process_replays_a_making_and_a_completion_and_nothing_like_them
 
 
 @contextmanager
-def before_the_state_is_read(happen):
-    """Call the function once, before the state of an offer is read next."""
+def when_the_state_is_read(event, happen):
+    """Call the function once: at this event of the statement that reads the state of an offer."""
     calls = [happen]
 
     def hook(_connection, _cursor, text, *_):
         if "completed_by IS NOT NULL THEN" in text and calls:
             calls.pop()()
 
-    with hooked("before_cursor_execute", hook):
+    with hooked(event, hook):
         yield
 
 
@@ -104,28 +105,36 @@ def test_a_key_is_looked_up_again_before_an_offer_is_said_to_be_completed(
     offered, paid, got = trade(client)
     others = got if is_same else [got[0] + " of another"]
 
-    with before_the_state_is_read(lambda: complete(twin, offered, paid, others, "order 17")):
+    twin_completes = partial(complete, twin, offered, paid, others, "order 17")
+    with when_the_state_is_read("before_cursor_execute", twin_completes):
         said = complete(client, offered, paid, got, "order 17")
 
     assert replayed(said) == answer
     assert check(client, *paid, *others) == ["spent", "unspent"]
 
 
+@pytest.mark.parametrize("moment", ["reading", "hashing"])
 @pytest.mark.parametrize(
     ("changes", "secret", "expected"),
     [(PEPPERED, STRONG, "void"), (DEARER, "f", "completed")],
     ids=["strong", "ordinary"],
 )
 def test_a_scheme_that_comes_during_a_completion_ends_the_offer_only_if_it_is_a_strong_one(
-    open_client, hash_costs, trade, *, changes, secret, expected
+    open_client, hash_costs, trade, *, changes, secret, expected, moment
 ):
-    client, changed = open_client(PLAIN), open_client(changes)
+    # The completer has read nothing of the item before.
+    client, completer, changed = map(open_client, (PLAIN, PLAIN, changes))
     offered, paid, got = trade(client)
     item = paid[0].split(".")[1]
     before = [state(each, offered) for each in (client, changed)]
+    meanwhile = partial(swap, changed, [f"+1.{item}.c"], [f"+1.{item}.{secret}"])
 
-    hash_costs.meanwhile = lambda: swap(changed, [f"+1.{item}.c"], [f"+1.{item}.{secret}"])
-    complete(client, offered, paid, got)
+    if moment == "hashing":
+        hash_costs.meanwhile = meanwhile
+        complete(completer, offered, paid, got)
+    else:
+        with when_the_state_is_read("after_cursor_execute", meanwhile):
+            complete(completer, offered, paid, got)
 
     assert before == ["open", "void" if changes is PEPPERED else "open"]
     assert [state(each, offered) for each in (client, changed)] == [expected] * 2
