@@ -1,4 +1,4 @@
-"""The command line: `python -m bench`, in an environment with requirements/bench.txt."""
+"""`python -m bench`: the table; with `--long` 10,000,000 outputs and the growth curves too."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from bench import growth, rows, stress
 from bench.load import start_pool
 from bench.run import Row, Run, table
-from bench.server import cpus_count
+from deeds.server.cpus import usable_cpus_count
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -30,16 +30,13 @@ _PARTS = {
     "clients": growth.clients,
 }
 
-# A ledger of one big item has outputs for the clients of this many rounds.
-ROUNDS_MAX = 16
-
 
 def main() -> None:
     """Measure and print the table; in the long run draw the curves."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--long", action="store_true", help="the growth curves too")
     parser.add_argument("--only", action="append", choices=_PARTS, help="this part; repeatable")
-    parser.add_argument("--rounds", type=int, choices=range(1, ROUNDS_MAX + 1), default=5)
+    parser.add_argument("--rounds", type=int, choices=range(1, growth.ROUNDS_MAX + 1), default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement")
     arguments = parser.parse_args()
     chosen = [name for name in _PARTS if arguments.long or name != "clients"]
@@ -59,9 +56,10 @@ def main() -> None:
     _say("")
     print(table(found), machine, sep="\n\n")
     if arguments.long:
-        from bench.plots import draw_all  # noqa: PLC0415 - only here matplotlib is needed
+        from bench.plots import draw  # noqa: PLC0415 - only here matplotlib is needed
 
-        print(f"\nIn {RESULTS}:", *(path.name for path in draw_all(run.curves, RESULTS)))
+        for name in run.curves:
+            draw(RESULTS / f"{name}.png", name, run.curves)
 
 
 def _say(text: str) -> None:
@@ -72,8 +70,8 @@ def _say(text: str) -> None:
 def _machine() -> str:
     """Return what the figures depend on, other work included."""
     releases = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    before = f"load average before the run {os.getloadavg()[0]:.1f}"
-    return f"{cpus_count()} cores, {platform.platform()}, {releases}; {before}"
+    cores = f"{usable_cpus_count()} cores, load average before the run {os.getloadavg()[0]:.1f}"
+    return f"{cores}; {platform.platform()}, {releases}"
 
 
 if __name__ == "__main__":

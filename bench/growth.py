@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import chain, islice, product
 
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import create_engine, text
 
 from bench.payload import SecretKind, item_id_of, mint_item
 from bench.run import CLIENTS_COUNT, Row, Run, middle, ratio
 from bench.server import running, sqlite_url
+from storage.engine import parse_database_url
 
 # The curve: few items, so that at its end each has more than a million outputs.
 CURVE_ITEMS_COUNT = 4
 CURVE_SIZES = (1_024, 10_000, 100_000, 1_000_000, 10_000_000)
 CLIENTS_COUNTS = (1, 2, 4, 8, 16, 32)
 MINTED_COUNT = 256
+ROUNDS_MAX = MINTED_COUNT // CLIENTS_COUNT
 
 _GROW_ITEM = "UPDATE items SET total = total + :count WHERE id = :item_id"
 _GROW_MINT = (
@@ -48,8 +50,7 @@ def preload(database_url: str, item_id: str, outputs_count: int) -> None:
     if not outputs_count:
         return
     is_sqlite = database_url.startswith("sqlite")
-    driver = "sqlite+pysqlite" if is_sqlite else "postgresql+psycopg"
-    engine = create_engine(make_url(database_url).set(drivername=driver))
+    engine = create_engine(parse_database_url(database_url))
     add = [_ADD_ON_SQLITE] if is_sqlite else [_TRUST_FOREIGN_KEYS, _ADD_ON_POSTGRES]
     with engine.begin() as connection:
         for statement in (_GROW_ITEM, _GROW_MINT, *add):
@@ -110,13 +111,11 @@ def _grow(
 def clients(run: Run) -> list[Row]:
     """Measure the curve of throughput and latency against clients."""
     for database in ("sqlite", "postgresql"):
-        is_postgres = database == "postgresql"
-        url = run.postgres().create_migrated_database() if is_postgres else None
+        url = None if database == "sqlite" else run.postgres().create_migrated_database()
         server = run.service(database, url)
         for kind, count in product(SecretKind, CLIENTS_COUNTS):
             found = run.alternate(swaps=partial(run.swap, server, kind, clients_count=count))
-            rate = middle(found, "swaps", "rate")
-            run.add_point(f"throughput-{kind}", database, count, rate)
+            run.add_point(f"throughput-{kind}", database, count, middle(found, "swaps", "rate"))
             for name in ("p50", "p99"):
                 latency_ms = middle(found, "swaps", f"{name}_ms")
                 run.add_point(f"latency-{kind}", f"{database} {name}", count, latency_ms)

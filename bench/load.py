@@ -19,9 +19,6 @@ from bench.payload import ANSWER_SECONDS_MAX, Requests
 CLIENTS_PER_PROCESS = 8
 PROCESSES_MAX = 12
 
-# From the order until all processes can have it.
-START_SECONDS = 0.2
-
 # What an answer that broke off counts as, and for how long its client then waits.
 BROKEN = 0
 BROKEN_PAUSE_S = 0.02
@@ -41,7 +38,7 @@ class Stretch:
 
     @classmethod
     def soon(cls, seconds: float, warm_up_s: float = 0.0, interval_s: float = 0.0) -> "Stretch":
-        start_s = time.monotonic() + START_SECONDS
+        start_s = time.monotonic() + 0.2  # By then all processes can have the order.
         counted_from_s = start_s + warm_up_s
         return cls(start_s, counted_from_s, counted_from_s + seconds, interval_s)
 
@@ -92,12 +89,14 @@ def _serve(port: int, requests: Sequence[Requests], stretch: Stretch) -> Answers
 def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answers:
     answers: Answers = {}
     connection: socket.socket | None = None
-    request, next_s = next(requests), stretch.start_s
-    while next_s < stretch.end_s:
+    request, next_s = next(requests, None), stretch.start_s
+    while request and next_s < stretch.end_s:
         time.sleep(max(0.0, next_s - time.monotonic()))
         sent_s = time.monotonic()
         try:
-            connection = connection or _connect(port)
+            connection = connection or socket.create_connection(
+                ("127.0.0.1", port), ANSWER_SECONDS_MAX
+            )
             status = _ask(connection, request)
         except (OSError, ValueError):
             status, connection = BROKEN, None
@@ -105,19 +104,13 @@ def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answe
         if status != HTTPStatus.OK or stretch.counted_from_s <= answered_s <= stretch.end_s:
             answers.setdefault(status, []).append(answered_s - sent_s)
         if status not in _RETRIED_STATUSES:
-            request = next(requests)
+            request = next(requests, None)
         # Nothing is caught up with: what was held back has no burst afterwards.
         pause_s = BROKEN_PAUSE_S if status == BROKEN else stretch.interval_s
         next_s = max(answered_s, sent_s + pause_s)
     if connection is not None:
         connection.close()
     return answers
-
-
-def _connect(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS_MAX)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connection
 
 
 def _ask(connection: socket.socket, request: bytes) -> int:

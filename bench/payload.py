@@ -7,9 +7,8 @@ import http.client
 import json
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from enum import StrEnum
-from functools import partial
-from itertools import cycle
 from typing import Any
 
 from deeds.domain.raw_output import make_strong_secret
@@ -39,11 +38,6 @@ def swaps(raw_output: str, kind: SecretKind, address: str | None = None) -> Iter
         raw_output = created
 
 
-def repeated(requests: list[bytes]) -> Requests:
-    """Return the given requests, over and over."""
-    return partial(cycle, requests)
-
-
 def post(path: str, body: Any, address: str | None = None) -> bytes:
     """Return a POST of the body as compact JSON; a proxy would name the `address`."""
     content = json.dumps(body, separators=(",", ":")).encode()
@@ -65,14 +59,31 @@ def mint_body(outputs_count: int, kind: SecretKind) -> dict[str, Any]:
 
 def mint_item(port: int, outputs_count: int, kind: SecretKind, metadata: Any = None) -> list[str]:
     """Mint an item of so many outputs of one unit and return them as raw outputs."""
-    body = json.dumps(mint_body(outputs_count, kind) | {"metadata": metadata})
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS_MAX)
-    try:
-        connection.request("POST", "/v1/mint", body, {"Content-Type": "application/json"})
-        raw_outputs: list[str] = json.load(connection.getresponse())["rawOutputs"]
-    finally:
-        connection.close()
-    return raw_outputs
+    body = mint_body(outputs_count, kind) | {"metadata": metadata}
+    [answer] = answers(port, "/v1/mint", [body])
+    return list(answer["rawOutputs"])
+
+
+def make_offers(port: int, raw_outputs: list[str]) -> list[str]:
+    """Make an offer that asks for each of these outputs; return their paths."""
+    bodies = [{"inputs": [], "outputs": [raw_output]} for raw_output in raw_outputs]
+    return [f"/v1/offers/{each['offerId']}" for each in answers(port, "/v1/offers", bodies)]
+
+
+def completions(port: int, count: int) -> list[bytes]:
+    """Return the completions of offers made for them: each pays what the one before it was paid."""
+    [first] = mint_item(port, 1, SecretKind.STRONG)
+    raws = [first, *(f"+1.{item_id_of(first)}.{SecretKind.STRONG.make()}" for _ in range(count))]
+    paths = make_offers(port, raws[1:])
+    bodies = [{"inputs": [raw], "outputs": []} for raw in raws]
+    return [post(f"{path}/complete", body) for path, body in zip(paths, bodies, strict=False)]
+
+
+def answers(port: int, path: str, bodies: list[Any]) -> Iterator[Any]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, ANSWER_SECONDS_MAX)) as connection:
+        for body in bodies:
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            yield json.load(connection.getresponse())
 
 
 def item_id_of(raw_output: str) -> str:

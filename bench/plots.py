@@ -18,24 +18,18 @@ _PLOTS = {
 }
 
 
-def draw_all(curves: Curves, directory: Path) -> list[Path]:
-    """Draw each curve that was measured; return the files."""
-    return [_draw(directory / f"{name}.png", name, curves) for name in curves]
-
-
-def _draw(path: Path, name: str, curves: Curves) -> Path:
+def draw(path: Path, name: str, curves: Curves) -> None:
+    """Draw the curve of this name into a file."""
     title, x_label, y_label = _PLOTS[name]
     axes = Figure(figsize=(7.0, 4.2)).subplots()
     for label, points in curves[name].items():
         axes.plot(*zip(*points, strict=True), marker="o", label=label)
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
     axes.set_xscale("linear" if x_label == "swaps" else "log")
-    axes.set_yscale("log" if y_label == "milliseconds" else "linear")
-    if y_label != "milliseconds":
+    if y_label == "milliseconds":
+        axes.set_yscale("log")
+    else:
         axes.set_ylim(bottom=0)
-    axes.set_title(title)
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
     axes.grid(visible=True, alpha=0.3)
     axes.legend(loc="best", framealpha=0.6)
     axes.figure.savefig(path, dpi=130, bbox_inches="tight")
-    return path

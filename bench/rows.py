@@ -4,16 +4,17 @@ import json
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import psutil
 
 from bench.bare_app import METADATA
-from bench.payload import SecretKind, get, item_id_of, mint_item, swaps
-from bench.run import Measurement, Row, Run, middle, ratio
-from bench.server import children_rss_mb, cpus_count, running, sqlite_url
+from bench.payload import SecretKind, completions, get, item_id_of, make_offers, mint_item, swaps
+from bench.run import CLIENTS_COUNT, Measurement, Row, Run, middle, ratio
+from bench.server import Server, running, sqlite_url
 from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
+from deeds.server.cpus import usable_cpus_count
 from tests.support.pgbouncer import behind, running_pgbouncer
-
-# A 1-to-1 swap hashes the secret of its input and that of its output.
-HASHES_PER_SWAP = 2
 
 # Memory is flat if at the end it is hardly more than after so many swaps.
 MEMORY_FLAT_FROM = 10_000
@@ -29,17 +30,28 @@ def strong(run: Run) -> list[Row]:
         sqlite=lambda: run.swap(sqlite),
         bare=lambda: run.repeat(bare, [body]),
         postgresql=lambda: run.swap(postgres),
+        completed=lambda: _complete(run, sqlite),
+        on_postgres=lambda: _complete(run, postgres),
     )
     p99_ms = [each.p99_ms for each in found["sqlite"]]
     p50 = f"p50 {middle(found, 'sqlite', 'p50_ms'):.1f} ms"
     name = "strong secrets: CPU of a swap ÷ of a bare Flask POST"
     on_postgres = "strong secrets: swaps/s on PostgreSQL ÷ SQLite"
+    of_offer = "strong secrets: CPU of an offer's completion ÷ of a swap"
     return [
         ratio(name, "≤ 3.4", found, "sqlite", "bare", "cpu_ms"),
         ratio("strong secrets: swaps/s ÷ bare Flask POSTs/s", "≥ 0.25", found, "sqlite", "bare"),
         Row("strong secrets: p99", "≤ 50 ms", p99_ms, note=p50),
         ratio(on_postgres, "≥ 0.5", found, "postgresql", "sqlite"),
+        ratio(f"{of_offer}, SQLite", "≤ 1.5", found, "completed", "sqlite", "cpu_ms"),
+        ratio(f"{of_offer}, PostgreSQL", "≤ 1.5", found, "on_postgres", "postgresql", "cpu_ms"),
     ]
+
+
+def _complete(run: Run, server: Server) -> Measurement:
+    """Measure completions, each a swap of one output for another. They may run out early."""
+    paid = [completions(server.port, 200) for _ in range(CLIENTS_COUNT)]
+    return run.measure(server, [partial(iter, each) for each in paid], run.seconds)
 
 
 def ordinary(run: Run) -> list[Row]:
@@ -49,7 +61,8 @@ def ordinary(run: Run) -> list[Row]:
     seconds = 3 * run.seconds
     found = run.alternate(
         swaps=lambda: run.swap(server, SecretKind.ORDINARY, seconds=seconds),
-        alone=lambda: Measurement(hashes_per_s(run.seconds) / HASHES_PER_SWAP),
+        # A 1-to-1 swap hashes the secret of its input and that of its output.
+        alone=lambda: Measurement(hashes_per_s(run.seconds) / 2),
     )
     name = "ordinary secrets: swaps/s ÷ half of the hashes/s of argon2-cffi alone"
     return [ratio(name, "≥ 0.85", found, "swaps", "alone")]
@@ -66,8 +79,8 @@ def hashes_per_s(seconds: float) -> float:
             count += 1
         return count
 
-    with ThreadPoolExecutor(cpus_count()) as pool:
-        count = sum(pool.map(hash_until_then, range(cpus_count())))
+    with ThreadPoolExecutor(usable_cpus_count()) as pool:
+        count = sum(pool.map(hash_until_then, range(usable_cpus_count())))
     return count / (time.monotonic() - started_s)
 
 
@@ -76,23 +89,31 @@ def pooler(run: Run) -> list[Row]:
     if shutil.which("pgbouncer") is None:
         return []
     url = run.postgres().create_migrated_database()
-    pooled_url = behind(url, run.stack.enter_context(running_pgbouncer(url)))
-    direct, pooled = run.service("direct", url), run.service("pgbouncer", pooled_url)
+    direct = run.service("direct", url)
+    pooled = run.service("pgbouncer", behind(url, run.stack.enter_context(running_pgbouncer(url))))
     found = run.alternate(direct=lambda: run.swap(direct), pgbouncer=lambda: run.swap(pooled))
     name = "strong secrets, PostgreSQL: swaps/s through pgbouncer ÷ direct"
     return [ratio(name, "≥ 0.7", found, "pgbouncer", "direct")]
 
 
 def reads(run: Run) -> list[Row]:
-    """Measure reads of items beside a bare Flask route that answers the same JSON."""
+    """Measure reads of items and offers beside a bare Flask route that answers as much JSON."""
     server, bare = run.service("sqlite"), run.bare()
     metadata = json.loads(METADATA)
     minted = [mint_item(server.port, 1, SecretKind.STRONG, metadata) for _ in range(256)]
-    requests = [get(f"/v1/item/{item_id_of(raw_output)}") for [raw_output] in minted]
+    ids = [item_id_of(raw_output) for [raw_output] in minted]
+    items = [get(f"/v1/item/{item_id}") for item_id in ids]
+    asked = [f"+1.{item_id}.{SecretKind.STRONG.make()}" for item_id in ids]
+    offers = [get(path) for path in make_offers(server.port, asked)]
     found = run.alternate(
-        sqlite=lambda: run.repeat(server, requests), bare=lambda: run.repeat(bare, requests)
+        items=lambda: run.repeat(server, items),
+        offers=lambda: run.repeat(server, offers),
+        bare=lambda: run.repeat(bare, items),
     )
-    return [ratio("GET /v1/item/{id}: reads/s ÷ bare Flask", "≥ 0.5", found, "sqlite", "bare")]
+    return [
+        ratio("GET /v1/item/{id}: reads/s ÷ bare Flask", "≥ 0.5", found, "items", "bare"),
+        ratio("GET /v1/offers/{id}: reads/s ÷ bare Flask", "≥ 0.4", found, "offers", "bare"),
+    ]
 
 
 def memory(run: Run) -> list[Row]:
@@ -102,7 +123,8 @@ def memory(run: Run) -> list[Row]:
     done, mb_by_swaps = 0, {}
     while done < swaps_count:
         done += 1 + int(run.swap(server, seconds=5 * run.seconds).rate * 5 * run.seconds)
-        found_mb = sorted(children_rss_mb(server.pid))
+        workers = psutil.Process(server.pid).children()
+        found_mb = sorted(each.memory_info().rss / 1e6 for each in workers)
         mb_by_swaps[done] = found_mb[-1]
         for number, mb in enumerate(found_mb, start=1):
             run.add_point("memory", f"process {number}", done, mb)

@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
 from bench.load import Stretch, quantile_ms, start_load
-from bench.payload import Requests, SecretKind, mint_item, repeated, swaps
+from bench.payload import Requests, SecretKind, mint_item, swaps
 from bench.server import BARE, Server, running
 from tests.support.postgres import PostgresCluster, running_cluster
 
@@ -111,7 +112,7 @@ class Run:
 
     def repeat(self, server: Server, requests: list[bytes]) -> Measurement:
         """Measure these requests over and over."""
-        return self.measure(server, [repeated(requests)] * CLIENTS_COUNT, self.seconds)
+        return self.measure(server, [partial(cycle, requests)] * CLIENTS_COUNT, self.seconds)
 
     def measure(self, server: Server, requests: Sequence[Requests], seconds: float) -> Measurement:
         """Measure one stretch, with a warm-up before it."""

@@ -1,6 +1,5 @@
 """Starts what is measured, and reads what its processes use."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,15 +65,6 @@ def _tree_cpu_s(pid: int | None) -> float:
             # One ended meanwhile, as PostgreSQL's come and go. Its parent counts it now.
             continue
     return 0.0
-
-
-def children_rss_mb(pid: int) -> list[float]:
-    """Return the resident memory of each child of a process, in MB of 10**6 bytes."""
-    return [child.memory_info().rss / 1e6 for child in psutil.Process(pid).children()]
-
-
-def cpus_count() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _postgres_pid(database_url: str) -> int:

@@ -1,13 +1,15 @@
 """The rows of a service under attack: a flood of guesses, a greedy client, slow clients."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
+from itertools import cycle
 from threading import Event, Thread
 
 from bench.load import Answers, Stretch, quantile_ms, start_load
-from bench.payload import Requests, SecretKind, item_id_of, mint_body, mint_item, post, repeated
+from bench.payload import Requests, SecretKind, item_id_of, mint_body, mint_item, post
 from bench.rows import hashes_per_s
 from bench.run import CLIENTS_COUNT, WARM_UP_SECONDS, Measurement, Row, Run, ratio
 from bench.server import Server
@@ -30,7 +32,7 @@ def flood(run: Run) -> list[Row]:
     # An item with an ordinary output: else wrong secrets need no hashing.
     item_id = item_id_of(mint_item(server.port, 1, SecretKind.ORDINARY)[0])
     wrong = [f"+1.{item_id}.{SecretKind.ORDINARY.make()}" for _ in range(WRONG_COUNT)]
-    guesses = [repeated([post("/v1/check", {"outputs": wrong})])] * FLOOD_CLIENTS_COUNT
+    guesses = [partial(cycle, [post("/v1/check", {"outputs": wrong})])] * FLOOD_CLIENTS_COUNT
     interval_s = FLOOD_CLIENTS_COUNT * WRONG_COUNT / (OVERLOAD * capacity)
     floods: list[Answers] = []
 
@@ -58,7 +60,7 @@ def fairness(run: Run) -> list[Row]:
     seconds = 3 * run.seconds
     others = [f"192.0.2.{number}" for number in range(1, CLIENTS_COUNT + 1)]
     body = mint_body(256, SecretKind.ORDINARY)
-    mints = [repeated([post("/v1/mint", body, "198.51.100.1")])] * 10
+    mints = [partial(cycle, [post("/v1/mint", body, "198.51.100.1")])] * 10
 
     def swap() -> Measurement:
         return run.swap(server, SecretKind.ORDINARY, addresses=others, seconds=seconds)
@@ -87,7 +89,7 @@ def slow_clients(run: Run) -> list[Row]:
 
 @contextmanager
 def _beside(
-    run: Run, server: Server, requests: list[Requests], seconds: float, interval_s: float = 0.0
+    run: Run, server: Server, requests: Sequence[Requests], seconds: float, interval_s: float = 0.0
 ) -> Iterator[list[Answers]]:
     """Send these for as long as a measurement takes, and the mint and warm-up before it."""
     stretch = Stretch.soon(seconds + 2 * WARM_UP_SECONDS + 1, interval_s=interval_s)

@@ -1,12 +1,13 @@
 """The benchmark counts what really happened, and the ledgers that it makes big are sound ones."""
 
 from functools import partial
+from itertools import cycle
 
 import pytest
 
 from bench.growth import preload
 from bench.load import BROKEN, Stretch, quantile_ms, start_load, start_pool
-from bench.payload import SecretKind, get, item_id_of, mint_item, repeated, swaps
+from bench.payload import SecretKind, get, item_id_of, mint_item, swaps
 from bench.run import Row
 from tests.support.ledger_view import ledger_view
 
@@ -40,7 +41,7 @@ def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
 
 def test_refusals_of_the_warm_up_are_not_hidden_and_those_of_nobody_are_broken(gunicorn_service):
     service = gunicorn_service(WEB_CONCURRENCY="1")
-    requests = [repeated([get("/v1/info"), get("/v1/none")])]
+    requests = [partial(cycle, [get("/v1/info"), get("/v1/none")])]
 
     with start_pool() as pool:
         warm = start_load(pool, service.port, requests, Stretch.soon(0.0, warm_up_s=0.5))()
