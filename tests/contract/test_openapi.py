@@ -159,7 +159,7 @@ def test_info_tells_the_versions_limits_and_hash_policies(
         "idempotency": True,
     }
     assert answer_faults(document, "readInfo", answer) == []
-    # Mint's two forms, swap's inputs and outputs, check's outputs.
+    # Mint's two forms, inputs and outputs of swaps and of both halves of offers, check's outputs.
     assert list(found_everywhere(document["components"], "maxItems")) == [lengths[0]] * 9
 
 

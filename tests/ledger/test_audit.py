@@ -8,7 +8,7 @@ from storage.audit import PLACES_COUNT_MAX, AuditReport, Invariant, audit
 from storage.engine import make_engine, parse_database_url
 from storage.tables import metadata
 from tests.support.hooks import hooked
-from tests.support.requests import mint, post, stop, swap
+from tests.support.requests import ask_for, complete, mint, offer, stop, swap
 
 ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
 COUNTS = {
@@ -152,12 +152,6 @@ def ledger_url(request):
     return url
 
 
-def offer(client, inputs, outputs):
-    """Make an offer and return its id."""
-    answer = post(client, "/v1/offers", {"inputs": inputs, "outputs": outputs})
-    return answer.get_json()["offerId"]
-
-
 @pytest.fixture
 def ledger(serve, ledger_url):
     client = serve()
@@ -167,11 +161,10 @@ def ledger(serve, ledger_url):
     swap(client, [f"+3.{a}.b", f"+7.{b}.c"], [f"+3.{a}.f", f"+7.{b}.g"])
     c, d = mint(client, "+4.h"), mint(client, "+6.k")
     done = offer(client, [f"+4.{c}.h"], [f"+6.{d}.{make_strong_secret()}"])
-    other_half = {"inputs": [f"+6.{d}.k"], "outputs": [f"+4.{c}.l"]}
-    post(client, f"/v1/offers/{done}/complete", other_half)
-    still_open = offer(client, [f"+4.{c}.l"], [f"+1.{d}.{make_strong_secret()}"])
+    complete(client, done, [f"+6.{d}.k"], [f"+4.{c}.l"])
+    still_open = ask_for(client, d, inputs=[f"+4.{c}.l"])
     stop(client)
-    ledger = TamperedLedger(ledger_url, a=a, b=b, done=done, open=still_open)
+    ledger = TamperedLedger(ledger_url, a=a, b=b, done=done.json["offerId"], open=still_open)
     yield ledger
     ledger.engine.dispose()
 
