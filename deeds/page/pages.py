@@ -43,6 +43,8 @@ _PAGES = {"landing": "/"} | {
     name: f"/{name}" for name in ("mint", "claim", "offer", "wallet", "door")
 }
 
+_OFFER_ID_LENGTH = len("offer_") + 26
+
 
 def pages_blueprint(
     service: DeedService,
@@ -124,7 +126,8 @@ def _serve_offers(
     def read_offer_page(offer_id: str) -> Response:
         try:
             limits.count("item")
-            offer = offers.read(offer_id)
+            # A message may have left its own marks behind the link.
+            offer = offers.read(offer_id[:_OFFER_ID_LENGTH])
             card = offer_card(offer, lambda item_id: deed_card(service.item(item_id)))
             return _page("offer", card=card)
         except DeedError as error:

@@ -41,9 +41,9 @@ test("who has too little is told how much is missing, and where more of it is", 
   const away = saying({ wants: [{ ...CHOIR, free: 3, away: 4 }] });
   const both = saying({ wants: [{ ...CHOIR, free: 0 }, { ...DRINK, free: 1 }, CHOIR] });
 
-  assert.equal(few.lead, "You need 2 units of “Choir” more.");
-  assert.match(away.lead, /^You need 2 units of “Choir” more\. .* links or offers/);
-  assert.equal(both.lead, "You need 5 units of “Choir” and 1 unit of “Drink” more.");
+  assert.equal(few.lead, "You still need 2 units of “Choir”.");
+  assert.match(away.lead, /^You still need 2 units of “Choir”\. .* links or offers/);
+  assert.equal(both.lead, "You still need 5 units of “Choir” and 1 unit of “Drink”.");
   for (const each of [few, away, both]) assert.deepEqual([each.action, each.isLacking], [undefined, true]);
 });
 
@@ -52,28 +52,37 @@ const paying = (state) => ({ paying: { state } });
 const own = (state, code) => ({ own: { kind: "trade", state, code, expiresAt: 0 } });
 const offer = (state) => ({ offer: { ...OPEN, state } });
 
-/** By what is known beside a trade: the heading, how the text ends, and what came into the wallet. */
+const [NOW, OVER] = [["You give", "You get"], ["Wanted", "Offered"]];
+const DONE = ["You gave", "You got"];
+
+/** By what is known beside a trade: what heads the page and both sides, and what came in. */
 const TOLD = {
-  "this browser has traded": [paying("done"), "Traded", "deed_d"],
-  "its answer is lost": [paying("begun"), "On its way", ""],
-  "somebody was faster": [offer("completed"), "Already traded", ""],
-  "it has expired": [offer("expired"), "Expired", ""],
-  "it is void": [offer("void"), "Withdrawn", ""],
-  "it is this browser's own": [own("open"), "Your offer", ""],
-  "it is settled in a moment": [{ ...own("open"), ...offer("completed") }, "On its way", ""],
-  "it was this browser's own": [{ ...own("done"), ...offer("completed") }, "Traded", "deed_c"],
-  "it was withdrawn here": [own("refused", "offer_withdrawn"), "Your offer", ""],
+  "this browser has traded": [paying("done"), "Traded", DONE, "deed_d"],
+  "its answer is lost": [paying("begun"), "On its way", NOW],
+  "somebody was faster": [offer("completed"), "Already traded", OVER],
+  "it has expired": [offer("expired"), "Expired", OVER],
+  "it is void": [offer("void"), "Withdrawn", OVER],
+  "it is this browser's own": [own("open"), "Your offer", NOW],
+  "it is settled in a moment": [{ ...own("open"), ...offer("completed") }, "On its way", NOW],
+  "it was this browser's own": [{ ...own("done"), ...offer("completed") }, "Traded", DONE, "deed_c"],
+  "it was withdrawn here": [own("refused", "offer_withdrawn"), "Your offer", NOW],
 };
 
-for (const [name, [known, title, gainedId]] of Object.entries(TOLD)) {
+for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {
   test(`of a trade that cannot be completed, the page says that ${name}`, () => {
     const said = saying({ ...TRADE, ...known });
 
-    assert.deepEqual([said.title, said.gainedId], [title, gainedId]);
+    assert.deepEqual([said.title, said.titles, said.gainedId], [title, titles, gainedId]);
     assert.equal(said.action?.text, known.own?.state === "open" && said.kind === "own" ? SHOW : undefined);
-    assert.match(said.lead, /^You give .* and get .*\. [A-Z]/);
+    // Only of what can still happen it is said what one gives and gets.
+    assert.equal(/^You give .* and get .*\. [A-Z]/.test(said.lead), said.kind === "own");
   });
 }
+
+test("who did not pay it does not read that it is paid", () => {
+  assert.equal(saying({ ...REQUEST, ...offer("completed") }).title, "Already paid");
+  assert.equal(saying({ ...REQUEST, ...offer("completed"), ...paying("done") }).title, "Paid");
+});
 
 test("a payment brings nothing, and one that is received is what came in", () => {
   assert.equal(saying({ ...REQUEST, ...paying("done") }).gainedId, undefined);
@@ -88,7 +97,8 @@ test("without an answer it says so, and what is known stays; an unknown offer is
   assert.match(sayingOf({ offer: null, problem: new NoAnswerError() }).lead, /^No connection\./);
   assert.equal(sayingOf({ offer: null, problem: unknown }).kind, "unknown");
   const later = saying({ ...REQUEST, problem: new NoAnswerError() });
-  assert.match(later.lead, /^No connection\./);
+  // It is tried again to read it, and not to pay.
+  assert.match(later.lead, /^No connection\. Nothing of yours has moved\.$/);
   assert.ok(later.action);
 });
 

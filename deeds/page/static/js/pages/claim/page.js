@@ -32,6 +32,16 @@ if (!opened && address) history.replaceState(history.state, "", address);
 const view = claimView();
 const claims = makeClaims({ list, view, api: makePageApi(), ...opened });
 
+/** Read the links of a text. An offer that it names instead is opened: somebody asks to be paid. */
+async function read(text) {
+  const found = await readLinks(text);
+  const [, behind = ""] = text.split(`${location.host}/offer/`);
+  const [offerId] = /^offer_[0-9a-z]{26}/.exec(behind) ?? [];
+  if (!offerId || found.links.length) return found;
+  location.assign(`/offer/${offerId}`);
+  return { links: [], problem: "" };
+}
+
 /** Show links, and what is wrong with the text that they are from; return whether it is all right. */
 function show({ links, problem }) {
   showError(paste, problem);
@@ -57,7 +67,7 @@ async function showAddress() {
 byId("paste-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   // What was taken in need not stay to be read by others.
-  if (show(await readLinks(paste.value))) paste.value = "";
+  if (show(await read(paste.value))) paste.value = "";
 });
 byId("claim-button").addEventListener("click", () => claims.take());
 byId("copy-link").addEventListener("click", async () => {
@@ -93,7 +103,7 @@ async function readyToScan() {
     say(problem);
   };
   const onText = async (text) => {
-    const found = await readLinks(text);
+    const found = await read(text);
     if (!found.links.length) return say("This is not a claim link.");
     end();
     show(found);

@@ -13,6 +13,7 @@ import { namerOf, readKnown, sayingOf } from "./state.js";
 
 /** How often an offer that somebody may take at any time is asked for again. */
 const ROUND_MS = 4_000;
+const ID_LENGTH = 32;
 const LIVE = ["loading", "open", "busy", "own"];
 
 const opened = await openWallet(makeTeller());
@@ -24,11 +25,11 @@ async function start(opened) {
   const { wallet, store, api } = opened;
   const [offers, run] = [offersOf(wallet), verbRunner(opened)];
   const [button, error] = [byId("pay", HTMLButtonElement), byId("pay-error")];
-  const offerId = location.pathname.split("/")[2] ?? "";
+  // Without the marks that a message around it has left behind it.
+  const offerId = location.pathname.split("/")[2]?.slice(0, ID_LENGTH) ?? "";
   /** @type {import("./state.js").Known} */
   let known = {};
-  /** @type {ReturnType<typeof sayingOf>} */
-  let saying = sayingOf(known);
+  let saying = /** @type {any} */ (sayingOf(known));
   let origins = new Map();
 
   async function look() {
@@ -36,7 +37,7 @@ async function start(opened) {
       const offer = await api.offer(offerId);
       if (known.own?.state === "open" && offer.state !== "open") await wallet.finish(known.own.key);
       // What is said of deeds before any of them comes in by this offer.
-      if (!known.offer) origins = await readOrigins([...offer.gives, ...offer.wants]);
+      if (!known.offer) origins = await findOrigins(store, await itemsOf(offer), likenessOf);
       known = { ...known, offer, problem: null };
     } catch (problem) {
       known = { ...known, problem };
@@ -46,18 +47,15 @@ async function start(opened) {
     }
   }
 
-  async function readOrigins(parts) {
-    const items = await Promise.all(parts.map(({ itemId }) => wallet.item(itemId)));
-    return findOrigins(store, items, likenessOf);
-  }
+  const itemsOf = ({ gives, wants }) =>
+    Promise.all([...gives, ...wants].map(({ itemId }) => wallet.item(itemId)));
 
   const draw = oneByOne(async () => {
     if (known.offer) known = { ...known, ...(await readKnown(store, known.offer, origins)) };
     saying = sayingOf(known);
     drawSaying(saying);
-    drawSide("wants", known.own ? "You get" : "You give", known.wants);
-    drawSide("gives", known.own ? "You give" : "You get", known.gives);
-    if (!button.disabled) drawAction(saying.action);
+    const sides = known.own ? ["gives", "wants"] : ["wants", "gives"];
+    sides.forEach((side, place) => drawSide(side, known[side], saying.titles[place]));
   });
 
   /** Complete it, unless somebody was faster. */
@@ -66,7 +64,7 @@ async function start(opened) {
     error.textContent = "";
     askToKeep();
     await look().catch(() => {});
-    const canPay = saying.action && !known.problem;
+    const canPay = saying.kind === "open" && saying.action && !known.problem;
     const verb = () => offers.complete(known.offer);
     const problem = canPay && (await run(verb, () => {}).then(() => "", textFor));
     button.disabled = false;
@@ -77,24 +75,26 @@ async function start(opened) {
   }
 
   /** Show how an offer of this wallet is handed over, or withdraw it. */
-  const ofOwn = (act) => async (opener) => {
+  async function showOwn(act, opener) {
     const views = await import("../wallet/offers_view.js");
     const [made] = views.offersAmong([known.own]);
     views[act](made, opener, { ...opened, run, ...namerOf(known) });
-  };
+  }
 
-  button.addEventListener("click", () => (known.own ? ofOwn("openOffer")(button) : pay()));
   const withdraw = byId("withdraw");
-  withdraw.addEventListener("click", () => ofOwn("askToWithdraw")(withdraw));
+  withdraw.addEventListener("click", () => showOwn("askToWithdraw", withdraw));
+  button.addEventListener("click", () => (known.own ? showOwn("openOffer", button) : pay()));
   store.onChange(draw);
   const isWanted = () => !document.hidden && LIVE.includes(saying.kind);
   const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });
-  for (const event of ["focus", "online"]) window.addEventListener(event, ask);
+  window.addEventListener("focus", ask);
+  // However long the next round is put off.
+  window.addEventListener("online", () => look().catch(() => {}));
   document.addEventListener("visibilitychange", ask);
   await ask();
 }
 
-function drawSaying({ kind, title = "", lead, gainedId = "", ...more }) {
+function drawSaying({ kind, title = "", lead, gainedId = "", action, ...more }) {
   byId("offer").dataset.kind = kind;
   // Until more is known, what the service wrote stays.
   if (title) {
@@ -106,23 +106,19 @@ function drawSaying({ kind, title = "", lead, gainedId = "", ...more }) {
   byId("gained-link").setAttribute("href", `/wallet#${gainedId}`);
   byId("lacking").hidden = !more.isLacking;
   byId("withdraw").hidden = !more.canWithdraw;
-}
-
-function drawAction(action) {
   byId("pay-bar").hidden = !action;
-  if (!action) return;
   const [text, about] = byId("pay").children;
-  put(text, action.text);
-  put(about, action.about);
-  byId("pay").classList.toggle("quiet", action.isQuiet);
+  put(text, action?.text ?? "");
+  put(about, action?.about ?? "");
+  byId("pay").classList.toggle("quiet", Boolean(action?.isQuiet));
 }
 
-/** Draw what one gives or gets, once: nothing of it changes. */
-function drawSide(name, title, sides = []) {
+/** Draw what one gives or gets; of its deeds nothing changes. */
+function drawSide(name, sides = [], title) {
   const place = byId(name);
+  put(find(place, "h2"), title);
   if (!sides.length || !place.hidden) return;
   place.hidden = false;
-  put(find(place, "h2"), title);
   find(place, "ol").append(...sides.map(makeRow));
 }
 

@@ -21,20 +21,18 @@ import { holdingOf } from "../../wallet/holdings.js";
  */
 
 const MOVED = "Nothing of yours has moved.";
-const WAIT = "We keep trying; nothing is lost.";
+const AGAIN = `${MOVED} Ask for a new link.`;
+const OVER = ["Wanted", "Offered"];
 
-/** What heads the page and what is said below, of a request and of a trade; of its own without that. */
+/** What is said of a request and of a trade, and over what one gives and gets. */
 const SAID = {
-  busy: [["On its way", WAIT], ["On its way", WAIT]],
-  done: [["Paid", "You paid it from this browser."], ["Traded", "What you got is in this browser."]],
-  completed: [
-    ["Paid", "If it wasn't you, ask whoever sent you this."],
-    ["Already traded", `Somebody was faster. ${MOVED}`],
-  ],
-  expired: [["Expired", "Ask for a new link."], ["Expired", `${MOVED} Ask for a new link.`]],
-  void: [["Withdrawn", "Ask for a new link."], ["Withdrawn", MOVED]],
-  own: [["Your request"], ["Your offer"]],
-  ownDone: [["Paid"], ["Traded"]],
+  unknown: { heads: ["There is no such offer here"], lead: "The link may be cut off. Ask for it again." },
+  busy: { heads: ["On its way", "On its way"], lead: "We keep trying; nothing is lost." },
+  done: { heads: ["Paid", "Traded"], lead: "The link no longer works.", titles: ["You gave", "You got"] },
+  completed: { heads: ["Already paid", "Already traded"], lead: MOVED, titles: OVER },
+  expired: { heads: ["Expired", "Expired"], lead: AGAIN, titles: OVER },
+  void: { heads: ["Withdrawn", "Withdrawn"], lead: AGAIN, titles: OVER },
+  own: { heads: ["Your request", "Your offer"] },
 };
 const SHOW = { text: "Show link and code", about: "", isQuiet: false };
 const SAFE = ["minted", "held", "new"];
@@ -73,51 +71,46 @@ function hereOf(slices, { itemId }) {
   return { item, free, away: sum - free + waiting + offered + collected };
 }
 
-/** Return what to say; `action` is what one tap does, `gainedId` the deed of which units came in. */
-export function sayingOf(/** @type {Known} */ { offer, problem, own, paying, ...sides }) {
-  if (!offer && problem?.status === 404) {
-    const lead = "The link may be cut off. Ask for it again.";
-    return { kind: "unknown", title: "There is no such offer here", lead };
-  }
-  if (!offer) return { kind: "loading", lead: problem ? waitText(problem) : "Loading…" };
-  const { gives = [], wants = [] } = sides;
+/**
+ * Return what to say; `titles` head what one gives and gets, `action` is what one tap does, `gainedId`
+ * the deed of which units came in.
+ */
+export function sayingOf(/** @type {Known} */ known) {
+  const { problem, own, gives = [], wants = [] } = known;
+  const kind = kindOf(known);
+  const { heads = [], lead = "Loading…", titles = ["You give", "You get"] } = SAID[kind] ?? {};
+  const said = { kind, title: heads[Number(gives.length > 0)], lead, titles };
+  if (kind === "loading") return problem ? { ...said, lead: waitText(problem) } : said;
   const [give, want] = own ? [gives, wants] : [wants, gives];
-  const deal = offerText({ give, want }, namerOf(sides));
-  const kind = kindOf(offer, own, paying);
-  if (kind === "open") return { kind, title: deal, ...sayingOfOpen(offer, problem, wants, gives) };
-  const [title, lead = own && offerStateText(own)] = SAID[kind][Number(gives.length > 0)];
-  const isOpen = kind === "own" && own.state === "open";
-  return {
-    kind,
-    title,
-    lead: `${deal}. ${lead}`,
-    gainedId: kind === "done" || kind === "ownDone" ? want[0]?.itemId : "",
-    action: isOpen ? SHOW : undefined,
-    canWithdraw: isOpen && own.kind === "trade",
-  };
+  const deal = offerText({ give, want }, namerOf(known));
+  if (kind === "open") return { ...said, title: deal, ...sayingOfOpen(known) };
+  if (kind === "done") return { ...said, gainedId: want[0]?.itemId };
+  if (kind !== "own") return said;
+  const ways = own.state === "open" && { action: SHOW, canWithdraw: own.kind === "trade" };
+  return { ...said, lead: `${deal}. ${offerStateText(own)}`, ...ways };
 }
 
 /** What this wallet has done itself is known before the service is asked. */
-function kindOf({ state }, own, paying) {
-  if (own?.state === "done") return "ownDone";
-  if (paying?.state === "done") return "done";
-  const isSettling = own?.state === "open" && state === "completed";
+function kindOf(/** @type {Known} */ { offer, problem, own, paying }) {
+  if (!offer) return problem?.status === 404 ? "unknown" : "loading";
+  if (own?.state === "done" || paying?.state === "done") return "done";
+  const isSettling = own?.state === "open" && offer.state === "completed";
   if (paying || isSettling) return "busy";
-  return own ? "own" : state;
+  return own ? "own" : offer.state;
 }
 
-function sayingOfOpen({ expiresAt }, problem, wants, gives) {
-  const short = wants.filter(({ amount, free }) => free < amount);
+function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives = [] }) {
+  const short = wants.filter(({ amount, free = 0 }) => free < amount);
   if (short.length) return { lead: lackText(short), isLacking: true };
   // Above the button, however far below it the deed itself is shown.
-  const doubt = gives.find(({ origin }) => !SAFE.includes(origin?.kind));
-  const told = doubt?.origin?.text ?? `You have enough. Until ${timeText(expiresAt)}.`;
-  return { lead: problem ? waitText(problem) : told, action: actionOf(wants, gives, Boolean(doubt)) };
+  const doubt = gives.find(({ origin }) => !SAFE.includes(origin?.kind ?? ""));
+  const told = doubt?.origin?.text ?? `You have enough. Open until ${timeText(offer.expiresAt)}.`;
+  return { lead: problem ? waitText(problem, MOVED) : told, action: actionOf(wants, gives, Boolean(doubt)) };
 }
 
 function lackText(short) {
   const missing = short.map((side) => ({ ...side, amount: side.amount - side.free }));
-  const text = `You need ${sideText(missing, namerOf({ wants: short }))} more.`;
+  const text = `You still need ${sideText(missing, namerOf({ wants: short }))}.`;
   const isAway = short.some(({ away }) => away);
   return isAway ? `${text} What you have in links or offers can be taken back in My deeds.` : text;
 }
@@ -125,10 +118,10 @@ function lackText(short) {
 /** It is quiet where one gets what may have no more than a name that one knows. */
 function actionOf(wants, gives, isQuiet) {
   const [paid, got] = [wants, gives].map((side) => sideText(side, namerOf({ wants, gives })));
-  const text = `${got ? "Trade" : "Pay"}${isQuiet ? " anyway" : ""}`;
-  if (got) return { text, about: `: ${paid} for ${got}`, isQuiet };
-  const units = wants.length > 1 ? "" : unitsText(wants[0].amount, wants[0].item?.unit);
-  return { text: `${text} ${units}`.trim(), about: paid.slice(units.length), isQuiet };
+  if (got) return { text: `Trade${isQuiet ? " anyway" : ""}`, about: `: ${paid} for ${got}`, isQuiet };
+  const [{ amount, item }, ...more] = wants;
+  const units = more.length ? "" : unitsText(amount, item?.unit);
+  return { text: `Pay ${units}`, about: paid.slice(units.length), isQuiet };
 }
 
 /** Return what deeds are called and their units. @param {Pick<Known, "gives" | "wants">} sides */
