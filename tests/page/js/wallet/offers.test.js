@@ -35,7 +35,7 @@ function told({ store }, itemId) {
 }
 
 const offersOfPerson = ({ store }) =>
-  store.read({ operations: "all" }, (slices) => openOffersOf(slices, now()));
+  store.read({ operations: "all" }, ({ operations }) => openOffersOf(operations.list(), now()));
 
 test("an ask is open until somebody pays it, and what is paid is held", async () => {
   const [shop, customer] = await people([], [5, 6]);

@@ -61,9 +61,10 @@ export function freshId(word) {
   return `${word}-made-${idsCount}`;
 }
 
-/** Return a button that does no more than `onclick` says. */
-export function makeButton(text, onclick, kind = "quiet") {
-  return make("button", { type: "button", class: `button ${kind}`, onclick }, text);
+/** Return a button that does no more than `onclick` says; screen readers say also what it is about. */
+export function makeButton(text, onclick, { kind = "quiet", about = "" } = {}) {
+  const unseen = about ? [make("span", { class: "unseen" }, about)] : [];
+  return make("button", { type: "button", class: `button ${kind}`, onclick }, text, ...unseen);
 }
 
 /**

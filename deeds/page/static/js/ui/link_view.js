@@ -91,8 +91,8 @@ function telling(act) {
 /** Return the buttons that hand a link over: the one that matters is to share it, where pages can. */
 export function linkButtons(onShare, onCopy) {
   const canShare = "share" in navigator;
-  const shareButtons = canShare ? [makeButton("Share", onShare, "wide")] : [];
-  const copyButton = makeButton("Copy link", onCopy, canShare ? "quiet" : "wide");
+  const shareButtons = canShare ? [makeButton("Share", onShare, { kind: "wide" })] : [];
+  const copyButton = makeButton("Copy link", onCopy, { kind: canShare ? "quiet" : "wide" });
   return make("p", { class: "actions" }, ...shareButtons, copyButton);
 }
 

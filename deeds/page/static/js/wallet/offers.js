@@ -147,16 +147,16 @@ export function partsOf({ body }) {
  *   endedAt?: number,
  * }} OfferMade `code` of one that is refused: `offer_expired`, `offer_void` or `offer_withdrawn`
  *
- * Return the offers of ours that are open, or ended within a day, the newest first.
- * @param {import("./records.js").Slices} slices with all operations
+ * Return which of these operations are offers of ours that are open, or ended within a day, the
+ * newest first.
+ * @param {OperationRecord[]} operations
  * @returns {OfferMade[]}
  */
-export function openOffersOf({ operations }, now = Date.now()) {
-  /** @param {OperationRecord} operation */
-  const isShown = ({ kind, state, offerId, endedAt = 0 }) =>
+export function openOffersOf(operations, now = Date.now()) {
+  const isShown = ({ kind, state, offerId = "", endedAt = 0 }) =>
     kind !== "complete" && offerId && (state === "open" || endedAt > now - DAY_MS);
-  const offers = operations.list().filter(isShown);
-  return offers.map(offerMade).sort((one, other) => other.begunAt - one.begunAt);
+  const offers = operations.filter(isShown).map(offerMade);
+  return offers.sort((one, other) => other.begunAt - one.begunAt);
 }
 
 /** @param {any} operation @returns {OfferMade} */

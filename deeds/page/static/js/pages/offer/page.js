@@ -4,7 +4,7 @@ import { textFor } from "../../texts/problems.js";
 import { fillCard, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
-import { offersOf } from "../../wallet/offers.js";
+import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
@@ -77,7 +77,7 @@ async function start(opened) {
   /** Show how an offer of this wallet is handed over, or withdraw it. */
   async function showOwn(act, opener) {
     const views = await import("../wallet/offers_view.js");
-    const [made] = views.offersAmong([known.own]);
+    const [made] = openOffersOf([known.own]);
     views[act](made, opener, { ...opened, run, ...namerOf(known) });
   }
 

@@ -28,7 +28,7 @@ export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTool
   const part = (name) => find(view, `[data-part="${name}"]`);
   /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
   let holding;
-  const links = linksView(part("links"), itemId, tools);
+  const drawLinks = linksView(part("links"), itemId, tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
   const drawGone = goneNotice(part("gone"), tools);
   part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
@@ -62,10 +62,10 @@ export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTool
     part("merge").hidden = looseOf(holding).length < 2;
     part("door").hidden = !holding.isMinted;
     drawOverview(part, holding);
-    links.draw(holding);
+    drawLinks(holding);
     drawParts();
   }
-  return { element: view, draw, stop: links.stop };
+  return { element: view, draw };
 }
 
 function tell(place, text, kind) {
@@ -160,10 +160,10 @@ function partsList(details, holdingNow, tools) {
 
 function partRow(output, holdingNow, tools) {
   const units = unitsText(output.amount, holdingNow().unit);
-  const open = () => openLinkDialog(output, { ...tools, ...holdingNow(), opener: button });
-  const button = makeButton("Show link", open);
+  const open = ({ currentTarget: opener }) =>
+    openLinkDialog(output, { ...tools, ...holdingNow(), opener });
   const about = ` to ${units} of ${quoted(tools.nameOf(output.itemId))}`;
-  button.append(make("span", { class: "unseen" }, about));
+  const button = makeButton("Show link", open, { about });
   return make("li", { class: "part" }, make("p", { class: "part-units" }, units), button);
 }
 

@@ -41,10 +41,7 @@ export function historyView(namer) {
     keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${namer.nameOf(itemId)}`,
     make: (group) => ({ element: rowOf(group, namer) }),
   });
-  return (history) => {
-    byId("no-history").hidden = history.length > 0;
-    drawRows(groupsOf(history));
-  };
+  return (history) => drawRows(groupsOf(history));
 }
 
 function rowOf(group, namer) {

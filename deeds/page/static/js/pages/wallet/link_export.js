@@ -174,15 +174,16 @@ async function printLinks(links, printed) {
     sheets.append(make("div", { class: "sheet-of-tickets" }, ...onSheet));
   }
   document.body.append(sheets);
+  const on = (event, act) => window.addEventListener(event, act, { once: true });
+  on("hashchange", removeSheets);
   await picturesOf(sheets);
   // Phones draw the preview after this event, so the sheets stay until the page is touched again.
-  const on = (event, act) => window.addEventListener(event, act, { once: true });
   on("afterprint", () => ["pointerdown", "keydown"].forEach((event) => on(event, removeSheets)));
   window.print();
 }
 
 /** Remove what was to be printed: from now on a printer gets the page itself. */
-export const removeSheets = () => document.querySelector(".sheets")?.remove();
+const removeSheets = () => document.querySelector(".sheets")?.remove();
 
 function makeTicket(link, { name, image, unit, codes }) {
   const texts = [

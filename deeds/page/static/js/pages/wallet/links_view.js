@@ -9,7 +9,7 @@ import { copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
-import { countIn, isUsable, manyLinksButtons, numberText, removeSheets } from "./link_export.js";
+import { countIn, isUsable, manyLinksButtons, numberText } from "./link_export.js";
 
 /** In the order in which a person chooses among them. */
 const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
@@ -29,8 +29,8 @@ const textOf = (state) => TEXTS[state] ?? state;
  */
 
 /**
- * Return what shows the links of a deed. `draw` is called after each change, and hides the place
- * while there are no links; `stop` when the page of the deed is left.
+ * Return what draws the links of a deed after each change, and hides the place while there are none.
+ * @returns {(holding: import("../../wallet/holdings.js").Holding) => void}
  */
 export function linksView(place, itemId, /** @type {LinksTools} */ tools) {
   /** @type {Shown} */
@@ -38,16 +38,12 @@ export function linksView(place, itemId, /** @type {LinksTools} */ tools) {
   const many = find(place, "[data-part=many]");
   many.append(...manyLinksButtons(shown));
   const drawRows = rowsOf(place, shown);
-  return {
-    /** @param {import("../../wallet/holdings.js").Holding} holding */
-    draw({ item, unit, links, preparing }) {
-      Object.assign(shown, { item, unit, links, name: tools.nameOf(itemId) });
-      place.hidden = !links.length && !preparing;
-      many.hidden = !links.some(isUsable);
-      drawRows();
-      drawSeries(find(place, "[data-part=series]"), preparing);
-    },
-    stop: removeSheets,
+  return ({ item, unit, links, preparing }) => {
+    Object.assign(shown, { item, unit, links, name: tools.nameOf(itemId) });
+    place.hidden = !links.length && !preparing;
+    many.hidden = !links.some(isUsable);
+    drawRows();
+    drawSeries(find(place, "[data-part=series]"), preparing);
   };
 }
 

@@ -9,9 +9,9 @@ import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
 import { make } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
-import { offersOf } from "../../wallet/offers.js";
+import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { findOrigins } from "../../wallet/origin.js";
-import { offersAmong, openOffer, sideCards } from "./offers_view.js";
+import { openOffer, sideCards } from "./offers_view.js";
 import { NUMBER, readAmount, tooMuchText } from "./split_dialog.js";
 
 const ASK_HINT =
@@ -85,7 +85,7 @@ function askToMake({ title, content, yes, opener, tools, read, onMade = () => {}
       const makeIt = read();
       let made;
       // Of a trade, what is given may have to be split off first: a person may have left meanwhile.
-      while (!made && isHere()) [made] = offersAmong([await tools.run(() => makeIt(offers), onWait)]);
+      while (!made && isHere()) [made] = openOffersOf([await tools.run(() => makeIt(offers), onWait)]);
       if (!made) return "No offer was made.";
       if (!isHere()) return "Your offer is ready under Offers.";
       close();

@@ -27,24 +27,14 @@ export function offersView(/** @type {OfferTools} */ tools) {
     keyOf: (offer) => `${offer.key} ${offer.state} ${offerText(offer, tools)}`,
     make: (offer) => ({ element: rowOf(offer, tools) }),
   });
-  return (history) => {
-    const offers = offersAmong(history);
-    byId("no-offers").hidden = offers.length > 0;
-    drawRows(offers);
-  };
-}
-
-export function offersAmong(all) {
-  return openOffersOf(/** @type {any} */ ({ operations: { list: () => all } }));
+  return (history) => drawRows(openOffersOf(history));
 }
 
 function rowOf(/** @type {Offer} */ offer, tools) {
   const sentence = offerText(offer, tools);
-  const buttonFor = (text, act) => {
-    const button = makeButton(text, () => act(offer, button, tools));
-    button.append(make("span", { class: "unseen" }, `: ${sentence}`));
-    return button;
-  };
+  const about = `: ${sentence}`;
+  const buttonFor = (text, act) =>
+    makeButton(text, ({ currentTarget }) => act(offer, currentTarget, tools), { about });
   const buttons = [buttonFor("Show link", openOffer)];
   if (offer.give) buttons.push(buttonFor("Withdraw", askToWithdraw));
   const kind = offer.state === "done" ? "tag good" : "hint";

@@ -143,7 +143,6 @@ function deedPlace(tools) {
   let open = null;
 
   function show(view) {
-    open?.stop?.();
     open = view;
     byId("deed").replaceChildren(...(view ? [view.element] : []));
   }
