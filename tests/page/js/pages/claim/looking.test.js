@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
-import { makeLooking } from "../../../../../deeds/page/static/js/pages/claim/looking.js";
+import { makeLooking } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 
 const ONE = { amount: 5, itemId: "deed_a", secret: "one" };
 const TWO = { amount: 7, itemId: "deed_b", secret: "two" };

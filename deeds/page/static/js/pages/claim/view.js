@@ -51,7 +51,6 @@ export function claimView() {
   }
 
   return {
-    /** Show these rows; `canClaim` tells whether this browser can claim. */
     draw(/** @type {FoundRow[]} */ rows, canClaim) {
       section.hidden = !rows.length && !strangersCount;
       // Then the heading of the page says what there is to say.
@@ -74,7 +73,6 @@ export function claimView() {
       byId("strangers").replaceChildren(...links.map(makeStranger));
     },
 
-    /** Let the button alone while it is busy, and say on it how far that is. */
     setBusy(busy, text = "") {
       isBusy = busy;
       button.disabled = busy;

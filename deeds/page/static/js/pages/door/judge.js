@@ -45,14 +45,12 @@ const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
 export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate, openedAt }) {
   /** By key, what was said of each ticket that is waited for, or is to be said once it is shown. */
   const late = new Map();
-  /** By key, when a ticket was said to be valid. */
   const letIn = new Map();
 
   /** Return whether an earlier visit has begun a claim, and nobody has seen how it ended. */
   const isUnseen = (key, { atDoor, begunAt, endedAt = openedAt }) =>
     atDoor && begunAt < openedAt && endedAt >= openedAt && !letIn.has(key);
 
-  /** Note a verdict that is seen, and return it. */
   function said(verdict) {
     if (verdict.kind === "valid") letIn.set(verdict.key, performance.now());
     return verdict;

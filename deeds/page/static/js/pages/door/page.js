@@ -56,7 +56,6 @@ async function begin({ wallet, store, api, wake }) {
   byId("ready").hidden = false;
 }
 
-/** Judge what the door sees, one after the other, and count those that are let in. */
 async function work(item, { wallet, store, wake }) {
   const count = await makeCount(store, item.unit);
   let turn = Promise.resolve();
@@ -180,9 +179,7 @@ function makeDoor(onText) {
   };
 }
 
-/** Return what turns on the camera for as long as the door is open. */
 function makeEyes(onText) {
-  /** Shown while the camera is off. */
   const again = byId("again");
   const video = byId("door-video", HTMLVideoElement);
   let stop = () => {};

@@ -58,7 +58,6 @@ async function start(opened) {
     sides.forEach((side, place) => drawSide(side, known[side], saying.titles[place]));
   });
 
-  /** Complete it, unless somebody was faster. */
   async function pay() {
     button.disabled = true;
     error.textContent = "";

@@ -164,7 +164,6 @@ function choiceFields(links, countMax) {
   };
 }
 
-/** Put sheets with these links into the document, and open the browser's dialog for printing. */
 async function printLinks(links, printed) {
   removeSheets();
   const tickets = links.map((link) => makeTicket(link, printed));

@@ -94,7 +94,6 @@ function read(store, { name, itemId }) {
   });
 }
 
-/** Read what a view shows; a deed that is not known is asked for first. */
 async function readOrAsk({ wallet, store }, view) {
   const found = await read(store, view);
   if (view.name !== "deed" || summaries.length || !ITEM_ID.test(view.itemId)) return found;
@@ -138,7 +137,6 @@ const noDeed = () => ({ element: copyTemplate("no-deed-template") });
 
 const loadOffers = () => import("./offers_view.js");
 
-/** Return the place of the page of a deed, which is drawn while it is shown. */
 function deedPlace(tools) {
   let open = null;
 
@@ -212,7 +210,6 @@ async function start(opened) {
   if (summaries.length || openKeys.length) whenIdle(load);
 }
 
-/** Draw again after each change, and ask for what is new. */
 function listen(opened) {
   const { wallet, store } = opened;
   const fetchItems = itemFetcher(wallet);
