@@ -1,36 +1,36 @@
 // The store of store.js in memory, for tests: one transaction after the other, all or nothing. What
 // goes in and out is copied, as a database does.
 
-import { hasFields, KINDS, makeSlices, queriesOf } from "../../../../deeds/page/static/js/wallet/records.js";
+import { hasFields, KINDS, load, makeSlices } from "../../../../deeds/page/static/js/wallet/records.js";
 
 export function memoryStore() {
   const kept = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));
   const loaded = [];
+  let last = Promise.resolve();
 
-  function load(wanted) {
-    const slices = makeSlices();
-    for (let plan = wanted; plan; plan = plan.next?.(slices)) {
-      for (const { kind, query } of queriesOf(plan)) {
-        const found = find(kept[kind], query);
-        loaded.push(...found.map(({ key }) => key));
-        slices[kind].take(query, found);
-      }
-    }
-    return slices;
+  function found(kind, query) {
+    const records = find(kept[kind], query);
+    loaded.push(...records.map(({ key }) => key));
+    return records;
+  }
+
+  /** Carry out one transaction after the last has ended. */
+  function transact(wanted, apply) {
+    last = last.catch(() => {}).then(async () => apply(await load(wanted, found)));
+    return last;
   }
 
   return {
-    async read(wanted, look) {
-      return structuredClone(look(load(wanted)));
-    },
-    async update(wanted, apply) {
-      const { result, ...changed } = structuredClone(apply(load(wanted)));
-      for (const kind of KINDS) {
-        // No rule changes a record that it was shown: it puts another.
-        for (const record of changed[kind] ?? []) kept[kind].set(record.key, Object.freeze(record));
-      }
-      return result;
-    },
+    read: (wanted, look) => transact(wanted, (slices) => structuredClone(look(slices))),
+    update: (wanted, apply) =>
+      transact(wanted, (slices) => {
+        const { result, ...changed } = structuredClone(apply(slices));
+        for (const kind of KINDS) {
+          // No rule changes a record that it was shown: it puts another.
+          for (const record of changed[kind] ?? []) kept[kind].set(record.key, Object.freeze(record));
+        }
+        return result;
+      }),
     /** What is kept, for the test to look at, and the key of each record that was ever loaded. */
     kept,
     loaded,

@@ -20,7 +20,7 @@ test("a spent output stays spent", () => {
   assert.throws(() => draft.changeOutput(SPENT.key, { state: "held" }), /stays spent/);
 
   draft.changeOutput(SPENT.key, { spentElsewhere: true });
-  assert.deepEqual(draft.changes().outputs, [{ ...SPENT, spentElsewhere: true }]);
+  assert.deepEqual(draft.changed.outputs, [{ ...SPENT, spentElsewhere: true }]);
 });
 
 test("no output is written over another", () => {
@@ -28,7 +28,7 @@ test("no output is written over another", () => {
 
   assert.throws(() => draft.addOutput({ ...SPENT, state: "coming" }), WalletError);
 
-  assert.deepEqual(draft.changes().outputs, []);
+  assert.deepEqual(draft.changed, {});
 });
 
 test("a source of secrets that repeats itself changes nothing", async () => {

@@ -177,10 +177,20 @@ export function makeSlices() {
   return /** @type {any} */ (Object.fromEntries(KINDS.map((kind) => [kind, new Slice()])));
 }
 
-/** Return what one stage of a plan asks for, one query after the other. */
-export function queriesOf(plan) {
-  const queries = KINDS.flatMap((kind) => [plan[kind]].flat().map((query) => ({ kind, query })));
-  return queries.filter(({ query }) => query !== undefined);
+/**
+ * Return what a plan loads, stage by stage; of each, all queries are asked at once.
+ * @param {Plan | undefined} wanted
+ * @param {(kind: string, query: string | Fields) => any[] | Promise<any[]>} find
+ */
+export async function load(wanted, find) {
+  const slices = makeSlices();
+  for (let plan = wanted; plan; plan = plan.next?.(slices)) {
+    const queries = KINDS.flatMap((kind) => [plan[kind]].flat().map((query) => ({ kind, query })));
+    const asked = queries.filter(({ query }) => query !== undefined);
+    const found = await Promise.all(asked.map(({ kind, query }) => find(kind, query)));
+    asked.forEach(({ kind, query }, place) => slices[kind].take(query, found[place]));
+  }
+  return slices;
 }
 
 /** Return whether a record has all of these fields with these values. */
@@ -196,7 +206,8 @@ export class Draft {
     this.outputs = slices.outputs;
     this.operations = slices.operations;
     this.items = slices.items;
-    this.changed = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));
+    /** @type {{[kind: string]: any[]}} */
+    this.changed = {};
   }
 
   /** Put an output that the wallet has not seen yet: no record is ever written over by another. */
@@ -226,17 +237,11 @@ export class Draft {
     const fields = Object.entries(record).filter(([, value]) => value !== undefined);
     const whole = Object.fromEntries(fields);
     this.slices[kind].put(whole);
-    this.changed[kind].set(whole.key, whole);
+    (this.changed[kind] ??= []).push(whole);
     return whole;
   }
 
   isChanged() {
-    return Object.values(this.changed).some((records) => records.size);
-  }
-
-  /** Return what a store takes: the records to put, and the result of the transaction. */
-  changes(result) {
-    const changed = Object.entries(this.changed).map(([kind, all]) => [kind, [...all.values()]]);
-    return { ...Object.fromEntries(changed), result };
+    return Object.keys(this.changed).length > 0;
   }
 }

@@ -4,13 +4,10 @@
 // Nothing but IndexedDB's own requests may be waited for inside a transaction, or the browser commits
 // it too soon: so what is wanted is read first, and what decides is a plain function.
 
-import { fromVersion, KINDS, makeSlices, queriesOf, WalletError } from "./records.js";
+import { fromVersion, KINDS, load, WalletError } from "./records.js";
 
 const NAME = "deeds";
 const VERSION = 3;
-
-/** What listeners are told of: nobody shows more or less because a picture was kept. */
-const TOLD_KINDS = KINDS.filter((kind) => kind !== "codes");
 
 /** One index for all of an item, and for what of it is in a state. */
 const INDEXES = { item: ["itemId", "state"], state: "state" };
@@ -89,7 +86,8 @@ export async function openStore(onClosed = () => {}) {
       let isTold = false;
       const result = await transact(database, "readwrite", wanted, (slices) => {
         const changed = apply(slices);
-        isTold = TOLD_KINDS.some((kind) => changed[kind]?.length);
+        // Nobody shows more or less because a picture was kept.
+        isTold = KINDS.some((kind) => kind !== "codes" && changed[kind]?.length);
         return changed;
       });
       // Closed in between, for a newer page: what was written is there all the same.
@@ -160,53 +158,36 @@ function upgrade(database, transaction, oldVersion) {
 function transact(database, mode, wanted, apply) {
   return new Promise((resolve, reject) => {
     const transaction = begin(database, mode);
-    const slices = makeSlices();
     let result;
     let failure;
     transaction.oncomplete = () => resolve(result);
     transaction.onabort = () => reject(failure ?? new StoreError(transaction.error));
 
-    function load(plan) {
-      if (!plan) return settle();
-      const asked = queriesOf(plan).map((query) => ({ ...query, request: ask(transaction, query) }));
-      const goOn = () => {
-        // A key finds one record or none; all else finds a list.
-        const found = ({ result }) => [result ?? []].flat();
-        for (const { kind, query, request } of asked) slices[kind].take(query, found(request));
-        load(plan.next?.(slices));
-      };
-      // Requests of a transaction end in their order: with the last, all are there.
-      const last = asked.at(-1)?.request;
-      if (last) last.onsuccess = orAbort(goOn);
-      else goOn();
-    }
-
-    function settle() {
-      const changed = apply(slices);
+    async function run() {
+      const changed = apply(await load(wanted, (...query) => ask(transaction, ...query)));
       for (const kind of KINDS) {
         for (const record of changed[kind] ?? []) transaction.objectStore(kind).put(record);
       }
       result = changed.result;
     }
 
-    function orAbort(step) {
-      return () => {
-        try {
-          step();
-        } catch (error) {
-          failure = error;
-          transaction.abort();
-        }
-      };
-    }
-
-    orAbort(() => load(wanted))();
+    run().catch((error) => {
+      failure = error;
+      transaction.abort();
+    });
   });
 }
 
-/** Ask for what one query of records.js wants. */
-function ask(transaction, { kind, query }) {
-  const records = transaction.objectStore(kind);
+/** Ask for what one query of records.js wants: a key finds one record or none, all else a list. */
+function ask(transaction, kind, query) {
+  const request = requestOf(transaction.objectStore(kind), query);
+  // One that fails ends its transaction.
+  return new Promise((resolve) => {
+    request.onsuccess = () => resolve([request.result ?? []].flat());
+  });
+}
+
+function requestOf(records, query) {
   if (query === "all") return records.getAll();
   if (typeof query === "string") return records.get(query);
   const { itemId, state } = query;

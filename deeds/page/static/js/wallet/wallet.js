@@ -46,7 +46,8 @@ export function makeWallet({
   const change = (wanted, apply) =>
     store.update(wanted, (slices) => {
       const draft = new Draft(slices);
-      return draft.changes(apply(draft));
+      const result = apply(draft);
+      return { ...draft.changed, result };
     });
 
   /** Change what the next backup should hold. */
