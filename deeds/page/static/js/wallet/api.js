@@ -46,23 +46,20 @@ export class NoAnswerError extends Error {
  */
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const ask = (path, options, read) => askOnce(fetch, path, options, read);
-  const post = (path, body, isRight, key) => ask(path, postOptions(body, key), readJson(isRight));
+  const get = (path, isRight, options) => ask(fetch, path, options, isRight);
+  const post = (path, body, isRight, key) => ask(fetch, path, postOptions(body, key), isRight);
   return {
     mint: (body, key) =>
       post("/v1/mint", body, (answer) => isMintAnswer(answer, body.outputs), key),
-    swap: (body, key) => post("/v1/swap", body, (answer) => answer?.success === true, key),
+    swap: (body, key) => post("/v1/swap", body, isSuccess, key),
     makeOffer: (body, key) => post("/v1/offers", body, isOffer, key).then(offerFrom),
     offer(id) {
-      const read = readJson((offer) => offer?.offerId === id && isOffer(offer));
-      return ask(`/v1/offers/${id}`, { cache: "no-store" }, read).then(offerFrom);
+      const isRight = (offer) => offer?.offerId === id && isOffer(offer);
+      return get(`/v1/offers/${id}`, isRight, { cache: "no-store" }).then(offerFrom);
     },
-    complete: (id, body, key) =>
-      post(`/v1/offers/${id}/complete`, body, (answer) => answer?.success === true, key),
-    item(id) {
-      const read = readJson((item) => item?.id === id && isItem(item));
-      return ask(`/v1/item/${encodeURIComponent(id)}`, {}, read);
-    },
+    complete: (id, body, key) => post(`/v1/offers/${id}/complete`, body, isSuccess, key),
+    item: (id) =>
+      get(`/v1/item/${encodeURIComponent(id)}`, (item) => item?.id === id && isItem(item)),
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
     async qr(texts) {
       const isCode = (code) => typeof code === "string" && code.startsWith("<svg ");
@@ -87,31 +84,24 @@ function postOptions(body, key) {
   return { method: "POST", headers, body: JSON.stringify(body), cache: "no-store" };
 }
 
-async function askOnce(fetch, url, options, read) {
+async function ask(fetch, url, options, isRight) {
   // The body too is read before the time is up.
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const shared = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
   try {
     const response = await fetch(url, { ...shared, ...options, signal });
-    if (response.ok) return await read(response);
-    throw await problemOf(response);
+    const answer = await response.json().catch(() => null);
+    if (!response.ok) throw problemOf(response, answer);
+    // An answer of another form is somebody else's.
+    if (!isRight(answer)) throw new NoAnswerError(response.status);
+    return answer;
   } catch (error) {
     if (error instanceof ProblemError || error instanceof NoAnswerError) throw error;
     throw new NoAnswerError();
   }
 }
 
-/** Return what reads a JSON answer, and takes one of another form for somebody else's. */
-function readJson(isRight) {
-  return async (response) => {
-    const answer = await response.json().catch(() => null);
-    if (!isRight(answer)) throw new NoAnswerError(response.status);
-    return answer;
-  };
-}
-
-async function problemOf(response) {
-  const problem = await response.json().catch(() => null);
+function problemOf(response, problem) {
   // Whatever stands before the service has passed nothing on.
   if (response.status === 413) return new ProblemError({ code: "body_too_large" }, 413, null);
   if (typeof problem?.code !== "string") return new NoAnswerError(response.status);
@@ -127,6 +117,8 @@ function retryAfterS(response) {
 function areAll(answers, asked, isRight) {
   return Array.isArray(answers) && answers.length === asked.length && answers.every(isRight);
 }
+
+const isSuccess = (answer) => answer?.success === true;
 
 function isMintAnswer(answer, asked) {
   const isAsked = (output, place) =>

@@ -27,11 +27,10 @@ export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan })
     operations: [key, { state: "begun" }],
     outputs: rule === "links" ? { itemId } : [...named, ...fresh],
     items: itemIds,
-    next: ({ outputs }) => {
-      const leaving = () => itemIds.flatMap((id) => outputs.list({ itemId: id, state: "leaving" }));
-      const busy = outputKeys.length ? outputKeys.map((each) => outputs.get(each)) : leaving();
-      return { operations: [...new Set(busy.map((output) => output?.operation))] };
-    },
+    // What is leaving is of an operation that is begun; what is named may be coming by an open offer.
+    next: ({ outputs }) => ({
+      operations: [...new Set(outputKeys.map((each) => outputs.get(each)?.operation))],
+    }),
   };
 }
 
@@ -250,14 +249,9 @@ function fewest(outputs, amount) {
   if (exact) return [exact];
   // Nothing reaches a sum with fewer than the largest do.
   const largestFirst = [...outputs].sort((one, other) => other.amount - one.amount);
-  const chosen = [];
-  let missing = amount;
-  for (const output of largestFirst) {
-    if (missing <= 0) break;
-    chosen.push(output);
-    missing -= output.amount;
-  }
-  return missing > 0 ? null : chosen;
+  let sum = 0;
+  const last = largestFirst.findIndex((output) => (sum += output.amount) >= amount);
+  return last < 0 ? null : largestFirst.slice(0, last + 1);
 }
 
 /** Too little is free, but enough would be if another operation had ended: say that. */
@@ -265,11 +259,12 @@ function notEnough(draft, itemId, amount, free) {
   const away = draft.outputs
     .list({ itemId, state: "leaving" })
     .filter((each) => each.before === "held" && isFree({ ...each, state: "held" }));
-  if (unitsOf([...free, ...away]) >= amount) return busy();
-  const later = draft.outputs.list({ itemId, state: "held" }).filter(({ each }) => each);
-  if (unitsOf([...free, ...away, ...later]) >= amount) return inTheMaking();
-  const offered = draft.outputs.list({ itemId, state: "offered" });
-  if (unitsOf([...free, ...away, ...offered]) >= amount) {
+  const isEnough = (more) => unitsOf([...free, ...away, ...more]) >= amount;
+  if (isEnough([])) return busy();
+  if (isEnough(draft.outputs.list({ itemId, state: "held" }).filter(({ each }) => each))) {
+    return inTheMaking();
+  }
+  if (isEnough(draft.outputs.list({ itemId, state: "offered" }))) {
     return new WalletError("offered", "These units are in an open offer.");
   }
   return new WalletError("not_enough", "You do not hold that many units.");

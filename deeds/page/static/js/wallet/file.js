@@ -81,7 +81,6 @@ export async function importWallet(text, passphrase) {
   });
   try {
     const records = JSON.parse(new TextDecoder().decode(opened));
-    if (head.version === VERSION) return readRecords(records);
     const outputs = fromVersion(head.version, records.outputs, records.operations);
     return readRecords({ ...records, outputs });
   } catch {
@@ -97,13 +96,11 @@ function readFile(text) {
   }
   const [kdf, cipher] = [head.kdf ?? {}, head.cipher ?? {}];
   const { iterations } = kdf;
-  const isKnown =
-    hasFields(kdf, KDF) &&
-    hasFields(cipher, CIPHER) &&
-    Number.isSafeInteger(iterations) &&
-    iterations >= ITERATIONS_MIN &&
-    iterations <= ITERATIONS_MAX;
-  if (!isKnown) throw new NotAWalletFileError("This file is encrypted in an unknown way.");
+  const isBounded = iterations >= ITERATIONS_MIN && iterations <= ITERATIONS_MAX;
+  const isKnown = hasFields(kdf, KDF) && hasFields(cipher, CIPHER);
+  if (!isKnown || !isBounded || !Number.isSafeInteger(iterations)) {
+    throw new NotAWalletFileError("This file is encrypted in an unknown way.");
+  }
   try {
     const [salt, iv, sealed] = [kdf.salt, cipher.iv, data].map(fromBase64);
     return { head, salt, iv, data: sealed };

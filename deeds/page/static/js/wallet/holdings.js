@@ -49,7 +49,7 @@ export function holdingWanted(itemId) {
  */
 export function summariesOf(slices) {
   const byItem = new Map();
-  for (const output of slices.outputs.list().sort(oldestFirst)) {
+  for (const output of slices.outputs.list().sort((one, other) => one.createdAt - other.createdAt)) {
     if (!byItem.has(output.itemId)) byItem.set(output.itemId, []);
     byItem.get(output.itemId).push(output);
   }
@@ -92,8 +92,7 @@ function summaryOf(itemId, all, { items, operations }) {
   for (const output of all) {
     const group = isAsked(output) ? "asked" : groupOf(output);
     if (group) add(group, output.amount);
-    const isGiven = group === "waiting" || group === "claimed" || isHandedIn(output);
-    if (isGiven) add("given", output.amount);
+    if (group === "waiting" || group === "claimed") add("given", output.amount);
   }
   const summary = {
     ...sums,
@@ -117,12 +116,8 @@ function groupOf(output) {
   if (state === "offered") return "offered";
   if (state === "coming") return givenAt || collectedAt ? null : "coming";
   if (state === "spent" && spentElsewhere) return givenAt ? "claimed" : "lost";
-  return null;
-}
-
-/** A link of this wallet that came back to it at the door. */
-function isHandedIn({ state, givenAt, collectedAt, spentElsewhere }) {
-  return state === "spent" && givenAt && collectedAt && !spentElsewhere;
+  // A link of this wallet that came back to it at the door.
+  return state === "spent" && givenAt && collectedAt ? "given" : null;
 }
 
 function preparingOf(all) {
@@ -159,10 +154,6 @@ function byNumber(one, other) {
     (one.output.number ?? Infinity) - (other.output.number ?? Infinity) ||
     other.output.createdAt - one.output.createdAt
   );
-}
-
-function oldestFirst(one, other) {
-  return one.createdAt - other.createdAt;
 }
 
 /** Return all operations, the latest first. */

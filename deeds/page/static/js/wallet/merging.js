@@ -126,8 +126,7 @@ function bringToOperation(draft, /** @type {Outputs[number]} */ output, offered)
 
 /** Return the state to go back to: a link that was handed out in either wallet stays handed out. */
 function further(...candidates) {
-  const known = candidates.filter((each) => REST_STATES.includes(each));
-  return known.sort((one, next) => (isFurther(REST_STATES, one, next) ? -1 : 1))[0];
+  return REST_STATES.findLast((state) => candidates.includes(state));
 }
 
 function isFurther(states, one, other) {

@@ -78,10 +78,8 @@ export function keyOf({ itemId, secret }) {
   return `${itemId}.${secret}`;
 }
 
-/** Return the item of an output's key: no item id has a dot. */
-export function itemIdOf(key) {
-  return key.slice(0, Math.max(0, key.indexOf(".")));
-}
+/** Return the item of an output's key, or nothing of another key: no item id has a dot. */
+export const itemIdOf = (key) => /^[^.]*(?=\.)/.exec(key)?.[0] ?? "";
 
 /** Return a record that must be there. */
 export function existing(record) {
@@ -90,12 +88,13 @@ export function existing(record) {
 }
 
 /**
- * Return the outputs of a store or file of an earlier version (1 or 2) as this one keeps them: what
+ * Return the outputs of a store or file of any version (1 to 3) as this one keeps them: what
  * was only seen in a link was called offered, and the first one did not know what was handed out.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations
  */
 export function fromVersion(version, outputs, operations) {
+  if (version > 2) return outputs;
   const seen = (state) => (state === "offered" ? "seen" : state);
   const renamed = outputs.map(({ state, before, ...output }) => {
     return { ...output, state: seen(state), ...(before && { before: seen(before) }) };

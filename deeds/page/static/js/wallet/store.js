@@ -47,17 +47,14 @@ export async function openStore(onClosed = () => {}) {
   const channel = new BroadcastChannel(NAME);
   const listeners = new Set();
   let isClosed = false;
-  channel.onmessage = () => tell();
+  const tell = () => listeners.forEach((listener) => listener());
+  channel.onmessage = tell;
   database.onclose = () => {
     close();
     onClosed();
   };
   // A newer page wants to change the store: stand aside, or it waits for ever.
   database.onversionchange = database.onclose;
-
-  function tell() {
-    for (const listener of listeners) listener();
-  }
 
   function close() {
     isClosed = true;
@@ -116,7 +113,7 @@ function openDatabase() {
     request.onupgradeneeded = ({ oldVersion }) => {
       // The transaction of the upgrade is there for as long as this runs.
       const transaction = /** @type {IDBTransaction} */ (request.transaction);
-      upgrade(request.result, transaction, oldVersion);
+      upgrade(request.result, transaction, oldVersion).catch(() => transaction.abort());
     };
     let isBlocked = false;
     request.onerror = () => reject(request.error);
@@ -135,10 +132,10 @@ function openDatabase() {
 }
 
 /** Create what an older page's store lacks; of its records each is kept. */
-function upgrade(database, transaction, oldVersion) {
-  const known = [...database.objectStoreNames];
+async function upgrade(database, transaction, oldVersion) {
+  const known = database.objectStoreNames;
   for (const kind of KINDS) {
-    if (!known.includes(kind)) database.createObjectStore(kind, { keyPath: "key" });
+    if (!known.contains(kind)) database.createObjectStore(kind, { keyPath: "key" });
   }
   for (const kind of INDEXED_KINDS) {
     const records = transaction.objectStore(kind);
@@ -146,13 +143,11 @@ function upgrade(database, transaction, oldVersion) {
       if (!records.indexNames.contains(name)) records.createIndex(name, fields);
     }
   }
-  if (oldVersion === 0) return;
-  const [outputs, operations] = INDEXED_KINDS.map((kind) => transaction.objectStore(kind));
-  const requests = [outputs.getAll(), operations.getAll()];
-  requests[1].onsuccess = () => {
-    const [all, made] = requests.map(({ result }) => result);
-    for (const output of fromVersion(oldVersion, all, made)) outputs.put(output);
-  };
+  const [outputs, operations] = await Promise.all(
+    INDEXED_KINDS.map((kind) => ask(transaction, kind, "all")),
+  );
+  const records = transaction.objectStore("outputs");
+  for (const output of fromVersion(oldVersion, outputs, operations)) records.put(output);
 }
 
 function transact(database, mode, wanted, apply) {
