@@ -12,12 +12,7 @@ from typing import Any
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import WSGITask
-from waitress.utilities import (
-    BadRequest,
-    RequestEntityTooLarge,
-    RequestHeaderFieldsTooLarge,
-    build_http_date,
-)
+from waitress.utilities import BadRequest, RequestEntityTooLarge, RequestHeaderFieldsTooLarge
 
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
@@ -105,18 +100,9 @@ class Task(WSGITask):
 
     def build_response_header(self) -> bytes:
         """Return the head of the answer, which announces the end of the connection."""
-        is_endless = self.has_body and self.content_length is None
-        is_stopping = not self.channel.server.accepting
-        asked = self.request.headers.get("CONNECTION", "").lower()
-        if self.version == "1.0" or asked == "close" or is_stopping or is_endless:
+        if not self.channel.server.accepting:
             self.set_close_on_finish()
-        own = ("Content-Length", "Date")
-        headers = [each for each in self.response_headers if each[0] not in own]
-        if self.content_length is not None:
-            headers.append(("Content-Length", str(self.content_length)))
-        headers.append(("Date", build_http_date(self.start_time)))
-        lines = [f"HTTP/{self.version} {self.status}", *map(": ".join, headers), "\r\n"]
-        return "\r\n".join(lines).encode("latin-1")
+        return bytes(super().build_response_header())
 
     def finish(self) -> None:
         """Send head and body by one call."""

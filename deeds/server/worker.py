@@ -6,10 +6,9 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import attrgetter
-from queue import Empty, SimpleQueue
-from threading import Thread
 from types import FrameType
 from typing import Any
 
@@ -45,37 +44,6 @@ _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGQUIT, signal.SIGINT})
 _hold_signals = partial(signal.pthread_sigmask, signal.SIG_BLOCK, _STOP_SIGNALS)
 _release_signals = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _STOP_SIGNALS)
 os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals)
-
-
-class Threads:
-    """Threads that serve requests.
-
-    They are started as they are needed: the fewer, the warmer are their caches. One client's swaps
-    took five times as long with waitress's own, which take turns.
-    """
-
-    def __init__(self, count_max: int) -> None:
-        self._left_count = count_max
-        self._channels: SimpleQueue[Channel] = SimpleQueue()
-        self._idle: SimpleQueue[None] = SimpleQueue()  # One for each thread that waits.
-
-    def serve(self, channel: Channel) -> None:
-        """Give the request of a channel to a thread."""
-        self._channels.put(channel)
-        try:
-            self._idle.get_nowait()
-        except Empty:
-            if self._left_count:
-                Thread(target=self._run, daemon=True).start()
-                self._left_count -= 1
-
-    def _run(self) -> None:
-        try:
-            while True:
-                self._channels.get().service()
-                self._idle.put(None)
-        finally:
-            self._left_count += 1
 
 
 class WaitressWorker(Worker):
@@ -125,9 +93,11 @@ class WaitressWorker(Worker):
         logging.getLogger("waitress").addFilter(_quote_nothing)
         self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
         self._channels: dict[int, Channel] = {}
-        self._threads, quick = Threads(self.cfg.threads), Threads(1)
+        # They start threads as needed: the fewer, the warmer are their caches. One client's swaps
+        # took five times as long with waitress's own, which take turns.
+        self._threads, quick = ThreadPoolExecutor(self.cfg.threads), ThreadPoolExecutor(1)
         self._monitor_threads = dict.fromkeys(("/healthz", "/metrics", "/v1/info"), quick)
-        self._monitor_threads["/readyz"] = Threads(1)  # It waits for a stopped database.
+        self._monitor_threads["/readyz"] = ThreadPoolExecutor(1)  # It waits for a stopped database.
         servers = [self._listen(each) for each in self.sockets]
         # A signal ends the waiting for connections.
         wake_up = servers[0].trigger.trigger
@@ -176,7 +146,8 @@ class WaitressWorker(Worker):
 
     def add_task(self, channel: Channel) -> None:
         """Have a request served, as waitress asks for it."""
-        self._monitor_threads.get(channel.requests[0].path, self._threads).serve(channel)
+        threads = self._monitor_threads.get(channel.requests[0].path, self._threads)
+        threads.submit(channel.service)
 
     def _turn(self) -> None:
         """Wait for connections, and close those that have had their time."""
