@@ -89,7 +89,7 @@ def prepare() -> None:
 
 def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
     configure_log(settings.log_form, settings.log_level)
-    is_measured = settings.metrics.is_on
+    is_measured = settings.metrics == "on"
     metrics = Metrics(PROBLEMS, TRIES_MAX, HASH_REQUESTS_MAX) if is_measured else None
     register_request_log(app, metrics.count_request if metrics else None)
     on_retry = metrics.count_retry if metrics else None
@@ -111,8 +111,7 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         repository.check_ready()
 
     info, array_length_max = service_info(settings, schemes), settings.array_length_max
-    metrics_text = metrics.text if metrics else None
-    app.register_blueprint(monitoring_blueprint(check_ready, metrics_text, settings.metrics.port))
+    app.register_blueprint(monitoring_blueprint(check_ready, metrics.text if metrics else None))
     register_problems(app, not_found_page)
     app.after_request(set_headers)
     app.before_request(limits.count_request)

@@ -25,13 +25,7 @@ _setting = partial(read_setting, os.environ)
 # A platform that sets PORT routes to the machine's address. Without PORT this is somebody's own
 # machine, and nothing but that machine should reach it.
 _port = _setting("port")
-_address = "127.0.0.1:8000" if _port is None else f"0.0.0.0:{_port}"
-
-# Where metrics have an address of their own, the same processes listen there too.
-_metrics = _setting("metrics")
-bind = [_address, *([_metrics.address] if _metrics.address else [])]
-if len({each.rpartition(":")[2] for each in bind}) < len(bind):
-    raise StartError("DEEDS_METRICS must not have the port of the service")
+bind = "127.0.0.1:8000" if _port is None else f"0.0.0.0:{_port}"
 
 workers = _setting("processes_count") or default_processes_count()
 
@@ -63,10 +57,7 @@ _level = _setting("log_level")
 loglevel = "info" if _level == "debug" else _level
 logger_class = "deeds.server.log.ServerLog"
 
-# What gunicorn's own workers would act on, and ours does not.
-_UNUSED_SECTIONS = {"HTTP/2", "Security", "SSL"}
-_UNUSED = {"accesslog", "errorlog", "forwarded_allow_ips", "max_requests", "proxy_protocol"}
-_UNUSED |= {"statsd_host", "syslog"}
+_is_measured = _setting("metrics") == "on"
 
 
 def on_starting(server: Any) -> None:
@@ -77,26 +68,13 @@ def on_starting(server: Any) -> None:
     """
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
-    _name_unused(server)
     try:
         prepare()
     except StartError as stop:
         server.log.say(stop)
         raise SystemExit(1) from None
-    if _metrics.is_on:
+    if _is_measured:
         os.environ[DIRECTORY] = tempfile.mkdtemp(prefix="deeds-metrics-", dir=_in_memory)
-
-
-def _name_unused(server: Any) -> None:
-    default = type(server.cfg)().settings
-    unused = [
-        name
-        for name, setting in sorted(server.cfg.settings.items())
-        if (setting.section in _UNUSED_SECTIONS or name in _UNUSED)
-        and setting.get() != default[name].get()
-    ]
-    if unused:
-        server.log.warning("settings of gunicorn without effect here: %s", ", ".join(unused))
 
 
 def pre_fork(server: Any, worker: Any) -> None:
@@ -107,7 +85,7 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 def post_fork(server: Any, worker: Any) -> None:
     """Let the worker count there, before it loads the application."""
-    if _metrics.is_on:
+    if _is_measured:
         try:
             count_in_files(worker.metrics_number)
         except OSError as error:
@@ -126,7 +104,7 @@ def post_worker_init(worker: Any) -> None:
 
 def child_exit(server: Any, worker: Any) -> None:
     """Keep what a worker that has ended has counted, for the one that takes its place."""
-    if _metrics.is_on:
+    if _is_measured:
         mark_process_dead(worker.metrics_number)  # type: ignore[no-untyped-call]
 
 

@@ -14,8 +14,6 @@ _Value = TypeVar("_Value")
 
 _DATABASE = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
 
-_PORT_MAX = 65_535
-
 # RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any login
 # should cost.
 _COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
@@ -34,7 +32,6 @@ _RATE_LIMIT = re.compile(
     rf"({'|'.join([FAILURES, *ROUTES])})="
     r"(?:((?:1000000|[1-9][0-9]{0,5})/(?:second|minute|hour|day))|off)"
 )
-_ADDRESS = re.compile(r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +42,6 @@ class RateLimits:
     # stand for 500 years. A person who mistypes is never near it.
     failures: str | None = "100/minute"
     routes: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class MetricsPlace:
-    """Where metrics are served: nowhere, at /metrics beside everything else, or on an `address`.
-
-    Nowhere unless asked for: they tell how much a mint is used and how often in vain, and a proxy
-    that passes everything on would show that to everybody.
-    """
-
-    is_on: bool = False
-    address: str | None = None
-
-    @property
-    def port(self) -> int | None:
-        """Return the port of the address, or None where there is no address."""
-        return None if self.address is None else int(self.address.rpartition(":")[2])
 
 
 def _whole(smallest: int, largest: int) -> Callable[[str], int]:
@@ -134,15 +114,6 @@ def parse_rate_limits(text: str) -> RateLimits:
     )
 
 
-def _parse_metrics_place(text: str) -> MetricsPlace:
-    if text in {"off", "on"}:
-        return MetricsPlace(is_on=text == "on")
-    match = _ADDRESS.fullmatch(text)
-    if match is None or not 1 <= int(match[1]) <= _PORT_MAX:
-        raise ValueError("must be off, on, or an address such as 127.0.0.1:9464")
-    return MetricsPlace(is_on=True, address=text)
-
-
 def _setting(
     variable: str,
     parse: Callable[[str], _Value],
@@ -170,7 +141,7 @@ class Settings:
     # PostgreSQL binds 65,535 values in a statement: one locks the items of both halves of a swap.
     array_length_max: int = _setting("DEEDS_MAX_ARRAY", _whole(1, 16_000), ARRAY_LENGTH_MAX)
     body_bytes_max: int = _setting("DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX)
-    port: int | None = _setting("PORT", _whole(0, _PORT_MAX), None)
+    port: int | None = _setting("PORT", _whole(0, 65_535), None)
     # 0: as many as the CPUs ask for.
     processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
     mark_file: str | None = _setting("DEEDS_MARK_FILE", str, None)
@@ -188,7 +159,8 @@ class Settings:
     log_level: str = _setting(
         "DEEDS_LOG_LEVEL", _one_of("debug", "info", "warning", "error"), "info"
     )
-    metrics: MetricsPlace = _setting("DEEDS_METRICS", _parse_metrics_place, MetricsPlace())
+    # Off: they tell how much a mint is used, and a proxy that passes everything on would show it.
+    metrics: str = _setting("DEEDS_METRICS", _one_of("off", "on"), "off")
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:

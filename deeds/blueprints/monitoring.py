@@ -2,22 +2,16 @@
 
 from collections.abc import Callable
 
-from flask import Blueprint, Response, abort, request
+from flask import Blueprint, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from deeds.blueprints.request_log import MONITORED_PATHS
 from deeds.blueprints.responses import NO_STORE, json_answer
 
 
 def monitoring_blueprint(
-    check_ready: Callable[[], None],
-    metrics_text: Callable[[], bytes] | None,
-    metrics_port: int | None,
+    check_ready: Callable[[], None], metrics_text: Callable[[], bytes] | None
 ) -> Blueprint:
-    """Return the blueprint; `check_ready` raises a `RetryLaterError` while requests would fail.
-
-    `metrics_port` is for metrics alone, where they have a port of their own.
-    """
+    """Return the blueprint; `check_ready` raises a `RetryLaterError` while requests would fail."""
     blueprint = Blueprint("monitoring", __name__)
 
     @blueprint.get("/healthz")
@@ -36,15 +30,5 @@ def monitoring_blueprint(
         def metrics() -> Response:
             headers = {"Cache-Control": NO_STORE}
             return Response(metrics_text(), content_type=CONTENT_TYPE_LATEST, headers=headers)
-
-    if metrics_port is not None:
-
-        @blueprint.before_app_request
-        def keep_metrics_apart() -> None:
-            # The port of the socket: a client cannot choose it.
-            is_theirs = request.server is not None and request.server[1] == metrics_port
-            is_monitored = request.path in MONITORED_PATHS
-            if not is_monitored if is_theirs else request.path == "/metrics":
-                abort(404)
 
     return blueprint

@@ -9,7 +9,7 @@ import pytest
 
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import MetricsPlace, parse_rate_limits
+from deeds.settings import parse_rate_limits
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.racing import client_of_port
 from tests.support.requests import check, mint, post, swap
@@ -34,7 +34,7 @@ def database_url(sqlite_url):
 @pytest.fixture
 def settings(settings):
     limits = parse_rate_limits("qr=1/day")
-    return replace(settings, metrics=MetricsPlace(is_on=True), rate_limits=limits)
+    return replace(settings, metrics="on", rate_limits=limits)
 
 
 def metrics(client):

@@ -15,7 +15,7 @@ import yaml
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.model import BODY_BYTES_MAX, Argon2Cost
 from deeds.server.metrics import OPERATIONS
-from deeds.settings import MetricsPlace, RateLimits, Settings, parse_rate_limits
+from deeds.settings import RateLimits, Settings, parse_rate_limits
 from tests.support.requests import mint
 from tests.support.serving import (
     REPOSITORY,
@@ -107,8 +107,7 @@ def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
 def test_what_alerts_and_dashboard_ask_for_exists_and_the_document_lists_every_metric(
     sqlite_url, open_app
 ):
-    place = MetricsPlace(is_on=True)
-    client = open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics=place)).test_client()
+    client = open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on")).test_client()
     mint(client, "+5.a")
     told = {name.partition("{")[0] for name in read_metrics(client.get("/metrics").text)}
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}

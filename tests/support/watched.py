@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from deeds.settings import MetricsPlace
-
 # What differs from run to run.
 VARYING = {"time", "duration_ms"}
 
@@ -31,7 +29,7 @@ def moved(text, start=""):
 
 
 def counting(settings):
-    return replace(settings, metrics=MetricsPlace(is_on=True))
+    return replace(settings, metrics="on")
 
 
 def retries(client):
