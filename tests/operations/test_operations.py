@@ -72,14 +72,14 @@ def test_the_unit_keeps_the_ledger_and_the_pepper_where_it_may():
     assert unit_settings("LoadCredential").startswith("pepper:/")
 
 
-def test_mints_are_limited_wherever_the_service_is_deployed():
-    """Anybody may mint, and what a mint writes is never deleted."""
+def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
+    """Anybody may send them, and what they write is never deleted."""
     [compose] = re.findall(r"DEEDS_RATE_LIMITS: (.*)", read_text("deploy/compose.yaml"))
-    [rate] = re.findall(r"zone=deeds_mints:\S+ rate=([0-9]+)r/m;", read_text("deploy/nginx.conf"))
+    rates = re.findall(r"zone=deeds_(.*)s:10m rate=([0-9]+r/m);", read_text("deploy/nginx.conf"))
 
     unit = unit_environment()["DEEDS_RATE_LIMITS"]
 
-    of_nginx = RateLimits(routes={"mint": f"{rate}/minute"})
+    of_nginx = RateLimits(routes={name: rate.replace("r/m", "/minute") for name, rate in rates})
     assert parse_rate_limits(unit) == parse_rate_limits(compose) == of_nginx
 
 
