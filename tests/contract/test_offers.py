@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from storage.tables import operations
-from tests.support.requests import check, complete, mint, offer, post, refusal, swap
+from tests.support.requests import check, complete, fresh, mint, offer, post, refusal, swap
 
 SUCCESS = {"success": True}
 NO_OFFER = "offer_00000000000000000000000000"
@@ -18,14 +17,6 @@ STRONG = [make_strong_secret() for _ in range(4)]
 LATER = SimpleNamespace(time_ns=lambda: time.time_ns() + 8 * 24 * 60 * 60 * 10**9)
 
 
-def fresh(amount, item):
-    return f"+{amount}.{item}.{make_strong_secret()}"
-
-
-def fill(texts, names):
-    return [each.format(**names) for each in texts]
-
-
 def test_several_items_change_hands_both_ways_and_nothing_else_is_told(client, ledger):
     items = sorted(mint(client, "+5.hers", "+4.his") for _ in range(4))
     a, b, c, d = items
@@ -33,10 +24,8 @@ def test_several_items_change_hands_both_ways_and_nothing_else_is_told(client, l
     hers = [f"+5.{each}.hers" for each in (c, b, a)]
     for_her = [fresh(amount, item) for amount, item in [(4, d), (3, a), (8, c)]]
     offered = offer(client, hers, for_her, expiresIn=61)
-    made = ledger.operations()[-1]
-    with ledger.engine.connect() as connection:
-        made_at_ms = connection.execute(operations.select().order_by(operations.c.id.desc()))
-        expires_at = datetime.fromtimestamp(-(-made_at_ms.first().created_at_ms // 1000) + 61, UTC)
+    *_, inputs_count, outputs_count, made_at_ms = ledger.rows()["operations"][-1]
+    expires_at = datetime.fromtimestamp(-(-made_at_ms // 1000) + 61, UTC)
 
     said = offered.get_json()
     path = f"/v1/offers/{said['offerId']}"
@@ -50,7 +39,7 @@ def test_several_items_change_hands_both_ways_and_nothing_else_is_told(client, l
         "expiresAt": f"{expires_at:%Y-%m-%dT%H:%M:%SZ}",
     }
     assert (read.get_json(), read.headers["Cache-Control"]) == (said, "no-store")
-    assert (head.status_code, head.data, made) == (200, b"", ("offer", 3, 3))
+    assert (head.status_code, head.data, inputs_count, outputs_count) == (200, b"", 3, 3)
     assert check(client, *hers, *for_her) == ["unspent"] * 3 + ["unknown"] * 3
 
     his = [f"+4.{c}.his", f"+4.{d}.his"]
@@ -96,12 +85,14 @@ MAKE, NONE, VOID, OPEN = "", "/{none}/complete", "/{void}/complete", "/{open}/co
 NOWHERE = "deed_00000000000000000000000000"
 A, B, S, X, Y = (f".{{item}}.{name}" for name in "absxy")
 NO, OLD, NEW, FRESH = f".{NOWHERE}.a", ".{item}.{old}", ".{item}.{new}", ".{item}.{fresh}"
-BAD_SHAPES = [{"expiresIn": n} for n in (59, 2592001, 60.0, None)] + [{"inputs": None}]
+BAD_SHAPES = [{"expiresIn": n} for n in (59, 2592001, 60.0, None)] + [
+    {"inputs": None},
+    {"outputs": []},
+]
 
 # Each breaks the rule of its code, and rules that are judged after it. The key is another mint's.
 REFUSED = [
     *[(MAKE, [], ["+1" + X], KEY, ("invalid_request", None), rest) for rest in BAD_SHAPES],
-    (MAKE, [], [], KEY, ("invalid_request", None)),
     (MAKE, ["+1" + A] * 257, ["+1" + X], KEY, ("invalid_request", None)),
     (MAKE, ["+1" + A] * 2, ["+1" + X], KEY, ("duplicate_input", 1)),
     (MAKE, ["+1" + A], ["+1" + B, "+1" + A], KEY, ("duplicate_secret", 1)),
@@ -140,7 +131,8 @@ def test_a_half_is_refused_for_what_is_judged_first_and_nothing_changes(client, 
     before = ledger.rows()
 
     for path, inputs, outputs, key, (code, index), *rest in REFUSED:
-        body = {"inputs": fill(inputs, ground), "outputs": fill(outputs, ground)}
+        halves = {"inputs": inputs, "outputs": outputs}
+        body = {name: [each.format(**ground) for each in halves[name]] for name in halves}
         body |= rest[0] if rest else {}
         answer = post(client, "/v1/offers" + path.format(**ground), body, key)
         assert refusal(answer) == (STATUSES.get(code, 400), code, index), (path, inputs, outputs)
@@ -182,12 +174,3 @@ def test_an_offer_that_nobody_made_is_not_found(client, offer_id):
 
     assert refusal(answer) == (404, "unknown_offer", None)
     assert answer.headers["Cache-Control"] == "no-store"
-
-
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", ""), ("POST", f"/{NO_OFFER}"), ("GET", f"/{NO_OFFER}/complete")]
-)
-def test_other_methods_are_refused(client, method, path):
-    answer = client.open(f"/v1/offers{path}", method=method)
-
-    assert refusal(answer) == (405, "method_not_allowed", None)

@@ -105,8 +105,8 @@ def test_a_request_cut_off_at_its_commit_is_carried_out_once(
         service.kill()
         service.start()
         again = [sender.send_until_answered(*each)[0] for each in (making, completion)]
-    assert [each.is_replay for each in again] == [True, True]
-    assert [each.answer for each in again] == [made | {"state": "completed"}, {"success": True}]
+    answers = [made | {"state": "completed"}, {"success": True}]
+    assert [(each.answer, each.is_replay) for each in again] == [(each, True) for each in answers]
     is_done = moment == AFTER_COMMIT
     assert swapped == (["spent"] + ["unspent"] * 2 if is_done else ["unspent"] + ["unknown"] * 2)
     assert offered == ["unspent"] * 2 + ["unknown"]

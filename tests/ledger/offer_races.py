@@ -6,16 +6,13 @@ from uuid import uuid4
 
 from deeds.domain.raw_output import make_strong_secret
 from tests.support.racing import at_once
+from tests.support.requests import fresh
 
 ROUNDS_COUNT = 6
 COMPLETERS_COUNT = 8
 
 WON = (200, None)
 NOT_OPEN = (400, "offer_not_open")
-
-
-def fresh(amount, item):
-    return f"+{amount}.{item}.{make_strong_secret()}"
 
 
 def half(inputs, outputs):
@@ -48,6 +45,14 @@ class Trade:
         status, said = self.racers.send("/v1/offers", half([self.hers], [for_her]))
         assert status == 200, said
         return f"/v1/offers/{said['offerId']}"
+
+    def one_of_each_kind(self):
+        return [
+            ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}),
+            ("/v1/swap", half([self.third], [fresh(2, self.wanted)])),
+            ("/v1/offers", half([self.hers], [fresh(2, self.wanted)])),
+            *self.completions,
+        ]
 
     def assert_won(self, ledger, winner):
         """Assert that only the halves of the winner and hers changed hands; or none, of None."""
@@ -84,20 +89,29 @@ def race_to_complete_two_offers_of_the_same_units(racers, ledger):
         assert (ledger.live(trade.item), ledger.live(trade.wanted)) == ([5], [2] * 3)
 
 
-def race_to_complete_what_somebody_makes_void(racers, ledger):
-    """By spending an input of the maker, as to withdraw it, or by using his new secret."""
-    for number in range(2 * ROUNDS_COUNT):
+def race_to_complete_what_a_swap_ends(racers, ledger, swappers=None):
+    """It spends an input of the maker, uses his new secret, or brings an item another pepper."""
+    swappers = swappers or racers
+    for number in range(4 * ROUNDS_COUNT):
         trade = Trade(racers)
-        if number % 2:
-            swap, code = half([trade.hers], [fresh(5, trade.item)]), "spent_input"
-        else:
-            swap, code = half([trade.third], [trade.for_her]), "used_secret"
+        swap, code = [
+            (half([trade.hers], [fresh(5, trade.item)]), "spent_input"),
+            (half([trade.third], [trade.for_her]), "used_secret"),
+            (half([trade.third], [fresh(2, trade.wanted)]), None),
+        ][number % 3]
+        completion = trade.completions[0]
 
-        said = said_of(racers.send_at_once([*trade.completions, ("/v1/swap", swap)]))
+        calls = [partial(racers.send, *completion), partial(swappers.send, "/v1/swap", swap)]
+        said = said_of(at_once(calls))
 
-        is_completed = said == [WON, (400, code)]
-        assert is_completed or said == [NOT_OPEN, WON]
+        is_completed = said[0] == WON
+        after = (400, code) if code else WON
+        assert said == ([WON, after] if is_completed else [NOT_OPEN, WON])
         trade.assert_won(ledger, 0 if is_completed else None)
+        for each in (racers, swappers):
+            assert said_of([each.send(*completion)]) == [NOT_OPEN]
+            _, read = each.send(trade.path)
+            assert read["state"] == ("completed" if is_completed else "void")
 
 
 def race_to_complete_what_expires(racers, ledger):
@@ -112,65 +126,35 @@ def race_to_complete_what_expires(racers, ledger):
         trade.assert_won(ledger, said.index(WON) if WON in said else None)
 
 
-def race_to_make_and_complete_under_one_key(racers, ledger):
+def race_to_carry_out_a_request_under_one_key(racers, ledger):
     for _ in range(ROUNDS_COUNT):
         trade, before = Trade(racers), ledger.operations()
-        making = ("/v1/offers", half([trade.hers], [fresh(2, trade.wanted)]), str(uuid4()))
-        completion = (*trade.completions[0], str(uuid4()))
 
-        made = racers.send_at_once([making] * COMPLETERS_COUNT)
-        completed = racers.send_at_once([completion] * COMPLETERS_COUNT)
+        for path, body in trade.one_of_each_kind():
+            answers = racers.send_at_once([(path, body, str(uuid4()))] * COMPLETERS_COUNT)
+            assert answers == [(200, answers[0][1])] * COMPLETERS_COUNT
 
-        assert made == [(200, made[0][1])] * COMPLETERS_COUNT
-        assert completed == [(200, {"success": True})] * COMPLETERS_COUNT
-        assert ledger.operations() == [*before, ("offer", 1, 1), ("swap", 2, 2)]
+        kinds = [("mint", 0, 1), ("swap", 1, 1), ("offer", 1, 1), ("swap", 2, 2)]
+        assert ledger.operations() == [*before, *kinds]
         trade.assert_won(ledger, 0)
 
 
-def race_of_all_kinds_under_one_key(racers, ledger):
+def race_to_carry_out_different_requests_under_one_key(racers, ledger):
     for _ in range(ROUNDS_COUNT):
         trade, before, key = Trade(racers), len(ledger.operations()), str(uuid4())
-        requests = [
-            *trade.completions,
-            ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}),
-            ("/v1/swap", half([trade.third], [fresh(2, trade.wanted)])),
-            ("/v1/offers", half([trade.hers], [fresh(2, trade.wanted)])),
-        ]
 
-        said = said_of(racers.send_at_once([(*each, key) for each in requests]))
+        said = said_of(racers.send_at_once([(*each, key) for each in trade.one_of_each_kind()]))
 
         assert Counter(said) == {WON: 1, (422, "idempotency_key_reused"): 3}
         assert len(ledger.operations()) == before + 1
-        trade.assert_won(ledger, 0 if said[0] == WON else None)
-
-
-def race_to_complete_what_a_new_pepper_ends(racers, others, ledger):
-    """The others swap in an item that the maker wants, every second time to his new secret."""
-    for number in range(4 * ROUNDS_COUNT):
-        trade, is_used = Trade(racers), number % 2
-        swap = half([trade.third], [trade.for_her if is_used else fresh(2, trade.wanted)])
-
-        calls = [
-            partial(racers.send, *trade.completions[0]),
-            partial(others.send, "/v1/swap", swap),
-        ]
-        said = said_of(at_once(calls))
-
-        is_completed = said[0] == WON
-        after = (400, "used_secret") if is_used else WON
-        assert said == ([WON, after] if is_completed else [NOT_OPEN, WON])
-        trade.assert_won(ledger, 0 if is_completed else None)
-        for each in (racers, others):
-            assert said_of([each.send(*trade.completions[0])]) == [NOT_OPEN]
-            _, read = each.send(trade.path, None)
-            assert read["state"] == ("completed" if is_completed else "void")
+        trade.assert_won(ledger, 0 if said[-1] == WON else None)
 
 
 OFFER_RACES = [
     race_to_complete_one_offer,
     race_to_complete_two_offers_of_the_same_units,
-    race_to_complete_what_somebody_makes_void,
+    race_to_complete_what_a_swap_ends,
     race_to_complete_what_expires,
-    race_to_make_and_complete_under_one_key,
-    race_of_all_kinds_under_one_key,
+    race_to_carry_out_a_request_under_one_key,
+    race_to_carry_out_different_requests_under_one_key,
 ]

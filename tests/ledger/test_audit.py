@@ -3,12 +3,11 @@
 import pytest
 from sqlalchemy import text
 
-from deeds.domain.raw_output import make_strong_secret
 from storage.audit import PLACES_COUNT_MAX, AuditReport, Invariant, audit
 from storage.engine import make_engine, parse_database_url
 from storage.tables import metadata
 from tests.support.hooks import hooked
-from tests.support.requests import ask_for, complete, mint, offer, stop, swap
+from tests.support.requests import ask_for, complete, fresh, mint, offer, stop, swap
 
 ON_SQLITE = pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
 COUNTS = {
@@ -160,7 +159,7 @@ def ledger(serve, ledger_url):
     swap(client, [f"+5.{a}.a"], [f"+2.{a}.d", f"+3.{a}.e"], "two")
     swap(client, [f"+3.{a}.b", f"+7.{b}.c"], [f"+3.{a}.f", f"+7.{b}.g"])
     c, d = mint(client, "+4.h"), mint(client, "+6.k")
-    done = offer(client, [f"+4.{c}.h"], [f"+6.{d}.{make_strong_secret()}"])
+    done = offer(client, [f"+4.{c}.h"], [fresh(6, d)])
     complete(client, done, [f"+6.{d}.k"], [f"+4.{c}.l"])
     still_open = ask_for(client, d, inputs=[f"+4.{c}.l"])
     stop(client)

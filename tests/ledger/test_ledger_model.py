@@ -64,13 +64,11 @@ class Offer:
     inputs: list[Units]
     outputs: list[Units]
     wanted: list[Units]
-    is_completed: bool = False
-    is_expired: bool = False
+    ended: str = ""
 
     def state(self):
-        if self.is_completed or self.is_expired:
-            return "completed" if self.is_completed else "expired"
-        return "void" if any(each.is_spent for each in self.inputs) else "open"
+        is_void = any(each.is_spent for each in self.inputs)
+        return self.ended or ("void" if is_void else "open")
 
 
 def totals_of(outputs):
@@ -175,7 +173,7 @@ class LedgerMachine(RuleBasedStateMachine):
             for each in [*offer.inputs, *offer.wanted]:
                 each.is_spent = True
             self.create([*outputs, *offer.outputs])
-            offer.is_completed = True
+            offer.ended = "completed"
         else:
             code = "spent_input" if is_open else "offer_not_open"
             assert refusal(post(self.client, path, body))[:2] == (400, code)
@@ -185,7 +183,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def let_offers_expire(self):
         self.ledger.expire_offers()
         for each in self.offers:
-            each.is_expired = not each.is_completed
+            each.ended = each.ended or "expired"
 
     @any_answer
     @rule(data=st.data())

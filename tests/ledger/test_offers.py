@@ -8,7 +8,7 @@ import pytest
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
 from tests.support.hooks import hooked
-from tests.support.requests import check, complete, mint, offer, refusal, swap
+from tests.support.requests import check, complete, fresh, mint, offer, refusal, swap
 
 REUSED = (422, "idempotency_key_reused", None)
 SUCCESS = {"success": True}
@@ -18,10 +18,6 @@ PEPPERED = {"pepper": PEPPER}
 LOST = {"pepper": b"another one of 32 or more characters"}
 STRONG = make_strong_secret()
 DEARER = {"ordinary_cost": Argon2Cost(16, 1, 1)}
-
-
-def fresh(amount, item):
-    return f"+{amount}.{item}.{make_strong_secret()}"
 
 
 def state(client, offered):

@@ -4,12 +4,11 @@ import random
 from collections import Counter
 from functools import partial
 from itertools import cycle
-from uuid import uuid4
 
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.ledger.offer_races import OFFER_RACES, Trade, race_to_complete_what_a_new_pepper_ends
+from tests.ledger.offer_races import OFFER_RACES, Trade, race_to_complete_what_a_swap_ends
 from tests.support.racing import Racers, client_of_app, client_of_port
 
 THREADS_COUNT = 32
@@ -118,43 +117,12 @@ def race_to_create_what_the_other_one_spends(racers, ledger):
         assert ledger.live(item) == [5, 5]
 
 
-def race_to_carry_out_a_request_under_one_key(racers, ledger):
-    for _ in range(ROUNDS_COUNT):
-        before = ledger.operations()
-        mint = {"outputs": [f"+5.{make_strong_secret()}"]}
-        minted = racers.send_at_once([("/v1/mint", mint, str(uuid4()))] * CROSSING_COUNT)
-        item, inputs = (minted[0][1][name] for name in ("itemId", "rawOutputs"))
-        swap = {"inputs": inputs, "outputs": [f"+5.{item}.{make_strong_secret()}"]}
-        swapped = racers.send_at_once([("/v1/swap", swap, str(uuid4()))] * CROSSING_COUNT)
-
-        assert minted == [(200, minted[0][1])] * CROSSING_COUNT
-        assert swapped == [(200, {"success": True})] * CROSSING_COUNT
-        assert ledger.operations() == [*before, ("mint", 0, 1), ("swap", 1, 1)]
-        assert ledger.live(item) == [5]
-
-
-def race_to_carry_out_different_requests_under_one_key(racers, ledger):
-    before = ledger.operations()
-    for _ in range(ROUNDS_COUNT):
-        key, amounts = f"order {uuid4()}", range(1, CROSSING_COUNT + 1)
-        bodies = [{"outputs": [f"+{amount}.{make_strong_secret()}"]} for amount in amounts]
-
-        said = racers.send_at_once([("/v1/mint", body, key) for body in bodies])
-
-        codes = Counter((status, answer.get("code")) for status, answer in said)
-        losers_count = CROSSING_COUNT - 1
-        assert codes == {(200, None): 1, (422, "idempotency_key_reused"): losers_count}
-    assert ledger.operations() == [*before, *[("mint", 0, 1)] * ROUNDS_COUNT]
-
-
 RACES = [
     race_to_spend_one_output,
     race_to_create_one_secret,
     race_to_spend_the_same_outputs_in_crossing_orders,
     race_to_spend_overlapping_outputs,
     race_to_create_what_the_other_one_spends,
-    race_to_carry_out_a_request_under_one_key,
-    race_to_carry_out_different_requests_under_one_key,
     *OFFER_RACES,
 ]
 
@@ -185,9 +153,7 @@ def test_no_process_completes_an_offer_that_another_one_has_ended_with_a_new_pep
 
     # No item has the new scheme yet.
     assert racers.send(*trade.completions[0]) == (200, {"success": True})
-    race_to_complete_what_a_new_pepper_ends(
-        racers, Racers(partial(client_of_port, newer.port)), ledger
-    )
+    race_to_complete_what_a_swap_ends(racers, ledger, Racers(partial(client_of_port, newer.port)))
 
 
 def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(clients, ledger):

@@ -26,11 +26,11 @@ def at_once(calls):
 
 @contextmanager
 def client_of_app(app):
-    """Yield a function that sends a body, with a key if need be; it returns status and JSON."""
+    """Yield a function that sends a body, or asks for what is there; returns status and JSON."""
     client = app.test_client()
 
-    def send(path, body, key=None):
-        answer = post(client, path, body, key)
+    def send(path, body=None, key=None):
+        answer = post(client, path, body, key) if body else client.get(path)
         return answer.status_code, answer.get_json()
 
     yield send
@@ -58,7 +58,7 @@ class Racers:
     def __init__(self, open_client):
         self._open_client = open_client
 
-    def send(self, path, body):
+    def send(self, path, body=None):
         with self._open_client() as send:
             return send(path, body)
 

@@ -24,9 +24,14 @@ def swap(client, inputs, outputs, key=None):
     return post(client, "/v1/swap", {"inputs": list(inputs), "outputs": list(outputs)}, key)
 
 
+def fresh(amount, item_id):
+    """Return a raw output under a new strong secret."""
+    return f"+{amount}.{item_id}.{make_strong_secret()}"
+
+
 def ask_for(client, *item_ids, inputs=()):
     """Ask for a unit of each item, for these inputs if any; return the id of the offer."""
-    outputs = [f"+1.{item_id}.{make_strong_secret()}" for item_id in item_ids]
+    outputs = [fresh(1, item_id) for item_id in item_ids]
     answer = post(client, "/v1/offers", {"inputs": list(inputs), "outputs": outputs})
     assert answer.status_code == 200, answer.text
     return str(answer.get_json()["offerId"])
