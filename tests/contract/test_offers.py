@@ -84,11 +84,10 @@ def ground(client):
 MAKE, NONE, VOID, OPEN = "", "/{none}/complete", "/{void}/complete", "/{open}/complete"
 NOWHERE = "deed_00000000000000000000000000"
 A, B, S, X, Y = (f".{{item}}.{name}" for name in "absxy")
-NO, OLD, NEW, FRESH = f".{NOWHERE}.a", ".{item}.{old}", ".{item}.{new}", ".{item}.{fresh}"
-BAD_SHAPES = [{"expiresIn": n} for n in (59, 2592001, 60.0, None)] + [
-    {"inputs": None},
-    {"outputs": []},
-]
+NO, NO_NEW = f".{NOWHERE}.a", f".{NOWHERE}.{STRONG[2]}"
+OLD, NEW, FRESH = ".{item}.{old}", ".{item}.{new}", ".{item}.{fresh}"
+BAD_SHAPES = [{"inputs": None}, {"outputs": []}]
+BAD_SHAPES += [{"expiresIn": n} for n in (59, 2592001, 60.0, None)]
 
 # Each breaks the rule of its code, and rules that are judged after it. The key is another mint's.
 REFUSED = [
@@ -97,10 +96,10 @@ REFUSED = [
     (MAKE, ["+1" + A] * 2, ["+1" + X], KEY, ("duplicate_input", 1)),
     (MAKE, ["+1" + A], ["+1" + B, "+1" + A], KEY, ("duplicate_secret", 1)),
     (MAKE, ["+2" + A], ["+1" + FRESH, "+1" + X], KEY, ("weak_secret", 1)),
-    (MAKE, ["+2" + NO], [f"+2.{NOWHERE}.{STRONG[2]}"], KEY, ("not_an_offer", None)),
-    (MAKE, [], [f"+2.{NOWHERE}.{STRONG[2]}"], KEY, ("idempotency_key_reused", None)),
-    (MAKE, ["+1" + X, "+1" + NO], ["+11" + FRESH], None, ("unknown_item", 1)),
-    (MAKE, ["+1" + X], ["+11" + FRESH, f"+2.{NOWHERE}.{STRONG[2]}"], None, ("unknown_item", 1)),
+    (MAKE, ["+2" + NO], ["+2" + NO_NEW], KEY, ("not_an_offer", None)),
+    (MAKE, [], ["+2" + NO_NEW], KEY, ("idempotency_key_reused", None)),
+    (MAKE, ["+1" + X, "+1" + NO], ["+2" + NO_NEW], None, ("unknown_item", 1)),
+    (MAKE, ["+1" + X], ["+11" + FRESH, "+2" + NO_NEW], None, ("unknown_item", 1)),
     (MAKE, ["+1" + X], ["+9" + FRESH, "+2" + OLD], None, ("total_too_large", None)),
     (MAKE, ["+2" + S, "+4" + A], ["+8" + OLD], None, ("unknown_input", 1)),
     (MAKE, ["+5" + A, "+2" + S], ["+8" + OLD], None, ("spent_input", 1)),
