@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deeds.domain.errors import RawOutputError
-from deeds.domain.raw_output import parse_mint_output, parse_raw_output
 from tests.support import marker
 from tests.support.marker import MARK, NOWHERE, assert_no_trace
-from tests.support.racing import client_of_port
 from tests.support.requests import mint, post, swap
 from tests.support.sources import module_paths
 
@@ -106,38 +103,6 @@ def test_no_repr_of_a_value_shows_a_field_that_may_hold_a_secret():
 
     assert len(fields) > 8
     assert [field for field in fields if field[2]] == []
-
-
-def test_no_log_of_the_whole_service_holds_a_secret(gunicorn_service):
-    """With requests that are no HTTP, at the same level: tests/faults/test_http_garbage.py."""
-    arguments = "--bind 127.0.0.1:0 --log-level debug --access-logfile -"
-    service = gunicorn_service(WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments)
-
-    with client_of_port(service.port) as send:
-        status, _ = send("/v1/mint", {"outputs": [f"+5.{MARK}"]}, MARK)
-
-    assert status == 200
-    assert '"route":"/v1/mint"' in service.log_text()
-    assert_no_trace(service.log_text().encode())
-
-
-@pytest.mark.parametrize("parse", [parse_raw_output, parse_mint_output])
-@pytest.mark.parametrize(
-    "text",
-    [
-        MARK,
-        f"+{MARK}.a",
-        f"+0.{NOWHERE}.{MARK}",
-        f"+5.{NOWHERE}.{MARK}x",
-        f"5.{MARK}",
-        f"+5.deed_{MARK}\ud800.",
-    ],
-)
-def test_no_error_of_the_grammar_holds_a_secret(parse, text):
-    with pytest.raises(RawOutputError) as caught:
-        parse(text)
-
-    assert_no_trace(f"{caught.value!r} {caught.value.__context__!r}".encode())
 
 
 def test_the_marks_are_found_where_they_are():
