@@ -65,17 +65,19 @@ def test_no_answer_log_or_database_holds_a_secret(client, ledger, caplog, capfd,
 
 @pytest.mark.parametrize("method", ["read_item_schemes", "read_operation", "record_swap"])
 def test_a_defect_that_quotes_a_secret_is_logged_without_it(
-    client, monkeypatch, caplog, capfd, method
+    settings, open_app, monkeypatch, caplog, capfd, method
 ):
     def fail(*_args, **_options):
         raise RuntimeError(f"cannot spend +5.{NOWHERE}.{MARK}") from KeyError(MARK)
 
-    minted = post(client, "/v1/mint", {"outputs": [f"+5.{MARK}"]})
+    minted = post(open_app(settings).test_client(), "/v1/mint", {"outputs": [f"+5.{MARK}"]})
     assert_no_trace(str(minted.headers).encode())
     item_id = minted.get_json()["itemId"]
     monkeypatch.setattr(f"storage.repository.Repository.{method}", fail)
 
-    answer = swap(client, [f"+5.{item_id}.{MARK}"], [f"+5.{item_id}.a"], MARK)
+    # A service takes the functions of its repository when it is opened.
+    broken = open_app(settings).test_client()
+    answer = swap(broken, [f"+5.{item_id}.{MARK}"], [f"+5.{item_id}.a"], MARK)
 
     assert (answer.status_code, answer.get_json()["code"]) == (500, "internal")
     assert_no_trace(answer.data)
