@@ -121,7 +121,7 @@ LOADED = "performance.getEntries().reduce((sum, each) => sum + (each.encodedBody
 
 def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(visitor):
     steps.hold(visitor, 3, metadata=steps.TICKET)
-    waiting = hold_back(visitor.page, "**/deed_view.js")
+    waiting = hold_back(visitor.page, "**/{deed,offers}_view.js")
     page = visitor.go("/wallet")
     expect(page.locator("[data-row]")).to_contain_text("You have 3")
     wait_until(lambda: page.evaluate("1") and waiting)
