@@ -90,8 +90,7 @@ export function keepFinishing(parts) {
   }
 
   function again(delay) {
-    turn += 1;
-    const wantedTurn = turn;
+    const wantedTurn = (turn += 1);
     schedule(() => run(wantedTurn), Math.max(delay, notBefore - now()));
   }
 

@@ -83,18 +83,15 @@ export function offersOf(wallet) {
 }
 
 function ask(_draft, { want, expiresIn }) {
-  return { kind: "ask", inputs: [], made: [want], amount: want.amount, ...making([want], [], expiresIn) };
+  const about = { amount: want.amount, gives: [want], gets: [], terms: { expiresIn } };
+  return { kind: "ask", inputs: [], made: [want], ...about };
 }
 
 function trade(draft, { give, want, expiresIn, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, give.itemId, give.amount, arrayMax);
   // What is not offered stays free.
   if (change.length) return { kind: "split", inputs, made: [{ amount: give.amount }, ...change] };
-  return { kind: "trade", inputs, made: [want], ...making([want], [give], expiresIn) };
-}
-
-function making(gives, gets, expiresIn) {
-  return { terms: { expiresIn }, gives, gets };
+  return { kind: "trade", inputs, made: [want], gives: [want], gets: [give], terms: { expiresIn } };
 }
 
 function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {

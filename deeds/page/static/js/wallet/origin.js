@@ -51,19 +51,17 @@ function relatedTo({ id, alike }, items) {
  * @param {Named[]} items what this wallet has minted, or holds or has held; not what it only looked at
  * @returns {Origin}
  */
-export const originOf = (item, items) => originAs(kindOf(item, relatedTo(item, items)));
+export function originOf(item, items) {
+  const related = relatedTo(item, items);
+  const own = related.find(({ id }) => id === item.id);
+  if (own?.isMinted) return originAs("minted");
+  // Before what is held: whoever has claimed a forgery must not be told that all is well.
+  if (related.length > (own ? 1 : 0)) return originAs("lookalike");
+  return originAs(own ? "held" : "new");
+}
 
 /** @param {OriginKind} kind @returns {Origin} */
 export const originAs = (kind) => ({ kind, text: TEXTS[kind][0], short: TEXTS[kind][1] });
-
-/** @returns {OriginKind} */
-function kindOf(item, related) {
-  const own = related.find(({ id }) => id === item.id);
-  if (own?.isMinted) return "minted";
-  // Before what is held: whoever has claimed a forgery must not be told that all is well.
-  if (related.length > (own ? 1 : 0)) return "lookalike";
-  return own ? "held" : "new";
-}
 
 /**
  * Return what to say of items, by their ids.
