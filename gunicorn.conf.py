@@ -115,15 +115,10 @@ def on_exit(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Say where the service is and give a line to try it with."""
-    address = server.LISTENERS[0].getsockname()
-    if not isinstance(address, tuple):
-        return  # A unix socket: only a proxy can reach it.
-    host = "127.0.0.1" if address[0] == "0.0.0.0" else address[0]  # noqa: S104
-    url = f"http://{host}:{address[1]}"
-    if not server.log.is_console:
-        server.log.info("the deed service listens at %s", url)
-        return
+    """Tell a person at a terminal where the service is, and give a line to try it with."""
+    url = str(server.LISTENERS[0]).replace("//0.0.0.0:", "//127.0.0.1:")
+    if not (server.log.is_console and url.startswith("http")):
+        return  # gunicorn's own line says enough. Only a proxy can reach a unix socket.
     print(
         f"\nThe deed service listens at {url}  (Ctrl-C stops it). Mint a first deed:\n\n"
         f"curl -s {url}/v1/mint -H 'Content-Type: application/json'"

@@ -8,31 +8,24 @@ import functools
 import json
 from collections.abc import Mapping
 from importlib.resources import files
+from pathlib import PurePath
 from typing import Any
 
 from flask import Blueprint, Response, abort, render_template
 
 from deeds.blueprints.openapi import build_document
 from deeds.blueprints.problems import PROBLEMS
-from deeds.blueprints.responses import file_answer, page_answer
+from deeds.blueprints.responses import MEDIA_TYPES, file_answer, page_answer
 
 # Swagger UI has its icons in its style sheet, as data: URIs.
 _ALLOWED = "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 
-_JAVASCRIPT = "text/javascript; charset=utf-8"
-_CSS = "text/css; charset=utf-8"
+_OURS = files("deeds.blueprints") / "static"
+_SWAGGER_UI = files("flask_swagger_ui") / "dist"
 
-_OURS = ("deeds.blueprints", "static")
-_SWAGGER_UI = ("flask_swagger_ui", "dist")
-
-# Package, directory and media type of what the pages load.
-_FILES = {
-    "docs.css": (*_OURS, _CSS),
-    "docs.js": (*_OURS, _JAVASCRIPT),
-    "problems.css": (*_OURS, _CSS),
-    "swagger-ui-bundle.js": (*_SWAGGER_UI, _JAVASCRIPT),
-    "swagger-ui.css": (*_SWAGGER_UI, _CSS),
-}
+# Where the files are that the pages load.
+_DIRECTORIES = dict.fromkeys(("docs.css", "docs.js", "problems.css"), _OURS)
+_DIRECTORIES |= dict.fromkeys(("swagger-ui-bundle.js", "swagger-ui.css"), _SWAGGER_UI)
 
 
 def docs_blueprint(info: Mapping[str, Any]) -> Blueprint:
@@ -53,10 +46,11 @@ def docs_blueprint(info: Mapping[str, Any]) -> Blueprint:
 
     @blueprint.get("/docs/<name>")
     def read_docs_file(name: str) -> Response:
-        if name not in _FILES:
+        if name not in _DIRECTORIES:
             abort(404)
-        package, directory, media_type = _FILES[name]
-        return file_answer(files(package).joinpath(directory, name).read_bytes(), media_type)
+        return file_answer(
+            (_DIRECTORIES[name] / name).read_bytes(), MEDIA_TYPES[PurePath(name).suffix]
+        )
 
     @blueprint.get("/problems")
     def read_problems() -> Response:

@@ -46,9 +46,8 @@ def register_request_log(app: Flask, count_request: CountRequest | None) -> None
         noted = notes()
         seconds = perf_counter() - noted.started_s
         answer.headers[REQUEST_ID] = noted.request_id
-        rule, method = request.url_rule, request.method
-        route = rule.rule if rule else "unmatched"
-        method = method if method in _METHODS else "other"
+        route = request.url_rule.rule if request.url_rule else "unmatched"
+        method = request.method if request.method in _METHODS else "other"
         if count_request is not None:
             outcome = noted.problem_code or ("replayed" if noted.is_replayed else "done")
             count_request(route, method, seconds, outcome)

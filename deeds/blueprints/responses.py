@@ -39,6 +39,20 @@ _EVERY_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-an
 # time. A larger page than this is sent as it is.
 _GZIP_BYTES_MAX = 65_536
 
+# Without the time, so that the ETag is the same in every process.
+_squeeze = functools.partial(gzip.compress, mtime=0)
+
+# Files of ours come here, and nothing that somebody has sent.
+_squeeze_once = functools.cache(_squeeze)
+
+# Of the files that pages load, by the ends of their names.
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+}
+
 # Created once: json.dumps would create one for every answer.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -88,15 +102,6 @@ def set_headers(answer: Response) -> Response:
             answer.headers.update(_PREFLIGHT)
             answer.headers["Access-Control-Allow-Methods"] = answer.headers.get("Allow", "")
     return answer
-
-
-def _squeeze(content: bytes) -> bytes:
-    # Without the time, so that the ETag is the same in every process.
-    return gzip.compress(content, mtime=0)
-
-
-# Files of ours come here, and nothing that somebody has sent.
-_squeeze_once = functools.cache(_squeeze)
 
 
 def _page_or_file(

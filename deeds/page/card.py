@@ -1,12 +1,16 @@
-"""What a page shows of a deed. All of it was written by strangers; templates escape it."""
+"""What a page shows of a deed, and of an offer before any script runs.
+
+All of it was written by strangers; templates escape it.
+"""
 
 import html
 import json
 import re
 import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deeds.domain.model import Item
+from deeds.domain.model import Item, Offer, OfferState, Units
 from deeds.domain.raw_output import ITEM_ID_PREFIX
 from deeds.page.picture import uploaded_picture
 
@@ -35,6 +39,16 @@ _QUOTED_LENGTH_MAX = 60
 # Of the picture in a mark: its columns, of which the right half mirrors the left.
 _SIDE = 5
 _HALF = 3
+
+
+# As many deeds of a side are named, and their cards read; texts/offers.js names as many.
+NAMED_COUNT_MAX = 2
+
+_ENDS = {
+    OfferState.COMPLETED: ("Paid", "Traded"),
+    OfferState.VOID: ("Withdrawn", "Withdrawn"),
+    OfferState.EXPIRED: ("Expired", "Expired"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +113,15 @@ class DeedCard:
         return "" if _is_data(self.image) else self.shown_image
 
 
+@dataclass(frozen=True, slots=True)
+class OfferCard:
+    """An offer in words for those who may complete it, and its deeds: first what it wants."""
+
+    title: str
+    summary: str
+    deeds: tuple[DeedCard, ...]
+
+
 def deed_card(item: Item) -> DeedCard:
     """Return the card of an item, whatever its metadata holds."""
     whole = _read(item.metadata)
@@ -109,6 +132,26 @@ def deed_card(item: Item) -> DeedCard:
     # A longer one is a picture, in which nothing is written.
     texts = {n: _text(t) if len(t) <= TEXT_LENGTH_MAX else t for n, t in kept.items()}
     return DeedCard(item.id, item.total, **texts, is_cut=kept != whole)
+
+
+def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
+    """Return the card of an offer; `read_card` is asked for few deeds, however many there are."""
+    named = [*offer.wants[:NAMED_COUNT_MAX], *offer.gives[:NAMED_COUNT_MAX]]
+    cards = {each.item_id: read_card(each.item_id) for each in named}
+    given, got = (_side_text(side, cards) for side in (offer.wants, offer.gives))
+    if offer.state in _ENDS:
+        title = f"{_ENDS[offer.state][bool(got)]}: {given}{got and f' for {got}'}"
+        summary = "Nothing can be done with this link any more."
+    else:
+        title = f"You give {given} and get {got}" if got else f"Pay {given}"
+        summary = f"Open the link to see it. Until {offer.expires_at:%d %B %Y, %H:%M} UTC."
+    return OfferCard(title, summary, tuple(cards.values()))
+
+
+def _side_text(side: Sequence[Units], cards: Mapping[str, DeedCard]) -> str:
+    first, more = side[:NAMED_COUNT_MAX], len(side) - NAMED_COUNT_MAX
+    named = [f"{units_text(each.amount)} of {cards[each.item_id].quoted}" for each in first]
+    return " and ".join([*named, *([f"{more} more deed{'s' * (more > 1)}"] if more > 0 else [])])
 
 
 def units_text(amount: int) -> str:

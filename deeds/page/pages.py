@@ -13,15 +13,14 @@ from flask import Blueprint, Response, abort, render_template, request
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.problems import PROBLEMS, retry_after
 from deeds.blueprints.request_log import notes
-from deeds.blueprints.responses import FOREVER, file_answer, page_answer
+from deeds.blueprints.responses import FOREVER, MEDIA_TYPES, file_answer, page_answer
 from deeds.domain.errors import DeedError
 from deeds.domain.offers import OfferService
 from deeds.domain.service import DeedService
-from deeds.page.card import DeedCard, deed_card
-from deeds.page.offer_card import offer_card
+from deeds.page.card import DeedCard, deed_card, offer_card
 from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
-from deeds.page.static_files import MEDIA_TYPES, StaticFiles, serve_offline
+from deeds.page.static_files import StaticFiles, serve_offline
 
 # Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is
 # ever made into HTML or code (Trusted Types): the one policy returns the address of the worker.

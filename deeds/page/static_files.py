@@ -14,7 +14,7 @@ from posixpath import dirname, normpath
 
 from flask import Blueprint, Response, render_template
 
-from deeds.blueprints.responses import file_answer
+from deeds.blueprints.responses import MEDIA_TYPES, file_answer
 
 _TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
@@ -22,12 +22,6 @@ STATIC = Path(__file__).parent / "static"
 # loads it as js/ui/scan.js says, never with its modules.
 READER = Path(__file__).parent / "node_modules" / "qr"
 READER_FILES = ("decode.js", "index.js")
-MEDIA_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-}
 
 # The ways in which one of our modules names another; a name may stand lines below its keyword.
 _IMPORT = re.compile(

@@ -33,25 +33,21 @@ def usable_cpus_count(own_cgroups: Path = OWN_CGROUPS, mount: Path = CGROUP_MOUN
     the kernel's cgroup-v2 guide). A quota of 1.5 CPUs counts as 2, as the JVM and Go count it.
     """
     affinity = getattr(os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1))(0)
-    quotas = [math.ceil(quota) for quota in _quotas_cpus(own_cgroups, mount)]
-    return max(1, min([len(affinity), *quotas]))
+    return max(1, min([len(affinity), *_quotas_cpus(own_cgroups, mount)]))
 
 
-def _quotas_cpus(own_cgroups: Path, mount: Path) -> Iterator[float]:
+def _quotas_cpus(own_cgroups: Path, mount: Path) -> Iterator[int]:
     group = Path(_text(own_cgroups).rpartition("0::/")[2])
     # In a container without its own namespace this is a path of the host, and the container's group
     # is at the mount. Version 1 has two files for what is one in version 2.
-    for directory in (mount / group, *(mount / each for each in group.parents)):
-        yield from _quota(_text(directory / "cpu.max"))
+    quotas = [_text(mount / each / "cpu.max") for each in (group, *group.parents)]
     old = mount / "cpu"
-    yield from _quota(f"{_text(old / 'cpu.cfs_quota_us')} {_text(old / 'cpu.cfs_period_us')}")
-
-
-def _quota(text: str) -> Iterator[float]:
-    """Yield quota / period, unless there is no limit: "max" in version 2, -1 in version 1."""
-    quota, _, period = text.partition(" ")
-    if quota.isdigit() and period.isdigit() and int(period):
-        yield int(quota) / int(period)
+    quotas.append(f"{_text(old / 'cpu.cfs_quota_us')} {_text(old / 'cpu.cfs_period_us')}")
+    for each in quotas:
+        quota, _, period = each.partition(" ")
+        # No limit is "max" in version 2, and -1 in version 1.
+        if quota.isdigit() and period.isdigit() and int(period):
+            yield math.ceil(int(quota) / int(period))
 
 
 def _text(path: Path) -> str:

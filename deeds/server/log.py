@@ -37,11 +37,10 @@ class StderrHandler(logging.Handler):
         self._is_console = is_console
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the line of the record, unless it is a library's below a warning."""
-        if record.levelno >= logging.WARNING or record.name.startswith(("deeds", "gunicorn")):
-            line = self.format(record).encode("utf-8", "backslashreplace")
-            with suppress(OSError):
-                os.write(_STDERR, line + b"\n")
+        """Write the line of the record."""
+        line = self.format(record).encode("utf-8", "backslashreplace")
+        with suppress(OSError):
+            os.write(_STDERR, line + b"\n")
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without its end."""
@@ -87,9 +86,6 @@ def configure_log(form: str, level_name: str) -> None:
     root.handlers[:] = [*others, StderrHandler(is_console=is_console(form))]
     root.setLevel(max(level, logging.WARNING))
     logging.getLogger("deeds").setLevel(level)
-    # What no line tells is not looked up (the "Optimization" of Python's logging how-to).
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # noqa: SLF001
 
 
 def is_console(form: str) -> bool:

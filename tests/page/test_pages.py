@@ -6,7 +6,8 @@ from pathlib import PurePath
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
-from deeds.page.static_files import MEDIA_TYPES, read_static_files
+from deeds.blueprints.responses import MEDIA_TYPES
+from deeds.page.static_files import read_static_files
 from tests.page.html import Html
 from tests.support.requests import ask_for, mint
 

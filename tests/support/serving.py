@@ -21,7 +21,7 @@ START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 15.0
 POLL_SECONDS = 0.02
 
-READY_URL = re.compile(r"listens at http://127\.0\.0\.1:(\d+)")
+READY_URL = re.compile(r"Listening at: http://[0-9.]+:(\d+)")
 
 
 @dataclass(frozen=True, slots=True)

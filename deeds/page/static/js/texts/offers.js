@@ -10,7 +10,7 @@ import { countText, quoted, refusalText, timeText } from "./operations.js";
  * }} Namer what this browser calls deeds and their units
  */
 
-/** How many deeds of one side are named; deeds/page/offer_card.py names as many. */
+/** How many deeds of one side are named; deeds/page/card.py names as many. */
 const NAMED_MAX = 2;
 
 /** How an offer of ours ended without being taken, by the code of its operation. */
