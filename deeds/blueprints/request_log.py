@@ -5,7 +5,6 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from http import HTTPStatus
 from time import perf_counter
 
 from flask import Flask, Response, g, request
@@ -20,6 +19,8 @@ MONITORED_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 # A client may make methods up, with a secret in them.
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
+
+_LEVELS = {500: logging.ERROR, 503: logging.WARNING}
 
 _log = logging.getLogger("deeds.request")
 
@@ -42,6 +43,12 @@ CountRequest = Callable[[str, str, float, str], None]
 def register_request_log(app: Flask, count_request: CountRequest | None) -> None:
     """Log and count every request of the app. To be called before anything else is registered."""
 
+    def begin() -> None:
+        sent = request.environ.get("HTTP_X_REQUEST_ID", "")
+        # It comes back in a header and stands in logs.
+        request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(16)
+        g.notes = RequestNotes(request_id, perf_counter())
+
     def end(answer: Response) -> Response:
         noted = notes()
         seconds = perf_counter() - noted.started_s
@@ -51,10 +58,23 @@ def register_request_log(app: Flask, count_request: CountRequest | None) -> None
         if count_request is not None:
             outcome = noted.problem_code or ("replayed" if noted.is_replayed else "done")
             count_request(route, method, seconds, outcome)
-        _write(route, method, answer.status_code, seconds, noted)
+        fields: dict[str, object] = {
+            "request_id": noted.request_id,
+            "route": route,
+            "method": method,
+            "status": answer.status_code,
+            "duration_ms": round(seconds * 1000, 3),
+        }
+        if noted.operation_id is not None:
+            fields |= {"operation_id": noted.operation_id, "replayed": noted.is_replayed}
+        if noted.problem_code is not None:
+            fields["problem"] = noted.problem_code
+        level = logging.DEBUG if route in MONITORED_PATHS else logging.INFO
+        level = _LEVELS.get(answer.status_code, level)
+        _log.log(level, "", extra={"event": "request", "fields": fields})
         return answer
 
-    app.before_request(_begin)
+    app.before_request(begin)
     app.after_request(end)
 
 
@@ -62,28 +82,3 @@ def notes() -> RequestNotes:
     """Return the notes of the request being answered."""
     found: RequestNotes = g.notes
     return found
-
-
-def _begin() -> None:
-    sent = request.environ.get("HTTP_X_REQUEST_ID", "")
-    # It comes back in a header and stands in logs.
-    request_id = sent if _HARMLESS_ID.fullmatch(sent) else secrets.token_hex(16)
-    g.notes = RequestNotes(request_id, perf_counter())
-
-
-def _write(route: str, method: str, status: int, seconds: float, noted: RequestNotes) -> None:
-    level = logging.DEBUG if route in MONITORED_PATHS else logging.INFO
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        level = logging.WARNING if status > HTTPStatus.INTERNAL_SERVER_ERROR else logging.ERROR
-    fields: dict[str, object] = {
-        "request_id": noted.request_id,
-        "route": route,
-        "method": method,
-        "status": status,
-        "duration_ms": round(seconds * 1000, 3),
-    }
-    if noted.operation_id is not None:
-        fields |= {"operation_id": noted.operation_id, "replayed": noted.is_replayed}
-    if noted.problem_code is not None:
-        fields["problem"] = noted.problem_code
-    _log.log(level, "", extra={"event": "request", "fields": fields})

@@ -95,9 +95,12 @@ def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimit
         try:
             card = read_card(item_id)
         except DeedError as error:
-            return _no_item(error)
-        origin = _origin()
-        address = origin and f"{origin}/item/{card.item_id}"
+            problem = PROBLEMS[error.code]
+            notes().problem_code = problem.code
+            answer = _page("no_item", status=problem.status)
+            answer.headers.update(retry_after(error))
+            return answer
+        address = _origin() and f"{_origin()}/item/{card.item_id}"
         return _page("item", card=card, address=address)
 
     @blueprint.get("/item/<item_id>/picture", endpoint="picture")
@@ -133,14 +136,6 @@ def _serve_offers(
             notes().problem_code = error.code
             # The page's script asks again, and says what it is told.
             return _page("offer")
-
-
-def _no_item(error: DeedError) -> Response:
-    problem = PROBLEMS[error.code]
-    notes().problem_code = problem.code
-    answer = _page("no_item", status=problem.status)
-    answer.headers.update(retry_after(error))
-    return answer
 
 
 def _origin() -> str:

@@ -36,10 +36,11 @@ class Parser(HTTPRequestParser):
             consumed: int = super().received(data)
         except Exception:  # noqa: BLE001  (of urlsplit or int, and its text quotes the request)
             consumed, self.error = len(data), BadRequest("")
+        start = self.header_plus.lstrip()[:1]
         if self._is_too_large():
             self._drop_body()
-        elif self.error is not None or self._is_hopeless():
-            self._refuse()
+        elif self.error is not None or (start and not start.isupper()):
+            self._refuse()  # TLS, above all, begins like no request.
         if not self.completed:
             return consumed
         self.expect_continue = False  # No body is owed, and yet waitress would ask for it.
@@ -68,11 +69,6 @@ class Parser(HTTPRequestParser):
         body = self.body_rcv
         size = len(body) + body.chunk_remainder if self.chunked else self.content_length
         return bool(size > self.adj.body_bytes_max)
-
-    def _is_hopeless(self) -> bool:
-        """Return whether this cannot become a request: TLS, above all."""
-        start = self.header_plus.lstrip()[:1]
-        return bool(start) and not start.isupper()
 
     def _drop_body(self) -> None:
         """Let the application refuse the request by its length, and end the connection."""
