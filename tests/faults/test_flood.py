@@ -4,10 +4,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
-from bench.server import children_rss_mb
 from deeds.domain.raw_output import make_strong_secret
 from deeds.server.cpus import usable_cpus_count
 from tests.support.racing import client_of_port
+from tests.support.serving import children_rss_mb
 from tests.support.waiting import wait_until
 
 # What others have in flight at once, and how often each of them swaps.

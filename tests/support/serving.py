@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 REPOSITORY = Path(__file__).parents[2]
 SERVICE = "app:create_app()"
 
@@ -181,3 +183,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     while os.waitid(os.P_PID, process.pid, flags) is None and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
     os.killpg(process.pid, signal.SIGKILL)
+
+
+def children_rss_mb(pid: int) -> list[float]:
+    """Return the resident memory of each child of a process, in MB of 10**6 bytes."""
+    return [child.memory_info().rss / 1e6 for child in psutil.Process(pid).children()]
