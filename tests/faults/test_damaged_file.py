@@ -116,7 +116,13 @@ def test_garbage_in_any_page_or_a_file_cut_short_is_found(damaged_path):
 
 
 def test_a_damaged_file_stops_the_start_and_is_left_alone(damaged_path, monkeypatch):
-    before = damaged_path.read_bytes()[:-20_000] + os.urandom(20_000)
+    with closing(sqlite3.connect(damaged_path)) as connection:
+        [size] = connection.execute("PRAGMA page_size").fetchone()
+        outputs = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'outputs'")
+        [page] = outputs.fetchone()
+    whole = damaged_path.read_bytes()
+    # A page that nothing reads before the check.
+    before = whole[: (page - 1) * size] + os.urandom(size) + whole[page * size :]
     damaged_path.write_bytes(before)
     monkeypatch.setenv("DATABASE_URL", f"sqlite:///{damaged_path}")
 
