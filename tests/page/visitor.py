@@ -80,7 +80,8 @@ class Visitor:
 
     def assert_still(self) -> None:
         """Assert that nothing that could be seen has moved by itself."""
-        assert sum(self.watched("shifts")) < SHIFT_MAX
+        shifts = self.watched("shifts")
+        assert sum(shift["value"] for shift in shifts) < SHIFT_MAX, shifts
 
     def assert_good(self) -> None:
         """Assert that the page is accessible, fits the window, and did nothing that it should not.

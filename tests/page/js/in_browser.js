@@ -2,10 +2,19 @@
 
 window.watched = { shifts: [], violations: [] };
 new PerformanceObserver((list) => {
-  for (const shift of list.getEntries()) {
-    if (!shift.hadRecentInput) window.watched.shifts.push(shift.value);
+  for (const { hadRecentInput, value, startTime, sources } of list.getEntries()) {
+    if (hadRecentInput) continue;
+    window.watched.shifts.push({ value, at: Math.round(startTime), moved: sources.map(movedOf) });
   }
 }).observe({ type: "layout-shift", buffered: true });
+
+/** Return which node moved, from where to where; one that is gone again has no name. */
+function movedOf({ node, previousRect, currentRect }) {
+  const { localName = node?.nodeName, id = "", className = "" } = node ?? {};
+  const [from, to] = [previousRect, currentRect].map(({ x, y, width, height }) => [x, y, width, height]);
+  return `${localName}#${id}.${className}: ${from} → ${to}`;
+}
+
 document.addEventListener("securitypolicyviolation", (event) => {
   window.watched.violations.push(`${event.effectiveDirective} ${event.blockedURI}`);
 });
