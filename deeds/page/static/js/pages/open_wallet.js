@@ -20,6 +20,7 @@ const DELAY_MS_MAX = 60_000;
  * @typedef {{
  *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
  *   api: import("../wallet/api.js").Api, wake: (problem?: any) => void,
+ *   run: ReturnType<typeof verbRunner>,
  * }} Opened
  */
 
@@ -46,7 +47,7 @@ export async function openWallet(onOutcomes) {
     const wake = keepFinishing({ wallet, onOutcomes, onError });
     window.addEventListener("online", () => wake());
     prepareOffline();
-    return { wallet, store, api, wake };
+    return { wallet, store, api, wake, run: verbRunner({ store, wake }) };
   } catch (error) {
     showMissing([textFor(error)]);
     return null;
@@ -157,7 +158,7 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
  * Return what carries out a verb, and throws why it was refused.
  * @param {Pick<Opened, "store" | "wake">} opened
  */
-export function verbRunner(opened) {
+function verbRunner(opened) {
   return async (
     /** @type {() => Promise<import("../wallet/wallet.js").Outcome>} */ verb,
     /** @type {(text: string) => void} */ onWait,

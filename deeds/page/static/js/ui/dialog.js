@@ -4,7 +4,7 @@
 import { textFor } from "../texts/problems.js";
 import { freshId, headingOf, make, makeButton } from "./dom.js";
 import { FieldError, onSubmit } from "./field_errors.js";
-import { say } from "./notices.js";
+import { say, sayError } from "./notices.js";
 
 /**
  * @typedef {{title: string, content: (Node | string)[], opener: HTMLElement}} Parts `opener` has the
@@ -46,30 +46,34 @@ function giveBack(places) {
 /**
  * Ask, and do it when the answer is yes. The dialog stays open until it is done, and says why not.
  * @param {Parts & {
- *   yes: string, act: (onWait: (text: string) => void) => Promise<string | false>,
- * }} parts `yes` is on the button; `act` returns what to say once it is done, `false` where another
- *   step follows, and throws what stands in the way: a FieldError is shown beside its field alone.
- *   `onWait` says why it takes longer
+ *   yes: string, said?: string, act: (onWait: (text: string) => boolean) => Promise<any>,
+ * }} parts `yes` is on the button, `said` once it is done, unless `act` returns what to say, `false`
+ *   where another step follows. It throws what stands in the way: a FieldError is shown beside its
+ *   field alone. `onWait` says why it takes longer, and returns whether the dialog is still open
  */
-export function ask({ title, content, yes, opener, act }) {
+export function ask({ title, content, yes, opener, said, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
+  const progress = make("p", { role: "status", "data-wait": true });
   const id = freshId("form");
-  const form = make("form", { id, class: "stack", novalidate: true }, ...content, problem);
+  const form = make("form", { id, class: "stack", novalidate: true }, ...content, progress, problem);
   const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
   const { close } = openDialog({ title, content: [form], actions, closeText: "Cancel", opener });
-  const tell = (text) => problem.replaceChildren(text);
+  const onWait = (text) => {
+    progress.textContent = text;
+    return progress.isConnected;
+  };
   const refuse = (error) => {
     if (error instanceof FieldError) return error.show();
     // A person may have closed the dialog while it was done.
-    if (!problem.isConnected) return say(textFor(error));
-    tell(textFor(error));
+    if (!problem.isConnected) return sayError(error);
+    problem.textContent = textFor(error);
     problem.focus();
   };
   const carryOut = async () => {
-    tell("");
-    const done = await act(tell);
+    problem.textContent = "";
+    const done = await act(onWait).finally(() => onWait(""));
     if (done !== false) close();
-    if (done) say(done);
+    if (said || done) say(said || done);
   };
   onSubmit(form, actions[0], () => carryOut().catch(refuse));
   return { close };

@@ -6,14 +6,13 @@
 import { unitsText } from "../format/amounts.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { quoted } from "../texts/operations.js";
-import { textFor } from "../texts/problems.js";
 import { displayName, makeCard, metadataOf } from "./card.js";
 import { codeImage, codesOf, linkOf } from "./codes.js";
 import { copyText, download } from "./copying.js";
 import { openDialog } from "./dialog.js";
 import { make, makeButton } from "./dom.js";
 import { makeField } from "./field_errors.js";
-import { say } from "./notices.js";
+import { say, sayError } from "./notices.js";
 
 /**
  * @typedef {import("../wallet/records.js").OutputRecord} OutputRecord
@@ -31,20 +30,19 @@ export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {Link
   const metadata = item ? metadataOf(item) : {};
   const about = `${unitsText(amount, unit)} of ${quoted(displayName(metadata))}`;
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
-  const handOver = handingOver(output, tools);
-  const save = () => handOver(() => download(copy, "text/plain", `${itemId}.txt`));
-  const developers = developersFold(output, link, handOver);
-  const copyOrShow = telling(async () => {
-    if (await copyLink(output, tools)) return;
+  const handOverBy = (act) => () => handOver(output, tools, act);
+  const save = handOverBy(() => download(copy, "text/plain", `${itemId}.txt`));
+  const developers = developersFold(output, link, handOverBy);
+  const showInstead = () => {
     developers.open = true;
     say("This browser does not let pages copy. The link is at the end.");
-  });
+  };
   return make(
     "div",
     { class: "link-view stack" },
     makeCard(metadata, item?.total ?? amount, { itemId, amount, unit }),
-    linkButtons(() => handOver(() => share(link, about)), copyOrShow),
-    codePlace(output, tools, handOver, about),
+    linkButtons(handOverBy(() => share(link, about)), () => copyLink(output, tools, showInstead)),
+    codePlace(output, tools, handOverBy, about),
     make("h3", {}, "Keep a copy"),
     make("p", { class: "hint" }, "This link is like cash. If you lose it, we can't restore it."),
     make("p", { class: "actions" }, makeButton("Download", save)),
@@ -53,8 +51,8 @@ export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {Link
 }
 
 /** Hand out a link that is held or given, and show it. Nothing is shown where that cannot be. */
-export async function openLinkDialog(output, tools) {
-  await handingOver(output, tools)(([given]) => {
+export function openLinkDialog(output, tools) {
+  return handOver(output, tools, ([given]) => {
     const hint = "Whoever opens it first can claim it. Until then you can take it back.";
     openDialog({
       title: "Your link",
@@ -67,26 +65,11 @@ export async function openLinkDialog(output, tools) {
 
 /** Hand a link out, and copy it; show it where the browser does not let pages copy. */
 export function handOverByCopy(output, /** @type {LinkTools & {opener: HTMLElement}} */ tools) {
-  return telling(async () => {
-    if (!(await copyLink(output, tools))) await openLinkDialog(output, tools);
-  })();
+  return copyLink(output, tools, () => openLinkDialog(output, tools));
 }
 
-/** Return what first writes down that the link is handed out, and hands it over only then. */
-function handingOver({ key }, { wallet }) {
-  return (act) => telling(async () => act(await wallet.giveOut([key])))();
-}
-
-/** Return what does it, and says what stands in the way. */
-function telling(act) {
-  return async () => {
-    try {
-      await act();
-    } catch (error) {
-      say(textFor(error));
-    }
-  };
-}
+/** Write down that a link is handed out, and hand it over only then; say what stands in the way. */
+const handOver = ({ key }, { wallet }, act) => wallet.giveOut([key]).then(act).catch(sayError);
 
 /** Return the buttons that hand a link over: the one that matters is to share it, where pages can. */
 export function linkButtons(onShare, onCopy) {
@@ -107,31 +90,31 @@ export async function share(url, text) {
 }
 
 /** Copy a link once it is handed out; that it is copied has to be asked for within the tap. */
-async function copyLink(output, /** @type {LinkTools} */ { wallet, unit }) {
-  const isCopied = await copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)));
-  if (isCopied) say(`The link to ${unitsText(output.amount, unit)} is copied.`);
-  return isCopied;
+function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
+  const told = () => say(`The link to ${unitsText(output.amount, unit)} is copied.`);
+  return copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)))
+    .then((isCopied) => (isCopied ? told() : showInstead()))
+    .catch(sayError);
 }
 
 /** The code is there at once if the link was handed out before, else after a tap. */
-function codePlace(output, tools, handOver, about) {
+function codePlace(output, tools, handOverBy, about) {
   const place = make("div", { class: "qr" });
-  const show = () =>
-    handOver(async () => {
-      const codes = await codesOf([output], tools);
-      place.replaceChildren(codeImage(codes.get(output.key), `QR code: ${about}`));
-    });
+  const show = handOverBy(async () => {
+    const codes = await codesOf([output], tools);
+    place.replaceChildren(codeImage(codes.get(output.key), `QR code: ${about}`));
+  });
   place.append(makeButton("Show QR code", show));
   if (output.state === "given") show();
   return place;
 }
 
-function developersFold(output, link, handOver) {
+function developersFold(output, link, handOverBy) {
   const place = make("div", { class: "stack" });
   const details = make("details", {}, make("summary", {}, "For developers"), place);
   const texts = { "Claim link": link, "Raw output": formatRawOutput(output) };
-  const fill = () => place.replaceChildren(...Object.entries(texts).map(textField));
-  details.addEventListener("toggle", () => details.open && handOver(fill));
+  const fill = handOverBy(() => place.replaceChildren(...Object.entries(texts).map(textField)));
+  details.addEventListener("toggle", () => details.open && fill());
   return details;
 }
 

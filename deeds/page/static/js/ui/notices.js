@@ -1,5 +1,6 @@
 // Tells a person something: at the foot of the window for a moment, or at the head of the page.
 
+import { textFor } from "../texts/problems.js";
 import { byId, make } from "./dom.js";
 
 /** How long it stays there, in milliseconds: two lines are read in less. */
@@ -36,3 +37,6 @@ export function say(text) {
   place.replaceChildren(notice);
   setTimeout(() => notice.remove(), STAY_MS);
 }
+
+/** Say what went wrong. */
+export const sayError = (error) => say(textFor(error));

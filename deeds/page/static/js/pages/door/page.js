@@ -2,12 +2,11 @@
 // sees by the camera, is filled by a verdict, and lets it be heard and felt.
 
 import { waitText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
 import { displayName, makeMark, metadataOf } from "../../ui/card.js";
 import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
-import { say, showMissing } from "../../ui/notices.js";
+import { sayError, showMissing } from "../../ui/notices.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 import { openWallet, recordsOf, untilEnded } from "../open_wallet.js";
 import { countText, makeJudge } from "./judge.js";
@@ -30,7 +29,6 @@ const SIGNALS = {
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
 const nameOf = (item) => displayName(metadataOf(item));
-const sayError = (error) => say(textFor(error));
 
 const dialog = byId("door", HTMLDialogElement);
 const itemId = itemIdOf();

@@ -4,7 +4,7 @@
 import { textFor } from "../../texts/problems.js";
 import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
-import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
+import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
 
@@ -65,7 +65,7 @@ async function create(opened) {
   const { unit, count } = form.shown();
   // What cannot be shown is not made.
   const mint = () => loadResult().then(() => opened.wallet.mint(wanted));
-  const operation = await verbRunner(opened)(mint, tell).catch(refuse);
+  const operation = await opened.run(mint, tell).catch(refuse);
   if (operation) {
     const { showResult } = await loadResult();
     form.reset();

@@ -6,7 +6,6 @@ import { displayName, makeCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, make } from "../../ui/dom.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
-import { verbRunner } from "../open_wallet.js";
 import { manyLinksButtons } from "../wallet/link_export.js";
 import { drawSeries } from "../wallet/links_view.js";
 import { seriesMaker } from "../wallet/live.js";
@@ -31,8 +30,7 @@ const readHolding = ({ store }, itemId) =>
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, { item, unit, count }) {
   const metadata = metadataOf(item);
-  const run = verbRunner(opened);
-  const shown = { ...opened, run, item, unit, name: displayName(metadata), links: [] };
+  const shown = { ...opened, item, unit, name: displayName(metadata), links: [] };
   const series = copyTemplate("series-template");
   const goOn = seriesMaker(opened, () => item.id);
   const ready = make("p", { role: "status" });

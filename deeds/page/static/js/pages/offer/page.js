@@ -7,7 +7,7 @@ import { oneByOne } from "../../ui/keyed_list.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
-import { makeTeller, openWallet, verbRunner } from "../open_wallet.js";
+import { makeTeller, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
 import { namerOf, readKnown, sayingOf } from "./state.js";
 
@@ -22,8 +22,7 @@ byId("main").dataset.ready = "";
 
 /** @param {import("../open_wallet.js").Opened} opened */
 async function start(opened) {
-  const { wallet, store, api } = opened;
-  const [offers, run] = [offersOf(wallet), verbRunner(opened)];
+  const { wallet, store, api, run } = opened;
   const [button, error] = [byId("pay", HTMLButtonElement), byId("pay-error")];
   // Without the marks that a message around it has left behind it.
   const offerId = location.pathname.split("/")[2]?.slice(0, ID_LENGTH) ?? "";
@@ -64,7 +63,7 @@ async function start(opened) {
     askToKeep();
     await look().catch(() => {});
     const canPay = saying.kind === "open" && saying.action && !known.problem;
-    const verb = () => offers.complete(known.offer);
+    const verb = () => offersOf(wallet).complete(known.offer);
     const problem = canPay && (await run(verb, () => {}).then(() => "", textFor));
     button.disabled = false;
     await look().catch(() => {});
@@ -77,7 +76,7 @@ async function start(opened) {
   async function showOwn(act, opener) {
     const views = await import("../wallet/offers_view.js");
     const [made] = openOffersOf([known.own]);
-    views[act](made, opener, { ...opened, run, ...namerOf(known) });
+    views[act](made, opener, { ...opened, ...namerOf(known) });
   }
 
   const withdraw = byId("withdraw");

@@ -68,6 +68,7 @@ function askToBackUp(wallet, opener) {
     content: [make("p", {}, about), first.element, again.element],
     yes: "Back up",
     opener,
+    said: BACKED_UP,
     act: async () => {
       const { value } = first.field;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
@@ -77,7 +78,6 @@ function askToBackUp(wallet, opener) {
         throw new FieldError(again.field, "The two are not the same.");
       }
       await writeFile(wallet, await makeMaterial(value));
-      return BACKED_UP;
     },
   });
 }

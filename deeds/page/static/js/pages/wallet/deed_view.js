@@ -180,9 +180,7 @@ function askToMerge(holding, opener, { wallet, run, nameOf }) {
     content: [make("p", {}, `${parts} of ${quoted(nameOf(itemId))} become one.`)],
     yes: "Merge",
     opener,
-    act: async (onWait) => {
-      await run(() => wallet.merge(itemId), onWait);
-      return "They are one part now.";
-    },
+    said: "They are one part now.",
+    act: (onWait) => run(() => wallet.merge(itemId), onWait),
   });
 }

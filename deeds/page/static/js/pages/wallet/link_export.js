@@ -77,10 +77,10 @@ export function manyLinksButtons(/** @type {Shown} */ shown) {
 }
 
 /** Print tickets. Where the codes do not come, none of the links is handed out. */
-async function print(outputs, /** @type {Shown} */ shown, tell) {
+async function print(outputs, /** @type {Shown} */ shown, onWait) {
   const count = formatAmount(outputs.length);
   const onProgress = (ready) => {
-    if (tell(`${formatAmount(ready)} of ${count} QR codes are ready.`)) return;
+    if (onWait(`${formatAmount(ready)} of ${count} QR codes are ready.`)) return;
     throw new WalletError("cancelled", "Nothing was printed.");
   };
   const codes = await codesOf(outputs, shown, { onProgress }).catch((error) => {
@@ -103,14 +103,14 @@ async function copy(outputs, /** @type {Shown} */ shown) {
 }
 
 /** Take links back, as many at once as the service takes. */
-async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, tell) {
+async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, onWait) {
   const count = formatAmount(outputs.length);
   const size = Number(document.body.dataset.arrayMax);
   for (let start = 0; start < outputs.length; start += size) {
-    const isOpen = tell(`${formatAmount(start)} of ${count} links are back.`);
+    const isOpen = onWait(`${formatAmount(start)} of ${count} links are back.`);
     if (!isOpen) throw new WalletError("cancelled", "The others stay handed out.");
     const keys = outputs.slice(start, start + size).map(({ key }) => key);
-    const take = () => run(() => wallet.takeBack(...keys), tell);
+    const take = () => run(() => wallet.takeBack(...keys), onWait);
     // What was claimed meanwhile is known after the first try, and left out of the second.
     await take().catch(take);
   }
@@ -124,22 +124,17 @@ function askWhich(shown, action, opener) {
   const linksNow = () => shown.links.filter(isFor);
   if (!linksNow().length) return say("No link is waiting to be claimed.");
   const choice = choiceFields(linksNow(), countMax);
-  const progress = make("p", { role: "status" });
-  const tell = (sentence) => {
-    progress.textContent = sentence;
-    return progress.isConnected;
-  };
-  const carryOut = async () => {
-    try {
+  ask({
+    title: text,
+    content: [...choice.content, make("p", { class: "hint" }, hint)],
+    yes: text,
+    opener,
+    said,
+    act: async (onWait) => {
       const chosen = chosenLinks(linksNow(), choice.read(), countMax);
-      await act(chosen.map(({ output }) => output), shown, tell);
-      return said;
-    } finally {
-      tell("");
-    }
-  };
-  const content = [...choice.content, make("p", { class: "hint" }, hint), progress];
-  ask({ title: text, content, yes: text, opener, act: carryOut });
+      await act(chosen.map(({ output }) => output), shown, onWait);
+    },
+  });
 }
 
 /** The fields of a choice; numbers are asked for only where links are chosen by them. */

@@ -3,12 +3,11 @@
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
 import { ask } from "../../ui/dialog.js";
 import { copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
-import { say } from "../../ui/notices.js";
+import { sayError } from "../../ui/notices.js";
 import { countIn, isUsable, manyLinksButtons, numberText } from "./link_export.js";
 
 /** In the order in which a person chooses among them. */
@@ -17,11 +16,7 @@ const TEXTS = { "": "all", here: "not handed out" };
 const textOf = (state) => TEXTS[state] ?? state;
 
 /**
- * @typedef {Omit<import("../open_wallet.js").Opened, "wake"> & {
- *   run: ReturnType<typeof import("../open_wallet.js").verbRunner>,
- *   nameOf: (itemId: string) => string,
- * }} LinksTools
- *
+ * @typedef {import("../open_wallet.js").Opened & {nameOf: (itemId: string) => string}} LinksTools
  * @typedef {LinksTools & {
  *   item: import("../../wallet/records.js").Item | null, unit?: string, name: string,
  *   links: import("../../wallet/holdings.js").Link[],
@@ -95,7 +90,7 @@ function rowOf({ output: first }, shown) {
   const note = find(element, "input", HTMLInputElement);
   note.ariaLabel = `Note for link ${numberText(first)}`.trim();
   note.addEventListener("change", () =>
-    shown.wallet.setNote(first.key, note.value).catch((error) => say(textFor(error))),
+    shown.wallet.setNote(first.key, note.value).catch(sayError),
   );
   const acts = { show: openLinkDialog, copy: handOverByCopy, "take-back": askToTakeBack };
   for (const [name, act] of Object.entries(acts)) {
@@ -126,9 +121,7 @@ function askToTakeBack({ key, amount }, { wallet, run, unit, opener }) {
     content: [make("p", {}, "The link stops working.")],
     yes: "Take back",
     opener,
-    act: async (onWait) => {
-      await run(() => wallet.takeBack(key), onWait);
-      return `${units} back in your deeds.`;
-    },
+    said: `${units} back in your deeds.`,
+    act: (onWait) => run(() => wallet.takeBack(key), onWait),
   });
 }

@@ -3,10 +3,9 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { operationText, quoted, refusalText, waitText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
 import { byId, make } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
-import { say } from "../../ui/notices.js";
+import { say, sayError } from "../../ui/notices.js";
 import { untilEnded } from "../open_wallet.js";
 
 const ROUND_MS = 20_000;
@@ -86,7 +85,7 @@ export function seriesMaker(opened, wanted) {
     if (isRefused) say(refusalText(operation));
   }
 
-  return oneByOne(() => makeBatch().catch((error) => say(textFor(error))));
+  return oneByOne(() => makeBatch().catch(sayError));
 }
 
 export function drawBegun(begun, problems, namer) {

@@ -1,7 +1,6 @@
 // Offers of ours: the list of them, and the view of one, which tells by itself when it was taken.
 
 import { offerStateText, offerText, sideText } from "../../texts/offers.js";
-import { textFor } from "../../texts/problems.js";
 import { makeCard, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf } from "../../ui/codes.js";
 import { copyText } from "../../ui/copying.js";
@@ -9,7 +8,7 @@ import { ask, openDialog } from "../../ui/dialog.js";
 import { byId, make, makeButton, put } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { linkButtons, share, textField } from "../../ui/link_view.js";
-import { say } from "../../ui/notices.js";
+import { say, sayError } from "../../ui/notices.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { keepAsking } from "./live.js";
 
@@ -70,10 +69,9 @@ async function offerView(offer, tools) {
     else ways.append(textField(["Link", link]));
   };
   const ways = make("div", { class: "stack" }, linkButtons(() => share(link, about), copy), place);
-  codesOf([{ key: offer.offerId }], tools, { link: () => link }).then(
-    (codes) => place.append(codeImage(codes.get(offer.offerId), `QR code: ${about}`)),
-    (error) => say(textFor(error)),
-  );
+  codesOf([{ key: offer.offerId }], tools, { link: () => link })
+    .then((codes) => place.append(codeImage(codes.get(offer.offerId), `QR code: ${about}`)))
+    .catch(sayError);
   const state = make("p", { role: "status" });
   const draw = (now) => {
     put(state, offerStateText(now));

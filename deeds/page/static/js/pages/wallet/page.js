@@ -10,7 +10,7 @@ import { say, showMissing } from "../../ui/notices.js";
 import * as holdings from "../../wallet/holdings.js";
 import { findOrigins, wasHere } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
-import { openWallet, verbRunner } from "../open_wallet.js";
+import { openWallet } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
 import { deedList } from "./deed_list.js";
 import { historyView } from "./history_view.js";
@@ -101,8 +101,8 @@ async function readOrAsk({ wallet, store }, view) {
   return item ? { ...(await read(store, view)), taken: found.taken } : found;
 }
 
-function drawer({ wallet, store, api, wake }) {
-  const tools = { wallet, store, api, ...namer, run: verbRunner({ store, wake }) };
+function drawer(opened) {
+  const tools = { ...opened, ...namer };
   const [drawDeeds, drawHistory] = [deedList(nameOf), historyView(namer)];
   let drawOffers;
   const [deed, known] = [deedPlace(tools), new Map()];
@@ -121,7 +121,7 @@ function drawer({ wallet, store, api, wake }) {
     drawBegun(begun, problems, namer);
     if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
     if (view.name === "list") drawDeeds(summaries);
-    if (view.name === "list") await drawBackup(wallet, !summaries.length);
+    if (view.name === "list") await drawBackup(tools.wallet, !summaries.length);
     if (view.name === "offers") drawOffers ??= (await loadOffers()).offersView(tools);
     if (view.name === "offers") drawOffers(past);
     if (view.name === "history") drawHistory(past);

@@ -27,12 +27,11 @@ export function askToSplit(holding, opener, /** @type {LinksTools} */ { wallet, 
     content: [even.element, choose],
     yes: "Split",
     opener,
+    said: "It is split.",
     act: async (onWait) => {
       const wanted = choose.open ? rows.read() : even.read();
       const split = () => wallet.split(parts[0].key, wanted);
-      const verb = choose.open ? split : () => wallet.makeLinks(itemId, wanted);
-      await run(verb, onWait);
-      return "It is split.";
+      await run(choose.open ? split : () => wallet.makeLinks(itemId, wanted), onWait);
     },
   });
 }
