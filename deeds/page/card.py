@@ -41,7 +41,7 @@ _SIDE = 5
 _HALF = 3
 
 
-# As many deeds of a side are named, and their cards read; texts/offers.js names as many.
+# As many deeds of a side are named, and their cards read; js/texts.js names as many.
 NAMED_COUNT_MAX = 2
 
 _ENDS = {

@@ -39,7 +39,7 @@ def test_the_unit_tests_of_the_page_pass() -> None:
 
 def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
     script = """
-        import { PROBLEM_TEXTS } from "./deeds/page/static/js/texts/problems.js";
+        import { PROBLEM_TEXTS } from "./deeds/page/static/js/texts.js";
         console.log(JSON.stringify(PROBLEM_TEXTS));
     """
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { offerStateText, offerText } from "../../../../deeds/page/static/js/texts/offers.js";
+import { offerStateText, offerText } from "../../../../deeds/page/static/js/texts.js";
 
 const namer = {
   nameOf: (itemId) => itemId.toUpperCase(),

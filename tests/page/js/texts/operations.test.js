@@ -4,15 +4,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { NoAnswerError } from "../../../../deeds/page/static/js/wallet/api.js";
-import { NO_ANSWER_TEXT, textFor } from "../../../../deeds/page/static/js/texts/problems.js";
 import {
+  NO_ANSWER_TEXT,
   operationText,
   outcomesText,
   quoted,
   refusalText,
+  textFor,
   timeText,
   waitText,
-} from "../../../../deeds/page/static/js/texts/operations.js";
+} from "../../../../deeds/page/static/js/texts.js";
 
 const done = (kind, amount = 5) => ({ operation: { kind, amount, state: "done" } });
 const begun = {

@@ -2,8 +2,7 @@
 // sent again until it has ended, as long as the page is open; in words where it cannot be done.
 
 import { makeStrongSecret } from "../format/raw_output.js";
-import { outcomesText, refusalText, waitText } from "../texts/operations.js";
-import { textFor } from "../texts/problems.js";
+import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
 import { say, showMissing, whatIsMissing } from "../ui/notices.js";
 import { makeApi } from "../wallet/api.js";
 import { WalletError } from "../wallet/records.js";

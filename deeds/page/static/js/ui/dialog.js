@@ -1,7 +1,7 @@
 // Opens dialogs: the browser's own <dialog>, which keeps the focus within and gives it back, and
 // closes on Escape.
 
-import { textFor } from "../texts/problems.js";
+import { textFor } from "../texts.js";
 import { freshId, headingOf, make, makeButton } from "./dom.js";
 import { FieldError, onSubmit } from "./field_errors.js";
 import { say, sayError } from "./notices.js";

@@ -1,7 +1,7 @@
 // Draws records into a list and leaves what is there already: what a person has typed, opened or
 // focused stays when something else changes.
 
-import { textFor } from "../texts/problems.js";
+import { textFor } from "../texts.js";
 import { headingOf } from "./dom.js";
 import { showMissing } from "./notices.js";
 

@@ -5,7 +5,7 @@
 
 import { unitsText } from "../format/amounts.js";
 import { formatRawOutput } from "../format/raw_output.js";
-import { quoted } from "../texts/operations.js";
+import { quoted } from "../texts.js";
 import { displayName, makeCard, metadataOf } from "./card.js";
 import { codeImage, codesOf, linkOf } from "./codes.js";
 import { copyText, download } from "./copying.js";

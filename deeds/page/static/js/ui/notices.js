@@ -1,6 +1,6 @@
 // Tells a person something: at the foot of the window for a moment, or at the head of the page.
 
-import { textFor } from "../texts/problems.js";
+import { textFor } from "../texts.js";
 import { byId, make } from "./dom.js";
 
 /** How long it stays there, in milliseconds: two lines are read in less. */

@@ -2,8 +2,7 @@
 // and what is drawn of them.
 
 import { formatRawOutput } from "../../format/raw_output.js";
-import { refusalText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { refusalText, textFor } from "../../texts.js";
 import { likenessOf } from "../../ui/card.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { NoAnswerError } from "../../wallet/api.js";

@@ -2,7 +2,7 @@
 // what the service says. Pure.
 
 import { formatAmount } from "../../format/amounts.js";
-import { quoted, refusalText, waitText } from "../../texts/operations.js";
+import { quoted, refusalText, waitText } from "../../texts.js";
 import { displayName, metadataOf } from "../../ui/card.js";
 
 /**

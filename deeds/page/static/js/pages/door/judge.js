@@ -3,8 +3,7 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
-import { quoted, refusalText, timeText, waitText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { quoted, refusalText, textFor, timeText, waitText } from "../../texts.js";
 import { metadataOf } from "../../ui/card.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { nameKey } from "../../wallet/origin.js";

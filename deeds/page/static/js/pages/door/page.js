@@ -1,7 +1,7 @@
 // The door: which deed it lets in, how many came, and each ticket in its turn; and the screen, which
 // sees by the camera, is filled by a verdict, and lets it be heard and felt.
 
-import { waitText } from "../../texts/operations.js";
+import { waitText } from "../../texts.js";
 import { displayName, makeMark, metadataOf } from "../../ui/card.js";
 import { codeImage } from "../../ui/codes.js";
 import { openDialog } from "../../ui/dialog.js";

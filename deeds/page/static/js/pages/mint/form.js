@@ -2,8 +2,7 @@
 // page, so that nothing that was typed is lost. Secrets of a person's own are never in the draft.
 
 import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
-import { countText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { countText, textFor } from "../../texts.js";
 import { byId } from "../../ui/dom.js";
 import { focusFirstError, readField, showError } from "../../ui/field_errors.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";

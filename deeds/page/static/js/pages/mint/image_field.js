@@ -1,7 +1,7 @@
 // The field for a picture: a link to one, or a file of the person's own, which is made small enough
 // for a deed to hold it.
 
-import { textFor } from "../../texts/problems.js";
+import { textFor } from "../../texts.js";
 import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/field_errors.js";
 import { WalletError } from "../../wallet/records.js";

@@ -1,7 +1,7 @@
 // The Mint page in three steps: a form with a preview that follows it, a review, and the result.
 // Only the button of the review creates anything.
 
-import { textFor } from "../../texts/problems.js";
+import { textFor } from "../../texts.js";
 import { fillCard, makeCard } from "../../ui/card.js";
 import { byId, find } from "../../ui/dom.js";
 import { makeTeller, openWallet } from "../open_wallet.js";

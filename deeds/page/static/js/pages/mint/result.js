@@ -1,7 +1,7 @@
 // What a mint gave: one link to hand over, or many, to be printed, written to a file or copied. Those
 // that the mint itself had no room for are split off here, for as long as the page is open.
 
-import { countText } from "../../texts/operations.js";
+import { countText } from "../../texts.js";
 import { displayName, makeCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, make } from "../../ui/dom.js";
 import { makeLinkView } from "../../ui/link_view.js";

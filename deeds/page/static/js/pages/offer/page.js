@@ -1,6 +1,6 @@
 // The page of an offer: what one gives and gets, and one tap that does it.
 
-import { textFor } from "../../texts/problems.js";
+import { textFor } from "../../texts.js";
 import { fillCard, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";

@@ -1,8 +1,7 @@
 // What the page of an offer says, from what the service and this wallet know of it. Pure.
 
 import { unitsText } from "../../format/amounts.js";
-import { offerStateText, offerText, sideText } from "../../texts/offers.js";
-import { timeText, waitText } from "../../texts/operations.js";
+import { offerStateText, offerText, sideText, timeText, waitText } from "../../texts.js";
 import { displayName, metadataOf } from "../../ui/card.js";
 import { holdingOf } from "../../wallet/holdings.js";
 

@@ -1,8 +1,7 @@
 // One line that says what is not backed up yet, and the dialogs that write the wallet to a file and
 // read one.
 
-import { countText } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { countText, textFor } from "../../texts.js";
 import { download } from "../../ui/copying.js";
 import { ask } from "../../ui/dialog.js";
 import { byId, make } from "../../ui/dom.js";

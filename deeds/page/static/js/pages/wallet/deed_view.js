@@ -1,8 +1,7 @@
 // The page of one deed: its card, what is held of it, and all that can be done with that.
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
-import { countText, quoted } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { countText, quoted, textFor } from "../../texts.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";

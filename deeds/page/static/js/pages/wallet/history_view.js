@@ -1,7 +1,6 @@
 // The list of what was done.
 
-import { offerStateText } from "../../texts/offers.js";
-import { countText, operationText, timeText } from "../../texts/operations.js";
+import { countText, offerStateText, operationText, timeText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 

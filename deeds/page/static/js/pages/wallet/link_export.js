@@ -3,7 +3,7 @@
 // tickets are sheets of eight: a part of the document that only a printer shows (css/print.css).
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
-import { waitText } from "../../texts/operations.js";
+import { waitText } from "../../texts.js";
 import { isShown, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";

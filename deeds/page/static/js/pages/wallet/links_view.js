@@ -2,7 +2,7 @@
 // done with one or with many of them.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
-import { quoted } from "../../texts/operations.js";
+import { quoted } from "../../texts.js";
 import { ask } from "../../ui/dialog.js";
 import { copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";

@@ -2,7 +2,7 @@
 // is new and what is under way, and goes on with a series of links.
 
 import { unitsText } from "../../format/amounts.js";
-import { operationText, quoted, refusalText, waitText } from "../../texts/operations.js";
+import { operationText, quoted, refusalText, waitText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { say, sayError } from "../../ui/notices.js";

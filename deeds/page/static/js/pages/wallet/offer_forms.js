@@ -2,9 +2,7 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { readItem } from "../../format/claim_link.js";
-import { offerText } from "../../texts/offers.js";
-import { quoted } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { offerText, quoted, textFor } from "../../texts.js";
 import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
 import { ask } from "../../ui/dialog.js";
 import { make } from "../../ui/dom.js";

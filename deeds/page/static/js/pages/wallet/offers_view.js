@@ -1,6 +1,6 @@
 // Offers of ours: the list of them, and the view of one, which tells by itself when it was taken.
 
-import { offerStateText, offerText, sideText } from "../../texts/offers.js";
+import { offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf } from "../../ui/codes.js";
 import { copyText } from "../../ui/copying.js";
@@ -16,7 +16,7 @@ import { keepAsking } from "./live.js";
 const LOOK_MS = 2_500;
 
 /**
- * @typedef {import("./links_view.js").LinksTools & import("../../texts/offers.js").Namer} OfferTools
+ * @typedef {import("./links_view.js").LinksTools & import("../../texts.js").Namer} OfferTools
  * @typedef {import("../../wallet/offers.js").OfferMade} Offer
  */
 

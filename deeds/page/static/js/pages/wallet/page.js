@@ -1,8 +1,7 @@
 // The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history are views of
 // one document. They are drawn again whenever the store has changed, in any tab.
 
-import { operationText, shortName } from "../../texts/operations.js";
-import { textFor } from "../../texts/problems.js";
+import { operationText, shortName, textFor } from "../../texts.js";
 import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";

@@ -2,7 +2,7 @@
 // different amounts. What is left stays here.
 
 import { parseAmount, unitsText } from "../../format/amounts.js";
-import { countText, quoted } from "../../texts/operations.js";
+import { countText, quoted } from "../../texts.js";
 import { ask } from "../../ui/dialog.js";
 import { make, makeButton } from "../../ui/dom.js";
 import { FieldError, makeField } from "../../ui/field_errors.js";
