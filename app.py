@@ -101,9 +101,9 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     closing.callback(pool.close)
     hasher = Hasher(schemes.peppers, pool, metrics.count_hash if metrics else None)
     locator = Locator(repository, schemes, hasher)
-    replays = Replays(repository.read_operation, locator, schemes, hasher)
+    replays = Replays(repository.read_operation, locator)
     service = DeedService(repository, locator, replays)
-    offers = OfferService(repository, schemes, locator, replays, service)
+    offers = OfferService(repository, locator, replays, service)
     limits = ClientLimits(settings.rate_limits, settings.rate_limits_storage)
 
     def check_ready() -> None:

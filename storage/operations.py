@@ -14,14 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Row
 
-from deeds.domain.errors import (
-    IdempotencyKeyTakenError,
-    ItemSchemesChangedError,
-    OfferNotOpenError,
-    SpentInputError,
-    UnknownInputError,
-    UsedSecretError,
-)
+from deeds.domain import errors
 from deeds.domain.model import (
     MintRecord,
     OfferRecord,
@@ -71,7 +64,7 @@ class Writer:
         self._add_schemes({(record.item.id, output.scheme_id) for output in record.outputs})
         used = self._add_outputs(mark.operation_id, record.outputs)
         if used is not None:
-            raise UsedSecretError(index=used)
+            raise errors.UsedSecretError(index=used)
         return mark
 
     def swap(self, record: SwapRecord) -> Mark:
@@ -97,7 +90,7 @@ class Writer:
         if used is not None:
             # A client that cannot spend the inputs is not told which secrets the item knows.
             self._refuse_inputs(mark.operation_id, record)
-            raise UsedSecretError(index=used)
+            raise errors.UsedSecretError(index=used)
         self._spend(mark.operation_id, record)
         if record.schemes_added:
             self._add_schemes(record.schemes_added)
@@ -113,7 +106,7 @@ class Writer:
         known = read_outputs(self._connection, places | dict(half.outputs_forbidden))
         if known:
             places |= half.outputs_forbidden
-            raise UsedSecretError(index=min(places[key] for key in known))
+            raise errors.UsedSecretError(index=min(places[key] for key in known))
         items = {"item_ids": list({output.item_id for output in half.outputs})}
         scheme = {"scheme_id": record.scheme_id}
         counted = self._connection.scalar(statements.COUNT_OTHER_SCHEMES, scheme | items)
@@ -144,7 +137,7 @@ class Writer:
     def _complete(self, offer_id: str, mark: Mark) -> None:
         values = {"offer_id": offer_id} | asdict(mark)
         if self._execute(statements.COMPLETE_OFFER, values).rowcount != 1:
-            raise OfferNotOpenError
+            raise errors.OfferNotOpenError
 
     def _add_operation(
         self,
@@ -172,7 +165,7 @@ class Writer:
         row = self._execute("".join(parts), values).one_or_none()
         if row is None:
             check_present(self._connection, self._predecessors)
-            raise IdempotencyKeyTakenError
+            raise errors.IdempotencyKeyTakenError
         return Mark(row.id, created_at_ms)
 
     def _execute(self, sql: str, values: Values | Sequence[Values]) -> CursorResult[Any]:
@@ -188,7 +181,7 @@ class Writer:
             self._connection.execute(statements.LOCK_KEY, {"lock": lock})
         taken = self._connection.execute(statements.READ_OPERATION, {"key_hashes": list(others)})
         if taken.first() is not None:
-            raise IdempotencyKeyTakenError
+            raise errors.IdempotencyKeyTakenError
 
     def _add_schemes(self, pairs: Collection[tuple[str, int]]) -> None:
         rows = [
@@ -235,7 +228,7 @@ class Writer:
         """Raise the error of the first unknown input, else of the first spent one, if any is."""
         rows = read_item_schemes(self._connection, record.schemes_counts)
         if Counter(row.id for row in rows) != Counter(record.schemes_counts):
-            raise ItemSchemesChangedError
+            raise errors.ItemSchemesChangedError
         found = read_outputs(self._connection, map(_key, record.inputs))
         unknown = [
             index
@@ -243,10 +236,10 @@ class Writer:
             if each.key not in found or found[each.key].output.amount != each.amount
         ]
         if unknown:
-            raise UnknownInputError(index=unknown[0], failed_secrets_count=len(unknown))
+            raise errors.UnknownInputError(index=unknown[0], failed_secrets_count=len(unknown))
         for index, each in enumerate(record.inputs):
             if found[each.key].spent_by not in {None, operation_id}:
-                raise SpentInputError(index=index)
+                raise errors.SpentInputError(index=index)
 
 
 @cache

@@ -45,6 +45,9 @@ _CHANGE = (*_KEY, "ledger_in_doubt", "ledger_rolled_back", "duplicate_secret")
 _READ = ("overloaded", "ledger_unavailable", "too_many_requests")
 _SECRETS = (*_BODY, *_READ, "scheme_unavailable", "too_many_failures")
 _SWAPPED = ("duplicate_input", "unknown_item", "unknown_input", "spent_input", "used_secret")
+# An id that holds an encoded slash makes another path of it, where nothing is served.
+_OF_ITEM = ("item_not_found", "not_found")
+_OF_OFFER = ("unknown_offer", "not_found")
 
 _ITEM_ID = {
     "type": "string",
@@ -167,8 +170,7 @@ def _gets(info: Mapping[str, Any]) -> dict[str, Parts]:
         "readItem",
         "Read an item",
         _answer(answers.ItemSchema(), examples.ITEM_ANSWERS, _KEPT),
-        # An id that holds an encoded slash makes another path of it, where nothing is served.
-        (*_READ, "item_not_found", "not_found"),
+        (*_READ, *_OF_ITEM),
         description="Tells the total of an item and its metadata. Both never change.",
         parameters=[{"name": "id", "in": "path", "required": True, "schema": _ITEM_ID}],
     )
@@ -200,7 +202,7 @@ def _offers(array_length_max: int) -> dict[str, dict[str, Parts]]:
         "readOffer",
         "Read an offer",
         _answer(answers.OfferSchema(), examples.OFFER_ANSWERS),
-        (*_READ, "unknown_offer", "not_found"),
+        (*_READ, *_OF_OFFER),
         description="Tells what an offer gives and wants, and what has become of it.",
         parameters=[offer_id],
     )
@@ -208,15 +210,7 @@ def _offers(array_length_max: int) -> dict[str, dict[str, Parts]]:
         "completeOffer",
         "Complete an offer",
         _answer(answers.SwapResponseSchema(), examples.SWAP_ANSWERS, _CHANGED),
-        (
-            *_SECRETS,
-            *_CHANGE,
-            *_SWAPPED,
-            "unbalanced",
-            "unknown_offer",
-            "offer_not_open",
-            "not_found",
-        ),
+        (*_SECRETS, *_CHANGE, *_SWAPPED, "unbalanced", *_OF_OFFER, "offer_not_open"),
         description="Swaps the halves of the maker and the completer as one, all or nothing.",
         parameters=[offer_id, examples.IDEMPOTENCY_KEY],
         requestBody=_body(requests.CompletionRequestSchema(**bound), examples.COMPLETION_REQUESTS),

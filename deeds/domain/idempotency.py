@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from deeds.domain import errors
@@ -66,6 +67,7 @@ def hash_key(key: str, schemes: HashSchemes, hasher: Hasher) -> KeyHashes:
     return tuple(hasher.digests(jobs))
 
 
+@dataclass(frozen=True, slots=True)
 class Replays:
     """Answers a repeated request as the first one, from what the ledger records of that.
 
@@ -75,17 +77,8 @@ class Replays:
     under one of the hashes.
     """
 
-    def __init__(
-        self,
-        read_operation: Callable[[KeyHashes], Operation | None],
-        locator: Locator,
-        schemes: HashSchemes,
-        hasher: Hasher,
-    ) -> None:
-        self._read_operation = read_operation
-        self._locator = locator
-        self._schemes = schemes
-        self._hasher = hasher
+    read_operation: Callable[[KeyHashes], Operation | None]
+    locator: Locator
 
     def once(
         self,
@@ -94,7 +87,7 @@ class Replays:
         replay: Callable[[Operation], Answer],
     ) -> Answer:
         """Return what the work answers, or the first answer to a request with this key."""
-        hashes = () if key is None else hash_key(key, self._schemes, self._hasher)
+        hashes = () if key is None else hash_key(key, self.locator.schemes, self.locator.hasher)
         operation = self._read(hashes)
         if operation is None:
             try:
@@ -126,7 +119,7 @@ class Replays:
         if counts != (operation.inputs_count, operation.outputs_count):
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = [*inputs, *outputs]
-        found = self._locator.find(raws, self._locator.read_items(raws))
+        found = self.locator.find(raws, self.locator.read_items(raws))
         operation_ids = {each and each.spent_by for each in found[: len(inputs)]}
         operation_ids |= {each and each.created_by for each in found[len(inputs) :]}
         of_half = {*half.inputs, *half.outputs}.intersection(each.output for each in found if each)
@@ -134,4 +127,4 @@ class Replays:
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
 
     def _read(self, key_hashes: KeyHashes) -> Operation | None:
-        return self._read_operation(key_hashes) if key_hashes else None
+        return self.read_operation(key_hashes) if key_hashes else None

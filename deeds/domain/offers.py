@@ -5,25 +5,12 @@ any other swap (docs/decisions/0012-offers-reserve-nothing.md).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
 
-from deeds.domain.errors import (
-    DeedError,
-    DuplicateInputError,
-    DuplicateSecretError,
-    IdempotencyKeyReusedError,
-    ItemSchemesChangedError,
-    OfferNotOpenError,
-    SpentInputError,
-    TotalTooLargeError,
-    UnknownInputError,
-    UnknownItemError,
-    UnknownOfferError,
-    UsedSecretError,
-)
+from deeds.domain import errors
 from deeds.domain.idempotency import KeyHashes, Replays
 from deeds.domain.model import (
     ItemSchemes,
@@ -42,14 +29,18 @@ from deeds.domain.model import (
     SwapRequest,
     Units,
 )
-from deeds.domain.outputs import Candidate, Locator, schemes_added
+from deeds.domain.outputs import Candidate, Locator, check_items, schemes_added
 from deeds.domain.raw_output import is_offer_id, make_offer_id
 from deeds.domain.rules import check_balance, check_named_once, check_offer, excess
-from deeds.domain.schemes import HashSchemes
 from deeds.domain.service import DeedService, retry_schemes
 
 # The errors of a joined swap that either half may have caused.
-_EITHER_HALF = (OfferNotOpenError, SpentInputError, UnknownInputError, UsedSecretError)
+_EITHER_HALF = (
+    errors.OfferNotOpenError,
+    errors.SpentInputError,
+    errors.UnknownInputError,
+    errors.UsedSecretError,
+)
 
 
 class OfferLedger(Protocol):
@@ -65,27 +56,19 @@ class OfferLedger(Protocol):
         """Return the offer, in its state to a process with this current strong scheme."""
 
 
+@dataclass(frozen=True, slots=True)
 class OfferService:
     """Makes, reads and completes offers. Stateless; any thread may call it."""
 
-    def __init__(
-        self,
-        ledger: OfferLedger,
-        schemes: HashSchemes,
-        locator: Locator,
-        replays: Replays,
-        deeds: DeedService,
-    ) -> None:
-        self._ledger = ledger
-        self._schemes = schemes
-        self._locator = locator
-        self._replays = replays
-        self._deeds = deeds
+    ledger: OfferLedger
+    locator: Locator
+    replays: Replays
+    deeds: DeedService
 
     def make(self, request: OfferRequest, idempotency_key: str | None = None) -> Offered:
         """Record the half of a swap as an offer."""
         check_offer(request)
-        return self._replays.once(
+        return self.replays.once(
             idempotency_key, partial(self._make, request), partial(self._replay_making, request)
         )
 
@@ -98,7 +81,7 @@ class OfferService:
     ) -> Swapped:
         """Swap the request and the half of the offer as one, all or nothing."""
         check_named_once(request)
-        return self._replays.once(
+        return self.replays.once(
             idempotency_key,
             partial(self._complete, offer_id, request),
             partial(self._replay_completion, offer_id, request),
@@ -106,14 +89,16 @@ class OfferService:
 
     def _make(self, request: OfferRequest, key_hashes: KeyHashes) -> Offered:
         def attempt(**_any: bool) -> Offered:
-            items = self._locator.read_items([*request.inputs, *request.outputs])
-            _check_items(request, items)
+            items = self.locator.read_items([*request.inputs, *request.outputs])
+            check_items(request, items)
             if any(units > items[each].total for each, units in excess(request.outputs).items()):
-                raise TotalTooLargeError("the outputs are more units of an item than there are")
-            half = self._locator.hash_swap(request, items, key_hashes)
+                raise errors.TotalTooLargeError(
+                    "the outputs are more units of an item than there are"
+                )
+            half = self.locator.hash_swap(request, items, key_hashes)
             scheme_id = self._current_scheme_id()
             record = OfferRecord(make_offer_id(), half, scheme_id, request.expires_in_s)
-            operation_id, expires_at_s = self._ledger.record_offer(record)
+            operation_id, expires_at_s = self.ledger.record_offer(record)
             return Offered(_told(replace(record, expires_at_s=expires_at_s)), operation_id)
 
         return retry_schemes(attempt)
@@ -122,19 +107,19 @@ class OfferService:
         record = self._find(operation.offer_id or "")
         is_making = operation.kind is OperationKind.OFFER
         if not record or not is_making or record.expires_in_s != request.expires_in_s:
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         inputs, outputs = request.inputs, request.outputs
-        items = self._locator.read_items([*inputs, *outputs])
-        scheme = self._schemes.usable(record.scheme_id)
+        items = self.locator.read_items([*inputs, *outputs])
+        scheme = self.locator.schemes.usable(record.scheme_id)
         if scheme is None or any(raw.item_id not in items for raw in (*inputs, *outputs)):
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
-        found = self._locator.find(inputs, items)
-        hashed = self._locator.hash(
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
+        found = self.locator.find(inputs, items)
+        hashed = self.locator.hash(
             [Candidate(raw, items[raw.item_id].salt, scheme) for raw in outputs]
         )
         is_same = {each and each.output for each in found} == set(record.half.inputs)
         if not is_same or set(hashed) != set(record.half.outputs):
-            raise IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
         return Offered(_told(record), operation.id, replayed=True)
 
     def _complete(self, offer_id: str, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
@@ -145,12 +130,12 @@ class OfferService:
             inputs: tuple[RawOutput | Output, ...] = (*request.inputs, *offer.half.inputs)
             outputs: tuple[RawOutput | Output, ...] = (*request.outputs, *offer.half.outputs)
             # A scheme that an item has got since the state was judged ends the swap.
-            items = self._locator.read_items([*inputs, *outputs], may_be_stale=may_be_stale)
-            _check_items(request, items)
+            items = self.locator.read_items([*inputs, *outputs], may_be_stale=may_be_stale)
+            check_items(request, items)
             check_balance(inputs, outputs)
             try:
                 joined = partial(join, offer=offer, items=items)
-                return Swapped(self._deeds.write_swap(request, items, key_hashes, joined))
+                return Swapped(self.deeds.write_swap(request, items, key_hashes, joined))
             except _EITHER_HALF as error:
                 if _is_of(request, error):
                     raise
@@ -162,30 +147,32 @@ class OfferService:
         self, offer_id: str, request: SwapRequest, operation: Operation
     ) -> Swapped:
         if (operation.kind, operation.offer_id) != (OperationKind.SWAP, offer_id):
-            raise IdempotencyKeyReusedError(failed_secrets_count=1)
+            raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         half = self._read(offer_id).half
-        self._replays.check_same(operation, request.inputs, request.outputs, half)
+        self.replays.check_same(operation, request.inputs, request.outputs, half)
         return Swapped(operation.id, replayed=True)
 
     def _read(self, offer_id: str) -> OfferRecord:
         record = self._find(offer_id)
         if record is None:
-            raise UnknownOfferError
+            raise errors.UnknownOfferError
         return record
 
     def _find(self, offer_id: str) -> OfferRecord | None:
         if not is_offer_id(offer_id):
             return None
-        return self._ledger.read_offer(offer_id, self._current_scheme_id())
+        return self.ledger.read_offer(offer_id, self._current_scheme_id())
 
     def _current_scheme_id(self) -> int:
-        return self._schemes.current[SecretClass.STRONG].id
+        return self.locator.schemes.current[SecretClass.STRONG].id
 
     def _ended(self, offer_id: str) -> Exception:
         """Return the error that says what the offer has become while it was being completed."""
         offer = self._read(offer_id)
         # It is open only where a clock was set back: then the completion is tried again.
-        return ItemSchemesChangedError() if offer.state is OfferState.OPEN else _not_open(offer)
+        return (
+            errors.ItemSchemesChangedError() if offer.state is OfferState.OPEN else _not_open(offer)
+        )
 
 
 def join(mine: SwapRecord, offer: OfferRecord, items: Mapping[str, ItemSchemes]) -> SwapRecord:
@@ -195,12 +182,12 @@ def join(mine: SwapRecord, offer: OfferRecord, items: Mapping[str, ItemSchemes])
     one, and UsedSecretError where one creates what the other spends.
     """
     theirs = offer.half
-    _check_apart(mine.inputs, theirs.inputs, DuplicateInputError)
-    _check_apart(mine.outputs, theirs.outputs, DuplicateSecretError)
+    _check_apart(mine.inputs, theirs.inputs, errors.DuplicateInputError)
+    _check_apart(mine.outputs, theirs.outputs, errors.DuplicateSecretError)
     # The maker's inputs are in the ledger, which refuses to create them again: only there, so that
     # nobody without inputs of his own can test guesses at their secrets.
     if {output.key for output in theirs.outputs} & {each.key for each in mine.inputs}:
-        raise UsedSecretError("an input has the secret of a new output of the offer")
+        raise errors.UsedSecretError("an input has the secret of a new output of the offer")
     forbidden = dict.fromkeys(theirs.outputs_forbidden, len(mine.outputs))
     return SwapRecord(
         inputs=mine.inputs + theirs.inputs,
@@ -214,7 +201,7 @@ def join(mine: SwapRecord, offer: OfferRecord, items: Mapping[str, ItemSchemes])
 
 
 def _check_apart(
-    mine: tuple[Output, ...], theirs: tuple[Output, ...], error: type[DeedError]
+    mine: tuple[Output, ...], theirs: tuple[Output, ...], error: type[errors.DeedError]
 ) -> None:
     keys = {output.key for output in theirs}
     shared = next((index for index, output in enumerate(mine) if output.key in keys), None)
@@ -222,28 +209,16 @@ def _check_apart(
         raise error("the other half has this secret too", index=shared)
 
 
-def _check_items(request: SwapRequest, items: Mapping[str, ItemSchemes]) -> None:
-    """Raise UnknownItemError for the first input, else output, whose item does not exist."""
-    for name, raws in (("inputs", request.inputs), ("outputs", request.outputs)):
-        unknown = [index for index, raw in enumerate(raws) if raw.item_id not in items]
-        if unknown:
-            raise UnknownItemError(
-                f"{name}: the item of the element at index does not exist here",
-                index=unknown[0],
-                failed_secrets_count=len(unknown) if raws is request.inputs else 0,
-            )
-
-
-def _is_of(request: SwapRequest, error: DeedError) -> bool:
+def _is_of(request: SwapRequest, error: errors.DeedError) -> bool:
     """Return whether an error of the joined swap is one of the request's own half."""
-    if isinstance(error, OfferNotOpenError):
+    if isinstance(error, errors.OfferNotOpenError):
         return False
-    array = request.outputs if isinstance(error, UsedSecretError) else request.inputs
+    array = request.outputs if isinstance(error, errors.UsedSecretError) else request.inputs
     return error.index is None or error.index < len(array)
 
 
-def _not_open(offer: OfferRecord) -> OfferNotOpenError:
-    return OfferNotOpenError(f"the offer cannot be completed: its state is {offer.state}")
+def _not_open(offer: OfferRecord) -> errors.OfferNotOpenError:
+    return errors.OfferNotOpenError(f"the offer cannot be completed: its state is {offer.state}")
 
 
 def _told(record: OfferRecord) -> Offer:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
-from deeds.domain.errors import DeedError, UnknownInputError
+from deeds.domain import errors
 from deeds.domain.hashing import Hasher, HashJob
 from deeds.domain.model import (
     HashScheme,
@@ -52,31 +52,31 @@ class Candidate:
     scheme: HashScheme
 
 
+@dataclass(frozen=True, slots=True)
 class Locator:
     """Maps raw outputs to what the ledger records of them."""
 
-    def __init__(self, ledger: OutputLedger, schemes: HashSchemes, hasher: Hasher) -> None:
-        self._ledger = ledger
-        self._schemes = schemes
-        self._hasher = hasher
+    ledger: OutputLedger
+    schemes: HashSchemes
+    hasher: Hasher
 
     def read_items(
         self, raws: Sequence[RawOutput | Output], *, may_be_stale: bool = False
     ) -> dict[str, ItemSchemes]:
         """Return the salt and schemes of each item of the outputs that exists."""
         ids = {raw.item_id for raw in raws if is_item_id(raw.item_id)}
-        return self._ledger.read_item_schemes(ids, may_be_stale=may_be_stale) if ids else {}
+        return self.ledger.read_item_schemes(ids, may_be_stale=may_be_stale) if ids else {}
 
     def new_candidate(self, raw: RawOutput, salt: bytes) -> Candidate:
         """Return the candidate under the scheme that a new output gets."""
-        return Candidate(raw, salt, self._schemes.current[secret_class(raw.secret)])
+        return Candidate(raw, salt, self.schemes.current[secret_class(raw.secret)])
 
     def hash(self, candidates: Sequence[Candidate]) -> list[Output]:
         """Return the output that each candidate stands for, with one evaluation each."""
         jobs = [HashJob(each.raw.secret, each.salt, each.scheme) for each in candidates]
         return [
             Output(OutputKey(each.raw.item_id, digest), each.scheme.id, each.raw.amount)
-            for each, digest in zip(candidates, self._hasher.digests(jobs), strict=True)
+            for each, digest in zip(candidates, self.hasher.digests(jobs), strict=True)
         ]
 
     def find(
@@ -95,7 +95,7 @@ class Locator:
         }
         while pending := {index: left for index, left in pending.items() if left}:
             outputs = self.hash([left.pop(0) for left in pending.values()])
-            recorded = self._ledger.read_outputs([output.key for output in outputs])
+            recorded = self.ledger.read_outputs([output.key for output in outputs])
             for (index, left), output in zip(pending.items(), outputs, strict=True):
                 match = recorded.get(output.key)
                 if match is not None and match.output.amount == output.amount:
@@ -114,10 +114,11 @@ class Locator:
 
         Inputs, outputs and the older forms of outputs are hashed in one batch. Only where an input
         may have been hashed under several schemes, the inputs are looked up first. Raises
-        UnknownInputError where one cannot be in the ledger.
+        UnknownInputError where one cannot be in the ledger, and ItemSchemesChangedError where that
+        may be because an item has got a scheme meanwhile.
         """
         sources = [self._candidates(raw, items[raw.item_id]) for raw in request.inputs]
-        check_found(sources, UnknownInputError)
+        self._check_found(sources, items)
         new = [self.new_candidate(raw, items[raw.item_id].salt) for raw in request.outputs]
         older = [
             (index, each)
@@ -127,7 +128,7 @@ class Locator:
         ]
         is_certain = all(len(candidates) == 1 for candidates in sources)
         found = [] if is_certain else self.find(request.inputs, items)
-        check_found(found, UnknownInputError)
+        self._check_found(found, items)
         first = [candidates[0] for candidates in sources] if is_certain else []
         # In the order of the batch: each line takes its part from the same iterator.
         hashed = iter(self.hash([*first, *new, *(each for _, each in older)]))
@@ -145,12 +146,19 @@ class Locator:
             idempotency_key_hashes=idempotency_key_hashes,
         )
 
+    def _check_found(self, found: Sequence[object], items: Mapping[str, ItemSchemes]) -> None:
+        unknown = [index for index, each in enumerate(found) if not each]
+        if unknown and items != self.ledger.read_item_schemes(items):
+            raise errors.ItemSchemesChangedError
+        if unknown:
+            raise errors.UnknownInputError(index=unknown[0], failed_secrets_count=len(unknown))
+
     def _candidates(self, raw: RawOutput, item: ItemSchemes) -> list[Candidate]:
         """Return the candidates under which a secret may be known, likeliest first.
 
         There is none where the item has no output of the secret's class: nothing to find or hash.
         """
-        schemes = self._schemes.in_order(secret_class(raw.secret), item.scheme_ids)
+        schemes = self.schemes.in_order(secret_class(raw.secret), item.scheme_ids)
         return [Candidate(raw, item.salt, scheme) for scheme in schemes]
 
 
@@ -167,8 +175,13 @@ def schemes_added(
     return frozenset(pair for pair in pairs if pair[1] not in items[pair[0]].scheme_ids)
 
 
-def check_found(found: Sequence[object], error: type[DeedError]) -> None:
-    """Raise the error for the first input of which nothing was found."""
-    unknown = [index for index, each in enumerate(found) if not each]
-    if unknown:
-        raise error(index=unknown[0], failed_secrets_count=len(unknown))
+def check_items(request: SwapRequest, items: Mapping[str, ItemSchemes]) -> None:
+    """Raise UnknownItemError for the first input, else output, whose item does not exist."""
+    for name, raws in (("inputs", request.inputs), ("outputs", request.outputs)):
+        unknown = [index for index, raw in enumerate(raws) if raw.item_id not in items]
+        if unknown:
+            raise errors.UnknownItemError(
+                f"{name}: the item of the element at index does not exist here",
+                index=unknown[0],
+                failed_secrets_count=len(unknown) if raws is request.inputs else 0,
+            )

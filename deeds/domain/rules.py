@@ -6,14 +6,7 @@ Each check returns None or raises. Storage asserts the balance once more inside 
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
-from deeds.domain.errors import (
-    DuplicateInputError,
-    DuplicateSecretError,
-    NotAnOfferError,
-    TotalTooLargeError,
-    UnbalancedError,
-    WeakSecretError,
-)
+from deeds.domain import errors
 from deeds.domain.model import AMOUNT_MAX, MintRequest, Output, RawOutput, SwapRequest
 from deeds.domain.raw_output import is_strong_secret
 
@@ -25,9 +18,9 @@ def check_mint(request: MintRequest) -> None:
     """Raise DuplicateSecretError unless the secrets differ, TotalTooLargeError above AMOUNT_MAX."""
     repeated = _first_repeated(output.secret for output in request.outputs)
     if repeated is not None:
-        raise DuplicateSecretError("this secret is named twice in the mint", index=repeated)
+        raise errors.DuplicateSecretError("this secret is named twice in the mint", index=repeated)
     if sum(output.amount for output in request.outputs) > AMOUNT_MAX:
-        raise TotalTooLargeError(f"the amounts must add up to at most {AMOUNT_MAX}")
+        raise errors.TotalTooLargeError(f"the amounts must add up to at most {AMOUNT_MAX}")
 
 
 def check_swap(request: SwapRequest) -> None:
@@ -41,9 +34,9 @@ def check_offer(half: SwapRequest) -> None:
     check_named_once(half)
     for index, raw in enumerate(half.outputs):
         if not is_strong_secret(raw.secret):
-            raise WeakSecretError(index=index)
+            raise errors.WeakSecretError(index=index)
     if not excess(half.outputs, half.inputs):
-        raise NotAnOfferError
+        raise errors.NotAnOfferError
 
 
 def check_named_once(request: SwapRequest) -> None:
@@ -53,8 +46,8 @@ def check_named_once(request: SwapRequest) -> None:
     if repeated is not None:
         output_index = repeated - len(request.inputs)
         if output_index < 0:
-            raise DuplicateInputError(index=repeated)
-        raise DuplicateSecretError(
+            raise errors.DuplicateInputError(index=repeated)
+        raise errors.DuplicateSecretError(
             "this output needs a secret of its own: another input or output of the swap has it",
             index=output_index,
         )
@@ -63,7 +56,7 @@ def check_named_once(request: SwapRequest) -> None:
 def check_balance(inputs: Amounts, outputs: Amounts) -> None:
     """Raise UnbalancedError unless the two add up alike for every item (contract 4.2, rule 1)."""
     if _sums(inputs) != _sums(outputs):
-        raise UnbalancedError
+        raise errors.UnbalancedError
 
 
 def excess(some: Amounts, others: Amounts = ()) -> dict[str, int]:

@@ -6,6 +6,7 @@ most one short transaction.
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -26,7 +27,7 @@ from deeds.domain.model import (
     SwapRecord,
     SwapRequest,
 )
-from deeds.domain.outputs import Locator, OutputLedger, check_found
+from deeds.domain.outputs import Locator, OutputLedger, check_items
 from deeds.domain.raw_output import is_item_id, is_strong_secret, make_item_id
 from deeds.domain.rules import check_mint, check_swap
 
@@ -63,41 +64,41 @@ class Ledger(OutputLedger, Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
 class DeedService:
     """Joins the rules, the hashing and the ledger. Stateless; any thread may call it.
 
     A DeedError says that a request breaks a rule or cannot be carried out; then nothing moved.
     """
 
-    def __init__(self, ledger: Ledger, locator: Locator, replays: Replays) -> None:
-        self._ledger = ledger
-        self._locator = locator
-        self._replays = replays
+    ledger: Ledger
+    locator: Locator
+    replays: Replays
 
     def mint(self, request: MintRequest, idempotency_key: str | None = None) -> Minted:
         """Create an item with the outputs of the request."""
         check_mint(request)
-        return self._replays.once(
+        return self.replays.once(
             idempotency_key, partial(self._mint, request), partial(self._replay_mint, request)
         )
 
     def swap(self, request: SwapRequest, idempotency_key: str | None = None) -> Swapped:
         """Replace the secrets of the inputs by those of the outputs, all or nothing."""
         check_swap(request)
-        return self._replays.once(
+        return self.replays.once(
             idempotency_key, partial(self._swap, request), partial(self._replay_swap, request)
         )
 
     def check(self, raws: Sequence[RawOutput]) -> list[OutputState]:
         """Return the state of each raw output, in order. Changes nothing."""
-        found = self._locator.find(raws, self._locator.read_items(raws))
+        found = self.locator.find(raws, self.locator.read_items(raws))
         return [_state(recorded) for recorded in found]
 
     def item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError."""
         if not is_item_id(item_id):
             raise errors.ItemNotFoundError
-        return self._ledger.read_item(item_id)
+        return self.ledger.read_item(item_id)
 
     def write_swap(
         self,
@@ -112,12 +113,8 @@ class DeedService:
         that joined has an index past the end of the request's array.
         """
         try:
-            record = self._locator.hash_swap(request, items, key_hashes)
-            return self._ledger.record_swap(join(record))
-        except errors.UnknownInputError:
-            if items != self._ledger.read_item_schemes(items):
-                raise errors.ItemSchemesChangedError from None
-            raise
+            record = self.locator.hash_swap(request, items, key_hashes)
+            return self.ledger.record_swap(join(record))
         except errors.UsedSecretError as error:
             # A client learns from it that somebody may have that secret: a guess like others.
             at_fault = () if error.index is None else request.outputs[error.index :][:1]
@@ -127,32 +124,31 @@ class DeedService:
     def _mint(self, request: MintRequest, key_hashes: KeyHashes) -> Minted:
         item_id, salt = make_item_id(), secrets.token_bytes(SALT_BYTES)
         raws = _outputs_of(request, item_id)
-        outputs = self._locator.hash([self._locator.new_candidate(raw, salt) for raw in raws])
+        outputs = self.locator.hash([self.locator.new_candidate(raw, salt) for raw in raws])
         item = Item(item_id, sum(raw.amount for raw in raws), request.metadata)
         record = MintRecord(item, salt, tuple(outputs), key_hashes)
-        return Minted(item_id, raws, self._ledger.record_mint(record))
+        return Minted(item_id, raws, self.ledger.record_mint(record))
 
     def _swap(self, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
         def attempt(*, may_be_stale: bool) -> Swapped:
-            items = self._locator.read_items(request.inputs, may_be_stale=may_be_stale)
-            # The swap balances, so its outputs name no item that its inputs do not.
-            check_found([raw.item_id in items for raw in request.inputs], errors.UnknownItemError)
+            items = self.locator.read_items(request.inputs, may_be_stale=may_be_stale)
+            check_items(request, items)
             return Swapped(self.write_swap(request, items, key_hashes))
 
         return retry_schemes(attempt)
 
     def _replay_mint(self, request: MintRequest, operation: Operation) -> Minted:
-        item = self._ledger.read_item(operation.item_id) if operation.item_id else None
+        item = self.ledger.read_item(operation.item_id) if operation.item_id else None
         if item is None or item.metadata != request.metadata:
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = _outputs_of(request, item.id)
-        self._replays.check_same(operation, (), raws)
+        self.replays.check_same(operation, (), raws)
         return Minted(item.id, raws, operation.id, replayed=True)
 
     def _replay_swap(self, request: SwapRequest, operation: Operation) -> Swapped:
         if operation.offer_id is not None:
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
-        self._replays.check_same(operation, request.inputs, request.outputs)
+        self.replays.check_same(operation, request.inputs, request.outputs)
         return Swapped(operation.id, replayed=True)
 
 
