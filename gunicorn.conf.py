@@ -13,11 +13,12 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from prometheus_client import values
 from prometheus_client.multiprocess import mark_process_dead
 
 from deeds.domain.errors import StartError
 from deeds.server.cpus import THREADS_COUNT, default_processes_count
-from deeds.server.metrics import DIRECTORY, count_in_files
+from deeds.server.metrics import DIRECTORY
 from deeds.settings import read_setting
 
 _setting = partial(read_setting, os.environ)
@@ -84,12 +85,14 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Let the worker count there, before it loads the application."""
+    """Let the worker count in files of its number, before it loads the application.
+
+    One that follows a worker that died goes on in its files: there are never more files than
+    workers, and no counter ever falls.
+    """
     if _is_measured:
-        try:
-            count_in_files(worker.metrics_number)
-        except OSError as error:
-            server.log.warning("a worker's metrics are not counted: %s", error.strerror)
+        counted = values.MultiProcessValue(lambda: worker.metrics_number)  # type: ignore[no-untyped-call]
+        values.ValueClass = counted
 
 
 def post_worker_init(worker: Any) -> None:

@@ -13,11 +13,9 @@ from deeds.domain.model import (
     AMOUNT_MAX,
     OFFER_EXPIRES_IN_S,
     SECRET_LENGTH_MAX,
-    Minted,
-    Offered,
+    Done,
     OutputState,
     SecretClass,
-    Swapped,
 )
 from deeds.domain.offers import OfferService
 from deeds.domain.schemes import HashSchemes
@@ -115,7 +113,7 @@ def _add_operations(
         compared = wanted.outputs if key is not None else ()
         with limits.judging(count_guesses((), compared, key)):
             minted = service.mint(wanted, key)
-        return _operation_answer(minted, _MINT_RESPONSE.dump(minted))
+        return _operation_answer(minted, _MINT_RESPONSE.dump(minted.answer))
 
     @blueprint.post("/swap")
     def swap() -> Response:
@@ -151,7 +149,7 @@ def _add_offers(
         # Its outputs are strong, so they can be no guesses.
         with limits.judging(count_guesses(wanted.inputs, (), key)):
             offered = offers.make(wanted, key)
-        return _operation_answer(offered, _OFFER.dump(offered.offer))
+        return _operation_answer(offered, _OFFER.dump(offered.answer))
 
     @blueprint.get("/offers/<offer_id>")
     def read_offer(offer_id: str) -> Response:
@@ -168,7 +166,7 @@ def _add_offers(
         return _operation_answer(completed, _SWAP_RESPONSE.dump({}))
 
 
-def _operation_answer(done: Minted | Swapped | Offered, body: Any) -> Response:
+def _operation_answer(done: Done[Any], body: Any) -> Response:
     """Return the answer to a request that changed the ledger, or that repeated one."""
     noted = notes()
     noted.operation_id, noted.is_replayed = done.operation_id, done.replayed

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
+
+Answer = TypeVar("Answer")
 
 # 2**53 - 1: the largest integer that every reader of JSON sees exactly (contract 2.2).
 AMOUNT_MAX = 9_007_199_254_740_991
@@ -114,21 +117,20 @@ class OfferRequest(SwapRequest):
 
 
 @dataclass(frozen=True, slots=True)
+class Done(Generic[Answer]):
+    """What a request that changes the ledger has done, or had done when it was sent before."""
+
+    operation_id: int
+    answer: Answer
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Minted:
     """What a mint answers: the new item's outputs in request order."""
 
     item_id: str
     outputs: tuple[RawOutput, ...]
-    operation_id: int
-    replayed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Swapped:
-    """What a swap answers."""
-
-    operation_id: int
-    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +150,6 @@ class Offer:
     gives: tuple[Units, ...]
     wants: tuple[Units, ...]
     expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """What the making of an offer answers."""
-
-    offer: Offer
-    operation_id: int
-    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

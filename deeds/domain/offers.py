@@ -13,9 +13,9 @@ from typing import Protocol
 from deeds.domain import errors
 from deeds.domain.idempotency import KeyHashes, Replays
 from deeds.domain.model import (
+    Done,
     ItemSchemes,
     Offer,
-    Offered,
     OfferRecord,
     OfferRequest,
     OfferState,
@@ -24,13 +24,12 @@ from deeds.domain.model import (
     Output,
     RawOutput,
     SecretClass,
-    Swapped,
     SwapRecord,
     SwapRequest,
     Units,
 )
 from deeds.domain.outputs import Candidate, Locator, check_items, schemes_added
-from deeds.domain.raw_output import is_offer_id, make_offer_id
+from deeds.domain.raw_output import OFFER_ID_PREFIX, is_id, make_id
 from deeds.domain.rules import check_balance, check_named_once, check_offer, excess
 from deeds.domain.service import DeedService, retry_schemes
 
@@ -65,7 +64,7 @@ class OfferService:
     replays: Replays
     deeds: DeedService
 
-    def make(self, request: OfferRequest, idempotency_key: str | None = None) -> Offered:
+    def make(self, request: OfferRequest, idempotency_key: str | None = None) -> Done[Offer]:
         """Record the half of a swap as an offer."""
         check_offer(request)
         return self.replays.once(
@@ -78,7 +77,7 @@ class OfferService:
 
     def complete(
         self, offer_id: str, request: SwapRequest, idempotency_key: str | None = None
-    ) -> Swapped:
+    ) -> Done[None]:
         """Swap the request and the half of the offer as one, all or nothing."""
         check_named_once(request)
         return self.replays.once(
@@ -87,8 +86,8 @@ class OfferService:
             partial(self._replay_completion, offer_id, request),
         )
 
-    def _make(self, request: OfferRequest, key_hashes: KeyHashes) -> Offered:
-        def attempt(**_any: bool) -> Offered:
+    def _make(self, request: OfferRequest, key_hashes: KeyHashes) -> Done[Offer]:
+        def attempt(**_any: bool) -> Done[Offer]:
             items = self.locator.read_items([*request.inputs, *request.outputs])
             check_items(request, items)
             if any(units > items[each].total for each, units in excess(request.outputs).items()):
@@ -97,13 +96,13 @@ class OfferService:
                 )
             half = self.locator.hash_swap(request, items, key_hashes)
             scheme_id = self._current_scheme_id()
-            record = OfferRecord(make_offer_id(), half, scheme_id, request.expires_in_s)
+            record = OfferRecord(make_id(OFFER_ID_PREFIX), half, scheme_id, request.expires_in_s)
             operation_id, expires_at_s = self.ledger.record_offer(record)
-            return Offered(_told(replace(record, expires_at_s=expires_at_s)), operation_id)
+            return Done(operation_id, _told(replace(record, expires_at_s=expires_at_s)))
 
         return retry_schemes(attempt)
 
-    def _replay_making(self, request: OfferRequest, operation: Operation) -> Offered:
+    def _replay_making(self, request: OfferRequest, operation: Operation) -> Done[Offer]:
         record = self._find(operation.offer_id or "")
         is_making = operation.kind is OperationKind.OFFER
         if not record or not is_making or record.expires_in_s != request.expires_in_s:
@@ -120,10 +119,10 @@ class OfferService:
         is_same = {each and each.output for each in found} == set(record.half.inputs)
         if not is_same or set(hashed) != set(record.half.outputs):
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
-        return Offered(_told(record), operation.id, replayed=True)
+        return Done(operation.id, _told(record), replayed=True)
 
-    def _complete(self, offer_id: str, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
-        def attempt(*, may_be_stale: bool) -> Swapped:
+    def _complete(self, offer_id: str, request: SwapRequest, key_hashes: KeyHashes) -> Done[None]:
+        def attempt(*, may_be_stale: bool) -> Done[None]:
             offer = self._read(offer_id)
             if offer.state is not OfferState.OPEN:
                 raise _not_open(offer)
@@ -135,7 +134,7 @@ class OfferService:
             check_balance(inputs, outputs)
             try:
                 joined = partial(join, offer=offer, items=items)
-                return Swapped(self.deeds.write_swap(request, items, key_hashes, joined))
+                return Done(self.deeds.write_swap(request, items, key_hashes, joined), None)
             except _EITHER_HALF as error:
                 if _is_of(request, error):
                     raise
@@ -145,12 +144,12 @@ class OfferService:
 
     def _replay_completion(
         self, offer_id: str, request: SwapRequest, operation: Operation
-    ) -> Swapped:
+    ) -> Done[None]:
         if (operation.kind, operation.offer_id) != (OperationKind.SWAP, offer_id):
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         half = self._read(offer_id).half
         self.replays.check_same(operation, request.inputs, request.outputs, half)
-        return Swapped(operation.id, replayed=True)
+        return Done(operation.id, None, replayed=True)
 
     def _read(self, offer_id: str) -> OfferRecord:
         record = self._find(offer_id)
@@ -159,7 +158,7 @@ class OfferService:
         return record
 
     def _find(self, offer_id: str) -> OfferRecord | None:
-        if not is_offer_id(offer_id):
+        if not is_id(OFFER_ID_PREFIX, offer_id):
             return None
         return self.ledger.read_offer(offer_id, self._current_scheme_id())
 

@@ -23,7 +23,7 @@ from deeds.domain.model import (
     SwapRecord,
     SwapRequest,
 )
-from deeds.domain.raw_output import is_item_id, is_strong_secret
+from deeds.domain.raw_output import ITEM_ID_PREFIX, is_id, is_strong_secret
 from deeds.domain.schemes import HashSchemes
 
 
@@ -64,7 +64,7 @@ class Locator:
         self, raws: Sequence[RawOutput | Output], *, may_be_stale: bool = False
     ) -> dict[str, ItemSchemes]:
         """Return the salt and schemes of each item of the outputs that exists."""
-        ids = {raw.item_id for raw in raws if is_item_id(raw.item_id)}
+        ids = {raw.item_id for raw in raws if is_id(ITEM_ID_PREFIX, raw.item_id)}
         return self.ledger.read_item_schemes(ids, may_be_stale=may_be_stale) if ids else {}
 
     def new_candidate(self, raw: RawOutput, salt: bytes) -> Candidate:

@@ -23,8 +23,7 @@ BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_LENGTH = 26
 
 _RANDOM = f"[{BASE32_ALPHABET}]{{{_RANDOM_LENGTH}}}"
-_ITEM_ID = re.compile(ITEM_ID_PREFIX + _RANDOM)
-_OFFER_ID = re.compile(OFFER_ID_PREFIX + _RANDOM)
+_ID_END = re.compile(_RANDOM)
 
 _STRONG_SECRET = re.compile(f"({_RANDOM})([{BASE32_ALPHABET}]{{6}})")
 _STRONG_SECRET_LABEL = b"deeds strong secret v1:"
@@ -78,24 +77,14 @@ def check_text(text: str, name: str = "the text") -> str:
     return text
 
 
-def make_item_id() -> str:
-    """Return a new item id from the system's CSPRNG."""
-    return ITEM_ID_PREFIX + _random_base32()
+def make_id(prefix: str) -> str:
+    """Return a new id from the system's CSPRNG: the prefix of its kind and 130 bits."""
+    return prefix + _random_base32()
 
 
-def is_item_id(text: str) -> bool:
-    """Return whether the text has the form of an item id, whether or not the item exists."""
-    return _ITEM_ID.fullmatch(text) is not None
-
-
-def make_offer_id() -> str:
-    """Return a new offer id from the system's CSPRNG."""
-    return OFFER_ID_PREFIX + _random_base32()
-
-
-def is_offer_id(text: str) -> bool:
-    """Return whether the text has the form of an offer id, whether or not the offer exists."""
-    return _OFFER_ID.fullmatch(text) is not None
+def is_id(prefix: str, text: str) -> bool:
+    """Return whether the text has the form of an id of this kind, whether or not it was given."""
+    return text.startswith(prefix) and _ID_END.fullmatch(text, len(prefix)) is not None
 
 
 def make_strong_secret() -> str:

@@ -14,6 +14,7 @@ from deeds.domain import errors
 from deeds.domain.hashing import SALT_BYTES
 from deeds.domain.idempotency import KeyHashes, Replays
 from deeds.domain.model import (
+    Done,
     Item,
     ItemSchemes,
     Minted,
@@ -23,12 +24,11 @@ from deeds.domain.model import (
     OutputState,
     RawOutput,
     RecordedOutput,
-    Swapped,
     SwapRecord,
     SwapRequest,
 )
 from deeds.domain.outputs import Locator, OutputLedger, check_items
-from deeds.domain.raw_output import is_item_id, is_strong_secret, make_item_id
+from deeds.domain.raw_output import ITEM_ID_PREFIX, is_id, is_strong_secret, make_id
 from deeds.domain.rules import check_mint, check_swap
 
 # An item gets a scheme only after a change of settings, so a second try is already rare.
@@ -75,14 +75,14 @@ class DeedService:
     locator: Locator
     replays: Replays
 
-    def mint(self, request: MintRequest, idempotency_key: str | None = None) -> Minted:
+    def mint(self, request: MintRequest, idempotency_key: str | None = None) -> Done[Minted]:
         """Create an item with the outputs of the request."""
         check_mint(request)
         return self.replays.once(
             idempotency_key, partial(self._mint, request), partial(self._replay_mint, request)
         )
 
-    def swap(self, request: SwapRequest, idempotency_key: str | None = None) -> Swapped:
+    def swap(self, request: SwapRequest, idempotency_key: str | None = None) -> Done[None]:
         """Replace the secrets of the inputs by those of the outputs, all or nothing."""
         check_swap(request)
         return self.replays.once(
@@ -96,7 +96,7 @@ class DeedService:
 
     def item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError."""
-        if not is_item_id(item_id):
+        if not is_id(ITEM_ID_PREFIX, item_id):
             raise errors.ItemNotFoundError
         return self.ledger.read_item(item_id)
 
@@ -121,35 +121,35 @@ class DeedService:
             error.failed_secrets_count = sum(not is_strong_secret(raw.secret) for raw in at_fault)
             raise
 
-    def _mint(self, request: MintRequest, key_hashes: KeyHashes) -> Minted:
-        item_id, salt = make_item_id(), secrets.token_bytes(SALT_BYTES)
+    def _mint(self, request: MintRequest, key_hashes: KeyHashes) -> Done[Minted]:
+        item_id, salt = make_id(ITEM_ID_PREFIX), secrets.token_bytes(SALT_BYTES)
         raws = _outputs_of(request, item_id)
         outputs = self.locator.hash([self.locator.new_candidate(raw, salt) for raw in raws])
         item = Item(item_id, sum(raw.amount for raw in raws), request.metadata)
         record = MintRecord(item, salt, tuple(outputs), key_hashes)
-        return Minted(item_id, raws, self.ledger.record_mint(record))
+        return Done(self.ledger.record_mint(record), Minted(item_id, raws))
 
-    def _swap(self, request: SwapRequest, key_hashes: KeyHashes) -> Swapped:
-        def attempt(*, may_be_stale: bool) -> Swapped:
+    def _swap(self, request: SwapRequest, key_hashes: KeyHashes) -> Done[None]:
+        def attempt(*, may_be_stale: bool) -> Done[None]:
             items = self.locator.read_items(request.inputs, may_be_stale=may_be_stale)
             check_items(request, items)
-            return Swapped(self.write_swap(request, items, key_hashes))
+            return Done(self.write_swap(request, items, key_hashes), None)
 
         return retry_schemes(attempt)
 
-    def _replay_mint(self, request: MintRequest, operation: Operation) -> Minted:
+    def _replay_mint(self, request: MintRequest, operation: Operation) -> Done[Minted]:
         item = self.ledger.read_item(operation.item_id) if operation.item_id else None
         if item is None or item.metadata != request.metadata:
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         raws = _outputs_of(request, item.id)
         self.replays.check_same(operation, (), raws)
-        return Minted(item.id, raws, operation.id, replayed=True)
+        return Done(operation.id, Minted(item.id, raws), replayed=True)
 
-    def _replay_swap(self, request: SwapRequest, operation: Operation) -> Swapped:
+    def _replay_swap(self, request: SwapRequest, operation: Operation) -> Done[None]:
         if operation.offer_id is not None:
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=1)
         self.replays.check_same(operation, request.inputs, request.outputs)
-        return Swapped(operation.id, replayed=True)
+        return Done(operation.id, None, replayed=True)
 
 
 def retry_schemes(attempt: Callable[..., Answer]) -> Answer:

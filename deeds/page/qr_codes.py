@@ -25,10 +25,8 @@ BYTES_MAX = 12_288
 _PAUSE_FACTOR = 4
 _COUNT = validate.Length(1, TEXTS_MAX, error="must have {min} to {max} elements")
 
-# Batches in this process, each of another client: others find a place while one prints. The last
-# place is for a client that has had none of late, so that no four clients keep all others out.
+# Batches in this process, each of another client: others find a place while one prints.
 _BATCHES_AT_ONCE_MAX = 4
-_LATE_S = 10.0
 
 # Code points of a text. A claim link has 120, or up to 750 with secret and unit in another script.
 _LENGTH = validate.Length(1, 1024, error="must have {min} to {max} characters")
@@ -74,21 +72,15 @@ class _Places:
     def __init__(self) -> None:
         self._lock = Lock()
         self._clients: set[str] = set()
-        self._begun_s: dict[str, float] = {}
         self._free_s = 0.0
 
     @contextmanager
     def one_of(self, client: str) -> Iterator[None]:
         """Take a place until the block ends; raise OverloadedError at once if there is none."""
-        now_s = time.monotonic()
         with self._lock:
-            begun = self._begun_s.items()
-            self._begun_s = {each: at_s for each, at_s in begun if at_s > now_s - _LATE_S}
-            places_count = _BATCHES_AT_ONCE_MAX - (client in self._begun_s)
-            if client in self._clients or len(self._clients) >= places_count:
+            if client in self._clients or len(self._clients) >= _BATCHES_AT_ONCE_MAX:
                 raise OverloadedError("too many QR codes are being made")
             self._clients.add(client)
-            self._begun_s[client] = now_s
         try:
             yield
         finally:

@@ -39,13 +39,10 @@ def usable_cpus_count(own_cgroups: Path = OWN_CGROUPS, mount: Path = CGROUP_MOUN
 def _quotas_cpus(own_cgroups: Path, mount: Path) -> Iterator[int]:
     group = Path(_text(own_cgroups).rpartition("0::/")[2])
     # In a container without its own namespace this is a path of the host, and the container's group
-    # is at the mount. Version 1 has two files for what is one in version 2.
-    quotas = [_text(mount / each / "cpu.max") for each in (group, *group.parents)]
-    old = mount / "cpu"
-    quotas.append(f"{_text(old / 'cpu.cfs_quota_us')} {_text(old / 'cpu.cfs_period_us')}")
-    for each in quotas:
-        quota, _, period = each.partition(" ")
-        # No limit is "max" in version 2, and -1 in version 1.
+    # is at the mount.
+    for each in (group, *group.parents):
+        quota, _, period = _text(mount / each / "cpu.max").partition(" ")
+        # No limit is "max".
         if quota.isdigit() and period.isdigit() and int(period):
             yield math.ceil(int(quota) / int(period))
 

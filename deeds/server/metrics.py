@@ -6,7 +6,6 @@ own, and whichever is asked adds all of them up.
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
@@ -15,7 +14,6 @@ from prometheus_client import (
     Histogram,
     disable_created_metrics,
     generate_latest,
-    values,
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -37,10 +35,6 @@ _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
 
 # Where prometheus-client looks for the directory of the files.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-
-# Room for all series that can ever be, allocated beforehand: a write into a file that has to grow
-# while memory is full would kill the process.
-_FILE_SIZES = {"counter": 65_536, "histogram": 524_288, "gauge_livesum": 65_536}
 
 
 class Metrics:
@@ -122,18 +116,3 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
-
-
-def count_in_files(number: int) -> None:
-    """Let this process, before it creates its metrics, count in the files of that number.
-
-    They are numbered by worker and not by process: a worker that follows one that died goes on in
-    its files, so that there are never more files than workers, and no counter ever falls. Raises
-    OSError where there is no room for the files: it counts in its own memory then.
-    """
-    directory = Path(os.environ.pop(DIRECTORY))
-    for kind, size in _FILE_SIZES.items():
-        with (directory / f"{kind}_{number}.db").open("ab") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
-    os.environ[DIRECTORY] = str(directory)
-    values.ValueClass = values.MultiProcessValue(lambda: number)  # type: ignore[no-untyped-call]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from deeds.domain.raw_output import is_item_id
+from deeds.domain.raw_output import ITEM_ID_PREFIX, is_id
 from tests.support.requests import check, mint, post, refusal, swap
 
 # All alike, to somebody or to some library, and all different secrets.
@@ -29,7 +29,7 @@ def test_a_mint_answers_with_a_new_item_and_its_outputs_in_order(client, ledger)
 
     item_id = answer.get_json()["itemId"]
     raws = [f"+5.{item_id}.zeta", f"+9007199254740983.{item_id}.a.+b", f"+3.{item_id}.é"]
-    assert is_item_id(item_id)
+    assert is_id(ITEM_ID_PREFIX, item_id)
     assert (answer.status_code, answer.content_type) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.get_json() == {

@@ -6,6 +6,7 @@ another way: both must agree.
 
 import json
 import re
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -16,10 +17,11 @@ from deeds.domain.errors import RawOutputError
 from deeds.domain.model import AMOUNT_MAX, NewOutput, RawOutput
 from deeds.domain.raw_output import (
     BASE32_ALPHABET,
+    ITEM_ID_PREFIX,
     check_text,
-    is_item_id,
+    is_id,
     is_strong_secret,
-    make_item_id,
+    make_id,
     make_strong_secret,
     parse_mint_output,
     parse_raw_output,
@@ -120,7 +122,10 @@ def test_a_mint_takes_three_forms():
 
 @pytest.mark.parametrize(
     ("make", "fits", "length"),
-    [(make_item_id, is_item_id, 31), (make_strong_secret, is_strong_secret, 32)],
+    [
+        (partial(make_id, ITEM_ID_PREFIX), partial(is_id, ITEM_ID_PREFIX), 31),
+        (make_strong_secret, is_strong_secret, 32),
+    ],
 )
 def test_what_is_made_fits_its_form_and_is_different_each_time(make, fits, length):
     made = [make() for _ in range(1000)]
@@ -131,8 +136,8 @@ def test_what_is_made_fits_its_form_and_is_different_each_time(make, fits, lengt
 
 
 def test_other_texts_are_no_item_id_or_strong_secret():
-    assert is_item_id(f"deed_{BODY}")
-    assert [text for text in NO_ITEM_IDS if is_item_id(text)] == []
+    assert is_id(ITEM_ID_PREFIX, f"deed_{BODY}")
+    assert [text for text in NO_ITEM_IDS if is_id(ITEM_ID_PREFIX, text)] == []
     assert [text for text in STRONG_SECRETS["not_strong"].values() if is_strong_secret(text)] == []
 
 

@@ -105,16 +105,6 @@ QUOTAS = {
         3,
     ),
     "a path of the host": ("0::/docker/0123abcd\n", {"cpu.max": "100000 100000\n"}, 1),
-    "version 1": (
-        "4:cpu,cpuacct:/docker/0123abcd\n",
-        {"cpu/cpu.cfs_quota_us": "250000\n", "cpu/cpu.cfs_period_us": "100000\n"},
-        3,
-    ),
-    "version 1, no quota": (
-        "4:cpu,cpuacct:/\n",
-        {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"},
-        16,
-    ),
 }
 
 

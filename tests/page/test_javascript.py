@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
-from deeds.domain.raw_output import make_item_id
+from deeds.domain.raw_output import ITEM_ID_PREFIX, make_id
 from deeds.page.card import item_mark
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
@@ -50,7 +50,7 @@ def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
 
 
 def test_page_and_service_give_a_deed_the_same_mark() -> None:
-    ids = [make_item_id() for _ in range(300)] + ["deed_", "deed_short", "no prefix"]
+    ids = [make_id(ITEM_ID_PREFIX) for _ in range(300)] + ["deed_", "deed_short", "no prefix"]
     script = f"""
         import {{ markShape, markText }} from "./deeds/page/static/js/ui/card.js";
         const marks = {json.dumps(ids)}.map((id) => ({{ text: markText(id), ...markShape(id) }}));
