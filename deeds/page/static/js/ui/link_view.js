@@ -9,9 +9,8 @@ import { quoted } from "../texts.js";
 import { displayName, makeCard, metadataOf } from "./card.js";
 import { codeImage, codesOf, linkOf } from "./codes.js";
 import { copyText, download } from "./copying.js";
-import { openDialog } from "./dialog.js";
 import { make, makeButton } from "./dom.js";
-import { makeField } from "./field_errors.js";
+import { makeField, openDialog } from "./forms.js";
 import { say, sayError } from "./notices.js";
 
 /**

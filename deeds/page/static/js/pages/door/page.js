@@ -4,8 +4,8 @@
 import { waitText } from "../../texts.js";
 import { displayName, makeMark, metadataOf } from "../../ui/card.js";
 import { codeImage } from "../../ui/codes.js";
-import { openDialog } from "../../ui/dialog.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
+import { openDialog } from "../../ui/forms.js";
 import { sayError, showMissing } from "../../ui/notices.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 import { openWallet, recordsOf, untilEnded } from "../open_wallet.js";

@@ -4,7 +4,7 @@
 import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { countText, textFor } from "../../texts.js";
 import { byId } from "../../ui/dom.js";
-import { focusFirstError, readField, showError } from "../../ui/field_errors.js";
+import { focusFirstError, readField, showError } from "../../ui/forms.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { imageField } from "./image_field.js";
 import { outputRows } from "./output_rows.js";

@@ -4,7 +4,7 @@
 import { parseAmount } from "../../format/amounts.js";
 import { checkSecret } from "../../format/raw_output.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
-import { readField } from "../../ui/field_errors.js";
+import { readField } from "../../ui/forms.js";
 
 /** Make the rows work; `onChange` is called when there are more or fewer of them. */
 export function outputRows(onChange) {

@@ -3,9 +3,8 @@
 
 import { countText, textFor } from "../../texts.js";
 import { download } from "../../ui/copying.js";
-import { ask } from "../../ui/dialog.js";
 import { byId, make } from "../../ui/dom.js";
-import { FieldError, makeField } from "../../ui/field_errors.js";
+import { ask, FieldError, makeField } from "../../ui/forms.js";
 import { say } from "../../ui/notices.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive } from "../../wallet/merging.js";

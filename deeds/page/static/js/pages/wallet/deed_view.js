@@ -3,16 +3,14 @@
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, quoted, textFor } from "../../texts.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
-import { ask } from "../../ui/dialog.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
-import { FieldError, onSubmit, showError } from "../../ui/field_errors.js";
+import { ask, FieldError, onSubmit, showError } from "../../ui/forms.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
 import { WalletError } from "../../wallet/records.js";
+import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
 import { linksView } from "./links_view.js";
-import { askForUnits, askToTrade } from "./offer_forms.js";
-import { askToSplit, tooMuchText } from "./split_dialog.js";
 
 const ORIGIN_TEXTS = {
   minted: "You made this.",

@@ -7,9 +7,8 @@ import { waitText } from "../../texts.js";
 import { isShown, metadataOf } from "../../ui/card.js";
 import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
-import { ask } from "../../ui/dialog.js";
 import { freshId, make, makeButton } from "../../ui/dom.js";
-import { makeField } from "../../ui/field_errors.js";
+import { ask, makeField } from "../../ui/forms.js";
 import { say } from "../../ui/notices.js";
 import { WalletError } from "../../wallet/records.js";
 

@@ -3,8 +3,8 @@
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts.js";
-import { ask } from "../../ui/dialog.js";
 import { copyTemplate, find, make } from "../../ui/dom.js";
+import { ask } from "../../ui/forms.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { sayError } from "../../ui/notices.js";

@@ -1,10 +1,77 @@
-// Opens dialogs: the browser's own <dialog>, which keeps the focus within and gives it back, and
-// closes on Escape.
+// Asks a person: fields, and dialogs that ask for something. What is wrong with a field is said beside
+// it, in the element whose id is the field's and "-error". The field names it in aria-describedby, so
+// that a screen reader speaks both together. A dialog is the browser's own, which keeps the focus
+// within and gives it back, and closes on Escape.
 
 import { textFor } from "../texts.js";
-import { freshId, headingOf, make, makeButton } from "./dom.js";
-import { FieldError, onSubmit } from "./field_errors.js";
+import { find, freshId, headingOf, make, makeButton } from "./dom.js";
 import { say, sayError } from "./notices.js";
+
+/** Show what is wrong with a field, or hide that for an empty text. */
+export function showError(field, text) {
+  // Beside a field that has left the page meanwhile, too.
+  find(field.getRootNode(), `#${field.id}-error`).textContent = text;
+  if (text) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
+}
+
+/** Move to the first field that something is wrong with; return whether there is one. */
+export function focusFirstError(form) {
+  if (!form.querySelector("[aria-invalid=true]")) return false;
+  find(form, "[aria-invalid=true]").focus();
+  return true;
+}
+
+/** Return what `read` makes of a field, or null after showing beside it what `read` throws. */
+export function readField(field, read) {
+  try {
+    const value = read(field.value);
+    showError(field, "");
+    return value;
+  } catch (error) {
+    showError(field, error.message);
+    return null;
+  }
+}
+
+/** Do what a form is for, once at a time. */
+export function onSubmit(form, button, act) {
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (button.disabled) return;
+    button.disabled = true;
+    await act();
+    button.disabled = false;
+  });
+}
+
+export class FieldError extends Error {
+  name = "FieldError";
+
+  /** @param {HTMLInputElement} field one of `makeField` */
+  constructor(field, message) {
+    super(message);
+    this.field = field;
+  }
+
+  show() {
+    showError(this.field, this.message);
+    this.field.focus();
+  }
+}
+
+/** Return a field with its label and the place of its error. */
+export function makeField(label, attributes, hint = "") {
+  const id = freshId("field");
+  const place = make("p", { id: `${id}-error`, class: "error" });
+  const described = hint ? `${id}-error ${id}-hint` : `${id}-error`;
+  const field = make("input", { type: "text", ...attributes, id, "aria-describedby": described });
+  field.addEventListener("input", () => showError(field, ""));
+  const element = make("div", { class: "field" }, make("label", { for: id }, label), field);
+  if (hint) element.append(make("p", { id: `${id}-hint`, class: "hint" }, hint));
+  element.append(place);
+  return { element, field };
+}
 
 /**
  * @typedef {{title: string, content: (Node | string)[], opener: HTMLElement}} Parts `opener` has the

@@ -1,26 +1,129 @@
-// Asks what an offer is to be: a request to be paid, or a trade of a deed for another.
+// Asks how units of a deed are to be split, asked for or traded.
 
-import { unitsText } from "../../format/amounts.js";
+import { parseAmount, unitsText } from "../../format/amounts.js";
 import { readItem } from "../../format/claim_link.js";
-import { offerText, quoted, textFor } from "../../texts.js";
+import { countText, offerText, quoted, textFor } from "../../texts.js";
 import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
-import { ask } from "../../ui/dialog.js";
-import { make } from "../../ui/dom.js";
-import { FieldError, makeField } from "../../ui/field_errors.js";
+import { make, makeButton } from "../../ui/dom.js";
+import { ask, FieldError, makeField } from "../../ui/forms.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { findOrigins } from "../../wallet/origin.js";
+import { numberText } from "./link_export.js";
 import { openOffer, sideCards } from "./offers_view.js";
-import { NUMBER, readAmount, tooMuchText } from "./split_dialog.js";
-
-const ASK_HINT =
-  "Anyone with the link can pay, within a day. Make one request for each customer: the service does not tell who paid.";
-const TRADE_HINT =
-  "Anyone with the link can take it, within a week. Until then your units stay yours, and you can withdraw it.";
 
 /**
  * @typedef {import("../../wallet/holdings.js").Holding} Holding
  * @typedef {import("./offers_view.js").OfferTools} OfferTools
  */
+
+const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
+const ASK_HINT =
+  "Anyone with the link can pay, within a day. Make one request for each customer: the service does not tell who paid.";
+const TRADE_HINT =
+  "Anyone with the link can take it, within a week. Until then your units stay yours, and you can withdraw it.";
+
+/** Split what is held into links of one amount, or a part of it into others. What is left stays. */
+export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, run, nameOf }) {
+  const { itemId, parts } = holding;
+  const even = evenFields(holding);
+  const rows = amountRows(holding);
+  const choose = make("details", {}, make("summary", {}, "Different amounts"), rows.element);
+  choose.addEventListener("toggle", () => {
+    even.element.hidden = choose.open;
+    if (choose.open) rows.focus();
+  });
+  ask({
+    title: `Split ${quoted(nameOf(itemId))}`,
+    content: [even.element, choose],
+    yes: "Split",
+    opener,
+    said: "It is split.",
+    act: async (onWait) => {
+      const wanted = choose.open ? rows.read() : even.read();
+      const split = () => wallet.split(parts[0].key, wanted);
+      await run(choose.open ? split : () => wallet.makeLinks(itemId, wanted), onWait);
+    },
+  });
+}
+
+function evenFields(/** @type {Holding} */ { sum, unit }) {
+  const links = makeField("How many links?", { ...NUMBER, autofocus: true });
+  const each = makeField("How many each?", { ...NUMBER, value: "1" });
+  const hint = make("p", { class: "hint", role: "status" });
+  const element = make("div", { class: "stack" }, links.element, each.element, hint);
+  element.addEventListener("input", () => {
+    hint.textContent = evenText(links.field.value, each.field.value, sum, unit);
+  });
+  const read = () => {
+    const [count, amount] = [links.field, each.field].map(readAmount);
+    if (count * amount <= sum) return { count, each: amount };
+    // It is said at the field from now on.
+    hint.textContent = "";
+    throw new FieldError(links.field, tooMuchText(sum, unit));
+  };
+  return { element, read };
+}
+
+/** Return what becomes of the units, or nothing while the fields are not filled in rightly. */
+export function evenText(links, each, sum, unit) {
+  try {
+    const [count, amount] = [parseAmount(links), parseAmount(each)];
+    const left = sum - count * amount;
+    if (left < 0) return tooMuchText(sum, unit);
+    const rest = left ? unitsText(left, unit) : "nothing";
+    return `${countText(count, "link")} of ${unitsText(amount, unit)} each, ${rest} left.`;
+  } catch {
+    return "";
+  }
+}
+
+export const tooMuchText = (sum, unit) => `You have ${unitsText(sum, unit)}.`;
+
+/** The rows of amounts that the largest part is split into. */
+function amountRows(/** @type {Holding} */ { parts, sum, unit }) {
+  const whole = parts[0].amount;
+  const fields = [];
+  const list = make("div", { class: "stack" });
+  const addButton = makeButton("Add an amount", () => add().focus());
+  const add = () => {
+    const { element, field } = makeField(`Amount ${fields.length + 1}`, NUMBER);
+    fields.push(field);
+    list.append(element);
+    return field;
+  };
+  add();
+  const about = [
+    whole < sum ? `Your largest part is ${unitsText(whole, unit)}.` : "",
+    parts[0].number ? `This uses up link ${numberText(parts[0])}.` : "",
+    "What is left stays one part.",
+  ];
+  const hint = make("p", { class: "hint" }, about.filter(Boolean).join(" "));
+  return {
+    element: make("div", { class: "stack" }, hint, list, addButton),
+    focus: () => fields[0].focus(),
+    read: () => readAmounts(fields, whole, unit),
+  };
+}
+
+/** Return the amounts, without rows that were left empty. */
+function readAmounts(fields, whole, unit) {
+  const filled = fields.filter(({ value }, place) => place === 0 || value.trim());
+  const amounts = filled.map(readAmount);
+  const last = filled.at(-1);
+  const sum = amounts.reduce((total, amount) => total + amount, 0);
+  const all = unitsText(whole, unit);
+  if (sum > whole) throw new FieldError(last, `Together they are more than ${all}.`);
+  if (amounts[0] === whole) throw new FieldError(last, "That is all of it. Enter less.");
+  return amounts;
+}
+
+function readAmount(field) {
+  try {
+    return parseAmount(field.value);
+  } catch (error) {
+    throw new FieldError(field, error.message);
+  }
+}
 
 export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opener, tools) {
   const { element, field } = makeField("How many?", { ...NUMBER, value: "1", autofocus: true });
