@@ -90,33 +90,24 @@ window.addEventListener("hashchange", showAddress);
 if (opened) showAddress();
 
 async function readyToScan() {
-  const [start, place] = [byId("scan-start", HTMLButtonElement), byId("scan")];
+  const [start, dialog] = [byId("scan-start"), byId("scan", HTMLDialogElement)];
   const why = await whyNoScan();
   start.hidden = Boolean(why);
   byId("no-scan").textContent = why;
-  let end = () => {};
   const onEnd = (problem) => {
-    place.hidden = true;
-    start.disabled = false;
-    if (!problem) return;
-    start.focus();
-    say(problem);
+    dialog.close();
+    if (problem) say(problem);
   };
   const onText = async (text) => {
     const found = await read(text);
     if (!found.links.length) return say("This is not a claim link.");
-    end();
+    dialog.close();
     show(found);
   };
   start.addEventListener("click", () => {
-    start.disabled = true;
-    place.hidden = false;
-    byId("scan-stop").focus();
-    end = startScan(byId("scan-video", HTMLVideoElement), onText, onEnd);
-  });
-  byId("scan-stop").addEventListener("click", () => {
-    end();
-    start.focus();
+    dialog.showModal();
+    const end = startScan(byId("scan-video", HTMLVideoElement), onText, onEnd);
+    dialog.addEventListener("close", end, { once: true });
   });
 }
 
