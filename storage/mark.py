@@ -168,7 +168,11 @@ class LastOperations:
         self._is_failing = False
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = threading.Thread(target=self._run, name="mark", daemon=True)
+        if file is not None:
+            self._thread.start()
+            # A process that stops on request does not lose its last second.
+            atexit.register(self.close)
 
     def note(self, committed: Mark, predecessors: Collection[Mark]) -> None:
         """Record an operation whose commit was acknowledged, and those it was conditional on."""
@@ -178,7 +182,7 @@ class LastOperations:
             else:
                 kept = [each for each in self.marks if each not in predecessors]
                 self.marks = (*kept, committed)
-            self._let_write()
+            self._is_behind = True
 
     def check_not_lost(self) -> None:
         """Raise `LedgerRolledBackError` if the ledger was found without one of them."""
@@ -190,8 +194,7 @@ class LastOperations:
         with self._lock:
             if self._is_lost:
                 return
-            self._is_lost = True
-            self._let_write()
+            self._is_lost = self._is_behind = True
         _log.error(
             "%s: this is an older copy, or a standby that lagged has taken over, and secrets spent"
             " since are live again. This process writes no more: %s; then restart all processes",
@@ -202,20 +205,11 @@ class LastOperations:
 
     def close(self) -> None:
         """Write the mark if it is behind, and end the thread."""
+        atexit.unregister(self.close)
         self._stop.set()
-        if self._thread is not None:
+        if self._thread.is_alive():
             self._thread.join()
-            atexit.unregister(self.close)
         self._write()
-
-    def _let_write(self) -> None:
-        self._is_behind = True
-        if self._thread is None and self._file is not None:
-            thread = threading.Thread(target=self._run, name="mark", daemon=True)
-            thread.start()
-            self._thread = thread
-            # A process that stops on request does not lose its last second.
-            atexit.register(self.close)
 
     def _run(self) -> None:
         while not self._stop.wait(_WRITE_EVERY_S):

@@ -4,6 +4,7 @@ What is personal in them, secrets above all, is in the browser. Only texts of QR
 """
 
 import functools
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import PurePath
 from typing import Any
@@ -17,7 +18,7 @@ from deeds.blueprints.responses import FOREVER, MEDIA_TYPES, file_answer, page_a
 from deeds.domain.errors import DeedError
 from deeds.domain.offers import OfferService
 from deeds.domain.service import DeedService
-from deeds.page.card import DeedCard, deed_card, offer_card
+from deeds.page.card import DeedCard, OfferCard, deed_card, offer_card
 from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
 from deeds.page.static_files import StaticFiles, serve_offline
@@ -112,13 +113,7 @@ def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimit
 
     @blueprint.get("/claim/<item_id>", endpoint="claim_page", strict_slashes=False)
     def read_claim_page(item_id: str) -> Response:
-        try:
-            return _page("claim", card=read_card(item_id))
-        except DeedError as error:
-            notes().problem_code = error.code
-            # The link is in the address behind "#": the page's script reads it, and says what is
-            # wrong with it.
-            return _page("claim")
+        return _page_with_card("claim", lambda: read_card(item_id))
 
 
 def _serve_offers(
@@ -126,16 +121,22 @@ def _serve_offers(
 ) -> None:
     @blueprint.get("/offer/<offer_id>", endpoint="offer_page", strict_slashes=False)
     def read_offer_page(offer_id: str) -> Response:
-        try:
+        def read_card() -> OfferCard:
             limits.count("item")
             # A message may have left its own marks behind the link.
             offer = offers.read(offer_id[:_OFFER_ID_LENGTH])
-            card = offer_card(offer, lambda item_id: deed_card(service.item(item_id)))
-            return _page("offer", card=card)
-        except DeedError as error:
-            notes().problem_code = error.code
-            # The page's script asks again, and says what it is told.
-            return _page("offer")
+            return offer_card(offer, lambda item_id: deed_card(service.item(item_id)))
+
+        return _page_with_card("offer", read_card)
+
+
+def _page_with_card(name: str, read_card: Callable[[], DeedCard | OfferCard]) -> Response:
+    try:
+        return _page(name, card=read_card())
+    except DeedError as error:
+        notes().problem_code = error.code
+        # The page's script asks again, and says what is wrong.
+        return _page(name)
 
 
 def _origin() -> str:
