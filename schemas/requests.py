@@ -31,24 +31,20 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 # RFC 3986 appendix A, without the fragment: section 4.3 calls that form an absolute URI.
 _CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@%"
-_PATH = rf"[{_CHARACTERS}/]*"
-_QUERY = rf"(?:\?[{_CHARACTERS}/?]*)?"
+_PATH_AND_QUERY = rf"[{_CHARACTERS}/?]*"
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]+)"
 _USERINFO = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:%]*@)?"
-_AUTHORITY = rf"//{_USERINFO}{_HOST}(?::[0-9]*)?"
+_LOCATED = rf"//{_USERINFO}{_HOST}(?::[0-9]*)?(?:[/?]{_PATH_AND_QUERY})?"
 
 # RFC 2397: data:[<mediatype>][;base64],<data>, here with a media type that is image/*. One has one
 # parameter at most in practice.
 _TOKEN = r"[A-Za-z0-9!#$&^_.+\-]+"
 
-_IMAGES = [
-    re.compile(form, re.IGNORECASE)
-    for form in (
-        rf"https?:{_AUTHORITY}(?:/{_PATH})?{_QUERY}",
-        rf"(?:ipfs|ar):(?:{_AUTHORITY}(?:/{_PATH})?|[{_CHARACTERS}]{_PATH}){_QUERY}",
-        rf"data:image/{_TOKEN}(?:;{_TOKEN}={_TOKEN}){{0,16}}(?:;base64)?,{_PATH}{_QUERY}",
-    )
-]
+_IMAGE = re.compile(
+    rf"https?:{_LOCATED}|(?:ipfs|ar):(?:{_LOCATED}|[{_CHARACTERS}]{_PATH_AND_QUERY})"
+    rf"|data:image/{_TOKEN}(?:;{_TOKEN}={_TOKEN}){{0,16}}(?:;base64)?,{_PATH_AND_QUERY}",
+    re.IGNORECASE,
+)
 
 
 def about(description: str, *, required: bool = True, **schema: Any) -> dict[str, Any]:
@@ -58,7 +54,7 @@ def about(description: str, *, required: bool = True, **schema: Any) -> dict[str
 
 def check_image(text: str) -> str:
     """Return the text; raise ValidationError unless a page may show it (contract part 2)."""
-    if _BAD_ESCAPE.search(text) or not any(form.fullmatch(text) for form in _IMAGES):
+    if _BAD_ESCAPE.search(text) or not _IMAGE.fullmatch(text):
         raise ValidationError(
             "must be an absolute URI with scheme http, https, ipfs or ar, "
             "or a data: URI with a media type image/*"

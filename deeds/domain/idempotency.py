@@ -4,12 +4,12 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from deeds.domain import errors
 from deeds.domain.hashing import Hasher, HashJob
 from deeds.domain.model import (
     IDEMPOTENCY_KEY_LENGTH_MAX,
+    Answer,
     Operation,
     RawOutput,
     SecretClass,
@@ -21,8 +21,6 @@ from deeds.domain.schemes import HashSchemes
 
 # The hash of a key under each scheme that it may have been recorded under, the current one first.
 KeyHashes = tuple[bytes, ...]
-
-Answer = TypeVar("Answer")
 
 _NOTHING = SwapRecord((), (), {}, {}, frozenset(), ())
 
@@ -74,7 +72,7 @@ class Replays:
     An operation is replayed for a request that names the very outputs which that operation spent
     and created. So nothing is stored that a secret could be guessed from
     (docs/decisions/0003-idempotency-in-the-ledger.md). `read_operation` returns the one recorded
-    under one of the hashes.
+    under one of the hashes, if any.
     """
 
     read_operation: Callable[[KeyHashes], Operation | None]
@@ -88,13 +86,13 @@ class Replays:
     ) -> Answer:
         """Return what the work answers, or the first answer to a request with this key."""
         hashes = () if key is None else hash_key(key, self.locator.schemes, self.locator.hasher)
-        operation = self._read(hashes)
+        operation = self.read_operation(hashes)
         if operation is None:
             try:
                 return work(hashes)
             except (errors.IdempotencyKeyTakenError, errors.OfferNotOpenError) as error:
                 # The same request may have completed the offer meanwhile.
-                operation = self._read(hashes)
+                operation = self.read_operation(hashes)
                 if operation is None and isinstance(error, errors.OfferNotOpenError):
                     raise
         if operation is None:
@@ -125,6 +123,3 @@ class Replays:
         of_half = {*half.inputs, *half.outputs}.intersection(each.output for each in found if each)
         if operation_ids != {operation.id} or of_half:
             raise errors.IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
-
-    def _read(self, key_hashes: KeyHashes) -> Operation | None:
-        return self.read_operation(key_hashes) if key_hashes else None

@@ -65,14 +65,14 @@ class Locator:
     ) -> dict[str, ItemSchemes]:
         """Return the salt and schemes of each item of the outputs that exists."""
         ids = {raw.item_id for raw in raws if is_id(ITEM_ID_PREFIX, raw.item_id)}
-        return self.ledger.read_item_schemes(ids, may_be_stale=may_be_stale) if ids else {}
+        return self.ledger.read_item_schemes(ids, may_be_stale=may_be_stale)
 
     def new_candidate(self, raw: RawOutput, salt: bytes) -> Candidate:
         """Return the candidate under the scheme that a new output gets."""
         return Candidate(raw, salt, self.schemes.current[secret_class(raw.secret)])
 
     def hash(self, candidates: Sequence[Candidate]) -> list[Output]:
-        """Return the output that each candidate stands for, with one evaluation each."""
+        """Return each candidate's output, with one evaluation each; raise OverloadedError."""
         jobs = [HashJob(each.raw.secret, each.salt, each.scheme) for each in candidates]
         return [
             Output(OutputKey(each.raw.item_id, digest), each.scheme.id, each.raw.amount)

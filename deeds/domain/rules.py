@@ -24,13 +24,17 @@ def check_mint(request: MintRequest) -> None:
 
 
 def check_swap(request: SwapRequest) -> None:
-    """Raise an error unless each secret of an item is named once and every item balances."""
+    """Raise as `check_named_once`, and UnbalancedError unless every item balances."""
     check_named_once(request)
     check_balance(request.inputs, request.outputs)
 
 
 def check_offer(half: SwapRequest) -> None:
-    """Raise an error unless the half of a swap can be offered: with strong secrets, for a gain."""
+    """Raise as `check_named_once`, and for a half of a swap that cannot be offered.
+
+    WeakSecretError where an output's secret is not a strong one; NotAnOfferError where it wants
+    nothing.
+    """
     check_named_once(half)
     for index, raw in enumerate(half.outputs):
         if not is_strong_secret(raw.secret):
@@ -40,7 +44,7 @@ def check_offer(half: SwapRequest) -> None:
 
 
 def check_named_once(request: SwapRequest) -> None:
-    """Raise DuplicateInputError or DuplicateSecretError unless each secret is named once."""
+    """Raise DuplicateInputError or DuplicateSecretError unless an item's secrets differ."""
     raws = (*request.inputs, *request.outputs)
     repeated = _first_repeated((raw.item_id, raw.secret) for raw in raws)
     if repeated is not None:

@@ -8,12 +8,13 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from deeds.domain import errors
 from deeds.domain.hashing import SALT_BYTES
 from deeds.domain.idempotency import KeyHashes, Replays
 from deeds.domain.model import (
+    Answer,
     Done,
     Item,
     ItemSchemes,
@@ -33,8 +34,6 @@ from deeds.domain.rules import check_mint, check_swap
 
 # An item gets a scheme only after a change of settings, so a second try is already rare.
 TRIES_MAX = 3
-
-Answer = TypeVar("Answer")
 
 
 class Ledger(OutputLedger, Protocol):

@@ -40,7 +40,6 @@ _QUOTED_LENGTH_MAX = 60
 _SIDE = 5
 _HALF = 3
 
-
 # As many deeds of a side are named, and their cards read; js/texts.js names as many.
 NAMED_COUNT_MAX = 2
 

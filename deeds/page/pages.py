@@ -80,11 +80,6 @@ def pages_blueprint(
     return blueprint
 
 
-def not_found_page() -> Response:
-    """Return the page for a browser that asked for a path that does not exist."""
-    return _page("not_found", status=HTTPStatus.NOT_FOUND)
-
-
 def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimits) -> None:
     def read_card(item_id: str) -> DeedCard:
         # Counted here and not by the name of the endpoint: a browser gets a page all the same.
@@ -149,3 +144,7 @@ def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)
     return answer
+
+
+# For a browser that asked for a path that does not exist.
+not_found_page = functools.partial(_page, "not_found", status=HTTPStatus.NOT_FOUND)
