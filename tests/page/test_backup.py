@@ -60,7 +60,7 @@ def test_a_cleared_profile_reads_its_file_offline_and_finishes_what_was_begun(vi
     )
     steps.open_deed(page, item_id)
     sums = page.locator(".holding-sum")
-    expect(sums).to_have_text("Nothing here of 10 · 3 waiting · 5 units on the way")
+    expect(sums).to_have_text("Nothing here of 10 · 5 units on the way · 3 waiting")
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
     assert (steps.records(page), steps.records(page, "operations")) == before
     visitor.context.set_offline(False)

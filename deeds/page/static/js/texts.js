@@ -1,6 +1,7 @@
 // What a person reads: of problems, of the wallet's operations, and of offers. Pure.
 
 import { formatAmount, unitsText } from "./format/amounts.js";
+import { nameOf } from "./ui/card.js";
 
 const LATER = "Try again in a moment.";
 const TRY_AGAIN = `Nothing was changed. ${LATER}`;
@@ -78,18 +79,22 @@ const VERBS = {
 };
 
 /**
+ * @typedef {import("./wallet/api.js").Part} Part
+ * @typedef {(itemId?: string) => import("./wallet/records.js").Item | null | undefined} ItemOf finds
+ *   what this browser knows of a deed
+ *
  * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before its answer.
  * @param {Partial<import("./wallet/records.js").OperationRecord> & {count?: number}} operation
  *   `count` of them are told as one
  */
-export function operationText(operation, { nameOf, unitOf }) {
+export function operationText(operation, /** @type {ItemOf} */ itemOf) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
   const [done, underWay] = VERBS[atDoor ? "collect" : kind];
   const verb = state === "done" ? done : underWay;
   const all = kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
-  const called = itemId ? nameOf(itemId) : body?.metadata?.name;
+  const called = itemId ? nameOf(itemOf(itemId)) : body?.metadata?.name;
   const of = called ? ` of ${quoted(called)}` : "";
-  return `${all} ${unitsText(amount, unitOf(itemId) ?? operation.unit)}${of}`;
+  return `${all} ${unitsText(amount, itemOf(itemId)?.unit ?? operation.unit)}${of}`;
 }
 
 /** Return why an operation was refused. @param {{code?: string, kind?: string}} operation */
@@ -115,6 +120,9 @@ export function shortName(name) {
 export function quoted(name) {
   return `“${shortName(name).replace(/[“”„‟"«»]/g, "’")}”`;
 }
+
+/** Return for example "2 × ticket of “Concert”". */
+export const partText = (amount, item) => `${unitsText(amount, item?.unit)} of ${quoted(nameOf(item))}`;
 
 /** Return when it was, as the browser's language writes it; nothing for no time (of a file). */
 export function timeText(milliseconds) {
@@ -146,13 +154,6 @@ function endText({ kind, state, amount, code }) {
   return `${unitsText(amount)} refused (${reason.replace(/\.$/, "")})`;
 }
 
-/**
- * @typedef {{itemId: string, amount: number}} Units
- * @typedef {{
- *   nameOf: (itemId: string) => string, unitOf: (itemId: string) => string | undefined,
- * }} Namer what this browser calls deeds and their units
- */
-
 /** How many deeds of one side are named; deeds/page/card.py names as many. */
 const NAMED_MAX = 2;
 
@@ -164,22 +165,20 @@ const ENDINGS = {
 };
 
 /** Return for example "2 units of “A ticket” and 1 unit of “A drink”". */
-export function sideText(units, /** @type {Namer} */ { nameOf, unitOf }) {
+export function sideText(units, /** @type {ItemOf} */ itemOf) {
   const all = [units ?? []].flat();
-  const text = ({ itemId, amount }) =>
-    `${unitsText(amount, unitOf(itemId))} of ${quoted(nameOf(itemId))}`;
   const more = all.length - NAMED_MAX;
-  const named = all.slice(0, NAMED_MAX).map(text);
+  const named = all.slice(0, NAMED_MAX).map(({ itemId, amount }) => partText(amount, itemOf(itemId)));
   return [...named, ...(more > 0 ? [countText(more, "more deed")] : [])].join(" and ");
 }
 
 /**
  * Return what an offer means to the person who reads it, without a full stop: "Ask for …" where
  * nothing is given, "Pay …" where nothing comes back, else "You give … and get …".
- * @param {{give?: Units | Units[] | null, want?: Units | Units[] | null}} sides
+ * @param {{give?: Part | Part[] | null, want?: Part | Part[] | null}} sides
  */
-export function offerText({ give = null, want = null }, namer) {
-  const [given, wanted] = [give, want].map((side) => sideText(side, namer));
+export function offerText({ give = null, want = null }, itemOf) {
+  const [given, wanted] = [give, want].map((side) => sideText(side, itemOf));
   if (!given) return `Ask for ${wanted}`;
   return wanted ? `You give ${given} and get ${wanted}` : `Pay ${given}`;
 }

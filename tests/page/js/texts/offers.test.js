@@ -5,9 +5,9 @@ import { test } from "node:test";
 
 import { offerStateText, offerText } from "../../../../deeds/page/static/js/texts.js";
 
-const namer = {
-  nameOf: (itemId) => itemId.toUpperCase(),
-  unitOf: (itemId) => (itemId === "b" ? "ticket" : undefined),
+const itemOf = (itemId) => {
+  const metadata = JSON.stringify({ name: itemId.toUpperCase() });
+  return { metadata, unit: itemId === "b" ? "ticket" : undefined };
 };
 const [a, b] = [
   { itemId: "a", amount: 1 },
@@ -15,14 +15,14 @@ const [a, b] = [
 ];
 
 test("one sentence says what a person gives and gets, of one deed or several", () => {
-  assert.equal(offerText({ give: null, want: b }, namer), "Ask for 2 × ticket of “B”");
-  assert.equal(offerText({ give: [b], want: [] }, namer), "Pay 2 × ticket of “B”");
+  assert.equal(offerText({ give: null, want: b }, itemOf), "Ask for 2 × ticket of “B”");
+  assert.equal(offerText({ give: [b], want: [] }, itemOf), "Pay 2 × ticket of “B”");
   assert.equal(
-    offerText({ give: a, want: [b, a] }, namer),
+    offerText({ give: a, want: [b, a] }, itemOf),
     "You give 1 unit of “A” and get 2 × ticket of “B” and 1 unit of “A”",
   );
   assert.equal(
-    offerText({ give: [a, b, a, a] }, namer),
+    offerText({ give: [a, b, a, a] }, itemOf),
     "Pay 1 unit of “A” and 2 × ticket of “B” and 2 more deeds",
   );
 });

@@ -63,8 +63,8 @@ test("whose units are gone decides what is said of them", () => {
 });
 
 test("an operation is told in words, whatever became of it", () => {
-  const namer = { nameOf: (itemId) => (itemId ? "A" : ""), unitOf: () => undefined };
-  const told = (kind, state) => operationText({ kind, state, amount: 1, itemId: "deed_a" }, namer);
+  const itemOf = () => ({ metadata: '{"name":"A"}' });
+  const told = (kind, state) => operationText({ kind, state, amount: 1, itemId: "deed_a" }, itemOf);
   const kinds = ["mint", "claim", "send", "split", "merge", "takeBack"];
 
   assert.deepEqual(
@@ -82,9 +82,9 @@ test("an operation is told in words, whatever became of it", () => {
   assert.equal(told("ask", "open"), "Asking for 1 unit of “A”");
   // A mint has no item before it is answered.
   const minting = { kind: "mint", state: "begun", amount: 2 };
-  assert.equal(operationText(minting, namer), "Creating 2 units");
+  assert.equal(operationText(minting, itemOf), "Creating 2 units");
   const named = { ...minting, body: { metadata: { name: "A" } } };
-  assert.equal(operationText(named, namer), "Creating 2 units of “A”");
+  assert.equal(operationText(named, itemOf), "Creating 2 units of “A”");
 });
 
 test("a name of any length and form takes one short line", () => {

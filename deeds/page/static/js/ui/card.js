@@ -36,6 +36,9 @@ function textOf(value) {
 
 export const displayName = ({ name = "" }) => name || "A deed without a name";
 
+/** Return the name of a registry item, which may not be known. */
+export const nameOf = (item) => (item ? displayName(metadataOf(item)) : "A deed");
+
 /** Return what makes a person take deeds for one: the name, or without one the picture. */
 export function likenessOf(item) {
   const metadata = metadataOf(item);

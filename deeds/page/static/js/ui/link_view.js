@@ -5,8 +5,8 @@
 
 import { unitsText } from "../format/amounts.js";
 import { formatRawOutput } from "../format/raw_output.js";
-import { quoted } from "../texts.js";
-import { displayName, makeCard, metadataOf } from "./card.js";
+import { partText } from "../texts.js";
+import { makeCard, metadataOf } from "./card.js";
 import { codeImage, codesOf, linkOf } from "./codes.js";
 import { copyText, download } from "./copying.js";
 import { make, makeButton } from "./dom.js";
@@ -27,7 +27,7 @@ export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {Link
   const { itemId, amount } = output;
   const link = linkOf(output, unit);
   const metadata = item ? metadataOf(item) : {};
-  const about = `${unitsText(amount, unit)} of ${quoted(displayName(metadata))}`;
+  const about = partText(amount, item);
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
   const handOverBy = (act) => () => handOver(output, tools, act);
   const save = handOverBy(() => download(copy, "text/plain", `${itemId}.txt`));

@@ -2,7 +2,7 @@
 // sees by the camera, is filled by a verdict, and lets it be heard and felt.
 
 import { waitText } from "../../texts.js";
-import { displayName, makeMark, metadataOf } from "../../ui/card.js";
+import { makeMark, nameOf } from "../../ui/card.js";
 import { codeImage } from "../../ui/codes.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { openDialog } from "../../ui/forms.js";
@@ -28,7 +28,6 @@ const SIGNALS = {
 };
 
 const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[1];
-const nameOf = (item) => displayName(metadataOf(item));
 
 const dialog = byId("door", HTMLDialogElement);
 const itemId = itemIdOf();

@@ -87,7 +87,7 @@ async function drawEarlier(store) {
   const begun = { state: "begun" };
   const all = await store.read({ operations: begun }, ({ operations }) => operations.list(begun));
   const mints = all.filter(({ kind, begunAt }) => kind === "mint" && begunAt < openedAt);
-  drawBegun(mints, new Map(), { nameOf: () => "", unitOf: () => undefined });
+  drawBegun(mints);
 }
 
 const openedAt = Date.now();

@@ -2,7 +2,7 @@
 // that the mint itself had no room for are split off here, for as long as the page is open.
 
 import { countText } from "../../texts.js";
-import { displayName, makeCard, metadataOf } from "../../ui/card.js";
+import { makeCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, make } from "../../ui/dom.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
@@ -30,7 +30,7 @@ const readHolding = ({ store }, itemId) =>
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, { item, unit, count }) {
   const metadata = metadataOf(item);
-  const shown = { ...opened, item, unit, name: displayName(metadata), links: [] };
+  const shown = { ...opened, item, unit, links: [] };
   const series = copyTemplate("series-template");
   const goOn = seriesMaker(opened, () => item.id);
   const ready = make("p", { role: "status" });

@@ -9,7 +9,7 @@ import { findOrigins } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
-import { namerOf, readKnown, sayingOf } from "./state.js";
+import { itemFinder, readKnown, sayingOf } from "./state.js";
 
 /** How often an offer that somebody may take at any time is asked for again. */
 const ROUND_MS = 4_000;
@@ -76,7 +76,7 @@ async function start(opened) {
   async function showOwn(act, opener) {
     const views = await import("../wallet/offers_view.js");
     const [made] = openOffersOf([known.own]);
-    views[act](made, opener, { ...opened, ...namerOf(known) });
+    views[act](made, opener, { ...opened, itemOf: itemFinder(known) });
   }
 
   const withdraw = byId("withdraw");

@@ -2,7 +2,6 @@
 
 import { unitsText } from "../../format/amounts.js";
 import { offerStateText, offerText, sideText, timeText, waitText } from "../../texts.js";
-import { displayName, metadataOf } from "../../ui/card.js";
 import { holdingOf } from "../../wallet/holdings.js";
 
 /**
@@ -81,7 +80,7 @@ export function sayingOf(/** @type {Known} */ known) {
   const said = { kind, title: heads[Number(gives.length > 0)], lead, titles };
   if (kind === "loading") return problem ? { ...said, lead: waitText(problem) } : said;
   const [give, want] = own ? [gives, wants] : [wants, gives];
-  const deal = offerText({ give, want }, namerOf(known));
+  const deal = offerText({ give, want }, itemFinder(known));
   if (kind === "open") return { ...said, title: deal, ...sayingOfOpen(known) };
   if (kind === "done") return { ...said, gainedId: want[0]?.itemId };
   if (kind !== "own") return said;
@@ -109,23 +108,22 @@ function sayingOfOpen(/** @type {Known} */ { offer, problem, wants = [], gives =
 
 function lackText(short) {
   const missing = short.map((side) => ({ ...side, amount: side.amount - side.free }));
-  const text = `You still need ${sideText(missing, namerOf({ wants: short }))}.`;
+  const text = `You still need ${sideText(missing, itemFinder({ wants: short }))}.`;
   const isAway = short.some(({ away }) => away);
   return isAway ? `${text} What you have in links or offers can be taken back in My deeds.` : text;
 }
 
 /** It is quiet where one gets what may have no more than a name that one knows. */
 function actionOf(wants, gives, isQuiet) {
-  const [paid, got] = [wants, gives].map((side) => sideText(side, namerOf({ wants, gives })));
+  const [paid, got] = [wants, gives].map((side) => sideText(side, itemFinder({ wants, gives })));
   if (got) return { text: `Trade${isQuiet ? " anyway" : ""}`, about: `: ${paid} for ${got}`, isQuiet };
   const [{ amount, item }, ...more] = wants;
   const units = more.length ? "" : unitsText(amount, item?.unit);
   return { text: `Pay ${units}`, about: paid.slice(units.length), isQuiet };
 }
 
-/** Return what deeds are called and their units. @param {Pick<Known, "gives" | "wants">} sides */
-export function namerOf({ gives = [], wants = [] }) {
+/** Return what finds the items of an offer. @param {Pick<Known, "gives" | "wants">} sides */
+export function itemFinder({ gives = [], wants = [] }) {
   const items = new Map([...gives, ...wants].map(({ itemId, item }) => [itemId, item]));
-  const nameOf = (itemId) => displayName(metadataOf(items.get(itemId) ?? {}));
-  return { nameOf, unitOf: (itemId) => items.get(itemId)?.unit };
+  return (itemId) => items.get(itemId);
 }

@@ -3,7 +3,7 @@
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { readItem } from "../../format/claim_link.js";
 import { countText, offerText, quoted, textFor } from "../../texts.js";
-import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
+import { likenessOf, nameOf } from "../../ui/card.js";
 import { make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField } from "../../ui/forms.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
@@ -23,8 +23,8 @@ const TRADE_HINT =
   "Anyone with the link can take it, within a week. Until then your units stay yours, and you can withdraw it.";
 
 /** Split what is held into links of one amount, or a part of it into others. What is left stays. */
-export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, run, nameOf }) {
-  const { itemId, parts } = holding;
+export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, run }) {
+  const { itemId, item, parts } = holding;
   const even = evenFields(holding);
   const rows = amountRows(holding);
   const choose = make("details", {}, make("summary", {}, "Different amounts"), rows.element);
@@ -33,7 +33,7 @@ export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, 
     if (choose.open) rows.focus();
   });
   ask({
-    title: `Split ${quoted(nameOf(itemId))}`,
+    title: `Split ${quoted(nameOf(item))}`,
     content: [even.element, choose],
     yes: "Split",
     opener,
@@ -128,7 +128,7 @@ function readAmount(field) {
 export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opener, tools) {
   const { element, field } = makeField("How many?", { ...NUMBER, value: "1", autofocus: true });
   askToMake({
-    title: `Ask for ${quoted(tools.nameOf(itemId))}`,
+    title: `Ask for ${quoted(nameOf(item))}`,
     content: [element, make("p", { class: "hint" }, ASK_HINT)],
     yes: "Make request",
     opener,
@@ -141,7 +141,7 @@ export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opene
 }
 
 /** Ask what is wanted for units of a deed. The offer is shown before it is made. */
-export function askToTrade(/** @type {Holding} */ { itemId, sum, unit }, opener, tools) {
+export function askToTrade(/** @type {Holding} */ { itemId, item, sum, unit }, opener, tools) {
   const give = makeField("How many do you give?", { ...NUMBER, value: "1", autofocus: true });
   const about = { autocomplete: "off", spellcheck: "false", dir: "ltr" };
   const what = makeField("What do you want?", about, "Paste a link to it, or its item id.");
@@ -150,13 +150,13 @@ export function askToTrade(/** @type {Holding} */ { itemId, sum, unit }, opener,
   async function read() {
     const given = { itemId, amount: readAmount(give.field) };
     if (given.amount > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
-    const item = await lookUp(what.field, itemId, tools);
-    const want = { itemId: item.id, amount: readWanted(get.field, item, item.unit) };
-    return { give: given, want, item };
+    const wanted = await lookUp(what.field, itemId, tools);
+    const want = { itemId: wanted.id, amount: readWanted(get.field, wanted, wanted.unit) };
+    return { give: given, want, item: wanted };
   }
 
   const { close } = ask({
-    title: `Trade ${quoted(tools.nameOf(itemId))}`,
+    title: `Trade ${quoted(nameOf(item))}`,
     content: [give.element, what.element, get.element],
     yes: "Review",
     opener,
@@ -217,16 +217,12 @@ function readWanted(field, item, unit) {
 }
 
 /** Return what a person reads before an offer is made: what they give and get, with both marks. */
-async function reviewOf({ item, give, want }, /** @type {OfferTools} */ { nameOf, unitOf, ...tools }) {
-  const isIt = (itemId) => itemId === item.id;
-  const namer = {
-    nameOf: (itemId) => (isIt(itemId) ? displayName(metadataOf(item)) : nameOf(itemId)),
-    unitOf: (itemId) => (isIt(itemId) ? item.unit : unitOf(itemId)),
-  };
+async function reviewOf({ item, give, want }, /** @type {OfferTools} */ tools) {
+  const itemOf = (itemId) => (itemId === item.id ? item : tools.itemOf(itemId));
   const origin = (await findOrigins(tools.store, [item], likenessOf)).get(item.id);
   const kind = origin?.kind === "lookalike" ? "notice bad" : "hint";
   return [
-    make("p", { dir: "auto" }, make("strong", {}, `${offerText({ give, want }, namer)}.`)),
+    make("p", { dir: "auto" }, make("strong", {}, `${offerText({ give, want }, itemOf)}.`)),
     make("div", { class: "link-view stack" }, ...(await sideCards({ give, want }, tools))),
     make("p", { class: kind }, origin?.text ?? ""),
     make("p", { class: "hint" }, TRADE_HINT),

@@ -1,25 +1,25 @@
 // The list of deeds: a row for each that leads to its page, and a search from eight deeds on.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
-import { isShown, makeMark, markText, metadataOf } from "../../ui/card.js";
+import { isShown, makeMark, markText, metadataOf, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
-/** @typedef {import("../../wallet/holdings.js").Summary & {goneSeen: number}} Summary */
+/** @typedef {import("../../wallet/holdings.js").Summary} Summary */
 
 const SEARCHED_FROM = 8;
 
-export function deedList(/** @type {(itemId: string) => string} */ nameOf) {
+export function deedList() {
   const field = byId("search-field", HTMLInputElement);
   let all = [];
   const drawRows = listInPieces(byId("holdings"), byId("holdings-more"), {
     keyOf: ({ itemId }) => itemId,
-    make: (summary) => rowOf(summary, nameOf),
+    make: rowOf,
   });
 
   function draw(summaries) {
     all = summaries;
-    const found = all.filter((summary) => isFound(summary, nameOf(summary.itemId), field.value));
+    const found = all.filter((summary) => isFound(summary, field.value));
     byId("search").hidden = all.length < SEARCHED_FROM;
     byId("no-holdings").hidden = all.length > 0;
     byId("no-match").hidden = !all.length || found.length > 0;
@@ -31,13 +31,13 @@ export function deedList(/** @type {(itemId: string) => string} */ nameOf) {
 }
 
 /** Whether what a person searches for is in the name, or in the id, of which the mark is a part. */
-function isFound({ itemId }, name, text) {
+function isFound({ itemId, item }, text) {
   const wanted = text.trim().toLocaleLowerCase();
   const mark = markText(itemId).toLocaleLowerCase();
-  return [name.toLocaleLowerCase(), mark, itemId].some((each) => each.includes(wanted));
+  return [nameOf(item).toLocaleLowerCase(), mark, itemId].some((each) => each.includes(wanted));
 }
 
-function rowOf({ itemId }, nameOf) {
+function rowOf({ itemId }) {
   const element = copyTemplate("row-template");
   const part = (name) => find(element, `[data-card="${name}"]`);
   const [name, sum, total, note] = ["name", "sum", "of", "note"].map(part);
@@ -50,7 +50,7 @@ function rowOf({ itemId }, nameOf) {
   const update = (summary) => {
     const { item } = summary;
     showPicture(picture, item);
-    name.textContent = nameOf(itemId);
+    name.textContent = nameOf(item);
     sum.textContent = `You have ${formatAmount(summary.sum)}`;
     total.textContent = item ? `of ${formatAmount(item.total)}` : "";
     const { kind, text } = noteOf(summary);
@@ -72,17 +72,23 @@ function showPicture(picture, item) {
  * Return the one thing that is worth saying of a deed in the list; red is only what needs a person.
  * Once the page of the deed was seen, that something is gone is no news.
  */
-export function noteOf(/** @type {Summary} */ summary) {
-  const { unit, goneSeen, preparing, coming, waiting, offered, asked, claimed } = summary;
+export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
+  const { unit, goneSeen, preparing, claimed } = summary;
   const gone = summary.lost + summary.unknownSum;
   if (gone > goneSeen) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
   if (preparing) {
     const [ready, count] = [preparing.ready, preparing.count].map(formatAmount);
     return { kind: "wait", text: `preparing ${ready} of ${count}` };
   }
-  if (coming) return { kind: "wait", text: `${unitsText(coming, unit)} on the way` };
-  const counts = { waiting, offered, "asked for": asked };
-  const [wait] = Object.entries(counts).filter(([, count]) => count);
-  if (wait) return { kind: "wait", text: `${formatAmount(wait[1])} ${wait[0]}` };
+  const [wait] = waitTexts(summary);
+  if (wait) return { kind: "wait", text: wait };
   return { kind: "", text: claimed ? `${formatAmount(claimed)} claimed` : "" };
+}
+
+/** Return how many units of a deed are elsewhere for now, or will be here. */
+export function waitTexts(/** @type {Summary} */ { unit, coming, waiting, offered, asked }) {
+  const counts = { waiting, offered, "asked for": asked };
+  const waits = Object.entries(counts).filter(([, count]) => count);
+  const texts = waits.map(([word, count]) => `${formatAmount(count)} ${word}`);
+  return coming ? [`${unitsText(coming, unit)} on the way`, ...texts] : texts;
 }

@@ -1,8 +1,8 @@
 // The page of one deed: its card, what is held of it, and all that can be done with that.
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
-import { countText, quoted, textFor } from "../../texts.js";
-import { fillCard, metadataOf } from "../../ui/card.js";
+import { countText, partText, quoted, textFor } from "../../texts.js";
+import { fillCard, metadataOf, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, onSubmit, showError } from "../../ui/forms.js";
 import { listInPieces } from "../../ui/keyed_list.js";
@@ -10,6 +10,7 @@ import { openLinkDialog } from "../../ui/link_view.js";
 import { say } from "../../ui/notices.js";
 import { WalletError } from "../../wallet/records.js";
 import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
+import { waitTexts } from "./deed_list.js";
 import { linksView } from "./links_view.js";
 
 const ORIGIN_TEXTS = {
@@ -25,7 +26,7 @@ export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTool
   const part = (name) => find(view, `[data-part="${name}"]`);
   /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
   let holding;
-  const drawLinks = linksView(part("links"), itemId, tools);
+  const drawLinks = linksView(part("links"), tools);
   const drawParts = partsList(part("parts"), () => holding, tools);
   const drawGone = goneNotice(part("gone"), tools);
   part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
@@ -38,15 +39,16 @@ export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTool
 
   function draw(now) {
     holding = now;
-    const name = tools.nameOf(itemId);
     const { item, sum, unit } = holding;
+    const name = nameOf(item);
     const about = item ? metadataOf(item) : { description: itemId };
     fillCard(part("card"), { ...about, name }, item?.total ?? 0, { itemId, unit });
     for (const place of view.querySelectorAll("[data-name]")) {
       place.textContent = ` ${quoted(name)}`;
     }
     part("sum").textContent = sum ? unitsText(sum, unit) : "Nothing here";
-    part("more").textContent = moreText(holding);
+    const total = item ? [`of ${formatAmount(item.total)}`] : [];
+    part("more").textContent = [...total, ...waitTexts(holding)].join(" · ");
     // Red is only what a person has to ask about.
     const kind = holding.origin === "lookalike" ? "notice bad" : "faint";
     tell(part("origin"), ORIGIN_TEXTS[holding.origin] ?? "", kind);
@@ -69,16 +71,6 @@ function tell(place, text, kind) {
   place.textContent = text;
   place.className = kind;
   place.hidden = !text;
-}
-
-/** @param {Holding} holding */
-function moreText({ item, coming, unit, waiting, offered, asked }) {
-  const texts = item ? [`of ${formatAmount(item.total)}`] : [];
-  if (waiting) texts.push(`${formatAmount(waiting)} waiting`);
-  if (offered) texts.push(`${formatAmount(offered)} offered`);
-  if (asked) texts.push(`${formatAmount(asked)} asked for`);
-  if (coming) texts.push(`${unitsText(coming, unit)} on the way`);
-  return texts.join(" · ");
 }
 
 /** Return what draws that something is gone: in red until the page was left, once. */
@@ -156,11 +148,11 @@ function partsList(details, holdingNow, tools) {
 }
 
 function partRow(output, holdingNow, tools) {
-  const units = unitsText(output.amount, holdingNow().unit);
+  const { item, unit } = holdingNow();
+  const units = unitsText(output.amount, unit);
   const open = ({ currentTarget: opener }) =>
     openLinkDialog(output, { ...tools, ...holdingNow(), opener });
-  const about = ` to ${units} of ${quoted(tools.nameOf(output.itemId))}`;
-  const button = makeButton("Show link", open, { about });
+  const button = makeButton("Show link", open, { about: ` to ${partText(output.amount, item)}` });
   return make("li", { class: "part" }, make("p", { class: "part-units" }, units), button);
 }
 
@@ -169,12 +161,12 @@ function looseOf({ parts }) {
   return parts.filter(({ number }) => !number);
 }
 
-function askToMerge(holding, opener, { wallet, run, nameOf }) {
-  const { itemId } = holding;
+function askToMerge(holding, opener, { wallet, run }) {
+  const { itemId, item } = holding;
   const parts = countText(looseOf(holding).length, "part");
   ask({
     title: "Merge the parts into one?",
-    content: [make("p", {}, `${parts} of ${quoted(nameOf(itemId))} become one.`)],
+    content: [make("p", {}, `${parts} of ${quoted(nameOf(item))} become one.`)],
     yes: "Merge",
     opener,
     said: "They are one part now.",

@@ -1,6 +1,7 @@
 // The list of what was done.
 
 import { countText, offerStateText, operationText, timeText } from "../../texts.js";
+import { nameOf } from "../../ui/card.js";
 import { byId, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
@@ -35,15 +36,15 @@ function isAlike(group, operation) {
   return isEqual && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
 }
 
-export function historyView(namer) {
+export function historyView(itemOf) {
   const drawRows = listInPieces(byId("history"), byId("history-more"), {
-    keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${namer.nameOf(itemId)}`,
-    make: (group) => ({ element: rowOf(group, namer) }),
+    keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${nameOf(itemOf(itemId))}`,
+    make: (group) => ({ element: rowOf(group, itemOf) }),
   });
   return (history) => drawRows(groupsOf(history));
 }
 
-function rowOf(group, namer) {
+function rowOf(group, itemOf) {
   const { state, begunAt, count, code = "" } = group;
   // That nobody took an offer is no fault.
   const [kind, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
@@ -51,6 +52,6 @@ function rowOf(group, namer) {
   const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
   const hints = state === "refused" ? [offerStateText(group), when] : [when];
   const lines = hints.map((text) => make("p", { class: "hint" }, text));
-  const text = make("p", {}, operationText(group, namer), " ", tag);
+  const text = make("p", {}, operationText(group, itemOf), " ", tag);
   return make("li", { tabindex: "-1" }, text, ...lines);
 }

@@ -4,7 +4,7 @@
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { waitText } from "../../texts.js";
-import { isShown, metadataOf } from "../../ui/card.js";
+import { isShown, metadataOf, nameOf } from "../../ui/card.js";
 import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
 import { freshId, make, makeButton } from "../../ui/dom.js";
@@ -178,10 +178,10 @@ async function printLinks(links, printed) {
 /** Remove what was to be printed: from now on a printer gets the page itself. */
 const removeSheets = () => document.querySelector(".sheets")?.remove();
 
-function makeTicket(link, { name, image, unit, codes }) {
+function makeTicket(link, { item, image, unit, codes }) {
   const texts = [
     ...(image ? [pictureOf(image)] : []),
-    make("p", { class: "ticket-name", dir: "auto" }, name),
+    make("p", { class: "ticket-name", dir: "auto" }, nameOf(item)),
     make("p", { class: "ticket-units", dir: "auto" }, unitsText(link.amount, unit)),
     make("p", { class: "ticket-number" }, numberText(link)),
   ];

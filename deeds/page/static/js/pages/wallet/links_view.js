@@ -3,6 +3,7 @@
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts.js";
+import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make } from "../../ui/dom.js";
 import { ask } from "../../ui/forms.js";
 import { listInPieces } from "../../ui/keyed_list.js";
@@ -16,9 +17,9 @@ const TEXTS = { "": "all", here: "not handed out" };
 const textOf = (state) => TEXTS[state] ?? state;
 
 /**
- * @typedef {import("../open_wallet.js").Opened & {nameOf: (itemId: string) => string}} LinksTools
- * @typedef {LinksTools & {
- *   item: import("../../wallet/records.js").Item | null, unit?: string, name: string,
+ * @typedef {import("../open_wallet.js").Opened} Opened
+ * @typedef {Opened & {
+ *   item: import("../../wallet/records.js").Item | null, unit?: string,
  *   links: import("../../wallet/holdings.js").Link[],
  * }} Shown
  */
@@ -27,14 +28,14 @@ const textOf = (state) => TEXTS[state] ?? state;
  * Return what draws the links of a deed after each change, and hides the place while there are none.
  * @returns {(holding: import("../../wallet/holdings.js").Holding) => void}
  */
-export function linksView(place, itemId, /** @type {LinksTools} */ tools) {
+export function linksView(place, /** @type {Opened} */ tools) {
   /** @type {Shown} */
-  const shown = { ...tools, item: null, name: "", links: [] };
+  const shown = { ...tools, item: null, links: [] };
   const many = find(place, "[data-part=many]");
   many.append(...manyLinksButtons(shown));
   const drawRows = rowsOf(place, shown);
   return ({ item, unit, links, preparing }) => {
-    Object.assign(shown, { item, unit, links, name: tools.nameOf(itemId) });
+    Object.assign(shown, { item, unit, links });
     place.hidden = !links.length && !preparing;
     many.hidden = !links.some(isUsable);
     drawRows();
@@ -85,7 +86,7 @@ function rowOf({ output: first }, shown) {
   const title = titleOf(first, shown);
   part("title").textContent = title;
   for (const place of element.querySelectorAll("[data-about]")) {
-    place.textContent = ` ${title} of ${quoted(shown.name)}`;
+    place.textContent = ` ${title} of ${quoted(nameOf(shown.item))}`;
   }
   const note = find(element, "input", HTMLInputElement);
   note.ariaLabel = `Note for link ${numberText(first)}`.trim();

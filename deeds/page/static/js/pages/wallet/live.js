@@ -1,8 +1,7 @@
 // Asks for the state of links that wait, so that an open page notices a claim by itself, says what
 // is new and what is under way, and goes on with a series of links.
 
-import { unitsText } from "../../format/amounts.js";
-import { operationText, quoted, refusalText, waitText } from "../../texts.js";
+import { operationText, partText, refusalText, waitText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { say, sayError } from "../../ui/notices.js";
@@ -54,13 +53,12 @@ export function keepAsking({ checkRound, isWanted, ...more }) {
 }
 
 /** Return a sentence for each deed of which links were claimed, or something was lost. */
-export function newsOf(before, after, nameOf) {
+export function newsOf(before, after) {
   const all = after.flatMap((summary) => {
-    const { itemId, unit } = summary;
+    const { itemId, item } = summary;
     const more = (name) => summary[name] - (before.get(itemId)?.[name] ?? Infinity);
-    const text = (name) => `${unitsText(more(name), unit)} of ${quoted(nameOf(itemId))}.`;
     const news = Object.entries(NEWS).filter(([name]) => more(name) > 0);
-    return news.map(([name, word]) => `${word}: ${text(name)}`);
+    return news.map(([name, word]) => `${word}: ${partText(more(name), item)}.`);
   });
   const more = all.length - NEWS_COUNT_MAX;
   return more > 0 ? [...all.slice(0, NEWS_COUNT_MAX), `And ${more} more.`] : all;
@@ -88,12 +86,12 @@ export function seriesMaker(opened, wanted) {
   return oneByOne(() => makeBatch().catch(sayError));
 }
 
-export function drawBegun(begun, problems, namer) {
+export function drawBegun(begun, problems = new Map(), itemOf = () => undefined) {
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
     const why = problem ? waitText(problem, "") : "";
-    return make("li", {}, `${operationText(operation, namer)}. ${why}`);
+    return make("li", {}, `${operationText(operation, itemOf)}. ${why}`);
   });
   byId("begun-list").replaceChildren(...rows);
 }

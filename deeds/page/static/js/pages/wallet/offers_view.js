@@ -16,21 +16,21 @@ import { keepAsking } from "./live.js";
 const LOOK_MS = 2_500;
 
 /**
- * @typedef {import("./links_view.js").LinksTools & import("../../texts.js").Namer} OfferTools
+ * @typedef {import("../open_wallet.js").Opened & {itemOf: import("../../texts.js").ItemOf}} OfferTools
  * @typedef {import("../../wallet/offers.js").OfferMade} Offer
  */
 
 /** Return what draws the list: the open ones, and those that have ended of late. */
 export function offersView(/** @type {OfferTools} */ tools) {
   const drawRows = listInPieces(byId("offers"), byId("offers-more"), {
-    keyOf: (offer) => `${offer.key} ${offer.state} ${offerText(offer, tools)}`,
+    keyOf: (offer) => `${offer.key} ${offer.state} ${offerText(offer, tools.itemOf)}`,
     make: (offer) => ({ element: rowOf(offer, tools) }),
   });
   return (history) => drawRows(openOffersOf(history));
 }
 
 function rowOf(/** @type {Offer} */ offer, tools) {
-  const sentence = offerText(offer, tools);
+  const sentence = offerText(offer, tools.itemOf);
   const about = `: ${sentence}`;
   const buttonFor = (text, act) =>
     makeButton(text, ({ currentTarget }) => act(offer, currentTarget, tools), { about });
@@ -61,7 +61,7 @@ export async function openOffer(/** @type {Offer} */ offer, opener, /** @type {O
 /** Return the view of one offer. `draw` shows its state; its link is there while it is open. */
 async function offerView(offer, tools) {
   // What it means to the person who gets the link.
-  const about = offerText({ give: offer.want, want: offer.give }, tools);
+  const about = offerText({ give: offer.want, want: offer.give }, tools.itemOf);
   const link = `${location.origin}/offer/${offer.offerId}`;
   const place = make("div", { class: "qr" });
   const copy = async () => {
@@ -80,7 +80,7 @@ async function offerView(offer, tools) {
   };
   draw(offer);
   const cards = await sideCards(offer, tools);
-  const said = make("p", { dir: "auto" }, `${offerText(offer, tools)}.`);
+  const said = make("p", { dir: "auto" }, `${offerText(offer, tools.itemOf)}.`);
   const element = make("div", { class: "link-view stack" }, said, ...cards, state, ways);
   element.dataset.offer = offer.offerId;
   return { element, draw };
@@ -100,7 +100,7 @@ export function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {Off
   const { wallet, run } = tools;
   ask({
     title: "Withdraw this offer?",
-    content: [make("p", { dir: "auto" }, `${offerText(offer, tools)}.`)],
+    content: [make("p", { dir: "auto" }, `${offerText(offer, tools.itemOf)}.`)],
     yes: "Withdraw",
     opener,
     act: async (onWait) => {
@@ -110,7 +110,7 @@ export function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {Off
       } catch (error) {
         const { operation } = await wallet.finish(offer.key);
         if (operation.state !== "done") throw error;
-        return `Somebody has taken it: you got ${sideText(offer.want, tools)}.`;
+        return `Somebody has taken it: you got ${sideText(offer.want, tools.itemOf)}.`;
       }
     },
   });

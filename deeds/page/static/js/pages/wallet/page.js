@@ -2,7 +2,7 @@
 // one document. They are drawn again whenever the store has changed, in any tab.
 
 import { operationText, shortName, textFor } from "../../texts.js";
-import { displayName, likenessOf, metadataOf } from "../../ui/card.js";
+import { likenessOf, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { say, showMissing } from "../../ui/notices.js";
@@ -28,12 +28,7 @@ let summaries = [];
 let newsCount = 0;
 let openKeys = [];
 
-function nameOf(itemId) {
-  const item = items.get(itemId);
-  return item ? displayName(metadataOf(item)) : "A deed";
-}
-
-const namer = { nameOf, unitOf: (itemId) => items.get(itemId)?.unit };
+const itemOf = (itemId) => items.get(itemId);
 
 /** Note why what is under way has not ended, and tell of what earlier visits had begun. */
 function onOutcomes(outcomes) {
@@ -41,7 +36,7 @@ function onOutcomes(outcomes) {
   for (const { operation, problem } of outcomes) {
     if (problem) problems.set(operation.key, problem);
     if (operation.state === "done" && operation.begunAt < openedAt) {
-      say(`Finished: ${operationText(operation, namer)}.`);
+      say(`Finished: ${operationText(operation, itemOf)}.`);
     }
   }
   redraw();
@@ -101,8 +96,8 @@ async function readOrAsk({ wallet, store }, view) {
 }
 
 function drawer(opened) {
-  const tools = { ...opened, ...namer };
-  const [drawDeeds, drawHistory] = [deedList(nameOf), historyView(namer)];
+  const tools = { ...opened, itemOf };
+  const [drawDeeds, drawHistory] = [deedList(), historyView(itemOf)];
   let drawOffers;
   const [deed, known] = [deedPlace(tools), new Map()];
   let shown = { name: "", itemId: "" };
@@ -111,13 +106,13 @@ function drawer(opened) {
     const view = viewNow();
     const { begun, past, taken } = await readOrAsk(tools, view);
     const news = [
-      ...taken.map((operation) => `${operationText(operation, namer)}.`),
-      ...newsOf(known, summaries, nameOf),
+      ...taken.map((operation) => `${operationText(operation, itemOf)}.`),
+      ...newsOf(known, summaries),
     ];
     newsCount += news.length;
     if (news.length) say(news.join(" "));
     for (const summary of summaries) known.set(summary.itemId, summary);
-    drawBegun(begun, problems, namer);
+    drawBegun(begun, problems, itemOf);
     if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
     if (view.name === "list") drawDeeds(summaries);
     if (view.name === "list") await drawBackup(tools.wallet, !summaries.length);
@@ -168,7 +163,7 @@ function enter({ name, itemId }, before) {
     tab.ariaCurrent = tab.getAttribute("data-tab") === name ? "page" : null;
   }
   const titles = { list: "My deeds", offers: "Offers", history: "History" };
-  document.title = `${titles[name] ?? shortName(nameOf(itemId))} · Deeds`;
+  document.title = `${titles[name] ?? shortName(nameOf(itemOf(itemId)))} · Deeds`;
   if (before.name) moveTo(name, before.itemId);
   byId("holdings").removeAttribute("aria-busy");
   byId("main").dataset.ready = "";
