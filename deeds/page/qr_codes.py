@@ -19,7 +19,7 @@ from schemas.requests import TextField, load
 
 # A code takes 16 µs for each byte, 2 ms for a claim link, and no other thread runs. A pause of four
 # times as long leaves the others four fifths: a batch takes a second at most. 64 claim links have
-# 8,300 bytes; js/ui/codes.js asks for fewer at once where they are longer.
+# 8,300 bytes; js/ui/link_view.js asks for fewer at once where they are longer.
 TEXTS_MAX = 64
 BYTES_MAX = 12_288
 _PAUSE_FACTOR = 4

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { claimLink } from "../../../../deeds/page/static/js/format/claim_link.js";
-import { codesOf } from "../../../../deeds/page/static/js/ui/codes.js";
+import { codesOf } from "../../../../deeds/page/static/js/ui/link_view.js";
 
 const outputs = Array.from({ length: 150 }, (_, place) => ({ key: `k${place}`, n: place }));
 const link = ({ n }) => `link ${n}`;

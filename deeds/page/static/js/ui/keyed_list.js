@@ -3,7 +3,7 @@
 
 import { textFor } from "../texts.js";
 import { headingOf } from "./dom.js";
-import { showMissing } from "./notices.js";
+import { showMissing } from "./talk.js";
 
 const SHOWN_AT_ONCE = 100;
 

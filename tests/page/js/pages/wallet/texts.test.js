@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { noteOf } from "../../../../../deeds/page/static/js/pages/wallet/deed_list.js";
+import { groupsOf, noteOf } from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
 import { goneText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
-import { groupsOf } from "../../../../../deeds/page/static/js/pages/wallet/history_view.js";
 import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/deed_forms.js";
 
 const nothing = { lost: 0, unknownSum: 0, goneSeen: 0, preparing: null, coming: 0, waiting: 0, claimed: 0 };

@@ -3,9 +3,8 @@
 import { claimLink, readLinks } from "../../format/claim_link.js";
 import { copyText } from "../../ui/copying.js";
 import { byId } from "../../ui/dom.js";
-import { showError } from "../../ui/forms.js";
-import { say } from "../../ui/notices.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
+import { say, showError } from "../../ui/talk.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 import { makeClaimList, makeClaims } from "./claims.js";
 import { claimView } from "./view.js";

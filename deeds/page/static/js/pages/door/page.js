@@ -3,11 +3,10 @@
 
 import { waitText } from "../../texts.js";
 import { makeMark, nameOf } from "../../ui/card.js";
-import { codeImage } from "../../ui/codes.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
-import { openDialog } from "../../ui/forms.js";
-import { sayError, showMissing } from "../../ui/notices.js";
+import { codeImage } from "../../ui/link_view.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
+import { openDialog, sayError, showMissing } from "../../ui/talk.js";
 import { openWallet, recordsOf, untilEnded } from "../open_wallet.js";
 import { countText, makeJudge } from "./judge.js";
 

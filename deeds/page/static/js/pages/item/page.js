@@ -2,10 +2,10 @@
 
 import { copyText } from "../../ui/copying.js";
 import { byId } from "../../ui/dom.js";
-import { say } from "../../ui/notices.js";
 
 byId("copy-id").addEventListener("click", async () => {
   const isCopied = await copyText(byId("copy-id").dataset.copy ?? "");
+  const { say } = await import("../../ui/talk.js");
   say(isCopied ? "The item id is copied." : "This browser does not let pages copy.");
 });
 

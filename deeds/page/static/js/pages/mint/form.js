@@ -2,12 +2,12 @@
 // page, so that nothing that was typed is lost. Secrets of a person's own are never in the draft.
 
 import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
+import { checkSecret } from "../../format/raw_output.js";
 import { countText, textFor } from "../../texts.js";
-import { byId } from "../../ui/dom.js";
-import { focusFirstError, readField, showError } from "../../ui/forms.js";
+import { byId, copyTemplate, find } from "../../ui/dom.js";
+import { focusFirstError, readField, showError } from "../../ui/talk.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { imageField } from "./image_field.js";
-import { outputRows } from "./output_rows.js";
 
 /** Characters at most. The service takes longer texts, which nobody could read on a ticket. */
 const [NAME_MAX, DESCRIPTION_MAX] = [100, 1000];
@@ -147,4 +147,85 @@ function sumOfRows(amounts, unit) {
   const total = sumOf(amounts);
   const { length: count } = amounts;
   return { count, total, text: `${countText(count, "link")}, together ${unitsText(total, unit)}` };
+}
+
+/** Make the rows work; `onChange` is called when there are more or fewer of them. */
+function outputRows(onChange) {
+  const list = byId("outputs");
+  const addButton = byId("add-output", HTMLButtonElement);
+  const countMax = Number(document.body.dataset.arrayMax);
+  let number = 0;
+
+  const rows = () => Array.from(list.children);
+
+  function draw() {
+    const all = rows();
+    all.forEach((row, place) => {
+      find(row, "[data-row-name]").textContent = ` link ${place + 1}`;
+      removeButtonOf(row).disabled = all.length === 1;
+    });
+    addButton.disabled = all.length >= countMax;
+    onChange();
+  }
+
+  function makeRow(amount = "1") {
+    number += 1;
+    const row = copyTemplate("output-row");
+    const attributes = [...row.querySelectorAll("[id], [for]")].flatMap((each) => [...each.attributes]);
+    for (const each of attributes) each.value = each.value.replaceAll("-0", `-${number}`);
+    const [field, own, secret] = ["amount", "own", "secret"].map((name) => fieldOf(row, name));
+    field.value = amount;
+    own.addEventListener("change", () => own.checked && secret.focus());
+    removeButtonOf(row).addEventListener("click", () => remove(row));
+    return row;
+  }
+
+  function remove(row) {
+    const next = row.nextElementSibling ?? row.previousElementSibling;
+    row.remove();
+    draw();
+    fieldOf(next, "amount").focus();
+  }
+
+  addButton.addEventListener("click", () => {
+    list.append(makeRow());
+    draw();
+    const field = fieldOf(list.lastElementChild, "amount");
+    field.focus();
+    field.select();
+  });
+
+  return {
+    amounts: () => rows().map((row) => fieldOf(row, "amount").value),
+
+    hasSecrets: () => rows().some((row) => isOwn(row) && fieldOf(row, "secret").value),
+
+    /** Return the outputs; where one is wrong, say so beside its field. */
+    read() {
+      const secrets = new Set();
+      return rows().map((row) => readRow(row, secrets));
+    },
+
+    fill(amounts) {
+      list.replaceChildren(...amounts.map(makeRow));
+      draw();
+    },
+  };
+}
+
+const fieldOf = (row, name) => find(row, `[data-field=${name}]`, HTMLInputElement);
+const removeButtonOf = (row) => find(row, "[data-do=remove]", HTMLButtonElement);
+
+const isOwn = (row) => fieldOf(row, "own").checked;
+
+function readRow(row, secrets) {
+  const amount = readField(fieldOf(row, "amount"), parseAmount);
+  if (!isOwn(row)) return { amount };
+  return { amount, secret: readField(fieldOf(row, "secret"), (text) => checkNew(text, secrets)) };
+}
+
+function checkNew(secret, secrets) {
+  if (secrets.has(secret)) throw new RangeError("Another link has this secret already.");
+  secrets.add(checkSecret(secret));
+  return secret;
 }

@@ -4,8 +4,7 @@
 import { countText, textFor } from "../../texts.js";
 import { download } from "../../ui/copying.js";
 import { byId, make } from "../../ui/dom.js";
-import { ask, FieldError, makeField } from "../../ui/forms.js";
-import { say } from "../../ui/notices.js";
+import { ask, FieldError, makeField, say } from "../../ui/talk.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive } from "../../wallet/merging.js";
 import { WalletError } from "../../wallet/records.js";

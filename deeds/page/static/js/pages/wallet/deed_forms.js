@@ -5,7 +5,7 @@ import { readItem } from "../../format/claim_link.js";
 import { countText, offerText, quoted, textFor } from "../../texts.js";
 import { likenessOf, nameOf } from "../../ui/card.js";
 import { make, makeButton } from "../../ui/dom.js";
-import { ask, FieldError, makeField } from "../../ui/forms.js";
+import { ask, FieldError, makeField } from "../../ui/talk.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { findOrigins } from "../../wallet/origin.js";
 import { numberText } from "./link_export.js";

@@ -4,14 +4,13 @@ import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, partText, quoted, textFor } from "../../texts.js";
 import { fillCard, metadataOf, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
-import { ask, FieldError, onSubmit, showError } from "../../ui/forms.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { openLinkDialog } from "../../ui/link_view.js";
-import { say } from "../../ui/notices.js";
+import { ask, FieldError, onSubmit, say, showError } from "../../ui/talk.js";
 import { WalletError } from "../../wallet/records.js";
 import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
-import { waitTexts } from "./deed_list.js";
 import { linksView } from "./links_view.js";
+import { waitTexts } from "./lists.js";
 
 const ORIGIN_TEXTS = {
   minted: "You made this.",

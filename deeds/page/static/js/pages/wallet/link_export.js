@@ -5,11 +5,10 @@
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { waitText } from "../../texts.js";
 import { isShown, metadataOf, nameOf } from "../../ui/card.js";
-import { codeImage, codesOf, linkOf } from "../../ui/codes.js";
 import { copyText, download } from "../../ui/copying.js";
 import { freshId, make, makeButton } from "../../ui/dom.js";
-import { ask, makeField } from "../../ui/forms.js";
-import { say } from "../../ui/notices.js";
+import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
+import { ask, makeField, say } from "../../ui/talk.js";
 import { WalletError } from "../../wallet/records.js";
 
 const PRINTED_MAX = 1000;

@@ -5,10 +5,9 @@ import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make } from "../../ui/dom.js";
-import { ask } from "../../ui/forms.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
-import { sayError } from "../../ui/notices.js";
+import { ask, sayError } from "../../ui/talk.js";
 import { countIn, isUsable, manyLinksButtons, numberText } from "./link_export.js";
 
 /** In the order in which a person chooses among them. */

@@ -4,7 +4,7 @@
 import { operationText, partText, refusalText, waitText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
-import { say, sayError } from "../../ui/notices.js";
+import { say, sayError } from "../../ui/talk.js";
 import { untilEnded } from "../open_wallet.js";
 
 const ROUND_MS = 20_000;

@@ -2,13 +2,11 @@
 
 import { offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard, metadataOf } from "../../ui/card.js";
-import { codeImage, codesOf } from "../../ui/codes.js";
 import { copyText } from "../../ui/copying.js";
 import { byId, make, makeButton, put } from "../../ui/dom.js";
-import { ask, openDialog } from "../../ui/forms.js";
 import { listInPieces } from "../../ui/keyed_list.js";
-import { linkButtons, share, textField } from "../../ui/link_view.js";
-import { say, sayError } from "../../ui/notices.js";
+import { codeImage, codesOf, linkButtons, share, textField } from "../../ui/link_view.js";
+import { ask, openDialog, say, sayError } from "../../ui/talk.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { keepAsking } from "./live.js";
 

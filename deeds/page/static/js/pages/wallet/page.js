@@ -5,14 +5,13 @@ import { operationText, shortName, textFor } from "../../texts.js";
 import { likenessOf, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
-import { say, showMissing } from "../../ui/notices.js";
+import { say, showMissing } from "../../ui/talk.js";
 import * as holdings from "../../wallet/holdings.js";
 import { findOrigins, wasHere } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { openWallet } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
-import { deedList } from "./deed_list.js";
-import { historyView } from "./history_view.js";
+import { deedList, historyView } from "./lists.js";
 import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
 
 const openedAt = Date.now();

@@ -1,20 +1,29 @@
-// The list of deeds: a row for each that leads to its page, and a search from eight deeds on.
+// The list of deeds, with a row for each that leads to its page and a search from eight deeds on; and
+// the list of what was done.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
+import { countText, offerStateText, operationText, timeText } from "../../texts.js";
 import { isShown, makeMark, markText, metadataOf, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, find } from "../../ui/dom.js";
+import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */
 
 const SEARCHED_FROM = 8;
+const GROUP_MS_MAX = 60_000;
+const TAGS = {
+  begun: ["wait", "under way"],
+  open: ["wait", "open"],
+  ended: ["", "ended"],
+  refused: ["bad", "refused"],
+};
 
 export function deedList() {
   const field = byId("search-field", HTMLInputElement);
   let all = [];
   const drawRows = listInPieces(byId("holdings"), byId("holdings-more"), {
     keyOf: ({ itemId }) => itemId,
-    make: rowOf,
+    make: deedRow,
   });
 
   function draw(summaries) {
@@ -37,7 +46,7 @@ function isFound({ itemId, item }, text) {
   return [nameOf(item).toLocaleLowerCase(), mark, itemId].some((each) => each.includes(wanted));
 }
 
-function rowOf({ itemId }) {
+function deedRow({ itemId }) {
   const element = copyTemplate("row-template");
   const part = (name) => find(element, `[data-card="${name}"]`);
   const [name, sum, total, note] = ["name", "sum", "of", "note"].map(part);
@@ -91,4 +100,47 @@ export function waitTexts(/** @type {Summary} */ { unit, coming, waiting, offere
   const waits = Object.entries(counts).filter(([, count]) => count);
   const texts = waits.map(([word, count]) => `${formatAmount(count)} ${word}`);
   return coming ? [`${unitsText(coming, unit)} on the way`, ...texts] : texts;
+}
+
+/**
+ * Return the operations, the latest first, with those that follow one another within a minute, of
+ * one kind, deed and end, as one: a hundred links that were pasted at once were claimed at once.
+ */
+export function groupsOf(history) {
+  const groups = [];
+  for (const operation of history) {
+    const last = groups.at(-1);
+    if (last && isAlike(last, operation)) {
+      last.count += 1;
+      last.amount += operation.amount;
+      last.oldestAt = operation.begunAt;
+    } else groups.push({ ...operation, count: 1, oldestAt: operation.begunAt });
+  }
+  return groups;
+}
+
+function isAlike(group, operation) {
+  const names = ["kind", "state", "itemId", "code", "atDoor"];
+  const isEqual = names.every((name) => group[name] === operation[name]);
+  return isEqual && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
+}
+
+export function historyView(itemOf) {
+  const drawRows = listInPieces(byId("history"), byId("history-more"), {
+    keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${nameOf(itemOf(itemId))}`,
+    make: (group) => ({ element: historyRow(group, itemOf) }),
+  });
+  return (history) => drawRows(groupsOf(history));
+}
+
+function historyRow(group, itemOf) {
+  const { state, begunAt, count, code = "" } = group;
+  // That nobody took an offer is no fault.
+  const [kind, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
+  const tag = word ? make("span", { class: `tag ${kind}` }, word) : "";
+  const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
+  const hints = state === "refused" ? [offerStateText(group), when] : [when];
+  const lines = hints.map((text) => make("p", { class: "hint" }, text));
+  const text = make("p", {}, operationText(group, itemOf), " ", tag);
+  return make("li", { tabindex: "-1" }, text, ...lines);
 }

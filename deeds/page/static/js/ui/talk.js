@@ -1,11 +1,48 @@
-// Asks a person: fields, and dialogs that ask for something. What is wrong with a field is said beside
-// it, in the element whose id is the field's and "-error". The field names it in aria-describedby, so
-// that a screen reader speaks both together. A dialog is the browser's own, which keeps the focus
-// within and gives it back, and closes on Escape.
+// Tells and asks a person: notices, fields and dialogs. What is wrong with a field is said beside it,
+// in the element whose id is the field's and "-error". The field names it in aria-describedby, so that
+// a screen reader speaks both together. A dialog is the browser's own, which keeps the focus within and
+// gives it back, and closes on Escape.
 
 import { textFor } from "../texts.js";
-import { find, freshId, headingOf, make, makeButton } from "./dom.js";
-import { say, sayError } from "./notices.js";
+import { byId, find, freshId, headingOf, make, makeButton } from "./dom.js";
+
+/** How long it stays there, in milliseconds: two lines are read in less. */
+const STAY_MS = 6000;
+
+/**
+ * Return what is missing for secrets to be made and kept, in whole sentences; nothing if all is
+ * there. Browsers give WebCrypto only to pages that came by https or from the machine itself.
+ * @param {{crypto?: Crypto, indexedDB?: IDBFactory, isSecureContext?: boolean}} [browser]
+ */
+export function whatIsMissing(browser = globalThis) {
+  const missing = [];
+  if (!browser.isSecureContext) {
+    missing.push("This page did not come by https, so the browser makes no secrets for it.");
+  } else if (!browser.crypto?.subtle || !browser.crypto.randomUUID) {
+    missing.push("This browser is too old to make secrets for pages.");
+  }
+  if (!browser.indexedDB) missing.push("This browser does not let pages store data.");
+  return missing;
+}
+
+/** Say at the head of the page what is missing, or any other sentences in its place. */
+export function showMissing(sentences) {
+  byId("missing").replaceChildren(...sentences.map((sentence) => make("p", {}, sentence)));
+  byId("missing").hidden = false;
+}
+
+/** Show and speak a text; it goes away by itself and takes the place of the one before it. */
+export function say(text) {
+  // While a dialog is open, all else is out of reach, for screen readers too.
+  const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
+  const place = [...dialogs].at(-1) ?? byId("notices");
+  const notice = make("p", {}, text);
+  place.replaceChildren(notice);
+  setTimeout(() => notice.remove(), STAY_MS);
+}
+
+/** Say what went wrong. */
+export const sayError = (error) => say(textFor(error));
 
 /** Show what is wrong with a field, or hide that for an empty text. */
 export function showError(field, text) {
