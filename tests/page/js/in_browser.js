@@ -25,6 +25,12 @@ const inBrowser = {
     return import(new URL(`../js/${name}`, document.querySelector("link[rel=stylesheet]").href));
   },
 
+  /** Return how far down the parts of the Claim page are that are there when something is claimed. */
+  tops() {
+    const parts = [".deed", "#claimed", "#add-more", ".foot"];
+    return parts.map((each) => document.querySelector(each).offsetTop);
+  },
+
   async claimLink(output) {
     return (await this.load("format/claim_link.js")).claimLink("", output);
   },

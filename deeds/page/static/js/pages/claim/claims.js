@@ -10,7 +10,7 @@ import { findOrigins, originAs } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { delayMs, recordsOf, untilEnded } from "../open_wallet.js";
-import { claimState, isKept, isOver, offerOf } from "./state.js";
+import { claimState, isKept, isOver, offerOf, ON_ITS_WAY } from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */
 const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
@@ -30,7 +30,8 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   /** What is said of items before any of them is claimed here, by their ids. */
   const origins = new Map();
   let rows = [];
-  let isTaking = false;
+  /** What the last tap claims, until it is done. */
+  let taking = new Set();
   const draw = oneByOne(async () => {
     const outputs = list.all();
     // What comes meanwhile is drawn with its origin.
@@ -59,7 +60,12 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
     const state = claimState({ ...known, found: looking.stateOf(output), problem, isAsked });
     const isLost = item === null || (item === undefined && looking.problem());
     const origin = origins.get(output.itemId) ?? (isLost ? originAs("unknown") : undefined);
-    return { output, state, item, origin };
+    return asTaken({ output, state, item, origin });
+  }
+
+  /** From the tap on it is on its way, whatever is known so far: so nothing moves later. */
+  function asTaken(row) {
+    return row.state.canTake && taking.has(keyOf(row.output)) ? { ...row, state: ON_ITS_WAY } : row;
   }
 
   async function takeOne(output) {
@@ -88,7 +94,7 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   }
 
   // While many are claimed each is some changes: all are drawn at the end.
-  store?.onChange(() => (isTaking && rows.length > 1 ? undefined : draw()));
+  store?.onChange(() => (taking.size && rows.length > 1 ? undefined : draw()));
 
   return {
     /** Show these beside what is shown, in the place of what is over. */
@@ -112,20 +118,23 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
     /** Claim what is offered, one after the other: each is a swap of its own. */
     async take() {
       const wanted = offerOf(rows).rows;
-      isTaking = true;
-      view.setBusy(true);
+      taking = new Set(wanted.map(({ output }) => keyOf(output)));
+      rows = rows.map(asTaken);
+      view.setBusy("One moment…");
+      view.draw(rows, true);
       view.tell("");
+      view.focusOutcome();
       askToKeep();
       try {
         for (const [place, { output }] of wanted.entries()) {
-          if (wanted.length > 1) view.setBusy(true, `Claiming ${place + 1} of ${wanted.length}…`);
+          if (wanted.length > 1) view.setBusy(`Claiming ${place + 1} of ${wanted.length}…`);
           await takeOne(output);
         }
       } catch (error) {
         view.tell(textFor(error));
       }
-      isTaking = false;
-      view.setBusy(false);
+      taking.clear();
+      view.setBusy();
       await draw();
       view.focusOutcome();
     },

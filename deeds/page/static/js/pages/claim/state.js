@@ -59,6 +59,9 @@ export const isKept = ({ kind }) => ["taken", "back", "mine", "used"].includes(k
 
 export const isOver = (state) => isBad(state) || isKept(state) || state.kind === "gone";
 
+/** What is said from the tap on, before the wallet has written it down. */
+export const ON_ITS_WAY = claimState({ record: /** @type {any} */ ({ state: "leaving" }) });
+
 /** @typedef {Pick<import("./view.js").FoundRow, "state" | "item" | "origin">} Row */
 
 const isFree = ({ state }) => state.kind === "free";

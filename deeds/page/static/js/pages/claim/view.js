@@ -23,31 +23,35 @@ export function claimView() {
     keyOf: ({ output }) => keyOf(output),
     make: makeFoundRow,
   });
-  const button = byId("claim-button", HTMLButtonElement);
+  const button = byId("claim-button");
   const [problem, heading] = [byId("claim-error"), byId("heading")];
+  const [outcome, outcomeTitle] = [byId("claimed"), byId("claimed-title")];
   let strangersCount = 0;
   let isBusy = false;
 
   function drawOffer(rows, canClaim) {
     const offer = offerOf(rows);
-    byId("offer").hidden = !canClaim || (!isBusy && !offer.rows.length);
-    if (isBusy) return;
+    byId("offer").hidden = isBusy || !canClaim || !offer.rows.length;
     button.textContent = offer.text;
     button.classList.toggle("quiet", offer.isQuiet);
     // One of them leads on.
     byId("claimed-link").classList.toggle("quiet", !offer.isQuiet);
   }
 
-  /** All at once at the end, so that the button does not move while it is busy. */
-  function drawTaken(rows) {
-    const taken = rows.filter(({ state }) => ["taken", "back"].includes(state.kind));
-    byId("claimed").hidden = isBusy || !taken.length;
-    if (!taken.length) return;
+  /** From the tap on in the place of the button, so that nothing moves when the answer comes. */
+  function drawOutcome(rows) {
+    const [taken, waiting] = [["taken", "back"], ["busy"]].map((kinds) =>
+      rows.filter(({ state }) => kinds.includes(state.kind)),
+    );
+    outcome.hidden = !isBusy && !taken.length && !waiting.length;
+    outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
+    outcome.toggleAttribute("data-busy", isBusy);
+    if (isBusy || outcome.hidden) return;
     const itemIds = new Set(taken.map(({ output }) => output.itemId));
     const [itemId] = itemIds;
     byId("claimed-link").setAttribute("href", itemIds.size === 1 ? `/wallet#${itemId}` : "/wallet");
     const title = taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now";
-    put(byId("claimed-title"), title);
+    put(outcomeTitle, taken.length ? title : "On its way");
   }
 
   return {
@@ -61,7 +65,7 @@ export function claimView() {
       put(heading, title);
       put(byId("lead"), lead);
       document.title = `${title} · Deeds`;
-      drawTaken(rows);
+      drawOutcome(rows);
       drawOffer(rows, canClaim);
       byId("stuck").hidden = !isStuck(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
@@ -73,10 +77,10 @@ export function claimView() {
       byId("strangers").replaceChildren(...links.map(makeStranger));
     },
 
-    setBusy(busy, text = "") {
-      isBusy = busy;
-      button.disabled = busy;
-      if (text) button.textContent = text;
+    /** Until it is called without a text, all that is drawn is on its way. */
+    setBusy(text = "") {
+      isBusy = Boolean(text);
+      if (isBusy) put(outcomeTitle, text);
     },
 
     /** Rows of which nothing is known are shown once that is over, so that they do not jump. */
@@ -95,7 +99,7 @@ export function claimView() {
     focusOutcome() {
       const { activeElement } = document;
       if (activeElement !== document.body && !section.contains(activeElement)) return;
-      const title = byId("claimed").hidden ? problem : byId("claimed-title");
+      const title = outcome.hidden ? problem : outcomeTitle;
       if (title.textContent) title.focus();
     },
   };
