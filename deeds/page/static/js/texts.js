@@ -86,15 +86,16 @@ const VERBS = {
  * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before its answer.
  * @param {Partial<import("./wallet/records.js").OperationRecord> & {count?: number}} operation
  *   `count` of them are told as one
+ * @param {string} [units] what to say of its units, if not how many of which deed
  */
-export function operationText(operation, /** @type {ItemOf} */ itemOf) {
+export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
   const [done, underWay] = VERBS[atDoor ? "collect" : kind];
   const verb = state === "done" ? done : underWay;
   const all = kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
   const called = itemId ? nameOf(itemOf(itemId)) : body?.metadata?.name;
   const of = called ? ` of ${quoted(called)}` : "";
-  return `${all} ${unitsText(amount, itemOf(itemId)?.unit ?? operation.unit)}${of}`;
+  return `${all} ${units ?? unitsText(amount, itemOf(itemId)?.unit ?? operation.unit) + of}`;
 }
 
 /** Return why an operation was refused. @param {{code?: string, kind?: string}} operation */
@@ -174,11 +175,13 @@ export function sideText(units, /** @type {ItemOf} */ itemOf) {
 
 /**
  * Return what an offer means to the person who reads it, without a full stop: "Ask for …" where
- * nothing is given, "Pay …" where nothing comes back, else "You give … and get …".
- * @param {{give?: Part | Part[] | null, want?: Part | Part[] | null}} sides
+ * nothing is given, "Pay …" where nothing comes back, else "You give … and get …"; of one that is not
+ * open, only "… for …".
+ * @param {{give?: Part | Part[] | null, want?: Part | Part[] | null, state?: string}} offer
  */
-export function offerText({ give = null, want = null }, itemOf) {
+export function offerText({ give = null, want = null, state = "open" }, itemOf) {
   const [given, wanted] = [give, want].map((side) => sideText(side, itemOf));
+  if (state !== "open") return [given, wanted].filter(Boolean).join(" for ");
   if (!given) return `Ask for ${wanted}`;
   return wanted ? `You give ${given} and get ${wanted}` : `Pay ${given}`;
 }

@@ -27,6 +27,13 @@ test("one sentence says what a person gives and gets, of one deed or several", (
   );
 });
 
+test("of an offer that has ended only what was for what is said", () => {
+  const ended = { give: a, want: b, state: "refused" };
+
+  assert.equal(offerText(ended, itemOf), "1 unit of “A” for 2 × ticket of “B”");
+  assert.equal(offerText({ ...ended, give: null }, itemOf), "2 × ticket of “B”");
+});
+
 test("each end of an offer is told apart", () => {
   const ends = [
     { kind: "ask", state: "open", expiresAt: 0 },

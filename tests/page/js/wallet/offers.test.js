@@ -100,6 +100,17 @@ test("what is offered is left alone by every other verb", async () => {
   await wallet.send(itemId, 6);
 });
 
+test("a completion that has no room for its change is refused before anything is written", async () => {
+  const [one, other] = await people([1], [5]);
+  const gives = Array(256).fill({ itemId: one.itemId, amount: 1 });
+  const wants = [{ itemId: other.itemId, amount: 3 }];
+  const offer = { offerId: "offer_x", state: "open", gives, wants, expiresAt: now() };
+
+  await assert.rejects(other.offers.complete(offer), hasCode("too_many"));
+
+  assert.deepEqual(amountsByState(other.store), { held: [5] });
+});
+
 test("a trade that is withdrawn gives back what it put in, under a secret that is new", async () => {
   const [one, other] = await people([5], [3]);
   const give = { itemId: one.itemId, amount: 5 };

@@ -237,11 +237,15 @@ export function chooseOutputs(draft, itemId, amount, countMax) {
   const plain = free.filter(({ number }) => !number);
   const inputs = fewest(plain, amount) ?? fewest(free, amount);
   if (!inputs) throw notEnough(draft, itemId, amount, free);
-  if (inputs.length > countMax) {
-    throw new WalletError("too_many", "These units are in too many parts. Take fewer at a time.");
-  }
+  checkRoom(inputs, countMax);
   const change = unitsOf(inputs) - amount;
   return { inputs, change: change ? [{ itemId, amount: change }] : [] };
+}
+
+/** @throws {WalletError} these are more than the service takes at once. */
+export function checkRoom(parts, countMax) {
+  if (parts.length <= countMax) return;
+  throw new WalletError("too_many", "These units are in too many parts. Take fewer at a time.");
 }
 
 function fewest(outputs, amount) {

@@ -2,7 +2,7 @@
 // completion is the other half of somebody's. For the pages that make or show offers.
 
 import { parseRawOutput } from "../format/raw_output.js";
-import { chooseOutputs, joined } from "./beginning.js";
+import { checkRoom, chooseOutputs, joined } from "./beginning.js";
 import { checkAmount } from "./links.js";
 import { WalletError } from "./records.js";
 
@@ -57,7 +57,7 @@ export function offersOf(wallet) {
      * Give what an offer wants, and get what it gives; a second call finishes what the first began.
      * @param {import("./api.js").Offer} offer
      * @returns {Promise<Outcome>}
-     * @throws {WalletError} `not_enough`, `busy`, `offered`
+     * @throws {WalletError} `not_enough`, `busy`, `offered`, `too_many`
      */
     async complete(offer) {
       const { gives, wants } = offer;
@@ -102,6 +102,7 @@ function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
   const chosen = wants.map(({ itemId, amount }) => chooseOutputs(draft, itemId, amount, arrayMax));
   const inputs = chosen.flatMap((each) => each.inputs);
   const made = [...gives, ...chosen.flatMap((each) => each.change)];
+  for (const half of [inputs, made]) checkRoom(half, arrayMax);
   const [{ itemId, amount }] = wants;
   return { kind: "complete", inputs, made, offerId, itemId, amount, gives, gets: wants };
 }

@@ -75,7 +75,9 @@ for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {
     assert.deepEqual([said.title, said.titles, said.gainedId], [title, titles, gainedId]);
     assert.equal(said.action?.text, known.own?.state === "open" && said.kind === "own" ? SHOW : undefined);
     // Only of what can still happen it is said what one gives and gets.
-    assert.equal(/^You give .* and get .*\. [A-Z]/.test(said.lead), said.kind === "own");
+    const isOpen = said.kind === "own" && known.own?.state === "open";
+    assert.equal(/^You give .* and get .*\. [A-Z]/.test(said.lead), isOpen);
+    assert.equal(/^\d.* for .*\. [A-Z]/.test(said.lead), said.kind === "own" && !isOpen);
   });
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { groupsOf, noteOf } from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
+import { groupsOf, historyText, noteOf } from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
 import { goneText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
 import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/deed_forms.js";
 
@@ -70,10 +70,23 @@ test("only what is alike and no more than a minute apart is one entry", () => {
     at(79_998, { itemId: "b" }),
     at(79_997, { state: "refused" }),
     at(79_996, { kind: "send" }),
+    at(79_995, { kind: "trade" }),
+    at(79_994, { kind: "trade" }),
   ]);
 
   assert.deepEqual(
     groups.map(({ count }) => count),
-    [2, 1, 1, 1, 1],
+    [2, 1, 1, 1, 1, 1, 1],
   );
+});
+
+test("a trade is told with what was given and what came in", () => {
+  const itemOf = (id) => ({ id, total: 9, metadata: JSON.stringify({ name: id.at(-1) }) });
+  const [give, want] = ["a", "b"].map((end) => `deed_${"0".repeat(25)}${end}.s`);
+  const body = { inputs: [`+5.${give}`], outputs: [`+3.${want}`, `+1.${give}`] };
+  const told = (kind, state) => historyText({ kind, state, body, itemId: "deed_x" }, itemOf);
+
+  assert.equal(told("trade", "done"), "Traded 4 units of “a” for 3 units of “b”");
+  assert.equal(told("complete", "begun"), "Paying 4 units of “a” for 3 units of “b”");
+  assert.equal(told("merge", "done"), "Merged 0 units of “x”");
 });

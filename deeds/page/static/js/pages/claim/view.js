@@ -40,10 +40,8 @@ export function claimView() {
 
   /** From the tap on in the place of the button, so that nothing moves when the answer comes. */
   function drawOutcome(rows) {
-    const [taken, waiting] = [["taken", "back"], ["busy"]].map((kinds) =>
-      rows.filter(({ state }) => kinds.includes(state.kind)),
-    );
-    outcome.hidden = !isBusy && !taken.length && !waiting.length;
+    const taken = rows.filter(({ state }) => ["taken", "back"].includes(state.kind));
+    outcome.hidden = !isBusy && !taken.length && rows.every(({ state }) => state.kind !== "busy");
     outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
     outcome.toggleAttribute("data-busy", isBusy);
     if (isBusy || outcome.hidden) return;

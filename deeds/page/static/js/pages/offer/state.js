@@ -80,7 +80,7 @@ export function sayingOf(/** @type {Known} */ known) {
   const said = { kind, title: heads[Number(gives.length > 0)], lead, titles };
   if (kind === "loading") return problem ? { ...said, lead: waitText(problem) } : said;
   const [give, want] = own ? [gives, wants] : [wants, gives];
-  const deal = offerText({ give, want }, itemFinder(known));
+  const deal = offerText({ give, want, state: own?.state }, itemFinder(known));
   if (kind === "open") return { ...said, title: deal, ...sayingOfOpen(known) };
   if (kind === "done") return { ...said, gainedId: want[0]?.itemId };
   if (kind !== "own") return said;

@@ -2,10 +2,11 @@
 // the list of what was done.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
-import { countText, offerStateText, operationText, timeText } from "../../texts.js";
+import { countText, offerStateText, offerText, operationText, timeText } from "../../texts.js";
 import { isShown, makeMark, markText, metadataOf, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
+import { partsOf } from "../../wallet/offers.js";
 
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */
 
@@ -122,12 +123,21 @@ export function groupsOf(history) {
 function isAlike(group, operation) {
   const names = ["kind", "state", "itemId", "code", "atDoor"];
   const isEqual = names.every((name) => group[name] === operation[name]);
-  return isEqual && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
+  return isEqual && !isExchange(group) && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
+}
+
+const isExchange = ({ kind }) => kind === "trade" || kind === "complete";
+
+/** Return what was done; where units were given for others, both. */
+export function historyText(group, itemOf) {
+  if (!isExchange(group)) return operationText(group, itemOf);
+  const { gives: give, gets: want } = partsOf(group);
+  return operationText(group, itemOf, offerText({ give, want, state: "done" }, itemOf));
 }
 
 export function historyView(itemOf) {
   const drawRows = listInPieces(byId("history"), byId("history-more"), {
-    keyOf: ({ key, state, count, itemId }) => `${key} ${state} ${count} ${nameOf(itemOf(itemId))}`,
+    keyOf: (group) => `${group.key} ${group.state} ${historyText(group, itemOf)} ${group.count}`,
     make: (group) => ({ element: historyRow(group, itemOf) }),
   });
   return (history) => drawRows(groupsOf(history));
@@ -141,6 +151,6 @@ function historyRow(group, itemOf) {
   const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
   const hints = state === "refused" ? [offerStateText(group), when] : [when];
   const lines = hints.map((text) => make("p", { class: "hint" }, text));
-  const text = make("p", {}, operationText(group, itemOf), " ", tag);
+  const text = make("p", {}, historyText(group, itemOf), " ", tag);
   return make("li", { tabindex: "-1" }, text, ...lines);
 }

@@ -70,15 +70,15 @@ async function offerView(offer, tools) {
   codesOf([{ key: offer.offerId }], tools, { link: () => link })
     .then((codes) => place.append(codeImage(codes.get(offer.offerId), `QR code: ${about}`)))
     .catch(sayError);
-  const state = make("p", { role: "status" });
+  const [said, state] = [make("p", { dir: "auto" }), make("p", { role: "status" })];
   const draw = (now) => {
+    put(said, `${offerText(now, tools.itemOf)}.`);
     put(state, offerStateText(now));
     state.className = now.state === "done" ? "notice good amount" : "hint";
     ways.hidden = now.state !== "open";
   };
   draw(offer);
   const cards = await sideCards(offer, tools);
-  const said = make("p", { dir: "auto" }, `${offerText(offer, tools.itemOf)}.`);
   const element = make("div", { class: "link-view stack" }, said, ...cards, state, ways);
   element.dataset.offer = offer.offerId;
   return { element, draw };
