@@ -21,7 +21,7 @@ const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 /** Return what of a registry item's metadata is text. @returns {Metadata} */
 export function metadataOf(item) {
   try {
-    const about = JSON.parse(item.metadata ?? "{}") ?? {};
+    const about = JSON.parse(item?.metadata ?? "{}") ?? {};
     const texts = ["name", "description", "image"].map((name) => [name, textOf(about[name])]);
     return Object.fromEntries(texts.filter(([, text]) => text));
   } catch {
@@ -48,16 +48,18 @@ export function likenessOf(item) {
 
 export const isShown = (image) => SHOWN.test(image);
 
-export function makeCard(metadata, total, options = {}) {
+export function makeCard(item, options = {}) {
   const card = copyTemplate("card-template");
-  fillCard(card, metadata, total, options);
+  fillCard(card, item, options);
   return card;
 }
 
-/** Show a deed in a card that there is. @param {CardOptions} [options] */
-export function fillCard(card, { name = "", description = "", image = "" }, total, options = {}) {
-  const { itemId = "", amount, unit, pictures = "shown" } = options;
-  place(card, "name").textContent = displayName({ name });
+/** Show an item, which may not be known, in a card that there is. @param {CardOptions} [options] */
+export function fillCard(card, item, options = {}) {
+  const { itemId = "", amount, unit = item?.unit, pictures = "shown" } = options;
+  const { description = "", image = "" } = metadataOf(item);
+  const total = item?.total ?? amount ?? 0;
+  place(card, "name").textContent = nameOf(item);
   place(card, "units").textContent = unitsText(amount ?? total, unit);
   place(card, "of").textContent = amount === undefined ? "in all" : `of ${formatAmount(total)}`;
   place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));

@@ -1,4 +1,8 @@
-// Makes elements. Texts stay texts: nothing here, or anywhere in the page, turns one into HTML.
+// What each page needs of the browser: elements, whose texts stay texts (nothing here, or anywhere in
+// the page, turns one into HTML), and to hand a text to the person, on the clipboard or as a file.
+
+// A browser that is busy, or asks first where to put it, takes hold of it late.
+const TAKEN_MS_MAX = 60_000;
 
 /**
  * Return a new element.
@@ -75,4 +79,30 @@ export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
   const heading = own ?? document.querySelector("main h1[tabindex]");
   return heading instanceof HTMLElement ? heading : byId("main");
+}
+
+/**
+ * Copy a text, or what a promise brings: Safari copies only what is asked for within the tap.
+ * @returns {Promise<boolean>} whether the browser did
+ */
+export async function copyText(text) {
+  const blobOf = (whole) => new Blob([whole], { type: "text/plain" });
+  try {
+    // In this order nothing is promised where there is no clipboard.
+    await navigator.clipboard.write([
+      new ClipboardItem({ "text/plain": Promise.resolve(text).then(blobOf) }),
+    ]);
+    return true;
+  } catch {
+    // Not over http but on localhost, and not where the person has refused it. What went wrong with
+    // the text itself is thrown.
+    await text;
+    return false;
+  }
+}
+
+export function download(text, type, name) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), TAKEN_MS_MAX);
 }

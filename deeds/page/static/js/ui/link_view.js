@@ -8,9 +8,8 @@ import { unitsText } from "../format/amounts.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { partText } from "../texts.js";
-import { makeCard, metadataOf } from "./card.js";
-import { copyText, download } from "./copying.js";
-import { make, makeButton } from "./dom.js";
+import { makeCard } from "./card.js";
+import { copyText, download, make, makeButton } from "./dom.js";
 import { makeField, openDialog, say, sayError } from "./talk.js";
 
 // What the service draws in one request: deeds/page/qr_codes.py. A link has no other letters than
@@ -37,7 +36,6 @@ export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {Link
   const { item, unit } = tools;
   const { itemId, amount } = output;
   const link = linkOf(output, unit);
-  const metadata = item ? metadataOf(item) : {};
   const about = partText(amount, item);
   const copy = [about, link, formatRawOutput(output), ""].join("\n");
   const handOverBy = (act) => () => handOver(output, tools, act);
@@ -50,7 +48,7 @@ export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {Link
   return make(
     "div",
     { class: "link-view stack" },
-    makeCard(metadata, item?.total ?? amount, { itemId, amount, unit }),
+    makeCard(item, { itemId, amount, unit }),
     linkButtons(handOverBy(() => share(link, about)), () => copyLink(output, tools, showInstead)),
     codePlace(output, tools, handOverBy, about),
     make("h3", {}, "Keep a copy"),

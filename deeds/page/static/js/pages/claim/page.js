@@ -1,8 +1,7 @@
 // The Claim page: what somebody was sent, and one button that makes it theirs.
 
 import { claimLink, readLinks } from "../../format/claim_link.js";
-import { copyText } from "../../ui/copying.js";
-import { byId } from "../../ui/dom.js";
+import { byId, copyText } from "../../ui/dom.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
 import { say, showError } from "../../ui/talk.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";

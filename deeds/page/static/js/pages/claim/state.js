@@ -3,7 +3,7 @@
 
 import { formatAmount } from "../../format/amounts.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
-import { displayName, metadataOf } from "../../ui/card.js";
+import { nameOf } from "../../ui/card.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
@@ -123,7 +123,7 @@ export function offerOf(rows) {
   };
   if (safe.length) return offer(safe, "Claim", `Claim all ${formatAmount(safe.length)}`, false);
   if (own.length) {
-    const name = quoted(displayName(metadataOf(own[0].item ?? {})));
+    const name = quoted(nameOf(own[0].item));
     const one = rows.length > 1 ? `Take back ${name}` : "Take it back";
     return offer(own, one, `Take back ${all(own)}`);
   }

@@ -117,7 +117,7 @@ function makeFoundRow({ output }) {
     update({ item, state: claim, origin: known, isAlone }) {
       if (shown !== item) {
         fillFound(card, output, item);
-        more.hidden = !element.toggleAttribute("data-cut", isLong(metadataOf(item ?? {})));
+        more.hidden = !element.toggleAttribute("data-cut", isLong(metadataOf(item)));
       }
       shown = item;
       element.dataset.state = claim.kind;
@@ -148,10 +148,8 @@ function isLong({ name = "", description = "" }) {
 
 /** Whoever serves a picture would learn who is about to claim, so it is asked for first. */
 function fillFound(card, { itemId, amount, unit }, item) {
-  const nameless = item === null ? "Unknown deed" : "A deed";
-  const metadata = item ? metadataOf(item) : { name: nameless };
-  const about = { itemId, amount, unit: item?.unit ?? unit };
-  fillCard(card, metadata, item?.total ?? amount, { ...about, pictures: "ask" });
+  fillCard(card, item, { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" });
+  if (item === null) find(card, "[data-card=name]").textContent = "Unknown deed";
   find(card, "[data-card=of]").hidden = !item;
 }
 

@@ -138,7 +138,7 @@ export function usedVerdict({ record, operation }, now = Date.now()) {
 
 /** Return what to say of a ticket of another deed than our own; it is null where it is not known. */
 export function otherVerdict(other, own) {
-  const { name = "" } = other ? metadataOf(other) : {};
+  const { name = "" } = metadataOf(other);
   const isAlike = name && nameKey(name) === nameKey(metadataOf(own).name ?? "");
   if (isAlike) return refused("Another deed of the same name: not one of yours");
   return refused(name ? `Another deed: ${quoted(name)}` : "Another deed");

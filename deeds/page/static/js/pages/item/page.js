@@ -1,7 +1,6 @@
 // The page of a deed: what goes beyond showing it. Without this it is whole all the same.
 
-import { copyText } from "../../ui/copying.js";
-import { byId } from "../../ui/dom.js";
+import { byId, copyText } from "../../ui/dom.js";
 
 byId("copy-id").addEventListener("click", async () => {
   const isCopied = await copyText(byId("copy-id").dataset.copy ?? "");

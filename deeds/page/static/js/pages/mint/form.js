@@ -15,8 +15,8 @@ const DRAFT = "deeds-mint";
 
 /**
  * @typedef {{count: number, total: number, text: string}} Sum
- * @typedef {{metadata: Record<string, string>, unit: string} & Sum} Shown
- *   what the form says so far; `text` says how many, or what is wrong while `total` is 0
+ * @typedef {{metadata: string, unit: string} & Sum} Shown what the form says so far, as an item;
+ *   `text` says how many, or what is wrong while `total` is 0
  */
 
 /** Make the form work, with a preview of the picture. @param {(shown: Shown) => void} onChange */
@@ -35,7 +35,7 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     const texts = { name: name.value.trim(), description: description.value.trim() };
     const about = Object.entries({ ...texts, image: image.address() }).filter(([, text]) => text);
     const word = unit.value.trim();
-    return { metadata: Object.fromEntries(about), unit: word, ...sum(word) };
+    return { metadata: JSON.stringify(Object.fromEntries(about)), unit: word, ...sum(word) };
   }
 
   function sum(word) {
@@ -109,7 +109,8 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       const amounts = different.open ? { outputs: rows.read() } : { links: readLinks() };
       if (focusFirstError(form)) return null;
       const { metadata, unit: word } = shown();
-      return { ...amounts, unit: word, ...(Object.keys(metadata).length ? { metadata } : {}) };
+      const about = metadata === "{}" ? {} : { metadata: JSON.parse(metadata) };
+      return { ...amounts, unit: word, ...about };
     },
 
     /** Forget the draft: what was asked for is written down in the wallet. */

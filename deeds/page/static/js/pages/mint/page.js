@@ -15,9 +15,9 @@ const createButton = byId("create-button", HTMLButtonElement);
 const place = byId("create-error");
 const preview = byId("preview");
 
-const form = mintForm(find(preview, "[data-card=image]"), ({ metadata, total, unit }) => {
-  fillCard(preview, metadata, total, { unit });
-  find(preview, ".deed-units").hidden = !total;
+const form = mintForm(find(preview, "[data-card=image]"), (item) => {
+  fillCard(preview, item);
+  find(preview, ".deed-units").hidden = !item.total;
 });
 
 /** @type {any} */
@@ -41,9 +41,9 @@ const tell = (text) => (place.textContent = text);
 async function review() {
   wanted = await form.read();
   if (!wanted) return;
-  const { metadata, total, unit, text } = form.shown();
-  byId("review-card").replaceChildren(makeCard(metadata, total, { unit }));
-  byId("review-total").textContent = text;
+  const item = form.shown();
+  byId("review-card").replaceChildren(makeCard(item));
+  byId("review-total").textContent = item.text;
   tell("");
   showStep("review");
   loadResult().catch(() => {});

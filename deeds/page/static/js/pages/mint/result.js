@@ -2,7 +2,7 @@
 // that the mint itself had no room for are split off here, for as long as the page is open.
 
 import { countText } from "../../texts.js";
-import { makeCard, metadataOf } from "../../ui/card.js";
+import { makeCard } from "../../ui/card.js";
 import { byId, copyTemplate, make } from "../../ui/dom.js";
 import { makeLinkView } from "../../ui/link_view.js";
 import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
@@ -29,7 +29,6 @@ const readHolding = ({ store }, itemId) =>
 
 /** Show that the links are made, and then how to keep them. */
 function manyLinks(opened, { item, unit, count }) {
-  const metadata = metadataOf(item);
   const shown = { ...opened, item, unit, links: [] };
   const series = copyTemplate("series-template");
   const goOn = seriesMaker(opened, () => item.id);
@@ -55,7 +54,7 @@ function manyLinks(opened, { item, unit, count }) {
   }
 
   draw();
-  const card = makeCard(metadata, item.total, { itemId: item.id, unit });
+  const card = makeCard(item, { itemId: item.id, unit });
   const open = make("a", { class: "button wide", href: `/wallet#${item.id}` }, "Open the links");
   return [card, make("div", { class: "action-bar" }, series, ready, open), copies];
 }

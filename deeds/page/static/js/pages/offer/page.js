@@ -1,7 +1,7 @@
 // The page of an offer: what one gives and gets, and one tap that does it.
 
 import { textFor } from "../../texts.js";
-import { fillCard, likenessOf, metadataOf } from "../../ui/card.js";
+import { fillCard, likenessOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
@@ -126,9 +126,7 @@ function makeRow(/** @type {import("./state.js").Side} */ { itemId, amount, item
   origin.hidden = !said;
   origin.classList.toggle("bad", said?.kind === "lookalike");
   put(origin, said?.text ?? "");
-  const metadata = item ? metadataOf(item) : { name: "A deed" };
-  const { total = amount, unit } = item ?? {};
-  fillCard(find(row, ".deed"), metadata, total, { itemId, amount, unit, pictures: "ask" });
+  fillCard(find(row, ".deed"), item, { itemId, amount, pictures: "ask" });
   find(row, "a").setAttribute("href", `/item/${itemId}`);
   return row;
 }

@@ -2,8 +2,7 @@
 // read one.
 
 import { countText, textFor } from "../../texts.js";
-import { download } from "../../ui/copying.js";
-import { byId, make } from "../../ui/dom.js";
+import { byId, download, make } from "../../ui/dom.js";
 import { ask, FieldError, makeField, say } from "../../ui/talk.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive } from "../../wallet/merging.js";

@@ -2,7 +2,7 @@
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, partText, quoted, textFor } from "../../texts.js";
-import { fillCard, metadataOf, nameOf } from "../../ui/card.js";
+import { fillCard, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { openLinkDialog } from "../../ui/link_view.js";
@@ -40,8 +40,8 @@ export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTool
     holding = now;
     const { item, sum, unit } = holding;
     const name = nameOf(item);
-    const about = item ? metadataOf(item) : { description: itemId };
-    fillCard(part("card"), { ...about, name }, item?.total ?? 0, { itemId, unit });
+    fillCard(part("card"), item, { itemId });
+    if (!item) find(part("card"), "[data-card=description]").textContent = itemId;
     for (const place of view.querySelectorAll("[data-name]")) {
       place.textContent = ` ${quoted(name)}`;
     }

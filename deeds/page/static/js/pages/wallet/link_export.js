@@ -5,8 +5,7 @@
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { waitText } from "../../texts.js";
 import { isShown, metadataOf, nameOf } from "../../ui/card.js";
-import { copyText, download } from "../../ui/copying.js";
-import { freshId, make, makeButton } from "../../ui/dom.js";
+import { copyText, download, freshId, make, makeButton } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
 import { ask, makeField, say } from "../../ui/talk.js";
 import { WalletError } from "../../wallet/records.js";
@@ -85,7 +84,7 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
     throw new WalletError("no_codes", waitText(error, "Nothing was printed."));
   });
   const given = await giveOut(outputs, shown);
-  const { image = "" } = shown.item ? metadataOf(shown.item) : {};
+  const { image = "" } = metadataOf(shown.item);
   await printLinks(given, { ...shown, image: isShown(image) ? image : "", codes });
 }
 

@@ -72,7 +72,7 @@ function deedRow({ itemId }) {
 }
 
 function showPicture(picture, item) {
-  const { image = "" } = item ? metadataOf(item) : {};
+  const { image = "" } = metadataOf(item);
   if (!isShown(image) || picture.getAttribute("src") === image) return;
   picture.src = image;
   picture.hidden = false;

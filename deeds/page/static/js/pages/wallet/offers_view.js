@@ -1,9 +1,8 @@
 // Offers of ours: the list of them, and the view of one, which tells by itself when it was taken.
 
 import { offerStateText, offerText, sideText } from "../../texts.js";
-import { makeCard, metadataOf } from "../../ui/card.js";
-import { copyText } from "../../ui/copying.js";
-import { byId, make, makeButton, put } from "../../ui/dom.js";
+import { makeCard } from "../../ui/card.js";
+import { byId, copyText, make, makeButton, put } from "../../ui/dom.js";
 import { listInPieces } from "../../ui/keyed_list.js";
 import { codeImage, codesOf, linkButtons, share, textField } from "../../ui/link_view.js";
 import { ask, openDialog, say, sayError } from "../../ui/talk.js";
@@ -87,8 +86,7 @@ async function offerView(offer, tools) {
 export function sideCards({ give, want }, { wallet }) {
   const cardOf = async ({ itemId, amount }) => {
     const item = await wallet.item(itemId).catch(() => null);
-    const { total = amount, unit } = item ?? {};
-    return makeCard(metadataOf(item ?? {}), total, { itemId, amount, unit, pictures: "ask" });
+    return makeCard(item, { itemId, amount, pictures: "ask" });
   };
   return Promise.all([give, want].filter(Boolean).map(cardOf));
 }
