@@ -118,9 +118,7 @@ export function shortName(name) {
 }
 
 /** Return the short name in quotation marks, which it does not end: a stranger may have written it. */
-export function quoted(name) {
-  return `“${shortName(name).replace(/[“”„‟"«»]/g, "’")}”`;
-}
+export const quoted = (name) => `“${shortName(name).replace(/[“”„‟"«»]/g, "’")}”`;
 
 /** Return for example "2 × ticket of “Concert”". */
 export const partText = (amount, item) => `${unitsText(amount, item?.unit)} of ${quoted(nameOf(item))}`;

@@ -3,8 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { likenessOf } from "../../../../deeds/page/static/js/ui/card.js";
-import { findOrigins, nameKey, originOf } from "../../../../deeds/page/static/js/wallet/origin.js";
+import {
+  findOrigins,
+  likenessOf,
+  nameKey,
+  originOf,
+} from "../../../../deeds/page/static/js/ui/card.js";
 import { memoryStore } from "./memory_store.js";
 import { madeBy, walletHolding, walletOn } from "./parts.js";
 
@@ -99,6 +103,6 @@ test("a deed of which only a claim was refused is as new as before", async () =>
   const { operation } = await taker.claim(given);
 
   assert.equal(operation.state, "refused");
-  const origins = await findOrigins(store, items, () => NAME);
+  const origins = await findOrigins(store, items);
   assert.deepEqual(items.map(({ id }) => origins.get(id).kind), ["new", "new"]);
 });

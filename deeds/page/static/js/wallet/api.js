@@ -148,6 +148,4 @@ const isPart = (part) => isItemId(part?.itemId) && isAmount(part.amount);
 /** @returns {Offer} */
 const offerFrom = (answer) => ({ ...answer, expiresAt: Date.parse(answer.expiresAt) });
 
-function isItemId(value) {
-  return typeof value === "string" && /^deed_[^.]+$/.test(value);
-}
+const isItemId = (value) => typeof value === "string" && /^deed_[^.]+$/.test(value);

@@ -181,13 +181,9 @@ function checkBalance(inputs, outputs) {
   if (![...inputs, ...outputs].every(isRight)) throw new Error("a swap that does not balance");
 }
 
-function unitsOf(records) {
-  return records.reduce((sum, { amount }) => sum + amount, 0);
-}
+const unitsOf = (records) => records.reduce((sum, { amount }) => sum + amount, 0);
 
-function freeOf(draft, itemId) {
-  return draft.outputs.list({ itemId, state: "held" }).filter(isFree);
-}
+const freeOf = (draft, itemId) => draft.outputs.list({ itemId, state: "held" }).filter(isFree);
 
 function mine(draft, key, state) {
   const output = draft.outputs.get(key);
@@ -206,9 +202,7 @@ function busy(at = null) {
   return new WalletError("busy", "These units are on their way, in this or another tab.", at);
 }
 
-function inTheMaking() {
-  return new WalletError("busy", "These units are being made into links.");
-}
+const inTheMaking = () => new WalletError("busy", "These units are being made into links.");
 
 function spent({ spentElsewhere, changedAt }) {
   return spentElsewhere

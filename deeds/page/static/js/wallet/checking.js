@@ -241,9 +241,7 @@ async function ask(question) {
 }
 
 /** Return whether what was sent can never be carried out. */
-function isRefusal(problem) {
-  return problem instanceof ProblemError && REFUSALS.has(problem.code);
-}
+const isRefusal = (problem) => problem instanceof ProblemError && REFUSALS.has(problem.code);
 
 /** Return the records of outputs, which must be there. */
 export function readOutputs(store, keys) {
@@ -253,9 +251,7 @@ export function readOutputs(store, keys) {
 }
 
 /** Return the keys of records, in their order. */
-export function keysOf(records) {
-  return records.map(({ key }) => key);
-}
+export const keysOf = (records) => records.map(({ key }) => key);
 
 /** Return the keys of those that the service calls spent. @param {Map<string, string>} states */
 function spentAmong(states) {

@@ -192,9 +192,7 @@ function isPromise({ amount, each, number, of, state, before }) {
   return isAmount(each) && amount === each * (of - number + 1) && ![state, before].includes("given");
 }
 
-function isNumber(value) {
-  return isAmount(value) && value <= NUMBER_MAX;
-}
+const isNumber = (value) => isAmount(value) && value <= NUMBER_MAX;
 
 /** What was asked of a mint must be the links that it promised. */
 function isSeries(links, { kind, body }) {
@@ -241,9 +239,7 @@ function hasOffer({ kind, state, offerId, expiresAt, body, outputs }) {
   return isAmount(body.expiresIn) && outputs.length > 0 && (isMade || isUnmade);
 }
 
-function isNew({ amount, secret }) {
-  return isAmount(amount) && checkSecret(secret) === secret;
-}
+const isNew = ({ amount, secret }) => isAmount(amount) && checkSecret(secret) === secret;
 
 function isItem(item, operations) {
   const { key, id, unit, isMinted } = item;
@@ -252,6 +248,4 @@ function isItem(item, operations) {
   return key === id && isItemOfService(item) && isOurs && unitOf(unit) === unit;
 }
 
-function areTimes(...times) {
-  return times.every(Number.isFinite);
-}
+const areTimes = (...times) => times.every(Number.isFinite);

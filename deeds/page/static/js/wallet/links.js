@@ -112,6 +112,4 @@ export function checkUnit(text) {
   throw new WalletError("invalid_unit", "A word for a unit has at most 20 letters, and no digits.");
 }
 
-function clean(text) {
-  return text.replace(/\s+/g, " ").trim();
-}
+const clean = (text) => text.replace(/\s+/g, " ").trim();

@@ -125,10 +125,6 @@ function bringToOperation(draft, /** @type {Outputs[number]} */ output, offered)
 }
 
 /** Return the state to go back to: a link that was handed out in either wallet stays handed out. */
-function further(...candidates) {
-  return REST_STATES.findLast((state) => candidates.includes(state));
-}
+const further = (...candidates) => REST_STATES.findLast((state) => candidates.includes(state));
 
-function isFurther(states, one, other) {
-  return states.indexOf(one) > states.indexOf(other);
-}
+const isFurther = (states, one, other) => states.indexOf(one) > states.indexOf(other);

@@ -115,9 +115,7 @@ function withdraw(draft, { outputKeys }) {
   return { kind: "withdraw", ...joined(inputs) };
 }
 
-function notOpen() {
-  return new WalletError("not_open", "This offer is no longer open.");
-}
+const notOpen = () => new WalletError("not_open", "This offer is no longer open.");
 
 /**
  * Return what an ask, trade or completion gives and gets, each in order of its first output.

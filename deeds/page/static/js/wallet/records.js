@@ -74,9 +74,7 @@ export class WalletError extends Error {
 }
 
 /** Return the key of an output's record: no item has two outputs with one secret. */
-export function keyOf({ itemId, secret }) {
-  return `${itemId}.${secret}`;
-}
+export const keyOf = ({ itemId, secret }) => `${itemId}.${secret}`;
 
 /** Return the item of an output's key, or nothing of another key: no item id has a dot. */
 export const itemIdOf = (key) => /^[^.]*(?=\.)/.exec(key)?.[0] ?? "";

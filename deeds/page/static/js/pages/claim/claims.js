@@ -3,10 +3,9 @@
 
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
-import { likenessOf } from "../../ui/card.js";
+import { findOrigins, originAs } from "../../ui/card.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { NoAnswerError } from "../../wallet/api.js";
-import { findOrigins, originAs } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
 import { delayMs, recordsOf, untilEnded } from "../open_wallet.js";
@@ -51,7 +50,7 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
   async function addOrigins(items) {
     const missing = new Set(items.filter((item) => item && !origins.has(item.id)));
     if (!store || !missing.size) return;
-    const found = await findOrigins(store, [...missing], likenessOf);
+    const found = await findOrigins(store, [...missing]);
     for (const [itemId, origin] of found) origins.set(itemId, origin);
   }
 

@@ -4,9 +4,8 @@
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
 import { quoted, refusalText, textFor, timeText, waitText } from "../../texts.js";
-import { metadataOf } from "../../ui/card.js";
+import { metadataOf, nameKey } from "../../ui/card.js";
 import { NoAnswerError } from "../../wallet/api.js";
-import { nameKey } from "../../wallet/origin.js";
 import { keyOf } from "../../wallet/records.js";
 
 /** How long a person stands there before they are told that there is no answer yet. */

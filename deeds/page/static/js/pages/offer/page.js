@@ -1,11 +1,10 @@
 // The page of an offer: what one gives and gets, and one tap that does it.
 
 import { textFor } from "../../texts.js";
-import { fillCard, likenessOf } from "../../ui/card.js";
+import { fillCard, findOrigins } from "../../ui/card.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
-import { findOrigins } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { makeTeller, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
@@ -36,7 +35,7 @@ async function start(opened) {
       const offer = await api.offer(offerId);
       if (known.own?.state === "open" && offer.state !== "open") await wallet.finish(known.own.key);
       // What is said of deeds before any of them comes in by this offer.
-      if (!known.offer) origins = await findOrigins(store, await itemsOf(offer), likenessOf);
+      if (!known.offer) origins = await findOrigins(store, await itemsOf(offer));
       known = { ...known, offer, problem: null };
     } catch (problem) {
       known = { ...known, problem };

@@ -3,11 +3,10 @@
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { readItem } from "../../format/claim_link.js";
 import { countText, offerText, quoted, textFor } from "../../texts.js";
-import { likenessOf, nameOf } from "../../ui/card.js";
+import { findOrigins, nameOf } from "../../ui/card.js";
 import { make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField } from "../../ui/talk.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
-import { findOrigins } from "../../wallet/origin.js";
 import { numberText } from "./link_export.js";
 import { openOffer, sideCards } from "./offers_view.js";
 
@@ -219,7 +218,7 @@ function readWanted(field, item, unit) {
 /** Return what a person reads before an offer is made: what they give and get, with both marks. */
 async function reviewOf({ item, give, want }, /** @type {OfferTools} */ tools) {
   const itemOf = (itemId) => (itemId === item.id ? item : tools.itemOf(itemId));
-  const origin = (await findOrigins(tools.store, [item], likenessOf)).get(item.id);
+  const origin = (await findOrigins(tools.store, [item])).get(item.id);
   const kind = origin?.kind === "lookalike" ? "notice bad" : "hint";
   return [
     make("p", { dir: "auto" }, make("strong", {}, `${offerText({ give, want }, itemOf)}.`)),

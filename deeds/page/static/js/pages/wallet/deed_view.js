@@ -156,9 +156,7 @@ function partRow(output, holdingNow, tools) {
 }
 
 /** The parts that are not links of a series, which keep their numbers. */
-function looseOf({ parts }) {
-  return parts.filter(({ number }) => !number);
-}
+const looseOf = ({ parts }) => parts.filter(({ number }) => !number);
 
 function askToMerge(holding, opener, { wallet, run }) {
   const { itemId, item } = holding;

@@ -2,12 +2,11 @@
 // one document. They are drawn again whenever the store has changed, in any tab.
 
 import { operationText, shortName, textFor } from "../../texts.js";
-import { likenessOf, nameOf } from "../../ui/card.js";
+import { findOrigins, nameOf, wasHere } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
 import { oneByOne } from "../../ui/keyed_list.js";
 import { say, showMissing } from "../../ui/talk.js";
 import * as holdings from "../../wallet/holdings.js";
-import { findOrigins, wasHere } from "../../wallet/origin.js";
 import { askToKeep } from "../../wallet/store.js";
 import { openWallet } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
@@ -149,7 +148,7 @@ function deedPlace(tools) {
 }
 
 async function originOf(store, { item, itemId }) {
-  return item ? (await findOrigins(store, [item], likenessOf)).get(itemId)?.kind : "new";
+  return item ? (await findOrigins(store, [item])).get(itemId)?.kind : "new";
 }
 
 /** Show a view in the place of the one before it, of which there is none at first. */
