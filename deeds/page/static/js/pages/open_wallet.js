@@ -195,3 +195,17 @@ function workerUrl() {
   const rules = { createScriptURL: () => WORKER };
   return trustedTypes?.createPolicy("deeds-offline", rules).createScriptURL("") ?? WORKER;
 }
+
+/** Return what does it again at each call, one after the other, and no more than one waits. */
+export function oneByOne(draw) {
+  let [last, isWanted] = [Promise.resolve(), false];
+  const drawNext = () => {
+    isWanted = false;
+    return draw().catch((error) => showMissing([textFor(error)]));
+  };
+  return () => {
+    if (!isWanted) last = last.then(drawNext);
+    isWanted = true;
+    return last;
+  };
+}

@@ -1,5 +1,9 @@
-// What each page needs of the browser: elements, whose texts stay texts (nothing here, or anywhere in
-// the page, turns one into HTML), and to hand a text to the person, on the clipboard or as a file.
+// What each page needs of the browser: elements, lists of them, and to hand a text to the person, on
+// the clipboard or as a file. Texts stay texts: nothing here, or anywhere in the page, turns one into
+// HTML.
+
+/** How many records a list draws before a person asks for more. */
+const SHOWN_AT_ONCE = 100;
 
 // A browser that is busy, or asks first where to put it, takes hold of it late.
 const TAKEN_MS_MAX = 60_000;
@@ -79,6 +83,54 @@ export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
   const heading = own ?? document.querySelector("main h1[tabindex]");
   return heading instanceof HTMLElement ? heading : byId("main");
+}
+
+/**
+ * Return what draws records in their order, a hundred at a time. What is there already is left: what a
+ * person has typed, opened or focused stays when something else changes.
+ * @template Record
+ * @param {Element} list holds nothing else
+ * @param {HTMLElement | null} more the button that shows a hundred more; without it all are shown
+ * @param {{
+ *   keyOf: (record: Record) => string,
+ *   make: (record: Record) => {element: Element, update?: (record: Record) => void},
+ * }} options
+ * @returns {(records: Record[]) => void}
+ */
+export function listInPieces(list, more, { keyOf, make: makeRow }) {
+  let shownCount = more ? SHOWN_AT_ONCE : Infinity;
+  let views = new Map();
+  /** @type {Record[]} */
+  let all = [];
+
+  function draw(records) {
+    const before = views;
+    const viewOf = (record) => before.get(keyOf(record)) ?? makeRow(record);
+    all = records;
+    const shown = all.slice(0, shownCount);
+    views = new Map(shown.map((record) => [keyOf(record), viewOf(record)]));
+    for (const record of shown) views.get(keyOf(record)).update?.(record);
+    for (const [key, { element }] of before) if (!views.has(key)) remove(element);
+    [...views.values()].forEach(({ element }, place) => {
+      if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);
+    });
+    if (more) more.hidden = all.length <= shownCount;
+  }
+
+  function remove(element) {
+    if (element.contains(document.activeElement)) headingOf(list).focus();
+    element.remove();
+  }
+
+  more?.addEventListener("click", () => {
+    const first = shownCount;
+    shownCount += SHOWN_AT_ONCE;
+    draw(all);
+    const row = list.children[first];
+    const target = row?.querySelector("a, button") ?? row;
+    if (target instanceof HTMLElement) target.focus();
+  });
+  return draw;
 }
 
 /**

@@ -4,11 +4,10 @@
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
 import { findOrigins, originAs } from "../../ui/card.js";
-import { oneByOne } from "../../ui/keyed_list.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep } from "../../wallet/store.js";
-import { delayMs, recordsOf, untilEnded } from "../open_wallet.js";
+import { delayMs, oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
 import { claimState, isKept, isOver, offerOf, ON_ITS_WAY } from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */

@@ -2,8 +2,7 @@
 
 import { formatAmount } from "../../format/amounts.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
-import { byId, copyTemplate, find, put } from "../../ui/dom.js";
-import { listInPieces } from "../../ui/keyed_list.js";
+import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
 import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
 

@@ -3,10 +3,9 @@
 import { textFor } from "../../texts.js";
 import { fillCard, findOrigins } from "../../ui/card.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
-import { oneByOne } from "../../ui/keyed_list.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";
-import { makeTeller, openWallet } from "../open_wallet.js";
+import { makeTeller, oneByOne, openWallet } from "../open_wallet.js";
 import { keepAsking } from "../wallet/live.js";
 import { itemFinder, readKnown, sayingOf } from "./state.js";
 

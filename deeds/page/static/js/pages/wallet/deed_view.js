@@ -3,8 +3,7 @@
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, partText, quoted, textFor } from "../../texts.js";
 import { fillCard, nameOf } from "../../ui/card.js";
-import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
-import { listInPieces } from "../../ui/keyed_list.js";
+import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
 import { ask, FieldError, onSubmit, say, showError } from "../../ui/talk.js";
 import { WalletError } from "../../wallet/records.js";

@@ -4,8 +4,7 @@
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
-import { copyTemplate, find, make } from "../../ui/dom.js";
-import { listInPieces } from "../../ui/keyed_list.js";
+import { copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
 import { ask, sayError } from "../../ui/talk.js";
 import { countIn, isUsable, manyLinksButtons, numberText } from "./link_export.js";

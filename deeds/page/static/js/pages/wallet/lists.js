@@ -4,8 +4,7 @@
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { countText, offerStateText, offerText, operationText, timeText } from "../../texts.js";
 import { isShown, makeMark, markText, metadataOf, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, find, make } from "../../ui/dom.js";
-import { listInPieces } from "../../ui/keyed_list.js";
+import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { partsOf } from "../../wallet/offers.js";
 
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */

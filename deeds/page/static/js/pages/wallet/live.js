@@ -3,9 +3,8 @@
 
 import { operationText, partText, refusalText, waitText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
-import { oneByOne } from "../../ui/keyed_list.js";
 import { say, sayError } from "../../ui/talk.js";
-import { untilEnded } from "../open_wallet.js";
+import { oneByOne, untilEnded } from "../open_wallet.js";
 
 const ROUND_MS = 20_000;
 const DELAY_MS_MAX = 600_000;

@@ -2,8 +2,7 @@
 
 import { offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard } from "../../ui/card.js";
-import { byId, copyText, make, makeButton, put } from "../../ui/dom.js";
-import { listInPieces } from "../../ui/keyed_list.js";
+import { byId, copyText, listInPieces, make, makeButton, put } from "../../ui/dom.js";
 import { codeImage, codesOf, linkButtons, share, textField } from "../../ui/link_view.js";
 import { ask, openDialog, say, sayError } from "../../ui/talk.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";

@@ -4,11 +4,10 @@
 import { operationText, shortName, textFor } from "../../texts.js";
 import { findOrigins, nameOf, wasHere } from "../../ui/card.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
-import { oneByOne } from "../../ui/keyed_list.js";
 import { say, showMissing } from "../../ui/talk.js";
 import * as holdings from "../../wallet/holdings.js";
 import { askToKeep } from "../../wallet/store.js";
-import { openWallet } from "../open_wallet.js";
+import { oneByOne, openWallet } from "../open_wallet.js";
 import { backups, drawBackup } from "./backup_forms.js";
 import { deedList, historyView } from "./lists.js";
 import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
