@@ -19,8 +19,10 @@ const DELAY_MS_MAX = 60_000;
  * @typedef {{
  *   wallet: import("../wallet/wallet.js").Wallet, store: import("../wallet/store.js").Store,
  *   api: import("../wallet/api.js").Api, wake: (problem?: any) => void,
- *   run: ReturnType<typeof verbRunner>,
+ *   run: (verb: () => Promise<Outcome>, onWait: (text: string) => void) => Promise<OperationRecord>,
  * }} Opened
+ * @typedef {import("../wallet/wallet.js").Outcome} Outcome
+ * @typedef {import("../wallet/records.js").OperationRecord} OperationRecord
  */
 
 /**
@@ -28,7 +30,7 @@ const DELAY_MS_MAX = 60_000;
  *
  * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once, or
  * after a problem soon.
- * @param {(outcomes: import("../wallet/wallet.js").Outcome[]) => void} onOutcomes called after each try
+ * @param {(outcomes: Outcome[]) => void} onOutcomes called after each try
  * @returns {Promise<Opened | null>}
  */
 export async function openWallet(onOutcomes) {
@@ -46,7 +48,8 @@ export async function openWallet(onOutcomes) {
     const wake = keepFinishing({ wallet, onOutcomes, onError });
     window.addEventListener("online", () => wake());
     prepareOffline();
-    return { wallet, store, api, wake, run: verbRunner({ store, wake }) };
+    const run = (verb, onWait) => runVerb({ store, wake }, verb, onWait);
+    return { wallet, store, api, wake, run };
   } catch (error) {
     showMissing([textFor(error)]);
     return null;
@@ -120,8 +123,8 @@ export function delayMs(left, triesCount) {
  * Return the operation of an outcome once it has ended, by this tab or another; meanwhile, say that
  * it is sent again.
  * @param {Pick<Opened, "store" | "wake">} opened
- * @param {import("../wallet/wallet.js").Outcome} outcome
- * @returns {Promise<import("../wallet/records.js").OperationRecord>}
+ * @param {Outcome} outcome
+ * @returns {Promise<OperationRecord>}
  */
 export async function untilEnded({ store, wake }, { operation, problem }, onWait) {
   if (operation.state !== "begun") return operation;
@@ -129,16 +132,14 @@ export async function untilEnded({ store, wake }, { operation, problem }, onWait
   onWait(waitText(problem));
   wake(problem);
   return new Promise((resolve, reject) => {
-    const look = () =>
-      store
-        .read({ operations: [key] }, ({ operations }) => operations.get(key))
-        .then((now) => {
-          if (!now || now.state === "begun") return;
-          stop();
-          resolve(now);
-        }, reject);
-    const stop = store.onChange(look);
-    look();
+    const look = async () => {
+      const now = await store.read({ operations: [key] }, ({ operations }) => operations.get(key));
+      if (!now || now.state === "begun") return;
+      stop();
+      resolve(now);
+    };
+    const stop = store.onChange(() => look().catch(reject));
+    look().catch(reject);
   });
 }
 
@@ -153,19 +154,11 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
   );
 }
 
-/**
- * Return what carries out a verb, and throws why it was refused.
- * @param {Pick<Opened, "store" | "wake">} opened
- */
-function verbRunner(opened) {
-  return async (
-    /** @type {() => Promise<import("../wallet/wallet.js").Outcome>} */ verb,
-    /** @type {(text: string) => void} */ onWait,
-  ) => {
-    const operation = await untilEnded(opened, await verb(), onWait);
-    if (operation.state === "refused") throw new WalletError("refused", refusalText(operation));
-    return operation;
-  };
+/** Carry out a verb; return its operation once it is done, or throw why it was refused. */
+async function runVerb(opened, verb, onWait) {
+  const operation = await untilEnded(opened, await verb(), onWait);
+  if (operation.state === "refused") throw new WalletError("refused", refusalText(operation));
+  return operation;
 }
 
 /** Return what tells of operations that earlier visits began, to be called after each try. */

@@ -106,6 +106,15 @@ export async function openStore(onClosed = () => {}) {
 /** Ask the browser not to clear the store when the device runs out of room. */
 export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 
+/** Return what `act` makes of this tab's own storage, or null where the browser keeps nothing. */
+export function inSession(act, findStorage = () => sessionStorage) {
+  try {
+    return act(findStorage());
+  } catch {
+    return null;
+  }
+}
+
 function openDatabase() {
   return new Promise((resolve, reject) => {
     // Firefox throws or refuses here where a person forbids pages to keep anything.

@@ -6,7 +6,7 @@ import { refusalText, textFor } from "../../texts.js";
 import { findOrigins, originAs } from "../../ui/card.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
-import { askToKeep } from "../../wallet/store.js";
+import { askToKeep, inSession } from "../../wallet/store.js";
 import { delayMs, oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
 import { claimState, isKept, isOver, offerOf, ON_ITS_WAY } from "./state.js";
 
@@ -218,19 +218,18 @@ const NAME = "deeds.claim";
  * long as the tab is there, so that a reload shows them again; their secrets are in its storage alone.
  * @param {() => Storage} [findStorage] may throw, and so may the storage: then a reload forgets
  */
-export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
-  const shown = new Map(readKept(findStorage).map((output) => [keyOf(output), output]));
+export function makeClaimList(findStorage) {
+  const read = (storage) => Array.from(JSON.parse(storage.getItem(NAME) ?? "[]"));
+  const found = inSession(read, findStorage) ?? [];
+  const shown = new Map(found.map((output) => [keyOf(output), output]));
   const forgotten = new Set();
 
   function keep() {
     const kept = [...shown.values()].filter((output) => !forgotten.has(keyOf(output)));
-    try {
-      const storage = findStorage();
+    inSession((storage) => {
       if (kept.length) storage.setItem(NAME, JSON.stringify(kept));
       else storage.removeItem(NAME);
-    } catch {
-      // A person forbids pages to keep anything, or there is no room.
-    }
+    }, findStorage);
   }
 
   return {
@@ -253,12 +252,4 @@ export function makeClaimList(findStorage = () => globalThis.sessionStorage) {
       keep();
     },
   };
-}
-
-function readKept(findStorage) {
-  try {
-    return Array.from(JSON.parse(findStorage().getItem(NAME) ?? "[]"));
-  } catch {
-    return [];
-  }
 }

@@ -44,9 +44,8 @@ export function claimView() {
     outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
     outcome.toggleAttribute("data-busy", isBusy);
     if (isBusy || outcome.hidden) return;
-    const itemIds = new Set(taken.map(({ output }) => output.itemId));
-    const [itemId] = itemIds;
-    byId("claimed-link").setAttribute("href", itemIds.size === 1 ? `/wallet#${itemId}` : "/wallet");
+    const [itemId = "", ...others] = new Set(taken.map(({ output }) => output.itemId));
+    byId("claimed-link").setAttribute("href", others.length ? "/wallet" : `/wallet#${itemId}`);
     const title = taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now";
     put(outcomeTitle, taken.length ? title : "On its way");
   }

@@ -7,6 +7,7 @@ import { countText, textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
 import { focusFirstError, readField, showError } from "../../ui/talk.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
+import { inSession } from "../../wallet/store.js";
 import { imageField } from "./image_field.js";
 
 /** Characters at most. The service takes longer texts, which nobody could read on a ticket. */
@@ -118,15 +119,6 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
 
     reset: () => fill({}),
   };
-}
-
-/** Return what comes of it, or null where the browser keeps nothing for this tab. */
-function inSession(act) {
-  try {
-    return act(sessionStorage);
-  } catch {
-    return null;
-  }
 }
 
 const atMost = (max) => (text) => {
