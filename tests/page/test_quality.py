@@ -14,7 +14,7 @@ from tests.support.waiting import wait_until
 def viewer(visitor, request):
     """A person at a phone or at a desk, each with a theme."""
     theme, width = request.param
-    visitor.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    visitor.page.emulate_media(color_scheme=theme)
     visitor.page.set_viewport_size({"width": width, "height": 800})
     return visitor
 
@@ -62,7 +62,6 @@ OVERHANGING = """() => [...document.querySelectorAll("body *")].filter((each) =>
 def test_pages_fit_at_twice_the_size_and_from_right_to_left_and_nothing_moves(visitor):
     raw, *_ = steps.mint_outputs(visitor.origin, "s")
     item_id = raw.split(".")[1]
-    visitor.page.emulate_media(reduced_motion="reduce")
     steps.hold(visitor, 3, 4, metadata=steps.SHED)
 
     offer = f"/offer/{steps.make_offer(visitor.origin, f'+5.{item_id}')}"

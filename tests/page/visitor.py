@@ -100,8 +100,10 @@ class Visitor:
 @contextmanager
 def profile(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
     """Yield a fresh profile; `options` are those of Playwright's contexts."""
-    # A worker that fetches all files would be among the requests of every test.
-    with browser.new_context(**{"service_workers": "block"} | options) as context:
+    # A worker that fetches all files would be among the requests of every test; and a page that
+    # scrolls smoothly moves a button away while it is clicked.
+    usual = {"service_workers": "block", "reduced_motion": "reduce"}
+    with browser.new_context(**usual | options) as context:
         context.add_init_script(path=IN_BROWSER)
         yield context
 
