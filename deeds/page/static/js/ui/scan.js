@@ -11,7 +11,6 @@ const GONE_MS = 1500;
 /** Of what the package looks at. A code of 45 modules on a third of it has 5 pixels a module. */
 const SIDE_MAX = 720;
 
-const NO_READER = "This browser cannot read QR codes.";
 const CAMERA_TEXTS = {
   NotAllowedError: "The browser was not allowed to use the camera.",
   NotFoundError: "There is no camera.",
@@ -22,7 +21,7 @@ export async function whyNoScan(instead = "Use the phone's camera app: it opens 
   if (!isSecureContext) return "The camera works on pages that came by https only.";
   if (!navigator.mediaDevices?.getUserMedia) return "This browser gives pages no camera.";
   const canRead = "codeReader" in document.body.dataset || (await nativeDetector());
-  return canRead ? "" : `${NO_READER} ${instead}`;
+  return canRead ? "" : `This browser cannot read QR codes. ${instead}`;
 }
 
 /**

@@ -52,6 +52,11 @@ export function showError(field, text) {
   else field.removeAttribute("aria-invalid");
 }
 
+/** Take back what is said of a field once something else is typed into it. */
+export function clearWhenTyped(form) {
+  form.addEventListener("input", ({ target }) => target.ariaInvalid && showError(target, ""));
+}
+
 /** Move to the first field that something is wrong with; return whether there is one. */
 export function focusFirstError(form) {
   if (!form.querySelector("[aria-invalid=true]")) return false;
@@ -85,7 +90,7 @@ export function onSubmit(form, button, act) {
 export class FieldError extends Error {
   name = "FieldError";
 
-  /** @param {HTMLInputElement} field one of `makeField` */
+  /** @param {HTMLInputElement} field */
   constructor(field, message) {
     super(message);
     this.field = field;
@@ -98,15 +103,11 @@ export class FieldError extends Error {
 }
 
 /** Return a field with its label and the place of its error. */
-export function makeField(label, attributes, hint = "") {
+export function makeField(label, attributes) {
   const id = freshId("field");
   const place = make("p", { id: `${id}-error`, class: "error" });
-  const described = hint ? `${id}-error ${id}-hint` : `${id}-error`;
-  const field = make("input", { type: "text", ...attributes, id, "aria-describedby": described });
-  field.addEventListener("input", () => showError(field, ""));
-  const element = make("div", { class: "field" }, make("label", { for: id }, label), field);
-  if (hint) element.append(make("p", { id: `${id}-hint`, class: "hint" }, hint));
-  element.append(place);
+  const field = make("input", { type: "text", ...attributes, id, "aria-describedby": place.id });
+  const element = make("div", { class: "field" }, make("label", { for: id }, label), field, place);
   return { element, field };
 }
 
@@ -150,7 +151,8 @@ function giveBack(places) {
 /**
  * Ask, and do it when the answer is yes. The dialog stays open until it is done, and says why not.
  * @param {Parts & {
- *   yes: string, said?: string, act: (onWait: (text: string) => boolean) => Promise<any>,
+ *   yes: string, said?: string,
+ *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
  * }} parts `yes` is on the button, `said` once it is done, unless `act` returns what to say, `false`
  *   where another step follows. It throws what stands in the way: a FieldError is shown beside its
  *   field alone. `onWait` says why it takes longer, and returns whether the dialog is still open
@@ -175,10 +177,11 @@ export function ask({ title, content, yes, opener, said, act }) {
   };
   const carryOut = async () => {
     problem.textContent = "";
-    const done = await act(onWait).finally(() => onWait(""));
+    const done = await act(onWait, [...form.querySelectorAll("input")]).finally(() => onWait(""));
     if (done !== false) close();
     if (said || done) say(said || done);
   };
+  clearWhenTyped(form);
   onSubmit(form, actions[0], () => carryOut().catch(refuse));
   return { close };
 }

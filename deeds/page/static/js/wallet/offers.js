@@ -30,8 +30,8 @@ export function offersOf(wallet) {
      * @returns {Promise<Outcome>}
      */
     async ask({ itemId, amount, expiresInS: expiresIn = ASK_S }) {
-      checkAmount(amount);
-      return wallet.carryOut(ask, 1, { itemId, want: { itemId, amount }, expiresIn });
+      const want = { itemId, amount: checkAmount(amount) };
+      return wallet.carryOut(ask, 1, { itemId, want, expiresIn });
     },
 
     /**

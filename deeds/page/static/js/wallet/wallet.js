@@ -109,10 +109,8 @@ export function makeWallet({
     },
 
     /** Make a fresh secret of `amount` units to give away; it is the operation's first output. */
-    async send(itemId, amount) {
-      checkAmount(amount);
-      return carryOut("send", 2, { itemId, amount });
-    },
+    send: async (itemId, amount) =>
+      carryOut("send", 2, { itemId, amount: checkAmount(amount) }),
 
     /** Split an output into these amounts and the rest of it. */
     async split(outputKey, amounts) {

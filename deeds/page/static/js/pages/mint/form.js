@@ -5,7 +5,7 @@ import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amount
 import { checkSecret } from "../../format/raw_output.js";
 import { countText, textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
-import { focusFirstError, readField, showError } from "../../ui/talk.js";
+import { clearWhenTyped, focusFirstError, readField, showError } from "../../ui/talk.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { inSession } from "../../wallet/store.js";
 import { imageField } from "./image_field.js";
@@ -88,11 +88,8 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   window.addEventListener("beforeunload", (event) => {
     if (rows.hasSecrets()) event.preventDefault();
   });
-  form.addEventListener("input", ({ target }) => {
-    const field = /** @type {HTMLInputElement} */ (target);
-    if (field.ariaInvalid) showError(field, "");
-    draw();
-  });
+  clearWhenTyped(form);
+  form.addEventListener("input", draw);
   different.addEventListener("toggle", () => {
     clearErrors();
     draw();

@@ -2,8 +2,8 @@
 // read one.
 
 import { countText, textFor } from "../../texts.js";
-import { byId, download, make } from "../../ui/dom.js";
-import { ask, FieldError, makeField, say } from "../../ui/talk.js";
+import { byId, copyTemplate, download } from "../../ui/dom.js";
+import { ask, FieldError, say } from "../../ui/talk.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive } from "../../wallet/merging.js";
 import { WalletError } from "../../wallet/records.js";
@@ -16,8 +16,6 @@ const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
 const MAY_BE_GIVEN = "Links that may have been handed out since this backup count as handed out.";
-const HINT =
-  "Without it nobody can read the file, not even you. Four or more unrelated words are good.";
 
 /**
  * Make the buttons work; `onRestored` returns what else to say of a file that was read.
@@ -55,24 +53,18 @@ async function backUp(wallet, opener) {
 }
 
 function askToBackUp(wallet, opener) {
-  const secret = { type: "password", autocomplete: "new-password" };
-  const first = makeField("Passphrase", { ...secret, autofocus: true }, HINT);
-  const again = makeField("Repeat passphrase", secret);
-  const about = "This writes everything here to an encrypted file. Keep it somewhere else.";
   ask({
     title: "Back up",
-    content: [make("p", {}, about), first.element, again.element],
+    content: [copyTemplate("back-up-template")],
     yes: "Back up",
     opener,
     said: BACKED_UP,
-    act: async () => {
-      const { value } = first.field;
+    act: async (_onWait, [first, again]) => {
+      const { value } = first;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
-        throw new FieldError(first.field, `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`);
+        throw new FieldError(first, `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`);
       }
-      if (value !== again.field.value) {
-        throw new FieldError(again.field, "The two are not the same.");
-      }
+      if (value !== again.value) throw new FieldError(again, "The two are not the same.");
       await writeFile(wallet, await makeMaterial(value));
     },
   });
@@ -87,16 +79,13 @@ async function writeFile(wallet, material) {
 }
 
 function askToRestore(wallet, opener, onRestored) {
-  const file = makeField("Backup file", { type: "file" });
-  const passphrase = makeField("Its passphrase", { type: "password", autocomplete: "off" });
-  const about = "What the file holds is added to what is here. Nothing here is lost.";
   ask({
     title: "Restore",
-    content: [make("p", {}, about), file.element, passphrase.element],
+    content: [copyTemplate("restore-template")],
     yes: "Restore",
     opener,
-    act: async () => {
-      const { live, added, given } = await readFile(wallet, file.field, passphrase.field);
+    act: async (_onWait, [file, passphrase]) => {
+      const { live, added, given } = await readFile(wallet, file, passphrase);
       const problem = await onRestored();
       // Only now is it known what has been spent since.
       const count = async (outputs) => (await wallet.outputsOf({ outputs })).filter(isLive).length;

@@ -4,7 +4,7 @@ import { parseAmount, unitsText } from "../../format/amounts.js";
 import { readItem } from "../../format/claim_link.js";
 import { countText, offerText, quoted, textFor } from "../../texts.js";
 import { findOrigins, nameOf } from "../../ui/card.js";
-import { make, makeButton } from "../../ui/dom.js";
+import { copyTemplate, make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField } from "../../ui/talk.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { numberText } from "./link_export.js";
@@ -16,8 +16,6 @@ import { openOffer, sideCards } from "./offers_view.js";
  */
 
 const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
-const ASK_HINT =
-  "Anyone with the link can pay, within a day. Make one request for each customer: the service does not tell who paid.";
 const TRADE_HINT =
   "Anyone with the link can take it, within a week. Until then your units stay yours, and you can withdraw it.";
 
@@ -125,14 +123,13 @@ function readAmount(field) {
 }
 
 export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opener, tools) {
-  const { element, field } = makeField("How many?", { ...NUMBER, value: "1", autofocus: true });
   askToMake({
     title: `Ask for ${quoted(nameOf(item))}`,
-    content: [element, make("p", { class: "hint" }, ASK_HINT)],
+    content: [copyTemplate("ask-template")],
     yes: "Make request",
     opener,
     tools,
-    read: () => {
+    read: ([field]) => {
       const wanted = { itemId, amount: readWanted(field, item, unit) };
       return (offers) => offers.ask(wanted);
     },
@@ -141,26 +138,21 @@ export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opene
 
 /** Ask what is wanted for units of a deed. The offer is shown before it is made. */
 export function askToTrade(/** @type {Holding} */ { itemId, item, sum, unit }, opener, tools) {
-  const give = makeField("How many do you give?", { ...NUMBER, value: "1", autofocus: true });
-  const about = { autocomplete: "off", spellcheck: "false", dir: "ltr" };
-  const what = makeField("What do you want?", about, "Paste a link to it, or its item id.");
-  const get = makeField("How many do you want?", { ...NUMBER, value: "1" });
-
-  async function read() {
-    const given = { itemId, amount: readAmount(give.field) };
-    if (given.amount > sum) throw new FieldError(give.field, tooMuchText(sum, unit));
-    const wanted = await lookUp(what.field, itemId, tools);
-    const want = { itemId: wanted.id, amount: readWanted(get.field, wanted, wanted.unit) };
+  async function read(give, what, get) {
+    const given = { itemId, amount: readAmount(give) };
+    if (given.amount > sum) throw new FieldError(give, tooMuchText(sum, unit));
+    const wanted = await lookUp(what, itemId, tools);
+    const want = { itemId: wanted.id, amount: readWanted(get, wanted, wanted.unit) };
     return { give: given, want, item: wanted };
   }
 
   const { close } = ask({
     title: `Trade ${quoted(nameOf(item))}`,
-    content: [give.element, what.element, get.element],
+    content: [copyTemplate("trade-template")],
     yes: "Review",
     opener,
-    act: async () => {
-      const wanted = await read();
+    act: async (_onWait, [give, what, get]) => {
+      const wanted = await read(give, what, get);
       const content = await reviewOf(wanted, tools);
       const made = { yes: "Make offer", opener, tools, onMade: close };
       askToMake({ title: "Your offer", content, ...made, read: () => (offers) => offers.trade(wanted) });
@@ -181,8 +173,8 @@ function askToMake({ title, content, yes, opener, tools, read, onMade = () => {}
     content,
     yes,
     opener,
-    act: async (onWait) => {
-      const makeIt = read();
+    act: async (onWait, fields) => {
+      const makeIt = read(fields);
       let made;
       // Of a trade, what is given may have to be split off first: a person may have left meanwhile.
       while (!made && isHere()) [made] = openOffersOf([await tools.run(() => makeIt(offers), onWait)]);

@@ -5,7 +5,7 @@ import { countText, partText, quoted, textFor } from "../../texts.js";
 import { fillCard, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
-import { ask, FieldError, onSubmit, say, showError } from "../../ui/talk.js";
+import { ask, clearWhenTyped, FieldError, onSubmit, say, showError } from "../../ui/talk.js";
 import { WalletError } from "../../wallet/records.js";
 import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
 import { linksView } from "./links_view.js";
@@ -117,7 +117,7 @@ function sendForm(form, holdingNow, tools) {
     if (isBusy) say("Your link is ready under Links.");
     else openLinkDialog(given, { ...tools, ...holdingNow(), opener: button });
   };
-  field.addEventListener("input", () => showError(field, ""));
+  clearWhenTyped(form);
   onSubmit(form, button, async () => {
     await carryOut().catch((error) => new FieldError(field, textFor(error)).show());
     onWait("");
