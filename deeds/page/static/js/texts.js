@@ -46,9 +46,6 @@ export const PROBLEM_TEXTS = Object.freeze({
   internal: "The service made a mistake. Nothing that you hold is lost.",
 });
 
-/** Of a request that is not sent again. */
-export const NO_ANSWER_TEXT = "No connection. Check it and try again.";
-
 /** Errors of our own modules have messages for people; those of the browser have not. */
 const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
@@ -56,7 +53,8 @@ const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Err
 export function textFor(error) {
   const { code, name, message, status } = /** @type {any} */ (error ?? {});
   if (name === "NoAnswerError" && status) return `The service cannot be reached now. ${LATER}`;
-  if (name === "NoAnswerError") return NO_ANSWER_TEXT;
+  // Said of a request that is not sent again.
+  if (name === "NoAnswerError") return "No connection. Check it and try again.";
   if (name === "ProblemError") return PROBLEM_TEXTS[code] ?? "The service refused this.";
   return (OURS.test(name) && message) || "Something went wrong in this page. Reload it.";
 }

@@ -8,7 +8,7 @@ import {
   NoAnswerError,
   ProblemError,
 } from "../../../../deeds/page/static/js/wallet/api.js";
-import { NO_ANSWER_TEXT, textFor } from "../../../../deeds/page/static/js/texts.js";
+import { textFor } from "../../../../deeds/page/static/js/texts.js";
 
 const KEY = "6e5ee52b-9f0e-4d4c-8b3c-3c4e4b1b9a11";
 const MINT = { outputs: [{ amount: 5, secret: "a" }] };
@@ -158,7 +158,7 @@ test("a broken connection is no answer, and has a text", async () => {
   const error = await api.swap({}, KEY).catch((caught) => caught);
 
   assert.ok(error instanceof NoAnswerError);
-  assert.equal(textFor(error), NO_ANSWER_TEXT);
+  assert.match(textFor(error), /^No connection\./);
 });
 
 test("a service that is silent for 30 seconds gives no answer", async (context) => {

@@ -57,13 +57,6 @@ export function clearWhenTyped(form) {
   form.addEventListener("input", ({ target }) => target.ariaInvalid && showError(target, ""));
 }
 
-/** Move to the first field that something is wrong with; return whether there is one. */
-export function focusFirstError(form) {
-  if (!form.querySelector("[aria-invalid=true]")) return false;
-  find(form, "[aria-invalid=true]").focus();
-  return true;
-}
-
 /** Return what `read` makes of a field, or null after showing beside it what `read` throws. */
 export function readField(field, read) {
   try {

@@ -5,7 +5,7 @@ import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amount
 import { checkSecret } from "../../format/raw_output.js";
 import { countText, textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
-import { clearWhenTyped, focusFirstError, readField, showError } from "../../ui/talk.js";
+import { clearWhenTyped, readField, showError } from "../../ui/talk.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { inSession } from "../../wallet/store.js";
 import { imageField } from "./image_field.js";
@@ -105,7 +105,10 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
       await image.read();
       clearErrors();
       const amounts = different.open ? { outputs: rows.read() } : { links: readLinks() };
-      if (focusFirstError(form)) return null;
+      /** @type {HTMLElement | null} */
+      const wrong = form.querySelector("[aria-invalid=true]");
+      wrong?.focus();
+      if (wrong) return null;
       const { metadata, unit: word } = shown();
       const about = metadata === "{}" ? {} : { metadata: JSON.parse(metadata) };
       return { ...amounts, unit: word, ...about };

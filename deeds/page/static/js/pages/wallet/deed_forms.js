@@ -4,7 +4,7 @@ import { parseAmount, unitsText } from "../../format/amounts.js";
 import { readItem } from "../../format/claim_link.js";
 import { countText, offerText, quoted, textFor } from "../../texts.js";
 import { findOrigins, nameOf } from "../../ui/card.js";
-import { copyTemplate, make, makeButton } from "../../ui/dom.js";
+import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
 import { ask, FieldError, makeField } from "../../ui/talk.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { numberText } from "./link_export.js";
@@ -44,19 +44,18 @@ export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, 
 }
 
 function evenFields(/** @type {Holding} */ { sum, unit }) {
-  const links = makeField("How many links?", { ...NUMBER, autofocus: true });
-  const each = makeField("How many each?", { ...NUMBER, value: "1" });
-  const hint = make("p", { class: "hint", role: "status" });
-  const element = make("div", { class: "stack" }, links.element, each.element, hint);
+  const element = copyTemplate("split-template");
+  const [links, each] = element.querySelectorAll("input");
+  const hint = find(element, "[role=status]");
   element.addEventListener("input", () => {
-    hint.textContent = evenText(links.field.value, each.field.value, sum, unit);
+    hint.textContent = evenText(links.value, each.value, sum, unit);
   });
   const read = () => {
-    const [count, amount] = [links.field, each.field].map(readAmount);
+    const [count, amount] = [links, each].map(readAmount);
     if (count * amount <= sum) return { count, each: amount };
     // It is said at the field from now on.
     hint.textContent = "";
-    throw new FieldError(links.field, tooMuchText(sum, unit));
+    throw new FieldError(links, tooMuchText(sum, unit));
   };
   return { element, read };
 }

@@ -11,9 +11,6 @@ const DELAY_MS_MAX = 600_000;
 const NEWS_COUNT_MAX = 3;
 const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: "Not known to the service" };
 
-/** Whatever is done to the device's time. */
-const clock = () => performance.now();
-
 /**
  * Ask now and every 20 seconds (`roundMs`) while it is wanted, more and more rarely while it fails,
  * and no more once it is over.
@@ -24,7 +21,9 @@ const clock = () => performance.now();
  * @returns {() => Promise<void>} asks at once, unless the last answer said not to
  */
 export function keepAsking({ checkRound, isWanted, ...more }) {
-  const { isOver = () => false, roundMs = ROUND_MS, schedule = setTimeout, now = clock } = more;
+  const { isOver = () => false, roundMs = ROUND_MS, schedule = setTimeout } = more;
+  // Whatever is done to the device's time.
+  const { now = () => performance.now() } = more;
   let [turn, failuresCount, notBefore] = [0, 0, 0];
 
   async function ask() {
