@@ -35,7 +35,7 @@ function textOf(value) {
   return BLANK.test(text) ? "" : text;
 }
 
-export const displayName = ({ name = "" }) => name || "A deed without a name";
+const displayName = ({ name = "" }) => name || "A deed without a name";
 
 /** Return the name of a registry item, which may not be known. */
 export const nameOf = (item) => (item ? displayName(metadataOf(item)) : "A deed");
