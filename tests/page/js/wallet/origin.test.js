@@ -8,7 +8,7 @@ import {
   likenessOf,
   nameKey,
   originOf,
-} from "../../../../deeds/page/static/js/ui/card.js";
+} from "../../../../deeds/page/static/js/ui/origin.js";
 import { memoryStore } from "./memory_store.js";
 import { madeBy, walletHolding, walletOn } from "./parts.js";
 

@@ -3,7 +3,7 @@
 
 import { makeStrongSecret } from "../format/raw_output.js";
 import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
-import { say, showMissing, whatIsMissing } from "../ui/talk.js";
+import { say, showMissing, whatIsMissing } from "../ui/forms.js";
 import { makeApi } from "../wallet/api.js";
 import { WalletError } from "../wallet/records.js";
 import { openStore } from "../wallet/store.js";

@@ -10,7 +10,7 @@ import { formatRawOutput } from "../format/raw_output.js";
 import { partText } from "../texts.js";
 import { makeCard } from "./card.js";
 import { copyText, download, make, makeButton } from "./dom.js";
-import { makeField, openDialog, say, sayError } from "./talk.js";
+import { makeField, openDialog, say, sayError } from "./forms.js";
 
 // What the service draws in one request: deeds/page/qr_codes.py. A link has no other letters than
 // ASCII, so its length is that in bytes.

@@ -3,7 +3,7 @@
 
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
-import { findOrigins, originAs } from "../../ui/card.js";
+import { findOrigins, originAs } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep, inSession } from "../../wallet/store.js";

@@ -3,7 +3,7 @@
 import { claimLink, readLinks } from "../../format/claim_link.js";
 import { byId, copyText } from "../../ui/dom.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { say, showError } from "../../ui/talk.js";
+import { say, showError } from "../../ui/forms.js";
 import { makePageApi, makeTeller, openWallet } from "../open_wallet.js";
 import { makeClaimList, makeClaims } from "./claims.js";
 import { claimView } from "./view.js";

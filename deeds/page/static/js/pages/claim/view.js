@@ -11,7 +11,7 @@ import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
  *   output: import("../../format/raw_output.js").RawOutput & {unit?: string},
  *   item: import("../../wallet/records.js").Item | null | undefined,
  *   state: import("./state.js").ClaimState,
- *   origin?: import("../../ui/card.js").Origin,
+ *   origin?: import("../../ui/origin.js").Origin,
  * }} FoundRow
  */
 

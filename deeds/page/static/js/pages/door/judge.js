@@ -4,7 +4,8 @@
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
 import { quoted, refusalText, textFor, timeText, waitText } from "../../texts.js";
-import { metadataOf, nameKey } from "../../ui/card.js";
+import { metadataOf } from "../../ui/card.js";
+import { nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 

@@ -6,7 +6,7 @@ import { makeMark, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, make } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { openDialog, sayError, showMissing } from "../../ui/talk.js";
+import { openDialog, sayError, showMissing } from "../../ui/forms.js";
 import { openWallet, recordsOf, untilEnded } from "../open_wallet.js";
 import { countText, makeJudge } from "./judge.js";
 

@@ -4,7 +4,7 @@ import { byId, copyText } from "../../ui/dom.js";
 
 byId("copy-id").addEventListener("click", async () => {
   const isCopied = await copyText(byId("copy-id").dataset.copy ?? "");
-  const { say } = await import("../../ui/talk.js");
+  const { say } = await import("../../ui/forms.js");
   say(isCopied ? "The item id is copied." : "This browser does not let pages copy.");
 });
 

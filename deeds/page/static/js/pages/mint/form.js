@@ -5,7 +5,7 @@ import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amount
 import { checkSecret } from "../../format/raw_output.js";
 import { countText, textFor } from "../../texts.js";
 import { byId, copyTemplate, find } from "../../ui/dom.js";
-import { clearWhenTyped, readField, showError } from "../../ui/talk.js";
+import { clearWhenTyped, readField, showError } from "../../ui/forms.js";
 import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { inSession } from "../../wallet/store.js";
 import { imageField } from "./image_field.js";

@@ -3,7 +3,7 @@
 
 import { textFor } from "../../texts.js";
 import { byId } from "../../ui/dom.js";
-import { showError } from "../../ui/talk.js";
+import { showError } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 
 // While a person types, each letter makes another address: it is loaded only after a pause.

@@ -1,7 +1,8 @@
 // The page of an offer: what one gives and gets, and one tap that does it.
 
 import { textFor } from "../../texts.js";
-import { fillCard, findOrigins } from "../../ui/card.js";
+import { fillCard } from "../../ui/card.js";
+import { findOrigins } from "../../ui/origin.js";
 import { byId, copyTemplate, find, put } from "../../ui/dom.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { askToKeep } from "../../wallet/store.js";

@@ -8,7 +8,7 @@ import { holdingOf } from "../../wallet/holdings.js";
  * Units that change hands: `free` of them are here to pay with, `away` are here and not free.
  * @typedef {import("../../wallet/api.js").Part & {
  *   item?: import("../../wallet/records.js").Item | null, free?: number, away?: number,
- *   origin?: import("../../ui/card.js").Origin,
+ *   origin?: import("../../ui/origin.js").Origin,
  * }} Side
  *
  * `problem` kept the service from answering the last time; `own` is the operation of this wallet that
@@ -39,7 +39,7 @@ const SAFE = ["minted", "held", "new"];
  * Read what this wallet knows of an offer.
  * @param {Pick<import("../../wallet/store.js").Store, "read">} store
  * @param {import("../../wallet/api.js").Offer} offer
- * @param {Map<string, import("../../ui/card.js").Origin>} origins by the ids of deeds
+ * @param {Map<string, import("../../ui/origin.js").Origin>} origins by the ids of deeds
  */
 export function readKnown(store, { offerId, gives, wants }, origins) {
   const itemIds = [...gives, ...wants].map(({ itemId }) => itemId);

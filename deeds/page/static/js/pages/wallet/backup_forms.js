@@ -3,7 +3,7 @@
 
 import { countText, textFor } from "../../texts.js";
 import { byId, copyTemplate, download } from "../../ui/dom.js";
-import { ask, FieldError, say } from "../../ui/talk.js";
+import { ask, FieldError, say } from "../../ui/forms.js";
 import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
 import { isLive } from "../../wallet/merging.js";
 import { WalletError } from "../../wallet/records.js";

@@ -3,9 +3,10 @@
 import { parseAmount, unitsText } from "../../format/amounts.js";
 import { readItem } from "../../format/claim_link.js";
 import { countText, offerText, quoted, textFor } from "../../texts.js";
-import { findOrigins, nameOf } from "../../ui/card.js";
+import { nameOf } from "../../ui/card.js";
+import { findOrigins } from "../../ui/origin.js";
 import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
-import { ask, FieldError, makeField } from "../../ui/talk.js";
+import { ask, FieldError, makeField } from "../../ui/forms.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { numberText } from "./link_export.js";
 import { openOffer, sideCards } from "./offers_view.js";

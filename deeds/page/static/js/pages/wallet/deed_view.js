@@ -5,7 +5,7 @@ import { countText, partText, quoted, textFor } from "../../texts.js";
 import { fillCard, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
-import { ask, clearWhenTyped, FieldError, onSubmit, say, showError } from "../../ui/talk.js";
+import { ask, clearWhenTyped, FieldError, onSubmit, say, showError } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
 import { linksView } from "./links_view.js";

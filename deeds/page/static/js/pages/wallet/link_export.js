@@ -7,7 +7,7 @@ import { waitText } from "../../texts.js";
 import { isShown, metadataOf, nameOf } from "../../ui/card.js";
 import { copyText, download, freshId, make, makeButton } from "../../ui/dom.js";
 import { codeImage, codesOf, linkOf } from "../../ui/link_view.js";
-import { ask, makeField, say } from "../../ui/talk.js";
+import { ask, makeField, say } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 
 const PRINTED_MAX = 1000;

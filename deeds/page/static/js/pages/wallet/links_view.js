@@ -6,7 +6,7 @@ import { quoted } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { handOverByCopy, openLinkDialog } from "../../ui/link_view.js";
-import { ask, sayError } from "../../ui/talk.js";
+import { ask, sayError } from "../../ui/forms.js";
 import { countIn, isUsable, manyLinksButtons, numberText } from "./link_export.js";
 
 /** In the order in which a person chooses among them. */

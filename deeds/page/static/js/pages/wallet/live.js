@@ -3,7 +3,7 @@
 
 import { operationText, partText, refusalText, waitText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
-import { say, sayError } from "../../ui/talk.js";
+import { say, sayError } from "../../ui/forms.js";
 import { oneByOne, untilEnded } from "../open_wallet.js";
 
 const ROUND_MS = 20_000;

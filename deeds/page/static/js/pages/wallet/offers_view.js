@@ -4,7 +4,7 @@ import { offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard } from "../../ui/card.js";
 import { byId, copyText, listInPieces, make, makeButton, put } from "../../ui/dom.js";
 import { codeImage, codesOf, linkButtons, share, textField } from "../../ui/link_view.js";
-import { ask, openDialog, say, sayError } from "../../ui/talk.js";
+import { ask, openDialog, say, sayError } from "../../ui/forms.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { keepAsking } from "./live.js";
 

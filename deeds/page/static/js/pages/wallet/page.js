@@ -2,9 +2,10 @@
 // one document. They are drawn again whenever the store has changed, in any tab.
 
 import { operationText, shortName, textFor } from "../../texts.js";
-import { findOrigins, nameOf, wasHere } from "../../ui/card.js";
+import { nameOf } from "../../ui/card.js";
+import { findOrigins, wasHere } from "../../ui/origin.js";
 import { byId, copyTemplate } from "../../ui/dom.js";
-import { say, showMissing } from "../../ui/talk.js";
+import { say, showMissing } from "../../ui/forms.js";
 import * as holdings from "../../wallet/holdings.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
