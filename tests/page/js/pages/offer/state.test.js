@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { originAs } from "../../../../../deeds/page/static/js/ui/card.js";
+import { originAs } from "../../../../../deeds/page/static/js/ui/origin.js";
 import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
 import { readKnown, sayingOf } from "../../../../../deeds/page/static/js/pages/offer/state.js";
 import { memoryStore } from "../../wallet/memory_store.js";
