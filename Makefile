@@ -5,10 +5,11 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 BENCH_READY := $(VENV)/bench.stamp
+WALLET_READY := $(VENV)/wallet.stamp
 AUDIT := $(VENV)/audit
 AUDIT_READY := $(VENV)/audit.stamp
-LOCKED := redis dev bench mutants native audit
-AUDITED := requirements.txt requirements/bench.txt requirements/native.txt requirements/audit.txt
+LOCKED := redis client dev bench mutants native audit
+AUDITED := requirements.txt requirements/client.txt requirements/bench.txt requirements/native.txt requirements/audit.txt
 MUTANTS_READY := $(VENV)/mutants.stamp
 NATIVE_TRIED := $(VENV)/native.stamp
 PAGE_TESTS := tests/page/js
@@ -30,13 +31,13 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
 $(shell test -x $(BIN)/python || \
-	rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(AUDIT_READY) $(MUTANTS_READY) $(NATIVE_TRIED))
+	rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(WALLET_READY) $(AUDIT_READY) $(MUTANTS_READY) $(NATIVE_TRIED))
 
 # Targets share one environment.
 .NOTPARALLEL:
 
 .DEFAULT_GOAL := help
-.PHONY: help run native test soak check format lint types imports operations mutants bench bench-long \
+.PHONY: help run native wallet test soak check format lint types imports operations mutants bench bench-long \
 	lock audit-deps clean
 
 help: ## list these targets
@@ -54,6 +55,9 @@ native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once whe
 		--no-build-isolation --no-binary argon2-cffi-bindings --force-reinstall --no-deps \
 		--requirement $(VENV)/native/argon2.txt
 	@rm -rf $(VENV)/native && touch $(NATIVE_TRIED)
+
+wallet: $(WALLET_READY) ## the wallet for the terminal, client/README.md: make wallet ARGS="balance"
+	@PYTHONPATH=client $(BIN)/python -m deeds_client $(ARGS)
 
 test: $(DEV_READY) $(READER_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
 	@$(BIN)/python -m pytest $(CHECK_ARGS) $(ARGS)
@@ -77,7 +81,7 @@ types: $(DEV_READY) ## check the types
 	@$(call with_node,tsc --project $(PAGE_TESTS))
 
 imports: $(DEV_READY) ## check that imports run one way
-	@$(BIN)/lint-imports
+	@PYTHONPATH=client $(BIN)/lint-imports
 
 operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say; needs nginx, pgbouncer, openssl, systemd-analyze
 	@$(BIN)/python -m pytest --all tests/operations/deploy_*.py $(ARGS)
@@ -117,15 +121,19 @@ $(NATIVE_TRIED): $(RUN_READY) requirements/native.txt
 		echo "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)"
 	@touch $@
 
-# The development environment holds the other one wholly.
-$(DEV_READY): requirements.txt requirements/dev.txt
+$(WALLET_READY): requirements/client.txt
+	@$(call make_environment,requirements/client.txt)
+	@touch $@
+
+# The development environment holds the others wholly.
+$(DEV_READY): requirements.txt requirements/client.txt requirements/dev.txt
 	@$(call make_environment,requirements/dev.txt)
-	@touch $(RUN_READY) $@
+	@touch $(RUN_READY) $(WALLET_READY) $@
 
 # This one holds both others.
 $(BENCH_READY): requirements.txt requirements/dev.txt requirements/bench.txt
 	@$(call make_environment,requirements/bench.txt)
-	@touch $(RUN_READY) $(DEV_READY) $@
+	@touch $(RUN_READY) $(WALLET_READY) $(DEV_READY) $@
 
 # Apart from the others: what audits them must not change them.
 $(AUDIT_READY): requirements/audit.txt $(RUN_READY)
@@ -135,7 +143,7 @@ $(AUDIT_READY): requirements/audit.txt $(RUN_READY)
 
 $(MUTANTS_READY): requirements.txt requirements/dev.txt requirements/mutants.txt
 	@$(call make_environment,requirements/mutants.txt)
-	@touch $(RUN_READY) $(DEV_READY) $@
+	@touch $(RUN_READY) $(WALLET_READY) $(DEV_READY) $@
 
 # What reads QR codes for door mode. Where it cannot be fetched, each run tries again.
 $(READER_READY): deeds/page/package-lock.json

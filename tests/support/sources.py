@@ -38,7 +38,7 @@ def module_paths():
 
 
 def documents():
-    return _found(("*.md", "docs/**/*.md"))
+    return _found(("*.md", "docs/**/*.md", "client/*.md"))
 
 
 def _found(patterns):

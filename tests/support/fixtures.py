@@ -1,0 +1,210 @@
+"""Fixtures that many tests share."""
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+from argon2.low_level import hash_secret_raw
+
+from app import create_app
+from deeds.domain.model import Argon2Cost
+from deeds.settings import Settings
+from storage.engine import make_engine, parse_database_url
+from storage.schema import open_schema
+from tests.support.ledger_view import delete_all_rows, ledger_view
+from tests.support.pgbouncer import behind
+from tests.support.postgres import PostgresCluster, running_cluster, running_server
+from tests.support.serving import running_service
+from tests.support.stoppable_postgres import StoppablePostgres
+
+
+class HashCosts(list[str]):
+    """The cost of each evaluation of Argon2, in the order in which they begin."""
+
+    # Called once, before the next evaluation, which goes on afterwards.
+    meanwhile = None
+
+
+def pytest_make_parametrize_id(val):
+    """Return an id without backslashes, which pytest escapes again at each collection."""
+    if not isinstance(val, str | bytes):
+        return None
+    escaped = ascii(val[:30])
+    return escaped.replace("\\", "%") if len(val) > 30 or "\\" in escaped else None
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL: the one that TEST_DATABASE_URL names, or one of our own."""
+    if admin_url := os.environ.get("TEST_DATABASE_URL"):
+        cluster = PostgresCluster(admin_url)
+        yield cluster
+        cluster.drop_template()
+        return
+    with running_cluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def stoppable_postgres():
+    """A PostgreSQL that nobody else uses: the tests of one file may stop it and start it."""
+    with running_server() as server:
+        yield StoppablePostgres(server)
+
+
+@pytest.fixture
+def postgres_url(postgres):
+    """The URL of an empty PostgreSQL database."""
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def fresh_postgres_url(postgres):
+    """A function that makes a PostgreSQL database with the service's tables and returns its URL."""
+    with ExitStack() as stack:
+
+        def make():
+            url = postgres.create_migrated_database()
+            stack.callback(postgres.drop_database, url)
+            return url
+
+        yield make
+
+
+@pytest.fixture(scope="session")
+def reused_postgres_url(postgres):
+    """The URL of a PostgreSQL database that one test after the other empties and uses."""
+    url = postgres.create_migrated_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def emptied_postgres_url(reused_postgres_url):
+    """The URL of a PostgreSQL database with the service's tables and nothing in them.
+
+    For tests that leave the tables themselves alone: to make a database and to drop it costs some
+    hundred times what most tests cost.
+    """
+    delete_all_rows(reused_postgres_url)
+    return reused_postgres_url
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory):
+    """An SQLite file with the service's tables and nothing in them."""
+    path = tmp_path_factory.mktemp("template") / "deeds.sqlite3"
+    engine = make_engine(parse_database_url(f"sqlite:///{path}"))
+    open_schema(engine)
+    engine.dispose()
+    return path
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template, tmp_path):
+    """The URL of an SQLite database with the service's tables and nothing in them."""
+    # Copied: to make the tables costs five times the rest of a short test.
+    return f"sqlite:///{shutil.copy(sqlite_template, tmp_path / 'deeds.sqlite3')}"
+
+
+@pytest.fixture
+def other(database_url):
+    """A connection of somebody else to a PostgreSQL database."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def thread():
+    """A thread to send a request in while another one is under way."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        yield pool
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request):
+    """The URL of a database that the service can start on: the test runs once on each kind."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("sqlite_url")
+    url = request.getfixturevalue("emptied_postgres_url")
+    pooler = os.environ.get("TEST_POOLER")
+    return behind(url, pooler) if pooler else url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request):
+    """The URL of a database of this test alone, on each kind."""
+    if request.param == "sqlite":
+        return request.getfixturevalue("sqlite_url")
+    return request.getfixturevalue("fresh_postgres_url")()
+
+
+@pytest.fixture
+def settings(database_url):
+    """Settings on that database, with Argon2 at its cheapest."""
+    return Settings(database_url=database_url, ordinary_cost=Argon2Cost(8, 1, 1))
+
+
+@pytest.fixture
+def open_app():
+    """A function that opens the service with its settings: several may share a database."""
+    with ExitStack() as closing:
+
+        def open_one(settings):
+            app = create_app(settings)
+            closing.callback(app.extensions["deeds"].close)
+            return app
+
+        yield open_one
+
+
+@pytest.fixture
+def app(settings, open_app):
+    """The service."""
+    return open_app(settings)
+
+
+@pytest.fixture
+def client(app):
+    """A client of the service."""
+    return app.test_client()
+
+
+@pytest.fixture
+def hash_costs(monkeypatch):
+    costs = HashCosts()
+
+    def counted(*args, **kwargs):
+        cost = kwargs["memory_cost"], kwargs["time_cost"], kwargs["parallelism"]
+        costs.append(str(Argon2Cost(*cost)))
+        if meanwhile := costs.meanwhile:
+            costs.meanwhile = None
+            meanwhile()
+        return hash_secret_raw(*args, **kwargs)
+
+    monkeypatch.setattr("deeds.domain.hashing.hash_secret_raw", counted)
+    return costs
+
+
+@pytest.fixture
+def ledger(database_url):
+    """A look into the database. After the test its books must balance."""
+    with ledger_view(database_url) as view:
+        yield view
+        view.assert_sound()
+
+
+@pytest.fixture
+def gunicorn_service(tmp_path):
+    """A function that starts the whole service: `gunicorn_service(DATABASE_URL=…)`."""
+    with ExitStack() as stack:
+
+        def start(**settings):
+            return stack.enter_context(running_service(tmp_path, **settings))
+
+        yield start
