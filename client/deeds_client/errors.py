@@ -60,11 +60,13 @@ class ProblemError(DeedsError):
 class NoAnswerError(DeedsError):
     """No answer came, or one that is not the service's: a change may have been made.
 
-    Repeat it with the same `key` and the same body to learn what became of it.
+    The same body under the same `key` goes on with it. `status` is what was answered in the
+    service's place, or 0.
     """
 
     key: str | None = None
     attempts: int = 1
+    status: int = 0
     retry_after_s: float | None = None
 
     def __str__(self) -> str:
