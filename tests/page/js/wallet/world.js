@@ -1,0 +1,264 @@
+// People who do everything at once that the wallet can, while requests and answers are lost or late,
+// refusals have no reason, tabs die, offers expire and old copies come back.
+
+import assert from "node:assert/strict";
+
+import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
+import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
+import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
+import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
+import { fakeService } from "./fake_service.js";
+import { memoryStore } from "./memory_store.js";
+import { Random } from "./random.js";
+import { Turns } from "./turns.js";
+import { makeSecret, makerOn, now, pass } from "./parts.js";
+
+const arrayMax = 6;
+const isStrong = async () => true;
+
+const FAULTS = ["lost", "answer lost", "late", "late", "refused", "refused", "busy"];
+
+class TabClosed extends Error {}
+const EXPECTED = [WalletError, ProblemError, NoAnswerError, TabClosed];
+
+const SPENDING = ["send", "split", "merge", "trade", "complete"];
+export const OURS = /held|given|offered/;
+const OFFER_S_MAX = 30 * 24 * 60 * 60;
+
+/** A store in which no verb that spends as it likes takes what was set aside. */
+function watchedStore() {
+  const store = memoryStore();
+  const update = async (...given) => {
+    const before = new Map(store.kept.outputs);
+    const known = new Set(store.kept.operations.keys());
+    const since = now();
+    const result = await store.update(...given);
+    for (const { key, kind, inputs, links, begunAt } of store.kept.operations.values()) {
+      // What is taken in from a file was begun before.
+      if (known.has(key) || begunAt < since || !SPENDING.includes(kind)) continue;
+      for (const input of inputs.map((each) => before.get(each))) {
+        assert.equal(input.state, "held");
+        assert.ok(!input.givenAt && !input.collectedAt && !input.unknown);
+        assert.equal(Boolean(input.each), Boolean(links?.isNext));
+      }
+    }
+    return result;
+  };
+  return { ...store, update };
+}
+
+export class World {
+  constructor(seed, storesCount = 2) {
+    this.random = new Random(seed);
+    this.service = fakeService();
+    this.stores = Array.from({ length: storesCount }, watchedStore);
+    this.exports = [];
+    this.seen = new Map(); // Key of every record ever kept -> its secret.
+  }
+
+  /** Let one or two tabs do something, call by call in a random order. */
+  async step() {
+    const turns = new Turns();
+    const actions = this.random.chance(50) ? ["a"] : ["a", "b"];
+    const promises = actions.map((who) => this.act(this.tab(turns, who)));
+    const ended = await turns.run(promises, (count) => this.random.below(count));
+    for (const { reason } of ended) {
+      if (reason && !EXPECTED.some((each) => reason instanceof each)) throw reason;
+    }
+    if (this.random.chance(15)) this.service.deliverLate((count) => this.random.below(count), 1);
+  }
+
+  /** Return a wallet in a new tab of either person, which may die at one of its next calls. */
+  tab(turns, who) {
+    const store = this.random.pick(this.stores);
+    const fate = () => (this.random.chance(40) ? this.random.pick(FAULTS) : "answered");
+    const mortal = this.mortal();
+    const gated = turns.gated(who, mortal({ read: store.read, update: store.update }));
+    const wallet = makeWallet({
+      store: gated,
+      api: turns.gated(who, mortal(this.service.api(fate))),
+      now,
+      makeSecret,
+      arrayMax,
+      isStrong,
+    });
+    return { wallet, store, offers: offersOf(wallet) };
+  }
+
+  mortal() {
+    let callsLeft = this.random.chance(25) ? 1 + this.random.below(8) : Infinity;
+    const isDoneFirst = this.random.chance(50);
+    return (object) =>
+      Object.fromEntries(
+        Object.entries(object).map(([name, call]) => [
+          name,
+          async (...given) => {
+            callsLeft -= 1;
+            if (callsLeft === 0 && isDoneFirst) await call(...given).catch(() => {});
+            if (callsLeft <= 0) throw new TabClosed();
+            return call(...given);
+          },
+        ]),
+      );
+  }
+
+  async act(tab) {
+    const { wallet } = tab;
+    const actions = this.random.chance(40) ? this.offerActions(tab) : this.actions(tab);
+    await this.random.pick([...actions, () => wallet.finishBegun()])();
+  }
+
+  /** What can be done with offers, mostly with one that somebody has seen. */
+  offerActions({ wallet, store, offers }) {
+    const { random, service } = this;
+    const part = () => {
+      const kept = random.pick(this.stores).kept.outputs;
+      const { itemId = "deed_none", amount = 1 } = random.pick([...kept.values()]) ?? {};
+      return { itemId, amount: 1 + random.below(amount) };
+    };
+    const expiresInS = random.pick([60, 3600, undefined]);
+    const made = [...store.kept.operations.values()].filter(({ kind }) => /ask|trade/.test(kind));
+    const { key } = random.pick(made) ?? {};
+    const operations = this.stores.flatMap(({ kept }) => [...kept.operations.values()]);
+    const ids = operations.flatMap(({ offerId }) => offerId ?? []).slice(-6);
+    const complete = async () => {
+      const offer = await service.api().offer(random.pick(ids));
+      return offers.complete(offer);
+    };
+    return [
+      () => offers.ask({ ...part(), expiresInS }),
+      () => offers.trade({ give: part(), want: part(), expiresInS }),
+      () => offers.trade({ give: part(), want: part(), expiresInS }),
+      () => ids.length && complete(),
+      () => ids.length && complete(),
+      () => ids.length && complete(),
+      () => key && offers.withdraw(key),
+      () => key && wallet.finish(key),
+      () => wallet.checkRound(),
+      async () => random.chance(30) && pass(random.pick([30, 60, 4000])),
+    ];
+  }
+
+  actions({ wallet, store }) {
+    const { random } = this;
+    const own = [...store.kept.outputs.values()];
+    const output = random.pick(own) ?? { key: "none", itemId: "deed_none", amount: 1 };
+    const links = this.stores.flatMap((each) =>
+      [...each.kept.outputs.values()].filter(({ state }) => state === "given" || state === "spent"),
+    );
+    const amount = 1 + random.below(output.amount);
+    return [
+      () => wallet.mint({ outputs: [{ amount: 1 + random.below(9) }, { amount: 20 }] }),
+      () => wallet.mint({ links: { count: 1 + random.below(20), each: 1 + random.below(3) } }),
+      () => wallet.prepareNext(output.itemId),
+      () => wallet.prepareNext(output.itemId),
+      () => wallet.makeLinks(output.itemId, { count: 1 + random.below(9), each: 1 }),
+      () => wallet.giveOut([output.key]),
+      () => own.length && wallet.setNote(output.key, "Anna"),
+      () => links.length && wallet.claim(random.pick(links), { atDoor: true }),
+      () => wallet.checkRound(),
+      () => wallet.send(output.itemId, amount),
+      () => wallet.send(output.itemId, amount + random.below(9)),
+      () => wallet.split(output.key, [amount, 1]),
+      () => wallet.merge(output.itemId),
+      () => wallet.takeBack(output.key),
+      () => links.length && wallet.claim({ ...random.pick(links), amount }),
+      () => links.length && wallet.claim(random.pick(links)),
+      () => wallet.checkStates(),
+      () => wallet.finishBegun(),
+      () => wallet.finishBegun(),
+      () => wallet.finishBegun(),
+      async () => this.exports.push(throughText(await wallet.exportRecords())),
+      () => this.exports.length && wallet.importRecords(random.pick(this.exports)),
+    ];
+  }
+
+  /** What must be true at every moment. */
+  assertNothingIsLost() {
+    const live = new Set(this.service.live());
+    const known = new Set();
+    for (const { kept } of this.stores) {
+      for (const record of kept.outputs.values()) {
+        known.add(record.key);
+        this.seen.set(record.key, record.secret);
+        if (record.state === "spent") assert.ok(!live.has(record.key), "live, but held as spent");
+      }
+      for (const { kind, body } of kept.operations.values()) {
+        // A mint's answer may be missing still: then its secrets are in what was asked.
+        if (kind === "mint") body.outputs.forEach(({ secret }) => known.add(secret));
+      }
+    }
+    for (const key of live) {
+      const secret = key.slice(key.indexOf(".") + 1);
+      assert.ok(known.has(key) || known.has(secret), "a live secret that no wallet has");
+    }
+    for (const key of this.seen.keys()) assert.ok(known.has(key), "a secret was forgotten");
+  }
+
+  /** When the faults are over and every wallet was opened once more, all is where it belongs. */
+  async assertEndsWell() {
+    this.service.deliverLate();
+    const isOver = this.random.chance(50);
+    const people = this.stores.map((store) => makerOn(this.service, store));
+    await finishAll(people);
+    if (isOver) pass(OFFER_S_MAX);
+    await finishAll(people);
+
+    this.assertNothingIsLost();
+    const mine = new Set();
+    for (const { kept } of this.stores) {
+      const open = [...kept.operations.values()].filter(({ state }) => state === "open");
+      assert.ok(!isOver || !open.length, "an offer that should have ended");
+      const offered = new Set(open.flatMap(({ inputs }) => inputs));
+      for (const operation of kept.operations.values()) assertIsSettled(operation, kept.outputs);
+      for (const { key, state, unknown } of kept.outputs.values()) {
+        assert.ok(state !== "offered" || offered.has(key), "offered by no offer");
+        assert.ok(state !== "leaving");
+        if (!OURS.test(state)) continue;
+        assert.ok(!unknown, "held, but unknown to the service");
+        mine.add(key);
+      }
+    }
+    assert.deepEqual([...mine].sort(), this.service.live().sort());
+    this.assertUnitsAreWhole();
+  }
+
+  assertUnitsAreWhole() {
+    const sums = { minted: 0, live: 0 };
+    const minted = new Map();
+    for (const { kept } of this.stores) {
+      for (const { key, kind, state, amount } of kept.operations.values()) {
+        if (kind === "mint" && state === "done") minted.set(key, amount);
+      }
+    }
+    for (const amount of minted.values()) sums.minted += amount;
+    for (const { amount, spent } of this.service.outputs.values()) sums.live += spent ? 0 : amount;
+    assert.equal(sums.live, sums.minted);
+  }
+}
+
+/** Open every wallet once more, and ask until nothing has changed for each. */
+export async function finishAll(people) {
+  for (const { wallet } of people) await wallet.finishBegun();
+  for (const { wallet } of people) {
+    await wallet.checkStates();
+    while (await wallet.checkRound());
+  }
+}
+
+/** What is written into a file must always be what can be read from one. */
+export function throughText(records) {
+  return readRecords(JSON.parse(JSON.stringify(records)));
+}
+
+/** Fail unless the operation has ended and its outputs agree with how. */
+function assertIsSettled({ kind, state, inputs, outputs }, kept) {
+  const made = outputs.map(({ key }) => kept.get(key).state);
+  assert.ok(["done", "refused", "open"].includes(state));
+  if (state === "open") assert.ok(made.every((each) => each === "coming"));
+  if (state === "done") assert.ok(inputs.every((key) => kept.get(key).state === "spent"));
+  if (state === "done") assert.ok(made.every((each) => each === "spent" || OURS.test(each)));
+  if (state === "refused") assert.ok(made.every((each) => each === "void"));
+  if (state === "refused") assert.notEqual(kind, "mint");
+}
