@@ -1,1 +1,33 @@
 """A client of a deed service: a library for programs and a wallet for the terminal."""
+
+from deeds_client.errors import (
+    DeedsError,
+    InvalidInputError,
+    NoAnswerError,
+    ProblemError,
+    WalletError,
+    WalletFileError,
+    WrongServiceError,
+)
+from deeds_client.service import Deeds
+from deeds_client.values import Info, Item, Minted, NewOutput, Offer, Output, Units
+from deeds_client.wallet import Wallet
+
+__all__ = [
+    "Deeds",
+    "DeedsError",
+    "Info",
+    "InvalidInputError",
+    "Item",
+    "Minted",
+    "NewOutput",
+    "NoAnswerError",
+    "Offer",
+    "Output",
+    "ProblemError",
+    "Units",
+    "Wallet",
+    "WalletError",
+    "WalletFileError",
+    "WrongServiceError",
+]

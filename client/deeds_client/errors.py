@@ -48,6 +48,12 @@ class ProblemError(DeedsError):
     key: str | None = None
     attempts: int = 1
 
+    @property
+    def is_final(self) -> bool:
+        """Whether the request can never be carried out; any other may be sent again."""
+        is_unread = self.code in ("bad_request", "body_unreadable")
+        return self.status in range(400, 500) and self.status != 429 and not is_unread  # noqa: PLR2004
+
     def __str__(self) -> str:
         """Return what the service said, without what a terminal would obey."""
         said = ". ".join(

@@ -1,0 +1,200 @@
+"""How operations end: sends what was begun, and asks what became of outputs and offers.
+
+Two processes may settle one operation, and a request may be carried out long after it was given up.
+So that both are told the truth, "done" may follow "refused", and nothing follows "done".
+"""
+
+import json
+from collections.abc import Callable
+
+from deeds_client.errors import ProblemError
+from deeds_client.records import Record, Records, Store, key_of, now_ms
+from deeds_client.service import Deeds
+from deeds_client.values import Offer, Output
+
+# What a service may say of a mint that it has carried out, once its limits are others.
+_DOUBTS = frozenset({"invalid_request", "body_too_large", "idempotency_key_reused"})
+_METADATA_NAMES = ("name", "description", "image")
+
+
+def link_parts(links: Record, room: int) -> list[Record]:
+    """Return the parts that one operation makes of a series of links.
+
+    These are all `count` links of `each` units, numbered on from `from`, or one less than there is
+    `room` for and a part that is split later.
+    """
+    count, each, first = links["count"], links["each"], links["from"]
+    of = links.get("of") or first + count - 1
+    ready = count if count <= room else room - 1
+    parts = [{"amount": each, "number": first + place, "of": of} for place in range(ready)]
+    if count > ready:
+        rest = (count - ready) * each
+        parts.append({"amount": rest, "number": first + ready, "of": of, "each": each})
+    return parts
+
+
+def settle_done(records: Records, key: str, item_id: str | None = None) -> Record:
+    """The service has carried the operation out; `item_id` is what a mint has made."""
+    operation = records.get("operations", key)
+    if operation["state"] == "done":
+        return operation
+    if operation["kind"] == "mint":
+        operation |= {"itemId": item_id, "outputs": _add_minted(records, operation, str(item_id))}
+    for each in operation["inputs"]:
+        collected = {"collectedAt": now_ms()} if operation.get("atDoor") else {}
+        records.change(each, spentElsewhere=None, unknown=None, **collected)
+    ended = {"state": "done", "code": None, "endedAt": now_ms()}
+    return records.put("operations", {**operation, **ended})
+
+
+def _add_minted(records: Records, minting: Record, item_id: str) -> list[Record]:
+    """Add what the mint has made, and what is known of the item, so that its name is there offline.
+
+    A secret that a person made may have been told to others by now: it counts as handed out.
+    """
+    asked, links, own = minting["body"]["outputs"], minting.get("links"), minting.get("own", [])
+    metadata = minting["body"].get("metadata")
+    # As the registry writes it.
+    ordered = {name: metadata[name] for name in _METADATA_NAMES if name in metadata or ()}
+    text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")) if metadata else None
+    item = {"key": item_id, "id": item_id, "total": minting["amount"], "metadata": text}
+    known = {"unit": minting.get("unit"), **records.get("items", item_id)}
+    records.put("items", {**item, **known, "isMinted": True})
+    made = []
+    for place, part in enumerate(link_parts(links, len(asked)) if links else asked):
+        output = {**part, **asked[place], "itemId": item_id}
+        if place in own:
+            output["givenAt"] = now_ms()
+        # A link may have named it before, with another amount.
+        if records.output(key_of(output)):
+            records.change(key_of(output), **output)
+        else:
+            records.add(output)
+        made.append({"key": key_of(output), "state": "given" if place in own else "held"})
+    return made
+
+
+class Settler:
+    """Sends the operations of a wallet, and settles them by the answers.
+
+    Where no answer comes, `NoAnswerError` or a `ProblemError` that asks to wait leaves an operation
+    as it was.
+    """
+
+    def __init__(self, store: Store, deeds: Deeds) -> None:
+        self._store = store
+        self._deeds = deeds
+
+    def finish(self, key: str, *, is_first: bool = False) -> Record:
+        """Send an operation that was begun, or ask for an offer of ours that is open; settle it.
+
+        Raise `ProblemError` when the service refuses it for good, after that is settled too.
+        """
+        with self._store.transaction() as records:
+            operation = records.get("operations", key)
+        if operation["state"] not in ("begun", "open"):
+            return operation
+        try:
+            item_id, offer = self._send(operation)
+        except ProblemError as problem:
+            was_sent = not is_first or problem.attempts > 1
+            is_in_doubt = operation["kind"] == "mint" and was_sent and problem.code in _DOUBTS
+            if is_in_doubt or not problem.is_final:
+                raise
+            settled = self._refuse(operation, problem.code)
+            if settled["state"] == "refused":
+                raise
+            return settled
+        if offer and offer.state != "open":
+            return self._refuse(self._note_offer(key, offer), f"offer_{offer.state}")
+        if offer:
+            return self._note_offer(key, offer)
+        with self._store.transaction() as records:
+            return settle_done(records, key, item_id)
+
+    def _send(self, operation: Record) -> tuple[str | None, Offer | None]:
+        """Return the item of a mint's answer, and the offer of one that is about an offer."""
+        kind, body, key = operation["kind"], operation["body"], operation["key"]
+        if operation["state"] == "open":
+            return None, self._deeds.offer(operation["offerId"])
+        if kind in ("ask", "trade"):
+            return None, Offer.from_answer(self._deeds.send("/v1/offers", body, key))
+        paths = {"mint": "/v1/mint", "complete": f"/v1/offers/{operation.get('offerId')}/complete"}
+        return self._deeds.send(paths.get(kind, "/v1/swap"), body, key).get("itemId"), None
+
+    def _note_offer(self, key: str, offer: Offer) -> Record:
+        with self._store.transaction() as records:
+            operation = records.get("operations", key)
+            if operation["state"] == "begun":
+                expires_at = int(offer.expires_at.timestamp() * 1000)
+                about = {"state": "open", "offerId": offer.id, "expiresAt": expires_at}
+                operation = records.put("operations", {**operation, **about})
+            return operation
+
+    def _refuse(self, operation: Record, code: str) -> Record:
+        """Settle what the service refused, unless it turns out to have been carried out before."""
+        made = [output["key"] for output in operation["outputs"]]
+        states = self._states([*operation["inputs"], *made])
+        with self._store.transaction() as records:
+            _note_states(records, states)
+            current = records.get("operations", operation["key"])
+            # One that is open by now was not refused; another process may have settled it.
+            if current["state"] == operation["state"]:
+                inputs = [records.output(key) for key in current["inputs"]]
+                if current["state"] == "open" and any(map(_is_taken_back, inputs)):
+                    code = "offer_withdrawn"
+                ended = {"state": "refused", "code": code, "endedAt": now_ms()}
+                current = records.put("operations", {**current, **ended})
+            return current
+
+    def _states(self, keys: list[str]) -> dict[str, str]:
+        with self._store.transaction() as records:
+            outputs = [records.get("outputs", key) for key in keys]
+        raws = [Output(each["amount"], each["itemId"], each["secret"]) for each in outputs]
+        return dict(zip(keys, self._deeds.check(raws) if raws else [], strict=True))
+
+    def check(self, told: Callable[[int, int], None] = lambda _done, _of: None) -> list[Record]:
+        """Ask in batches what of ours is still unspent, and what became of open offers.
+
+        Return the outputs that changed. `told` is called with how many were asked for, of how many.
+        """
+        size = self._deeds.info().array_length_max
+        with self._store.transaction() as records:
+            # What a refused operation would have made too: it may have been carried out after all.
+            keys = [each["key"] for each in records.outputs("", *_ASKED)]
+        changed = []
+        for start in range(0, len(keys), size):
+            batch = keys[start : start + size]
+            states = self._states(batch)
+            with self._store.transaction() as records:
+                before = [records.output(key) for key in batch]
+                _note_states(records, states)
+                after = [records.output(key) for key in batch]
+            changed += [new for old, new in zip(before, after, strict=True) if new != old]
+            told(start + len(batch), len(keys))
+        with self._store.transaction() as records:
+            offers = [operation["key"] for operation in records.all("operations", "open")]
+        for key in offers:
+            self.finish(key)
+        return changed
+
+
+_ASKED = ("held", "offered", "given", "coming", "void")
+
+
+def _note_states(records: Records, states: dict[str, str]) -> None:
+    """Note what the service says of outputs."""
+    for key, found in states.items():
+        output = records.output(key)
+        # What is there was made, whatever was said before.
+        if found != "unknown" and output["state"] in ("coming", "void"):
+            settle_done(records, output["operation"])
+    for key, found in states.items():
+        if records.output(key)["state"] not in ("coming", "void", "spent"):
+            is_gone, is_unknown = found == "spent", found == "unknown"
+            records.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
+
+
+def _is_taken_back(output: Record) -> bool:
+    """Return whether we have spent ourselves what an open offer put in, or are about to."""
+    return output["state"] in ("spent", "leaving") and not output.get("spentElsewhere")

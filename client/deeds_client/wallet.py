@@ -1,0 +1,426 @@
+"""A wallet: what a person holds, and how it moves.
+
+Every verb is first written down whole, then sent, then settled. Whenever the program dies in
+between, `resume` sends it again with the same Idempotency-Key, which the service carries out once.
+"""
+
+import os
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self
+
+from deeds_client import file, merging
+from deeds_client.errors import DeedsError, InvalidInputError, ProblemError, WalletError
+from deeds_client.records import Record, Records, Store, key_of, now_ms
+from deeds_client.service import Deeds
+from deeds_client.settling import Settler, link_parts
+from deeds_client.values import Item, Offer, Output, check_amount, make_secret
+
+LINKS_COUNT_MAX = 10_000
+DAY_S = 24 * 60 * 60
+
+Given = ParamSpec("Given")
+
+
+def _carried_out(
+    rule: Callable[Concatenate["Wallet", Records, Given], Record],
+) -> Callable[Concatenate["Wallet", Given], Record]:
+    """Make a verb of a rule, which writes an operation down or returns one that is under way."""
+
+    @wraps(rule)
+    def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
+        wallet.room = wallet.deeds.info().array_length_max
+        with wallet.store.transaction() as records:
+            operation = rule(wallet, records, *args, **kwargs)
+        return wallet.settler.finish(operation["key"], is_first=True) if operation else {}
+
+    return verb
+
+
+class Wallet:
+    """The wallet in a file, at one service. Threads and processes may share it.
+
+    `with Wallet(...)` resumes at its start and closes the file at its end. Verbs return the record
+    of their operation (docs/wallet-file.md), and `outputs_of` it is what it made. They raise
+    `WalletError` when nothing was written down, `ProblemError` when the service has refused, and
+    where no answer came, or one that asks to wait, `NoAnswerError` or `ProblemError`: then the
+    operation is written down, and `resume` goes on with it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], deeds: Deeds) -> None:
+        self.deeds = deeds
+        self.store = Store(path)
+        self.settler = Settler(self.store, deeds)
+        self.check = self.settler.check
+        # How many inputs or outputs the service takes at once.
+        self.room = 1
+        with self.store.transaction() as records:
+            home = records.get("notes", "service") or {"key": "service", "url": deeds.base_url}
+            records.put("notes", home)
+        if home["url"] != deeds.base_url:
+            self.close()
+            raise InvalidInputError(f"This wallet is for {home['url']}, not {deeds.base_url}.")
+
+    def __enter__(self) -> Self:
+        self.resume()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.store.close()
+
+    def resume(self) -> list[Record]:
+        """Send again what was begun, and return the operations that have ended by that.
+
+        What gets no answer stays begun, without an exception.
+        """
+        with self.store.transaction() as records:
+            begun = [operation["key"] for operation in records.all("operations", "begun")]
+        for key in begun:
+            try:
+                self.settler.finish(key)
+            except ProblemError as problem:
+                # A missing pepper is the trouble of some items only.
+                if problem.retry_after_s and problem.code != "scheme_unavailable":
+                    break
+            except DeedsError:
+                break
+        with self.store.transaction() as records:
+            ended = [records.get("operations", key) for key in begun]
+        return [operation for operation in ended if operation["state"] != "begun"]
+
+    @_carried_out
+    def mint(
+        self,
+        records: Records,
+        amounts: Sequence[int] = (),
+        *,
+        links: tuple[int, int] | None = None,
+        metadata: dict[str, str] | None = None,
+        note: Record | None = None,
+    ) -> Record:
+        """Mint an item; its id is the operation's `itemId`.
+
+        Its outputs are of these `amounts`; or `links` = (count, each) are numbered, and those that
+        do not fit are made by `make_links`. `note` is a record to write down with the operation.
+        """
+        parts: list[Record] = [{"amount": amount} for amount in amounts]
+        series = None
+        if links:
+            count, each = (check_amount(number) for number in links)
+            if count > LINKS_COUNT_MAX:
+                raise InvalidInputError(f"At most {LINKS_COUNT_MAX} links at once.")
+            series = {"count": count, "each": each, "from": 1}
+            parts = link_parts(series, self.room)
+        if not parts:
+            raise InvalidInputError("Say how many units to make.")
+        total = check_amount(_sum(self._fitting(parts)))
+        outputs = [
+            {"amount": check_amount(part["amount"]), "secret": make_secret()} for part in parts
+        ]
+        body = {"outputs": outputs} | ({"metadata": metadata} if metadata else {})
+        about = {"body": body, "amount": total, "links": series}
+        operation = _begin(records, "mint", inputs=[], outputs=[], **about)
+        if note:
+            records.put("notes", {**note, "operation": operation["key"]})
+        return operation
+
+    @_carried_out
+    def make_links(self, records: Records, item_id: str) -> Record:
+        """Make one more batch of the links that a mint promised; nothing when all are made."""
+        for part in records.outputs(item_id, "leaving", "held"):
+            if part.get("each") and not part.get("unknown"):
+                if part["state"] == "leaving":
+                    return records.get("operations", part["operation"])
+                count = part["amount"] // part["each"]
+                links = {"count": count, "each": part["each"], "from": part["number"]}
+                made = link_parts({**links, "of": part["of"]}, self.room)
+                return self._swap(records, "split", [part], made, links={**links, "isNext": True})
+        return {}
+
+    @_carried_out
+    def send(self, records: Records, item_id: str, amount: int) -> Record:
+        """Make an output to give away, the operation's first; change comes back."""
+        inputs, change = self._choose(records, item_id, amount)
+        # A link of just this amount passes its number on.
+        first = inputs[0] if inputs[0]["amount"] == amount else {}
+        number = {name: first.get(name) for name in ("number", "of")}
+        made = [{"amount": amount, "givenAt": now_ms(), **number}, *change]
+        return self._swap(records, "send", inputs, made, amount=amount)
+
+    @_carried_out
+    def claim(self, records: Records, output: Output, unit: str = "") -> Record:
+        """Make an output that somebody handed over ours; `unit` is the link's word for one."""
+        part = {"itemId": output.item_id, "amount": output.amount, "secret": output.secret}
+        known = records.output(key_of(part))
+        state = known.get("state")
+        if state in ("coming", "leaving"):
+            return records.get("operations", known["operation"])
+        if state == "spent":
+            said = "If it wasn't you, ask the sender." if known.get("spentElsewhere") else "By you."
+            raise WalletError("already_spent", f"Already claimed. {said}")
+        if state in ("held", "offered"):
+            raise WalletError("already_held", "You have these units already.")
+        if state == "given":
+            return self._join(records, "takeBack", [known])
+        if state:
+            # The link before it may have named another amount.
+            records.change(known["key"], amount=output.amount)
+        else:
+            records.add(part)
+        inputs = [records.output(key_of(part))]
+        return self._join(records, "claim", inputs, unit=unit or None)
+
+    @_carried_out
+    def split(self, records: Records, item_id: str, amounts: Sequence[int]) -> Record:
+        """Make parts of these amounts out of what is free; change comes back, as the last."""
+        parts = [{"amount": check_amount(amount)} for amount in amounts]
+        inputs, change = self._choose(records, item_id, _sum(parts))
+        return self._swap(records, "split", inputs, [*parts, *change])
+
+    @_carried_out
+    def merge(self, records: Records, item_id: str) -> Record:
+        """Join what is free and has no number, the smallest parts first, as many as fit."""
+        loose = [part for part in _free(records, item_id) if "number" not in part]
+        inputs = sorted(loose, key=_amount)[: self.room]
+        if len(inputs) <= 1:
+            raise WalletError("nothing_to_merge", "There is nothing to merge.")
+        return self._join(records, "merge", inputs)
+
+    @_carried_out
+    def take_back(self, records: Records, keys: Sequence[str]) -> Record:
+        """Make links worthless that were handed out, but those that were claimed meanwhile.
+
+        Or end a trade of ours: the `keys` are those of outputs, here the inputs of the trade.
+        """
+        outputs = [records.output(key) for key in keys]
+        for state, kind in (("given", "takeBack"), ("offered", "withdraw")):
+            inputs = [each for each in outputs if each.get("state") == state]
+            if inputs and not any("collectedAt" in each for each in inputs):
+                return self._join(records, kind, inputs)
+        under_way = [each["operation"] for each in outputs if each.get("state") == "leaving"]
+        if under_way:
+            return records.get("operations", under_way[0])
+        raise WalletError("not_given", "Already claimed, or never handed out.")
+
+    @_carried_out
+    def ask(self, records: Records, item_id: str, amount: int, expires_in: int = DAY_S) -> Record:
+        """Ask anybody for units: make an offer that gives nothing, the operation's `offerId`."""
+        made = [{"itemId": item_id, "amount": check_amount(amount)}]
+        return self._swap(records, "ask", [], made, terms={"expiresIn": expires_in})
+
+    def trade(
+        self, give: tuple[str, int], want: tuple[str, int], expires_in: int = 7 * DAY_S
+    ) -> Record:
+        """Offer units for others, each an item id and an amount; the offer is `offerId`.
+
+        What is not offered stays free: where no part is just as much, one is split off first.
+        """
+        if give[0] == want[0]:
+            raise InvalidInputError("Choose another deed to trade for.")
+        operation = self._trade(give, want, expires_in)
+        if operation["kind"] == "trade":
+            return operation
+        return self._trade(give, want, expires_in)
+
+    @_carried_out
+    def _trade(
+        self, records: Records, give: tuple[str, int], want: tuple[str, int], expires_in: int
+    ) -> Record:
+        inputs, change = self._choose(records, *give)
+        if change:
+            return self._swap(records, "split", inputs, [{"amount": give[1]}, *change])
+        made = [{"itemId": want[0], "amount": check_amount(want[1])}]
+        return self._swap(records, "trade", inputs, made, terms={"expiresIn": expires_in})
+
+    @_carried_out
+    def complete(self, records: Records, offer: Offer) -> Record:
+        """Give what an offer wants, and get what it gives."""
+        for operation in records.all("operations"):
+            if operation.get("offerId") == offer.id and operation["kind"] != "complete":
+                raise WalletError("own_offer", "This is your own offer.")
+            if operation.get("offerId") == offer.id and operation["state"] != "refused":
+                return operation
+        if offer.state != "open":
+            raise WalletError("offer_not_open", f"This offer is {offer.state}.")
+        inputs = []
+        made = [{"itemId": each.item_id, "amount": each.amount} for each in offer.gives]
+        for each in offer.wants:
+            chosen, change = self._choose(records, each.item_id, each.amount)
+            inputs += chosen
+            made += change
+        paid = offer.wants[0].amount
+        return self._swap(records, "complete", inputs, made, offerId=offer.id, amount=paid)
+
+    def give_out(self, keys: Sequence[str]) -> list[Record]:
+        """Note that the links of outputs are handed out, and return the outputs that now are.
+
+        Do this before the links are shown: from then on only `take_back` spends them.
+        """
+        with self.store.transaction() as records:
+            for key in keys:
+                if _is_free(records.output(key)):
+                    records.change(key, givenAt=now_ms())
+            given = [records.output(key) for key in keys]
+        return [output for output in given if output.get("state") == "given"]
+
+    def item(self, item_id: str) -> Item:
+        """Return an item, which never changes, from the wallet's file if it is there."""
+        with self.store.transaction() as records:
+            known = records.get("items", item_id)
+        if not known:
+            item = self.deeds.item(item_id)
+            known = {"key": item.id, "id": item.id, "total": item.total, "metadata": item.metadata}
+            with self.store.transaction() as records:
+                records.put("items", {**known, **records.get("items", item_id)})
+        return Item(known["id"], known["total"], known.get("metadata"))
+
+    def outputs(self, item_id: str = "", *states: str) -> list[Record]:
+        """Return the outputs of an item or all, those in these states or all, the oldest first."""
+        with self.store.transaction() as records:
+            return records.outputs(item_id, *states)
+
+    def outputs_of(self, operation: Record) -> list[Record]:
+        """Return what an operation has made."""
+        with self.store.transaction() as records:
+            return [records.output(made["key"]) for made in operation["outputs"]]
+
+    def history(self) -> list[Record]:
+        """Return all operations, the latest first."""
+        with self.store.transaction() as records:
+            return records.all("operations")[::-1]
+
+    def balance(self) -> dict[str, Counter[str]]:
+        """Return the units of each item by what they are.
+
+        "free" can be spent; "set aside" becomes links or came in at a door; "given" waits in links;
+        "offered" is in open offers, and "coming" is what they get or is under way; "unknown" the
+        service never had. What is gone is "claimed", or "lost" without having been given.
+        """
+        sums: dict[str, Counter[str]] = {}
+        for output in self.outputs():
+            if group := _group_of(output):
+                sums.setdefault(output["itemId"], Counter())[group] += output["amount"]
+        return sums
+
+    def export(self, passphrase: str) -> str:
+        """Return the text of an encrypted file with all records, which the page reads too."""
+        with self.store.transaction() as records:
+            return file.export_wallet(merging.dump(records), passphrase)
+
+    def restore(self, text: str, passphrase: str) -> merging.Merged:
+        """Take in the file of another wallet, the page's too, or of an older copy of this one."""
+        theirs = file.import_wallet(text, passphrase)
+        with self.store.transaction() as records:
+            return merging.merge(records, theirs)
+
+    def _choose(
+        self, records: Records, item_id: str, amount: int
+    ) -> tuple[list[Record], list[Record]]:
+        """Return the outputs to spend for an amount, and the change that they leave.
+
+        One that is just as much, else the fewest; numbered links only if nothing else is enough,
+        and the last of a series first.
+        """
+        check_amount(amount)
+        free = sorted(_free(records, item_id), key=lambda part: -part.get("number", 0))
+        plain = [part for part in free if "number" not in part]
+        inputs = _fewest(plain, amount) or _fewest(free, amount)
+        if not inputs:
+            waiting = records.outputs(item_id, "leaving", "offered", "coming")
+            rest = " Some are on their way or in an open offer." if waiting else ""
+            raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.{rest}")
+        change = _sum(inputs) - amount
+        return inputs, [{"itemId": item_id, "amount": change}] if change else []
+
+    def _join(self, records: Records, kind: str, inputs: list[Record], **about: Any) -> Record:
+        return self._swap(records, kind, inputs, [{"amount": _sum(inputs)}], **about)
+
+    def _swap(
+        self,
+        records: Records,
+        kind: str,
+        inputs: list[Record],
+        made: list[Record],
+        terms: Record | None = None,
+        **about: Any,
+    ) -> Record:
+        """Begin a swap, or half of one: reserve its inputs and write down what it makes."""
+        item_id = [*inputs, *made][0]["itemId"]
+        outputs = [{"itemId": item_id, **part, "secret": make_secret()} for part in made]
+        body: Record = {
+            "inputs": _raws(self._fitting(inputs)),
+            "outputs": _raws(self._fitting(outputs)),
+        }
+        ends = [
+            {"key": records.add(part), "state": "given" if "givenAt" in part else "held"}
+            for part in outputs
+        ]
+        told = {
+            "itemId": item_id,
+            "amount": _sum(inputs or made),
+            **about,
+            "body": body | (terms or {}),
+        }
+        return _begin(records, kind, inputs=[each["key"] for each in inputs], outputs=ends, **told)
+
+    def _fitting(self, parts: list[Record]) -> list[Record]:
+        if len(parts) > self.room:
+            raise WalletError("too_many", f"These are {len(parts)} parts; at most {self.room} fit.")
+        return parts
+
+
+def _begin(records: Records, kind: str, **about: Any) -> Record:
+    begun = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun", "begunAt": now_ms()}
+    return records.put("operations", begun)
+
+
+def _raws(outputs: Iterable[Record]) -> list[str]:
+    return [Output(each["amount"], each["itemId"], each["secret"]).raw for each in outputs]
+
+
+def _amount(part: Record) -> int:
+    return int(part["amount"])
+
+
+def _sum(parts: Iterable[Record]) -> int:
+    return sum(map(_amount, parts))
+
+
+def _fewest(parts: list[Record], amount: int) -> list[Record]:
+    """Return one part of this amount, else the fewest that reach it; none when all do not."""
+    exact = [part for part in parts if part["amount"] == amount]
+    if exact or _sum(parts) < amount:
+        return exact[:1]
+    chosen: list[Record] = []
+    # Nothing reaches a sum with fewer than the largest do.
+    for part in sorted(parts, key=_amount, reverse=True):
+        if _sum(chosen) < amount:
+            chosen.append(part)
+    return chosen
+
+
+def _is_free(part: Record) -> bool:
+    """Return whether a verb may spend an output: what the service does not know would spoil it."""
+    is_set_aside = any(part.get(name) for name in ("unknown", "collectedAt", "each"))
+    return part.get("state") == "held" and not is_set_aside
+
+
+def _free(records: Records, item_id: str) -> list[Record]:
+    return [part for part in records.outputs(item_id, "held") if _is_free(part)]
+
+
+def _group_of(output: Record) -> str:
+    """Return which of a balance's sums an output counts in; "" for none."""
+    state = output["state"]
+    if state == "spent" and output.get("spentElsewhere"):
+        return "claimed" if "givenAt" in output else "lost"
+    if state == "held":
+        return "free" if _is_free(output) else "unknown" if output.get("unknown") else "set aside"
+    is_sent = state == "coming" and "givenAt" in output
+    return state if state in ("given", "offered", "coming") and not is_sent else ""
