@@ -14,6 +14,8 @@ from deeds_client.values import Offer, Output
 
 # What a service may say of a mint that it has carried out, once its limits are others.
 _DOUBTS = frozenset({"invalid_request", "body_too_large", "idempotency_key_reused"})
+_AT_REST = ("held", "offered", "given")
+_UNMADE = ("coming", "void")
 _METADATA_NAMES = ("name", "description", "image")
 
 
@@ -136,7 +138,6 @@ class Settler:
         made = [output["key"] for output in operation["outputs"]]
         states = self._states([*operation["inputs"], *made])
         with self._store.transaction() as records:
-            _note_states(records, states)
             current = records.get("operations", operation["key"])
             # One that is open by now was not refused; another process may have settled it.
             if current["state"] == operation["state"]:
@@ -144,14 +145,21 @@ class Settler:
                 if current["state"] == "open" and any(map(_is_taken_back, inputs)):
                     code = "offer_withdrawn"
                 ended = {"state": "refused", "code": code, "endedAt": now_ms()}
-                current = records.put("operations", {**current, **ended})
-            return current
+                records.put("operations", {**current, **ended})
+            _note_states(records, states)
+            return records.get("operations", operation["key"])
 
     def _states(self, keys: list[str]) -> dict[str, str]:
+        """Return what the service says of outputs. Of one to be made, "unknown" says nothing."""
         with self._store.transaction() as records:
-            outputs = [records.get("outputs", key) for key in keys]
+            outputs = [records.output(key) for key in keys]
         raws = [Output(each["amount"], each["itemId"], each["secret"]) for each in outputs]
-        return dict(zip(keys, self._deeds.check(raws) if raws else [], strict=True))
+        found = zip(outputs, self._deeds.check(raws) if raws else [], strict=True)
+        return {
+            output["key"]: state
+            for output, state in found
+            if state != "unknown" or output["state"] not in _UNMADE
+        }
 
     def check(self, told: Callable[[int, int], None] = lambda _done, _of: None) -> list[Record]:
         """Ask in batches what of ours is still unspent, and what became of open offers.
@@ -161,7 +169,7 @@ class Settler:
         size = self._deeds.info().array_length_max
         with self._store.transaction() as records:
             # What a refused operation would have made too: it may have been carried out after all.
-            keys = [each["key"] for each in records.outputs("", *_ASKED)]
+            keys = [each["key"] for each in records.outputs("", *_AT_REST, *_UNMADE)]
         changed = []
         for start in range(0, len(keys), size):
             batch = keys[start : start + size]
@@ -179,18 +187,16 @@ class Settler:
         return changed
 
 
-_ASKED = ("held", "offered", "given", "coming", "void")
-
-
 def _note_states(records: Records, states: dict[str, str]) -> None:
     """Note what the service says of outputs."""
-    for key, found in states.items():
+    for key in states:
         output = records.output(key)
         # What is there was made, whatever was said before.
-        if found != "unknown" and output["state"] in ("coming", "void"):
+        if output["state"] in _UNMADE:
             settle_done(records, output["operation"])
     for key, found in states.items():
-        if records.output(key)["state"] not in ("coming", "void", "spent"):
+        # What is under way may be spent by its own operation.
+        if records.output(key)["state"] in ("seen", *_AT_REST):
             is_gone, is_unknown = found == "spent", found == "unknown"
             records.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
 
