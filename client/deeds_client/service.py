@@ -40,10 +40,11 @@ _jitter = random.SystemRandom()
 
 
 class Deeds:
-    """The deed service at `base_url`. Threads may share it; it is closed by `with` or `close`.
+    """The deed service at `base_url`. Threads may share it; `with` or `close` closes it.
 
-    `timeout_s` bounds a request, `tries` the requests of a call; `transport` and `sleep` are for
-    tests. Lost answers, 429 and 5xx are retried after a random wait, and never before Retry-After.
+    A request may take `timeout_s` to connect and to send, and as long for its answer. Lost answers,
+    429 and 5xx are sent again, `tries` requests in all, after random waits that are never shorter
+    than Retry-After. `transport` is what sends and `sleep` what waits.
 
     Each call raises ProblemError if the service refused, NoAnswerError if nothing of its own came,
     both with the `key` of a change, and InvalidInputError before anything is sent.
@@ -65,7 +66,8 @@ class Deeds:
             transport=transport,
             mounts={f"all://{host}": None for host in _LOOPBACK},
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            headers={"Accept-Encoding": "identity"},
+            headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
+            follow_redirects=False,
         )
         self._known_item = lru_cache(_ITEMS_COUNT_MAX)(self._ask_item)
         self._known_info = lru_cache(1)(self._ask_info)
@@ -127,8 +129,10 @@ class Deeds:
 
         The same body under the same key is done once, however often it is sent.
         """
-        read = partial(_read_change, path, body)
-        return self._ask(path, read, body, str(uuid.uuid4()) if key is None else key)
+        key = str(uuid.uuid4()) if key is None else key
+        if not (key.isascii() and key.isprintable()):
+            raise InvalidInputError("An Idempotency-Key has 1 to 255 printable ASCII characters.")
+        return self._ask(path, partial(_read_change, path, body), body, key)
 
     def check(self, outputs: Outputs) -> list[str]:
         """Return for each output whether it is "unspent", "spent" or "unknown"."""
@@ -190,11 +194,14 @@ class Deeds:
     ) -> Value | ProblemError | NoAnswerError:
         """Return what `read` makes of the answer, or what went wrong.
 
-        The error is new: one of httpx would hold the request, with its secrets.
+        An error of httpx is never passed on: it holds the request, with its secrets.
         """
+        method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
+        headers = {} if key is None else {"Idempotency-Key": key}
         failure = NoAnswerError()
         with suppress(httpx.HTTPError, RecursionError, *values.WRONG_FORM):
-            with self._http.stream(**self._request(path, body, key)) as response:
+            url = self.base_url + path
+            with self._http.stream(method, url, content=content, headers=headers) as response:
                 text = self._text(response)
             failure.status = response.status_code
             failure.retry_after_s = _seconds(response.headers.get("Retry-After", ""))
@@ -205,19 +212,9 @@ class Deeds:
             return read(answer) if failure.status == httpx.codes.OK else _problem(answer, failure)
         return failure
 
-    def _request(self, path: str, body: Any, key: str | None) -> dict[str, Any]:
-        request = {"method": "GET", "url": self.base_url + path}
-        if body is None:
-            return request
-        headers = {"Content-Type": "application/json"}
-        if key is not None:
-            headers["Idempotency-Key"] = key
-        return request | {"method": "POST", "content": json.dumps(body), "headers": headers}
-
     def _text(self, response: httpx.Response) -> bytes:
-        """Return the body, or raise httpx.ReadTimeout if it is endless or the time is up."""
-        until_s = time.monotonic() + self._timeout_s
-        received = bytearray()
+        """Return the body, or raise httpx.ReadTimeout if it is too long or takes too long."""
+        received, until_s = bytearray(), time.monotonic() + self._timeout_s
         for chunk in response.iter_bytes():
             received += chunk
             if time.monotonic() > until_s or len(received) > _ANSWER_BYTES_MAX:

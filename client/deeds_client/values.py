@@ -16,12 +16,14 @@ from deeds_client.errors import InvalidInputError
 
 # In units: the largest integer that every reader of JSON sees exactly.
 AMOUNT_MAX = 2**53 - 1
+# In code points.
+SECRET_LENGTH_MAX = 32
 # Crockford's base32 in lower case.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 WRONG_FORM = (AttributeError, KeyError, TypeError, ValueError, InvalidInputError)
 
 # Surrogates have no UTF-8 form.
-_SECRET = re.compile("[^\ud800-\udfff]{1,32}")
+_SECRET = re.compile(f"[^\ud800-\udfff]{{1,{SECRET_LENGTH_MAX}}}")
 _ITEM_ID = re.compile("deed_[^.\ud800-\udfff]*")
 _STRONG = re.compile(f"[{BASE32}]{{32}}")
 _OFFER_ID = re.compile(f"offer_[{BASE32}]{{26}}")
@@ -68,7 +70,7 @@ def check_item_id(value: Any) -> str:
 
 def _check_secret(value: Any) -> None:
     if not isinstance(value, str) or not _SECRET.fullmatch(value):
-        raise InvalidInputError("A secret has 1 to 32 characters.")
+        raise InvalidInputError(f"A secret has 1 to {SECRET_LENGTH_MAX} characters.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,236 @@
+"""Links as the page writes them, and texts as messengers, mail programs and people make them."""
+
+import time
+from urllib.parse import quote
+
+import pytest
+
+from deeds_client.errors import InvalidInputError
+from deeds_client.links import claim_link, offer_link, read_claims, read_item, read_offer
+from deeds_client.values import Output, make_secret
+
+URL = "https://deeds.example.com"
+ID, OTHER_ID = f"deed_{'x' * 26}", f"deed_{'y' * 26}"
+OFFER_ID = f"offer_{'z' * 26}"
+STRONG = make_secret()
+BROKEN = f"{STRONG[:11]}\r\n> {STRONG[11:20]} \u200b{STRONG[20:]}"
+
+
+def output_with(secret):
+    return Output(5, ID, secret)
+
+
+def link_of(secret, unit=""):
+    return claim_link(URL, output_with(secret), unit)
+
+
+def old_link_of(secret):
+    return link_of(secret).replace(f"/{ID}#+5.", f"#+5.{ID}.")
+
+
+def secrets_in(text):
+    return [output.secret for output, _ in read_claims(text, URL)]
+
+
+# Written by the page's claimLink.
+ESCAPED = {
+    "a.b+c d": "a%2Eb%2Bc%20d",
+    "(brackets)!*'~_-)": "%28brackets%29%21%2A%27%7E%5F%2D%29",
+    "100%": "100%25",
+    "e\u0301\u00a0": "e%CC%81%C2%A0",
+    "😀": "%F0%9F%98%80",
+}
+
+
+@pytest.mark.parametrize(("secret", "escaped"), ESCAPED.items())
+def test_links_are_written_as_the_page_writes_them(secret, escaped):
+    link = claim_link(URL, output_with(secret), "Stück &c.")
+
+    assert link == f"{URL}/claim/{ID}#+5.{escaped}&unit=St%C3%BCck%20%26c%2E"
+    assert offer_link(URL, OFFER_ID) == f"{URL}/offer/{OFFER_ID}"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "a",
+        " leading and trailing ",
+        "ends with a dot.",
+        "#?&=%41%",
+        "&unit=hour",
+        "a\nb\tc\x00",
+        "+5.deed_x.a",
+        "https://a/claim#+5.deed_x.a",
+        'quotes "and" <tags>`',
+        STRONG,
+        *ESCAPED,
+    ],
+)
+def test_a_link_brings_its_output_back_whatever_stands_around_it(secret):
+    text = (
+        f"For you: {link_of(secret, 'Stück &c.')} and\n+5.{ID}.{STRONG}\n{old_link_of('b')}, bye."
+    )
+
+    assert read_claims(text, URL) == [
+        (output_with(secret), "Stück &c."),
+        (output_with(STRONG), ""),
+        (output_with("b"), ""),
+    ]
+    assert secrets_in(old_link_of(secret)) == [secret]
+
+
+def soft_breaks(link):
+    return link.replace("xxx#", "x\n> xx#").replace(f"{ID}.", f"{ID[:9]}=\r\n{ID[9:]}.")
+
+
+DONE_TO_LINKS = {
+    **{
+        f"ends in {mark!a}": lambda link, mark=mark: link + mark
+        for mark in ".,)>!?*_”';:]…»\u200b\u00a0。"
+    },
+    "ends in several": lambda link: f'{link}").\n\nBye',
+    "in angle brackets": lambda link: f"Take <{link}> soon",
+    "in brackets": lambda link: f"(see {link})",
+    "in Markdown": lambda link: f"[a ticket]({link}) for you",
+    "in bold": lambda link: f"**{link}**",
+    "in an attribute": lambda link: f'<a href="{link}">ticket</a>',
+    "in quotes": lambda link: f"„{link}“",
+    "without a scheme": lambda link: link.replace("https://", ""),
+    "without a scheme, after a word": lambda link: link.replace("https://", "Link:"),
+    "in capitals as far as that is right": lambda link: link.replace(URL, URL.upper()),
+    "after a word": lambda link: f"Link:{link}",
+    "without a host": lambda link: f"Open {link.removeprefix(URL)}",
+    "followed for advertising": lambda link: link.replace("#", "?utm_source=x&fbclid=Iw_-1#"),
+    "followed for advertising behind": lambda link: f"{link}&utm_source=x&fbclid=Iw",
+    "its hash escaped": lambda link: link.replace("#", "%23"),
+    "its plus escaped": lambda link: link.replace("+", "%2b"),
+    "both escaped": lambda link: link.replace("#", "%23").replace("+", "%2B"),
+    "as HTML": lambda link: link.replace("&unit", "&amp;unit"),
+    "in a wrapper": lambda link: f"https://a.example/?url={quote(link, safe='')}&data=05%7C01&r=0",
+    "broken in its id": soft_breaks,
+    "broken before its fragment": lambda link: link.replace("#", "\n> > #"),
+    "with characters that are not seen": lambda link: (
+        link.replace("claim", "cl\u00adaim")
+        .replace("deed_", "de\u200bed_")
+        .replace("+5", "+\u20605")
+    ),
+    "its underscore escaped": lambda link: link.replace("deed_", "deed\\_"),
+}
+
+
+@pytest.mark.parametrize("secret", [STRONG, "see you at 8.", "pass(word)"])
+@pytest.mark.parametrize("change", DONE_TO_LINKS.values(), ids=DONE_TO_LINKS)
+def test_what_was_done_to_a_link_is_undone(change, secret):
+    assert read_claims(change(link_of(secret, "hour")), URL) == [(output_with(secret), "hour")]
+    assert secrets_in(change(old_link_of(secret))) == [secret]
+
+
+TEXTS = {
+    "a strong secret broken in a link": (f"{URL}/claim/{ID}#+5.{BROKEN}", [STRONG]),
+    "a strong secret broken in a raw output": (f"+5.{ID}.{BROKEN}", [STRONG]),
+    "letters behind a strong one": (f"+5.{ID}.{STRONG}Bye", [STRONG]),
+    "words behind a strong one": (f"Here:\n+5.{ID}.{STRONG} - take care\nBye", [STRONG]),
+    "several lines": (f"\n +5.{ID}.a\n+5.{ID}.b\r\n+5.{ID}.c\n", ["a", "b", "c"]),
+    "several in a line": (f"+5.{ID}.a b +5.{ID}.c\t+5.{ID}.d", ["a b", "c", "d"]),
+    "a mark behind a made-up secret is a part of it": (f"+5.{ID}.a.)", ["a.)"]),
+    "in brackets": (f'(+5.{ID}.a(b)c) and <+5.{ID}.d>, "+5.{ID}.e".', ["a(b)c", "d", "e"]),
+    "in quotes": (f"„+5.{ID}.a“ and '+5.{ID}.don't'", ["a", "don't"]),
+    "a link that nobody escaped": (f"{URL}/claim#+5.{ID}.pass-on.it+now", ["pass-on.it+now"]),
+    "escapes that are no text": (f"{URL}/claim/{ID}#+5.%FF 100%", ["%FF"]),
+    "the same twice": (f"{link_of('a')} {old_link_of('a')}", ["a"]),
+    "two without a blank": (link_of("a") + link_of(STRONG), ["a", STRONG]),
+}
+
+
+@pytest.mark.parametrize(("text", "secrets"), TEXTS.values(), ids=TEXTS)
+def test_outputs_are_found_in_a_text(text, secrets):
+    assert secrets_in(text) == secrets
+
+
+REFUSED = {
+    "nothing": ("", "no claim link"),
+    "words": ("hello +5.00 https://example.net/ deed_x", "no claim link"),
+    "cut off in its id": (link_of(STRONG)[:50], "cut off"),
+    "cut off behind the mark": (f"{URL}/claim/{ID}#+5", "cut off"),
+    "no secret": (f"+5.{ID}.", "cut off"),
+    "a long secret": (f"{link_of('a')} +5.{ID}.{'b' * 33}", "cut off"),
+    "too much": (f"+9999999999999999.{ID}.a", "cut off"),
+    "capitals": (link_of(STRONG).upper(), "cut off"),
+    "two deeds": (f"{URL}/claim/{ID}#+5.{OTHER_ID}.a", "two deeds"),
+    "another host": (link_of("a").replace("deeds.", "deed."), "belongs to deed.example.com"),
+    "one of another host": (f"{link_of('a')} evil.com/claim/{ID}#+5.a", "belongs to evil.com"),
+    "another port": (
+        link_of("a").replace(".com", ".com:8443"),
+        "belongs to deeds.example.com:8443",
+    ),
+    "a longer host": (link_of("a").replace(".com", ".com.evil"), "deeds.example.com.evil"),
+    "our host as its user": (link_of("a").replace(".com", ".com@evil"), "belongs to evil"),
+    "our host as its path": (
+        link_of("a").replace("https://", "https://e.com/"),
+        "belongs to e.com",
+    ),
+    "a word for a host": (f"intranet/claim/{ID}#+5.a", "belongs to intranet"),
+    "another scheme": (f"whatsapp://evil/claim/{ID}#+5.a", "belongs to evil"),
+    "a file": (f"file:///claim/{ID}#+5.a", "another service"),
+    "a wrong host": (f"https://[/claim/{ID}#+5.a", "belongs to"),
+    "a port that is none": (f"https://e:x/claim/{ID}#+5.a", "another service"),
+    "another host in a wrapper": (f"{URL}/?u={quote('https://e.com')}/claim/{ID}#+5.a", "e.com"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
+def test_nothing_is_read_where_something_is_wrong(text, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read_claims(text, URL)
+
+
+@pytest.mark.parametrize(
+    "unit", ["x" * 21, "a\nb", "\u202eabc", "000 tickets", "x 2", "½ seat", "-5"]
+)
+def test_no_unit_passes_for_more_than_a_word(unit):
+    assert read_claims(link_of("a", unit), URL) == [(output_with("a"), "")]
+
+
+def test_a_host_may_be_local_and_have_a_path():
+    url = "http://localhost:8000/deeds"
+
+    for link in (claim_link(url, output_with("a")), f"on localhost:8000/deeds/claim/{ID}#+5.a"):
+        assert read_claims(link, url) == [(output_with("a"), "")]
+
+
+def test_items_and_offers_are_found_by_their_id_or_a_link():
+    for text in (ID, f" {ID[:20]}\u200b\n{ID[20:]}", f"See <{URL}/wallet#{ID}>.", link_of("a b")):
+        assert read_item(text, URL) == ID
+    for text in (
+        OFFER_ID,
+        f"Pay: {offer_link(URL, OFFER_ID)}.",
+        f"deeds.example.com/offer/{OFFER_ID}",
+    ):
+        assert read_offer(text, URL) == OFFER_ID
+    for text in ("", "Night Choir", ID[:20], OFFER_ID):
+        assert read_item(text, URL) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no payment request"),
+        (f"{OFFER_ID} {OFFER_ID.replace('z', 'y')}", "more than one"),
+        (f"https://evil.com/offer/{OFFER_ID}", "belongs to evil.com"),
+    ],
+)
+def test_a_text_that_names_no_offer_of_ours_says_so(text, message):
+    with pytest.raises(InvalidInputError, match=message):
+        read_offer(text, URL)
+
+
+@pytest.mark.parametrize(
+    "piece", ["+1.deed_", "claim/", f"claim/{ID}", "1\n", f"#+5.{ID}.", "https://a.b/", " "]
+)
+def test_a_long_text_is_read_in_a_moment(piece):
+    begun_at = time.process_time()
+
+    with pytest.raises(InvalidInputError):
+        read_claims(f"+1{piece * (2**18 // len(piece))}", URL)
+
+    assert time.process_time() - begun_at < 2
