@@ -1,0 +1,156 @@
+"""The page's backup file and its rules for merging: the client does as the page's own code does."""
+
+import json
+import subprocess
+import unicodedata
+from base64 import b64decode, b64encode
+
+import pytest
+
+from deeds_client import file
+from deeds_client.errors import WalletFileError
+from deeds_client.file import export_wallet, import_wallet, read_records
+from deeds_client.values import WRONG_FORM
+from tests.support.needs import require
+from tests.support.serving import REPOSITORY
+
+PASSPHRASE = "Käse & Brot 😀"
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Files of random wallets of the page, and what the page makes of them: see pairs.js."""
+    require("node 20 or newer")
+    command = ["node", "tests/page/js/wallet/pairs.js", "75", "600"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def records(pages):
+    return max((pair["merged"] for pair in pages["pairs"]), key=lambda merged: len(str(merged)))
+
+
+def is_read(records):
+    try:
+        return bool(read_records(records))
+    except WRONG_FORM:
+        return False
+
+
+def test_what_the_client_reads_the_page_reads_too(pages):
+    answers = [(is_read(it["records"]), it["isRead"]) for it in pages["forged"]]
+
+    assert all(is_read(pair["merged"]) for pair in pages["pairs"])
+    assert (True, False) not in answers
+    assert answers.count((False, True)) < answers.count((True, True))
+    assert answers.count((False, False)) > len(answers) / 2
+
+
+@pytest.fixture(scope="module")
+def backup(records):
+    """A file of as few iterations as are allowed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file, "ITERATIONS", 100_000)
+        return export_wallet(records, PASSPHRASE)
+
+
+def test_a_wallet_goes_into_a_file_that_shows_nothing_and_comes_back(backup, records):
+    other = unicodedata.normalize("NFD", PASSPHRASE)
+
+    assert import_wallet(backup, other) == records
+    assert [it["secret"] for it in records["outputs"] if it["secret"] in backup] == []
+    assert json.loads(export_wallet(records, PASSPHRASE))["data"] != json.loads(backup)["data"]
+
+
+@pytest.mark.parametrize("passphrase", ["", "käse & Brot 😀", f"{PASSPHRASE} ", "\udcff"])
+def test_another_passphrase_opens_nothing(backup, passphrase):
+    with pytest.raises(WalletFileError, match="passphrase"):
+        import_wallet(backup, passphrase)
+
+
+CHANGES = {
+    "more iterations": ("passphrase", lambda head: head["kdf"].update(iterations=100_001)),
+    "another salt": ("passphrase", lambda head: head["kdf"].update(salt="AAAA")),
+    "another nonce": ("passphrase", lambda head: head["cipher"].update(iv="A" * 16)),
+    "another text": ("passphrase", lambda head: head.update(data="AAAA" + head["data"][4:])),
+    "no text": ("passphrase", lambda head: head.update(data="")),
+    "a new member": ("passphrase", lambda head: head.update(more=1)),
+    "another format": ("not a backup", lambda head: head.update(format="x")),
+    "the first version": ("another version", lambda head: head.update(version=1)),
+    "a newer version": ("another version", lambda head: head.update(version=4)),
+    "no version": ("another version", lambda head: head.pop("version")),
+    "too few iterations": ("unknown way", lambda head: head["kdf"].update(iterations=99_999)),
+    "endless iterations": ("unknown way", lambda head: head["kdf"].update(iterations=1e15)),
+    "iterations as text": ("unknown way", lambda head: head["kdf"].update(iterations="600000")),
+    "another derivation": ("unknown way", lambda head: head["kdf"].update(name="scrypt")),
+    "another cipher": ("unknown way", lambda head: head["cipher"].update(name="AES-CBC")),
+    "a derivation that is a list": ("damaged", lambda head: head.update(kdf=[])),
+    "no derivation": ("damaged", lambda head: head.pop("kdf")),
+    "no nonce": ("damaged", lambda head: head["cipher"].update(iv="")),
+    "no data": ("damaged", lambda head: head.pop("data")),
+    "data that is no base64": ("damaged", lambda head: head.update(data="ä")),
+    "a member of no UTF-8": ("damaged", lambda head: head.update(more="\ud800")),
+    "a member of no JSON": ("damaged", lambda head: head.update(more=float("nan"))),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_file_is_refused_in_a_sentence(backup, name):
+    said, change = CHANGES[name]
+    head = json.loads(backup)
+    change(head)
+
+    with pytest.raises(WalletFileError, match=said):
+        import_wallet(json.dumps(head), PASSPHRASE)
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize("text", ["", "hello", "null", "[]", "5", '"x"', "{}", DEEP, "9" * 5000])
+def test_what_is_no_file_of_a_wallet_is_refused(text):
+    with pytest.raises(WalletFileError, match="not a backup"):
+        import_wallet(text, PASSPHRASE)
+
+
+def test_a_file_that_is_too_long_is_not_read(backup, monkeypatch):
+    monkeypatch.setattr(file, "LENGTH_MAX", len(backup) - 1)
+
+    with pytest.raises(WalletFileError, match="not a backup"):
+        import_wallet(backup, PASSPHRASE)
+
+
+# In place of an item's fields, in records that are right otherwise.
+ITEMS = {
+    "a total that is right": '"total": 1',
+    "a total that is true": '"total": true',
+    "a total that is no integer": '"total": 1.0',
+    "a total that is too large": '"total": 9007199254740992',
+    "a total of too many digits": f'"total": {"9" * 5000}',
+    "a number beyond all": '"total": 1, "more": 1e999',
+    "a number that JSON has not": '"total": 1, "more": NaN',
+    "a text that UTF-8 has not": '"total": 1, "more": "\\ud800"',
+    "what cannot be written again": f'"total": 1, "more": {"[" * 90}{"]" * 90}',
+    "what is too deep": f'"total": 1, "more": {DEEP}',
+    "no JSON": "",
+}
+
+
+@pytest.mark.parametrize("name", ITEMS)
+def test_what_opens_is_checked(backup, name):
+    items = f'[{{"key": "deed_a", "id": "deed_a", {ITEMS[name]}}}]'
+    head = json.loads(backup)
+    head.pop("data")
+    salt, nonce = b64decode(head["kdf"]["salt"]), b64decode(head["cipher"]["iv"])
+    text = f'{{"outputs": [], "operations": [], "items": {items}}}'
+    cipher = file._cipher(PASSPHRASE, salt, 100_000)
+    sealed = cipher.encrypt(nonce, text.encode(), file._compact(head))
+    forged = json.dumps({**head, "data": b64encode(sealed).decode()})
+
+    if name == "a total that is right":
+        assert import_wallet(forged, PASSPHRASE) == json.loads(text)
+        return
+    with pytest.raises(WalletFileError, match="no wallet"):
+        import_wallet(forged, PASSPHRASE)
