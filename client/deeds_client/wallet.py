@@ -130,6 +130,36 @@ class Wallet:
             records.put("notes", {**note, "operation": operation["key"]})
         return operation
 
+    def issue(
+        self,
+        job: str,
+        count: int,
+        each: int = 1,
+        metadata: dict[str, str] | None = None,
+        told: Callable[[int, int], None] = lambda _done, _of: None,
+    ) -> list[Record]:
+        """Mint `count` links of `each` units and return their outputs in order, as handed out.
+
+        However often it is broken off, the same `job` goes on where it was; once it is done it
+        returns what is not claimed yet. `told` is called with how many are made, of how many.
+        """
+        with self.store.transaction() as records:
+            note = records.get("notes", f"job {job}")
+            operation = records.get("operations", note.get("operation", ""))
+        if operation.get("state") == "begun":
+            operation = self.settler.finish(operation["key"])
+        if operation.get("state") != "done":
+            note = {"key": f"job {job}"}
+            operation = self.mint(links=(count, each), metadata=metadata, note=note)
+        item_id, links = operation["itemId"], operation["links"]
+        if (links["count"], links["each"]) != (count, each):
+            raise InvalidInputError(f"This was begun with {links['count']} links.")
+        while more := self.make_links(item_id):
+            told(more["links"]["from"] - 1, count)
+        outputs = self.outputs(item_id, "held", "given")
+        numbered = [part for part in outputs if 0 < _number(part) <= count]
+        return self.give_out([part["key"] for part in sorted(numbered, key=_number)])
+
     @_carried_out
     def make_links(self, records: Records, item_id: str) -> Record:
         """Make one more batch of the links that a mint promised; nothing when all are made."""
@@ -328,7 +358,7 @@ class Wallet:
         and the last of a series first.
         """
         check_amount(amount)
-        free = sorted(_free(records, item_id), key=lambda part: -part.get("number", 0))
+        free = sorted(_free(records, item_id), key=_number, reverse=True)
         plain = [part for part in free if "number" not in part]
         inputs = _fewest(plain, amount) or _fewest(free, amount)
         if not inputs:
@@ -386,6 +416,10 @@ def _raws(outputs: Iterable[Record]) -> list[str]:
 
 def _amount(part: Record) -> int:
     return int(part["amount"])
+
+
+def _number(part: Record) -> int:
+    return int(part.get("number", 0))
 
 
 def _sum(parts: Iterable[Record]) -> int:
