@@ -226,7 +226,8 @@ def _checked_url(text: str) -> str:
     """Return the address of a service without a slash at its end, or raise WrongServiceError."""
     with suppress(httpx.InvalidURL):
         url = httpx.URL(text.strip())
-        is_whole = url.scheme in ("http", "https") and url.host
+        # A host that had to be escaped is none.
+        is_whole = url.scheme in ("http", "https") and url.host and b"%" not in url.netloc
         if is_whole and not (url.userinfo or "?" in text or "#" in text):
             return str(url).rstrip("/")
     raise WrongServiceError("The address of a service looks like https://deeds.example.com.")

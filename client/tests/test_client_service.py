@@ -1,30 +1,335 @@
 """The service as programs use it, over lines that lose requests and answers."""
 
+import logging
+import shutil
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import httpx
 import pytest
 
+from deeds_client.errors import (
+    DeedsError,
+    NoAnswerError,
+    ProblemError,
+    WrongServiceError,
+)
 from deeds_client.service import Deeds
-from deeds_client.values import NewOutput, Output, Units
+from deeds_client.values import AMOUNT_MAX, Item, NewOutput, Output, Units
+from tests.support.marker import MARK
+from tests.support.serving import running_service
+
+NOWHERE = f"deed_{'0' * 26}"
+LOST, UNANSWERED, BROKEN_OFF = "lost", "unanswered", "broken off"
+
+
+def problem(status, code, **headers):
+    return httpx.Response(
+        status, headers=headers, json={"code": code, "title": "T", "detail": "D."}
+    )
+
+
+class Line(httpx.BaseTransport):
+    """Sends each request on, unless the next fault happens to it or is answered in its place."""
+
+    def __init__(self, inner, *faults):
+        self._inner, self.faults, self.requests, self.waits = inner, list(faults), [], []
+
+    def handle_request(self, request):
+        self.requests.append(request)
+        fault = self.faults.pop(0) if self.faults else None
+        if isinstance(fault, httpx.Response):
+            return httpx.Response(fault.status_code, headers=fault.headers, content=fault.content)
+        if fault == LOST:
+            raise httpx.ConnectError("lost", request=request)
+        response = self._inner.handle_request(request)
+        if fault is not None:
+            response.read()
+            raise (httpx.ReadTimeout if fault == UNANSWERED else httpx.ReadError)(
+                "x", request=request
+            )
+        return response
+
+    def deeds(self, url):
+        return Deeds(url, transport=self, sleep=self.waits.append)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory, sqlite_template):
+    folder = tmp_path_factory.mktemp("service")
+    database = shutil.copy(sqlite_template, folder / "deeds.sqlite3")
+    settings = {"DATABASE_URL": f"sqlite:///{database}", "DEEDS_MAX_ARRAY": "3"}
+    with running_service(folder, **settings) as service:
+        yield service.url
+
+
+@pytest.fixture(scope="module")
+def line():
+    """A function that makes a line on which these faults happen, one after the other."""
+    with closing(httpx.HTTPTransport()) as inner:
+        yield lambda *faults: Line(inner, *faults)
+
+
+@pytest.fixture(scope="module")
+def deeds(url):
+    with Deeds(url) as deeds:
+        yield deeds
 
 
 @pytest.fixture
-def url(gunicorn_service, sqlite_url):
-    return gunicorn_service(DATABASE_URL=sqlite_url).url
+def five(deeds):
+    return deeds.mint([5]).outputs[0]
 
 
-def test_units_are_minted_swapped_and_traded(url):
-    with Deeds(url) as deeds:
-        minted = deeds.mint([5, NewOutput(2, "s3cret")], name="Night Choir")
-        five, two = minted.outputs
-        fresh = [Output.fresh(3, minted.item_id), Output.fresh(2, minted.item_id)]
-        deeds.swap([five], fresh)
-        till = Output.fresh(2, minted.item_id)
-        offer = deeds.make_offer([], [till], expires_in=60)
-        deeds.complete(offer.id, [two], [])
+def test_units_are_minted_swapped_and_traded(deeds):
+    minted = deeds.mint([5, NewOutput(2, "s3cret")], name="Night Choir")
+    five, two = minted.outputs
+    fresh = [Output.fresh(3, minted.item_id), Output.fresh(2, minted.item_id)]
+    deeds.swap([five], fresh)
+    till = Output.fresh(2, minted.item_id)
+    offer = deeds.make_offer([], [till], expires_in=60)
+    deeds.complete(offer.id, [two], [])
 
-        assert deeds.check([five, two, *fresh, till]) == ["spent", "spent", *["unspent"] * 3]
-        assert (offer.state, offer.wants) == ("open", (Units(minted.item_id, 2),))
-        assert deeds.offer(offer.id).state == "completed"
-        assert (deeds.item(minted.item_id).name, deeds.item(minted.item_id).total) == (
-            "Night Choir",
-            7,
-        )
+    assert deeds.check([five, two, *fresh, till]) == ["spent", "spent", *["unspent"] * 3]
+    assert (offer.state, offer.gives, offer.wants) == ("open", (), (Units(minted.item_id, 2),))
+    assert deeds.offer(offer.id).state == "completed"
+    assert deeds.item(minted.item_id) == Item(minted.item_id, 7, '{"name":"Night Choir"}')
+    assert deeds.item(minted.item_id).name == "Night Choir"
+
+
+FAULTS = {
+    "the request is lost": (LOST, 0),
+    "the answer is lost": (UNANSWERED, 0),
+    "the answer breaks off": (BROKEN_OFF, 0),
+    "half an answer": (httpx.Response(200, content=b'{"succ'), 0),
+    "a login page": (httpx.Response(200, html="<html>Welcome</html>"), 0),
+    "another answer": (httpx.Response(200, json={"success": "yes"}), 0),
+    "a list": (httpx.Response(200, json=[1]), 0),
+    "deep JSON": (httpx.Response(200, content=b"[" * 100_000), 0),
+    "a redirect": (httpx.Response(302, headers={"Location": "https://example.com/"}), 0),
+    "a refusal of another": (httpx.Response(403, json={"code": 403}), 0),
+    "a defect": (problem(500, "internal"), 0),
+    "a gateway": (httpx.Response(502, html="Bad gateway"), 0),
+    "a busy gateway": (httpx.Response(503, headers={"Retry-After": "3"}), 3),
+    "a busy service": (problem(503, "overloaded", **{"Retry-After": "7"}), 7),
+    "a wait without a number": (problem(503, "overloaded", **{"Retry-After": "soon"}), 0),
+    "a date that has passed": (
+        problem(429, "x", **{"Retry-After": "Sun, 01 Nov 2020 00:00:00 GMT"}),
+        0,
+    ),
+    "too many requests": (problem(429, "too_many_requests", **{"Retry-After": "2"}), 2),
+    "in doubt": (problem(503, "ledger_in_doubt"), 0),
+}
+
+
+@pytest.mark.parametrize(("fault", "wait_s"), FAULTS.values(), ids=FAULTS)
+def test_a_change_is_made_once_whatever_happens_to_it(line, url, five, deeds, fault, wait_s):
+    made, fresh = line(fault), Output.fresh(5, five.item_id)
+
+    made.deeds(url).swap([five], [fresh])
+
+    assert deeds.check([five, fresh]) == ["spent", "unspent"]
+    assert len({(sent.content, sent.headers["Idempotency-Key"]) for sent in made.requests}) == 1
+    assert len(made.requests) == 2
+    assert wait_s <= made.waits[0] <= wait_s + 0.5
+
+
+BUSY, IN_DOUBT = FAULTS["a busy service"][0], FAULTS["in doubt"][0]
+GIVEN_UP = {
+    "lost": ([LOST] * 5, NoAnswerError, 0),
+    "unanswered": ([UNANSWERED] * 5, NoAnswerError, 0),
+    "another's answer": ([httpx.Response(200, html="")] * 5, NoAnswerError, 200),
+    "busy": ([BUSY] * 5, ProblemError, 503),
+    # The service says that nothing was done, but the first request may be under way.
+    "busy after it was lost": ([UNANSWERED, *[BUSY] * 4], NoAnswerError, 503),
+    "in doubt": ([IN_DOUBT] * 5, NoAnswerError, 503),
+}
+
+
+@pytest.mark.parametrize(("faults", "error", "status"), GIVEN_UP.values(), ids=GIVEN_UP)
+def test_a_change_is_given_up_with_the_key_to_go_on(line, deeds, five, faults, error, status):
+    made, fresh = line(*faults), Output.fresh(5, five.item_id)
+
+    with pytest.raises(error) as caught:
+        made.deeds(deeds.base_url).swap([five], [fresh])
+
+    told = caught.value
+    assert (told.attempts, told.status, len(made.waits)) == (5, status, 4)
+    least_s = [float(getattr(fault, "headers", {}).get("Retry-After", 0)) for fault in faults]
+    for place, wait_s in enumerate(made.waits):
+        assert least_s[place] <= wait_s <= least_s[place] + 0.5 * 2**place
+    deeds.swap([five], [fresh], key=told.key)
+    assert deeds.check([five, fresh]) == ["spent", "unspent"]
+
+
+def test_a_long_wait_is_left_to_the_caller(line, url, five):
+    made = line(problem(429, "too_many_failures", **{"Retry-After": "3600"}))
+
+    with pytest.raises(ProblemError) as caught:
+        made.deeds(url).swap([five], [Output.fresh(5, five.item_id)])
+
+    assert (caught.value.retry_after_s, caught.value.attempts, made.waits) == (3600, 1, [])
+
+
+def test_a_refusal_is_told_at_once(line, url, deeds, five):
+    made = line(UNANSWERED)
+
+    with pytest.raises(ProblemError) as caught:
+        made.deeds(url).swap([five], [Output.fresh(4, five.item_id)], key="")
+    assert (caught.value.code, caught.value.attempts) == ("invalid_idempotency_key", 2)
+    spent = Output.fresh(5, five.item_id)
+    with pytest.raises(ProblemError) as caught:
+        deeds.swap([five, spent], [Output.fresh(10, five.item_id)])
+
+    told = caught.value
+    assert (told.code, told.status, told.index, told.attempts) == ("unknown_input", 400, 1, 1)
+    assert str(told).startswith("Unknown input. ")
+    assert deeds.check([five]) == ["unspent"]
+
+
+def test_threads_with_one_key_make_a_change_once(deeds):
+    outputs = [NewOutput(5)]
+
+    with ThreadPoolExecutor(4) as pool:
+        minted = set(pool.map(lambda _: deeds.mint(outputs, key="four at once"), range(4)))
+
+    assert len(minted) == 1
+
+
+ITEM = {"id": NOWHERE, "total": 5, "metadata": None}
+OFFER = {
+    "offerId": f"offer_{'0' * 26}",
+    "state": "open",
+    "gives": [],
+    "expiresAt": "2026-12-01T10:00:00Z",
+}
+OFFER["wants"] = [{"itemId": NOWHERE, "amount": 5}]
+MINTED = {"itemId": NOWHERE, "outputs": [{"amount": 5, "secret": "a", "itemId": NOWHERE}]}
+ASKS = {
+    "mint": (lambda deeds: deeds.mint([NewOutput(5, "a")]), MINTED),
+    "offer": (lambda deeds: deeds.offer(OFFER["offerId"]), OFFER),
+    "make_offer": (lambda deeds: deeds.make_offer([], [Output(5, NOWHERE, "a")]), OFFER),
+    "item": (lambda deeds: deeds.item(NOWHERE), ITEM),
+}
+WRONG = [
+    ("mint", {"itemId": "item_1"}),
+    ("mint", {"outputs": []}),
+    ("mint", {"outputs": [{"amount": 4, "secret": "a"}]}),
+    ("mint", {"outputs": [{"amount": 5, "secret": "b"}]}),
+    ("offer", {"offerId": f"offer_{'1' * 26}"}),
+    ("make_offer", {"offerId": "offer_1"}),
+    ("make_offer", {"state": "closed"}),
+    ("offer", {"wants": [{"itemId": NOWHERE, "amount": 0}]}),
+    ("offer", {"expiresAt": "soon"}),
+    ("offer", {"gives": None}),
+    ("item", {"id": f"deed_{'1' * 26}"}),
+    ("item", {"total": AMOUNT_MAX + 1}),
+    ("item", {"total": True}),
+    ("item", {"metadata": {}}),
+]
+
+
+@pytest.mark.parametrize(("verb", "wrong"), WRONG)
+def test_an_answer_of_another_form_is_no_answer(line, url, verb, wrong):
+    ask, right = ASKS[verb]
+    made = line(*[httpx.Response(200, json=right | wrong)] * 5, httpx.Response(200, json=right))
+
+    with made.deeds(url) as deeds:
+        with pytest.raises(NoAnswerError):
+            ask(deeds)
+        ask(deeds)
+
+
+def test_outputs_are_checked_in_batches_and_items_are_asked_for_once(line, url, five):
+    made = line()
+    with made.deeds(url) as deeds:
+        outputs = [five, *(Output.fresh(5, five.item_id) for _ in range(6))]
+
+        assert deeds.check(outputs) == ["unspent", *["unknown"] * 6]
+        assert deeds.check([]) == []
+        assert deeds.item(five.item_id) is deeds.item(five.item_id)
+
+    paths = [request.url.path.removeprefix("/v1/") for request in made.requests]
+    assert paths == ["info", "check", "check", "check", f"item/{five.item_id}"]
+
+
+ADDRESSES = ["", "deeds.example.com", "ftp://h", "https://", "http://u:p@h", "http://h?a=b"]
+ADDRESSES += ["http://h#a", "http://h:port", "https://a b", "https://h?", "http://[", "http://\x00"]
+
+
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_an_address_that_is_none_is_refused(text):
+    with pytest.raises(WrongServiceError, match="looks like https://"):
+        Deeds(text)
+
+
+def test_the_path_of_an_address_is_kept(line):
+    made = line(httpx.Response(200, json=ITEM))
+
+    with made.deeds(" https://Deeds.Example.com:443/our/deeds/ ") as deeds:
+        deeds.item(NOWHERE)
+
+    assert deeds.base_url == "https://deeds.example.com/our/deeds"
+    assert str(made.requests[0].url) == f"{deeds.base_url}/v1/item/{NOWHERE}"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, html="<html>Welcome</html>"),
+        httpx.Response(200, json={"version": "1"}),
+        httpx.Response(301, headers={"Location": "https://example.com/"}),
+        httpx.Response(404, html="Not found"),
+        problem(404, "not_found"),
+    ],
+)
+def test_a_service_of_another_kind_is_told(line, url, answer):
+    with pytest.raises(WrongServiceError, match=f"no deed service at {url}"):
+        line(*[answer] * 5).deeds(url).info()
+
+
+def test_no_proxy_is_asked_for_this_machine(url, monkeypatch):
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+
+    for host in ("127.0.0.1", "localhost"):
+        with Deeds(url.replace("127.0.0.1", host), tries=1) as deeds:
+            assert deeds.info().array_length_max == 3
+    with Deeds("http://deeds.example.com", tries=1) as deeds, pytest.raises(NoAnswerError):
+        deeds.info()
+
+
+SECRET_FAULTS = [
+    LOST,
+    UNANSWERED,
+    httpx.Response(200, json=[MARK]),
+    httpx.Response(200, text=MARK),
+    BUSY,
+    None,
+]
+
+
+@pytest.mark.parametrize("fault", SECRET_FAULTS)
+def test_no_secret_is_in_any_error_or_log(line, url, caplog, fault):
+    mine, new = Output(5, NOWHERE, MARK), NewOutput(5, MARK)
+    caplog.set_level(logging.DEBUG)
+    made = line(*[fault] * 30)
+    with made.deeds(url) as deeds:
+        for ask in (
+            lambda: deeds.swap([mine], [mine]),
+            lambda: deeds.complete(OFFER["offerId"], [mine], []),
+            lambda: deeds.mint([new, new]),
+            lambda: deeds.check([mine]) and Output(0, NOWHERE, MARK),
+            lambda: Output.parse(f"5.{NOWHERE}.{MARK}"),
+        ):
+            with pytest.raises(DeedsError) as caught:
+                ask()
+            assert (caught.value.__context__, caught.value.__cause__) == (None, None)
+            told = "".join(traceback.format_exception(caught.value))
+            assert (
+                MARK not in f"{told} {caught.value!r} {vars(caught.value)} {mine} {new!r} {deeds!r}"
+            )
+
+    assert not any(MARK in str(record.__dict__) for record in caplog.records)
+    assert not any(MARK in str(request.url) for request in made.requests)
