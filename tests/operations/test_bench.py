@@ -7,27 +7,33 @@ import pytest
 
 from bench.growth import preload
 from bench.load import BROKEN, Stretch, quantile_ms, start_load, start_pool
-from bench.payload import SecretKind, get, item_id_of, mint_item, swaps
+from bench.payload import SecretKind, get, swaps
 from bench.run import Row
 from tests.support.ledger_view import ledger_view
+from tests.support.requests import mint
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """Few processes of clients: each takes a while to start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bench.load.PROCESSES_MAX", 2)
+        with start_pool() as pool:
+            yield pool
 
 
 def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
-    gunicorn_service, database_url
+    gunicorn_service, client, database_url, pool
 ):
-    start = partial(gunicorn_service, DATABASE_URL=database_url, WEB_CONCURRENCY="1")
-    service = start()
-    raw_outputs = mint_item(service.port, 10, SecretKind.STRONG)
-    item = item_id_of(raw_outputs[0])
-    service.process.terminate()
-    service.process.wait()
+    secrets = [SecretKind.STRONG.make() for _ in range(10)]
+    item = mint(client, *(f"+1.{secret}" for secret in secrets))
+    client.application.extensions["deeds"].close()
     preload(database_url, item, 1_000)
-    service = start()
-    requests = [partial(swaps, raw, SecretKind.STRONG) for raw in raw_outputs]
+    service = gunicorn_service(DATABASE_URL=database_url, WEB_CONCURRENCY="1")
+    requests = [partial(swaps, f"+1.{item}.{secret}", SecretKind.STRONG) for secret in secrets]
 
-    with start_pool() as pool:
-        answers = start_load(pool, service.port, requests, Stretch.soon(1.0))()
-        again = start_load(pool, service.port, requests[:1], Stretch.soon(0.5))()
+    answers = start_load(pool, service.port, requests, Stretch.soon(0.5))()
+    again = start_load(pool, service.port, requests[:1], Stretch.soon(0.3))()
 
     assert set(answers) == {200}
     assert set(again) == {400}
@@ -39,13 +45,14 @@ def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
         assert len(ledger.live(item)) == 1_010
 
 
-def test_refusals_of_the_warm_up_are_not_hidden_and_those_of_nobody_are_broken(gunicorn_service):
+def test_refusals_of_the_warm_up_are_not_hidden_and_those_of_nobody_are_broken(
+    gunicorn_service, pool
+):
     service = gunicorn_service(WEB_CONCURRENCY="1")
     requests = [partial(cycle, [get("/v1/info"), get("/v1/none")])]
 
-    with start_pool() as pool:
-        warm = start_load(pool, service.port, requests, Stretch.soon(0.0, warm_up_s=0.5))()
-        gone = start_load(pool, 1, requests, Stretch.soon(0.2, interval_s=0.1))()
+    warm = start_load(pool, service.port, requests, Stretch.soon(0.0, warm_up_s=0.5))()
+    gone = start_load(pool, 1, requests, Stretch.soon(0.2, interval_s=0.1))()
 
     assert set(warm) == {404}
     assert set(gone) == {BROKEN}

@@ -12,13 +12,14 @@ import pytest
 from storage.schema import HEAD_REVISION
 from tests.faults.journal import Sender
 from tests.faults.load import Load, assert_nothing_lost, line_of
-from tests.support.applications import BREAKING
+from tests.support.applications import BREAKING, HastyWorker
 from tests.support.migrating import migrate_by, newer_revision, set_revision, write_newer_code
 from tests.support.reporting import add_line
 from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
 
-ANSWERS_COUNT = 100
+ANSWERS_COUNT = 50
+HASTY = "--bind 127.0.0.1:0 --worker-class tests.support.applications.HastyWorker"
 SETTINGS = {"DEEDS_LOG": "json", "WEB_CONCURRENCY": "2"}
 
 
@@ -111,8 +112,8 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
 def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     database_url, gunicorn_service, tmp_path, ledger
 ):
-    """The worker that is left serves on; the place of the dead one is tried every 5 s."""
-    service = gunicorn_service(DATABASE_URL=database_url, **SETTINGS)
+    """The worker that is left serves on; the place of the dead one is tried now and then."""
+    service = gunicorn_service(DATABASE_URL=database_url, GUNICORN_CMD_ARGS=HASTY, **SETTINGS)
     load = load_on([service.port])
 
     migrate_by(newer(tmp_path, permits_old=False), database_url)
@@ -135,7 +136,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     assert ready == 503
     assert load.unanswered_count() == 0
     assert {line["message"] for line in said} == {refusal}
-    assert again - begun >= timedelta(seconds=5)
+    assert again - begun >= timedelta(seconds=HastyWorker.retry_seconds)
     assert [line for line in lines_of(service) if line["level"] == "error"] == said
 
 
@@ -156,8 +157,9 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
 
 def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(sqlite_url, tmp_path):
     trigger = tmp_path / "broken"
-    breaking = {"BREAKS": "a later start", "TRIGGER": str(trigger), "DATABASE_URL": sqlite_url}
-    with running_service(tmp_path, application=BREAKING, **breaking, **SETTINGS) as service:
+    breaking = {"BREAKS": "a later start", "TRIGGER": str(trigger)}
+    settings = SETTINGS | {"GUNICORN_CMD_ARGS": HASTY, "DATABASE_URL": sqlite_url}
+    with running_service(tmp_path, application=BREAKING, **breaking, **settings) as service:
         # Of the first two workers none may break: that ends the master.
         wait_until(lambda: len(list(tmp_path.glob("unbroken-*"))) == 2)
         trigger.touch()

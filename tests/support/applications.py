@@ -35,6 +35,12 @@ class PatientWorker(WaitressWorker):
     retry_seconds = 3600.0
 
 
+class HastyWorker(WaitressWorker):
+    """Waits a second after a failed start."""
+
+    retry_seconds = 1.0
+
+
 class StoppedWorker(WaitressWorker):
     """Is told to stop just after its fork, as by the master, if it is the first one."""
 
