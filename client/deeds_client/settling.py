@@ -57,7 +57,7 @@ def _add_minted(records: Records, minting: Record, item_id: str) -> list[Record]
     asked, links, own = minting["body"]["outputs"], minting.get("links"), minting.get("own", [])
     metadata = minting["body"].get("metadata")
     # As the registry writes it.
-    ordered = {name: metadata[name] for name in _METADATA_NAMES if name in metadata or ()}
+    ordered = {name: metadata[name] for name in _METADATA_NAMES if name in (metadata or ())}
     text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")) if metadata else None
     item = {"key": item_id, "id": item_id, "total": minting["amount"], "metadata": text}
     known = {"unit": minting.get("unit"), **records.get("items", item_id)}
