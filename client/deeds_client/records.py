@@ -168,26 +168,36 @@ class Store:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # SQLite gives its journal the same mode.
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
-            self.path.chmod(0o600)
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
-            # What was committed is on disk, and so is the end of its journal.
-            self._connection.execute("PRAGMA synchronous = EXTRA")
-            kind, version, count = (
-                self._connection.execute(f"SELECT * FROM {name}").fetchone()[0]
-                for name in (
-                    "pragma_application_id",
-                    "pragma_user_version",
-                    "(SELECT count(*) FROM sqlite_master)",
-                )
+            try:
+                self._prepare()
+            except BaseException:
+                self.close()
+                raise
+            self.path.chmod(0o600)
+
+    def _prepare(self) -> None:
+        # What was committed is on disk, and so is the end of its journal.
+        self._connection.execute("PRAGMA synchronous = EXTRA")
+        # One look at all three: another process may be making the tables.
+        self._connection.execute("BEGIN")
+        count, kind, version = (
+            self._connection.execute(f"SELECT * FROM {name}").fetchone()[0]
+            for name in (
+                "(SELECT count(*) FROM sqlite_master)",
+                "pragma_application_id",
+                "pragma_user_version",
             )
-            if count and kind != _APPLICATION_ID:
-                raise WalletFileError(f"{self.path} is not a wallet.")
-            if version > _VERSION:
-                raise WalletFileError(f"{self.path} was made by a newer deeds-wallet. Use that.")
-            if not count:
-                self._connection.executescript(_SCHEMA)
+        )
+        self._connection.execute("COMMIT")
+        if count and kind != _APPLICATION_ID:
+            raise WalletFileError(f"{self.path} is not a wallet.")
+        if version > _VERSION:
+            raise WalletFileError(f"{self.path} was made by a newer deeds-wallet. Use that.")
+        if not count:
+            self._connection.executescript(_SCHEMA)
 
     @contextmanager
     def transaction(self) -> Iterator[Records]:
