@@ -57,8 +57,8 @@ class Wallet:
         # How many inputs or outputs the service takes at once.
         self.room = 1
         with self.store.transaction() as records:
-            home = records.get("notes", "service") or {"key": "service", "url": deeds.base_url}
-            records.put("notes", home)
+            here = {"key": "service", "url": deeds.base_url}
+            home = records.get("notes", "service") or records.put("notes", here)
         if home["url"] != deeds.base_url:
             self.close()
             raise InvalidInputError(f"This wallet is for {home['url']}, not {deeds.base_url}.")
@@ -198,10 +198,10 @@ class Wallet:
             raise WalletError("already_held", "You have these units already.")
         if state == "given":
             return self._join(records, "takeBack", [known])
-        if state:
+        if state == "seen":
             # The link before it may have named another amount.
             records.change(known["key"], amount=output.amount)
-        else:
+        elif not state:
             records.add(part)
         inputs = [records.output(key_of(part))]
         return self._join(records, "claim", inputs, unit=unit or None)
@@ -254,9 +254,9 @@ class Wallet:
         if give[0] == want[0]:
             raise InvalidInputError("Choose another deed to trade for.")
         operation = self._trade(give, want, expires_in)
-        if operation["kind"] == "trade":
-            return operation
-        return self._trade(give, want, expires_in)
+        while operation["kind"] == "split":
+            operation = self._trade(give, want, expires_in)
+        return operation
 
     @_carried_out
     def _trade(
@@ -452,7 +452,8 @@ def _free(records: Records, item_id: str) -> list[Record]:
 def _group_of(output: Record) -> str:
     """Return which of a balance's sums an output counts in; "" for none."""
     state = output["state"]
-    if state == "spent" and output.get("spentElsewhere"):
+    # What was only seen is no loss.
+    if state == "spent" and output.get("spentElsewhere") and output["before"] != "seen":
         return "claimed" if "givenAt" in output else "lost"
     if state == "held":
         return "free" if _is_free(output) else "unknown" if output.get("unknown") else "set aside"
