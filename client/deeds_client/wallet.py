@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Self
 
 from deeds_client import file, merging
 from deeds_client.errors import DeedsError, InvalidInputError, ProblemError, WalletError
+from deeds_client.links import claim_link
 from deeds_client.records import Record, Records, Store, key_of, now_ms
 from deeds_client.service import Deeds
 from deeds_client.settling import Settler, link_parts
@@ -309,6 +310,22 @@ class Wallet:
             with self.store.transaction() as records:
                 records.put("items", {**known, **records.get("items", item_id)})
         return Item(known["id"], known["total"], known.get("metadata"))
+
+    def finish(self, key: str) -> Record:
+        """Return an operation as the service now settles it, empty if there is none of this key.
+
+        One that was begun is sent again; an offer of ours that is open may have been completed.
+        """
+        with self.store.transaction() as records:
+            known = records.get("operations", key)
+        return known and self.settler.finish(key)
+
+    def link(self, output: Record) -> str:
+        """Return the claim link of an output; `give_out` it before."""
+        with self.store.transaction() as records:
+            unit = records.get("items", output["itemId"]).get("unit", "")
+        whole = Output(output["amount"], output["itemId"], output["secret"])
+        return claim_link(self.deeds.base_url, whole, unit)
 
     def outputs(self, item_id: str = "", *states: str) -> list[Record]:
         """Return the outputs of an item or all, those in these states or all, the oldest first."""
