@@ -1,8 +1,8 @@
 """What a wallet keeps, in an SQLite file: outputs with their secrets, and operations on them.
 
 An operation is begun, done or refused; the making of an offer is open until the offer ends. The
-state of an output follows from the operations that take and make it, by the view `holdings`, so
-that no change of one can forget the other. Names are those of the page: docs/wallet-file.md.
+state of an output follows from the operations that take and make it, so that no change of one can
+forget the other. Names are those of the page: docs/wallet-file.md.
 Nothing with a secret is ever deleted.
 """
 
@@ -20,56 +20,38 @@ from deeds_client.errors import WalletError, WalletFileError
 
 Record = dict[str, Any]
 
-_APPLICATION_ID = 0x64656564  # "deed"
-_VERSION = 1
+# What marks the file as a wallet, and the version of its tables.
+_FORMAT = 0x64656501  # "dee", 1
 # How long one process waits until another has written.
 _BUSY_S = 30.0
 
-# Operations that take an output, or make it, are found by `moves`; of several, one that is done.
-_FOUND = """
-LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
-    SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
-    WHERE output = outputs.key AND isInput = {is_input} AND state IN ({states})
-    ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC LIMIT 1)
-"""
 _SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS records (
+CREATE TABLE records (
     kind TEXT NOT NULL, key TEXT NOT NULL, record TEXT NOT NULL,
     state TEXT AS (json_extract(record, '$.state')),
     PRIMARY KEY (kind, key)
 );
-CREATE INDEX IF NOT EXISTS records_in_state ON records (kind, state);
-CREATE TABLE IF NOT EXISTS moves (
+CREATE INDEX records_in_state ON records (kind, state);
+CREATE TABLE moves (
     output TEXT NOT NULL, isInput INTEGER NOT NULL, operation TEXT NOT NULL,
     PRIMARY KEY (output, isInput, operation)
 ) WITHOUT ROWID;
-CREATE VIEW IF NOT EXISTS holdings AS
-SELECT outputs.key, outputs.record, coalesce(taker.key, maker.key) AS operation,
-    CASE
-        WHEN taker.state = 'done' OR json_extract(outputs.record, '$.spentElsewhere') THEN 'spent'
-        WHEN taker.state = 'begun' THEN 'leaving'
-        WHEN taker.state = 'open' THEN 'offered'
-        WHEN maker.key IS NULL THEN 'seen'
-        WHEN maker.state = 'refused' THEN 'void'
-        WHEN maker.state <> 'done' THEN 'coming'
-        WHEN json_extract(outputs.record, '$.givenAt') THEN 'given'
-        ELSE 'held'
-    END AS state,
-    CASE
-        WHEN json_extract(taker.record, '$.kind') = 'withdraw' THEN 'offered'
-        WHEN maker.key IS NULL THEN 'seen'
-        WHEN maker.state = 'refused' THEN 'void'
-        WHEN json_extract(outputs.record, '$.givenAt') THEN 'given'
-        ELSE 'held'
-    END AS before
+PRAGMA user_version = {_FORMAT}
+"""
+# Of several operations that take or make an output, one that is done counts, else one begun.
+_MOVE = """
+LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
+    SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
+    WHERE output = outputs.key AND isInput = {is_input}
+    ORDER BY state = 'done' DESC, state = 'begun' DESC, state = 'open' DESC LIMIT 1)
+"""
+_OUTPUTS = f"""
+SELECT outputs.record, taker.state, maker.state,
+    iif(taker.state = 'refused', maker.key, coalesce(taker.key, maker.key))
 FROM records AS outputs
-{_FOUND.format(role="taker", is_input=1, states="'done', 'begun', 'open'")}
-{_FOUND.format(role="maker", is_input=0, states="'done', 'begun', 'open', 'refused'")}
-WHERE outputs.kind = 'outputs';
-PRAGMA application_id = {_APPLICATION_ID};
-PRAGMA user_version = {_VERSION};
-COMMIT;
+{_MOVE.format(role="taker", is_input=1)} {_MOVE.format(role="maker", is_input=0)}
+WHERE outputs.kind = 'outputs' AND outputs.key >= ? AND outputs.key < ?
+ORDER BY outputs.rowid
 """
 
 
@@ -91,6 +73,17 @@ class Records:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._execute = connection.execute
+
+    def prepare(self, path: Path) -> None:
+        """Make the tables of a new file; raise `WalletFileError` for what is not ours."""
+        ((version,),) = self._execute("PRAGMA user_version")
+        ((count,),) = self._execute("SELECT count(*) FROM sqlite_master")
+        if count and version >> 8 != _FORMAT >> 8:
+            raise WalletFileError(f"{path} is not a wallet.")
+        if version > _FORMAT:
+            raise WalletFileError(f"{path} was made by a newer deeds-wallet. Use that.")
+        for statement in () if count else _SCHEMA.split(";"):
+            self._execute(statement)
 
     def get(self, kind: str, key: str) -> Record:
         """Return the record with this key, empty if there is none."""
@@ -120,27 +113,22 @@ class Records:
 
     def outputs(self, item_id: str = "", *states: str) -> list[Record]:
         """Return the outputs of an item or all, those in these states or all, the oldest first."""
-        only = f" AND state IN ({', '.join('?' * len(states))})" if states else ""
-        sql = f"SELECT * FROM holdings WHERE key >= ? AND key < ?{only}"
-        # The key of an output begins with its item, which has no dot.
+        # The key of an output begins with its item and a dot, which a slash follows.
         bounds = (f"{item_id}.", f"{item_id}/") if item_id else ("", "~")
-        rows = self._execute(sql, (*bounds, *states))
-        return sorted(map(_output, rows), key=lambda output: output["createdAt"])
+        outputs = [_output(*row) for row in self._execute(_OUTPUTS, bounds)]
+        return [output for output in outputs if not states or output["state"] in states]
 
     def output(self, key: str) -> Record:
-        """Return an output with its `state` and `operation`, empty if it is not there."""
-        rows = self._execute("SELECT * FROM holdings WHERE key = ?", (key,))
-        return next(map(_output, rows), {})
+        """Return an output with its `state` and last `operation`, empty if it is not there."""
+        return next((_output(*row) for row in self._execute(_OUTPUTS, (key, key + "\0"))), {})
 
     def add(self, output: Record) -> str:
         """Write a new output down and return its key: none is written over by another."""
-        key = key_of(output)
+        key, now = key_of(output), now_ms()
         if self.get("outputs", key):
             raise WalletError("used_secret", "This secret was used for this deed before.")
-        now = now_ms()
-        return str(
-            self.put("outputs", {"createdAt": now, "changedAt": now, **output, "key": key})["key"]
-        )
+        self.put("outputs", {"createdAt": now, "changedAt": now, **output, "key": key})
+        return key
 
     def change(self, key: str, **facts: Any) -> None:
         """Change facts about an output; None removes one."""
@@ -149,10 +137,15 @@ class Records:
             self.put("outputs", {**known, **facts, "changedAt": now_ms()})
 
 
-def _output(row: tuple[str, str, str | None, str, str]) -> Record:
-    _key, record, operation, state, before = row
+def _output(text: str, taken: str | None, made: str | None, operation: str | None) -> Record:
+    """Return an output in its state, and its state `before` the operation that takes it."""
+    record = json.loads(text)
+    ours = "given" if record.get("givenAt") else "held"
+    before = {None: "seen", "refused": "void", "done": ours}.get(made, "coming")
+    state = {"done": "spent", "begun": "leaving", "open": "offered"}.get(taken or "", before)
+    state = "spent" if record.get("spentElsewhere") else state
     about = {"operation": operation} if operation else {}
-    return {**json.loads(record), **about, "state": state, "before": before}
+    return {**record, **about, "state": state, "before": before}
 
 
 class Store:
@@ -171,33 +164,15 @@ class Store:
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
-            try:
-                self._prepare()
-            except BaseException:
-                self.close()
-                raise
-            self.path.chmod(0o600)
-
-    def _prepare(self) -> None:
-        # What was committed is on disk, and so is the end of its journal.
-        self._connection.execute("PRAGMA synchronous = EXTRA")
-        # One look at all three: another process may be making the tables.
-        self._connection.execute("BEGIN")
-        count, kind, version = (
-            self._connection.execute(f"SELECT * FROM {name}").fetchone()[0]
-            for name in (
-                "(SELECT count(*) FROM sqlite_master)",
-                "pragma_application_id",
-                "pragma_user_version",
-            )
-        )
-        self._connection.execute("COMMIT")
-        if count and kind != _APPLICATION_ID:
-            raise WalletFileError(f"{self.path} is not a wallet.")
-        if version > _VERSION:
-            raise WalletFileError(f"{self.path} was made by a newer deeds-wallet. Use that.")
-        if not count:
-            self._connection.executescript(_SCHEMA)
+            # What was committed is on disk, and so is the end of its journal.
+            self._connection.execute("PRAGMA synchronous = EXTRA")
+        try:
+            with self.transaction() as records:
+                records.prepare(self.path)
+        except BaseException:
+            self.close()
+            raise
+        self.path.chmod(0o600)
 
     @contextmanager
     def transaction(self) -> Iterator[Records]:

@@ -371,7 +371,8 @@ def _of_another_kind(path, deeds):
 def _newer(path, deeds):
     Wallet(path, deeds).close()
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version = {version + 1}")
 
 
 def _damaged(path, deeds):
