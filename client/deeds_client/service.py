@@ -61,14 +61,18 @@ class Deeds:
     ) -> None:
         self.base_url = _checked_url(base_url)
         self._timeout_s, self._tries, self._sleep = timeout_s, tries, sleep
-        self._http = httpx.Client(
-            timeout=timeout_s,
-            transport=transport,
-            mounts={f"all://{host}": None for host in _LOOPBACK},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
-            follow_redirects=False,
-        )
+        try:
+            self._http = httpx.Client(
+                timeout=timeout_s,
+                transport=transport,
+                mounts={f"all://{host}": None for host in _LOOPBACK},
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
+                follow_redirects=False,
+            )
+        except (ImportError, ValueError, httpx.InvalidURL):
+            text = "The proxy that the environment names (HTTPS_PROXY, ALL_PROXY) cannot be used."
+            raise WrongServiceError(text) from None
         self._known_item = lru_cache(_ITEMS_COUNT_MAX)(self._ask_item)
         self._known_info = lru_cache(1)(self._ask_info)
 

@@ -24,7 +24,8 @@ WRONG_FORM = (AttributeError, KeyError, TypeError, ValueError, InvalidInputError
 
 # Surrogates have no UTF-8 form.
 _SECRET = re.compile(f"[^\ud800-\udfff]{{1,{SECRET_LENGTH_MAX}}}")
-_ITEM_ID = re.compile("deed_[^.\ud800-\udfff]*")
+# Longer than any service makes them, and short enough for a URL.
+_ITEM_ID = re.compile("deed_[^.\ud800-\udfff]{0,250}")
 _STRONG = re.compile(f"[{BASE32}]{{32}}")
 _OFFER_ID = re.compile(f"offer_[{BASE32}]{{26}}")
 # Split at the first two dots; the secret is all that remains.

@@ -300,6 +300,13 @@ def test_no_proxy_is_asked_for_this_machine(url, monkeypatch):
         deeds.info()
 
 
+def test_a_proxy_that_cannot_be_used_is_told(monkeypatch):
+    for proxy in ("socks5://127.0.0.1:9", "ftp://127.0.0.1"):
+        monkeypatch.setenv("ALL_PROXY", proxy)
+        with pytest.raises(WrongServiceError, match="proxy"):
+            Deeds("http://localhost:8000")
+
+
 SECRET_FAULTS = [
     LOST,
     UNANSWERED,

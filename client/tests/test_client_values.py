@@ -1,0 +1,84 @@
+"""Values that check themselves, as the service checks them."""
+
+import pytest
+
+from deeds.domain.raw_output import is_strong_secret, make_strong_secret
+from deeds_client.errors import InvalidInputError, NoAnswerError, ProblemError
+from deeds_client.values import AMOUNT_MAX, Item, NewOutput, Output, Units, is_strong, make_secret
+
+ID = f"deed_{'x' * 26}"
+RAW_OUTPUTS = {
+    f"+5.{ID}.s3cret": Output(5, ID, "s3cret"),
+    f"+{AMOUNT_MAX}.deed_.a.b+c\n ": Output(AMOUNT_MAX, "deed_", "a.b+c\n "),
+    f"+1.{ID}.{'😀' * 32}": Output(1, ID, "😀" * 32),
+}
+
+
+@pytest.mark.parametrize(("raw", "output"), RAW_OUTPUTS.items())
+def test_a_raw_output_is_read_and_written(raw, output):
+    assert Output.parse(raw) == output
+    assert output.raw == raw
+
+
+INVALID = [
+    "",
+    "5",
+    f"5.{ID}.a",
+    f"+5.{ID}",
+    f"+5.{ID}.",
+    f"+05.{ID}.a",
+    f"+0.{ID}.a",
+    f"+\u0665.{ID}.a",
+]
+INVALID += [f"+{AMOUNT_MAX + 1}.{ID}.a", f"+{'9' * 5000}.{ID}.a", "+5.item_1.a", "+5..a"]
+INVALID += [f"+5.{ID}.{'a' * 33}", f"+5.{ID}.\ud800", "+5.deed_\ud800.a", f"+5.deed_{'x' * 300}.a"]
+
+
+@pytest.mark.parametrize("raw", INVALID)
+def test_what_is_no_raw_output_is_refused(raw):
+    with pytest.raises(InvalidInputError):
+        Output.parse(raw)
+
+
+@pytest.mark.parametrize("amount", [0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None])
+def test_an_amount_is_a_whole_number_in_its_bounds(amount):
+    for make in (NewOutput, lambda amount: Units(ID, amount), lambda amount: Item(ID, amount)):
+        with pytest.raises(InvalidInputError):
+            make(amount)
+
+
+def test_secrets_are_strong_as_the_service_has_it():
+    assert is_strong_secret(make_secret())
+    assert is_strong(make_strong_secret())
+    assert is_strong_secret(NewOutput(5).secret)
+    assert NewOutput(5).secret != NewOutput(5).secret
+    assert not any(is_strong(text) for text in ("", "a" * 32, make_secret().upper(), "é" * 32))
+
+
+NAMED = '{"name":"Night Choir","description":"","image":"ipfs://a"}'
+METADATA = {
+    None: ("", "", ""),
+    "": ("", "", ""),
+    "[]": ("", "", ""),
+    "not JSON": ("", "", ""),
+    '{"name":5}': ("", "", ""),
+    "[" * 100_000: ("", "", ""),
+    NAMED: ("Night Choir", "", "ipfs://a"),
+}
+
+
+@pytest.mark.parametrize(("metadata", "told"), METADATA.items())
+def test_metadata_of_any_form_breaks_nothing(metadata, told):
+    item = Item(ID, 5, metadata)
+
+    assert (item.name, item.description, item.image) == told
+
+
+def test_an_error_says_nothing_that_a_terminal_obeys():
+    problem = ProblemError("x", 400, "Title\x1b[31m", "Many.\u202e" + "y" * 10_000)
+
+    assert str(problem).startswith("Title [31m. Many. yyy")
+    assert len(str(problem)) < 600
+    assert str(ProblemError("spent_input", 400)) == "spent_input."
+    assert "same key" in str(NoAnswerError("key"))
+    assert "same key" not in str(NoAnswerError())
