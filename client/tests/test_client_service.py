@@ -5,6 +5,8 @@ import shutil
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import httpx
 import pytest
@@ -103,7 +105,8 @@ FAULTS = {
     "the answer is lost": (UNANSWERED, 0),
     "the answer breaks off": (BROKEN_OFF, 0),
     "half an answer": (httpx.Response(200, content=b'{"succ'), 0),
-    "a login page": (httpx.Response(200, html="<html>Welcome</html>"), 0),
+    "a login page": (httpx.Response(200, html="<html>", headers={"Set-Cookie": "a=b"}), 0),
+    "an endless answer": (httpx.Response(200, content=b" " * 2**24 + b'{"success": true}'), 0),
     "another answer": (httpx.Response(200, json={"success": "yes"}), 0),
     "a list": (httpx.Response(200, json=[1]), 0),
     "deep JSON": (httpx.Response(200, content=b"[" * 100_000), 0),
@@ -132,6 +135,7 @@ def test_a_change_is_made_once_whatever_happens_to_it(line, url, five, deeds, fa
     assert deeds.check([five, fresh]) == ["spent", "unspent"]
     assert len({(sent.content, sent.headers["Idempotency-Key"]) for sent in made.requests}) == 1
     assert len(made.requests) == 2
+    assert "Cookie" not in made.requests[1].headers
     assert wait_s <= made.waits[0] <= wait_s + 0.5
 
 
@@ -164,12 +168,15 @@ def test_a_change_is_given_up_with_the_key_to_go_on(line, deeds, five, faults, e
 
 
 def test_a_long_wait_is_left_to_the_caller(line, url, five):
-    made = line(problem(429, "too_many_failures", **{"Retry-After": "3600"}))
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=3600), usegmt=True)
+    for header in ("3600", date):
+        made = line(problem(429, "too_many_failures", **{"Retry-After": header}))
 
-    with pytest.raises(ProblemError) as caught:
-        made.deeds(url).swap([five], [Output.fresh(5, five.item_id)])
+        with pytest.raises(ProblemError) as caught:
+            made.deeds(url).swap([five], [Output.fresh(5, five.item_id)])
 
-    assert (caught.value.retry_after_s, caught.value.attempts, made.waits) == (3600, 1, [])
+        assert caught.value.retry_after_s == pytest.approx(3600, abs=10)
+        assert (caught.value.attempts, made.waits) == (1, [])
 
 
 def test_a_refusal_is_told_at_once(line, url, deeds, five):
@@ -186,6 +193,21 @@ def test_a_refusal_is_told_at_once(line, url, deeds, five):
     assert (told.code, told.status, told.index, told.attempts) == ("unknown_input", 400, 1, 1)
     assert str(told).startswith("Unknown input. ")
     assert deeds.check([five]) == ["unspent"]
+
+
+def test_what_is_too_large_is_refused_by_whatever_stands_before_the_service(line, url):
+    with pytest.raises(ProblemError) as caught:
+        line(httpx.Response(413, html="Too large")).deeds(url).mint([5])
+
+    assert (caught.value.code, caught.value.status) == ("body_too_large", 413)
+
+
+def test_an_answer_that_takes_too_long_is_none(line):
+    transport = line(httpx.Response(200, json=ITEM))
+
+    with Deeds("http://h", timeout_s=0.0, tries=1, transport=transport) as deeds:
+        with pytest.raises(NoAnswerError):
+            deeds.item(NOWHERE)
 
 
 def test_threads_with_one_key_make_a_change_once(deeds):
@@ -241,17 +263,23 @@ def test_an_answer_of_another_form_is_no_answer(line, url, verb, wrong):
         ask(deeds)
 
 
+WRONG_STATES = [[], ["unspent"] * 2, ["lost"], [None], [[]]]
+
+
 def test_outputs_are_checked_in_batches_and_items_are_asked_for_once(line, url, five):
     made = line()
     with made.deeds(url) as deeds:
         outputs = [five, *(Output.fresh(5, five.item_id) for _ in range(6))]
 
         assert deeds.check(outputs) == ["unspent", *["unknown"] * 6]
+        made.faults = [httpx.Response(200, json={"states": states}) for states in WRONG_STATES]
+        with pytest.raises(NoAnswerError):
+            deeds.check([five])
         assert deeds.check([]) == []
         assert deeds.item(five.item_id) is deeds.item(five.item_id)
 
     paths = [request.url.path.removeprefix("/v1/") for request in made.requests]
-    assert paths == ["info", "check", "check", "check", f"item/{five.item_id}"]
+    assert paths == ["info", *["check"] * 8, f"item/{five.item_id}"]
 
 
 ADDRESSES = ["", "deeds.example.com", "ftp://h", "https://", "http://u:p@h", "http://h?a=b"]
@@ -265,13 +293,13 @@ def test_an_address_that_is_none_is_refused(text):
 
 
 def test_the_path_of_an_address_is_kept(line):
-    made = line(httpx.Response(200, json=ITEM))
+    made = line(httpx.Response(200, json=ITEM | {"id": "deed_a/b"}))
 
     with made.deeds(" https://Deeds.Example.com:443/our/deeds/ ") as deeds:
-        deeds.item(NOWHERE)
+        deeds.item("deed_a/b")
 
     assert deeds.base_url == "https://deeds.example.com/our/deeds"
-    assert str(made.requests[0].url) == f"{deeds.base_url}/v1/item/{NOWHERE}"
+    assert str(made.requests[0].url) == f"{deeds.base_url}/v1/item/deed_a%2Fb"
 
 
 @pytest.mark.parametrize(
