@@ -203,11 +203,12 @@ def test_what_is_too_large_is_refused_by_whatever_stands_before_the_service(line
 
 
 def test_an_answer_that_takes_too_long_is_none(line):
-    transport = line(httpx.Response(200, json=ITEM))
+    deeds = Deeds(
+        "http://h", timeout_s=0.0, tries=1, transport=line(httpx.Response(200, json=ITEM))
+    )
 
-    with Deeds("http://h", timeout_s=0.0, tries=1, transport=transport) as deeds:
-        with pytest.raises(NoAnswerError):
-            deeds.item(NOWHERE)
+    with pytest.raises(NoAnswerError):
+        deeds.item(NOWHERE)
 
 
 def test_threads_with_one_key_make_a_change_once(deeds):
