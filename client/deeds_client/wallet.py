@@ -19,7 +19,6 @@ from deeds_client.service import Deeds
 from deeds_client.settling import Settler, link_parts
 from deeds_client.values import Item, Offer, Output, check_amount, make_secret
 
-LINKS_COUNT_MAX = 10_000
 DAY_S = 24 * 60 * 60
 
 Given = ParamSpec("Given")
@@ -101,34 +100,22 @@ class Wallet:
         records: Records,
         amounts: Sequence[int] = (),
         *,
-        links: tuple[int, int] | None = None,
         metadata: dict[str, str] | None = None,
-        note: Record | None = None,
+        links: tuple[int, int] | None = None,
+        job: str = "",
     ) -> Record:
-        """Mint an item; its id is the operation's `itemId`.
-
-        Its outputs are of these `amounts`; or `links` = (count, each) are numbered, and those that
-        do not fit are made by `make_links`. `note` is a record to write down with the operation.
-        """
-        parts: list[Record] = [{"amount": amount} for amount in amounts]
-        series = None
-        if links:
-            count, each = (check_amount(number) for number in links)
-            if count > LINKS_COUNT_MAX:
-                raise InvalidInputError(f"At most {LINKS_COUNT_MAX} links at once.")
-            series = {"count": count, "each": each, "from": 1}
-            parts = link_parts(series, self.room)
+        """Mint an item, its id in `itemId`: outputs of these amounts, or `links` for `issue`."""
+        series = {"count": links[0], "each": links[1], "from": 1} if links else None
+        parts = link_parts(series, self.room) if series else [{"amount": each} for each in amounts]
         if not parts:
             raise InvalidInputError("Say how many units to make.")
-        total = check_amount(_sum(self._fitting(parts)))
-        outputs = [
-            {"amount": check_amount(part["amount"]), "secret": make_secret()} for part in parts
-        ]
+        total = check_amount(sum(check_amount(part["amount"]) for part in self._fitting(parts)))
+        outputs = [{"amount": part["amount"], "secret": make_secret()} for part in parts]
         body = {"outputs": outputs} | ({"metadata": metadata} if metadata else {})
-        about = {"body": body, "amount": total, "links": series}
-        operation = _begin(records, "mint", inputs=[], outputs=[], **about)
-        if note:
-            records.put("notes", {**note, "operation": operation["key"]})
+        about = {"inputs": [], "outputs": [], "body": body, "amount": total, "links": series}
+        operation = _begin(records, "mint", **about)
+        if job:
+            records.put("notes", {"key": job, "operation": operation["key"]})
         return operation
 
     def issue(
@@ -144,22 +131,21 @@ class Wallet:
         However often it is broken off, the same `job` goes on where it was; once it is done it
         returns what is not claimed yet. `told` is called with how many are made, of how many.
         """
+        links = (check_amount(count), check_amount(each))
         with self.store.transaction() as records:
-            note = records.get("notes", f"job {job}")
-            operation = records.get("operations", note.get("operation", ""))
-        if operation.get("state") == "begun":
-            operation = self.settler.finish(operation["key"])
-        if operation.get("state") != "done":
-            note = {"key": f"job {job}"}
-            operation = self.mint(links=(count, each), metadata=metadata, note=note)
-        item_id, links = operation["itemId"], operation["links"]
-        if (links["count"], links["each"]) != (count, each):
-            raise InvalidInputError(f"This was begun with {links['count']} links.")
-        while more := self.make_links(item_id):
+            known = records.get("notes", f"job {job}").get("operation", "")
+        minting = self.finish(known)
+        if minting.get("state") != "done":
+            minting = self.mint(metadata=metadata, links=links, job=f"job {job}")
+        if (minting["links"]["count"], minting["links"]["each"]) != links:
+            raise InvalidInputError(f"This was begun with {minting['links']['count']} links.")
+        while more := self.make_links(minting["itemId"]):
             told(more["links"]["from"] - 1, count)
-        outputs = self.outputs(item_id, "held", "given")
-        numbered = [part for part in outputs if 0 < _number(part) <= count]
-        return self.give_out([part["key"] for part in sorted(numbered, key=_number)])
+        outputs = self.outputs(minting["itemId"], "held", "given")
+        numbered = {each["number"]: each["key"] for each in outputs if "number" in each}
+        return self.give_out(
+            [numbered[number] for number in range(1, count + 1) if number in numbered]
+        )
 
     @_carried_out
     def make_links(self, records: Records, item_id: str) -> Record:
@@ -374,14 +360,18 @@ class Wallet:
         One that is just as much, else the fewest; numbered links only if nothing else is enough,
         and the last of a series first.
         """
-        check_amount(amount)
-        free = sorted(_free(records, item_id), key=_number, reverse=True)
-        plain = [part for part in free if "number" not in part]
-        inputs = _fewest(plain, amount) or _fewest(free, amount)
-        if not inputs:
+        free = _free(records, item_id)
+        if _sum(free) < check_amount(amount):
             waiting = records.outputs(item_id, "leaving", "offered", "coming")
             rest = " Some are on their way or in an open offer." if waiting else ""
             raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.{rest}")
+        plain = [part for part in free if "number" not in part]
+        pool = plain if _sum(plain) >= amount else sorted(free, key=_number, reverse=True)
+        inputs = [part for part in pool if part["amount"] == amount][:1]
+        # Nothing reaches a sum with fewer parts than the largest do.
+        for part in sorted(pool, key=_amount, reverse=True):
+            if _sum(inputs) < amount:
+                inputs.append(part)
         change = _sum(inputs) - amount
         return inputs, [{"itemId": item_id, "amount": change}] if change else []
 
@@ -441,19 +431,6 @@ def _number(part: Record) -> int:
 
 def _sum(parts: Iterable[Record]) -> int:
     return sum(map(_amount, parts))
-
-
-def _fewest(parts: list[Record], amount: int) -> list[Record]:
-    """Return one part of this amount, else the fewest that reach it; none when all do not."""
-    exact = [part for part in parts if part["amount"] == amount]
-    if exact or _sum(parts) < amount:
-        return exact[:1]
-    chosen: list[Record] = []
-    # Nothing reaches a sum with fewer than the largest do.
-    for part in sorted(parts, key=_amount, reverse=True):
-        if _sum(chosen) < amount:
-            chosen.append(part)
-    return chosen
 
 
 def _is_free(part: Record) -> bool:
