@@ -126,6 +126,8 @@ TEXTS = {
     "in quotes": (f"„+5.{ID}.a“ and '+5.{ID}.don't'", ["a", "don't"]),
     "a link that nobody escaped": (f"{URL}/claim#+5.{ID}.pass-on.it+now", ["pass-on.it+now"]),
     "escapes that are no text": (f"{URL}/claim/{ID}#+5.%FF 100%", ["%FF"]),
+    "a blank behind one that is as long as it may be": (f"+5.{ID}.{'b' * 32} ", ["b" * 32]),
+    "a soft hyphen in a link": (f"{URL}/claim/{ID}#+5.see\u00adyou", ["seeyou"]),
     "the same twice": (f"{link_of('a')} {old_link_of('a')}", ["a"]),
     "two without a blank": (link_of("a") + link_of(STRONG), ["a", STRONG]),
 }
@@ -174,7 +176,7 @@ def test_nothing_is_read_where_something_is_wrong(text, message):
 
 
 @pytest.mark.parametrize(
-    "unit", ["x" * 21, "a\nb", "\u202eabc", "000 tickets", "x 2", "½ seat", "-5"]
+    "unit", ["x" * 21, "a\nb", "\u202eabc", "000 tickets", "x 2", "seat ½", "-5"]
 )
 def test_no_unit_passes_for_more_than_a_word(unit):
     assert read_claims(link_of("a", unit), URL) == [(output_with("a"), "")]
