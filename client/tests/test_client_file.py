@@ -1,20 +1,24 @@
 """The page's backup file and its rules for merging: the client does as the page's own code does."""
 
 import json
+import os
 import subprocess
 import unicodedata
 from base64 import b64decode, b64encode
 from contextlib import suppress
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
 
-from deeds_client import file, merging
+from deeds_client import Deeds, Output, Wallet, file, merging
 from deeds_client.errors import WalletFileError
 from deeds_client.file import export_wallet, import_wallet, read_records
 from deeds_client.records import Store
 from deeds_client.values import WRONG_FORM
-from tests.support.needs import require
-from tests.support.serving import REPOSITORY
+from tests.page import steps, test_backup
+from tests.page.visitor import profile, visiting
+from tests.support.needs import chromium_path, require
+from tests.support.serving import REPOSITORY, running_service
 
 PASSPHRASE = "Käse & Brot 😀"
 # What a wallet knows of an output beside its state, whichever way it keeps it.
@@ -31,10 +35,25 @@ EARLIER = {("coming", "void"), ("leaving", "held"), ("offered", "given")}
 def pages():
     """Files of random wallets of the page, and what the page makes of them: see pairs.js."""
     require("node 20 or newer")
-    command = ["node", "tests/page/js/wallet/pairs.js", "100", "600"]
+    command = ["node", "tests/page/js/wallet/pairs.js", "60", "600"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory):
+    """A person at a browser, as in tests/page."""
+    require("Chromium")
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with (
+        running_service(tmp_path_factory.mktemp("web"), WEB_CONCURRENCY="1") as service,
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=chromium_path(), args=arguments) as browser,
+        profile(browser) as context,
+        visiting(context, service.url) as visitor,
+    ):
+        yield visitor
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +140,15 @@ def test_a_wallet_goes_into_a_file_that_shows_nothing_and_comes_back(backup, rec
     assert import_wallet(backup, other) == records
     assert [it["secret"] for it in records["outputs"] if it["secret"] in backup] == []
     assert json.loads(export_wallet(records, PASSPHRASE))["data"] != json.loads(backup)["data"]
+
+
+def test_the_document_shows_what_is_authenticated_of_a_head():
+    page = (REPOSITORY / "docs/wallet-file.md").read_text(encoding="utf-8")
+    head = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    _, _, shown = page.partition("```text\n")
+    head.pop("data")
+
+    assert file._compact(head).decode() == shown.partition("\n```")[0]
 
 
 @pytest.mark.parametrize("passphrase", ["", "käse & Brot 😀", f"{PASSPHRASE} ", "\udcff"])
@@ -213,3 +241,54 @@ def test_what_opens_is_checked(backup, name):
         return
     with pytest.raises(WalletFileError, match="no wallet"):
         import_wallet(forged, PASSPHRASE)
+
+
+ASK = """async (itemId) => {
+  const { offers, store } = await inBrowser.openWallet();
+  const { operation } = await offers.ask({ itemId, amount: 2 });
+  store.close();
+  return operation.offerId;
+}"""
+
+
+def used_by_the_client(backup, origin, link, offer_id, path):
+    """Read the file into a wallet of the client, be paid and send there; return its own file."""
+    bens = Output.parse(link)
+    with Deeds(origin) as deeds, Wallet(path / "anna", deeds) as anna:
+        merged = anna.restore(backup, test_backup.PASSPHRASE)
+        assert sorted(output["amount"] for output in merged.added) == [2, 2, 3, 5, 7]
+        # What the page could not send any more.
+        anna.resume()
+        with Wallet(path / "ben", deeds) as ben:
+            ben.claim(bens)
+            ben.complete(deeds.offer(offer_id))
+        anna.check()
+        anna.send(bens.item_id, 1)
+        assert anna.balance()[bens.item_id] == {"free": 6, "given": 3, "claimed": 3}
+        return anna.export(test_backup.PASSPHRASE)
+
+
+def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
+    page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
+    steps.give(page, "3")
+    [link] = steps.raws(page, "given")
+    offer_id = page.evaluate(ASK, item_id)
+    steps.send_offline(visitor, "2")
+    page.get_by_role("link", name="All deeds").click()
+    backup = test_backup.back_up(page).read_text()
+    visitor.forget()
+    visitor.context.set_offline(False)
+
+    text = used_by_the_client(backup, visitor.origin, link, offer_id, tmp_path)
+    (tmp_path / "wallet.json").write_text(text)
+    page = visitor.go("/wallet")
+    page.get_by_role("button", name="Restore").click()
+    test_backup.restore(page, tmp_path / "wallet.json", test_backup.PASSPHRASE)
+
+    expect(page.locator("#notices")).to_contain_text("Restored. New here: 4 of 4 parts.")
+    steps.open_deed(page, item_id)
+    expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
+    expect(page.locator(".holding-sum")).to_have_text("6 units of 10 · 3 waiting")
+    assert steps.live_amounts(visitor.origin, page) == [1, 2, 2, 4]
+    assert steps.amounts(page)["given"] == [1, 2]
+    assert dict(steps.operations(page))["ask"] == "done"
