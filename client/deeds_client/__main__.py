@@ -1,3 +1,5 @@
 """`python -m deeds_client` is `deeds-wallet`."""
 
-raise SystemExit("not there yet")
+from deeds_client.cli import main
+
+main(prog_name="deeds-wallet")
