@@ -140,7 +140,7 @@ class Settler:
         with self._store.transaction() as records:
             current = records.get("operations", operation["key"])
             # One that is open by now was not refused; another process may have settled it.
-            if current["state"] == operation["state"]:
+            if current["state"] == operation["state"] != "done":
                 inputs = [records.output(key) for key in current["inputs"]]
                 if current["state"] == "open" and any(map(_is_taken_back, inputs)):
                     code = "offer_withdrawn"
@@ -189,10 +189,10 @@ class Settler:
 
 def _note_states(records: Records, states: dict[str, str]) -> None:
     """Note what the service says of outputs."""
-    for key in states:
+    for key, found in states.items():
         output = records.output(key)
         # What is there was made, whatever was said before.
-        if output["state"] in _UNMADE:
+        if found != "unknown" and output["state"] in _UNMADE:
             settle_done(records, output["operation"])
     for key, found in states.items():
         # What is under way may be spent by its own operation.
