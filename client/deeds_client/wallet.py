@@ -376,6 +376,8 @@ class Wallet:
         return inputs, [{"itemId": item_id, "amount": change}] if change else []
 
     def _join(self, records: Records, kind: str, inputs: list[Record], **about: Any) -> Record:
+        if len({each["itemId"] for each in inputs}) > 1:
+            raise InvalidInputError("These are units of several deeds: take one deed at a time.")
         return self._swap(records, kind, inputs, [{"amount": _sum(inputs)}], **about)
 
     def _swap(

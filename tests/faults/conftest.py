@@ -1,26 +1,10 @@
-"""What the tests of faults share: a seed, the counts printed at the end, services that die."""
+"""What the tests of faults share: services that die."""
 
-import secrets
 from contextlib import ExitStack
 
 import pytest
 
 from tests.faults.mortal_service import MortalService
-from tests.support.reporting import add_line
-
-
-@pytest.fixture
-def seed():
-    """A new seed for each test; pytest shows it where the test fails."""
-    chosen = secrets.randbits(32)
-    print(f"seed {chosen}")  # noqa: T201
-    return chosen
-
-
-@pytest.fixture
-def report(request, seed):
-    """A function that takes the line to print after all tests."""
-    return lambda line: add_line(request.node, f"{line}, seed {seed}")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Shares the time of `make soak`, and prints lines after all tests: counts and what was not run."""
 
+import secrets
 import time
 
 import pytest
@@ -11,6 +12,22 @@ _LINES = pytest.StashKey[list[str]]()
 
 def pytest_addoption(parser):
     parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
+    parser.addoption("--seed", type=int, help="what random tests begin with, to repeat one")
+
+
+@pytest.fixture
+def seed(request):
+    """A new seed for each test; pytest shows it where the test fails."""
+    chosen = request.config.getoption("--seed")
+    chosen = secrets.randbits(32) if chosen is None else chosen
+    print(f"seed {chosen}")  # noqa: T201
+    return chosen
+
+
+@pytest.fixture
+def report(request, seed):
+    """A function that takes the line to print after all tests."""
+    return lambda line: add_line(request.node, f"{line}, seed {seed}")
 
 
 @pytest.fixture

@@ -1,0 +1,359 @@
+"""People who do all that a wallet can, while processes are killed and requests are lost.
+
+Anna has one wallet, in which two processes work at once; Ben has two, which take in each other's
+copies. Each life of a process is a fork and may end by SIGKILL at one of its steps. A step is a
+statement of SQLite that is no SELECT, or a request before it is sent, after, and answered.
+"""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import tempfile
+import traceback
+from collections import Counter
+from contextlib import ExitStack, closing, contextmanager, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+
+import httpx
+
+from deeds_client import merging
+from deeds_client.errors import NoAnswerError, ProblemError, WalletError
+from deeds_client.records import Store
+from deeds_client.service import Deeds
+from deeds_client.values import Output
+from deeds_client.wallet import Wallet
+
+OUTPUTS_MAX = 6
+LIVES_COUNT = 10
+LIVE = ("held", "given", "offered")
+OFFERS = ("ask", "trade")
+# What may happen to a request; what is late arrives after the walk has gone on.
+FATES = ["answered"] * 12 + ["lost", "answer lost", "answer lost", "late", "refused", "busy"]
+OWNERS = {"anna": "anna", "ben": "ben", "phone": "ben"}
+
+
+class NothingToPick(Exception):  # noqa: N818
+    """Nothing is there yet that a verb needs."""
+
+
+def _pick(rng, options):
+    if not options:
+        raise NothingToPick
+    return rng.choice(options)
+
+
+@contextmanager
+def folder():
+    """A folder in memory if there is one: what a process has written outlives it there too."""
+    memory = Path("/dev/shm")  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as path:
+        yield Path(path)
+
+
+class Mortal:
+    """Counts the steps of a process, and kills it at one of them."""
+
+    def __init__(self, dies_at=0):
+        self.count = 0
+        self._dies_at = dies_at
+
+    def step(self, statement=""):
+        if statement.startswith("SELECT"):
+            return
+        self.count += 1
+        if self.count == self._dies_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self):
+        """Count the statements of all connections that this process opens from now on."""
+        connect = sqlite3.connect
+
+        def watched(*arguments, **options):
+            connection = connect(*arguments, **options)
+            connection.set_trace_callback(self.step)
+            return connection
+
+        sqlite3.connect = watched
+
+
+class Lines(httpx.BaseTransport):
+    """Lines to the service: `fates` says what becomes of each request, `late` keeps copies."""
+
+    def __init__(self, url, fates, late=None, mortal=None):
+        self._connection = HTTPConnection(url.removeprefix("http://"), timeout=30)
+        self._fates, self._late, self._mortal = fates, late, mortal or Mortal()
+
+    def handle_request(self, request):
+        fate = self._fates(request)
+        self._mortal.step()
+        if fate == "lost":
+            raise httpx.ConnectError("")
+        if fate == "busy":
+            problem = {"code": "too_busy", "title": "Too busy"}
+            return httpx.Response(503, headers={"Retry-After": "1"}, json=problem)
+        key = request.headers.get("Idempotency-Key")
+        if fate == "refused" and key:
+            return httpx.Response(413)
+        if fate == "late" and key:
+            copy = {"path": request.url.path, "key": key, "body": request.content.decode()}
+            (self._late / f"{key}-{os.getpid()}-{self._mortal.count}").write_text(json.dumps(copy))
+            raise httpx.ReadTimeout("")
+        self._connection.request(
+            request.method, request.url.path, request.content, dict(request.headers)
+        )
+        self._mortal.step()
+        answer = self._connection.getresponse()
+        data = answer.read()
+        self._mortal.step()
+        if fate == "answer lost":
+            raise httpx.ReadTimeout("")
+        return httpx.Response(answer.status, headers=dict(answer.headers), content=data)
+
+    def close(self):
+        self._connection.close()
+
+
+@contextmanager
+def wallet_at(path, url, fates=lambda _request: "answered", late=None, mortal=None, tries=2):
+    """A wallet over such lines."""
+    lines = Lines(url, fates, late, mortal)
+    with (
+        Deeds(url, transport=lines, tries=tries, sleep=lambda _s: None) as deeds,
+        closing(Wallet(path, deeds)) as wallet,
+    ):
+        yield wallet
+
+
+def fork(live):
+    """Let a child live, and return its pid."""
+    if pid := os.fork():
+        return pid
+    status = 1
+    try:
+        live()
+        status = 0
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def end_of(pid):
+    """Wait for the end of a child, and return whether it was killed; it must not have failed."""
+    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    assert ended in (0, -signal.SIGKILL), "a child failed: see its traceback above"
+    return ended != 0
+
+
+class Walk:
+    """One random walk at a service, and the judgement at its end."""
+
+    def __init__(self, url, view, directory, seed):
+        self._url, self._view, self._directory = url, view, directory
+        self._rng = random.Random(seed)
+        self._ledger_before = Counter(kind for kind, _, _ in view.operations())
+        self.counts = Counter(runs=1)
+        for name in ("late", "copies"):
+            (directory / name).mkdir()
+
+    def run(self):
+        rng = self._rng
+        for name in ("anna", "ben"):
+            with wallet_at(self._directory / name, self._url) as wallet:
+                wallet.mint([5, 20])
+                wallet.mint(links=(9, 2))
+        for _ in range(LIVES_COUNT):
+            names = rng.choice([["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]])
+            pids = [self._begin_life(name) for name in names]
+            self.counts.update("killed" if end_of(pid) else "ended" for pid in pids)
+            if rng.random() < 0.5:
+                self._deliver_late(1)
+            if rng.random() < 0.1:
+                self._view.expire_offers()
+        self._end()
+
+    def _begin_life(self, name):
+        seed = self._rng.randrange(2**32)
+        dies_at = self._rng.choice([0, self._rng.randint(1, 120), self._rng.randint(1, 400)])
+        return fork(lambda: self._live(name, random.Random(seed), Mortal(dies_at)))
+
+    def _live(self, name, rng, mortal):
+        mortal.watch()
+        fates = FATES if rng.random() < 0.7 else ["answered"]
+        with wallet_at(
+            self._directory / name,
+            self._url,
+            lambda _request: rng.choice(fates),
+            self._directory / "late",
+            mortal,
+        ) as wallet:
+            if rng.random() < 0.5:
+                wallet.resume()
+            for _ in range(rng.randint(1, 8)):
+                with suppress(WalletError, ProblemError, NoAnswerError, NothingToPick):
+                    self._act(wallet, name, rng)
+
+    def _act(self, wallet, name, rng):
+        own = wallet.outputs()
+        held = [each for each in own if each["state"] == "held"]
+        one = rng.choice(held or own or [{"itemId": "deed_none", "amount": 1, "key": "none"}])
+        item_id, amount = one["itemId"], rng.randint(1, one["amount"])
+        given = [each["key"] for each in own if each["state"] in ("given", "offered")]
+        verbs = [
+            lambda: wallet.mint(
+                [rng.randint(1, 9), 20], metadata=rng.choice([None, {"name": "a"}])
+            ),
+            lambda: wallet.make_links(item_id),
+            lambda: wallet.send(item_id, amount),
+            lambda: wallet.send(item_id, amount + rng.randint(0, 9)),
+            lambda: wallet.split(item_id, [amount, 1]),
+            lambda: wallet.merge(item_id),
+            lambda: wallet.give_out([one["key"]]),
+            lambda: wallet.take_back(rng.sample(given, min(len(given), 2))),
+            lambda: wallet.ask(item_id, amount, 60),
+            *[lambda: self._trade(wallet, rng, item_id, amount)] * 2,
+            *[lambda: self._complete(wallet, rng)] * 3,
+            *[lambda: self._claim(wallet, rng)] * 3,
+            lambda: self._copy(wallet, name, rng),
+            lambda: self._restore(wallet, name, rng),
+            wallet.check,
+            wallet.resume,
+        ]
+        rng.choice(verbs)()
+
+    def _of_all(self, kind):
+        found = []
+        for name in OWNERS:
+            if (self._directory / name).exists():
+                with closing(Store(self._directory / name)) as store, store.transaction() as all_:
+                    found += all_.outputs() if kind == "outputs" else all_.all(kind)
+        return found
+
+    def _trade(self, wallet, rng, item_id, amount):
+        others = [
+            each
+            for each in self._of_all("outputs")
+            if each["state"] == "held" and each["itemId"] != item_id
+        ]
+        other = _pick(rng, others)
+        wanted = rng.randint(1, other["amount"])
+        wallet.trade((item_id, amount), (other["itemId"], wanted), 3600)
+
+    def _complete(self, wallet, rng):
+        made = [each for each in self._of_all("operations") if "offerId" in each]
+        ids = [each["offerId"] for each in made if rng.random() < 0.2 or each["state"] == "open"]
+        wallet.complete(wallet.deeds.offer(_pick(rng, ids)))
+
+    def _claim(self, wallet, rng):
+        links = [each for each in self._of_all("outputs") if each.get("givenAt")]
+        link = _pick(rng, links)
+        wrong = rng.choice([0, 0, 0, 1])
+        wallet.claim(Output(link["amount"] + wrong, link["itemId"], link["secret"]))
+
+    def _copy(self, wallet, name, rng):
+        with wallet.store.transaction() as records:
+            copy = json.dumps(merging.dump(records))
+        path = self._directory / "copies" / f"{OWNERS[name]}-{rng.randrange(2**32)}"
+        path.with_suffix(".new").write_text(copy)
+        path.with_suffix(".new").rename(path)
+
+    def _restore(self, wallet, name, rng):
+        copies = sorted((self._directory / "copies").glob(f"{OWNERS[name]}-*[0-9]"))
+        theirs = json.loads(_pick(rng, copies).read_text())
+        with wallet.store.transaction() as records:
+            merging.merge(records, theirs)
+
+    def _deliver_late(self, count):
+        copies = sorted((self._directory / "late").iterdir())
+        for path in self._rng.sample(copies, min(count, len(copies))):
+            copy = json.loads(path.read_text())
+            headers = {"Content-Type": "application/json", "Idempotency-Key": copy["key"]}
+            httpx.post(self._url + copy["path"], content=copy["body"], headers=headers)
+            path.unlink()
+            self.counts["delivered late"] += 1
+
+    def _end(self):
+        """Let every wallet finish, twice, without faults, and judge."""
+        self._deliver_late(10_000)
+        is_over = self._rng.random() < 0.5
+        with ExitStack() as stack:
+            wallets = {
+                name: stack.enter_context(wallet_at(self._directory / name, self._url))
+                for name in OWNERS
+            }
+            for turn in range(2):
+                if is_over and turn:
+                    self._view.expire_offers()
+                for wallet in wallets.values():
+                    wallet.resume()
+                for wallet in wallets.values():
+                    wallet.check()
+            self._assert_accounted(wallets, is_over=is_over)
+        self._view.assert_sound()
+
+    def _assert_accounted(self, wallets, *, is_over):
+        outputs = {name: wallet.outputs() for name, wallet in wallets.items()}
+        everything = [each for some in outputs.values() for each in some]
+        known = {_link(each).raw: _link(each) for each in everything}
+        said = dict(zip(known, wallets["anna"].deeds.check(list(known.values())), strict=True))
+        operations = {}
+        for wallet in wallets.values():
+            for each in wallet.history():
+                assert each["state"] in ("done", "refused", *(() if is_over else ("open",))), each
+                if operations.get(each["key"], {}).get("state") != "done":
+                    operations[each["key"]] = each
+        for each in everything:
+            _assert_agrees(each, said[_link(each).raw])
+
+        _assert_whole(operations.values(), outputs, known, said)
+        self._assert_ledger_knows(operations.values())
+
+    def _assert_ledger_knows(self, operations):
+        """Nothing was carried out twice, or without a wallet that knows it."""
+        done = Counter(
+            each["kind"] if each["kind"] == "mint" else "swap"
+            for each in operations
+            if each["state"] == "done" and each["kind"] not in OFFERS
+        )
+        ledger = Counter(kind for kind, _, _ in self._view.operations()) - self._ledger_before
+        del ledger["offer"]
+        assert ledger == done
+        self.counts += ledger
+
+
+def _assert_whole(operations, outputs, known, said):
+    """Every unit is accounted for, and each secret that is live is in one person's wallets."""
+    totals = Counter(
+        {
+            each["itemId"]: each["amount"]
+            for each in operations
+            if each["kind"] == "mint" and each["state"] == "done"
+        }
+    )
+    live = Counter()
+    for raw, output in known.items():
+        live[output.item_id] += output.amount if said[raw] == "unspent" else 0
+    assert live == totals
+    held = {raw: set() for raw in known if said[raw] == "unspent"}
+    for name, some in outputs.items():
+        for each in some:
+            if each["state"] in LIVE:
+                held[_link(each).raw].add(OWNERS[name])
+    assert [owners for owners in held.values() if len(owners) != 1] == []
+
+
+def _link(output):
+    return Output(output["amount"], output["itemId"], output["secret"])
+
+
+def _assert_agrees(output, said):
+    told = {key: output.get(key) for key in ("state", "amount", "unknown", "spentElsewhere")}
+    expected = {"spent": ("spent",), "void": ("unknown",), "coming": ("unknown",)}
+    expected |= dict.fromkeys(LIVE, ("unspent",))
+    # A link may have named any amount.
+    if output["before"] != "seen":
+        assert said in expected.get(output["state"], ()), told
+        assert not (output["state"] in LIVE and output.get("unknown")), told
