@@ -201,7 +201,7 @@ class Walk:
         held = [each for each in own if each["state"] == "held"]
         one = rng.choice(held or own or [{"itemId": "deed_none", "amount": 1, "key": "none"}])
         item_id, amount = one["itemId"], rng.randint(1, one["amount"])
-        given = [each["key"] for each in own if each["state"] in ("given", "offered")]
+        given = [each for each in own if each["state"] in ("given", "offered")]
         verbs = [
             lambda: wallet.mint(
                 [rng.randint(1, 9), 20], metadata=rng.choice([None, {"name": "a"}])
@@ -212,7 +212,7 @@ class Walk:
             lambda: wallet.split(item_id, [amount, 1]),
             lambda: wallet.merge(item_id),
             lambda: wallet.give_out([one["key"]]),
-            lambda: wallet.take_back(rng.sample(given, min(len(given), 2))),
+            lambda: self._take_back(wallet, rng, given),
             lambda: wallet.ask(item_id, amount, 60),
             *[lambda: self._trade(wallet, rng, item_id, amount)] * 2,
             *[lambda: self._complete(wallet, rng)] * 3,
@@ -231,6 +231,11 @@ class Walk:
                 with closing(Store(self._directory / name)) as store, store.transaction() as all_:
                     found += all_.outputs() if kind == "outputs" else all_.all(kind)
         return found
+
+    def _take_back(self, wallet, rng, given):
+        item_id = _pick(rng, given)["itemId"]
+        keys = [each["key"] for each in given if each["itemId"] == item_id]
+        wallet.take_back(rng.sample(keys, min(len(keys), 2)))
 
     def _trade(self, wallet, rng, item_id, amount):
         others = [
