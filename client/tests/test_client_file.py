@@ -35,7 +35,7 @@ EARLIER = {("coming", "void"), ("leaving", "held"), ("offered", "given")}
 def pages():
     """Files of random wallets of the page, and what the page makes of them: see pairs.js."""
     require("node 20 or newer")
-    command = ["node", "tests/page/js/wallet/pairs.js", "60", "600"]
+    command = ["node", "tests/page/js/wallet/pairs.js", "300"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -69,12 +69,13 @@ def is_read(records):
 
 
 def test_what_the_client_reads_the_page_reads_too(pages):
-    answers = [(is_read(it["records"]), it["isRead"]) for it in pages["forged"]]
+    looser = [it["name"] for it in pages["forged"] if is_read(it["records"]) > it["isRead"]]
+    untyped = [it for it in pages["forged"] if it.get("value") == {} and is_read(it["records"])]
 
     assert all(is_read(pair["merged"]) for pair in pages["pairs"])
-    assert (True, False) not in answers
-    assert answers.count((False, True)) < answers.count((True, True))
-    assert answers.count((False, False)) > len(answers) / 2
+    assert len(pages["forged"]) > 500
+    assert looser == []
+    assert untyped == []
 
 
 class RolledBackError(Exception):

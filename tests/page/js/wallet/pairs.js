@@ -1,21 +1,21 @@
 // Prints what the tests of the client compare with: two files of random wallets each and what the
-// page makes of them, and files that somebody has changed, each with whether the page reads it.
+// page makes of them, and files in which one field was changed, each with whether the page reads it.
 
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { memoryStore } from "./memory_store.js";
 import { walletOn } from "./parts.js";
-import { Random } from "./random.js";
 import { throughText, World } from "./world.js";
 
 const STEPS_COUNT = 40;
 const PAIRS_COUNT = 4;
-const JUNK = [null, true, -1, 0, 1.5, 2 ** 53, "", "x", "given", "deed_1.secret-1", [], {}, [null]];
+const JUNK = [null, true, -1, 0, 7, 1.5, 2 ** 53, "", "x", "given", "deed_1.secret-1", [], [null], {}];
 
-const [seedsCount, forgedCount] = process.argv.slice(2).map(Number);
+const seen = new Set();
 const pairs = [];
-for (let seed = 1; seed <= seedsCount; seed += 1) pairs.push(...(await pairsOf(new World(seed))));
-const forged = Array.from({ length: forgedCount }, (_, seed) => forgedOf(new Random(seed)));
-console.log(JSON.stringify({ pairs, forged }));
+for (let seed = 1; seed <= Number(process.argv[2]); seed += 1) {
+  pairs.push(...(await pairsOf(new World(seed))).filter(isNews));
+}
+console.log(JSON.stringify({ pairs, forged: [...fieldsOf(pairs).values()].flatMap(forgedOf) }));
 
 /** Return pairs of files of one world, each with what a wallet is that has read both. */
 async function pairsOf(world) {
@@ -28,24 +28,59 @@ async function pairsOf(world) {
     const files = [random.pick(exports), random.pick(exports)];
     const wallet = walletOn(service, memoryStore());
     await wallet.importRecords(files[0]);
-    const { live, added, given } = await wallet.importRecords(files[1]);
-    return { files, merged: await wallet.exportRecords(), live, added, given };
+    const { added, given } = await wallet.importRecords(files[1]);
+    return { files, merged: await wallet.exportRecords(), added, given };
   });
   return Promise.all(found);
 }
 
-/** Return a file in which one field has another value, or is missing. */
-function forgedOf(random) {
-  const records = structuredClone(random.pick(random.pick(pairs).files));
-  let [place, name] = [records, random.pick(Object.keys(records))];
-  while (typeof place[name] === "object" && Object.keys(place[name] ?? {}).length) {
-    place = place[name];
-    name = random.pick(Object.keys(place));
-    if (random.chance(10)) break;
+/** Return whether a pair has a record whose two states, or what came of them, no other had. */
+function isNews({ files, merged }) {
+  const signs = ["outputs", "operations"].flatMap((kind) =>
+    merged[kind].map(({ key }) =>
+      [...files, merged].map((each) => signOf(each[kind].find((it) => it.key === key))).join(),
+    ),
+  );
+  const isNew = signs.some((sign) => !seen.has(sign));
+  for (const sign of signs) seen.add(sign);
+  return isNew;
+}
+
+function signOf({ kind, state, before, expiresAt, code, ...output } = {}) {
+  const { givenAt, number, each, collectedAt, spentElsewhere } = output;
+  const isThere = [expiresAt, code, givenAt, number, each, collectedAt, spentElsewhere].map(Boolean);
+  return [kind === "mint", state, before, ...isThere].join();
+}
+
+/** Return a place of each field that any record has, by its path, in the smallest file that has it. */
+function fieldsOf(all) {
+  const fields = new Map();
+  const files = all.flatMap((pair) => pair.files);
+  const sizes = new Map(files.map((records) => [records, JSON.stringify(records).length]));
+  for (const records of files.sort((one, other) => sizes.get(one) - sizes.get(other))) {
+    for (const path of pathsOf(records)) {
+      const name = path.filter((step) => !/^\d+$/.test(step)).join(".");
+      if (!fields.has(name)) fields.set(name, { name, records, path });
+    }
   }
-  if (random.chance(20)) delete place[name];
-  else place[name] = random.pick(JUNK);
-  return { records: JSON.parse(JSON.stringify(records)), name, isRead: isRead(records) };
+  return fields;
+}
+
+function pathsOf(value, path = []) {
+  const steps = typeof value === "object" ? Object.keys(value ?? {}) : [];
+  const below = steps.flatMap((step) => pathsOf(value[step], [...path, step]));
+  return path.length ? [path, ...below] : below;
+}
+
+/** Return files with another value in place of a field, and one without it. */
+function forgedOf({ name, records, path }) {
+  return [...JUNK, undefined].map((value) => {
+    const forged = structuredClone(records);
+    const place = path.slice(0, -1).reduce((each, step) => each[step], forged);
+    place[path.at(-1)] = value;
+    const written = JSON.parse(JSON.stringify(forged));
+    return { name, value, records: written, isRead: isRead(written) };
+  });
 }
 
 function isRead(records) {
