@@ -15,7 +15,7 @@ from tests.faults.load import Load, assert_nothing_lost, line_of, operations, so
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.serving import children
 
-KILLS_COUNT = 10
+KILLS_COUNT = 6
 
 
 @pytest.mark.soak(share=12)
@@ -26,8 +26,8 @@ def test_a_killed_service_loses_and_doubles_nothing(
 
     def kill_again_and_again(load, rng):
         for number in range(KILLS_COUNT):
-            # One kill in five comes while the service starts.
-            if number % 5 == 4:
+            # One kill in three comes while the service starts.
+            if number % 3 == 2:
                 time.sleep(rng.uniform(0, 1.0))
             else:
                 service.wait_until_up()

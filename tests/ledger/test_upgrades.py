@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from deeds.domain.errors import StartError
 from deeds.settings import Settings
 from storage.schema import HEAD_REVISION, check_schema, may_serve, migrate, open_schema
-from tests.support.commanding import run_deeds, run_python
+from tests.support.commanding import invoke, run_deeds, run_python
 from tests.support.ledger_view import LedgerView
 from tests.support.migrating import (
     newer_revision,
@@ -118,9 +118,9 @@ def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
     had = columns(engine)
     before = rows(engine, had)
 
-    ran = run_deeds("migrate", DATABASE_URL=old_url)
+    ran = invoke(Settings(old_url), "migrate")
 
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (ran.exit_code, ran.stderr) == (0, "")
     assert f"revision {HEAD_REVISION}" in ran.stdout or f"to {HEAD_REVISION}" in ran.stdout
     assert rows(engine, had) == before
     assert columns(engine) == columns(new_engine)
@@ -149,7 +149,7 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
 
     # A start upgrades a ledger on SQLite by itself.
     if view.engine.dialect.name == "postgresql":
-        run_deeds("migrate", DATABASE_URL=old_url)
+        invoke(Settings(old_url), "migrate")
     client = open_app(Settings(old_url, **EPOCHS[-1])).test_client()
     view.assert_sound()
     states = check(client, *live, *spent)
