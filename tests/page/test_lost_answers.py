@@ -112,6 +112,9 @@ def test_an_offer_whose_tabs_are_closed_is_made_once_and_completed_once(service,
     assert amounts(page) == {"coming": [3], "held": [3], "offered": [5]}
     [offer_id] = [each["offerId"] for each in records(page, "operations") if "offerId" in each]
     page = lose_answer("beginToComplete", offer_id)
+    wait_until(lambda: ("complete", "done") in operations(page))
+    # A page asks what became of an offer when it is opened, then every 20 s.
+    page = visitor.open_tab("/wallet")
 
     wait_until(lambda: {("trade", "done"), ("complete", "done")} <= set(operations(page)))
     assert amounts(page) == {"held": [3, 5], "spent": [3, 5]}

@@ -4,6 +4,7 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cache
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from argon2.low_level import hash_secret_raw
 
 from app import create_app
 from deeds.domain.model import Argon2Cost
+from deeds.page.static_files import read_static_files
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
@@ -142,6 +144,14 @@ def ledger_url(request):
     if request.param == "sqlite":
         return request.getfixturevalue("sqlite_url")
     return request.getfixturevalue("fresh_postgres_url")()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pages_are_read_once():
+    """To read their files is a third of what it costs to open the service."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.read_static_files", cache(read_static_files))
+        yield
 
 
 @pytest.fixture
