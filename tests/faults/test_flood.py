@@ -2,6 +2,8 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 
 from deeds.domain.raw_output import make_strong_secret
@@ -19,11 +21,25 @@ FLOOD_CLIENTS_COUNT = 28
 STRONG_SWAPS_COUNT = 50
 
 
-def flood(port, path, outputs, statuses, is_over):
-    """Send the same request until told to stop; add the status of each answer to a list."""
-    with client_of_port(port, {"X-Forwarded-For": "198.51.100.1"}) as send:
-        while not is_over.is_set():
-            statuses.append(send(path, {"outputs": outputs})[0])
+@contextmanager
+def flooding(port, path, outputs, clients_count):
+    """Let one client send more than it may, until the block ends; yield the statuses."""
+    statuses, is_over = [], threading.Event()
+
+    def flood():
+        with client_of_port(port, {"X-Forwarded-For": "198.51.100.1"}) as send:
+            while not is_over.is_set():
+                statuses.append(send(path, {"outputs": outputs})[0])
+
+    with ThreadPoolExecutor(clients_count) as pool:
+        floods = [pool.submit(flood) for _ in range(clients_count)]
+        try:
+            wait_until(lambda: 503 in statuses)
+            yield statuses
+        finally:
+            is_over.set()
+        for each in floods:
+            each.result()
 
 
 def swap_often(send, secrets):
@@ -37,10 +53,9 @@ def swap_often(send, secrets):
     ]
 
 
-def swap_from(port, address, start):
-    """Swap ordinary secrets from an address, once told to."""
-    with client_of_port(port, {"X-Forwarded-For": address}) as send:
-        start.wait(60)
+def swap_from(port, number):
+    """Swap ordinary secrets from an address of this number."""
+    with client_of_port(port, {"X-Forwarded-For": f"192.0.2.{number}"}) as send:
         return swap_often(send, range(SWAPS_COUNT + 1))
 
 
@@ -48,25 +63,12 @@ def test_one_client_that_mints_much_turns_away_no_swap_of_others(gunicorn_servic
     service = gunicorn_service(
         WEB_CONCURRENCY="1", DEEDS_TRUSTED_PROXIES="1", DEEDS_ARGON2="m=1024,t=1,p=1"
     )
-    start, is_over = threading.Event(), threading.Event()
-    minted, many = [], [f"+1.secret {n}" for n in range(256)]
-    with ThreadPoolExecutor(20) as pool:
-        attack = [
-            pool.submit(flood, service.port, "/v1/mint", many, minted, is_over) for _ in range(10)
-        ]
-        others = [
-            pool.submit(swap_from, service.port, f"192.0.2.{n}", start) for n in range(OTHERS_COUNT)
-        ]
-        try:
-            # The attacker has come first, and taken all that one client may have.
-            wait_until(lambda: 503 in minted)
-            start.set()
-            statuses = [each.result() for each in others]
-        finally:
-            start.set()
-            is_over.set()
-        for each in attack:
-            each.result()
+    many = [f"+1.secret {n}" for n in range(256)]
+    with (
+        flooding(service.port, "/v1/mint", many, 10) as minted,
+        ThreadPoolExecutor(OTHERS_COUNT) as others,
+    ):
+        statuses = list(others.map(partial(swap_from, service.port), range(OTHERS_COUNT)))
 
     assert statuses == [[200] * SWAPS_COUNT] * OTHERS_COUNT
     assert set(minted) == {200, 503}
@@ -75,25 +77,12 @@ def test_one_client_that_mints_much_turns_away_no_swap_of_others(gunicorn_servic
 def test_a_flood_of_wrong_secrets_is_refused_within_memory_and_wallets_go_on(gunicorn_service):
     service = gunicorn_service(WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS="failures=off")
     secrets = [make_strong_secret() for _ in range(STRONG_SWAPS_COUNT + 1)]
-    answers, is_over = [], threading.Event()
-    with (
-        client_of_port(service.port) as send,
-        ThreadPoolExecutor(FLOOD_CLIENTS_COUNT) as pool,
-    ):
+    with client_of_port(service.port) as send:
         item = send("/v1/mint", {"outputs": ["+1.ordinary"]})[1]["itemId"]
         before_mb = max(children_rss_mb(service.process.pid))
         wrong = [f"+1.{item}.wrong", f"+1.{item}.wrong too"]
-        floods = [
-            pool.submit(flood, service.port, "/v1/check", wrong, answers, is_over)
-            for _ in range(FLOOD_CLIENTS_COUNT)
-        ]
-        try:
-            wait_until(lambda: 503 in answers)
+        with flooding(service.port, "/v1/check", wrong, FLOOD_CLIENTS_COUNT) as answers:
             statuses = swap_often(send, secrets)
-        finally:
-            is_over.set()
-        for each in floods:
-            each.result()
         after_mb = max(children_rss_mb(service.process.pid))
 
     assert statuses == [200] * STRONG_SWAPS_COUNT

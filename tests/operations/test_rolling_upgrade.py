@@ -157,9 +157,9 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
 
 def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(sqlite_url, tmp_path):
     trigger = tmp_path / "broken"
-    breaking = {"BREAKS": "a later start", "TRIGGER": str(trigger)}
-    settings = SETTINGS | {"GUNICORN_CMD_ARGS": HASTY, "DATABASE_URL": sqlite_url}
-    with running_service(tmp_path, application=BREAKING, **breaking, **settings) as service:
+    settings = {"BREAKS": "a later start", "TRIGGER": str(trigger), "DATABASE_URL": sqlite_url}
+    settings |= SETTINGS | {"GUNICORN_CMD_ARGS": HASTY}
+    with running_service(tmp_path, application=BREAKING, **settings) as service:
         # Of the first two workers none may break: that ends the master.
         wait_until(lambda: len(list(tmp_path.glob("unbroken-*"))) == 2)
         trigger.touch()

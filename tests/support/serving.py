@@ -120,7 +120,10 @@ def start_command(
         try:
             yield process
         finally:
-            _stop(process)
+            # How it stops is tested where it is told to. As long as it was not waited for, its
+            # number belongs to no other; once it was, its workers end by themselves.
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def clean_environment(settings: dict[str, str]) -> dict[str, str]:
@@ -166,16 +169,6 @@ def _answers(port: int) -> bool:
         return _get(port, "/v1/info", timeout_s=1)[0] == 200
     except OSError:
         return False
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process group at once: how the service stops is tested where it is told to.
-
-    The master stays a zombie until the `with` of its Popen collects it, so its number cannot
-    belong to a stranger when the group is killed.
-    """
-    if process.returncode is None:  # Else its workers end by themselves: they see that it is gone.
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def children_rss_mb(pid: int) -> list[float]:
