@@ -21,6 +21,7 @@ from deeds_client.values import Units
 
 _VERSION = "0.1.0"
 _POLL_S = 2.0
+_GROUPS = ("free", "given", "offered", "coming", "set aside", "claimed", "lost", "unknown")
 _FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
 _HOME = Path(click.get_app_dir("deeds-wallet")) / "wallet.sqlite3"
 
@@ -81,8 +82,9 @@ def mint(shell: Terminal, amounts: Sequence[int], **options: Any) -> None:
         return
     series = (count, each) if count else None
     operation = shell.wallet.mint(amounts, links=series, metadata=metadata)
-    _make_links(shell, operation["itemId"])
-    shell.show_operations(operation)
+    if series:
+        _make_links(shell, operation["itemId"])
+    shell.show_operation(operation)
 
 
 def _issue(shell: Terminal, file: Path, count: int, each: int, metadata: dict[str, str]) -> None:
@@ -96,7 +98,7 @@ def _issue(shell: Terminal, file: Path, count: int, each: int, metadata: dict[st
     with shell.progress("Making links") as told:
         outputs = shell.wallet.issue(job, count, each, metadata, told)
     if not file.exists():
-        terminal.write_private(file, shell.csv_of(outputs))
+        shell.write(file, shell.csv_of(outputs))
     said = f"The links of “{terminal.plain(metadata['name'])}” are in {file}."
     shell.show({"file": str(file), "waiting": len(outputs)}, said)
 
@@ -113,8 +115,9 @@ def _make_links(shell: Terminal, item_id: str) -> None:
 def balance(shell: Terminal, deed: str) -> None:
     """Show what is in the wallet; of a DEED also the links that wait to be claimed."""
     sums = {key: units for key, units in shell.wallet.balance().items() if deed in ("", key)}
-    groups = ["free", *sorted({group for units in sums.values() for group in units} - {"free"})]
-    table = Table("deed", "mark", *groups, box=None)
+    held = {group for units in sums.values() for group in units}
+    groups = [group for group in _GROUPS if group in held]
+    table = Table("", "", *groups, box=None, pad_edge=False)
     for key, units in sums.items():
         amounts = (str(units[group]) for group in groups)
         table.add_row(shell.name_of(key), terminal.mark_of(key), *amounts)
@@ -140,7 +143,7 @@ def balance(shell: Terminal, deed: str) -> None:
 def send(shell: Terminal, amount: int, deed: str) -> None:
     """Make a link of AMOUNT units of a DEED, to give away."""
     operation = shell.wallet.send(deed, amount)
-    shell.show_link(operation, shell.link_of(shell.wallet.outputs_of(operation)[0]))
+    shell.show_operation(operation, shell.link_of(shell.wallet.outputs_of(operation)[0]))
 
 
 @_command(click.argument("arguments", nargs=-1, metavar=""), _yes)
@@ -167,17 +170,17 @@ def claim(shell: Terminal, arguments: Sequence[str], *, yes: bool) -> None:
 @_command(_deed, click.argument("amounts", type=int, nargs=-1, required=True))
 def split(shell: Terminal, deed: str, amounts: Sequence[int]) -> None:
     """Split a DEED into parts of these AMOUNTS; the rest stays together."""
-    shell.show_operations(shell.wallet.split(deed, amounts))
+    shell.show_operation(shell.wallet.split(deed, amounts))
 
 
 @_command(_deed)
 def merge(shell: Terminal, deed: str) -> None:
     """Join the parts of a DEED that are free."""
-    operations = [shell.wallet.merge(deed)]
+    operation = shell.wallet.merge(deed)
     with suppress(WalletError):
         while True:
-            operations.append(shell.wallet.merge(deed))
-    shell.show_operations(*operations)
+            operation = shell.wallet.merge(deed)
+    shell.show_operation(operation)
 
 
 @_command(
@@ -206,7 +209,8 @@ def take_back(shell: Terminal, what: str, numbers: Sequence[int], *, yes: bool) 
         except errors.ProblemError:
             # What turns out to have been claimed is left out now.
             operations.append(wallet.take_back(batch))
-    shell.show_operations(*operations, *(wallet.finish(each["key"]) for each in offers))
+    operations += [wallet.finish(each["key"]) for each in offers]
+    shell.show(list(map(terminal.data_of, operations)), *map(shell.text_of, operations))
 
 
 @_command(_amount, _deed, click.option("--wait", is_flag=True, help="Wait until it is paid."))
@@ -247,7 +251,7 @@ def complete(shell: Terminal, offer: str, *, yes: bool) -> None:
         shell.check_origin(each.item_id, yes=yes)
     back = f" and get {told(found.gives)}" if found.gives else ""
     shell.sure(f"You give {told(found.wants)}{back}. Go on?", yes=yes)
-    shell.show_operations(shell.wallet.complete(found))
+    shell.show_operation(shell.wallet.complete(found))
 
 
 @_command()
@@ -275,7 +279,7 @@ def export(shell: Terminal, file: Path, *, force: bool) -> None:
     if file.exists() and not force:
         raise InvalidInputError(f"There is a file {file.name} already: --force replaces it.")
     text = shell.wallet.export(terminal.read_passphrase(is_new=True))
-    terminal.write_private(file, text, force=force)
+    shell.write(file, text, force=force)
     shell.show({"file": str(file)}, f"Written to {file}.")
 
 

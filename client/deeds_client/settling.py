@@ -169,22 +169,18 @@ class Settler:
         size = self._deeds.info().array_length_max
         with self._store.transaction() as records:
             # What a refused operation would have made too: it may have been carried out after all.
-            keys = [each["key"] for each in records.outputs("", *_AT_REST, *_UNMADE)]
-        changed = []
-        for start in range(0, len(keys), size):
-            batch = keys[start : start + size]
-            states = self._states(batch)
-            with self._store.transaction() as records:
-                before = [records.output(key) for key in batch]
-                _note_states(records, states)
-                after = [records.output(key) for key in batch]
-            changed += [new for old, new in zip(before, after, strict=True) if new != old]
-            told(start + len(batch), len(keys))
-        with self._store.transaction() as records:
+            before = records.outputs("", *_AT_REST, *_UNMADE)
             offers = [operation["key"] for operation in records.all("operations", "open")]
+        for start in range(0, len(before), size):
+            states = self._states([each["key"] for each in before[start : start + size]])
+            with self._store.transaction() as records:
+                _note_states(records, states)
+            told(start + len(states), len(before))
         for key in offers:
             self.finish(key)
-        return changed
+        with self._store.transaction() as records:
+            after = [records.output(each["key"]) for each in before]
+        return [new for old, new in zip(before, after, strict=True) if new != old]
 
 
 def _note_states(records: Records, states: dict[str, str]) -> None:

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -149,9 +148,11 @@ def operation_text(operation: Record, part: str) -> str:
 
 def news_of(output: Record) -> str:
     """Return what has become of an output that the service was asked about."""
-    if output["state"] == "spent":
-        return "Claimed." if "givenAt" in output else "No longer yours: its link was used."
-    return "The service does not know it." if output.get("unknown") else "Yours."
+    if output["state"] != "spent":
+        return {"held": "Yours.", "void": "Nobody paid in time."}.get(output["state"], "Unknown.")
+    if not output.get("spentElsewhere"):
+        return "Traded."
+    return "Claimed." if "givenAt" in output else "No longer yours: its link was used."
 
 
 def read_lines(question: str) -> str:
@@ -167,22 +168,6 @@ def read_passphrase(*, is_new: bool = False) -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     return str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
-
-
-def write_private(path: Path, text: str, *, force: bool = False) -> None:
-    """Write a file of mode 0600, whole or not at all; what is there stays, unless `force`."""
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as directory:
-        whole = Path(directory, path.name)
-        with whole.open("w", encoding="utf-8", newline="") as file:
-            whole.chmod(0o600)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if force:
-            whole.replace(path)
-        else:
-            # Unlike a rename, this never replaces a file.
-            path.hardlink_to(whole)
 
 
 def qr_lines(text: str) -> list[str]:
@@ -331,19 +316,16 @@ class Terminal:
             else:
                 click.echo(part)
 
-    def show_operations(self, *operations: Record) -> None:
-        """Print what operations have done."""
-        self.show(list(map(data_of, operations)), *map(self.text_of, operations))
-
-    def show_link(self, operation: Record, link: str) -> None:
+    def show_operation(self, operation: Record, link: str = "") -> None:
         """Print what an operation has done, and the link that came of it."""
-        data = data_of(operation) | {"link": link}
-        self.show(data, self.text_of(operation), link, *qr_lines(link))
+        lines = [link, *qr_lines(link)] if link else []
+        data = data_of(operation) | ({"link": link} if link else {})
+        self.show(data, self.text_of(operation), *lines)
 
     def show_offer(self, operation: Record) -> None:
         """Print the link of an offer that an operation has made."""
         link = links.offer_link(self.wallet.deeds.base_url, operation["offerId"])
-        self.show_link(operation, link)
+        self.show_operation(operation, link)
 
     def show_rows(self, rows: list[tuple[str, int, str]]) -> None:
         """Print what is to be said of units, each with its item's id and amount."""
@@ -358,6 +340,26 @@ class Terminal:
         rows.writerow(("number", "units", "link", "note"))
         rows.writerows((each["number"], each["amount"], self.link_of(each), "") for each in outputs)
         return f"\ufeff{text.getvalue()}"
+
+    def write(self, path: Path, text: str, *, force: bool = False) -> None:
+        """Write a file of mode 0600, whole or not at all; what is there stays, unless `force`."""
+        part = path.with_name(f".{path.name}.part")
+        # One process after the other: another one may have been killed and left its part.
+        with self.wallet.store.transaction():
+            part.unlink(missing_ok=True)
+            part.touch(0o600, exist_ok=False)
+            with part.open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                if force:
+                    part.replace(path)
+                else:
+                    # Unlike a rename, this never replaces a file.
+                    path.hardlink_to(part)
+            finally:
+                part.unlink(missing_ok=True)
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
