@@ -1,5 +1,5 @@
-// Prints what the tests of the client compare with: two files of random wallets each and what the
-// page makes of them, and files in which one field was changed, each with whether the page reads it.
+// Prints what the tests of the client compare with: pairs of files of random wallets, each with
+// what the page makes of them, and files with one field changed, each with whether the page reads it.
 
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { memoryStore } from "./memory_store.js";
@@ -8,7 +8,7 @@ import { throughText, World } from "./world.js";
 
 const STEPS_COUNT = 40;
 const PAIRS_COUNT = 4;
-const JUNK = [null, true, -1, 0, 7, 1.5, 2 ** 53, "", "x", "given", "deed_1.secret-1", [], [null], {}];
+const JUNK = [null, true, -1, 0, 7, 1.5, 2 ** 53, "", "x", "given", "deed_1.x", [], [null], {}];
 
 const seen = new Set();
 const pairs = [];
@@ -48,11 +48,11 @@ function isNews({ files, merged }) {
 
 function signOf({ kind, state, before, expiresAt, code, ...output } = {}) {
   const { givenAt, number, each, collectedAt, spentElsewhere } = output;
-  const isThere = [expiresAt, code, givenAt, number, each, collectedAt, spentElsewhere].map(Boolean);
-  return [kind === "mint", state, before, ...isThere].join();
+  const told = [expiresAt, code, givenAt, number, each, collectedAt, spentElsewhere];
+  return [kind === "mint", state, before, ...told.map(Boolean)].join();
 }
 
-/** Return a place of each field that any record has, by its path, in the smallest file that has it. */
+/** Return a place of each field, by its path, in the smallest file that has it. */
 function fieldsOf(all) {
   const fields = new Map();
   const files = all.flatMap((pair) => pair.files);
