@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
+from rich.table import Column, Table
 
 from deeds_client import errors, links, terminal
 from deeds_client.errors import InvalidInputError, WalletError
@@ -33,7 +33,7 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 @click.group(cls=terminal.Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME, help="Its file."
+    "--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME, help="The wallet's file."
 )
 @click.option("--url", envvar="DEEDS_URL", default="", help="The service of a new wallet.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON, for programs.")
@@ -117,7 +117,8 @@ def balance(shell: Terminal, deed: str) -> None:
     sums = {key: units for key, units in shell.wallet.balance().items() if deed in ("", key)}
     held = {group for units in sums.values() for group in units}
     groups = [group for group in _GROUPS if group in held]
-    table = Table("", "", *groups, box=None, pad_edge=False)
+    columns = (Column(group, justify="right") for group in groups)
+    table = Table("", Column(no_wrap=True), *columns, box=None, pad_edge=False)
     for key, units in sums.items():
         amounts = (str(units[group]) for group in groups)
         table.add_row(shell.name_of(key), terminal.mark_of(key), *amounts)
@@ -217,7 +218,7 @@ def take_back(shell: Terminal, what: str, numbers: Sequence[int], *, yes: bool) 
 def ask(shell: Terminal, amount: int, deed: str, *, wait: bool) -> None:
     """Ask for AMOUNT units of a DEED: anybody who has the link can pay."""
     operation = shell.wallet.ask(deed, amount)
-    shell.show_offer(operation)
+    shell.show_operation(operation)
     while wait and operation["state"] == "open":
         time.sleep(_POLL_S)
         with suppress(errors.NoAnswerError):
@@ -235,7 +236,7 @@ def ask(shell: Terminal, amount: int, deed: str, *, wait: bool) -> None:
 )
 def trade(shell: Terminal, amount: int, deed: str, wanted_amount: int, wanted: str) -> None:
     """Offer AMOUNT units of a DEED for units of another, WANTED."""
-    shell.show_offer(shell.wallet.trade((deed, amount), (wanted, wanted_amount)))
+    shell.show_operation(shell.wallet.trade((deed, amount), (wanted, wanted_amount)))
 
 
 @_command(click.argument("offer"), _yes)

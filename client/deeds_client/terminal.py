@@ -75,6 +75,9 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(context)
         except DeedsError as error:
@@ -203,12 +206,14 @@ class Deed(click.ParamType[str]):
     def shell_complete(
         self, context: click.Context, _parameter: Any, incomplete: str
     ) -> list[CompletionItem]:
-        """Return the names in the wallet's file that begin so."""
+        """Return the names in the wallet's file that begin so.
+
+        They stand in a command line then: no shell finds anything to do in letters and digits.
+        """
         _, items = _look_into(context.find_root().params["path"])
-        names = sorted({plain(item.name) for item in items})
-        return [
-            CompletionItem(each) for each in names if each.lower().startswith(incomplete.lower())
-        ]
+        names = {re.sub(r"\W+", "-", item.name).strip("-") for item in items}
+        begun = likeness(incomplete)
+        return [CompletionItem(name) for name in sorted(names) if likeness(name).startswith(begun)]
 
 
 @dataclass
@@ -271,7 +276,8 @@ class Terminal:
     def check_origin(self, item_id: str, *, yes: bool) -> None:
         """Ask before a deed comes in that has the name of another one in the wallet."""
         item = self.wallet.item(item_id)
-        alike = [each for each in self._own_items() if likeness(each.name) == likeness(item.name)]
+        key = likeness(item.name)
+        alike = [each for each in self._own_items() if key and likeness(each.name) == key]
         if any(each.id != item_id for each in alike):
             marks = ", ".join(mark_of(each.id) for each in alike)
             said = f"Another deed of this name is in your wallet, {marks}: ask the sender."
@@ -287,7 +293,7 @@ class Terminal:
     def name_of(self, item_id: str) -> str:
         """Return the name of a deed; "?" if it cannot be known now."""
         try:
-            return plain(self.wallet.item(item_id).name)
+            return plain(self.wallet.item(item_id).name) or "A deed without a name"
         except DeedsError:
             return "?"
 
@@ -318,14 +324,11 @@ class Terminal:
 
     def show_operation(self, operation: Record, link: str = "") -> None:
         """Print what an operation has done, and the link that came of it."""
+        if operation["state"] == "open":
+            link = links.offer_link(self.wallet.deeds.base_url, operation["offerId"])
         lines = [link, *qr_lines(link)] if link else []
         data = data_of(operation) | ({"link": link} if link else {})
         self.show(data, self.text_of(operation), *lines)
-
-    def show_offer(self, operation: Record) -> None:
-        """Print the link of an offer that an operation has made."""
-        link = links.offer_link(self.wallet.deeds.base_url, operation["offerId"])
-        self.show_operation(operation, link)
 
     def show_rows(self, rows: list[tuple[str, int, str]]) -> None:
         """Print what is to be said of units, each with its item's id and amount."""
@@ -348,11 +351,11 @@ class Terminal:
         with self.wallet.store.transaction():
             part.unlink(missing_ok=True)
             part.touch(0o600, exist_ok=False)
-            with part.open("w", encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
             try:
+                with part.open("w", encoding="utf-8", newline="") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
                 if force:
                     part.replace(path)
                 else:

@@ -262,6 +262,7 @@ def test_what_is_wrong_is_told_in_a_sentence(run, ask, url, tmp_path):
         run("split", "Cider", -1): 2,
         run("mint", "Cider"): 2,
         run("claim", stdin="https://deeds.example.com/claim/x"): 2,
+        run("claim", stdin=b"\xff"): 2,
         run("complete", f"https://deeds.example.com/offer/offer_{'0' * 26}"): 2,
         run("complete", f"offer_{'0' * 26}"): 1,
         run("take-back", "Cider"): 1,
@@ -276,7 +277,7 @@ def test_what_is_wrong_is_told_in_a_sentence(run, ask, url, tmp_path):
 
 
 def test_names_are_completed_from_the_file(ask, tmp_path):
-    ask("mint", "Night Choir", 5)
+    ask("mint", "Night Choir; $(reboot)", 5)
     words = f"deeds-wallet --wallet {tmp_path / 'anna.sqlite3'} send 1 ni"
     environment = {
         "_DEEDS_WALLET_COMPLETE": "bash_complete",
@@ -285,7 +286,8 @@ def test_names_are_completed_from_the_file(ask, tmp_path):
     }
     completed = CliRunner().invoke(main, [], prog_name="deeds-wallet", env=environment)
 
-    assert completed.stdout == "plain,Night Choir\n"
+    assert ask("balance", "Night-Choir-reboot")["deeds"]
+    assert completed.stdout == "plain,Night-Choir-reboot\n"
 
 
 def test_a_terminal_gets_codes_and_ctrl_c_is_told_in_a_sentence(ask, start):
