@@ -103,12 +103,13 @@ def _issue(shell: Terminal, file: Path, count: int, each: int, metadata: dict[st
     shell.show({"file": str(file), "waiting": len(outputs)}, said)
 
 
-def _make_links(shell: Terminal, item_id: str) -> None:
-    """Make all links that a mint has promised."""
+def _make_links(shell: Terminal, *item_ids: str) -> None:
+    """Make all links that mints have promised."""
     with shell.progress("Making links") as told:
-        while batch := shell.wallet.make_links(item_id):
-            first, count = batch["links"]["from"] - 1, batch["links"]["count"]
-            told(first + len(batch["outputs"]), first + count)
+        for item_id in item_ids:
+            while batch := shell.wallet.make_links(item_id):
+                first, count = batch["links"]["from"] - 1, batch["links"]["count"]
+                told(first + len(batch["outputs"]), first + count)
 
 
 @_command(click.argument("deed", type=terminal.Deed(), default=""))
@@ -117,24 +118,24 @@ def balance(shell: Terminal, deed: str) -> None:
     sums = {key: units for key, units in shell.wallet.balance().items() if deed in ("", key)}
     held = {group for units in sums.values() for group in units}
     groups = [group for group in _GROUPS if group in held]
-    columns = (Column(group, justify="right") for group in groups)
+    columns = (Column(group.replace("given", "waiting"), justify="right") for group in groups)
     table = Table("", Column(no_wrap=True), *columns, box=None, pad_edge=False)
     for key, units in sums.items():
         amounts = (str(units[group]) for group in groups)
         table.add_row(shell.name_of(key), terminal.mark_of(key), *amounts)
-    given = shell.wallet.outputs(deed, "given") if deed else []
-    waiting = [
+    links_waiting = [
         {"number": each.get("number"), "amount": each["amount"], "link": shell.link_of(each)}
-        for each in given
+        for each in (shell.wallet.outputs(deed, "given") if deed else [])
     ]
     under_way = [each for each in shell.wallet.history() if each["state"] in ("begun", "open")]
-    data = {
-        "deeds": [{"itemId": key, "name": shell.name_of(key), **sums[key]} for key in sums],
-        "links": waiting,
-        "underWay": list(map(terminal.data_of, under_way)),
-    }
+    deeds = [
+        {"itemId": key, "name": shell.name_of(key), **{group: units[group] for group in _GROUPS}}
+        for key, units in sums.items()
+    ]
+    operations = list(map(terminal.data_of, under_way))
+    data = {"deeds": deeds, "links": links_waiting, "underWay": operations}
     lines = [
-        f"{each['number'] or ''} {each['amount']}: {each['link']}".lstrip() for each in waiting
+        f"{each['number'] or '':>5}  {each['amount']:>5}  {each['link']}" for each in links_waiting
     ]
     what = table if sums else "There is nothing in this wallet."
     shell.show(data, what, *lines, *map(shell.text_of, under_way))
@@ -269,8 +270,7 @@ def check(shell: Terminal) -> None:
     """Ask what was claimed and paid, and make the links that are still to be made."""
     with shell.progress("Checking") as told:
         changed = shell.wallet.check(told)
-    for item_id in shell.wallet.balance():
-        _make_links(shell, item_id)
+    _make_links(shell, *shell.wallet.balance())
     shell.show_rows([(each["itemId"], each["amount"], terminal.news_of(each)) for each in changed])
 
 

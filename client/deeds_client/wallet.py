@@ -105,6 +105,9 @@ class Wallet:
         job: str = "",
     ) -> Record:
         """Mint an item, its id in `itemId`: outputs of these amounts, or `links` for `issue`."""
+        begun = records.get("operations", records.get("notes", job).get("operation", ""))
+        if begun and begun["state"] != "refused":
+            return begun
         series = {"count": links[0], "each": links[1], "from": 1} if links else None
         parts = link_parts(series, self.room) if series else [{"amount": each} for each in amounts]
         if not parts:

@@ -196,6 +196,20 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once(ask, start, 
     assert ask("balance", "night")["deeds"][0]["free"] == 2
 
 
+def test_one_series_begun_by_two_processes_is_minted_once(ask, start, tmp_path):
+    ask("balance")
+    command = ["mint", "Night Choir", "--count", "10", "--csv", tmp_path / "tickets.csv"]
+    processes = [
+        start(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in "ab"
+    ]
+    codes = {process.wait(20) for process in processes}
+
+    # The second one to write the file finds it there.
+    assert 0 in codes
+    assert codes <= {0, 2}
+    assert [each["kind"] for each in ask("history")].count("mint") == 1
+
+
 def operations_count(wallet):
     with suppress(sqlite3.Error), closing(sqlite3.connect(wallet)) as file:
         (count,) = file.execute("SELECT count(*) FROM records WHERE kind = 'operations'").fetchone()
