@@ -5,6 +5,7 @@ copies. Each life of a process is a fork and may end by SIGKILL at one of its st
 statement of SQLite that is no SELECT, or a request before it is sent, after, and answered.
 """
 
+import gc
 import json
 import os
 import random
@@ -25,8 +26,9 @@ from deeds_client.records import Store
 from deeds_client.service import Deeds
 from deeds_client.values import Output
 from deeds_client.wallet import Wallet
+from tests.support.ledger_view import ledger_view
 
-OUTPUTS_MAX = 6
+SETTINGS = {"DEEDS_MAX_ARRAY": "6", "DEEDS_RATE_LIMITS": "failures=off"}
 LIVES_COUNT = 10
 LIVE = ("held", "given", "offered")
 OFFERS = ("ask", "trade")
@@ -80,7 +82,10 @@ class Mortal:
 
 
 class Lines(httpx.BaseTransport):
-    """Lines to the service: `fates` says what becomes of each request, `late` keeps copies."""
+    """Lines to the service: `fates` says what becomes of each request, `late` keeps copies.
+
+    A fate that is a function is called when the request was answered, and before that is read.
+    """
 
     def __init__(self, url, fates, late=None, mortal=None):
         self._connection = HTTPConnection(url.removeprefix("http://"), timeout=30)
@@ -110,6 +115,8 @@ class Lines(httpx.BaseTransport):
         self._mortal.step()
         if fate == "answer lost":
             raise httpx.ReadTimeout("")
+        if callable(fate):
+            fate()
         return httpx.Response(answer.status, headers=dict(answer.headers), content=data)
 
     def close(self):
@@ -131,6 +138,8 @@ def fork(live):
     """Let a child live, and return its pid."""
     if pid := os.fork():
         return pid
+    # A collection would copy all that the parent has.
+    gc.disable()
     status = 1
     try:
         live()
@@ -148,6 +157,19 @@ def end_of(pid):
     return ended != 0
 
 
+def walk(start_service, database_url, seed, runs_count):
+    """Walk so many times, with this seed and those after it; return what was done, as a text."""
+    counts = Counter()
+    with folder() as directory, ledger_view(database_url) as view:
+        url = start_service(DATABASE_URL=database_url, **SETTINGS).url
+        for number in range(runs_count):
+            print(f"--seed {seed + number}")  # noqa: T201
+            one = Walk(url, view, directory / str(number), seed + number)
+            one.run()
+            counts += one.counts
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
 class Walk:
     """One random walk at a service, and the judgement at its end."""
 
@@ -157,7 +179,7 @@ class Walk:
         self._ledger_before = Counter(kind for kind, _, _ in view.operations())
         self.counts = Counter(runs=1)
         for name in ("late", "copies"):
-            (directory / name).mkdir()
+            (directory / name).mkdir(parents=True)
 
     def run(self):
         rng = self._rng

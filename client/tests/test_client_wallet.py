@@ -1,58 +1,37 @@
 """What each verb of a wallet does, on the real service, and what its file is."""
 
-import os
 import shutil
 import sqlite3
 import stat
-from collections import Counter
-from contextlib import closing
+from contextlib import ExitStack, closing
 
-import httpx
 import pytest
+from client_walk import end_of, fork, wallet_at
 
 from deeds_client import records as records_module
-from deeds_client.errors import (
-    InvalidInputError,
-    NoAnswerError,
-    ProblemError,
-    WalletError,
-    WalletFileError,
-)
+from deeds_client.errors import InvalidInputError, ProblemError, WalletError, WalletFileError
 from deeds_client.records import key_of
 from deeds_client.service import Deeds
 from deeds_client.values import Output
 from deeds_client.wallet import Wallet
 from tests.support.serving import running_service
 
-OUTPUTS_MAX = 4
-
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory, sqlite_template):
     directory = tmp_path_factory.mktemp("service")
     database = shutil.copy(sqlite_template, directory / "deeds.sqlite3")
-    settings = {"DATABASE_URL": f"sqlite:///{database}", "DEEDS_MAX_ARRAY": str(OUTPUTS_MAX)}
+    settings = {"DATABASE_URL": f"sqlite:///{database}", "DEEDS_MAX_ARRAY": "4"}
     with running_service(directory, WEB_CONCURRENCY="1", **settings) as service:
         yield service.url
 
 
-@pytest.fixture(scope="module")
-def deeds(url):
-    with Deeds(url) as deeds:
-        yield deeds
-
-
 @pytest.fixture
-def open_wallet(tmp_path, deeds):
-    wallets = []
-
-    def open_one(name="anna", on=deeds):
-        wallets.append(Wallet(tmp_path / name, on))
-        return wallets[-1]
-
-    yield open_one
-    for wallet in wallets:
-        wallet.close()
+def open_wallet(tmp_path, url):
+    with ExitStack() as stack:
+        yield lambda name="anna", **faults: stack.enter_context(
+            wallet_at(tmp_path / name, url, **faults)
+        )
 
 
 @pytest.fixture
@@ -63,21 +42,6 @@ def anna(open_wallet):
 @pytest.fixture
 def ben(open_wallet):
     return open_wallet("ben")
-
-
-@pytest.fixture
-def silent(url, open_wallet):
-    """The wallet of Anna where the service carries out what it is sent, and is never heard."""
-    lines = httpx.HTTPTransport()
-
-    def lose(request):
-        answer = lines.handle_request(request)
-        answer.read()
-        return httpx.Response(502) if request.method == "POST" else answer
-
-    with Deeds(url, transport=httpx.MockTransport(lose), tries=1) as deaf:
-        yield open_wallet(on=deaf)
-    lines.close()
 
 
 def units(wallet, item_id):
@@ -112,25 +76,26 @@ def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
         anna.mint([])
 
 
-def test_links_are_made_in_batches_until_all_that_were_promised_are_there(anna):
-    item_id = anna.mint(links=(9, 2))["itemId"]
-    assert units(anna, item_id) == {"free": 6, "set aside": 12}
-    while anna.make_links(item_id):
-        pass
-
-    links = anna.outputs(item_id, "held")
-    assert sorted((each["number"], each["of"], each["amount"]) for each in links) == [
+def test_links_are_made_in_batches_and_what_is_handed_out_is_spent_by_no_verb(anna):
+    item_id = minted(anna, 5)
+    links = anna.issue("tickets", 9, 2)
+    assert [(each["number"], each["of"], each["amount"]) for each in links] == [
         (number, 9, 2) for number in range(1, 10)
     ]
-    handed_out = anna.give_out([links[0]["key"], links[1]["key"]])
-    assert [each["number"] for each in handed_out] == [links[0]["number"], links[1]["number"]]
-    # What is handed out is spent by no verb.
-    assert units(anna, item_id) == {"given": 4, "free": 14}
-    for verb in (anna.send, lambda *given: anna.split(given[0], [given[1]])):
-        with pytest.raises(WalletError, match="You have 14 of 15"):
-            verb(item_id, 15)
-    with pytest.raises(WalletError, match="nothing to merge"):
-        anna.merge(item_id)
+    assert anna.issue("tickets", 9, 2) == links
+    anna.give_out([each["key"] for each in anna.outputs(item_id)])
+
+    assert [units(anna, each) for each in (item_id, links[0]["itemId"])] == [
+        {"given": 5},
+        {"given": 18},
+    ]
+    for refused in (
+        lambda: anna.send(item_id, 1),
+        lambda: anna.split(item_id, [1]),
+        lambda: anna.merge(item_id),
+    ):
+        with pytest.raises(WalletError, match=r"You have 0 of 1|nothing to merge"):
+            refused()
 
 
 def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben):
@@ -274,71 +239,78 @@ def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben
     assert told[-1][0] == told[-1][1]
 
 
-def test_what_was_begun_is_finished_at_the_next_start(anna, silent, open_wallet):
-    item_id = minted(anna, 5)
-    with pytest.raises(NoAnswerError) as unanswered:
-        silent.send(item_id, 2)
-    assert units(anna, item_id) == {"coming": 3}
-    assert [each["state"] for each in silent.resume()] == []
+def test_a_mint_that_may_have_been_made_is_not_refused_by_a_new_limit(open_wallet):
+    fates = iter(["answered", "answer lost", "refused", "refused"])
+    anna = open_wallet(fates=lambda _request: next(fates, "answered"))
+    with pytest.raises(ProblemError) as refused:
+        anna.mint([5])
+    assert (refused.value.code, anna.resume()) == ("body_too_large", [])
 
-    with open_wallet() as again:
-        [latest, _] = again.history()
-        assert (latest["key"], latest["state"]) == (unanswered.value.key, "done")
-        assert units(again, item_id) == {"given": 2, "free": 3}
-    assert Counter(each["state"] for each in anna.history()) == {"done": 2}
+    [finished] = anna.resume()
+
+    assert units(anna, finished["itemId"]) == {"free": 5}
 
 
-def test_a_mint_that_may_have_been_made_is_not_refused_by_a_new_limit(url, open_wallet, silent):
-    def refuse(request):
-        return httpx.Response(400, json={"code": "invalid_request", "title": "Invalid"})
+def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(anna, open_wallet):
+    item_id = minted(anna, 5, 1)
 
-    with pytest.raises(NoAnswerError):
-        silent.mint([5])
-    with Deeds(url, transport=httpx.MockTransport(refuse), tries=1) as strict:
-        open_wallet(on=strict).resume()
-    assert [each["state"] for each in silent.history()] == ["begun"]
+    def send(amount):
+        open_wallet().send(item_id, amount)
 
-    [finished] = open_wallet().resume()
-    assert units(silent, finished["itemId"]) == {"free": 5}
+    def fates(request):
+        if request.url.path != "/v1/check":
+            return "answered"
+        send(2)
+        return lambda: send(1)
+
+    assert {each["amount"] for each in open_wallet(fates=fates).check()} <= {5, 1}
+    assert units(anna, item_id) == {"given": 3, "free": 3}
 
 
-def test_two_processes_at_one_wallet_spend_nothing_twice_and_both_get_answers(anna, url, tmp_path):
+def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
     item_id = minted(anna, *[1] * 4)
 
     def spend():
-        with Deeds(url) as deeds, Wallet(tmp_path / "anna", deeds) as wallet:
-            for _ in range(4):
-                wallet.send(item_id, 1)
+        with wallet_at(tmp_path / "anna", url) as wallet:
+            while wallet.send(item_id, 1)["state"] == "done":
+                pass
 
-    processes = []
-    minted(anna, 1), anna.split(item_id, [1] * 4)
-    for _ in range(2):
-        processes.append(os.fork())
-        if not processes[-1]:
-            ends = 1
-            try:
-                spend()
-            except WalletError as error:
-                ends = 42 if error.code == "not_enough" else 2
-            finally:
-                os._exit(ends)
-    ends = [os.waitstatus_to_exitcode(os.waitpid(each, 0)[1]) for each in processes]
+    def live():
+        with pytest.raises(WalletError, match="You have 0 of 1"):
+            spend()
 
+    for child in [fork(live) for _ in range(3)]:
+        end_of(child)
     assert units(anna, item_id) == {"given": 4}
-    assert set(ends) <= {1, 42}
 
 
-def test_a_wallet_belongs_to_one_service(anna, open_wallet):
+def test_a_job_that_two_processes_begin_at_once_makes_one_deed(anna, open_wallet):
+    other = []
+
+    def fates(request):
+        if request.url.path == "/v1/mint":
+            with pytest.raises(WalletError, match="just begun"):
+                open_wallet().mint(links=(3, 1), job="job a")
+            other.extend(open_wallet().issue("a", 3))
+        return "answered"
+
+    links = open_wallet(fates=fates).issue("a", 3)
+
+    assert [each["key"] for each in links] == [each["key"] for each in other]
+    assert {each["kind"]: each["state"] for each in anna.history()} == {"mint": "done"}
+
+
+def test_a_wallet_belongs_to_one_service(anna):
     before = anna.store.path.read_bytes()
     with (
         Deeds("https://other.example") as other,
         pytest.raises(InvalidInputError, match="http://127"),
     ):
-        open_wallet(on=other)
+        Wallet(anna.store.path, other)
     assert anna.store.path.read_bytes() == before
 
 
-def test_only_its_owner_reads_a_wallet_and_its_journal(anna, deeds):
+def test_only_its_owner_reads_a_wallet_and_its_journal(anna):
     def modes():
         paths = anna.store.path.parent.glob("anna*")
         return {each.name: stat.S_IMODE(each.stat().st_mode) for each in paths}
@@ -348,37 +320,35 @@ def test_only_its_owner_reads_a_wallet_and_its_journal(anna, deeds):
         assert modes() == {"anna": 0o600, "anna-journal": 0o600}
 
 
-def _text(path, deeds):
+def _text(path):
     path.write_text("Dear diary, " * 99)
     path.chmod(0o640)
 
 
-def _folder(path, deeds):
-    path.mkdir()
-
-
-def _locked(path, deeds):
-    Wallet(path, deeds).close()
-    return sqlite3.connect(path, isolation_level=None).execute("BEGIN EXCLUSIVE").connection
-
-
-def _of_another_kind(path, deeds):
+def _of_another_kind(path):
+    path.unlink()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE t (a)")
     path.chmod(0o640)
 
 
-def _newer(path, deeds):
-    Wallet(path, deeds).close()
+def _folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def _newer(path):
     with closing(sqlite3.connect(path)) as connection:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        connection.execute(f"PRAGMA user_version = {version + 1}")
+        connection.execute(f"PRAGMA user_version = {records_module._FORMAT + 1}")
 
 
-def _damaged(path, deeds):
-    Wallet(path, deeds).close()
+def _damaged(path):
     data = path.read_bytes()
     path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+
+
+def _locked(path):
+    return sqlite3.connect(path, isolation_level=None).execute("BEGIN EXCLUSIVE").connection
 
 
 @pytest.mark.parametrize(
@@ -393,14 +363,16 @@ def _damaged(path, deeds):
     ],
     ids=["a text", "a folder", "another kind", "newer", "damaged", "locked"],
 )
-def test_a_file_that_is_no_wallet_is_left_as_it_is(tmp_path, deeds, monkeypatch, spoil, said):
+def test_a_file_that_is_no_wallet_is_left_as_it_is(tmp_path, url, monkeypatch, spoil, said):
     monkeypatch.setattr(records_module, "_BUSY_S", 0.01)
     path = tmp_path / "wallet"
-    held = spoil(path, deeds)
-    before = path.is_file() and (path.read_bytes(), path.stat().st_mode)
+    with Deeds(url) as deeds:
+        Wallet(path, deeds).close()
+        held = spoil(path)
+        before = path.is_file() and (path.read_bytes(), path.stat().st_mode)
 
-    with pytest.raises(WalletFileError, match=said) as failed:
-        Wallet(path, deeds).history()
+        with pytest.raises(WalletFileError, match=said) as failed:
+            Wallet(path, deeds).history()
 
     if held:
         held.close()
