@@ -198,6 +198,8 @@ def take_back(shell: Terminal, what: str, numbers: Sequence[int], *, yes: bool) 
         offer_id = links.read_offer(what, wallet.deeds.base_url)
         offers = [each for each in wallet.history() if each.get("offerId") == offer_id]
         keys = [key for each in offers for key in each["inputs"]]
+        if offers and not keys:
+            raise WalletError("no_units", "A payment request ends by itself. It holds no units.")
     else:
         given = wallet.outputs(shell.find(what), "given")
         keys = [each["key"] for each in given if not numbers or each.get("number") in numbers]
