@@ -9,6 +9,7 @@ import sys
 import psycopg
 import pytest
 
+from storage.mark import MarkFile
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.racing import client_of_port
 from tests.support.readme import FENCE
@@ -87,9 +88,8 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(serv
     url = PostgresCluster(server.get_uri()).create_migrated_database()
     settings = {"DATABASE_URL": url, "DEEDS_MARK_FILE": str(tmp_path / "mark")}
     recipe = Recipe(server, settings)
-    recipe.as_postgres()
-    recipe.configure()
-    recipe.as_postgres()
+    for step in (recipe.as_postgres, recipe.configure, recipe.as_postgres):
+        step()
     with running_service(tmp_path, **settings) as service, client_of_port(service.port) as send:
         item = send("/v1/mint", {"outputs": ["+5.a"]})[1]["itemId"]
         a, b, c = (f"+5.{item}.{secret}" for secret in "abc")
@@ -99,6 +99,7 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(serv
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
         assert send("/v1/swap", {"inputs": [b], "outputs": [c]})[0] == 200
+        wait_until(lambda: MarkFile(tmp_path / "mark").read().operation_id == 3)
 
     StoppablePostgres(server).kill()
     recipe.as_postgres()
@@ -113,10 +114,10 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(serv
         assert refused.wait(timeout=30) != 0
     told = recipe.as_operator(said="accept\n")
     with running_service(tmp_path, **settings) as service, client_of_port(service.port) as send:
-        _, found = send("/v1/check", {"outputs": [a, b, c]})
+        answer = 200, {"states": ["spent", "unspent", "unknown"]}
+        assert send("/v1/check", {"outputs": [a, b, c]}) == answer
     recipe.as_postgres()
 
     assert "Every invariant holds." in audited
     assert "ends at operation 2: this is an older copy" in (tmp_path / "refused.log").read_text()
     assert "accepted: the ledger continues after operation 2" in told
-    assert found == {"states": ["spent", "unspent", "unknown"]}
