@@ -10,7 +10,7 @@ from deeds_client.errors import (
     WrongServiceError,
 )
 from deeds_client.service import Deeds
-from deeds_client.values import Info, Item, Minted, NewOutput, Offer, Output, Units
+from deeds_client.values import Info, Item, NewOutput, Offer, Output, Units
 from deeds_client.wallet import Wallet
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Info",
     "InvalidInputError",
     "Item",
-    "Minted",
     "NewOutput",
     "NoAnswerError",
     "Offer",

@@ -1,10 +1,6 @@
 """Everything that can go wrong. The text of an error is for people and never holds a secret."""
 
-import re
 from dataclasses import dataclass
-
-# What a terminal would obey instead of showing it: control and formatting characters.
-_UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 class DeedsError(Exception):
@@ -20,7 +16,7 @@ class WrongServiceError(DeedsError):
 
 
 class WalletFileError(DeedsError):
-    """A wallet or backup is locked, damaged, of another version, or the passphrase is wrong."""
+    """A wallet or backup is locked, damaged or of another version, or the passphrase is wrong."""
 
 
 class WalletError(DeedsError):
@@ -32,50 +28,41 @@ class WalletError(DeedsError):
 
 
 @dataclass(eq=False)
-class ProblemError(DeedsError):
-    """The service refused, and nothing was done. See docs/problems.md for the codes.
+class NoAnswerError(DeedsError):
+    """No answer came, or one that is not the service's: a change may have been made.
 
-    `index` counts from 0 and is the element at fault; `retry_after_s` is the service's own wish;
-    `key` is the Idempotency-Key of a change; `attempts` is how many requests were sent.
+    The same body under the same `key` goes on with it. `status` is what was answered, or 0;
+    `retry_after_s` how long to wait; `attempts` how many requests were sent.
     """
 
-    code: str
-    status: int
+    status: int = 0
+    retry_after_s: float = 0.0
+    key: str | None = None
+    attempts: int = 1
+
+    def __str__(self) -> str:
+        """Return what a person should know."""
+        return "The service did not answer." + (" It may have been done." if self.key else "")
+
+
+@dataclass(eq=False)
+class ProblemError(NoAnswerError):
+    """The service refused, and nothing was done: docs/problems.md has the codes.
+
+    `index` counts from 0 and is the element at fault.
+    """
+
+    code: str = ""
     title: str = ""
     detail: str = ""
     index: int | None = None
-    retry_after_s: float | None = None
-    key: str | None = None
-    attempts: int = 1
 
     @property
     def is_final(self) -> bool:
         """Whether the request can never be carried out; any other may be sent again."""
         is_unread = self.code in ("bad_request", "body_unreadable")
-        return self.status in range(400, 500) and self.status != 429 and not is_unread  # noqa: PLR2004
+        return self.status not in (429, 503) and not is_unread
 
     def __str__(self) -> str:
-        """Return what the service said, without what a terminal would obey."""
-        said = ". ".join(
-            text.rstrip(".") for text in (self.title or self.code, self.detail) if text
-        )
-        return _UNSHOWN.sub(" ", said[:500]) + "."
-
-
-@dataclass(eq=False)
-class NoAnswerError(DeedsError):
-    """No answer came, or one that is not the service's: a change may have been made.
-
-    The same body under the same `key` goes on with it. `status` is what was answered in the
-    service's place, or 0.
-    """
-
-    key: str | None = None
-    attempts: int = 1
-    status: int = 0
-    retry_after_s: float | None = None
-
-    def __str__(self) -> str:
-        """Return what a person should know."""
-        may_be_done = " It may have been done: repeat it with the same key." if self.key else ""
-        return f"The service did not answer.{may_be_done}"
+        """Return what the service said."""
+        return f"{self.title}. {self.detail}"

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from deeds_client.errors import WalletFileError
 from deeds_client.records import Record, key_of
-from deeds_client.values import WRONG_FORM, Item, NewOutput, Output, check_amount, is_offer_id
+from deeds_client.values import WRONG_FORM, Item, NewOutput, Output, check_amount, check_offer_id
 
 # In characters: some 200,000 links. JSON of this length may take gigabytes of memory.
 LENGTH_MAX = 128 * 1024 * 1024
@@ -61,7 +61,7 @@ def import_wallet(text: str, passphrase: str) -> dict[str, list[Record]]:
         head = json.loads(text if len(text) <= LENGTH_MAX else "")
         if head["format"] != _HEAD["format"]:
             raise ValueError
-    except (*WRONG_FORM, RecursionError):
+    except WRONG_FORM:
         raise WalletFileError("This is not a backup file.") from None
     if head.get("version") != _HEAD["version"]:
         raise WalletFileError("This backup file is of another version. Make a new one.")
@@ -69,11 +69,11 @@ def import_wallet(text: str, passphrase: str) -> dict[str, list[Record]]:
         opened = _open(head, passphrase)
     except InvalidTag:
         raise WalletFileError("The passphrase does not open this file.") from None
-    except (*WRONG_FORM, RecursionError):
+    except WRONG_FORM:
         raise WalletFileError("This backup file is damaged.") from None
     try:
         return read_records(json.loads(opened))
-    except (*WRONG_FORM, RecursionError):
+    except WRONG_FORM:
         raise WalletFileError("The file opens, but what it holds is no wallet.") from None
 
 
@@ -218,6 +218,6 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
     "note": lambda value: type(value) is str and len(value) <= _NOTE_LENGTH_MAX,
     "unit": _is_unit,
     "links": lambda value: _has(value, "count", "each", "from"),
-    "offerId": is_offer_id,
+    "offerId": check_offer_id,
 }
 _CHECKS = {name: check for names, check in _FIELDS.items() for name in names.split()}

@@ -5,8 +5,6 @@ import shutil
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 import httpx
 import pytest
@@ -81,23 +79,22 @@ def deeds(url):
 
 @pytest.fixture
 def five(deeds):
-    return deeds.mint([5]).outputs[0]
+    return deeds.mint([5])[0]
 
 
 def test_units_are_minted_swapped_and_traded(deeds):
-    minted = deeds.mint([5, NewOutput(2, "s3cret")], name="Night Choir")
-    five, two = minted.outputs
-    fresh = [Output.fresh(3, minted.item_id), Output.fresh(2, minted.item_id)]
+    five, two = deeds.mint([5, NewOutput(2, "s3cret")], metadata={"name": "Night Choir"})
+    fresh = [Output.fresh(3, five.item_id), Output.fresh(2, five.item_id)]
     deeds.swap([five], fresh)
-    till = Output.fresh(2, minted.item_id)
+    till = Output.fresh(2, five.item_id)
     offer = deeds.make_offer([], [till], expires_in=60)
     deeds.complete(offer.id, [two], [])
 
     assert deeds.check([five, two, *fresh, till]) == ["spent", "spent", *["unspent"] * 3]
-    assert (offer.state, offer.gives, offer.wants) == ("open", (), (Units(minted.item_id, 2),))
+    assert (offer.state, offer.gives, offer.wants) == ("open", (), (Units(five.item_id, 2),))
     assert deeds.offer(offer.id).state == "completed"
-    assert deeds.item(minted.item_id) == Item(minted.item_id, 7, '{"name":"Night Choir"}')
-    assert deeds.item(minted.item_id).name == "Night Choir"
+    assert deeds.item(five.item_id) == Item(five.item_id, 7, '{"name":"Night Choir"}')
+    assert deeds.item(five.item_id).name == "Night Choir"
 
 
 FAULTS = {
@@ -106,7 +103,6 @@ FAULTS = {
     "the answer breaks off": (BROKEN_OFF, 0),
     "half an answer": (httpx.Response(200, content=b'{"succ'), 0),
     "a login page": (httpx.Response(200, html="<html>", headers={"Set-Cookie": "a=b"}), 0),
-    "an endless answer": (httpx.Response(200, content=b" " * 2**24 + b'{"success": true}'), 0),
     "another answer": (httpx.Response(200, json={"success": "yes"}), 0),
     "a list": (httpx.Response(200, json=[1]), 0),
     "deep JSON": (httpx.Response(200, content=b"[" * 100_000), 0),
@@ -117,10 +113,6 @@ FAULTS = {
     "a busy gateway": (httpx.Response(503, headers={"Retry-After": "3"}), 3),
     "a busy service": (problem(503, "overloaded", **{"Retry-After": "7"}), 7),
     "a wait without a number": (problem(503, "overloaded", **{"Retry-After": "soon"}), 0),
-    "a date that has passed": (
-        problem(429, "x", **{"Retry-After": "Sun, 01 Nov 2020 00:00:00 GMT"}),
-        0,
-    ),
     "too many requests": (problem(429, "too_many_requests", **{"Retry-After": "2"}), 2),
     "in doubt": (problem(503, "ledger_in_doubt"), 0),
 }
@@ -168,15 +160,13 @@ def test_a_change_is_given_up_with_the_key_to_go_on(line, deeds, five, faults, e
 
 
 def test_a_long_wait_is_left_to_the_caller(line, url, five):
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=3600), usegmt=True)
-    for header in ("3600", date):
-        made = line(problem(429, "too_many_failures", **{"Retry-After": header}))
+    made = line(problem(429, "too_many_failures", **{"Retry-After": "3600"}))
 
-        with pytest.raises(ProblemError) as caught:
-            made.deeds(url).swap([five], [Output.fresh(5, five.item_id)])
+    with pytest.raises(ProblemError) as caught:
+        made.deeds(url).swap([five], [Output.fresh(5, five.item_id)])
 
-        assert caught.value.retry_after_s == pytest.approx(3600, abs=10)
-        assert (caught.value.attempts, made.waits) == (1, [])
+    assert caught.value.retry_after_s == 3600
+    assert (caught.value.attempts, made.waits) == (1, [])
 
 
 def test_a_refusal_is_told_at_once(line, url, deeds, five):
@@ -202,20 +192,11 @@ def test_what_is_too_large_is_refused_by_whatever_stands_before_the_service(line
     assert (caught.value.code, caught.value.status) == ("body_too_large", 413)
 
 
-def test_an_answer_that_takes_too_long_is_none(line):
-    deeds = Deeds(
-        "http://h", timeout_s=0.0, tries=1, transport=line(httpx.Response(200, json=ITEM))
-    )
-
-    with pytest.raises(NoAnswerError):
-        deeds.item(NOWHERE)
-
-
 def test_threads_with_one_key_make_a_change_once(deeds):
     outputs = [NewOutput(5)]
 
     with ThreadPoolExecutor(4) as pool:
-        minted = set(pool.map(lambda _: deeds.mint(outputs, key="four at once"), range(4)))
+        minted = {*pool.map(lambda _: deeds.mint(outputs, key="four at once")[0], range(4))}
 
     assert len(minted) == 1
 
@@ -267,7 +248,7 @@ def test_an_answer_of_another_form_is_no_answer(line, url, verb, wrong):
 WRONG_STATES = [[], ["unspent"] * 2, ["lost"], [None], [[]]]
 
 
-def test_outputs_are_checked_in_batches_and_items_are_asked_for_once(line, url, five):
+def test_outputs_are_checked_in_batches_in_order(line, url, five):
     made = line()
     with made.deeds(url) as deeds:
         outputs = [five, *(Output.fresh(5, five.item_id) for _ in range(6))]
@@ -277,7 +258,7 @@ def test_outputs_are_checked_in_batches_and_items_are_asked_for_once(line, url, 
         with pytest.raises(NoAnswerError):
             deeds.check([five])
         assert deeds.check([]) == []
-        assert deeds.item(five.item_id) is deeds.item(five.item_id)
+        assert deeds.item(five.item_id).total == 5
 
     paths = [request.url.path.removeprefix("/v1/") for request in made.requests]
     assert paths == ["info", *["check"] * 8, f"item/{five.item_id}"]
@@ -327,13 +308,6 @@ def test_no_proxy_is_asked_for_this_machine(url, monkeypatch):
             assert deeds.info().array_length_max == 3
     with Deeds("http://deeds.example.com", tries=1) as deeds, pytest.raises(NoAnswerError):
         deeds.info()
-
-
-def test_a_proxy_that_cannot_be_used_is_told(monkeypatch):
-    for proxy in ("socks5://127.0.0.1:9", "ftp://127.0.0.1"):
-        monkeypatch.setenv("ALL_PROXY", proxy)
-        with pytest.raises(WrongServiceError, match="proxy"):
-            Deeds("http://localhost:8000")
 
 
 SECRET_FAULTS = [
