@@ -28,11 +28,11 @@ class WalletError(DeedsError):
 
 
 @dataclass(eq=False)
-class NoAnswerError(DeedsError):
-    """No answer came, or one that is not the service's: a change may have been made.
+class CallError(DeedsError):
+    """A call did not return. The same body under the same `key` goes on with a change.
 
-    The same body under the same `key` goes on with it. `status` is what was answered, or 0;
-    `retry_after_s` how long to wait; `attempts` how many requests were sent.
+    `status` is what was answered, or 0; `retry_after_s` how long to wait before the next request;
+    `attempts` how many were sent.
     """
 
     status: int = 0
@@ -40,13 +40,17 @@ class NoAnswerError(DeedsError):
     key: str | None = None
     attempts: int = 1
 
+
+class NoAnswerError(CallError):
+    """No answer came, or one that is not the service's: a change may have been made."""
+
     def __str__(self) -> str:
         """Return what a person should know."""
         return "The service did not answer." + (" It may have been done." if self.key else "")
 
 
 @dataclass(eq=False)
-class ProblemError(NoAnswerError):
+class ProblemError(CallError):
     """The service refused, and nothing was done: docs/problems.md has the codes.
 
     `index` counts from 0 and is the element at fault.

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import httpx
 
-from deeds_client.errors import NoAnswerError, ProblemError, WrongServiceError
+from deeds_client.errors import CallError, NoAnswerError, ProblemError, WrongServiceError
 from deeds_client.values import (
     WRONG_FORM,
     Info,
@@ -153,7 +153,7 @@ class Deeds:
         """Return a registry item, which never changes."""
 
         def read(answer: Any) -> Item:
-            _require(answer["id"] == item_id and isinstance(answer["metadata"], str | None))
+            _require(answer["id"] == item_id)
             return Item(item_id, answer["total"], answer["metadata"])
 
         found: Item = self._ask(f"/v1/item/{quote(check_item_id(item_id), safe='')}", read)
@@ -174,7 +174,7 @@ class Deeds:
         if self._info is None:
             try:
                 self._info = self._ask("/v1/info", Info.from_answer)
-            except NoAnswerError as error:
+            except CallError as error:
                 if error.status in (0, *_BUSY) or httpx.codes.is_server_error(error.status):
                     raise
         if self._info is None:
@@ -185,7 +185,8 @@ class Deeds:
         self, path: str, read: Callable[[Any], Any], body: Any = None, key: str | None = None
     ) -> Any:
         """Return what `read` makes of the answer; with a body it is a POST."""
-        lost, failure, is_refused = None, NoAnswerError(), False
+        lost, is_refused = False, False
+        failure: CallError = NoAnswerError()
         for attempts in range(1, self._tries + 1):
             answer, failed = self._ask_once(path, read, body, key)
             if failed is None:
@@ -193,8 +194,7 @@ class Deeds:
             failure = failed
             failure.key, failure.attempts = key, attempts
             is_refused = isinstance(failure, ProblemError) and failure.status not in _BUSY
-            if not isinstance(failure, ProblemError):
-                lost = failure
+            lost = lost or isinstance(failure, NoAnswerError)
             if is_refused or failure.retry_after_s > _RETRY_AFTER_S_MAX:
                 break
             if attempts < self._tries:
@@ -207,19 +207,17 @@ class Deeds:
 
     def _ask_once(
         self, path: str, read: Callable[[Any], Any], body: Any, key: str | None
-    ) -> tuple[Any, NoAnswerError | None]:
+    ) -> tuple[Any, CallError | None]:
         """Return what `read` makes of the answer, or an error that holds nothing of the request."""
         failure = NoAnswerError()
-        headers = {"Content-Type": "application/json"} | (
-            {} if key is None else {"Idempotency-Key": key}
-        )
-        content = None if body is None else json.dumps(body)
-        self._http.cookies.clear()
+        method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
+        request = self._http.build_request(method, self.base_url + path, content=content)
+        request.headers["Content-Type"] = "application/json"
+        request.headers.pop("Cookie", None)
+        if key is not None:
+            request.headers["Idempotency-Key"] = key
         with suppress(httpx.HTTPError, *WRONG_FORM):
-            method = "GET" if body is None else "POST"
-            response = self._http.request(
-                method, self.base_url + path, content=content, headers=headers
-            )
+            response = self._http.send(request)
             failure.status = response.status_code
             if response.headers.get("Retry-After", "").isdigit():
                 failure.retry_after_s = float(response.headers["Retry-After"])
@@ -230,11 +228,8 @@ class Deeds:
             if failure.status == httpx.codes.OK:
                 return read(answer), None
             is_undone = httpx.codes.is_client_error(failure.status) or failure.status in _BUSY
-            if (
-                is_undone
-                and isinstance(answer["code"], str)
-                and answer["code"] != "ledger_in_doubt"
-            ):
+            is_problem = isinstance(answer["code"], str) and answer["code"] != "ledger_in_doubt"
+            if is_undone and is_problem:
                 told = {name: answer.get(name) for name in ("code", "title", "detail", "index")}
                 return None, ProblemError(failure.status, failure.retry_after_s, **told)
         return None, failure

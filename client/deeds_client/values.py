@@ -16,6 +16,7 @@ from deeds_client.errors import InvalidInputError
 
 # In units: the largest integer that every reader of JSON sees exactly.
 AMOUNT_MAX = 2**53 - 1
+SECRET_LENGTH_MAX = 32  # in code points
 # Crockford's base32 in lower case.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 # What an answer or a record of another form raises where it is read.
@@ -23,7 +24,7 @@ WRONG_FORM = (AttributeError, InvalidInputError, LookupError, RecursionError, Ty
 
 # Surrogates have no UTF-8 form. Split at the first two dots, the secret is all that remains.
 _RAW_OUTPUT = re.compile(
-    "\\+([1-9][0-9]{0,15})\\.(deed_[^.\ud800-\udfff]{1,250})\\.([^\ud800-\udfff]{1,32})", re.DOTALL
+    "\\+([1-9][0-9]{0,15})\\.(deed_[^.\ud800-\udfff]{0,250})\\.([^\ud800-\udfff]{1,32})", re.DOTALL
 )
 
 
@@ -54,7 +55,7 @@ def check_amount(value: Any) -> int:
 
 def check_item_id(value: Any) -> str:
     """Return the value if it has the form of an item's id: there is no dot in it."""
-    if not isinstance(value, str) or not re.fullmatch("deed_[^.\ud800-\udfff]{1,250}", value):
+    if not isinstance(value, str) or not re.fullmatch("deed_[^.\ud800-\udfff]{0,250}", value):
         raise InvalidInputError("An item's id begins with deed_ and has no dot.")
     return value
 
@@ -76,7 +77,8 @@ class Output:
 
     def __post_init__(self) -> None:
         check_amount(self.amount)
-        if not _RAW_OUTPUT.fullmatch(self.raw):
+        is_text = all(isinstance(each, str) for each in (self.item_id, self.secret))
+        if not is_text or not _RAW_OUTPUT.fullmatch(self.raw):
             raise InvalidInputError("This is no raw output: +<amount>.<item id>.<secret>")
 
     @classmethod
@@ -118,6 +120,8 @@ class Item:
     def __post_init__(self) -> None:
         check_amount(self.total)
         check_item_id(self.id)
+        if not isinstance(self.metadata, str | None):
+            raise InvalidInputError("An item's metadata is a text.")
 
     @property
     def about(self) -> dict[str, str]:
