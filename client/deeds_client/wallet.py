@@ -112,9 +112,6 @@ class Wallet:
         parts = link_parts(series, self.room) if series else [{"amount": each} for each in amounts]
         if not parts:
             raise InvalidInputError("Say how many units to make.")
-        known = records.get("operations", records.get("notes", job).get("operation", ""))
-        if known.get("state") in ("begun", "done"):
-            raise WalletError("busy", "Another program has just begun this.")
         total = check_amount(sum(check_amount(part["amount"]) for part in self._fitting(parts)))
         outputs = [{"amount": part["amount"], "secret": make_secret()} for part in parts]
         body = {"outputs": outputs} | ({"metadata": metadata} if metadata else {})

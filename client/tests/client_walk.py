@@ -205,13 +205,8 @@ class Walk:
     def _live(self, name, rng, mortal):
         mortal.watch()
         fates = FATES if rng.random() < 0.7 else ["answered"]
-        with wallet_at(
-            self._directory / name,
-            self._url,
-            lambda _request: rng.choice(fates),
-            self._directory / "late",
-            mortal,
-        ) as wallet:
+        path, late = self._directory / name, self._directory / "late"
+        with wallet_at(path, self._url, lambda _: rng.choice(fates), late, mortal) as wallet:
             if rng.random() < 0.5:
                 wallet.resume()
             for _ in range(rng.randint(1, 8)):
@@ -225,10 +220,9 @@ class Walk:
         item_id, amount = one["itemId"], rng.randint(1, one["amount"])
         given = [each for each in own if each["state"] in ("given", "offered")]
         verbs = [
-            lambda: wallet.mint(
-                [rng.randint(1, 9), 20], metadata=rng.choice([None, {"name": "a"}])
-            ),
+            lambda: wallet.mint([amount, 20], metadata=rng.choice([None, {"name": "a"}])),
             lambda: wallet.make_links(item_id),
+            lambda: wallet.issue("job", 7, 2),
             lambda: wallet.send(item_id, amount),
             lambda: wallet.send(item_id, amount + rng.randint(0, 9)),
             lambda: wallet.split(item_id, [amount, 1]),
@@ -260,12 +254,8 @@ class Walk:
         wallet.take_back(rng.sample(keys, min(len(keys), 2)))
 
     def _trade(self, wallet, rng, item_id, amount):
-        others = [
-            each
-            for each in self._of_all("outputs")
-            if each["state"] == "held" and each["itemId"] != item_id
-        ]
-        other = _pick(rng, others)
+        others = [each for each in self._of_all("outputs") if each["itemId"] != item_id]
+        other = _pick(rng, [each for each in others if each["state"] == "held"])
         wanted = rng.randint(1, other["amount"])
         wallet.trade((item_id, amount), (other["itemId"], wanted), 3600)
 
@@ -324,7 +314,7 @@ class Walk:
     def _assert_accounted(self, wallets, *, is_over):
         outputs = {name: wallet.outputs() for name, wallet in wallets.items()}
         everything = [each for some in outputs.values() for each in some]
-        known = {_link(each).raw: _link(each) for each in everything}
+        known = {link_of(each).raw: link_of(each) for each in everything}
         said = dict(zip(known, wallets["anna"].deeds.check(list(known.values())), strict=True))
         operations = {}
         for wallet in wallets.values():
@@ -333,7 +323,7 @@ class Walk:
                 if operations.get(each["key"], {}).get("state") != "done":
                     operations[each["key"]] = each
         for each in everything:
-            _assert_agrees(each, said[_link(each).raw])
+            _assert_agrees(each, said[link_of(each).raw])
 
         _assert_whole(operations.values(), outputs, known, said)
         self._assert_ledger_knows(operations.values())
@@ -368,11 +358,12 @@ def _assert_whole(operations, outputs, known, said):
     for name, some in outputs.items():
         for each in some:
             if each["state"] in LIVE:
-                held[_link(each).raw].add(OWNERS[name])
+                held[link_of(each).raw].add(OWNERS[name])
     assert [owners for owners in held.values() if len(owners) != 1] == []
 
 
-def _link(output):
+def link_of(output):
+    """Return what a link holds of the record of an output."""
     return Output(output["amount"], output["itemId"], output["secret"])
 
 

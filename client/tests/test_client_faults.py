@@ -7,11 +7,10 @@ from itertools import count
 
 import client_walk
 import pytest
-from client_walk import Mortal, end_of, fork, wallet_at
+from client_walk import Mortal, end_of, fork, link_of, wallet_at
 
 from deeds_client import merging
 from deeds_client.errors import NoAnswerError, ProblemError
-from deeds_client.values import Output
 from tests.support.serving import running_service
 
 RUNS_COUNT = 10
@@ -39,12 +38,12 @@ def _given(ours, _theirs):
 
 def _given_and_partly_claimed(ours, theirs):
     given = _given(ours, theirs)
-    theirs.claim(_link(given[0]))
+    theirs.claim(link_of(given[0]))
     return given
 
 
 def _link_of_theirs(ours, theirs):
-    return _link(_given(theirs, ours)[0])
+    return link_of(_given(theirs, ours)[0])
 
 
 def _offer_of_theirs(ours, theirs):
@@ -70,10 +69,6 @@ def _copy_of_theirs(ours, theirs):
 
 def _two_items(ours, theirs):
     return ours.mint([5])["itemId"], theirs.mint([4])["itemId"]
-
-
-def _link(output):
-    return Output(output["amount"], output["itemId"], output["secret"])
 
 
 def _restore(wallet, copy):
@@ -185,7 +180,7 @@ class Ground:
 def summary(wallet):
     """Return what a wallet holds and has done, and what the service says of it, but for ids."""
     outputs = wallet.outputs()
-    said = wallet.deeds.check([_link(output) for output in outputs])
+    said = wallet.deeds.check([link_of(output) for output in outputs])
     names = ("amount", "state", "number", "of", "each", "spentElsewhere", "unknown")
     told = Counter(
         (*(output.get(name) for name in names), "givenAt" in output, state)
