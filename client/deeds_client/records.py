@@ -102,7 +102,7 @@ class Records:
         self._execute(
             "INSERT INTO records (kind, key, record) VALUES (?, ?, ?)"
             " ON CONFLICT (kind, key) DO UPDATE SET record = excluded.record",
-            (kind, whole["key"], json.dumps(whole, ensure_ascii=False)),
+            (kind, whole["key"], json.dumps(whole)),
         )
         if kind == "operations":
             made = [(output["key"], 0) for output in whole["outputs"]]

@@ -32,9 +32,12 @@ def _carried_out(
     @wraps(rule)
     def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
         wallet.room = wallet.deeds.info().array_length_max
+        since = now_ms()
         with wallet.store.transaction() as records:
             operation = rule(wallet, records, *args, **kwargs)
-        return wallet.settler.finish(operation["key"], is_first=True) if operation else {}
+        if not operation:
+            return {}
+        return wallet.settler.finish(operation["key"], is_first=operation["begunAt"] >= since)
 
     return verb
 
@@ -135,20 +138,14 @@ class Wallet:
         returns what is not claimed yet. `told` is called with how many are made, of how many.
         """
         links = (check_amount(count), check_amount(each))
-        with self.store.transaction() as records:
-            known = records.get("notes", f"job {job}").get("operation", "")
-        minting = self.finish(known)
-        if minting.get("state") != "done":
-            minting = self.mint(metadata=metadata, links=links, job=f"job {job}")
+        minting = self.mint(metadata=metadata, links=links, job=f"job {job}")
         if (minting["links"]["count"], minting["links"]["each"]) != links:
             raise InvalidInputError(f"This was begun with {minting['links']['count']} links.")
         while more := self.make_links(minting["itemId"]):
             told(more["links"]["from"] - 1, count)
         outputs = self.outputs(minting["itemId"], "held", "given")
-        numbered = {each["number"]: each["key"] for each in outputs if "number" in each}
-        return self.give_out(
-            [numbered[number] for number in range(1, count + 1) if number in numbered]
-        )
+        numbered = [part for part in outputs if 0 < _number(part) <= count]
+        return self.give_out([part["key"] for part in sorted(numbered, key=_number)])
 
     @_carried_out
     def make_links(self, records: Records, item_id: str) -> Record:
