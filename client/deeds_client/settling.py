@@ -104,6 +104,8 @@ class Settler:
             if is_in_doubt or not problem.is_final:
                 raise
             settled = self._refuse(operation, problem.code)
+            if settled["state"] == "begun":
+                return self.finish(key)
             if settled["state"] == "refused":
                 raise
             return settled
@@ -195,6 +197,11 @@ def _note_states(records: Records, states: dict[str, str]) -> None:
         if records.output(key)["state"] in ("seen", *_AT_REST):
             is_gone, is_unknown = found == "spent", found == "unknown"
             records.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
+            # A payment may have made nothing that tells of it. Once an input is spent, the answer
+            # is that of the time when it was carried out, or a refusal for good.
+            for operation in records.all("operations", "refused") if is_gone else ():
+                if key in operation["inputs"] and not operation["outputs"]:
+                    records.put("operations", {**operation, "state": "begun", "code": None})
 
 
 def _is_taken_back(output: Record) -> bool:

@@ -9,7 +9,13 @@ import pytest
 from client_walk import end_of, fork, link_of, wallet_at
 
 from deeds_client import records as records_module
-from deeds_client.errors import InvalidInputError, ProblemError, WalletError, WalletFileError
+from deeds_client.errors import (
+    InvalidInputError,
+    NoAnswerError,
+    ProblemError,
+    WalletError,
+    WalletFileError,
+)
 from deeds_client.records import key_of
 from deeds_client.service import Deeds
 from deeds_client.values import Output
@@ -236,20 +242,88 @@ def test_a_mint_that_may_have_been_made_is_not_refused_by_a_new_limit(open_walle
     assert units(anna, finished["itemId"]) == {"free": 5}
 
 
+def test_a_payment_that_was_carried_out_after_its_refusal_is_found(open_wallet, ben):
+    anna = open_wallet(fates=lambda request: "refused" if "complete" in request.url.path else "")
+    item_id = minted(anna, 2)
+    offer = anna.deeds.offer(ben.ask(item_id, 2)["offerId"])
+    with pytest.raises(ProblemError, match="too large"):
+        anna.complete(offer)
+    [refused, _] = anna.history()
+    ben.deeds.send(f"/v1/offers/{offer.id}/complete", refused["body"], refused["key"])
+
+    anna.check()
+    [paid] = open_wallet().resume()
+
+    assert (paid["key"], paid["state"]) == (refused["key"], "done")
+    assert units(anna, item_id) == {}
+
+
+def test_a_payment_with_what_is_spent_elsewhere_is_refused(anna, ben, open_wallet):
+    item_id = minted(anna, 2)
+    thief = open_wallet("thief")
+    thief.claim(link_of(anna.outputs(item_id)[0]))
+
+    with pytest.raises(ProblemError) as refused:
+        anna.complete(anna.deeds.offer(ben.ask(item_id, 2)["offerId"]))
+
+    assert (refused.value.code, anna.history()[0]["state"]) == ("spent_input", "refused")
+    assert units(anna, item_id) == {"lost": 2}
+
+
+def test_a_void_link_of_our_own_is_not_taken_for_made(open_wallet):
+    fates = iter(["answered", "answered", "refused"])
+    anna = open_wallet(fates=lambda _request: next(fates, "answered"))
+    item_id = minted(anna, 5)
+    with pytest.raises(ProblemError, match="too large"):
+        anna.send(item_id, 2)
+    [void] = [each for each in anna.outputs(item_id, "void") if each["amount"] == 2]
+
+    for amount in (2, 3):
+        with pytest.raises(ProblemError, match="nknown"):
+            anna.claim(Output(amount, item_id, void["secret"]))
+
+    assert anna.outputs_of({"outputs": [void]})[0]["amount"] == 2
+    assert units(anna, item_id) == {"free": 5}
+
+
 def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(anna, open_wallet):
     item_id = minted(anna, 5, 1)
+    deaf = open_wallet(fates=lambda request: "answer lost" if "swap" in request.url.path else "")
 
-    def send(amount):
-        open_wallet().send(item_id, amount)
+    def send_before(request):
+        if request.url.path == "/v1/check":
+            with pytest.raises(NoAnswerError):
+                deaf.send(item_id, 2)
+
+    def resume_after(request):
+        return open_wallet().resume if request.url.path == "/v1/check" else ""
+
+    open_wallet(fates=send_before).check()
+    assert units(anna, item_id) == {"free": 1, "coming": 3}
+    open_wallet(fates=resume_after).check()
+    assert units(anna, item_id) == {"free": 4, "given": 2}
+    with pytest.raises(NoAnswerError):
+        open_wallet(fates=lambda request: "lost" if "swap" in request.url.path else "").send(
+            item_id, 4
+        )
+    open_wallet(fates=resume_after).check()
+    assert units(anna, item_id) == {"given": 6}
+
+
+def test_what_another_process_has_settled_is_not_refused(anna, open_wallet):
+    item_id = minted(anna, 2)
 
     def fates(request):
-        if request.url.path != "/v1/check":
-            return "answered"
-        send(2)
-        return lambda: send(1)
+        if request.url.path == "/v1/offers":
+            other = open_wallet("ben")
+            [asked] = other.resume()
+            anna.complete(anna.deeds.offer(asked["offerId"]))
+            other.check()
 
-    assert {each["amount"] for each in open_wallet(fates=fates).check()} <= {5, 1}
-    assert units(anna, item_id) == {"given": 3, "free": 3}
+    ben = open_wallet("ben", fates=fates)
+
+    assert ben.ask(item_id, 2)["state"] == "done"
+    assert units(ben, item_id) == {"free": 2}
 
 
 def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
