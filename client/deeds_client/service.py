@@ -99,12 +99,12 @@ class Deeds:
         inputs: Outputs,
         outputs: Outputs,
         *,
-        expires_in: int | None = None,
+        expires_in: int = 604_800,
         key: str | None = None,
     ) -> Offer:
-        """Offer the inputs for the outputs, for `expires_in` seconds or the service's default."""
-        terms = {} if expires_in is None else {"expiresIn": expires_in}
-        return Offer.from_answer(self.send("/v1/offers", _halves(inputs, outputs) | terms, key))
+        """Offer the inputs for the outputs, for so many seconds."""
+        body = _halves(inputs, outputs) | {"expiresIn": expires_in}
+        return Offer.from_answer(self.send("/v1/offers", body, key))
 
     def complete(
         self, offer_id: str, inputs: Outputs, outputs: Outputs, *, key: str | None = None
@@ -120,17 +120,12 @@ class Deeds:
         """
 
         def read(answer: Any) -> Any:
-            if path == "/v1/offers":
-                Offer.from_answer(answer)
-            elif path == "/v1/mint":
-                made = [
-                    {name: each[name] for name in ("amount", "secret")}
-                    for each in answer["outputs"]
-                ]
-                _require(made == body["outputs"] and check_item_id(answer["itemId"]))
-            else:
-                _require(answer["success"] is True)
-            return answer
+            if path == "/v1/mint":
+                made = [(each["amount"], each["secret"]) for each in answer["outputs"]]
+                asked = [(each["amount"], each["secret"]) for each in body["outputs"]]
+                return made == asked and check_item_id(answer["itemId"]) and answer
+            is_right = path == "/v1/offers" and Offer.from_answer(answer)
+            return (is_right or answer["success"] is True) and answer
 
         return self._ask(path, read, body, str(uuid.uuid4()) if key is None else key)
 
@@ -141,10 +136,9 @@ class Deeds:
         for start in range(0, len(outputs), size):
             raws = [each.raw for each in outputs[start : start + size]]
 
-            def read(answer: Any, count: int = len(raws)) -> list[str]:
-                found = [str(state) for state in answer["states"]]
-                _require(len(found) == count and {*found} <= {"unspent", "spent", "unknown"})
-                return found
+            def read(answer: Any, count: int = len(raws)) -> Any:
+                is_right = {*answer["states"]} <= {"unspent", "spent", "unknown"}
+                return is_right and len(answer["states"]) == count and answer["states"]
 
             states += self._ask("/v1/check", read, {"outputs": raws})
         return states
@@ -152,9 +146,8 @@ class Deeds:
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""
 
-        def read(answer: Any) -> Item:
-            _require(answer["id"] == item_id)
-            return Item(item_id, answer["total"], answer["metadata"])
+        def read(answer: Any) -> Any:
+            return answer["id"] == item_id and Item(item_id, answer["total"], answer["metadata"])
 
         found: Item = self._ask(f"/v1/item/{quote(check_item_id(item_id), safe='')}", read)
         return found
@@ -162,21 +155,19 @@ class Deeds:
     def offer(self, offer_id: str) -> Offer:
         """Return an offer as it is now."""
 
-        def read(answer: Any) -> Offer:
-            _require(answer["offerId"] == offer_id)
-            return Offer.from_answer(answer)
+        def read(answer: Any) -> Any:
+            return answer["offerId"] == offer_id and Offer.from_answer(answer)
 
         found: Offer = self._ask(f"/v1/offers/{check_offer_id(offer_id)}", read)
         return found
 
     def info(self) -> Info:
         """Return the service's limits, asked once; raise WrongServiceError if it has none."""
-        if self._info is None:
-            try:
-                self._info = self._ask("/v1/info", Info.from_answer)
-            except CallError as error:
-                if error.status in (0, *_BUSY) or httpx.codes.is_server_error(error.status):
-                    raise
+        try:
+            self._info = self._info or self._ask("/v1/info", Info.from_answer)
+        except CallError as error:
+            if error.status in (0, *_BUSY) or httpx.codes.is_server_error(error.status):
+                raise
         if self._info is None:
             raise WrongServiceError(f"There is no deed service at {self.base_url}.")
         return self._info
@@ -184,30 +175,30 @@ class Deeds:
     def _ask(
         self, path: str, read: Callable[[Any], Any], body: Any = None, key: str | None = None
     ) -> Any:
-        """Return what `read` makes of the answer; with a body it is a POST."""
-        lost, is_refused = False, False
-        failure: CallError = NoAnswerError()
+        """Return what `read` makes of the answer; with a body it is a POST.
+
+        An answer is another's if `read` makes nothing of it, or fails.
+        """
+        is_lost = False
         for attempts in range(1, self._tries + 1):
-            answer, failed = self._ask_once(path, read, body, key)
-            if failed is None:
-                return answer
-            failure = failed
-            failure.key, failure.attempts = key, attempts
-            is_refused = isinstance(failure, ProblemError) and failure.status not in _BUSY
-            lost = lost or isinstance(failure, NoAnswerError)
-            if is_refused or failure.retry_after_s > _RETRY_AFTER_S_MAX:
+            found = self._ask_once(path, read, body, key)
+            if not isinstance(found, CallError):
+                return found
+            found.key, found.attempts = key, attempts
+            if isinstance(found, ProblemError) and found.status not in _BUSY:
+                raise found
+            is_lost = is_lost or isinstance(found, NoAnswerError)
+            if found.retry_after_s > _RETRY_AFTER_S_MAX or attempts == self._tries:
                 break
-            if attempts < self._tries:
-                wait_s = random.uniform(0, min(_WAIT_S_MAX, _WAIT_S * 2 ** (attempts - 1)))  # noqa: S311
-                self._sleep(failure.retry_after_s + wait_s)
-        if lost and not is_refused:
-            # That nothing was done is said of the last request alone.
-            raise NoAnswerError(failure.status, failure.retry_after_s, key, failure.attempts)
-        raise failure
+            wait_s = min(_WAIT_S_MAX, _WAIT_S * 2 ** (attempts - 1))
+            self._sleep(found.retry_after_s + random.uniform(0, wait_s))  # noqa: S311
+        # That nothing was done is said of the last request alone.
+        lost = NoAnswerError(found.status, found.retry_after_s, key, attempts)
+        raise lost if is_lost else found
 
     def _ask_once(
         self, path: str, read: Callable[[Any], Any], body: Any, key: str | None
-    ) -> tuple[Any, CallError | None]:
+    ) -> Any | CallError:
         """Return what `read` makes of the answer, or an error that holds nothing of the request."""
         failure = NoAnswerError()
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
@@ -218,21 +209,20 @@ class Deeds:
             request.headers["Idempotency-Key"] = key
         with suppress(httpx.HTTPError, *WRONG_FORM):
             response = self._http.send(request)
-            failure.status = response.status_code
+            status = failure.status = response.status_code
             if response.headers.get("Retry-After", "").isdigit():
                 failure.retry_after_s = float(response.headers["Retry-After"])
-            if failure.status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
+            if status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
                 # What stands before the service refuses large bodies in its own words.
-                return None, ProblemError(413, code="body_too_large", title="Body too large")
+                return ProblemError(status, code="body_too_large", title="Body too large")
             answer = json.loads(response.content)
-            if failure.status == httpx.codes.OK:
-                return read(answer), None
-            is_undone = httpx.codes.is_client_error(failure.status) or failure.status in _BUSY
-            is_problem = isinstance(answer["code"], str) and answer["code"] != "ledger_in_doubt"
-            if is_undone and is_problem:
+            if status == httpx.codes.OK:
+                return read(answer) or failure
+            is_undone = httpx.codes.is_client_error(status) or status in _BUSY
+            if is_undone and answer["code"].islower() and answer["code"] != "ledger_in_doubt":
                 told = {name: answer.get(name) for name in ("code", "title", "detail", "index")}
-                return None, ProblemError(failure.status, failure.retry_after_s, **told)
-        return None, failure
+                return ProblemError(status, failure.retry_after_s, **told)
+        return failure
 
 
 def _checked_url(text: str) -> str:
@@ -248,8 +238,3 @@ def _checked_url(text: str) -> str:
 
 def _halves(inputs: Outputs, outputs: Outputs) -> dict[str, Any]:
     return {"inputs": [each.raw for each in inputs], "outputs": [each.raw for each in outputs]}
-
-
-def _require(is_right: object) -> None:
-    if not is_right:
-        raise ValueError

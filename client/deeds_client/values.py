@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from deeds_client.errors import InvalidInputError
 
@@ -138,16 +138,11 @@ class Item:
         return self.about.get("name", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(NamedTuple):
     """Units of an item, in an offer."""
 
     item_id: str
     amount: int
-
-    def __post_init__(self) -> None:
-        check_amount(self.amount)
-        check_item_id(self.item_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +162,10 @@ class Offer:
     def from_answer(cls, answer: Mapping[str, Any]) -> Self:
         """Return the offer that a service answered."""
         gives, wants = (
-            tuple(Units(part["itemId"], part["amount"]) for part in answer[side])
+            tuple(
+                Units(check_item_id(part["itemId"]), check_amount(part["amount"]))
+                for part in answer[side]
+            )
             for side in ("gives", "wants")
         )
         if answer["state"] not in ("open", "completed", "void", "expired"):
