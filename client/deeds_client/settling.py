@@ -90,11 +90,12 @@ class Settler:
     def finish(self, key: str, *, is_first: bool = False) -> Record:
         """Send an operation that was begun, or ask for an offer of ours that is open; settle it.
 
-        Raise `ProblemError` when the service refuses it for good, after that is settled too.
+        Return it as it is then, empty if there is none of this key. Raise `ProblemError` when the
+        service refuses it for good, after that is settled too.
         """
         with self._store.transaction() as records:
             operation = records.get("operations", key)
-        if operation["state"] not in ("begun", "open"):
+        if operation.get("state") not in ("begun", "open"):
             return operation
         try:
             item_id, offer = self._send(operation)

@@ -56,7 +56,7 @@ class Wallet:
         self.deeds = deeds
         self.store = Store(path)
         self.settler = Settler(self.store, deeds)
-        self.check = self.settler.check
+        self.finish, self.check = self.settler.finish, self.settler.check
         # How many inputs or outputs the service takes at once.
         self.room = 1
         with self.store.transaction() as records:
@@ -297,15 +297,6 @@ class Wallet:
                 records.put("items", {**known, **records.get("items", item_id)})
         return Item(known["id"], known["total"], known.get("metadata"))
 
-    def finish(self, key: str) -> Record:
-        """Return an operation as the service now settles it, empty if there is none of this key.
-
-        One that was begun is sent again; an offer of ours that is open may have been completed.
-        """
-        with self.store.transaction() as records:
-            known = records.get("operations", key)
-        return known and self.settler.finish(key)
-
     def link(self, output: Record) -> str:
         """Return the claim link of an output; `give_out` it before."""
         with self.store.transaction() as records:
@@ -392,21 +383,14 @@ class Wallet:
         """Begin a swap, or half of one: reserve its inputs and write down what it makes."""
         item_id = [*inputs, *made][0]["itemId"]
         outputs = [{"itemId": item_id, **part, "secret": make_secret()} for part in made]
-        body: Record = {
-            "inputs": _raws(self._fitting(inputs)),
-            "outputs": _raws(self._fitting(outputs)),
-        }
-        ends = [
-            {"key": records.add(part), "state": "given" if "givenAt" in part else "held"}
-            for part in outputs
-        ]
-        told = {
-            "itemId": item_id,
-            "amount": _sum(inputs or made),
-            **about,
-            "body": body | (terms or {}),
-        }
-        return _begin(records, kind, inputs=[each["key"] for each in inputs], outputs=ends, **told)
+        body: Record = {"inputs": _raws(self._fitting(inputs)), **(terms or {})}
+        body["outputs"] = _raws(self._fitting(outputs))
+        for part in outputs:
+            part["key"] = records.add(part)
+            part["state"] = "given" if "givenAt" in part else "held"
+        about = {"itemId": item_id, "amount": _sum(inputs or made), **about, "body": body}
+        ends = [{"key": part["key"], "state": part["state"]} for part in outputs]
+        return _begin(records, kind, inputs=[each["key"] for each in inputs], outputs=ends, **about)
 
     def _fitting(self, parts: list[Record]) -> list[Record]:
         if len(parts) > self.room:
