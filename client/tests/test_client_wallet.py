@@ -270,7 +270,7 @@ def test_a_payment_with_what_is_spent_elsewhere_is_refused(anna, ben, open_walle
     assert units(anna, item_id) == {"lost": 2}
 
 
-def test_a_void_link_of_our_own_is_not_taken_for_made(open_wallet):
+def test_a_send_that_was_refused_is_made_only_if_it_was_carried_out_late(open_wallet):
     fates = iter(["answered", "answered", "refused"])
     anna = open_wallet(fates=lambda _request: next(fates, "answered"))
     item_id = minted(anna, 5)
@@ -284,6 +284,10 @@ def test_a_void_link_of_our_own_is_not_taken_for_made(open_wallet):
 
     assert anna.outputs_of({"outputs": [void]})[0]["amount"] == 2
     assert units(anna, item_id) == {"free": 5}
+    [refused] = [each for each in anna.history() if each["kind"] == "send"]
+    anna.deeds.send("/v1/swap", refused["body"], refused["key"])
+    anna.check()
+    assert units(anna, item_id) == {"given": 2, "free": 3}
 
 
 def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(anna, open_wallet):
