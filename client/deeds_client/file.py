@@ -17,8 +17,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from deeds_client.errors import WalletFileError
-from deeds_client.records import Record, key_of
-from deeds_client.values import WRONG_FORM, Item, NewOutput, Output, check_amount, check_offer_id
+from deeds_client.links import is_unit
+from deeds_client.records import Record
+from deeds_client.values import AMOUNT_MAX, WRONG_FORM, Item, NewOutput, Output, check_offer_id
 
 # In characters: some 200,000 links. JSON of this length may take gigabytes of memory.
 LENGTH_MAX = 128 * 1024 * 1024
@@ -26,13 +27,10 @@ LENGTH_MAX = 128 * 1024 * 1024
 # no protection, more would take for ever.
 ITERATIONS = 600_000
 _ITERATIONS_ALLOWED = range(100_000, 10_000_001)
-_HEAD = {"format": "deeds wallet", "version": 3}
-_KDF = {"name": "PBKDF2", "hash": "SHA-256"}
-_CIPHER = {"name": "AES-GCM", "length": 256}
+_FORMAT = "deeds wallet"
 
-_RECORDS = ("outputs", "operations", "items")
-_REST_STATES = ("seen", "void", "held", "offered", "given")
-_STATES = (*_REST_STATES, "coming", "leaving", "spent")
+REST_STATES = ("seen", "void", "held", "offered", "given")
+_STATES = (*REST_STATES, "coming", "leaving", "spent")
 _MAKINGS = ("ask", "trade")
 _KINDS = ("mint", "claim", "send", "split", "merge", "takeBack", "withdraw", "complete", *_MAKINGS)
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -40,52 +38,48 @@ _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME_MAX = 253_402_300_799_000
 _NUMBER_MAX = 1_000_000_000
 _NOTE_LENGTH_MAX = 80
-_UNIT_LENGTH_MAX = 20
-# Records have four. What has hundreds could be read, and not be written again.
-_LEVELS_MAX = 20
 
 
 def export_wallet(records: dict[str, list[Record]], passphrase: str) -> str:
     """Return the text of a file that holds these outputs, operations and items."""
     salt, nonce = os.urandom(16), os.urandom(12)
-    kdf = {**_KDF, "iterations": ITERATIONS, "salt": b64encode(salt).decode()}
-    head = {**_HEAD, "kdf": kdf, "cipher": {**_CIPHER, "iv": b64encode(nonce).decode()}}
-    text = _compact({kind: records[kind] for kind in _RECORDS})
-    sealed = _cipher(passphrase, salt, ITERATIONS).encrypt(nonce, text, _compact(head))
-    return json.dumps({**head, "data": b64encode(sealed).decode()}, indent=2) + "\n"
+    head = _head(ITERATIONS, b64encode(salt).decode(), b64encode(nonce).decode())
+    cipher = _cipher(passphrase, salt, ITERATIONS)
+    data = b64encode(cipher.encrypt(nonce, _compact(records), _compact(head)))
+    return json.dumps({**head, "data": data.decode()}, indent=2) + "\n"
 
 
 def import_wallet(text: str, passphrase: str) -> dict[str, list[Record]]:
     """Return the records of a file; raise WalletFileError where anything is wrong with it."""
+    said = "This is not a backup file."
     try:
         head = json.loads(text if len(text) <= LENGTH_MAX else "")
-        if head["format"] != _HEAD["format"]:
-            raise ValueError
-    except WRONG_FORM:
-        raise WalletFileError("This is not a backup file.") from None
-    if head.get("version") != _HEAD["version"]:
-        raise WalletFileError("This backup file is of another version. Make a new one.")
-    try:
-        opened = _open(head, passphrase)
+        if head["format"] == _FORMAT:
+            said = "This backup file is damaged, or of another version."
+            opened = _open(head, passphrase)
+            said = "The file opens, but what it holds is no wallet."
+            return read_records(json.loads(opened))
     except InvalidTag:
-        raise WalletFileError("The passphrase does not open this file.") from None
+        said = "The passphrase does not open this file."
     except WRONG_FORM:
-        raise WalletFileError("This backup file is damaged.") from None
-    try:
-        return read_records(json.loads(opened))
-    except WRONG_FORM:
-        raise WalletFileError("The file opens, but what it holds is no wallet.") from None
+        pass
+    raise WalletFileError(said)
 
 
 def _open(head: Record, passphrase: str) -> bytes:
-    data, kdf, cipher = head.pop("data"), head["kdf"], head["cipher"]
-    is_known = kdf.items() >= _KDF.items() and cipher.items() >= _CIPHER.items()
-    iterations = kdf["iterations"]
-    if not is_known or type(iterations) is not int or iterations not in _ITERATIONS_ALLOWED:
-        raise WalletFileError("This backup file is encrypted in an unknown way.")
-    texts = (kdf["salt"], cipher["iv"], data)
-    salt, nonce, sealed = (b64decode(text, validate=True) for text in texts)
+    data, iterations = head.pop("data"), head["kdf"]["iterations"]
+    texts = head["kdf"]["salt"], head["cipher"]["iv"]
+    is_allowed = type(iterations) is int and iterations in _ITERATIONS_ALLOWED
+    if not is_allowed or head != _head(iterations, *texts):
+        raise ValueError(iterations)
+    salt, nonce, sealed = (b64decode(each, validate=True) for each in (*texts, data))
     return _cipher(passphrase, salt, iterations).decrypt(nonce, sealed, _compact(head))
+
+
+def _head(iterations: int, salt: str, nonce: str) -> Record:
+    kdf = {"name": "PBKDF2", "hash": "SHA-256", "iterations": iterations, "salt": salt}
+    cipher = {"name": "AES-GCM", "length": 256, "iv": nonce}
+    return {"format": _FORMAT, "version": 3, "kdf": kdf, "cipher": cipher}
 
 
 def _cipher(passphrase: str, salt: bytes, iterations: int) -> AESGCM:
@@ -102,83 +96,56 @@ def _compact(value: Any) -> bytes:
 
 def read_records(found: Any) -> dict[str, list[Record]]:
     """Return the records; raise one of WRONG_FORM unless all are whole and belong together."""
-    records = {kind: found[kind] for kind in _RECORDS}
+    records = {kind: found[kind] for kind in ("outputs", "operations", "items")}
     _compact(records)  # What has no form in JSON or UTF-8 could not be kept.
     outputs, operations, items = records.values()
     known = {output["key"] for output in outputs}
-    begun = {operation["key"] for operation in operations}
-    minted = {each.get("itemId") for each in operations if each["kind"] == "mint"}
     is_right = (
         _has(records)
-        and _has_levels(records)
-        and all(_is_output(output, begun) for output in outputs)
+        and all(_is_output(output) for output in outputs)
         and all(_is_operation(operation, known) for operation in operations)
-        and all(_is_item(item, minted) for item in items)
+        and all(
+            _has(item, "total")
+            and item["key"] == Item(item["id"], item["total"], item.get("metadata")).id
+            for item in items
+        )
     )
     if not is_right:
         raise ValueError("not records of a wallet")
     return records
 
 
-def _is_output(output: Record, begun: set[str]) -> bool:
-    state, before, each = output["state"], output.get("before"), output.get("each")
-    amount = Output(output["amount"], output["itemId"], output["secret"]).amount
+def _is_output(output: Record) -> bool:
+    whole = Output(output["amount"], output["itemId"], output["secret"])
     return (
-        _has(output, "createdAt", "changedAt")
-        and output["key"] == key_of(output)
-        and state in _STATES
-        and (before in _REST_STATES if state == "leaving" else before is None)
-        and (state not in ("leaving", "coming") or output["operation"] in begun)
+        _has(output, "createdAt", "changedAt", *(("number",) if "each" in output else ()))
+        and output["key"] == f"{whole.item_id}.{whole.secret}"
+        and output["state"] in _STATES
+        and output.get("before") in (None, *REST_STATES)
         and ("number" in output) == ("of" in output)
-        # A part that is still to be split is as many links as its numbers say, and not handed out.
-        and (not each or amount == each * (output["of"] - output["number"] + 1))
-        and (not each or "given" not in (state, before))
     )
 
 
 def _is_operation(operation: Record, known: set[str]) -> bool:
-    body, outputs = operation["body"], operation["outputs"]
-    made = [output["key"] for output in outputs]
+    kind, state, body = operation["kind"], operation["state"], operation["body"]
+    inputs, made = operation["inputs"], [output["key"] for output in operation["outputs"]]
+    needed = {"begun": (), "open": ("offerId", "expiresAt"), "done": (), "refused": ("code",)}
     is_whole = (
-        _has(operation, "amount", "begunAt", "inputs")
+        _has(operation, "amount", "begunAt", *needed[state])
+        and _has(body)
         and _UUID.fullmatch(operation["key"]) is not None
-        and operation["kind"] in _KINDS
-        and operation["state"] in ("begun", "open", "done", "refused")
-        and known.issuperset([*operation["inputs"], *made])
-        and all(output["state"] in ("held", "given") for output in outputs)
-        and all(type(place) is int for place in operation.get("own", []))
-        and _has_offer(operation)
+        and kind in _KINDS
+        and (state != "open" or kind in _MAKINGS)
+        and known.issuperset([*inputs, *made])
+        and all(output["state"] in ("held", "given") for output in operation["outputs"])
     )
-    if operation["kind"] == "mint":
-        return is_whole and operation["inputs"] == [] and _is_mint(body, operation.get("links"))
+    if kind == "mint":
+        new = [NewOutput(output["amount"], output["secret"]) for output in body["outputs"]]
+        return is_whole and not inputs and new != [] and type(body.get("metadata", {})) is dict
     # What is sent must be what is settled. The amount of a link may have been put right since.
     raws = [[Output.parse(raw) for raw in body[half]] for half in ("inputs", "outputs")]
     sent = [[f"{raw.item_id}.{raw.secret}" for raw in half] for half in raws]
-    return is_whole and _has(body) and sent == [operation["inputs"], made]
-
-
-def _is_mint(body: Record, links: Record | None) -> bool:
-    made = [NewOutput(output["amount"], output["secret"]).amount for output in body["outputs"]]
-    is_series = links is None or (
-        sum(made) == links["count"] * links["each"] and {*made[:-1]} <= {links["each"]}
-    )
-    return _has(body, "outputs") and type(body.get("metadata", {})) is dict and is_series
-
-
-def _has_offer(operation: Record) -> bool:
-    """Return whether what is completed or open has an offer that can be asked for."""
-    is_open, is_named = operation["state"] == "open", "offerId" in operation
-    is_made = "expiresAt" in operation
-    if operation["kind"] not in _MAKINGS:
-        return not is_open and not is_made and (is_named or operation["kind"] != "complete")
-    check_amount(operation["body"]["expiresIn"])
-    return is_named == is_made and (is_made or not is_open) and len(operation["outputs"]) > 0
-
-
-def _is_item(item: Record, minted: set[str]) -> bool:
-    Item(item["id"], item["total"], item.get("metadata"))
-    is_ours = "isMinted" not in item or item["id"] in minted
-    return _has(item) and item["key"] == item["id"] and is_ours
+    return is_whole and sent == [inputs, made]
 
 
 def _has(record: Record, *required: str) -> bool:
@@ -187,20 +154,8 @@ def _has(record: Record, *required: str) -> bool:
     return record.keys() >= {*required} and all(_CHECKS[name](record[name]) for name in found)
 
 
-def _has_levels(value: Any, most: int = _LEVELS_MAX) -> bool:
-    parts = value.values() if type(value) is dict else value if type(value) is list else ()
-    return most > 0 and all(_has_levels(part, most - 1) for part in parts)
-
-
-def _is_unit(value: Any) -> bool:
-    """Return whether it is a word for one unit: a digit in it would pass for the amount's."""
-    groups = [unicodedata.category(character)[0] for character in value]
-    is_word = value[0].isalpha() and not {"N", "C"}.intersection(groups)
-    return is_word and len(value) <= _UNIT_LENGTH_MAX and value == " ".join(value.split())
-
-
-def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= _TIME_MAX
+def _up_to(most: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and 1 <= value <= most
 
 
 def _is_a(kind: type) -> Callable[[Any], bool]:
@@ -209,14 +164,15 @@ def _is_a(kind: type) -> Callable[[Any], bool]:
 
 # A field means the same in whichever record it is; others are kept as they are.
 _FIELDS: dict[str, Callable[[Any], Any]] = {
-    "createdAt changedAt givenAt collectedAt begunAt endedAt expiresAt": _is_time,
-    "amount each": check_amount,
-    "number of count from": lambda value: check_amount(value) <= _NUMBER_MAX,
+    "createdAt changedAt givenAt collectedAt begunAt endedAt expiresAt": _up_to(_TIME_MAX),
+    "amount each total expiresIn": _up_to(AMOUNT_MAX),
+    "number of count from": _up_to(_NUMBER_MAX),
     "spentElsewhere unknown neverHeld isNext atDoor isMinted": _is_a(bool),
-    "key operation itemId code": _is_a(str),
-    "inputs outputs operations items own": _is_a(list),
+    "operation itemId code": _is_a(str),
+    "inputs outputs operations items": _is_a(list),
+    "own": lambda value: {type(place) for place in value} <= {int},
     "note": lambda value: type(value) is str and len(value) <= _NOTE_LENGTH_MAX,
-    "unit": _is_unit,
+    "unit": is_unit,
     "links": lambda value: _has(value, "count", "each", "from"),
     "offerId": check_offer_id,
 }

@@ -10,8 +10,7 @@ from deeds_client.links import claim_link, offer_link, read_claims, read_item, r
 from deeds_client.values import Output, make_secret
 
 URL = "https://deeds.example.com"
-ID, OTHER_ID = f"deed_{'x' * 26}", f"deed_{'y' * 26}"
-OFFER_ID = f"offer_{'z' * 26}"
+ID, OFFER_ID = f"deed_{'x' * 26}", f"offer_{'z' * 26}"
 STRONG = make_secret()
 BROKEN = f"{STRONG[:11]}\r\n> {STRONG[11:20]} \u200b{STRONG[20:]}"
 
@@ -37,7 +36,6 @@ ESCAPED = {
     "a.b+c d": "a%2Eb%2Bc%20d",
     "(brackets)!*'~_-)": "%28brackets%29%21%2A%27%7E%5F%2D%29",
     "100%": "100%25",
-    "e\u0301\u00a0": "e%CC%81%C2%A0",
     "😀": "%F0%9F%98%80",
 }
 
@@ -79,23 +77,17 @@ DONE_TO_LINKS = {
     },
     "ends in several": lambda link: f'{link}").\n\nBye',
     "in angle brackets": lambda link: f"Take <{link}> soon",
-    "in brackets": lambda link: f"(see {link})",
     "in Markdown": lambda link: f"[a ticket]({link}) for you",
     "in bold": lambda link: f"**{link}**",
     "in an attribute": lambda link: f'<a href="{link}">ticket</a>',
-    "in quotes": lambda link: f"„{link}“",
     "without a scheme": lambda link: link.replace("https://", ""),
-    "without a scheme, after a word": lambda link: link.replace("https://", "Link:"),
     "in capitals as far as that is right": lambda link: link.replace(URL, URL.upper()),
     "after a word": lambda link: f"Link:{link}",
     "without a host": lambda link: f"Open {link.removeprefix(URL)}",
     "followed for advertising": lambda link: link.replace("#", "?utm_source=x&fbclid=Iw_-1#"),
-    "followed for advertising behind": lambda link: f"{link}&utm_source=x&fbclid=Iw",
     "its hash escaped": lambda link: link.replace("#", "%23"),
-    "its plus escaped": lambda link: link.replace("+", "%2b"),
-    "both escaped": lambda link: link.replace("#", "%23").replace("+", "%2B"),
+    "its hash and plus escaped": lambda link: link.replace("#", "%23").replace("+", "%2B"),
     "as HTML": lambda link: link.replace("&unit", "&amp;unit"),
-    "in a wrapper": lambda link: f"https://a.example/?url={quote(link, safe='')}&data=05%7C01&r=0",
     "broken in its id": soft_breaks,
     "broken before its fragment": lambda link: link.replace("#", "\n> > #"),
     "with characters that are not seen": lambda link: (
@@ -115,6 +107,10 @@ def test_what_was_done_to_a_link_is_undone(change, secret):
 
 
 TEXTS = {
+    "a strong secret in a wrapper": (
+        f"https://a.example/?url={quote(link_of(STRONG), safe='')}&data=05%7C01",
+        [STRONG],
+    ),
     "a strong secret broken in a link": (f"{URL}/claim/{ID}#+5.{BROKEN}", [STRONG]),
     "a strong secret broken in a raw output": (f"+5.{ID}.{BROKEN}", [STRONG]),
     "letters behind a strong one": (f"+5.{ID}.{STRONG}Bye", [STRONG]),
@@ -125,8 +121,6 @@ TEXTS = {
     "in brackets": (f'(+5.{ID}.a(b)c) and <+5.{ID}.d>, "+5.{ID}.e".', ["a(b)c", "d", "e"]),
     "in quotes": (f"„+5.{ID}.a“ and '+5.{ID}.don't'", ["a", "don't"]),
     "a link that nobody escaped": (f"{URL}/claim#+5.{ID}.pass-on.it+now", ["pass-on.it+now"]),
-    "escapes that are no text": (f"{URL}/claim/{ID}#+5.%FF 100%", ["%FF"]),
-    "a blank behind one that is as long as it may be": (f"+5.{ID}.{'b' * 32} ", ["b" * 32]),
     "a soft hyphen in a link": (f"{URL}/claim/{ID}#+5.see\u00adyou", ["seeyou"]),
     "the same twice": (f"{link_of('a')} {old_link_of('a')}", ["a"]),
     "two without a blank": (link_of("a") + link_of(STRONG), ["a", STRONG]),
@@ -144,10 +138,10 @@ REFUSED = {
     "cut off in its id": (link_of(STRONG)[:50], "cut off"),
     "cut off behind the mark": (f"{URL}/claim/{ID}#+5", "cut off"),
     "no secret": (f"+5.{ID}.", "cut off"),
+    "an escape that is no text": (f"{URL}/claim/{ID}#+5.%FF", "cut off"),
     "a long secret": (f"{link_of('a')} +5.{ID}.{'b' * 33}", "cut off"),
     "too much": (f"+9999999999999999.{ID}.a", "cut off"),
     "capitals": (link_of(STRONG).upper(), "cut off"),
-    "two deeds": (f"{URL}/claim/{ID}#+5.{OTHER_ID}.a", "two deeds"),
     "another host": (link_of("a").replace("deeds.", "deed."), "belongs to deed.example.com"),
     "one of another host": (f"{link_of('a')} evil.com/claim/{ID}#+5.a", "belongs to evil.com"),
     "another port": (
@@ -155,16 +149,16 @@ REFUSED = {
         "belongs to deeds.example.com:8443",
     ),
     "a longer host": (link_of("a").replace(".com", ".com.evil"), "deeds.example.com.evil"),
-    "our host as its user": (link_of("a").replace(".com", ".com@evil"), "belongs to evil"),
+    "our host as its user": (link_of("a").replace(".com", ".com@evil"), "another service"),
     "our host as its path": (
         link_of("a").replace("https://", "https://e.com/"),
         "belongs to e.com",
     ),
     "a word for a host": (f"intranet/claim/{ID}#+5.a", "belongs to intranet"),
-    "another scheme": (f"whatsapp://evil/claim/{ID}#+5.a", "belongs to evil"),
+    "our host behind a backslash": (f"https://e.com\\{URL[8:]}/claim/{ID}#+5.a", "another service"),
+    "no scheme but two slashes": (f"//evil.com/claim/{ID}#+5.a", "belongs to evil.com"),
     "a file": (f"file:///claim/{ID}#+5.a", "another service"),
-    "a wrong host": (f"https://[/claim/{ID}#+5.a", "belongs to"),
-    "a port that is none": (f"https://e:x/claim/{ID}#+5.a", "another service"),
+    "far from its host": (f"https://e.com/{'a' * 999}/claim/{ID}#+5.a", "belongs to e.com"),
     "another host in a wrapper": (f"{URL}/?u={quote('https://e.com')}/claim/{ID}#+5.a", "e.com"),
 }
 
