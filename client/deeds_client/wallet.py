@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
+from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, Self
 
 from deeds_client import file, merging
@@ -22,6 +23,7 @@ from deeds_client.values import Item, Offer, Output, check_amount, make_secret
 DAY_S = 24 * 60 * 60
 
 Given = ParamSpec("Given")
+_amount: Callable[[Record], int] = itemgetter("amount")
 
 
 def _carried_out(
@@ -405,10 +407,6 @@ def _begin(records: Records, kind: str, **about: Any) -> Record:
 
 def _raws(outputs: Iterable[Record]) -> list[str]:
     return [Output(each["amount"], each["itemId"], each["secret"]).raw for each in outputs]
-
-
-def _amount(part: Record) -> int:
-    return int(part["amount"])
 
 
 def _number(part: Record) -> int:
