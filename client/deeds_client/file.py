@@ -10,7 +10,6 @@ import os
 import re
 import unicodedata
 from base64 import b64decode, b64encode
-from collections.abc import Callable
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -18,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from deeds_client.errors import WalletFileError
 from deeds_client.links import is_unit
-from deeds_client.records import Record
+from deeds_client.records import Record, key_of
 from deeds_client.values import AMOUNT_MAX, WRONG_FORM, Item, NewOutput, Output, check_offer_id
 
 # In characters: some 200,000 links. JSON of this length may take gigabytes of memory.
@@ -27,17 +26,12 @@ LENGTH_MAX = 128 * 1024 * 1024
 # no protection, more would take for ever.
 ITERATIONS = 600_000
 _ITERATIONS_ALLOWED = range(100_000, 10_000_001)
-_FORMAT = "deeds wallet"
 
 REST_STATES = ("seen", "void", "held", "offered", "given")
-_STATES = (*REST_STATES, "coming", "leaving", "spent")
+_KINDS = ("mint", "claim", "send", "split", "merge", "takeBack", "withdraw", "complete")
 _MAKINGS = ("ask", "trade")
-_KINDS = ("mint", "claim", "send", "split", "merge", "takeBack", "withdraw", "complete", *_MAKINGS)
+_NEEDED = {"begun": (), "open": ("offerId", "expiresAt"), "done": (), "refused": ("code",)}
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# The year 9999, in milliseconds.
-_TIME_MAX = 253_402_300_799_000
-_NUMBER_MAX = 1_000_000_000
-_NOTE_LENGTH_MAX = 80
 
 
 def export_wallet(records: dict[str, list[Record]], passphrase: str) -> str:
@@ -51,14 +45,11 @@ def export_wallet(records: dict[str, list[Record]], passphrase: str) -> str:
 
 def import_wallet(text: str, passphrase: str) -> dict[str, list[Record]]:
     """Return the records of a file; raise WalletFileError where anything is wrong with it."""
-    said = "This is not a backup file."
+    said = "This is not a backup file, or it is damaged or of another version."
     try:
-        head = json.loads(text if len(text) <= LENGTH_MAX else "")
-        if head["format"] == _FORMAT:
-            said = "This backup file is damaged, or of another version."
-            opened = _open(head, passphrase)
-            said = "The file opens, but what it holds is no wallet."
-            return read_records(json.loads(opened))
+        opened = _open(json.loads(text if len(text) <= LENGTH_MAX else ""), passphrase)
+        said = "The file opens, but what it holds is no wallet."
+        return read_records(json.loads(opened))
     except InvalidTag:
         said = "The passphrase does not open this file."
     except WRONG_FORM:
@@ -79,7 +70,7 @@ def _open(head: Record, passphrase: str) -> bytes:
 def _head(iterations: int, salt: str, nonce: str) -> Record:
     kdf = {"name": "PBKDF2", "hash": "SHA-256", "iterations": iterations, "salt": salt}
     cipher = {"name": "AES-GCM", "length": 256, "iv": nonce}
-    return {"format": _FORMAT, "version": 3, "kdf": kdf, "cipher": cipher}
+    return {"format": "deeds wallet", "version": 3, "kdf": kdf, "cipher": cipher}
 
 
 def _cipher(passphrase: str, salt: bytes, iterations: int) -> AESGCM:
@@ -98,82 +89,82 @@ def read_records(found: Any) -> dict[str, list[Record]]:
     """Return the records; raise one of WRONG_FORM unless all are whole and belong together."""
     records = {kind: found[kind] for kind in ("outputs", "operations", "items")}
     _compact(records)  # What has no form in JSON or UTF-8 could not be kept.
-    outputs, operations, items = records.values()
-    known = {output["key"] for output in outputs}
-    is_right = (
+    known = {output["key"] for output in records["outputs"]}
+    if not (
         _has(records)
-        and all(_is_output(output) for output in outputs)
-        and all(_is_operation(operation, known) for operation in operations)
-        and all(
-            _has(item, "total")
-            and item["key"] == Item(item["id"], item["total"], item.get("metadata")).id
-            for item in items
-        )
-    )
-    if not is_right:
-        raise ValueError("not records of a wallet")
+        and all(map(_is_output, records["outputs"]))
+        and all(_is_operation(operation, known) for operation in records["operations"])
+        and all(map(_is_item, records["items"]))
+    ):
+        raise ValueError
     return records
 
 
 def _is_output(output: Record) -> bool:
-    whole = Output(output["amount"], output["itemId"], output["secret"])
+    Output(output["amount"], output["itemId"], output["secret"])
     return (
-        _has(output, "createdAt", "changedAt", *(("number",) if "each" in output else ()))
-        and output["key"] == f"{whole.item_id}.{whole.secret}"
-        and output["state"] in _STATES
+        _has(output, "createdAt", "changedAt")
+        and output["key"] == key_of(output)
+        and output["state"] in (*REST_STATES, "coming", "leaving", "spent")
         and output.get("before") in (None, *REST_STATES)
         and ("number" in output) == ("of" in output)
+        and ("number" in output or "each" not in output)
     )
 
 
 def _is_operation(operation: Record, known: set[str]) -> bool:
     kind, state, body = operation["kind"], operation["state"], operation["body"]
-    inputs, made = operation["inputs"], [output["key"] for output in operation["outputs"]]
-    needed = {"begun": (), "open": ("offerId", "expiresAt"), "done": (), "refused": ("code",)}
-    is_whole = (
-        _has(operation, "amount", "begunAt", *needed[state])
+    made = [output["key"] for output in operation["outputs"]]
+    is_right = (
+        _has(operation, "amount", "begunAt", *_NEEDED[state])
         and _has(body)
         and _UUID.fullmatch(operation["key"]) is not None
-        and kind in _KINDS
+        and kind in (*_KINDS, *_MAKINGS)
         and (state != "open" or kind in _MAKINGS)
-        and known.issuperset([*inputs, *made])
+        and known.issuperset(operation["inputs"] + made)
         and all(output["state"] in ("held", "given") for output in operation["outputs"])
     )
     if kind == "mint":
         new = [NewOutput(output["amount"], output["secret"]) for output in body["outputs"]]
-        return is_whole and not inputs and new != [] and type(body.get("metadata", {})) is dict
+        is_mint = new and not operation["inputs"] and type(body.get("metadata", {})) is dict
+        return is_right and bool(is_mint)
     # What is sent must be what is settled. The amount of a link may have been put right since.
-    raws = [[Output.parse(raw) for raw in body[half]] for half in ("inputs", "outputs")]
-    sent = [[f"{raw.item_id}.{raw.secret}" for raw in half] for half in raws]
-    return is_whole and sent == [inputs, made]
+    halves = [map(Output.parse, body[half]) for half in ("inputs", "outputs")]
+    sent = [[f"{output.item_id}.{output.secret}" for output in half] for half in halves]
+    return is_right and sent == [operation["inputs"], made]
+
+
+def _is_item(item: Record) -> bool:
+    Item(item["id"], item["total"], item.get("metadata"))
+    return _has(item) and bool(item["key"] == item["id"])
 
 
 def _has(record: Record, *required: str) -> bool:
     """Return whether these fields are there, and all that have a meaning are right."""
-    found = [name for name in _CHECKS if name in record]
-    return record.keys() >= {*required} and all(_CHECKS[name](record[name]) for name in found)
+    found = [(record[name], _KIND_OF[name]) for name in record.keys() & _KIND_OF.keys()]
+    return record.keys() >= {*required} and all(_is_a(kind, value) for value, kind in found)
 
 
-def _up_to(most: int) -> Callable[[Any], bool]:
-    return lambda value: type(value) is int and 1 <= value <= most
+def _is_a(kind: Any, value: Any) -> bool:
+    if isinstance(kind, int):
+        return type(value) is int and 1 <= value <= kind
+    return type(value) is kind if isinstance(kind, type) else bool(kind(value))
 
 
-def _is_a(kind: type) -> Callable[[Any], bool]:
-    return lambda value: type(value) is kind
-
-
-# A field means the same in whichever record it is; others are kept as they are.
-_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "createdAt changedAt givenAt collectedAt begunAt endedAt expiresAt": _up_to(_TIME_MAX),
-    "amount each total expiresIn": _up_to(AMOUNT_MAX),
-    "number of count from": _up_to(_NUMBER_MAX),
-    "spentElsewhere unknown neverHeld isNext atDoor isMinted": _is_a(bool),
-    "operation itemId code": _is_a(str),
-    "inputs outputs operations items": _is_a(list),
-    "own": lambda value: {type(place) for place in value} <= {int},
-    "note": lambda value: type(value) is str and len(value) <= _NOTE_LENGTH_MAX,
+# The type, the largest value or the check of fields. One means the same in whichever record it is;
+# others are kept as they are.
+_FIELDS = {
+    # The year 9999, in milliseconds.
+    "createdAt changedAt givenAt collectedAt begunAt endedAt expiresAt": 253_402_300_799_000,
+    "amount each expiresIn": AMOUNT_MAX,
+    "number of count from": 1_000_000_000,
+    "spentElsewhere unknown neverHeld isNext atDoor isMinted": bool,
+    "operation itemId code": str,
+    "inputs outputs operations items": list,
+    "own": lambda places: {type(place) for place in places} <= {int},
+    "note": re.compile(r"(?s).{0,80}").fullmatch,
     "unit": is_unit,
-    "links": lambda value: _has(value, "count", "each", "from"),
+    "links": lambda series: _has(series, "count", "each", "from"),
     "offerId": check_offer_id,
 }
-_CHECKS = {name: check for names, check in _FIELDS.items() for name in names.split()}
+_KIND_OF = {name: kind for names, kind in _FIELDS.items() for name in names.split()}

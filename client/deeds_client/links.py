@@ -11,7 +11,6 @@ from urllib.parse import quote, unquote
 from deeds_client.errors import InvalidInputError
 from deeds_client.values import BASE32, Output, is_strong
 
-_CUT_OFF = "This link is cut off. Ask for it again."
 _UNIT_LENGTH_MAX = 20
 
 # Characters that are not seen; then ends of lines and marks of a quotation, which break links.
@@ -20,14 +19,11 @@ _GAPS = re.compile(r"[\s>=]+")
 _GAP = r"[\s>=]{0,24}"
 _LETTERS = rf"{_GAP}(?:\\?_|%5[Ff])((?:{_GAP}[{BASE32}]){{26}})"
 _DEED, _OFFER = (_GAP.join(kind) + _LETTERS for kind in ("deed", "offer"))
-_PATH = rf"{_GAP.join('claim')}{_GAP}(?:(?:/|%2[Ff]){_GAP}{_DEED})?"
-_PLUS = rf"(?:\+|%2[Bb])({_GAP}[1-9](?:{_GAP}[0-9]){{0,15}}){_GAP}\.{_GAP}"
-# A link, or a raw output. Links of early releases have the id behind the mark.
+# A link, or a raw output: there the item's id is behind the amount.
 _START = re.compile(
-    rf"({_PATH}{_GAP}[^\s#]{{0,300}}?(?:#|%23){_GAP})?"
-    rf"{_PLUS}(?(1)(?:{_DEED}{_GAP}\.)?|{_DEED}{_GAP}\.)"
+    rf"({_GAP.join('claim')}{_GAP}(?:/|%2[Ff]){_GAP}{_DEED}{_GAP}[^\s#]{{0,300}}?(?:#|%23){_GAP})?"
+    rf"(?:\+|%2[Bb])({_GAP}[1-9](?:{_GAP}[0-9]){{0,15}}){_GAP}\.(?(1)|{_GAP}{_DEED}{_GAP}\.)"
 )
-_PIECE = re.compile(r"\+[0-9]+\.deed|/claim|#\+[0-9]|DEED_")
 _FRONT_BEGINS = re.compile(r"[\s\"'`<>()]|(?=https?://)", re.IGNORECASE)
 _HOST = re.compile(r"(?:[^\W_]|[.-])+(?::[0-9]+)?$")
 _STRONG = re.compile(rf"(?:{_GAP}[{BASE32}]){{32}}")
@@ -66,8 +62,7 @@ def read_claims(text: str, base_url: str) -> list[tuple[Output, str]]:
     """
     found = _found(_START, text, base_url)
     if not found:
-        is_cut_off = _PIECE.search(text)
-        raise InvalidInputError(_CUT_OFF if is_cut_off else "There is no claim link in this text.")
+        raise InvalidInputError("There is no whole claim link in this text. Ask for it again.")
     return list(dict.fromkeys(_claim(*each) for each in found))
 
 
@@ -120,13 +115,13 @@ def _check_host(front: str, base_url: str) -> None:
 
 def _claim(start: re.Match[str], tail: str) -> tuple[Output, str]:
     """Return what the start of a link or raw output and the text behind it mean."""
-    link, page, amount, again, raw = (_GAPS.sub("", part or "") for part in start.groups())
+    link, page, amount, raw = (_GAPS.sub("", part or "") for part in start.groups())
     unit = _UNIT.search(tail) if link else None
     word = unquote(unit[1]) if unit else ""
     try:
-        output = Output.parse(f"+{amount}.deed_{again or page or raw}.{_secret(start, tail)}")
+        output = Output.parse(f"+{amount}.deed_{page or raw}.{_secret(start, tail)}")
     except InvalidInputError:
-        raise InvalidInputError(_CUT_OFF) from None
+        raise InvalidInputError("This link is cut off. Ask for it again.") from None
     return output, word if is_unit(word) else ""
 
 

@@ -31,8 +31,7 @@ def dump(records: Records) -> dict[str, list[Record]]:
     for output in outputs:
         if output["state"] != "leaving":
             del output["before"]
-    operations, items = records.all("operations"), records.all("items")
-    return {"outputs": outputs, "operations": operations, "items": items}
+    return {"outputs": outputs} | {kind: records.all(kind) for kind in ("operations", "items")}
 
 
 def merge(records: Records, theirs: dict[str, list[Record]]) -> Merged:
@@ -55,11 +54,8 @@ def merge(records: Records, theirs: dict[str, list[Record]]) -> Merged:
     _merge_operations(records, theirs["operations"], contested)
     for item in theirs["items"]:
         records.put("items", {**item, **records.get("items", item["key"])})
-    live = [
-        output
-        for output in map(records.output, added)
-        if output["state"] not in ("spent", "void", "seen")
-    ]
+    found = map(records.output, added)
+    live = [output for output in found if output["state"] not in ("spent", "void", "seen")]
     return Merged(live, [output for output in live if output["key"] in may_be_given])
 
 
@@ -92,9 +88,6 @@ def _merge_operations(records: Records, theirs: list[Record], contested: set[str
 
 
 def _rank(operation: Record) -> int:
-    state = operation["state"]
-    if state == "refused" and operation["kind"] == "mint":
-        state = "unminted"
-    elif state == "refused" and "expiresAt" in operation:
-        state = "ended"
-    return _RANKS.index(state)
+    ended = "ended" if "expiresAt" in operation else "refused"
+    refused = "unminted" if operation["kind"] == "mint" else ended
+    return _RANKS.index(refused if operation["state"] == "refused" else operation["state"])

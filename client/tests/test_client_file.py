@@ -166,18 +166,18 @@ def test_another_passphrase_opens_nothing(backup, passphrase):
 CHANGES = {
     "another salt": ("passphrase", lambda head: head["kdf"].update(salt="AAAA")),
     "another text": ("passphrase", lambda head: head.update(data="AAAA" + head["data"][4:])),
-    "another format": ("not a backup", lambda head: head.update(format="x")),
+    "another format": ("another version", lambda head: head.update(format="x")),
     "a newer version": ("another version", lambda head: head.update(version=4)),
     "no version": ("another version", lambda head: head.pop("version")),
-    "a new member": ("damaged", lambda head: head.update(more=1)),
-    "too few iterations": ("damaged", lambda head: head["kdf"].update(iterations=99_999)),
-    "endless iterations": ("damaged", lambda head: head["kdf"].update(iterations=1e15)),
-    "another derivation": ("damaged", lambda head: head["kdf"].update(name="scrypt")),
-    "another cipher": ("damaged", lambda head: head["cipher"].update(name="AES-CBC")),
-    "a derivation that is a list": ("damaged", lambda head: head.update(kdf=[])),
-    "no nonce": ("damaged", lambda head: head["cipher"].update(iv="")),
-    "data that is no base64": ("damaged", lambda head: head.update(data="ä")),
-    "a salt of no UTF-8": ("damaged", lambda head: head["kdf"].update(salt="\ud800")),
+    "a new member": ("another version", lambda head: head.update(more=1)),
+    "too few iterations": ("another version", lambda head: head["kdf"].update(iterations=99_999)),
+    "endless iterations": ("another version", lambda head: head["kdf"].update(iterations=1e15)),
+    "another derivation": ("another version", lambda head: head["kdf"].update(name="scrypt")),
+    "another cipher": ("another version", lambda head: head["cipher"].update(name="AES-CBC")),
+    "a derivation that is a list": ("another version", lambda head: head.update(kdf=[])),
+    "no nonce": ("another version", lambda head: head["cipher"].update(iv="")),
+    "data that is no base64": ("another version", lambda head: head.update(data="ä")),
+    "a salt of no UTF-8": ("another version", lambda head: head["kdf"].update(salt="\ud800")),
 }
 
 
