@@ -1,8 +1,8 @@
 """People who do all that a wallet can, while processes are killed and requests are lost.
 
 Anna has one wallet, in which two processes work at once; Ben has two, which take in each other's
-copies. Each life of a process is a fork and may end by SIGKILL at one of its steps. A step is a
-statement of SQLite that is no SELECT, or a request before it is sent, after, and answered.
+copies. Each life of a process is a fork and may end by SIGKILL at one of its steps. A step is the
+begin or the end of a transaction, or a request before it is sent, after, and answered.
 """
 
 import gc
@@ -32,8 +32,9 @@ SETTINGS = {"DEEDS_MAX_ARRAY": "6", "DEEDS_RATE_LIMITS": "failures=off"}
 LIVES_COUNT = 10
 LIVE = ("held", "given", "offered")
 OFFERS = ("ask", "trade")
+BUSY = httpx.Response(503, headers={"Retry-After": "1"}, json={"code": "busy", "title": "Busy"})
 # What may happen to a request; what is late arrives after the walk has gone on.
-FATES = ["answered"] * 12 + ["lost", "answer lost", "answer lost", "late", "refused", "busy"]
+FATES = ["answered"] * 12 + ["lost", "answer lost", "answer lost", "late", "refused", BUSY]
 OWNERS = {"anna": "anna", "ben": "ben", "phone": "ben"}
 
 
@@ -62,20 +63,27 @@ class Mortal:
         self.count = 0
         self._dies_at = dies_at
 
-    def step(self, statement=""):
-        if statement.startswith("SELECT"):
-            return
+    def step(self):
         self.count += 1
         if self.count == self._dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def watch(self):
-        """Count the statements of all connections that this process opens from now on."""
+    def watch(self, connection):
+        """Take statements as steps, but those in a transaction, which SQLite takes back."""
+
+        def traced(statement):
+            if statement == "COMMIT" or not connection.in_transaction:
+                self.step()
+
+        connection.set_trace_callback(traced)
+
+    def watch_all(self):
+        """Watch all connections that this process opens from now on."""
         connect = sqlite3.connect
 
         def watched(*arguments, **options):
             connection = connect(*arguments, **options)
-            connection.set_trace_callback(self.step)
+            self.watch(connection)
             return connection
 
         sqlite3.connect = watched
@@ -84,7 +92,8 @@ class Mortal:
 class Lines(httpx.BaseTransport):
     """Lines to the service: `fates` says what becomes of each request, `late` keeps copies.
 
-    A fate that is a function is called when the request was answered, and before that is read.
+    A fate that is a response is the answer instead of the service's; one that is a function is
+    called when the request was answered, and before that is read.
     """
 
     def __init__(self, url, fates, late=None, mortal=None):
@@ -96,9 +105,8 @@ class Lines(httpx.BaseTransport):
         self._mortal.step()
         if fate == "lost":
             raise httpx.ConnectError("")
-        if fate == "busy":
-            problem = {"code": "too_busy", "title": "Too busy"}
-            return httpx.Response(503, headers={"Retry-After": "1"}, json=problem)
+        if isinstance(fate, httpx.Response):
+            return httpx.Response(fate.status_code, headers=fate.headers, content=fate.content)
         key = request.headers.get("Idempotency-Key")
         if fate == "refused" and key:
             return httpx.Response(413)
@@ -106,9 +114,8 @@ class Lines(httpx.BaseTransport):
             copy = {"path": request.url.path, "key": key, "body": request.content.decode()}
             (self._late / f"{key}-{os.getpid()}-{self._mortal.count}").write_text(json.dumps(copy))
             raise httpx.ReadTimeout("")
-        self._connection.request(
-            request.method, request.url.path, request.content, dict(request.headers)
-        )
+        path, headers = request.url.raw_path.decode(), dict(request.headers)
+        self._connection.request(request.method, path, request.content, headers)
         self._mortal.step()
         answer = self._connection.getresponse()
         data = answer.read()
@@ -199,11 +206,11 @@ class Walk:
 
     def _begin_life(self, name):
         seed = self._rng.randrange(2**32)
-        dies_at = self._rng.choice([0, self._rng.randint(1, 120), self._rng.randint(1, 400)])
+        dies_at = self._rng.choice([0, self._rng.randint(1, 50), self._rng.randint(1, 150)])
         return fork(lambda: self._live(name, random.Random(seed), Mortal(dies_at)))
 
     def _live(self, name, rng, mortal):
-        mortal.watch()
+        mortal.watch_all()
         fates = FATES if rng.random() < 0.7 else ["answered"]
         path, late = self._directory / name, self._directory / "late"
         with wallet_at(path, self._url, lambda _: rng.choice(fates), late, mortal) as wallet:
@@ -312,54 +319,41 @@ class Walk:
         self._view.assert_sound()
 
     def _assert_accounted(self, wallets, *, is_over):
-        outputs = {name: wallet.outputs() for name, wallet in wallets.items()}
-        everything = [each for some in outputs.values() for each in some]
-        known = {link_of(each).raw: link_of(each) for each in everything}
-        said = dict(zip(known, wallets["anna"].deeds.check(list(known.values())), strict=True))
-        operations = {}
-        for wallet in wallets.values():
-            for each in wallet.history():
-                assert each["state"] in ("done", "refused", *(() if is_over else ("open",))), each
-                if operations.get(each["key"], {}).get("state") != "done":
-                    operations[each["key"]] = each
-        for each in everything:
-            _assert_agrees(each, said[link_of(each).raw])
+        """Each wallet tells the truth, and each unit is in the wallets of one person."""
+        outputs = [
+            (OWNERS[name], output)
+            for name, wallet in wallets.items()
+            for output in wallet.outputs()
+        ]
+        known = {link_of(output).raw: link_of(output) for _, output in outputs}
+        said = dict(zip(known, wallets["anna"].deeds.check([*known.values()]), strict=True))
+        owners = {raw: set() for raw in known if said[raw] == "unspent"}
+        for owner, output in outputs:
+            raw = link_of(output).raw
+            _assert_agrees(output, said[raw])
+            if output["state"] in LIVE:
+                owners[raw].add(owner)
+        assert [some for some in owners.values() if len(some) != 1] == []
 
-        _assert_whole(operations.values(), outputs, known, said)
-        self._assert_ledger_knows(operations.values())
+        done = {}
+        for operation in (each for wallet in wallets.values() for each in wallet.history()):
+            assert operation["state"] in ("done", "refused", *(() if is_over else ("open",)))
+            if operation["state"] == "done":
+                done[operation["key"]] = operation
+        live = Counter()
+        for raw in owners:
+            live[known[raw].item_id] += known[raw].amount
+        mints = [operation for operation in done.values() if operation["kind"] == "mint"]
+        assert live == {each["itemId"]: each["amount"] for each in mints}
+        self._assert_ledger_knows(done.values())
 
-    def _assert_ledger_knows(self, operations):
+    def _assert_ledger_knows(self, done):
         """Nothing was carried out twice, or without a wallet that knows it."""
-        done = Counter(
-            each["kind"] if each["kind"] == "mint" else "swap"
-            for each in operations
-            if each["state"] == "done" and each["kind"] not in OFFERS
-        )
+        kinds = [operation["kind"] for operation in done if operation["kind"] not in OFFERS]
         ledger = Counter(kind for kind, _, _ in self._view.operations()) - self._ledger_before
         del ledger["offer"]
-        assert ledger == done
+        assert ledger == Counter("mint" if kind == "mint" else "swap" for kind in kinds)
         self.counts += ledger
-
-
-def _assert_whole(operations, outputs, known, said):
-    """Every unit is accounted for, and each secret that is live is in one person's wallets."""
-    totals = Counter(
-        {
-            each["itemId"]: each["amount"]
-            for each in operations
-            if each["kind"] == "mint" and each["state"] == "done"
-        }
-    )
-    live = Counter()
-    for raw, output in known.items():
-        live[output.item_id] += output.amount if said[raw] == "unspent" else 0
-    assert live == totals
-    held = {raw: set() for raw in known if said[raw] == "unspent"}
-    for name, some in outputs.items():
-        for each in some:
-            if each["state"] in LIVE:
-                held[link_of(each).raw].add(OWNERS[name])
-    assert [owners for owners in held.values() if len(owners) != 1] == []
 
 
 def link_of(output):

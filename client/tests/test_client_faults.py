@@ -11,7 +11,7 @@ from client_walk import Mortal, end_of, fork, link_of, wallet_at
 
 from deeds_client import merging
 from deeds_client.errors import NoAnswerError, ProblemError
-from tests.support.serving import running_service
+from deeds_client.wallet import Wallet
 
 RUNS_COUNT = 10
 
@@ -20,55 +20,41 @@ def test_random_walks_lose_and_double_nothing(database_url, gunicorn_service, se
     report(client_walk.walk(gunicorn_service, database_url, seed, RUNS_COUNT))
 
 
-# What each verb begins with, and the verb itself: `ours` and `theirs` are wallets.
+def _minted(wallet):
+    return wallet.mint([5, 2, 1])["itemId"]
 
 
-def holding(*amounts):
-    def prepare(ours, _theirs):
-        return ours.mint(amounts)["itemId"]
-
-    return prepare
+def _given(wallet):
+    return wallet.give_out(_keys(wallet.outputs(_minted(wallet))))
 
 
-def _given(ours, _theirs):
-    item_id = ours.mint([2, 3])["itemId"]
-    given = ours.give_out([each["key"] for each in ours.outputs(item_id)])
-    return sorted(given, key=lambda output: output["amount"])
+def _keys(outputs):
+    return [output["key"] for output in outputs]
 
 
-def _given_and_partly_claimed(ours, theirs):
-    given = _given(ours, theirs)
+def _partly_claimed(ours, theirs):
+    given = _given(ours)
     theirs.claim(link_of(given[0]))
-    return given
+    return _keys(given)
 
 
-def _link_of_theirs(ours, theirs):
-    return link_of(_given(theirs, ours)[0])
+def _trade(ours, theirs):
+    return ours.trade((_minted(ours), 5), (_minted(theirs), 1), 60)
 
 
-def _offer_of_theirs(ours, theirs):
-    mine, wanted = ours.mint([5])["itemId"], theirs.mint([4])["itemId"]
-    return ours.deeds.offer(theirs.trade((wanted, 4), (mine, 2), 60)["offerId"])
+def _offer(ours, theirs):
+    return ours.deeds.offer(_trade(ours, theirs)["offerId"])
 
 
-def _trade_of_ours(ours, theirs):
-    mine, wanted = ours.mint([5])["itemId"], theirs.mint([4])["itemId"]
-    return ours.trade((mine, 5), (wanted, 1), 60)
+def _trade_and_complete(ours, theirs):
+    theirs.complete(_offer(ours, theirs))
+    return ()
 
 
-def _completed_trade_of_ours(ours, theirs):
-    trading = _trade_of_ours(ours, theirs)
-    theirs.complete(ours.deeds.offer(trading["offerId"]))
-
-
-def _copy_of_theirs(ours, theirs):
-    _given(theirs, ours)
-    with theirs.store.transaction() as records:
+def _copy(wallet):
+    _given(wallet)
+    with wallet.store.transaction() as records:
         return merging.dump(records)
-
-
-def _two_items(ours, theirs):
-    return ours.mint([5])["itemId"], theirs.mint([4])["itemId"]
 
 
 def _restore(wallet, copy):
@@ -76,34 +62,23 @@ def _restore(wallet, copy):
         merging.merge(records, copy)
 
 
+# Each verb, and how what it is given is made with two wallets: `ours`, which is broken, and theirs.
 VERBS = {
-    "mint": (lambda *_: None, lambda wallet, _: wallet.mint([5, 2], metadata={"name": "a"})),
-    "issue": (lambda *_: None, lambda wallet, _: wallet.issue("job", 7, 2)),
-    "send": (holding(5, 1), lambda wallet, item_id: wallet.send(item_id, 2)),
-    "claim": (_link_of_theirs, lambda wallet, link: wallet.claim(link)),
-    "split": (holding(5), lambda wallet, item_id: wallet.split(item_id, [1, 2])),
-    "merge": (holding(5, 2, 1), lambda wallet, item_id: wallet.merge(item_id)),
-    "give_out": (
-        holding(5, 2),
-        lambda wallet, item_id: wallet.give_out([each["key"] for each in wallet.outputs(item_id)]),
-    ),
-    "take_back": (
-        _given,
-        lambda wallet, given: wallet.take_back([each["key"] for each in given]),
-    ),
-    "take_back of what was claimed": (
-        _given_and_partly_claimed,
-        lambda wallet, given: wallet.take_back([each["key"] for each in given]),
-    ),
-    "ask": (holding(5), lambda wallet, item_id: wallet.ask(item_id, 2, 60)),
-    "trade": (_two_items, lambda wallet, two: wallet.trade((two[0], 2), (two[1], 1), 60)),
-    "withdraw": (
-        _trade_of_ours,
-        lambda wallet, trade: wallet.take_back(trade["inputs"]),
-    ),
-    "complete": (_offer_of_theirs, lambda wallet, offer: wallet.complete(offer)),
-    "check": (_completed_trade_of_ours, lambda wallet, _: wallet.check()),
-    "restore": (_copy_of_theirs, _restore),
+    "mint": (Wallet.mint, lambda *_: ([5, 2],)),
+    "issue": (Wallet.issue, lambda *_: ("job", 5, 2)),
+    "send": (Wallet.send, lambda ours, _: (_minted(ours), 4)),
+    "claim": (Wallet.claim, lambda _, theirs: (link_of(_given(theirs)[0]),)),
+    "split": (Wallet.split, lambda ours, _: (_minted(ours), [1, 3])),
+    "merge": (Wallet.merge, lambda ours, _: (_minted(ours),)),
+    "give_out": (Wallet.give_out, lambda ours, _: (_keys(ours.outputs(_minted(ours))),)),
+    "take_back": (Wallet.take_back, lambda ours, _: (_keys(_given(ours)),)),
+    "take_back a part": (Wallet.take_back, lambda *both: (_partly_claimed(*both),)),
+    "ask": (Wallet.ask, lambda ours, _: (_minted(ours), 2, 60)),
+    "trade": (Wallet.trade, lambda *both: ((_minted(both[0]), 4), (_minted(both[1]), 1), 60)),
+    "withdraw": (Wallet.take_back, lambda *both: (_trade(*both)["inputs"],)),
+    "complete": (Wallet.complete, lambda ours, theirs: (_offer(theirs, ours),)),
+    "check": (lambda wallet: wallet.check(), _trade_and_complete),
+    "restore": (_restore, lambda _, theirs: (_copy(theirs),)),
 }
 
 
@@ -115,7 +90,7 @@ def killed(path, url, act, number):
         with wallet_at(path, url, mortal=mortal) as wallet:
             wallet.deeds.info()
             mortal.count = 0
-            wallet.store._connection.set_trace_callback(mortal.step)
+            mortal.watch(wallet.store._connection)
             act(wallet)
 
     return end_of(fork(live))
@@ -167,16 +142,6 @@ BROKEN = {
 }
 
 
-class Ground:
-    """A folder with two wallets, in which a verb is prepared."""
-
-    def __init__(self, url, directory, prepare):
-        shutil.rmtree(directory, ignore_errors=True)
-        self.path = directory / "ours"
-        with wallet_at(self.path, url) as ours, wallet_at(directory / "theirs", url) as theirs:
-            self.given = prepare(ours, theirs)
-
-
 def summary(wallet):
     """Return what a wallet holds and has done, and what the service says of it, but for ids."""
     outputs = wallet.outputs()
@@ -191,45 +156,41 @@ def summary(wallet):
 
 def sweep(url, directory, verb, broken):
     """Break a verb at its first step, its second and so on, and return how many it has."""
-    prepare, carry_out = VERBS[verb]
+    carry_out, prepare = VERBS[verb]
+    path = directory / "ours"
+
+    def begin():
+        shutil.rmtree(directory, ignore_errors=True)
+        with wallet_at(path, url) as ours, wallet_at(directory / "theirs", url) as theirs:
+            return prepare(ours, theirs)
 
     def act(wallet):
         with suppress(ProblemError):
-            carry_out(wallet, ground.given)
+            carry_out(wallet, *given)
 
-    ground = Ground(url, directory, prepare)
-    with wallet_at(ground.path, url) as wallet:
+    given = begin()
+    with wallet_at(path, url) as wallet:
         before = summary(wallet)
         act(wallet)
-        after = summary(wallet)
+        found = summary(wallet)
         wallet.check()
-        ends = (after, summary(wallet))
-    found = after
+        ends = (found, summary(wallet))
     for number in count(1):
         if found != before:
-            ground = Ground(url, directory, prepare)
-        was_broken = broken(ground.path, url, act, number)
-        with wallet_at(ground.path, url) as wallet:
+            given = begin()
+        was_broken = broken(path, url, act, number)
+        with wallet_at(path, url) as wallet:
             wallet.resume()
             found = summary(wallet)
             # A check or a trade may have done a part.
             if found not in (before, *ends):
                 act(wallet)
                 found = summary(wallet)
-            assert found in (before, *ends), f"{verb} broken at {number}"
+        assert found in (before, *ends), f"{verb} broken at {number}"
         if not was_broken:
             assert found in ends, f"{verb} without a fault"
             return number - 1
     return 0
-
-
-@pytest.fixture(scope="module")
-def url(sqlite_template):
-    with client_walk.folder() as directory:
-        database = shutil.copy(sqlite_template, directory / "deeds.sqlite3")
-        settings = {**client_walk.SETTINGS, "DATABASE_URL": f"sqlite:///{database}"}
-        with running_service(directory, WEB_CONCURRENCY="1", **settings) as service:
-            yield service.url
 
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
