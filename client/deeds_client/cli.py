@@ -1,10 +1,8 @@
 """`deeds-wallet`: the wallet for the terminal. Commands return the records that are printed.
 
-Other programs can read arguments and the environment, so no secret is taken from there: links and
-passphrases come from standard input or a prompt.
+No secret is read from arguments or the environment, which other programs can see.
 """
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,27 +15,27 @@ from deeds_client import links, terminal
 from deeds_client.errors import DeedsError, InvalidInputError, WalletError
 from deeds_client.records import Record
 from deeds_client.terminal import Terminal
-from deeds_client.values import Units
 
-_VERSION = "0.1.0"
 _FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
 _HOME = Path(click.get_app_dir("deeds-wallet")) / "wallet.sqlite3"
-
-_Deed = partial(click.Argument, callback=terminal.find_deed, shell_complete=terminal.complete_name)
+_Deed = partial(
+    click.Argument,
+    callback=lambda context, _parameter, text: text and context.obj.find(text),
+    shell_complete=terminal.complete_name,
+)
 _deed = _Deed(["deed"])
+_what = click.Argument(["what"], metavar="DEED|OFFER", shell_complete=terminal.complete_name)
+_numbers = click.Argument(["numbers"], type=int, nargs=-1)
 _amount = click.Argument(["amount"], type=int)
-_amounts = click.Argument(["amounts"], type=int, nargs=-1)
 _file = click.Argument(["file"], type=_FILE)
 _yes = click.Option(["--yes"], is_flag=True, help="Do not ask.")
 
 
 @click.group(cls=terminal.Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME, help="The wallet's file."
-)
+@click.option("--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME)
 @click.option("--url", envvar="DEEDS_URL", default="", help="The service of a new wallet.")
 @click.option("--json", "is_json", is_flag=True, help="Print JSON, for programs.")
-@click.version_option(_VERSION)
+@click.version_option("0.1.0")
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
     """Hold deeds, and hand them over by links that work once.
@@ -57,32 +55,24 @@ def _command(*parameters: click.Parameter, name: str | None = None) -> Callable[
     click.Argument(["amounts"], type=int, nargs=-1),
     click.Option(["--count"], type=int, default=0, help="Make so many numbered links."),
     click.Option(["--each"], type=int, default=1, help="Units of each link."),
-    click.Option(["--csv", "file"], type=_FILE, help="Write the links to this new file."),
-    click.Option(["--description"], default=""),
-    click.Option(["--image"], default="", help="The address of a picture."),
+    click.Option(["--csv", "file"], type=_FILE, help="A new file. Broken off, run it again."),
 )
-def mint(shell: Terminal, amounts: Sequence[int], **options: Any) -> Record:
-    """Create a deed, in parts of these AMOUNTS; or --count links, which a --csv file gets.
-
-    If that is broken off, the same command goes on with it, and creates no second deed.
-    """
-    file, count, each = (options.pop(name) for name in ("file", "count", "each"))
+def mint(shell: Terminal, name: str, amounts: Sequence[int], **options: Any) -> Record:
+    """Create a deed, in parts of these AMOUNTS, or as --count links for the file of --csv."""
+    wallet, about = shell.wallet, {"name": name}
+    file, count, each = options["file"], options["count"], options["each"]
     if bool(amounts) == bool(file) or bool(count) != bool(file):
         raise InvalidInputError("Say amounts, or --count and --csv.")
-    metadata = {name: text for name, text in options.items() if text}
     if amounts:
-        return shell.wallet.mint(amounts, metadata=metadata)
-    if file.exists():
-        raise InvalidInputError(f"There is a file {file.name} already. Choose another.")
-    job = json.dumps([str(file), count, each, metadata])
+        return wallet.mint(amounts, metadata=about)
+    if file.exists() or not file.parent.is_dir():
+        raise InvalidInputError(f"{file} must be a new file, in a folder that is there.")
+    job = f"{file} {count} {each} {name}"
     with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
-        outputs = shell.wallet.issue(
-            job, count, each, metadata, lambda done, _of: bar.update(done - bar.pos)
-        )
+        outputs = wallet.issue(job, count, each, about, lambda done, _: bar.update(done - bar.pos))
     # As the page writes them for spreadsheets. Nothing in a link needs quotes.
-    lines = [f"{part['number']},{part['amount']},{shell.wallet.link(part)}," for part in outputs]
-    text = "\r\n".join(["\ufeffnumber,units,link,note", *lines, ""])
-    terminal.write_private(file, text)
+    rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in outputs]
+    terminal.write_private(file, "\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]))
     return {"made": len(outputs), "file": str(file)}
 
 
@@ -91,15 +81,13 @@ def balance(shell: Terminal, deed: str) -> list[Record]:
     """Show what is in the wallet; of a DEED its parts, with the links that are given out."""
     if deed:
         return shell.wallet.outputs(deed, "held", "given", "offered", "coming")
-    sums = shell.wallet.balance()
-    return [{"itemId": item_id, **units} for item_id, units in sums.items()]
+    return [{"itemId": item_id, **units} for item_id, units in shell.wallet.balance().items()]
 
 
 @_command(_amount, _deed)
 def send(shell: Terminal, amount: int, deed: str) -> Record:
     """Make a link of AMOUNT units of a DEED, to give away."""
-    operation = shell.wallet.send(deed, amount)
-    return operation | {"link": shell.wallet.link(shell.wallet.outputs_of(operation)[0])}
+    return shell.wallet.outputs_of(shell.wallet.send(deed, amount))[0]
 
 
 @_command(click.Argument(["arguments"], nargs=-1, metavar=""), _yes)
@@ -136,12 +124,7 @@ def merge(shell: Terminal, deed: str) -> Record:
     return shell.wallet.merge(deed)
 
 
-@_command(
-    click.Argument(["what"], metavar="DEED|OFFER", shell_complete=terminal.complete_name),
-    click.Argument(["numbers"], type=int, nargs=-1),
-    _yes,
-    name="take-back",
-)
+@_command(_what, _numbers, _yes, name="take-back")
 def take_back(shell: Terminal, what: str, numbers: Sequence[int], *, yes: bool) -> list[Record]:
     """Take back links that nobody has claimed, all or these NUMBERS; or end a trade."""
     wallet, size = shell.wallet, shell.wallet.deeds.info().array_length_max
@@ -176,14 +159,13 @@ def complete(shell: Terminal, offer: str, *, yes: bool) -> Record:
     """Pay what an OFFER asks for, its link or id; or trade as it proposes."""
     deeds = shell.wallet.deeds
     found = deeds.offer(links.read_offer(offer, deeds.base_url))
-
-    def told(side: Sequence[Units]) -> str:
-        return " and ".join(f"{each.amount} {shell.title_of(each.item_id)}" for each in side)
-
     for each in found.gives:
         shell.check_origin(each.item_id, yes=yes)
-    back = f" and get {told(found.gives)}" if found.gives else ""
-    shell.sure(f"You give {told(found.wants)}{back}. Go on?", yes=yes)
+    sides = [
+        " and ".join(f"{each.amount} {shell.title_of(each.item_id)}" for each in side)
+        for side in (found.wants, found.gives)
+    ]
+    shell.sure(f"You give {' for '.join(filter(None, sides))}. Go on?", yes=yes)
     return shell.wallet.complete(found)
 
 
@@ -206,8 +188,7 @@ def check(shell: Terminal) -> list[Record]:
 @_command(_file)
 def export(shell: Terminal, file: Path) -> Record:
     """Write the whole wallet to a new encrypted FILE, which the page reads too."""
-    text = shell.wallet.export(terminal.read_passphrase(is_new=True))
-    terminal.write_private(file, text)
+    terminal.write_private(file, shell.wallet.export(terminal.read_passphrase(is_new=True)))
     return {"file": str(file)}
 
 

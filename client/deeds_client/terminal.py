@@ -1,20 +1,16 @@
-"""What a person at a terminal types and reads: names of deeds, tables, errors and files.
-
-Strangers write the names of deeds: only characters that can be printed are shown.
-"""
+"""What a person at a terminal types and reads: names of deeds, tables, errors and files."""
 
 import io
 import json
 import re
-import shutil
 import sys
 import tempfile
 import unicodedata
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from time import localtime, strftime
 from typing import Any
 
 import click
@@ -30,20 +26,15 @@ from deeds_client.values import Item
 from deeds_client.wallet import Wallet
 
 REFUSED, BAD_INPUT, NO_ANSWER, STOPPED = 1, 2, 3, 130
-NO_SECRETS = (
-    "Programs can read arguments, and a link is like cash: paste it to `deeds-wallet claim`."
-)
+NO_SECRETS = "Programs can read arguments, and a link is cash: paste it to `deeds-wallet claim`."
 _SECRET = re.compile(r"(#|%23)(\+|%2b)|^\+[0-9]", re.IGNORECASE)
-_DEFAULT_URL = "http://127.0.0.1:8000"
 _NAME_LENGTH_MAX = 60
-_NEVER_HELD = ("seen", "coming", "void")
-# Nothing else is printed: records have secrets. Programs also get the ids.
+_HELD = ("held", "given", "offered", "leaving", "spent")
+# Nothing else is printed: records have secrets. Tables leave the last ones out.
 _ABOUT = ("time", "kind", "number", "amount", "deed", "mark", "state", "code", "said", "link")
 _SUMS = ("free", "given", "offered", "coming", "set aside", "claimed", "lost", "unknown")
 _COLUMNS = (*_ABOUT, *_SUMS, "added", "made", "file")
-_IDS = ("itemId", "offerId")
-# A table is as wide as it must be: a link that is folded cannot be copied.
-_WIDTH_MAX = 10_000
+_FIELDS = (*_COLUMNS, "itemId", "offerId", "begunAt", "expiresAt")
 
 
 class Commands(click.Group):
@@ -51,29 +42,24 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command and print what it returns."""
-        for stream in (sys.stdin, sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")
         try:
             records = super().invoke(context)
             context.obj.show(records)
             code = context.obj.exit_code
-        except DeedsError as error:
-            said, code = outcome(error)
-            click.echo(said, err=True)
-        except (KeyboardInterrupt, click.Abort):
-            click.echo("Stopped. The next command goes on with what was begun.", err=True)
-            code = STOPPED
         except BrokenPipeError:
             raise
-        except OSError as error:
-            click.echo(f"{error.filename2 or error.filename}: {error.strerror}.", err=True)
-            code = BAD_INPUT
+        except (DeedsError, OSError, UnicodeError, KeyboardInterrupt, click.Abort) as error:
+            said, code = outcome(error)
+            click.echo(said, err=True)
         context.exit(code)
 
 
-def outcome(error: DeedsError) -> tuple[str, int]:
+def outcome(error: BaseException) -> tuple[str, int]:
     """Return what a person is told; and the code: refused, makes no sense, or no answer yet."""
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return "Stopped. The next command goes on with what was begun.", STOPPED
+    if isinstance(error, OSError):
+        return f"{error.filename2 or error.filename}: {error.strerror}.", BAD_INPUT
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
         goes_on = " It is written down, and the next command goes on with it."
         return f"{error}{goes_on if error.key else ''}", NO_ANSWER
@@ -95,8 +81,7 @@ def folded(name: str) -> str:
 
 def mark_of(item_id: str) -> str:
     """Return for example "7kq2·m9xd": it tells deeds of one name apart."""
-    letters = item_id.removeprefix("deed_")
-    return f"{letters[:4]}·{letters[-4:]}"
+    return f"{item_id[5:9]}·{item_id[-4:]}"
 
 
 def read_passphrase(*, is_new: bool = False) -> str:
@@ -120,10 +105,8 @@ def _look_into(path: Path) -> tuple[str, list[Item]]:
     """Return the address of a wallet's service and the known items; "" if there is no wallet."""
     if not path.exists():
         return "", []
-    store = Store(path)
-    with store.transaction() as records:
+    with closing(Store(path)) as store, store.transaction() as records:
         url, items = records.get("notes", "service").get("url", ""), records.all("items")
-    store.close()
     return url, [Item(each["id"], each["total"], each.get("metadata")) for each in items]
 
 
@@ -132,11 +115,6 @@ def complete_name(context: click.Context, _parameter: Any, incomplete: str) -> l
     items = _look_into(context.find_root().params["path"])[1]
     names = {re.sub(r"\W+", "-", item.name).strip("-") for item in items}
     return sorted(name for name in names if folded(name).startswith(folded(incomplete)))
-
-
-def find_deed(context: click.Context, _parameter: Any, text: str) -> str:
-    """Return the id of the deed that an argument names."""
-    return str(context.obj.find(text)) if text else ""
 
 
 @dataclass
@@ -153,7 +131,7 @@ class Terminal:
     def wallet(self) -> Wallet:
         """The wallet, opened when it is first needed: help asks no service."""
         home = _look_into(self.path)[0]
-        deeds = self.context.with_resource(Deeds(self.url or home or _DEFAULT_URL))
+        deeds = self.context.with_resource(Deeds(self.url or home or "http://127.0.0.1:8000"))
         if not home:
             click.echo(f"This is a new wallet, for {deeds.base_url}.", err=True)
             # A wallet stays with its service, so there must be one.
@@ -161,8 +139,7 @@ class Terminal:
         wallet = Wallet(self.path, deeds)
         self.context.call_on_close(wallet.close)
         for each in wallet.resume():
-            said = f"{each['kind']} {each['amount']}, {each['state']}"
-            click.echo(f"Begun earlier, finished now: {said}.", err=True)
+            click.echo(f"Begun before: {each['kind']} {each['amount']}, {each['state']}.", err=True)
         return wallet
 
     def find(self, text: str) -> str:
@@ -171,10 +148,8 @@ class Terminal:
             raise InvalidInputError(NO_SECRETS)
         if item_id := links.read_item(text, self.wallet.deeds.base_url):
             return self.wallet.item(item_id).id
-        names, key = self._names(), folded(text)
-        ways = {
-            each: (names[each], each[5:], folded(each), folded(mark_of(each))) for each in names
-        }
+        names, key = self._names(), folded(text.removeprefix("deed_"))
+        ways = {each: (names[each], each[5:], folded(mark_of(each))) for each in names}
         exact = [each for each in names if names[each] == key]
         found = exact or [each for each in names if any(way.startswith(key) for way in ways[each])]
         if len(found) == 1:
@@ -185,16 +160,14 @@ class Terminal:
 
     def _names(self) -> dict[str, str]:
         """Return the folded names of deeds that are or were held: others may be forgeries."""
-        outputs = self.wallet.outputs()
-        held = {each["itemId"] for each in outputs if each["state"] not in _NEVER_HELD}
+        held = {each["itemId"] for each in self.wallet.outputs("", *_HELD)}
         return {item_id: folded(self.name_of(item_id)) for item_id in held}
 
     def name_of(self, item_id: str) -> str:
         """Return the name of a deed, "?" if it has none or none can be known now."""
-        name = ""
         with suppress(DeedsError):
-            name = plain(self.wallet.item(item_id).name)[:_NAME_LENGTH_MAX]
-        return name or "?"
+            return plain(self.wallet.item(item_id).name)[:_NAME_LENGTH_MAX] or "?"
+        return "?"
 
     def title_of(self, item_id: str) -> str:
         """Return for example "“Night Choir” 7kq2·m9xd"."""
@@ -202,11 +175,10 @@ class Terminal:
 
     def check_origin(self, item_id: str, *, yes: bool) -> None:
         """Ask before a deed comes in that has the name of another one in the wallet."""
-        names, key = self._names(), folded(self.wallet.item(item_id).name)
-        alike = [each for each in names if key and names[each] == key]
-        if alike and item_id not in alike:
-            here, other = self.title_of(alike[0]), self.title_of(item_id)
-            self.sure(f"You have {here}. Take {other}, which is another?", yes=yes)
+        names, key = self._names(), folded(self.name_of(item_id))
+        alike = [self.title_of(each) for each in names if key and names[each] == key]
+        if alike and item_id not in names:
+            self.sure(f"You have {alike[0]}. Take the other {self.title_of(item_id)}?", yes=yes)
 
     def sure(self, question: str, *, yes: bool) -> None:
         """Ask whether to go on; raise WalletError if not, or if nobody is there to be asked."""
@@ -224,31 +196,25 @@ class Terminal:
         table = Table(box=None, pad_edge=False, show_header=False)
         for line in lines if isinstance(data, list) else zip(*lines, strict=True):
             table.add_row(*line)
-        console = Console(width=_WIDTH_MAX, markup=False, emoji=False, highlight=False)
+        # As wide as it must be: a link that is folded cannot be copied.
+        console = Console(width=10_000, markup=False, emoji=False, highlight=False)
         console.print(table if names else "Nothing.")
-        if console.is_terminal and isinstance(data, dict) and "link" in rows[0]:
-            _show_code(console, rows[0]["link"])
+        if console.is_terminal and isinstance(data, dict) and "link" in names:
+            code = io.StringIO()
+            segno.make_qr(rows[0]["link"]).terminal(code, border=2, compact=True)
+            console.print(code.getvalue(), style="bright_white on black", end="")
 
     def _row(self, record: Record) -> Record:
         """Return what is printed of a record."""
-        row, wallet = {**record}, self.wallet
+        row = {**record}
         if "itemId" in row:
             row |= {"deed": self.name_of(row["itemId"]), "mark": mark_of(row["itemId"])}
         if "begunAt" in row:
-            begun_at = datetime.fromtimestamp(row["begunAt"] / 1000, UTC)
-            row["time"] = begun_at.astimezone().isoformat(" ", "minutes")
+            row["time"] = strftime("%Y-%m-%d %H:%M", localtime(row["begunAt"] / 1000))
         if row.get("spentElsewhere"):
             row["state"] = "claimed"
         if row.get("state") == "given":
-            row["link"] = wallet.link(record)
+            row["link"] = self.wallet.link(record)
         if row.get("state") == "open":
-            row["link"] = links.offer_link(wallet.deeds.base_url, row["offerId"])
-        return {name: row[name] for name in (*_COLUMNS, *_IDS) if name in row}
-
-
-def _show_code(console: Console, link: str) -> None:
-    """Print the QR code of a link if the terminal is wide enough."""
-    code, text = segno.make_qr(link), io.StringIO()
-    code.terminal(text, border=2, compact=True)
-    if code.symbol_size(border=2)[0] <= shutil.get_terminal_size().columns:
-        console.print(text.getvalue(), style="bright_white on black", end="")
+            row["link"] = links.offer_link(self.wallet.deeds.base_url, row["offerId"])
+        return {name: row[name] for name in _FIELDS if name in row}
