@@ -125,9 +125,10 @@ def _is_operation(operation: Record, known: set[str]) -> bool:
         and all(output["state"] in ("held", "given") for output in operation["outputs"])
     )
     if kind == "mint":
-        new = [NewOutput(output["amount"], output["secret"]) for output in body["outputs"]]
-        is_mint = new and not operation["inputs"] and type(body.get("metadata", {})) is dict
-        return is_right and bool(is_mint)
+        for output in body["outputs"]:
+            NewOutput(output["amount"], output["secret"])
+        is_mint = operation["inputs"] == [] and type(body.get("metadata", {})) is dict
+        return is_right and is_mint and all(map(_has, body["outputs"]))
     # What is sent must be what is settled. The amount of a link may have been put right since.
     halves = [map(Output.parse, body[half]) for half in ("inputs", "outputs")]
     sent = [[f"{output.item_id}.{output.secret}" for output in half] for half in halves]
@@ -161,7 +162,7 @@ _FIELDS = {
     "spentElsewhere unknown neverHeld isNext atDoor isMinted": bool,
     "operation itemId code": str,
     "inputs outputs operations items": list,
-    "own": lambda places: {type(place) for place in places} <= {int},
+    "own": lambda places: type(places) is list and {*map(type, places)} <= {int},
     "note": re.compile(r"(?s).{0,80}").fullmatch,
     "unit": is_unit,
     "links": lambda series: _has(series, "count", "each", "from"),

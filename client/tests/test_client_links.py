@@ -64,30 +64,22 @@ def soft_breaks(link):
 
 
 DONE_TO_LINKS = {
-    **{
-        f"ends in {mark!a}": lambda link, mark=mark: link + mark
-        for mark in ".,)>!?*_”';:]…»\u200b\u00a0。"
-    },
-    "ends in several": lambda link: f'{link}").\n\nBye',
-    "in angle brackets": lambda link: f"Take <{link}> soon",
+    "ends in marks": lambda link: f'{link}").\n\nBye',
+    "ends in a full stop of Chinese": lambda link: f"{link}。",
+    "ends in a bracket": lambda link: f"<({link})>",
     "in Markdown": lambda link: f"[a ticket]({link}) for you",
     "in bold": lambda link: f"**{link}**",
     "in an attribute": lambda link: f'<a href="{link}">ticket</a>',
     "without a scheme": lambda link: link.replace("https://", ""),
     "in capitals as far as that is right": lambda link: link.replace(URL, URL.upper()),
     "after a word": lambda link: f"Link:{link}",
-    "without a host": lambda link: f"Open {link.removeprefix(URL)}",
     "followed for advertising": lambda link: link.replace("#", "?utm_source=x&fbclid=Iw_-1#"),
     "its hash escaped": lambda link: link.replace("#", "%23"),
     "its hash and plus escaped": lambda link: link.replace("#", "%23").replace("+", "%2B"),
     "as HTML": lambda link: link.replace("&unit", "&amp;unit"),
     "broken in its id": soft_breaks,
     "broken before its fragment": lambda link: link.replace("#", "\n> > #"),
-    "with characters that are not seen": lambda link: (
-        link.replace("claim", "cl\u00adaim")
-        .replace("deed_", "de\u200bed_")
-        .replace("+5", "+\u20605")
-    ),
+    "with characters that are not seen": lambda link: link.replace("deed_", "de\u200bed_"),
     "its underscore escaped": lambda link: link.replace("deed_", "deed\\_"),
 }
 
@@ -105,7 +97,6 @@ TEXTS = {
     ),
     "a strong secret broken in a link": (f"{URL}/claim/{ID}#+5.{BROKEN}", [STRONG]),
     "a strong secret broken in a raw output": (f"+5.{ID}.{BROKEN}", [STRONG]),
-    "letters behind a strong one": (f"+5.{ID}.{STRONG}Bye", [STRONG]),
     "words behind a strong one": (f"Here:\n+5.{ID}.{STRONG} - take care\nBye", [STRONG]),
     "several lines": (f"\n +5.{ID}.a\n+5.{ID}.b\r\n+5.{ID}.c\n", ["a", "b", "c"]),
     "several in a line": (f"+5.{ID}.a b +5.{ID}.c\t+5.{ID}.d", ["a b", "c", "d"]),
@@ -113,7 +104,6 @@ TEXTS = {
     "in brackets": (f'(+5.{ID}.a(b)c) and <+5.{ID}.d>, "+5.{ID}.e".', ["a(b)c", "d", "e"]),
     "in quotes": (f"„+5.{ID}.a“ and '+5.{ID}.don't'", ["a", "don't"]),
     "a link that nobody escaped": (f"{URL}/claim/{ID}#+5.pass-on.it+now", ["pass-on.it+now"]),
-    "a soft hyphen in a link": (f"{URL}/claim/{ID}#+5.see\u00adyou", ["seeyou"]),
     "the same twice": (f"{link_of('a')} {link_of('a')}", ["a"]),
     "two without a blank": (link_of("a") + link_of(STRONG), ["a", STRONG]),
 }
@@ -132,20 +122,13 @@ REFUSED = {
     "no secret": (f"+5.{ID}.", "cut off"),
     "an escape that is no text": (f"{URL}/claim/{ID}#+5.%FF", "cut off"),
     "a long secret": (f"{link_of('a')} +5.{ID}.{'b' * 33}", "cut off"),
-    "too much": (f"+9999999999999999.{ID}.a", "cut off"),
     "capitals": (link_of(STRONG).upper(), "no whole claim link"),
     "another host": (link_of("a").replace("deeds.", "deed."), "belongs to deed.example.com"),
     "one of another host": (f"{link_of('a')} evil.com/claim/{ID}#+5.a", "belongs to evil.com"),
-    "another port": (
-        link_of("a").replace(".com", ".com:8443"),
-        "belongs to deeds.example.com:8443",
-    ),
+    "another port": (link_of("a").replace(".com", ".com:8443"), "deeds.example.com:8443"),
     "a longer host": (link_of("a").replace(".com", ".com.evil"), "deeds.example.com.evil"),
     "our host as its user": (link_of("a").replace(".com", ".com@evil"), "another service"),
-    "our host as its path": (
-        link_of("a").replace("https://", "https://e.com/"),
-        "belongs to e.com",
-    ),
+    "our host as its path": (f"https://e.com/{link_of('a')[8:]}", "belongs to e.com"),
     "a word for a host": (f"intranet/claim/{ID}#+5.a", "belongs to intranet"),
     "our host behind a backslash": (f"https://e.com\\{URL[8:]}/claim/{ID}#+5.a", "another service"),
     "no scheme but two slashes": (f"//evil.com/claim/{ID}#+5.a", "belongs to evil.com"),
@@ -161,9 +144,7 @@ def test_nothing_is_read_where_something_is_wrong(text, message):
         read_claims(text, URL)
 
 
-@pytest.mark.parametrize(
-    "unit", ["x" * 21, "a\nb", "\u202eabc", "000 tickets", "x 2", "seat ½", "-5"]
-)
+@pytest.mark.parametrize("unit", ["x" * 21, "a\nb", "\u202eabc", "000 x", "x 2", "seat ½", "-5"])
 def test_no_unit_passes_for_more_than_a_word(unit):
     assert read_claims(link_of("a", unit), URL) == [(output_with("a"), "")]
 
@@ -178,11 +159,7 @@ def test_a_host_may_be_local_and_have_a_path():
 def test_items_and_offers_are_found_by_their_id_or_a_link():
     for text in (ID, f" {ID[:20]}\u200b\n{ID[20:]}", f"See <{URL}/wallet#{ID}>.", link_of("a b")):
         assert read_item(text, URL) == ID
-    for text in (
-        OFFER_ID,
-        f"Pay: {offer_link(URL, OFFER_ID)}.",
-        f"deeds.example.com/offer/{OFFER_ID}",
-    ):
+    for text in (OFFER_ID, f"Pay: {offer_link(URL, OFFER_ID)}.", f"{URL[8:]}/offer/{OFFER_ID}"):
         assert read_offer(text, URL) == OFFER_ID
     for text in ("", "Night Choir", ID[:20], OFFER_ID):
         assert read_item(text, URL) is None
