@@ -20,17 +20,8 @@ def test_a_raw_output_is_read_and_written(raw, output):
     assert output.raw == raw
 
 
-INVALID = [
-    "",
-    "5",
-    f"5.{ID}.a",
-    f"+5.{ID}",
-    f"+5.{ID}.",
-    f"+05.{ID}.a",
-    f"+0.{ID}.a",
-    f"+\u0665.{ID}.a",
-]
-INVALID += [f"+{AMOUNT_MAX + 1}.{ID}.a", f"+{'9' * 5000}.{ID}.a", "+5.item_1.a", "+5..a"]
+INVALID = ["", "5", f"5.{ID}.a", f"+5.{ID}", f"+5.{ID}.", "+5.item_1.a", "+5..a"]
+INVALID += [f"+{amount}.{ID}.a" for amount in ("05", "0", "\u0665", AMOUNT_MAX + 1, "9" * 5000)]
 INVALID += [f"+5.{ID}.{'a' * 33}", f"+5.{ID}.\ud800", "+5.deed_\ud800.a", f"+5.deed_{'x' * 300}.a"]
 
 
@@ -48,27 +39,12 @@ def test_an_amount_is_a_whole_number_in_its_bounds(amount):
 
 
 def test_secrets_are_strong_as_the_service_has_it():
-    assert is_strong_secret(make_secret())
-    assert is_strong(make_strong_secret())
     assert is_strong_secret(NewOutput(5).secret)
+    assert is_strong(make_strong_secret())
     assert NewOutput(5).secret != NewOutput(5).secret
     assert not any(is_strong(text) for text in ("", "a" * 32, make_secret().upper(), "é" * 32))
 
 
-NAMED = '{"name":"Night Choir","description":"","image":"ipfs://a"}'
-METADATA = {
-    None: ("", ""),
-    "": ("", ""),
-    "[]": ("", ""),
-    "not JSON": ("", ""),
-    '{"name":5}': ("", ""),
-    "[" * 100_000: ("", ""),
-    NAMED: ("Night Choir", "ipfs://a"),
-}
-
-
-@pytest.mark.parametrize(("metadata", "told"), METADATA.items())
-def test_metadata_of_any_form_breaks_nothing(metadata, told):
-    item = Item(ID, 5, metadata)
-
-    assert (item.name, item.about.get("image", "")) == told
+@pytest.mark.parametrize("metadata", [None, "", "[]", "not JSON", '{"name":5}', "[" * 100_000])
+def test_metadata_of_any_form_breaks_nothing(metadata):
+    assert (Item(ID, 5, metadata).name, Item(ID, 5, '{"name":"A"}').name) == ("", "A")
