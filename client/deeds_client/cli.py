@@ -196,5 +196,5 @@ def export(shell: Terminal, file: Path) -> Record:
 def import_(shell: Terminal, file: Path) -> Record:
     """Take in the encrypted FILE of another wallet, or of the page."""
     text = file.read_text(encoding="utf-8", errors="replace")
-    merged = shell.wallet.restore(text, terminal.read_passphrase())
-    return {"added": len(merged.added), "given": len(merged.given)}
+    added, given = shell.wallet.restore(text, terminal.read_passphrase())
+    return {"added": len(added), "given": len(given)}

@@ -107,8 +107,7 @@ def _is_output(output: Record) -> bool:
         and output["key"] == key_of(output)
         and output["state"] in (*REST_STATES, "coming", "leaving", "spent")
         and output.get("before") in (None, *REST_STATES)
-        and ("number" in output) == ("of" in output)
-        and ("number" in output or "each" not in output)
+        and ("number" in output) == ("of" in output) >= ("each" in output)
     )
 
 

@@ -17,8 +17,8 @@ _UNIT_LENGTH_MAX = 20
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _GAPS = re.compile(r"[\s>=]+")
 _GAP = r"[\s>=]{0,24}"
-_LETTERS = rf"{_GAP}(?:\\?_|%5[Ff])((?:{_GAP}[{BASE32}]){{26}})"
-_DEED, _OFFER = (_GAP.join(kind) + _LETTERS for kind in ("deed", "offer"))
+_ID = rf"{_GAP}(?:\\?_|%5[Ff])((?:{_GAP}[{BASE32}]){{26}})"
+_DEED = _GAP.join("deed") + _ID
 # A link, or a raw output: there the item's id is behind the amount.
 _START = re.compile(
     rf"({_GAP.join('claim')}{_GAP}(?:/|%2[Ff]){_GAP}{_DEED}{_GAP}[^\s#]{{0,300}}?(?:#|%23){_GAP})?"
@@ -68,28 +68,24 @@ def read_claims(text: str, base_url: str) -> list[tuple[Output, str]]:
 
 def read_offer(text: str, base_url: str) -> str:
     """Return the id of the offer that a text names, alone or in a link to it."""
-    if offer_id := _read_id("offer_", _OFFER, text, base_url):
+    if offer_id := read_id("offer", text, base_url):
         return offer_id
     raise InvalidInputError("There is no payment request or trade in this text.")
 
 
-def read_item(text: str, base_url: str) -> str | None:
-    """Return the id of the item that a text names, alone or in a link to any page, or None."""
-    return _read_id("deed_", _DEED, text, base_url)
-
-
-def _read_id(kind: str, letters: str, text: str, base_url: str) -> str | None:
-    found = _found(re.compile(f"(){letters}"), text, base_url)
-    ids = {kind + _GAPS.sub("", match[2]) for match, _ in found}
+def read_id(kind: str, text: str, base_url: str) -> str | None:
+    """Return the id of a "deed" or an "offer" that a text names, alone or in a link, or None."""
+    found = _found(re.compile(f"(){_GAP.join(kind)}{_ID}"), text, base_url)
+    ids = {f"{kind}_{_GAPS.sub('', match[2])}" for match, _ in found}
     if len(ids) > 1:
         raise InvalidInputError("This text names more than one. Paste one link.")
     return ids.pop() if ids else None
 
 
 def _found(start: re.Pattern[str], text: str, base_url: str) -> list[tuple[re.Match[str], str]]:
-    """Return what starts in a text, each with the text up to the next; its first group is of links.
+    """Return what starts in a text, each with the text up to the next; check the hosts of links.
 
-    Raise InvalidInputError if one is of another service.
+    Its first group is of links.
     """
     text = _UNSEEN.sub("", text)
     starts, tails, end = [], [], 0

@@ -4,8 +4,6 @@ No secret is lost, no spent output revived, nothing that was handed out is free 
 been since a file was written, and no operation that surely ended is begun again.
 """
 
-from dataclasses import dataclass
-
 from deeds_client.file import REST_STATES
 from deeds_client.records import Record, Records
 
@@ -17,14 +15,6 @@ _DERIVED = ("state", "before", "operation", "neverHeld", "unknown")
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Outputs that are new here, and those of them that count as handed out: they may have been."""
-
-    added: list[Record]
-    given: list[Record]
-
-
 def dump(records: Records) -> dict[str, list[Record]]:
     """Return all records as the page's wallet has them."""
     outputs = records.outputs()
@@ -34,8 +24,11 @@ def dump(records: Records) -> dict[str, list[Record]]:
     return {"outputs": outputs} | {kind: records.all(kind) for kind in ("operations", "items")}
 
 
-def merge(records: Records, theirs: dict[str, list[Record]]) -> Merged:
-    """Take in the records of a file, which were checked."""
+def merge(records: Records, theirs: dict[str, list[Record]]) -> tuple[list[Record], list[Record]]:
+    """Take in the records of a file, which were checked.
+
+    Return the outputs that are new here, and those of them that count as handed out: they may be.
+    """
     may_be_given = _may_be_given(**theirs)
     added, contested = [], set()
     for output in theirs["outputs"]:
@@ -56,7 +49,7 @@ def merge(records: Records, theirs: dict[str, list[Record]]) -> Merged:
         records.put("items", {**item, **records.get("items", item["key"])})
     found = map(records.output, added)
     live = [output for output in found if output["state"] not in ("spent", "void", "seen")]
-    return Merged(live, [output for output in live if output["key"] in may_be_given])
+    return live, [output for output in live if output["key"] in may_be_given]
 
 
 def _may_be_given(outputs: list[Record], operations: list[Record], **_: object) -> set[str]:

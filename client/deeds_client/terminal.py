@@ -146,7 +146,7 @@ class Terminal:
         """Return the id of the deed that a name, an id, the beginning of one or a link means."""
         if _SECRET.search(text):
             raise InvalidInputError(NO_SECRETS)
-        if item_id := links.read_item(text, self.wallet.deeds.base_url):
+        if item_id := links.read_id("deed", text, self.wallet.deeds.base_url):
             return self.wallet.item(item_id).id
         names, key = self._names(), folded(text.removeprefix("deed_"))
         ways = {each: (names[each], each[5:], folded(mark_of(each))) for each in names}

@@ -339,8 +339,11 @@ class Wallet:
         with self.store.transaction() as records:
             return file.export_wallet(merging.dump(records), passphrase)
 
-    def restore(self, text: str, passphrase: str) -> merging.Merged:
-        """Take in the file of another wallet, the page's too, or of an older copy of this one."""
+    def restore(self, text: str, passphrase: str) -> tuple[list[Record], list[Record]]:
+        """Take in the file of another wallet, the page's too, or of an older copy of this one.
+
+        Return the outputs that are new here, and those of them that count as handed out.
+        """
         theirs = file.import_wallet(text, passphrase)
         with self.store.transaction() as records:
             return merging.merge(records, theirs)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from deeds_client.errors import InvalidInputError
-from deeds_client.links import claim_link, offer_link, read_claims, read_item, read_offer
+from deeds_client.links import claim_link, offer_link, read_claims, read_id, read_offer
 from deeds_client.values import Output, make_secret
 
 URL = "https://deeds.example.com"
@@ -158,11 +158,11 @@ def test_a_host_may_be_local_and_have_a_path():
 
 def test_items_and_offers_are_found_by_their_id_or_a_link():
     for text in (ID, f" {ID[:20]}\u200b\n{ID[20:]}", f"See <{URL}/wallet#{ID}>.", link_of("a b")):
-        assert read_item(text, URL) == ID
+        assert read_id("deed", text, URL) == ID
     for text in (OFFER_ID, f"Pay: {offer_link(URL, OFFER_ID)}.", f"{URL[8:]}/offer/{OFFER_ID}"):
         assert read_offer(text, URL) == OFFER_ID
     for text in ("", "Night Choir", ID[:20], OFFER_ID):
-        assert read_item(text, URL) is None
+        assert read_id("deed", text, URL) is None
 
 
 @pytest.mark.parametrize(
