@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +159,10 @@ class Store:
         self._lock = threading.RLock()
         with self._translated():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite gives its journal the same mode.
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            # SQLite gives its journal the same mode. To close a file that another thread has open
+            # would end the locks of that thread (POSIX): so only a new one is opened here.
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
@@ -178,8 +180,8 @@ class Store:
     def transaction(self) -> Iterator[Records]:
         """Look at the records and change them: wholly and on disk, or not at all."""
         with self._lock, self._translated():
-            self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
                 yield Records(self._connection)
                 self._connection.execute("COMMIT")
             finally:

@@ -397,5 +397,5 @@ def test_a_file_that_is_no_wallet_is_left_as_it_is(anna, monkeypatch, spoil, sai
 
 
 def test_a_folder_is_no_wallet(tmp_path, anna):
-    with pytest.raises(WalletFileError, match="cannot be opened"):
+    with pytest.raises(WalletFileError, match="cannot be used"):
         Wallet(tmp_path, anna.deeds)
