@@ -10,6 +10,7 @@ import os
 import re
 import unicodedata
 from base64 import b64decode, b64encode
+from contextlib import suppress
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -98,6 +99,15 @@ def read_records(found: Any) -> dict[str, list[Record]]:
     ):
         raise ValueError
     return records
+
+
+def is_readable(operation: Record) -> bool:
+    """Return whether a backup with this operation can be written, and read again."""
+    with suppress(*WRONG_FORM):
+        _compact(operation)
+        made = [output["key"] for output in operation["outputs"]]
+        return _is_operation(operation, {*operation["inputs"], *made})
+    return False
 
 
 def _is_output(output: Record) -> bool:

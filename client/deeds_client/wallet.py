@@ -405,7 +405,11 @@ class Wallet:
 
 def _begin(records: Records, kind: str, **about: Any) -> Record:
     begun = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun", "begunAt": now_ms()}
-    return records.put("operations", begun)
+    begun = records.put("operations", begun)
+    # What no backup can hold would make all backups worthless.
+    if not file.is_readable(begun):
+        raise InvalidInputError("This cannot be kept: a text or a number in it is not valid.")
+    return begun
 
 
 def _raws(outputs: Iterable[Record]) -> list[str]:

@@ -3,11 +3,17 @@
 import subprocess
 import sys
 
+import httpx
 import pytest
+from client_walk import wallet_at
 
 from deeds_client import records as records_module
-from deeds_client.errors import WalletFileError
+from deeds_client.errors import InvalidInputError, WalletFileError
 from deeds_client.records import Store
+from deeds_client.values import Output
+
+LIMITS = ("arrayLengthMax", "bodyBytesMax", "offerExpiresInMin", "offerExpiresInMax")
+INFO = httpx.Response(200, json={"version": "1", "limits": dict.fromkeys(LIMITS, 256)})
 
 
 def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
@@ -20,3 +26,21 @@ def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
         ended = subprocess.run([sys.executable, "-c", other], check=False, capture_output=True)
 
     assert b"database is locked" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda wallet: wallet.mint([1], metadata={"name": "Caf\udce9"}),
+        lambda wallet: wallet.mint(links=(2_000_000_000, 1)),
+        lambda wallet: wallet.ask("deed_a", 5, expires_in=0),
+        lambda wallet: wallet.claim(Output(1, "deed_a", "a"), unit="2 seats"),
+    ],
+    ids=["a text", "a number", "a time", "a word"],
+)
+def test_what_no_backup_could_hold_is_not_written_down(tmp_path, verb):
+    with wallet_at(tmp_path / "wallet", "http://a.example", lambda _: INFO) as wallet:
+        with pytest.raises(InvalidInputError):
+            verb(wallet)
+
+        assert wallet.history() == wallet.outputs() == []
