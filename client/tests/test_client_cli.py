@@ -5,20 +5,17 @@ import json
 import os
 import pty
 import signal
-import sqlite3
 import subprocess
 import sys
-import termios
-import tomllib
-from contextlib import closing, suppress
-from functools import partial
+from contextlib import closing
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
 from deeds_client import terminal
 from deeds_client.cli import main
+from deeds_client.errors import NoAnswerError
+from deeds_client.records import Store
 from deeds_client.service import Deeds
 from tests.support.serving import REPOSITORY, running_service
 from tests.support.waiting import wait_until
@@ -58,48 +55,29 @@ def ask(run):
 @pytest.fixture
 def start(url, tmp_path):
     """A function that starts a command as a process of its own."""
-
-    def start(*arguments, **options):
-        wallet = ["--wallet", tmp_path / "anna.sqlite3", "--url", url]
-        command = [sys.executable, "-m", "deeds_client", *wallet, *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "client")}
-        return subprocess.Popen(list(map(str, command)), env=environment, cwd=tmp_path, **options)
-
-    return start
+    wallet = ["--wallet", tmp_path / "anna.sqlite3", "--url", url]
+    command = [sys.executable, "-m", "deeds_client", *wallet]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY / "client")}
+    return lambda *words, **more: subprocess.Popen([*command, *words], env=environment, **more)
 
 
 def free(ask, wallet="anna"):
     return {each["deed"]: each.get("free", 0) for each in ask("balance", wallet=wallet)}
 
 
-def test_a_link_goes_from_one_wallet_to_another(run, ask):
+def test_links_go_from_one_wallet_to_another_once(run, ask):
     ask("mint", "Night Choir", 5)
-    sent = run("send", 3, "night")
-    claimed = run("claim", wallet="bob", stdin=f"Here it is:\n\n{sent.stdout}")
-    shown = run("balance")
+    sent, more = run("send", 3, "night").stdout, ask("send", 1, "night")["link"]
+    shown = run("balance").stdout
+    claimed = run("claim", wallet="bob", stdin=f"Here it is:\n\n{sent}").stdout
+    partly = run("--json", "claim", wallet="eve", stdin=f"{sent} {more}")
 
-    assert ["amount", "3"] in [line.split() for line in sent.stdout.splitlines()]
-    assert claimed.stdout.split()[-1] == "Claimed."
-    assert [line.split()[-2:] for line in shown.stdout.splitlines()] == [
-        ["free", "given"],
-        ["2", "3"],
-    ]
-    assert (free(ask), free(ask, "bob")) == ({"Night Choir": 2}, {"Night Choir": 3})
-    assert ask("check")[0]["state"] == "claimed"
-    assert [each["kind"] for each in ask("history")] == ["send", "mint"]
-
-
-def test_links_are_claimed_one_by_one_and_the_refused_ones_named(run, ask):
-    ask("mint", "Cider", 5)
-    links = [ask("send", amount, "Cider")["link"] for amount in (1, 2)]
-    ask("claim", stdin=links[0])
-    claimed = run("--json", "claim", wallet="bob", stdin="\n".join(links))
-
-    assert claimed.exit_code == 1
-    assert [each["said"] for each in json.loads(claimed.stdout)] == [
-        "Already claimed. If it wasn't you, ask the sender.",
-        "Claimed.",
-    ]
+    assert ["amount", "3"] in [line.split() for line in sent.splitlines()]
+    assert (claimed.split()[-1], shown.split()[-2:]) == ("Claimed.", ["1", "4"])
+    used, fresh = (each["said"].split(".")[0] for each in json.loads(partly.stdout))
+    assert (partly.exit_code, used, fresh) == (1, "Already claimed", "Claimed")
+    assert (free(ask), free(ask, "bob")) == ({"Night Choir": 1}, {"Night Choir": 3})
+    assert [each["state"] for each in ask("check")] == ["claimed", "claimed"]
 
 
 @pytest.mark.parametrize("command", [["claim"], ["send", 1], ["balance"], ["take-back"]])
@@ -117,14 +95,12 @@ def test_a_deed_is_named_in_many_ways(run, ask, url):
     item_id = ask("mint", "Night Choir", 5)["itemId"]
     ask("mint", "Night Bus", 5)
     mark = terminal.mark_of(item_id)
-    names = ["night choir", "NIGHT C", item_id, item_id[:12], mark, f"{url}/item/{item_id}"]
-    for name in names:
+    for name in ("night choir", "NIGHT C", item_id, item_id[:12], mark, f"{url}/item/{item_id}"):
         assert ask("balance", name)[0]["itemId"] == item_id
-    unclear, unknown = run("balance", "night"), run("balance", "Opera")
+    unclear = run("balance", "night")
 
-    assert (unclear.exit_code, unknown.exit_code) == (2, 2)
+    assert (unclear.exit_code, "“Night Bus”" in unclear.stderr) == (2, True)
     assert f"“Night Choir” {mark}" in unclear.stderr
-    assert "“Night Bus”" in unclear.stderr
 
 
 def test_a_deed_that_only_has_the_name_of_another_is_not_taken_unasked(run, ask):
@@ -140,19 +116,15 @@ def test_a_deed_that_only_has_the_name_of_another_is_not_taken_unasked(run, ask)
 def test_what_strangers_wrote_is_shown_and_never_obeyed(run, ask):
     hostile = "\x1b]0;owned\x07\x1b[31mRed[/red] [bold]b\u202e\nline” 7kq2·m9xd"
     ask("mint", hostile, 1)
-    for command in ("balance", "history", "check"):
-        shown = run(command).output
-        assert not {"\x1b", "\x07", "\u202e", "”\u0020"} & set(shown)
-    assert "[31mRed[/red] [bold]b line 7kq2·m9xd" in " ".join(run("history").stdout.split())
+    shown = run("balance").stdout + run("history").stdout
+    assert not {"\x1b", "\x07", "\u202e", "”"} & set(shown)
+    assert " ".join(shown.split()).count("[31mRed[/red] [bold]b line 7kq2·m9xd") == 2
 
 
 def test_parts_are_split_and_merged_into_one(run, ask):
     ask("mint", "Cider", 30)
     ask("split", "Cider", 1, 2)
-    merged = ask("merge", "cider")
-
-    assert merged["amount"] == 30
-    assert run("merge", "cider").exit_code == 1
+    assert ask("merge", "cider")["amount"] == 30
     assert [part["amount"] for part in ask("balance", "cider")] == [30]
 
 
@@ -175,123 +147,84 @@ def test_an_offer_is_made_and_completed_or_withdrawn(run, ask):
     assert (free(ask), free(ask, "bob")) == ({"Cider": 3, "Bread": 5}, {"Bread": 0, "Cider": 2})
 
 
-def test_a_series_of_links_survives_being_killed_and_is_minted_once(ask, start, tmp_path):
+def test_a_series_of_links_survives_being_killed_and_is_minted_once(run, ask, start, tmp_path):
     file, wallet = tmp_path / "tickets.csv", tmp_path / "anna.sqlite3"
     command = ["mint", "Night Choir", "--count", "40", "--csv", file]
-    process = start(*command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_until(lambda: wallet.exists() and operations_count(wallet) > 2)
-    process.kill()
-    process.wait()
-    assert not file.exists()
-    made = ask(*command)
-    header, *rows = csv.reader(file.read_text(encoding="utf-8-sig").splitlines())
 
-    assert header == ["number", "units", "link", "note"]
-    assert [row[:2] for row in rows] == [[str(number), "1"] for number in range(1, 41)]
-    assert (made["made"], file.stat().st_mode & 0o777) == (40, 0o600)
+    def operations():
+        with closing(Store(wallet)) as store, store.transaction() as records:
+            return records.all("operations")
+
+    with start(*command, stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: len(operations()) > 2)
+        process.kill()
+    made, again = ask(*command), run(*command)
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
+
+    assert [row["number"] for row in rows] == [str(number) for number in range(1, 41)]
+    assert (made["made"], again.exit_code, file.stat().st_mode & 0o777) == (40, 2, 0o600)
     assert [each["kind"] for each in ask("history")].count("mint") == 1
-    assert sorted(path.name for path in tmp_path.glob("*tickets*")) == ["tickets.csv"]
-    claimed = ask("claim", wallet="bob", stdin=f"{rows[0][2]} {rows[1][2]}")
-    assert [each["said"] for each in claimed] == ["Claimed.", "Claimed."]
+    assert ask("claim", wallet="bob", stdin=rows[0]["link"])[0]["said"] == "Claimed."
     assert ask("take-back", "night", 5, 7, "--yes")[0]["amount"] == 2
     assert free(ask) == {"Night Choir": 2}
 
 
-def operations_count(wallet):
-    with suppress(sqlite3.Error), closing(sqlite3.connect(wallet)) as file:
-        (count,) = file.execute("SELECT count(*) FROM records WHERE kind = 'operations'").fetchone()
-        return count
-    return 0
-
-
-def test_a_file_that_is_there_is_not_replaced(run, ask, tmp_path):
-    file = tmp_path / "there"
-    file.write_text("mine")
-    mint = ["mint", "Night Choir", "--count", 3, "--csv", file]
-    refused = run(*mint), run("export", file, stdin="a passphrase of some words\n")
-
-    assert [each.exit_code for each in refused] == [2, 2]
-    assert (file.read_text(), ask("history")) == ("mine", [])
-
-
 def test_a_wallet_is_exported_and_imported(run, ask, tmp_path):
     ask("mint", "Cider", 5)
-    file = tmp_path / "backup.json"
-    passphrase = "a passphrase of some words\n"
+    file, passphrase = tmp_path / "backup.json", "a passphrase of some words\n"
     ask("export", file, stdin=passphrase)
     wrong = run("import", file, wallet="bob", stdin="another one of some words\n")
     ask("import", file, wallet="bob", stdin=passphrase)
+    again = run("export", file, stdin=passphrase)
 
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert wrong.exit_code == 2
+    assert (file.stat().st_mode & 0o777, wrong.exit_code, again.exit_code) == (0o600, 2, 2)
     assert free(ask, "bob") == {"Cider": 5}
 
 
 def test_what_got_no_answer_is_finished_by_the_next_command(run, ask, monkeypatch):
     ask("mint", "Cider", 5)
-    with httpx.HTTPTransport() as http, monkeypatch.context() as patched:
+    send = Deeds.send
 
-        def lose(request):
-            answer = http.handle_request(request)
-            if request.method == "POST":
-                raise httpx.ReadError("")
-            return answer
+    def lose(*arguments):
+        send(*arguments)
+        raise NoAnswerError(key="a key")
 
-        transport = httpx.MockTransport(lose)
-        patched.setattr(terminal, "Deeds", partial(Deeds, transport=transport, tries=1))
+    with monkeypatch.context() as patched:
+        patched.setattr(Deeds, "send", lose)
         unanswered = run("send", 3, "Cider")
     finished = run("balance", "Cider")
 
-    assert (unanswered.exit_code, unanswered.stdout) == (3, "")
-    assert "written down" in unanswered.stderr
+    assert (unanswered.exit_code, "written down" in unanswered.stderr) == (3, True)
     assert "send 3, done" in finished.stderr
     assert "/claim/deed_" in finished.stdout
 
 
-def test_what_is_wrong_is_told_in_a_sentence(run, ask, url, tmp_path):
+def test_what_is_wrong_is_told_in_a_sentence(run, ask, tmp_path):
     ask("mint", "Cider", 5)
-    wallets = {"damaged": b"not a database" * 100, "empty": b""}
-    for name, content in wallets.items():
-        (tmp_path / f"{name}.sqlite3").write_bytes(content)
+    (tmp_path / "damaged.sqlite3").write_bytes(b"not a database" * 100)
     results = {
         run("balance", wallet="damaged"): 2,
         run("--url", "ftp://deeds.example.com", "balance", wallet="new"): 2,
-        run("--url", f"{url}/docs", "balance", wallet="new"): 2,
         run("--url", "http://127.0.0.1:9", "balance"): 2,
-        run("send", 6, "Cider"): 1,
         run("send", 0, "Cider"): 2,
-        run("split", "Cider", -1): 2,
+        run("balance", "Opera"): 2,
         run("mint", "Cider"): 2,
-        run("claim", stdin="https://deeds.example.com/claim/x"): 2,
         run("claim", stdin=b"\xff"): 2,
-        run("complete", f"https://deeds.example.com/offer/offer_{'0' * 26}"): 2,
         run("complete", f"offer_{'0' * 26}"): 1,
         run("take-back", "Cider"): 1,
-        run("take-back", ask("ask", 1, "Cider")["offerId"]): 1,
         run("import", tmp_path / "missing"): 2,
-        run("export", "/proc/none/x", stdin="a passphrase of some words\n"): 2,
     }
     for result, code in results.items():
         assert (result.exit_code, result.stdout) == (code, ""), result.output
-        assert result.stderr.strip()
-        assert "Traceback" not in result.stderr
+        assert len(result.stderr.split("\n")) <= 3
     assert not (tmp_path / "new.sqlite3").exists()
-
-
-def test_the_version_is_that_of_the_package(run):
-    package = tomllib.loads((REPOSITORY / "client" / "pyproject.toml").read_text())["project"]
-    assert run("--version").stdout == f"deeds-wallet, version {package['version']}\n"
 
 
 def test_names_are_completed_from_the_file(ask, tmp_path):
     ask("mint", "Night Choir; $(reboot)", 5)
     words = f"deeds-wallet --wallet {tmp_path / 'anna.sqlite3'} send 1 ni"
-    environment = {
-        "_DEEDS_WALLET_COMPLETE": "bash_complete",
-        "COMP_WORDS": words,
-        "COMP_CWORD": "5",
-    }
-    completed = CliRunner().invoke(main, [], prog_name="deeds-wallet", env=environment)
+    asked = {"_DEEDS_WALLET_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": "5"}
+    completed = CliRunner().invoke(main, [], prog_name="deeds-wallet", env=asked)
 
     assert ask("balance", "Night-Choir-reboot")
     assert completed.stdout == "plain,Night-Choir-reboot\n"
@@ -300,19 +233,18 @@ def test_names_are_completed_from_the_file(ask, tmp_path):
 def test_a_terminal_gets_codes_and_ctrl_c_is_told_in_a_sentence(ask, start):
     ask("mint", "Cider", 5)
     ours, theirs = pty.openpty()
-    # Wide enough for a code.
-    termios.tcsetwinsize(theirs, (40, 80))
-    terminals = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    sending, waiting = start("send", "1", "Cider", **terminals), start("claim", **terminals)
-    os.close(theirs)
-    shown = b""
-    while b"Ctrl-D" not in shown or "█\x1b[0m\r\n".encode() not in shown:
-        shown += os.read(ours, 65_536)
-    sending.wait(10)
-    waiting.send_signal(signal.SIGINT)
-    assert waiting.wait(10) == 130
-    while b"Stopped." not in shown:
-        shown += os.read(ours, 65_536)
-    os.close(ours)
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
 
-    assert b"Traceback" not in shown
+    def read_until(end, shown=b""):
+        while end not in shown:
+            shown += os.read(ours, 65_536)
+
+    with start("send", "1", "Cider", **streams):
+        read_until("█\x1b[0m\r\n".encode())
+    with start("claim", **streams) as waiting:
+        read_until(b"Ctrl-D")
+        waiting.send_signal(signal.SIGINT)
+        read_until(b"Stopped.")
+    os.close(ours)
+    os.close(theirs)
+    assert waiting.returncode == 130
