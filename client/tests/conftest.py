@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+from deeds_client.service import Deeds
 from tests.support.serving import running_service
 
 pytest_plugins = ("tests.support.fixtures", "tests.support.needs", "tests.support.reporting")
@@ -21,3 +22,9 @@ def url(sqlite_template):
         settings = {"DATABASE_URL": f"sqlite:///{database}", "DEEDS_RATE_LIMITS": "failures=off"}
         with running_service(directory, DEEDS_MAX_ARRAY="4", **settings) as service:
             yield service.url
+
+
+@pytest.fixture(scope="session")
+def deeds(url):
+    with Deeds(url) as deeds:
+        yield deeds

@@ -7,15 +7,9 @@ import sys
 
 import pytest
 
-from deeds_client import Deeds, Wallet, WalletError
+from deeds_client import Wallet, WalletError
 from deeds_client.links import read_claims, read_offer
 from tests.support.serving import REPOSITORY
-
-
-@pytest.fixture
-def deeds(url):
-    with Deeds(url) as deeds:
-        yield deeds
 
 
 @pytest.fixture

@@ -9,12 +9,7 @@ import httpx
 import pytest
 from client_walk import Lines
 
-from deeds_client.errors import (
-    DeedsError,
-    NoAnswerError,
-    ProblemError,
-    WrongServiceError,
-)
+from deeds_client.errors import DeedsError, NoAnswerError, ProblemError, WrongServiceError
 from deeds_client.service import Deeds
 from deeds_client.values import AMOUNT_MAX, Item, NewOutput, Output, Units
 from tests.support.marker import MARK
@@ -44,12 +39,6 @@ class Line(Deeds):
 def line(url):
     with ExitStack() as stack:
         yield lambda *faults: stack.enter_context(Line(url, *faults))
-
-
-@pytest.fixture(scope="module")
-def deeds(url):
-    with Deeds(url) as deeds:
-        yield deeds
 
 
 @pytest.fixture
@@ -107,7 +96,6 @@ def test_a_change_is_made_once_whatever_happens_to_it(line, five, deeds, fault, 
 BUSY, IN_DOUBT = FAULTS["a busy service"][0], FAULTS["in doubt"][0]
 LONG = {"Retry-After": "3600"}
 GIVEN_UP = {
-    "lost": ([LOST] * 5, NoAnswerError, 0),
     "unanswered": ([UNANSWERED] * 5, NoAnswerError, 0),
     "another's answer": ([httpx.Response(200, html="")] * 5, NoAnswerError, 200),
     "busy": ([BUSY] * 5, ProblemError, 503),
