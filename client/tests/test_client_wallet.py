@@ -22,10 +22,14 @@ from deeds_client.wallet import Wallet
 
 @pytest.fixture
 def open_wallet(tmp_path, url):
+    """A function that opens somebody's wallet, with a fate for requests to some paths."""
     with ExitStack() as stack:
-        yield lambda name="anna", **faults: stack.enter_context(
-            wallet_at(tmp_path / name, url, **faults)
-        )
+
+        def open_wallet(name="anna", path="", fates=lambda: "answered"):
+            lines = (tmp_path / name, url, lambda request: path in request.url.path and fates())
+            return stack.enter_context(wallet_at(*lines))
+
+        yield open_wallet
 
 
 @pytest.fixture
@@ -208,8 +212,8 @@ def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben
 
 
 def test_a_mint_that_may_have_been_made_is_not_refused_by_a_new_limit(open_wallet):
-    fates = iter(["answered", "answer lost", "refused", "refused"])
-    anna = open_wallet(fates=lambda _request: next(fates, "answered"))
+    fates = iter(["answer lost", "refused", "refused", "answered"])
+    anna = open_wallet("anna", "/mint", fates.__next__)
     with refused("body_too_large"):
         anna.mint([5])
     assert anna.resume() == []
@@ -220,7 +224,7 @@ def test_a_mint_that_may_have_been_made_is_not_refused_by_a_new_limit(open_walle
 
 
 def test_a_payment_that_was_carried_out_after_its_refusal_is_found(open_wallet, ben):
-    anna = open_wallet(fates=lambda request: "refused" if "complete" in request.url.path else "")
+    anna = open_wallet("anna", "/complete", lambda: "refused")
     item_id = minted(anna, 2)
     offer = anna.deeds.offer(ben.ask(item_id, 2)["offerId"])
     with refused("body_too_large"):
@@ -237,8 +241,7 @@ def test_a_payment_that_was_carried_out_after_its_refusal_is_found(open_wallet, 
 
 def test_a_payment_with_what_is_spent_elsewhere_is_refused(anna, ben, open_wallet):
     item_id = minted(anna, 2)
-    thief = open_wallet("thief")
-    thief.claim(link_of(anna.outputs(item_id)[0]))
+    open_wallet("thief").claim(link_of(anna.outputs(item_id)[0]))
 
     with refused("spent_input"):
         anna.complete(anna.deeds.offer(ben.ask(item_id, 2)["offerId"]))
@@ -247,12 +250,10 @@ def test_a_payment_with_what_is_spent_elsewhere_is_refused(anna, ben, open_walle
     assert units(anna, item_id) == {"lost": 2}
 
 
-def test_a_send_that_was_refused_is_made_only_if_it_was_carried_out_late(open_wallet):
-    fates = iter(["answered", "answered", "refused"])
-    anna = open_wallet(fates=lambda _request: next(fates, "answered"))
+def test_a_send_that_was_refused_is_is_made_only_if_it_was_carried_out_late(anna, open_wallet):
     item_id = minted(anna, 5)
     with refused("body_too_large"):
-        anna.send(item_id, 2)
+        open_wallet("anna", "/swap", lambda: "refused").send(item_id, 2)
     [void] = [each for each in anna.outputs(item_id, "void") if each["amount"] == 2]
 
     for amount in (2, 3):
@@ -269,40 +270,32 @@ def test_a_send_that_was_refused_is_made_only_if_it_was_carried_out_late(open_wa
 
 def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(anna, open_wallet):
     item_id = minted(anna, 5, 1)
-    deaf = open_wallet(fates=lambda request: "answer lost" if "swap" in request.url.path else "")
 
-    def send_before(request):
-        if request.url.path == "/v1/check":
-            with pytest.raises(NoAnswerError):
-                deaf.send(item_id, 2)
+    def send_on(fate):
+        with pytest.raises(NoAnswerError):
+            open_wallet("anna", "/swap", lambda: fate).send(item_id, 2)
 
-    def resume_after(request):
-        return open_wallet().resume if request.url.path == "/v1/check" else ""
-
-    open_wallet(fates=send_before).check()
+    resumed_after = open_wallet("anna", "/check", lambda: anna.resume)
+    open_wallet("anna", "/check", lambda: send_on("answer lost")).check()
     assert units(anna, item_id) == {"free": 1, "coming": 3}
-    open_wallet(fates=resume_after).check()
+    resumed_after.check()
     assert units(anna, item_id) == {"free": 4, "given": 2}
-    lost = open_wallet(fates=lambda request: "lost" if "swap" in request.url.path else "")
-    with pytest.raises(NoAnswerError):
-        lost.send(item_id, 2)
-    open_wallet(fates=resume_after).check()
+    send_on("lost")
+    resumed_after.check()
     assert units(anna, item_id) == {"given": 4, "free": 2}
 
 
-def test_what_another_process_has_settled_is_not_refused(anna, open_wallet):
+def test_what_another_process_has_settled_is_not_refused(anna, ben, open_wallet):
     item_id = minted(anna, 2)
 
-    def fates(request):
-        if request.url.path == "/v1/offers":
-            other = open_wallet("ben")
-            [asked] = other.resume()
-            anna.complete(anna.deeds.offer(asked["offerId"]))
-            other.check()
+    def settle():
+        [asked] = ben.resume()
+        anna.complete(anna.deeds.offer(asked["offerId"]))
+        ben.check()
 
-    ben = open_wallet("ben", fates=fates)
+    asking = open_wallet("ben", "/offers", iter([settle, None]).__next__)
 
-    assert ben.ask(item_id, 2)["state"] == "done"
+    assert asking.ask(item_id, 2)["state"] == "done"
     assert units(ben, item_id) == {"free": 2}
 
 
@@ -321,13 +314,9 @@ def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
 
 def test_a_job_that_two_processes_begin_at_once_makes_one_deed(anna, open_wallet):
     other = []
+    meanwhile = open_wallet("anna", "/mint", lambda: other.extend(anna.issue("a", 3)))
 
-    def fates(request):
-        if request.url.path == "/v1/mint":
-            other.extend(open_wallet().issue("a", 3))
-        return "answered"
-
-    links = open_wallet(fates=fates).issue("a", 3)
+    links = meanwhile.issue("a", 3)
 
     assert [each["key"] for each in links] == [each["key"] for each in other]
     assert {each["kind"]: each["state"] for each in anna.history()} == {"mint": "done"}
