@@ -64,7 +64,7 @@ class ProblemError(CallError):
     @property
     def is_final(self) -> bool:
         """Whether the request can never be carried out; any other may be sent again."""
-        is_unread = self.code in ("bad_request", "body_unreadable")
+        is_unread = self.code in ("bad_request", "body_unreadable", "not_found")
         return self.status not in (429, 503) and not is_unread
 
     def __str__(self) -> str:

@@ -219,6 +219,9 @@ class Deeds:
             if status == httpx.codes.OK:
                 return read(answer) or failure
             is_undone = httpx.codes.is_client_error(status) or status in _BUSY
+            # Others that answer at this address may have codes too, and know nothing of a change.
+            kind = response.headers.get("Content-Type", "").partition(";")[0]
+            is_undone = is_undone and kind == "application/problem+json"
             if is_undone and answer["code"].islower() and answer["code"] != "ledger_in_doubt":
                 told = {name: answer.get(name) for name in ("code", "title", "detail", "index")}
                 return ProblemError(status, failure.retry_after_s, **told)

@@ -12,8 +12,6 @@ from deeds_client.records import Record, Records, Store, key_of, now_ms
 from deeds_client.service import Deeds
 from deeds_client.values import Offer, Output
 
-# What a service may say of a mint that it has carried out, once its limits are others.
-_DOUBTS = frozenset({"invalid_request", "body_too_large", "idempotency_key_reused"})
 _AT_REST = ("held", "offered", "given")
 _UNMADE = ("coming", "void")
 _METADATA_NAMES = ("name", "description", "image")
@@ -100,8 +98,9 @@ class Settler:
         try:
             item_id, offer = self._send(operation)
         except ProblemError as problem:
+            # What a mint may have made before, under other limits, nothing but its answer tells.
             was_sent = not is_first or problem.attempts > 1
-            is_in_doubt = operation["kind"] == "mint" and was_sent and problem.code in _DOUBTS
+            is_in_doubt = operation["kind"] == "mint" and was_sent
             if is_in_doubt or not problem.is_final:
                 raise
             settled = self._refuse(operation, problem.code)

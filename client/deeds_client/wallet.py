@@ -13,7 +13,13 @@ from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, Self
 
 from deeds_client import file, merging
-from deeds_client.errors import DeedsError, InvalidInputError, ProblemError, WalletError
+from deeds_client.errors import (
+    DeedsError,
+    InvalidInputError,
+    NoAnswerError,
+    ProblemError,
+    WalletError,
+)
 from deeds_client.links import claim_link
 from deeds_client.records import Record, Records, Store, key_of, now_ms
 from deeds_client.service import Deeds
@@ -92,6 +98,10 @@ class Wallet:
             except ProblemError as problem:
                 # A missing pepper is the trouble of some items only.
                 if problem.retry_after_s and problem.code != "scheme_unavailable":
+                    break
+            except NoAnswerError as lost:
+                # A filter before the service may refuse one for what is in it.
+                if lost.status not in range(400, 429):
                     break
             except DeedsError:
                 break

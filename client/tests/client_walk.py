@@ -32,7 +32,9 @@ SETTINGS = {"DEEDS_MAX_ARRAY": "6", "DEEDS_RATE_LIMITS": "failures=off"}
 LIVES_COUNT = 10
 LIVE = ("held", "given", "offered")
 OFFERS = ("ask", "trade")
-BUSY = httpx.Response(503, headers={"Retry-After": "1"}, json={"code": "busy", "title": "Busy"})
+PROBLEM = {"Content-Type": "application/problem+json"}
+TOLD = b'{"code": "busy", "title": "Busy"}'
+BUSY = httpx.Response(503, headers=PROBLEM | {"Retry-After": "1"}, content=TOLD)
 # What may happen to a request; what is late arrives after the walk has gone on.
 FATES = ["answered"] * 12 + ["lost", "answer lost", "answer lost", "late", "refused", BUSY]
 OWNERS = {"anna": "anna", "ben": "ben", "phone": "ben"}

@@ -5,10 +5,10 @@ import sys
 
 import httpx
 import pytest
-from client_walk import wallet_at
+from client_walk import PROBLEM, wallet_at
 
 from deeds_client import records as records_module
-from deeds_client.errors import InvalidInputError, WalletFileError
+from deeds_client.errors import CallError, InvalidInputError, WalletFileError
 from deeds_client.records import Store
 from deeds_client.values import Output
 
@@ -44,3 +44,39 @@ def test_what_no_backup_could_hold_is_not_written_down(tmp_path, verb):
             verb(wallet)
 
         assert wallet.history() == wallet.outputs() == []
+
+
+FORBIDDEN = httpx.Response(403, html="<h1>Forbidden</h1>")
+REFUSALS = [
+    httpx.Response(404, json={"code": "rest_no_route", "title": "No route"}),
+    httpx.Response(404, headers=PROBLEM, json={"code": "not_found", "title": "No such path"}),
+    httpx.Response(400, headers=PROBLEM, json={"code": "total_too_large", "title": "Too large"}),
+    FORBIDDEN,
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_mint_that_may_have_been_carried_out_is_not_given_up(tmp_path, refusal):
+    answers = iter([INFO, "lost", refusal])
+    with wallet_at(tmp_path / "wallet", "http://a.example", lambda _: next(answers)) as wallet:
+        with pytest.raises(CallError):
+            wallet.mint([5])
+
+        assert [each["state"] for each in wallet.history()] == ["begun"]
+
+
+def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(tmp_path):
+    sent = []
+
+    def fates(request):
+        sent.append(request.headers.get("Idempotency-Key"))
+        return FORBIDDEN if request.content else INFO
+
+    with wallet_at(tmp_path / "wallet", "http://a.example", fates, tries=1) as wallet:
+        for _ in range(2):
+            with pytest.raises(CallError):
+                wallet.mint([5])
+        del sent[:]
+        wallet.resume()
+
+        assert {each["key"] for each in wallet.history()} == {*sent}

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
-from client_walk import Lines
+from client_walk import PROBLEM, Lines
 
 from deeds_client.errors import DeedsError, NoAnswerError, ProblemError, WrongServiceError
 from deeds_client.service import Deeds
@@ -20,7 +20,7 @@ LOST, UNANSWERED = "lost", "answer lost"
 
 def problem(status, code, **headers):
     told = {"code": code, "title": "T", "detail": "D."}
-    return httpx.Response(status, headers=headers, json=told)
+    return httpx.Response(status, headers=PROBLEM | headers, json=told)
 
 
 class Line(Deeds):
@@ -69,7 +69,7 @@ FAULTS = {
     "a list": (httpx.Response(200, json=[1]), 0),
     "deep JSON": (httpx.Response(200, content=b"[" * 100_000), 0),
     "a redirect": (httpx.Response(302, headers={"Location": "https://example.com/"}), 0),
-    "a refusal of another": (httpx.Response(403, json={"code": 403}), 0),
+    "a refusal of another": (httpx.Response(403, json={"code": "rest_forbidden"}), 0),
     "a defect": (problem(500, "internal"), 0),
     "a gateway": (httpx.Response(502, html="Bad gateway"), 0),
     "a busy gateway": (httpx.Response(503, headers={"Retry-After": "3"}), 3),
