@@ -5,6 +5,7 @@ import os
 import subprocess
 import unicodedata
 from contextlib import suppress
+from copy import deepcopy
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
@@ -37,7 +38,7 @@ LOOSER |= {"operations.links.count", "operations.links.each"}
 def pages():
     """Files of random wallets of the page, and what the page makes of them: see pairs.js."""
     require("node 20 or newer")
-    command = ["node", "tests/page/js/wallet/pairs.js", "60"]
+    command = ["node", "tests/page/js/wallet/pairs.js", "100"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -78,6 +79,24 @@ def test_what_the_client_reads_the_page_reads_too(pages):
     assert len(pages["forged"]) > 500
     assert looser <= LOOSER
     assert untyped == []
+
+
+FORGED = {
+    "another is sent": lambda swap, _: swap["body"]["outputs"].append("+1.deed_a.b"),
+    "less is named": lambda swap, _: swap["inputs"].pop(),
+    "no output is known": lambda _, records: records.update(outputs=[]),
+    "open without an offer": lambda swap, _: swap.update(
+        state="open", offerId=f"offer_{'a' * 26}", expiresAt=1
+    ),
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
+def test_what_is_sent_is_what_is_settled(records, forge):
+    forged = deepcopy(records)
+    forge(next(each for each in forged["operations"] if each["kind"] == "claim"), forged)
+
+    assert not is_read(forged)
 
 
 class RolledBackError(Exception):
@@ -127,6 +146,30 @@ def test_client_and_page_merge_alike(pages, tmp_path):
         if not others:
             assert keys_of(added) == keys_of(pair["added"]), place
     store.close()
+
+
+REFUSED = {"state": "refused", "code": "x", "expiresAt": None, "offerId": None}
+OPEN = {"state": "open", "offerId": f"offer_{'a' * 26}", "expiresAt": 1}
+
+
+def test_what_may_have_been_carried_out_after_all_is_asked_for_again(records, tmp_path):
+    claim = next(each for each in records["operations"] if each["kind"] == "claim")
+    ask = {**claim, "key": claim["key"][::-1], "kind": "ask"}
+    outputs = [{**each, "state": "held", "spentElsewhere": False} for each in records["outputs"]]
+    spent = [{**each, "state": "spent", "spentElsewhere": True} for each in outputs]
+    refused = [{**claim, **REFUSED}, {**ask, **REFUSED}]
+    files = [
+        {"outputs": outputs, "operations": refused, "items": []},
+        {"outputs": spent, "operations": [refused[0], {**ask, **OPEN}], "items": []},
+    ]
+    store = Store(tmp_path / "wallet")
+    with store.transaction() as kept:
+        for each in files:
+            merging.merge(kept, each)
+        states = [kept.get("operations", each["key"])["state"] for each in (claim, ask)]
+    store.close()
+
+    assert states == ["begun", "open"]
 
 
 @pytest.fixture(scope="module")
