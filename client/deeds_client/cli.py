@@ -20,7 +20,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
 _HOME = Path(click.get_app_dir("deeds-wallet")) / "wallet.sqlite3"
 _Deed = partial(
     click.Argument,
-    callback=lambda context, _parameter, text: text and context.obj.find(text),
+    callback=lambda context, _parameter, text: context.obj.find(text) if text is not None else "",
     shell_complete=terminal.complete_name,
 )
 _deed = _Deed(["deed"])
@@ -76,7 +76,7 @@ def mint(shell: Terminal, name: str, amounts: Sequence[int], **options: Any) -> 
     return {"made": len(outputs), "file": str(file)}
 
 
-@_command(_Deed(["deed"], default=""))
+@_command(_Deed(["deed"], required=False))
 def balance(shell: Terminal, deed: str) -> list[Record]:
     """Show what is in the wallet; of a DEED its parts, with the links that are given out."""
     if deed:

@@ -76,7 +76,7 @@ def plain(value: Any) -> str:
 
 def folded(name: str) -> str:
     """Return what names that a person takes for one have in common."""
-    return re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", name).casefold())
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFKC", name).casefold()) or name
 
 
 def mark_of(item_id: str) -> str:
@@ -176,7 +176,7 @@ class Terminal:
     def check_origin(self, item_id: str, *, yes: bool) -> None:
         """Ask before a deed comes in that has the name of another one in the wallet."""
         names, key = self._names(), folded(self.name_of(item_id))
-        alike = [self.title_of(each) for each in names if key and names[each] == key]
+        alike = [self.title_of(each) for each in names if names[each] == key != "?"]
         if alike and item_id not in names:
             self.sure(f"You have {alike[0]}. Take the other {self.title_of(item_id)}?", yes=yes)
 

@@ -207,7 +207,7 @@ def test_what_is_wrong_is_told_in_a_sentence(run, ask, tmp_path):
         run("--url", "ftp://deeds.example.com", "balance", wallet="new"): 2,
         run("--url", "http://127.0.0.1:9", "balance"): 2,
         run("send", 0, "Cider"): 2,
-        run("balance", "Opera"): 2,
+        run("balance", "🎸"): 2,
         run("mint", "Cider"): 2,
         run("claim", stdin=b"\xff"): 2,
         run("complete", f"offer_{'0' * 26}"): 1,
