@@ -1,7 +1,4 @@
-"""`deeds-wallet`: the wallet for the terminal. Commands return the records that are printed.
-
-No secret is read from arguments or the environment, which other programs can see.
-"""
+"""`deeds-wallet`: commands return the records to print. No secret is read from arguments."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -198,7 +198,9 @@ class Terminal:
             table.add_row(*line)
         # As wide as it must be: a link that is folded cannot be copied.
         console = Console(width=10_000, markup=False, emoji=False, highlight=False)
-        console.print(table if names else "Nothing.")
+        with console.capture() as printed:
+            console.print(table if names else "Nothing.")
+        click.echo(re.sub("(?m) +$", "", printed.get()), nl=False)
         if console.is_terminal and isinstance(data, dict) and "link" in names:
             code = io.StringIO()
             segno.make_qr(rows[0]["link"]).terminal(code, border=2, compact=True)

@@ -45,7 +45,6 @@ def test_the_readme_can_be_followed_from_the_installation_on(tmp_path):
         link, states = run([sys.executable, "-"], program).splitlines()
 
     shown = "".join(text for _, (_, text) in blocks)
-    lines = [line.rstrip() for line in RANDOM.sub("…", printed).splitlines()]
-    assert lines == RANDOM.sub("…", shown).splitlines()
+    assert RANDOM.sub("…", printed) == RANDOM.sub("…", shown)
     assert link.startswith(f"{service.url}/claim/deed_")
     assert states == "['spent', 'unspent']"
