@@ -96,15 +96,15 @@ def killed(path, url, act, number):
     return end_of(fork(live))
 
 
-def at_request(befall):
-    """Return a function that acts while something befalls one of the requests."""
+def at_request(fate):
+    """Return a function that acts while one of the requests has this fate."""
 
     def broken(path, url, act, number):
-        requests = count(0)
+        requests = count()
 
         def fates(_request):
             # The first one asks for the limits.
-            return befall(path, url) if next(requests) == number else "answered"
+            return fate if next(requests) == number else "answered"
 
         with wallet_at(path, url, fates, tries=1) as wallet:
             wallet.deeds.info()
@@ -115,30 +115,10 @@ def at_request(befall):
     return broken
 
 
-def another(verb):
-    """Return what another process at the same file does before a request is sent."""
-
-    def befall(path, url):
-        with wallet_at(path, url) as wallet:
-            getattr(wallet, verb)()
-        return "answered"
-
-    return befall
-
-
-def another_then(verb):
-    """Return what it does when the request was carried out, and that is not known yet."""
-    return lambda path, url: lambda: another(verb)(path, url)
-
-
 BROKEN = {
     "process killed": killed,
-    "request lost": at_request(lambda *_: "lost"),
-    "answer lost": at_request(lambda *_: "answer lost"),
-    "another resumes": at_request(another("resume")),
-    "another has resumed": at_request(another_then("resume")),
-    "another checks": at_request(another("check")),
-    "another has checked": at_request(another_then("check")),
+    "request lost": at_request("lost"),
+    "answer lost": at_request("answer lost"),
 }
 
 
