@@ -4,6 +4,7 @@ Secrets travel in bodies alone: no URL, log record or error holds one, and no er
 """
 
 import json
+import os
 import random
 import time
 import uuid
@@ -39,7 +40,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Deeds:
-    """The deed service at `base_url`. Threads may share it; it is closed by `with` or `close`.
+    """The deed service at `base_url`. Threads may share it, and forks; `with` closes it.
 
     `timeout_s` bounds each wait for the service, `tries` the requests of a call; `transport` and
     `sleep` are for tests. Lost answers, 429 and 5xx are retried after a random wait, and never
@@ -60,7 +61,8 @@ class Deeds:
         self.base_url = _checked_url(base_url)
         self._tries, self._sleep = tries, sleep
         direct = {f"all://{host}": None for host in _LOOPBACK}
-        self._http = httpx.Client(timeout=timeout_s, transport=transport, mounts=direct)
+        self._connect = lambda: httpx.Client(timeout=timeout_s, transport=transport, mounts=direct)
+        self._http, self._pid = self._connect(), os.getpid()
         self._info: Info | None = None
 
     def __enter__(self) -> Self:
@@ -201,6 +203,9 @@ class Deeds:
     ) -> Any | CallError:
         """Return what `read` makes of the answer, or an error that holds nothing of the request."""
         failure = NoAnswerError()
+        if self._pid != os.getpid():
+            # On the connections of the parent each would read the other's answers.
+            self._http, self._pid = self._connect(), os.getpid()
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
         request = self._http.build_request(method, self.base_url + path, content=content)
         request.headers["Content-Type"] = "application/json"

@@ -5,11 +5,12 @@ import sys
 
 import httpx
 import pytest
-from client_walk import PROBLEM, wallet_at
+from client_walk import PROBLEM, end_of, fork, wallet_at
 
 from deeds_client import records as records_module
 from deeds_client.errors import CallError, InvalidInputError, WalletFileError
 from deeds_client.records import Store
+from deeds_client.service import Deeds
 from deeds_client.values import Output
 
 LIMITS = ("arrayLengthMax", "bodyBytesMax", "offerExpiresInMin", "offerExpiresInMax")
@@ -80,3 +81,18 @@ def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(tmp_path
         wallet.resume()
 
         assert {each["key"] for each in wallet.history()} == {*sent}
+
+
+def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):
+    made, client = [], httpx.Client
+    monkeypatch.setattr(httpx, "Client", lambda **given: made.append(client(**given)) or made[-1])
+    line = httpx.MockTransport(lambda _: INFO)
+
+    def live():
+        deeds.info()
+        assert len(made) == 2
+
+    with Deeds("http://a.example", transport=line) as deeds:
+        assert not end_of(fork(live))
+        deeds.info()
+    assert len(made) == 1
