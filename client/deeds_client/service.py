@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -61,7 +62,7 @@ class Deeds:
         self.base_url = _checked_url(base_url)
         self._tries, self._sleep = tries, sleep
         direct = {f"all://{host}": None for host in _LOOPBACK}
-        self._connect = lambda: httpx.Client(timeout=timeout_s, transport=transport, mounts=direct)
+        self._connect = partial(httpx.Client, timeout=timeout_s, transport=transport, mounts=direct)
         self._http, self._pid = self._connect(), os.getpid()
         self._info: Info | None = None
 
