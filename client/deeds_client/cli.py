@@ -53,10 +53,13 @@ def _command(*parameters: click.Parameter, name: str | None = None) -> Callable[
     click.Option(["--count"], type=int, default=0, help="Make so many numbered links."),
     click.Option(["--each"], type=int, default=1, help="Units of each link."),
     click.Option(["--csv", "file"], type=_FILE, help="A new file. Broken off, run it again."),
+    click.Option(["--description"], default=""),
+    click.Option(["--image"], default="", help="The address of a picture."),
 )
-def mint(shell: Terminal, name: str, amounts: Sequence[int], **options: Any) -> Record:
+def mint(shell: Terminal, amounts: Sequence[int], **options: Any) -> Record:
     """Create a deed, in parts of these AMOUNTS, or as --count links for the file of --csv."""
-    wallet, about = shell.wallet, {"name": name}
+    wallet, names = shell.wallet, ("name", "description", "image")
+    about = {name: options[name] for name in names if options[name]}
     file, count, each = options["file"], options["count"], options["each"]
     if bool(amounts) == bool(file) or bool(count) != bool(file):
         raise InvalidInputError("Say amounts, or --count and --csv.")
@@ -64,9 +67,8 @@ def mint(shell: Terminal, name: str, amounts: Sequence[int], **options: Any) -> 
         return wallet.mint(amounts, metadata=about)
     if file.exists() or not file.parent.is_dir():
         raise InvalidInputError(f"{file} must be a new file, in a folder that is there.")
-    job = f"{file} {count} {each} {name}"
-    with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
-        outputs = wallet.issue(job, count, each, about, lambda done, _: bar.update(done - bar.pos))
+    with terminal.progress("Making links") as told:
+        outputs = wallet.issue(f"{file} {count} {each} {about}", count, each, about, told)
     # As the page writes them for spreadsheets. Nothing in a link needs quotes.
     rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in outputs]
     terminal.write_private(file, "\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]))
@@ -175,7 +177,8 @@ def history(shell: Terminal) -> list[Record]:
 @_command()
 def check(shell: Terminal) -> list[Record]:
     """Ask what was claimed and paid, and make the links that are still to be made."""
-    changed = shell.wallet.check()
+    with terminal.progress("Checking") as told:
+        changed = shell.wallet.check(told)
     for item_id in shell.wallet.balance():
         while shell.wallet.make_links(item_id):
             pass

@@ -6,7 +6,8 @@ import re
 import sys
 import tempfile
 import unicodedata
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -89,6 +90,18 @@ def read_passphrase(*, is_new: bool = False) -> str:
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     return str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar at a terminal; what it yields is told how much is done, of how much."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def told(done: int, of: int) -> None:
+            bar.length = of
+            bar.update(done - bar.pos)
+
+        yield told
 
 
 def write_private(path: Path, text: str) -> None:
