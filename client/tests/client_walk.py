@@ -139,14 +139,13 @@ def fork(live):
         return pid
     # A collection would copy all that the parent has.
     gc.disable()
-    status = 1
     try:
         live()
-        status = 0
+        os._exit(0)
     except BaseException:  # noqa: BLE001
         traceback.print_exc()
     finally:
-        os._exit(status)
+        os._exit(1)
 
 
 def end_of(pid):

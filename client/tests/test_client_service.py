@@ -149,13 +149,12 @@ def test_threads_with_one_key_make_a_change_once(deeds):
 
 
 ITEM = {"id": NOWHERE, "total": 5, "metadata": None}
+SIDES = {"gives": [], "wants": [{"itemId": NOWHERE, "amount": 5}]}
 OFFER = {
     "offerId": f"offer_{'0' * 26}",
     "state": "open",
-    "gives": [],
     "expiresAt": "2026-12-01T10:00:00Z",
-}
-OFFER["wants"] = [{"itemId": NOWHERE, "amount": 5}]
+} | SIDES
 MINTED = {"itemId": NOWHERE, "outputs": [{"amount": 5, "secret": "a", "itemId": NOWHERE}]}
 ASKS = {
     "mint": (lambda deeds: deeds.mint([NewOutput(5, "a")]), MINTED),
