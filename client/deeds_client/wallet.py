@@ -156,7 +156,10 @@ class Wallet:
         while more := self.make_links(minting["itemId"]):
             told(more["links"]["from"] - 1, count)
         outputs = self.outputs(minting["itemId"], "held", "given")
-        numbered = [part for part in outputs if 0 < _number(part) <= count]
+        # While the job was broken off, links of it may have been sent to somebody.
+        sent = {each["key"] for each in self.history() if each["kind"] == "send"}
+        ours = [part for part in outputs if part["operation"] not in sent]
+        numbered = [part for part in ours if 0 < _number(part) <= count]
         return self.give_out([part["key"] for part in sorted(numbered, key=_number)])
 
     @_carried_out

@@ -359,3 +359,12 @@ def test_a_file_that_is_no_wallet_is_left_as_it_is(anna, monkeypatch, spoil, sai
             Wallet(path, anna.deeds).history()
 
         assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o640)
+
+
+def test_a_job_hands_out_no_link_that_was_sent_while_it_was_broken_off(anna):
+    minting = anna.mint(links=(5, 1), job="job a")
+    anna.send(minting["itemId"], 1)
+
+    numbers = [each["number"] for each in anna.issue("a", 5)]
+
+    assert numbers == [1, 2, 4, 5]
