@@ -189,6 +189,8 @@ class Deeds:
                 return found
             found.key, found.attempts = key, attempts
             if isinstance(found, ProblemError) and found.status not in _BUSY:
+                # The service may have been started again, with other limits.
+                self._info = None
                 raise found
             is_lost = is_lost or isinstance(found, NoAnswerError)
             if found.retry_after_s > _RETRY_AFTER_S_MAX or attempts == self._tries:

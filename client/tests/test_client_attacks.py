@@ -96,3 +96,18 @@ def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):
         assert not end_of(fork(live))
         deeds.info()
     assert len(made) == 1
+
+
+def test_limits_are_asked_for_again_after_a_refusal():
+    asked, refusal = [], httpx.Response(400, headers=PROBLEM, json={"code": "invalid_request"})
+
+    def answer(request):
+        asked.append(request.url.path)
+        return refusal if request.content else INFO
+
+    with Deeds("http://a.example", transport=httpx.MockTransport(answer)) as deeds:
+        for _ in range(2):
+            with pytest.raises(CallError):
+                deeds.check([Output(1, "deed_a", "a")])
+
+    assert asked == ["/v1/info", "/v1/check"] * 2
