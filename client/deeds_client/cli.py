@@ -127,7 +127,7 @@ def merge(shell: Terminal, deed: str) -> Record:
 def take_back(shell: Terminal, what: str, numbers: Sequence[int], *, yes: bool) -> list[Record]:
     """Take back links that nobody has claimed, all or these NUMBERS; or end a trade."""
     wallet, size = shell.wallet, shell.wallet.deeds.info().array_length_max
-    changed = wallet.check()
+    changed, offers = wallet.check(), []
     if "offer_" in what:
         offer_id = links.read_offer(what, wallet.deeds.base_url)
         offers = [each for each in wallet.history() if each.get("offerId") == offer_id]
@@ -138,7 +138,9 @@ def take_back(shell: Terminal, what: str, numbers: Sequence[int], *, yes: bool) 
     if len(keys) > 1:
         shell.sure(f"Take back {len(keys)} parts? Their links stop working.", yes=yes)
     starts = range(0, len(keys) or 1, size)
-    return [*(wallet.take_back(keys[start : start + size]) for start in starts), *changed]
+    taken = [wallet.take_back(keys[start : start + size]) for start in starts]
+    # Without its inputs a trade has ended.
+    return [*taken, *(wallet.finish(offer["key"]) for offer in offers), *changed]
 
 
 @_command(_amount, _deed)
@@ -192,9 +194,13 @@ def export(shell: Terminal, file: Path) -> Record:
     return {"file": str(file)}
 
 
-@_command(_file, name="import")
-def import_(shell: Terminal, file: Path) -> Record:
+@_command(
+    _file,
+    click.Option(["--moved"], is_flag=True, help="Its service has this address now."),
+    name="import",
+)
+def import_(shell: Terminal, file: Path, *, moved: bool) -> Record:
     """Take in the encrypted FILE of another wallet, or of the page."""
     text = file.read_text(encoding="utf-8", errors="replace")
-    added, given = shell.wallet.restore(text, terminal.read_passphrase())
+    added, given = shell.wallet.restore(text, terminal.read_passphrase(), has_moved=moved)
     return {"added": len(added), "given": len(given)}

@@ -1,6 +1,7 @@
 """Everything that can go wrong. The text of an error is for people and never holds a secret."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 class DeedsError(Exception):
@@ -32,13 +33,14 @@ class CallError(DeedsError):
     """A call did not return. The same body under the same `key` goes on with a change.
 
     `status` is what was answered, or 0; `retry_after_s` how long to wait before the next request;
-    `attempts` how many were sent.
+    `attempts` how many were sent; `outputs` what a mint was asked for, with its secrets.
     """
 
     status: int = 0
     retry_after_s: float = 0.0
     key: str | None = None
     attempts: int = 1
+    outputs: tuple[Any, ...] = ()
 
 
 class NoAnswerError(CallError):

@@ -35,7 +35,7 @@ _NEEDED = {"begun": (), "open": ("offerId", "expiresAt"), "done": (), "refused":
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def export_wallet(records: dict[str, list[Record]], passphrase: str) -> str:
+def export_wallet(records: Record, passphrase: str) -> str:
     """Return the text of a file that holds these outputs, operations and items."""
     salt, nonce = os.urandom(16), os.urandom(12)
     head = _head(ITERATIONS, b64encode(salt).decode(), b64encode(nonce).decode())
@@ -44,7 +44,7 @@ def export_wallet(records: dict[str, list[Record]], passphrase: str) -> str:
     return json.dumps({**head, "data": data.decode()}, indent=2) + "\n"
 
 
-def import_wallet(text: str, passphrase: str) -> dict[str, list[Record]]:
+def import_wallet(text: str, passphrase: str) -> Record:
     """Return the records of a file; raise WalletFileError where anything is wrong with it."""
     said = "This is not a backup file, or it is damaged or of another version."
     try:
@@ -86,9 +86,10 @@ def _compact(value: Any) -> bytes:
     return text.encode()
 
 
-def read_records(found: Any) -> dict[str, list[Record]]:
+def read_records(found: Any) -> Record:
     """Return the records; raise one of WRONG_FORM unless all are whole and belong together."""
-    records = {kind: found[kind] for kind in ("outputs", "operations", "items")}
+    names = ("outputs", "operations", "items", "service")
+    records = {name: found[name] for name in names if name in found}
     _compact(records)  # What has no form in JSON or UTF-8 could not be kept.
     known = {output["key"] for output in records["outputs"]}
     if not (

@@ -85,12 +85,16 @@ class Deeds:
     ) -> list[Output]:
         """Create an item of these amounts; `metadata` may have name, description and image.
 
-        To go on with a key, pass the same NewOutputs again.
+        To go on with the key of an error, pass its `outputs` again.
         """
         new = [NewOutput(each) if isinstance(each, int) else each for each in outputs]
         asked = [{"amount": each.amount, "secret": each.secret} for each in new]
         body = {"outputs": asked} | ({"metadata": metadata} if metadata else {})
-        item_id = self.send("/v1/mint", body, key)["itemId"]
+        try:
+            item_id = self.send("/v1/mint", body, key)["itemId"]
+        except CallError as error:
+            error.outputs = tuple(new)
+            raise
         return [Output(each.amount, item_id, each.secret) for each in new]
 
     def swap(self, inputs: Outputs, outputs: Outputs, *, key: str | None = None) -> None:

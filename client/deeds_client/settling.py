@@ -7,7 +7,7 @@ So that both are told the truth, "done" may follow "refused", and nothing follow
 import json
 from collections.abc import Callable
 
-from deeds_client.errors import ProblemError
+from deeds_client.errors import ProblemError, WalletError
 from deeds_client.records import Record, Records, Store, key_of, now_ms
 from deeds_client.service import Deeds
 from deeds_client.values import Offer, Output
@@ -25,6 +25,8 @@ def link_parts(links: Record, room: int) -> list[Record]:
     """
     count, each, first = links["count"], links["each"], links["from"]
     of = links.get("of") or first + count - 1
+    if room < min(count, 2):
+        raise WalletError("too_many", "The service takes one output at a time.")
     ready = count if count <= room else room - 1
     parts = [{"amount": each, "number": first + place, "of": of} for place in range(ready)]
     if count > ready:

@@ -19,6 +19,7 @@ from deeds_client.errors import (
     NoAnswerError,
     ProblemError,
     WalletError,
+    WalletFileError,
 )
 from deeds_client.links import claim_link
 from deeds_client.records import Record, Records, Store, key_of, now_ms
@@ -350,14 +351,21 @@ class Wallet:
     def export(self, passphrase: str) -> str:
         """Return the text of an encrypted file with all records, which the page reads too."""
         with self.store.transaction() as records:
-            return file.export_wallet(merging.dump(records), passphrase)
+            whole = {**merging.dump(records), "service": self.deeds.base_url}
+        return file.export_wallet(whole, passphrase)
 
-    def restore(self, text: str, passphrase: str) -> tuple[list[Record], list[Record]]:
+    def restore(
+        self, text: str, passphrase: str, *, has_moved: bool = False
+    ) -> tuple[list[Record], list[Record]]:
         """Take in the file of another wallet, the page's too, or of an older copy of this one.
 
-        Return the outputs that are new here, and those of them that count as handed out.
+        Return the outputs that are new here, and those of them that count as handed out. What one
+        service must not be told is not told to another, unless it `has_moved` here.
         """
         theirs = file.import_wallet(text, passphrase)
+        home = theirs.get("service", self.deeds.base_url)
+        if home != self.deeds.base_url and not has_moved:
+            raise WalletFileError(f"This backup is for {home!r}, not for {self.deeds.base_url}.")
         with self.store.transaction() as records:
             return merging.merge(records, theirs)
 

@@ -12,6 +12,7 @@ from deeds_client.errors import CallError, InvalidInputError, WalletFileError
 from deeds_client.records import Store
 from deeds_client.service import Deeds
 from deeds_client.values import Output
+from deeds_client.wallet import Wallet
 
 LIMITS = ("arrayLengthMax", "bodyBytesMax", "offerExpiresInMin", "offerExpiresInMax")
 INFO = httpx.Response(200, json={"version": "1", "limits": dict.fromkeys(LIMITS, 256)})
@@ -111,3 +112,13 @@ def test_limits_are_asked_for_again_after_a_refusal():
                 deeds.check([Output(1, "deed_a", "a")])
 
     assert asked == ["/v1/info", "/v1/check"] * 2
+
+
+def test_a_backup_of_another_service_is_taken_in_only_where_it_has_moved(tmp_path, deeds):
+    with Deeds("http://127.0.0.1:9") as elsewhere, Wallet(tmp_path / "there", elsewhere) as there:
+        text = there.export("a passphrase of ours")
+
+    with Wallet(tmp_path / "here", deeds) as here:
+        with pytest.raises(WalletFileError, match="not for http"):
+            here.restore(text, "a passphrase of ours")
+        assert here.restore(text, "a passphrase of ours", has_moved=True) == ([], [])
