@@ -136,7 +136,8 @@ def test_an_offer_is_made_and_completed_or_withdrawn(run, ask):
     unsure = run("complete", asked["link"], wallet="bob")
     ask("complete", asked["link"], "--yes", wallet="bob")
     traded, withdrawn = (ask("trade", 2, "Cider", 1, "Bread") for _ in range(2))
-    taken, paid = ask("take-back", withdrawn["offerId"])
+    taken, ended, paid = ask("take-back", withdrawn["offerId"])
+    assert ended["code"] == "offer_withdrawn"
     ask("complete", traded["offerId"], "--yes", wallet="bob")
     late = run("complete", withdrawn["link"], "--yes", wallet="bob")
 
