@@ -30,38 +30,30 @@ class WalletError(DeedsError):
 
 @dataclass(eq=False)
 class CallError(DeedsError):
-    """A call did not return. The same body under the same `key` goes on with a change.
+    """A call did not return. The same body under the same `key` goes on with a change."""
 
-    `status` is what was answered, or 0; `retry_after_s` how long to wait before the next request;
-    `attempts` how many were sent; `outputs` what a mint was asked for, with its secrets.
-    """
-
-    status: int = 0
+    status: int = 0  # what was answered
     retry_after_s: float = 0.0
     key: str | None = None
-    attempts: int = 1
-    outputs: tuple[Any, ...] = ()
+    attempts: int = 1  # requests that were sent
+    outputs: tuple[Any, ...] = ()  # what a mint was asked for, with its secrets
 
 
 class NoAnswerError(CallError):
     """No answer came, or one that is not the service's: a change may have been made."""
 
     def __str__(self) -> str:
-        """Return what a person should know."""
         return "The service did not answer." + (" It may have been done." if self.key else "")
 
 
 @dataclass(eq=False)
 class ProblemError(CallError):
-    """The service refused, and nothing was done: docs/problems.md has the codes.
-
-    `index` counts from 0 and is the element at fault.
-    """
+    """The service refused, and nothing was done: docs/problems.md has the codes."""
 
     code: str = ""
     title: str = ""
     detail: str = ""
-    index: int | None = None
+    index: int | None = None  # of the element at fault, from 0
 
     @property
     def is_final(self) -> bool:
@@ -70,5 +62,4 @@ class ProblemError(CallError):
         return self.status not in (429, 503) and not is_unread
 
     def __str__(self) -> str:
-        """Return what the service said."""
         return f"{self.title}. {self.detail}"

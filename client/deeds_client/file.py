@@ -1,8 +1,4 @@
-"""The page's backup file: a wallet's records under a passphrase. See docs/wallet-file.md.
-
-Somebody who knows its passphrase may have written anything into it, and what is taken in is sent
-and shown: so each record is checked.
-"""
+"""The page's backup file, each record of which is checked. See docs/wallet-file.md."""
 
 import hashlib
 import json
@@ -11,6 +7,7 @@ import re
 import unicodedata
 from base64 import b64decode, b64encode
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -19,13 +16,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from deeds_client.errors import WalletFileError
 from deeds_client.links import is_unit
 from deeds_client.records import Record, key_of
-from deeds_client.values import AMOUNT_MAX, WRONG_FORM, Item, NewOutput, Output, check_offer_id
+from deeds_client.values import AMOUNT_MAX, WRONG_FORM, Item, Output, check_id
 
-# In characters: some 200,000 links. JSON of this length may take gigabytes of memory.
-LENGTH_MAX = 128 * 1024 * 1024
-# OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within bounds: less is
-# no protection, more would take for ever.
-ITERATIONS = 600_000
+LENGTH_MAX = 128 * 1024 * 1024  # Some 200,000 links; JSON of this length may take gigabytes.
+ITERATIONS = 600_000  # OWASP's figure for PBKDF2-HMAC-SHA-256 (2023).
+# Less is no protection, more would take for ever.
 _ITERATIONS_ALLOWED = range(100_000, 10_000_001)
 
 REST_STATES = ("seen", "void", "held", "offered", "given")
@@ -136,7 +131,7 @@ def _is_operation(operation: Record, known: set[str]) -> bool:
     )
     if kind == "mint":
         for output in body["outputs"]:
-            NewOutput(output["amount"], output["secret"])
+            Output(output["amount"], "deed_", output["secret"])
         is_mint = operation["inputs"] == [] and type(body.get("metadata", {})) is dict
         return is_right and is_mint and all(map(_has, body["outputs"]))
     # What is sent must be what is settled. The amount of a link may have been put right since.
@@ -176,6 +171,6 @@ _FIELDS = {
     "note": re.compile(r"(?s).{0,80}").fullmatch,
     "unit": is_unit,
     "links": lambda series: _has(series, "count", "each", "from"),
-    "offerId": check_offer_id,
+    "offerId": partial(check_id, "offer"),
 }
 _KIND_OF = {name: kind for names, kind in _FIELDS.items() for name in names.split()}

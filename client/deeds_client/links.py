@@ -1,7 +1,6 @@
-"""Links to claim deeds and to offers: written as the page writes them, and read from any text.
+"""Links to deeds and offers, as the page writes them, and read from any text.
 
-The secret is behind the `#`, which no browser sends. The usual of what mail programs and messengers
-do to links is undone. No message quotes a text.
+What mail programs and messengers do to links is undone. No message quotes a text.
 """
 
 import re
@@ -10,8 +9,6 @@ from urllib.parse import quote, unquote
 
 from deeds_client.errors import InvalidInputError
 from deeds_client.values import BASE32, Output, is_strong
-
-_UNIT_LENGTH_MAX = 20
 
 # Characters that are not seen; then ends of lines and marks of a quotation, which break links.
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
@@ -32,6 +29,7 @@ _WORD = re.compile(r"(?:[^\W_]|%|[-._~!*+@$:/=]{1,32}(?=[^\W_]|%))+")
 _UNIT = re.compile(r"&(?:amp;)?unit=([A-Za-z0-9%]{1,240})")
 _OPENERS = {*"([{<«“„\"'`"}
 _QUOTED = re.compile(r"(.*?)[])}>»”“\"'`](?!\w)")
+_UNIT_LENGTH_MAX = 20
 
 
 def claim_link(base_url: str, output: Output, unit: str = "") -> str:
@@ -60,10 +58,10 @@ def read_claims(text: str, base_url: str) -> list[tuple[Output, str]]:
 
     Raise InvalidInputError if there are none, one cannot be read, or one is of another service.
     """
-    found = _found(_START, text, base_url)
-    if not found:
+    claims = [_claim(*each) for each in _found(_START, text, base_url)]
+    if not claims:
         raise InvalidInputError("There is no whole claim link in this text. Ask for it again.")
-    return list(dict.fromkeys(_claim(*each) for each in found))
+    return list(dict.fromkeys(claims))
 
 
 def read_offer(text: str, base_url: str) -> str:
@@ -83,30 +81,25 @@ def read_id(kind: str, text: str, base_url: str) -> str | None:
 
 
 def _found(start: re.Pattern[str], text: str, base_url: str) -> list[tuple[re.Match[str], str]]:
-    """Return what starts in a text, each with the text up to the next; check the hosts of links.
+    """Return what starts in a text, each with the text up to the next; its first group is of links.
 
-    Its first group is of links.
+    Raise InvalidInputError if the front of a link names another service than ours.
     """
-    text = _UNSEEN.sub("", text)
+    text, ours = _UNSEEN.sub("", text), base_url.split("/")[2]
     starts, tails, end = [], [], 0
     for match in start.finditer(text):
         before = text[end : match.start()]
         front = _FRONT_BEGINS.split(before)[-1] if match[1] is not None else ""
-        _check_host(front, base_url)
+        _, scheme, address = unquote(front).rpartition("://")
+        name, slash, _ = address.lstrip("/").partition("/")
+        host = _HOST.fullmatch(name) if scheme else _HOST.search(name) if slash else None
+        named = host[0] if host else "another service"
+        if (scheme or host) and named.lower() != ours:
+            raise InvalidInputError(f"This link belongs to {named}, not to {ours}.")
         starts.append(match)
         tails.append(before.removesuffix(front))
         end = match.end()
-    return list(zip(starts, [*tails[1:], text[end:]], strict=True)) if starts else []
-
-
-def _check_host(front: str, base_url: str) -> None:
-    """Raise InvalidInputError if the front of a link names another service than ours."""
-    _, scheme, address = unquote(front).rpartition("://")
-    name, slash, _ = address.lstrip("/").partition("/")
-    host = _HOST.fullmatch(name) if scheme else _HOST.search(name) if slash else None
-    named, ours = host[0] if host else "another service", base_url.split("/")[2]
-    if (scheme or host) and named.lower() != ours:
-        raise InvalidInputError(f"This link belongs to {named}, not to {ours}.")
+    return list(zip(starts, [*tails[1:], text[end:]], strict=False))
 
 
 def _claim(start: re.Match[str], tail: str) -> tuple[Output, str]:

@@ -1,17 +1,12 @@
-"""Takes the records of another wallet, or of an older copy of this one, into a wallet.
-
-No secret is lost, no spent output revived, nothing that was handed out is free again, or may have
-been since a file was written, and no operation that surely ended is begun again.
-"""
+"""Takes the records of another wallet into a wallet: docs/wallet-file.md has the rules."""
 
 from deeds_client.file import REST_STATES
 from deeds_client.records import Record, Records
 
 # What follows from operations here, and what the service is asked for again.
 _DERIVED = ("state", "before", "operation", "neverHeld", "unknown")
-# Of an operation, from what is known least to what wins. To ask for a mint once more under its key
-# is always safe; a swap that was refused must not move units that its wallet has counted as its own
-# since. An offer that is open was made, whatever another wallet was told, and one that ended has.
+# From what is known least to what wins. To send a mint again is always safe, but a swap that was
+# refused must not move units that its wallet has counted as its own since.
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
@@ -25,10 +20,7 @@ def dump(records: Records) -> dict[str, list[Record]]:
 
 
 def merge(records: Records, theirs: dict[str, list[Record]]) -> tuple[list[Record], list[Record]]:
-    """Take in the records of a file, which were checked.
-
-    Return the outputs that are new here, and those of them that count as handed out: they may be.
-    """
+    """Take in checked records; return the outputs that are new, and those that may be given."""
     may_be_given = _may_be_given(**theirs)
     added, contested = [], set()
     for output in theirs["outputs"]:

@@ -1,7 +1,4 @@
-"""A deed service over HTTP. A change returns once, or raises with the key to go on with.
-
-Secrets travel in bodies alone: no URL, log record or error holds one, and no error holds a request.
-"""
+"""A deed service over HTTP. No URL, log record or error holds a secret."""
 
 import json
 import os
@@ -11,58 +8,41 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
 
 from deeds_client.errors import CallError, NoAnswerError, ProblemError, WrongServiceError
-from deeds_client.values import (
-    WRONG_FORM,
-    Info,
-    Item,
-    NewOutput,
-    Offer,
-    Output,
-    check_item_id,
-    check_offer_id,
-)
+from deeds_client.values import WRONG_FORM, Info, Item, Offer, Output, check_id
 
 Outputs = Sequence[Output]
+Metadata = Mapping[str, str] | None
+Read = TypeVar("Read")
 
-# Too many requests, and too busy: nothing was done, and the same request may be sent again later.
-_BUSY = (429, 503)
-# A service that asks for a longer wait is left to the caller.
-_RETRY_AFTER_S_MAX = 30.0
-# Up to half a second before the second request, and up to twice as long before each further one.
-_WAIT_S, _WAIT_S_MAX = 0.5, 8.0
-# Proxies that the environment names are for other machines.
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
+_RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller.
+_WAIT_S, _WAIT_S_MAX = 0.5, 8.0  # Before the second request, and before any.
 
 
 class Deeds:
     """The deed service at `base_url`. Threads may share it, and forks; `with` closes it.
 
-    `timeout_s` bounds each wait for the service, `tries` the requests of a call; `transport` and
-    `sleep` are for tests. Lost answers, 429 and 5xx are retried after a random wait, and never
-    before Retry-After. Each call raises ProblemError if the service refused, NoAnswerError if
-    nothing of its own came, both with the `key` of a change, and InvalidInputError before anything
-    is sent.
+    `tries` bounds the requests of a call; `options` are those of httpx.Client. Lost answers, 429
+    and 5xx are retried after a random wait, and never before Retry-After. Each call raises
+    ProblemError if the service refused, NoAnswerError if nothing of its own came, both with the
+    `key` of a change, and InvalidInputError before anything is sent.
     """
 
     def __init__(
-        self,
-        base_url: str,
-        *,
-        timeout_s: float = 30.0,
-        tries: int = 5,
-        transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        self, base_url: str, *, tries: int = 5, sleep: Any = time.sleep, **options: Any
     ) -> None:
         self.base_url = _checked_url(base_url)
         self._tries, self._sleep = tries, sleep
-        direct = {f"all://{host}": None for host in _LOOPBACK}
-        self._connect = partial(httpx.Client, timeout=timeout_s, transport=transport, mounts=direct)
+        # Proxies that the environment names are for other machines.
+        direct = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
+        options = {"timeout": 30.0, "mounts": direct, **options}
+        self._connect = partial(httpx.Client, **options)
         self._http, self._pid = self._connect(), os.getpid()
         self._info: Info | None = None
 
@@ -70,24 +50,16 @@ class Deeds:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close all connections."""
         self._http.close()
 
     def mint(
-        self,
-        outputs: Sequence[int | NewOutput],
-        *,
-        metadata: Mapping[str, str] | None = None,
-        key: str | None = None,
+        self, outputs: Sequence[int | Output], *, metadata: Metadata = None, key: str | None = None
     ) -> list[Output]:
         """Create an item of these amounts; `metadata` may have name, description and image.
 
         To go on with the key of an error, pass its `outputs` again.
         """
-        new = [NewOutput(each) if isinstance(each, int) else each for each in outputs]
+        new = [Output.fresh(each) if isinstance(each, int) else each for each in outputs]
         asked = [{"amount": each.amount, "secret": each.secret} for each in new]
         body = {"outputs": asked} | ({"metadata": metadata} if metadata else {})
         try:
@@ -117,7 +89,7 @@ class Deeds:
         self, offer_id: str, inputs: Outputs, outputs: Outputs, *, key: str | None = None
     ) -> None:
         """Complete an offer with the other half of its swap."""
-        path = f"/v1/offers/{check_offer_id(offer_id)}/complete"
+        path = f"/v1/offers/{check_id('offer', offer_id)}/complete"
         self.send(path, _halves(inputs, outputs), key)
 
     def send(self, path: str, body: Mapping[str, Any], key: str | None = None) -> Any:
@@ -128,9 +100,9 @@ class Deeds:
 
         def read(answer: Any) -> Any:
             if path == "/v1/mint":
-                made = [(each["amount"], each["secret"]) for each in answer["outputs"]]
-                asked = [(each["amount"], each["secret"]) for each in body["outputs"]]
-                return made == asked and check_item_id(answer["itemId"]) and answer
+                check_id("deed", answer["itemId"])
+                halves = zip(body["outputs"], answer["outputs"], strict=True)
+                return all(asked.items() <= made.items() for asked, made in halves) and answer
             is_right = path == "/v1/offers" and Offer.from_answer(answer)
             return (is_right or answer["success"] is True) and answer
 
@@ -143,30 +115,26 @@ class Deeds:
         for start in range(0, len(outputs), size):
             raws = [each.raw for each in outputs[start : start + size]]
 
-            def read(answer: Any, count: int = len(raws)) -> Any:
+            def read(answer: Any, count: int = len(raws)) -> list[str] | None:
                 is_right = {*answer["states"]} <= {"unspent", "spent", "unknown"}
-                return is_right and len(answer["states"]) == count and answer["states"]
+                return answer["states"] if is_right and len(answer["states"]) == count else None
 
             states += self._ask("/v1/check", read, {"outputs": raws})
         return states
 
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""
-
-        def read(answer: Any) -> Any:
-            return answer["id"] == item_id and Item(item_id, answer["total"], answer["metadata"])
-
-        found: Item = self._ask(f"/v1/item/{quote(check_item_id(item_id), safe='')}", read)
-        return found
+        return self._ask(
+            f"/v1/item/{quote(check_id('deed', item_id), safe='')}",
+            lambda it: Item(it["id"], it["total"], it["metadata"]) if it["id"] == item_id else None,
+        )
 
     def offer(self, offer_id: str) -> Offer:
         """Return an offer as it is now."""
-
-        def read(answer: Any) -> Any:
-            return answer["offerId"] == offer_id and Offer.from_answer(answer)
-
-        found: Offer = self._ask(f"/v1/offers/{check_offer_id(offer_id)}", read)
-        return found
+        return self._ask(
+            f"/v1/offers/{check_id('offer', offer_id)}",
+            lambda it: Offer.from_answer(it) if it["offerId"] == offer_id else None,
+        )
 
     def info(self) -> Info:
         """Return the service's limits, asked once; raise WrongServiceError if it has none."""
@@ -180,8 +148,12 @@ class Deeds:
         return self._info
 
     def _ask(
-        self, path: str, read: Callable[[Any], Any], body: Any = None, key: str | None = None
-    ) -> Any:
+        self,
+        path: str,
+        read: Callable[[Any], Read | None],
+        body: Any = None,
+        key: str | None = None,
+    ) -> Read:
         """Return what `read` makes of the answer; with a body it is a POST.
 
         An answer is another's if `read` makes nothing of it, or fails.
@@ -190,7 +162,8 @@ class Deeds:
         for attempts in range(1, self._tries + 1):
             found = self._ask_once(path, read, body, key)
             if not isinstance(found, CallError):
-                return found
+                right: Read = found
+                return right
             found.key, found.attempts = key, attempts
             if isinstance(found, ProblemError) and found.status not in _BUSY:
                 # The service may have been started again, with other limits.
@@ -206,19 +179,20 @@ class Deeds:
         raise lost if is_lost else found
 
     def _ask_once(
-        self, path: str, read: Callable[[Any], Any], body: Any, key: str | None
-    ) -> Any | CallError:
+        self, path: str, read: Callable[[Any], Read | None], body: Any, key: str | None
+    ) -> Any:
         """Return what `read` makes of the answer, or an error that holds nothing of the request."""
         failure = NoAnswerError()
         if self._pid != os.getpid():
             # On the connections of the parent each would read the other's answers.
             self._http, self._pid = self._connect(), os.getpid()
+        headers = {"Content-Type": "application/json"}
+        headers |= {} if key is None else {"Idempotency-Key": key}
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
-        request = self._http.build_request(method, self.base_url + path, content=content)
-        request.headers["Content-Type"] = "application/json"
+        request = self._http.build_request(
+            method, self.base_url + path, content=content, headers=headers
+        )
         request.headers.pop("Cookie", None)
-        if key is not None:
-            request.headers["Idempotency-Key"] = key
         with suppress(httpx.HTTPError, *WRONG_FORM):
             response = self._http.send(request)
             status = failure.status = response.status_code

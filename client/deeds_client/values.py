@@ -1,13 +1,11 @@
-"""What is sent to a deed service and what it answers, as values that check themselves.
-
-No repr holds a secret. What is not valid raises InvalidInputError.
-"""
+"""What is sent to a deed service and what it answers. No repr holds a secret."""
 
 import hashlib
 import json
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Self
@@ -16,16 +14,14 @@ from deeds_client.errors import InvalidInputError
 
 # In units: the largest integer that every reader of JSON sees exactly.
 AMOUNT_MAX = 2**53 - 1
-SECRET_LENGTH_MAX = 32  # in code points
 # Crockford's base32 in lower case.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 # What an answer or a record of another form raises where it is read.
 WRONG_FORM = (AttributeError, InvalidInputError, LookupError, RecursionError, TypeError, ValueError)
 
 # Surrogates have no UTF-8 form. Split at the first two dots, the secret is all that remains.
-_RAW_OUTPUT = re.compile(
-    "\\+([1-9][0-9]{0,15})\\.(deed_[^.\ud800-\udfff]{0,250})\\.([^\ud800-\udfff]{1,32})", re.DOTALL
-)
+_IDS = {"deed": "deed_[^.\ud800-\udfff]{0,250}", "offer": f"offer_[{BASE32}]{{26}}"}
+_RAW_OUTPUT = re.compile(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.([^\ud800-\udfff]{{1,32}})")
 
 
 def make_secret() -> str:
@@ -53,23 +49,16 @@ def check_amount(value: Any) -> int:
     return value
 
 
-def check_item_id(value: Any) -> str:
-    """Return the value if it has the form of an item's id: there is no dot in it."""
-    if not isinstance(value, str) or not re.fullmatch("deed_[^.\ud800-\udfff]{0,250}", value):
-        raise InvalidInputError("An item's id begins with deed_ and has no dot.")
-    return value
-
-
-def check_offer_id(value: Any) -> str:
-    """Return the value if it has the form of an offer's id: it becomes a part of addresses."""
-    if not isinstance(value, str) or not re.fullmatch(f"offer_[{BASE32}]{{26}}", value):
-        raise InvalidInputError("An offer's id is offer_ and 26 letters and digits.")
+def check_id(kind: str, value: Any) -> str:
+    """Return the value if it is the id of a "deed" or an "offer": a part of addresses."""
+    if not isinstance(value, str) or not re.fullmatch(_IDS[kind], value):
+        raise InvalidInputError(f"The id of this {kind} is not valid.")
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Units of an item and the secret that owns them, 1 to 32 code points."""
+    """Units of an item, its id `deed_` until it is minted, and the secret that owns them."""
 
     amount: int
     item_id: str
@@ -77,12 +66,12 @@ class Output:
 
     def __post_init__(self) -> None:
         check_amount(self.amount)
-        is_text = all(isinstance(each, str) for each in (self.item_id, self.secret))
-        if not is_text or not _RAW_OUTPUT.fullmatch(self.raw):
+        match = _RAW_OUTPUT.fullmatch(self.raw)
+        if not match or match.groups()[1:] != (self.item_id, self.secret):
             raise InvalidInputError("This is no raw output: +<amount>.<item id>.<secret>")
 
     @classmethod
-    def fresh(cls, amount: int, item_id: str) -> Self:
+    def fresh(cls, amount: int, item_id: str = "deed_") -> Self:
         """Return an output with a new strong secret."""
         return cls(amount, item_id, make_secret())
 
@@ -99,17 +88,6 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class NewOutput:
-    """Units to be minted, and the secret that will own them: a strong one by default."""
-
-    amount: int
-    secret: str = field(default_factory=make_secret, repr=False)
-
-    def __post_init__(self) -> None:
-        Output(self.amount, "deed_x", self.secret)
-
-
-@dataclass(frozen=True, slots=True)
 class Item:
     """A registry item. Anybody may have written its metadata: it is text, never HTML."""
 
@@ -119,23 +97,17 @@ class Item:
 
     def __post_init__(self) -> None:
         check_amount(self.total)
-        check_item_id(self.id)
+        check_id("deed", self.id)
         if not isinstance(self.metadata, str | None):
             raise InvalidInputError("An item's metadata is a text.")
 
     @property
-    def about(self) -> dict[str, str]:
-        """Its name, description and image, as far as the metadata has them as texts."""
-        try:
-            told = json.loads(self.metadata or "{}").items()
-        except WRONG_FORM:
-            told = ()
-        return {name: text for name, text in told if isinstance(text, str)}
-
-    @property
     def name(self) -> str:
         """Its name, empty if it has none. Another item may have the same."""
-        return self.about.get("name", "")
+        with suppress(*WRONG_FORM):
+            name = json.loads(self.metadata or "{}")["name"]
+            return name if isinstance(name, str) else ""
+        return ""
 
 
 class Units(NamedTuple):
@@ -147,13 +119,10 @@ class Units(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An offer: its maker gives `gives` and gets `wants`, each in order of item id.
-
-    `state` is open, completed, void or expired; `expires_at` is in UTC.
-    """
+    """An offer: its maker gives `gives` and gets `wants`, each in order of item id."""
 
     id: str
-    state: str
+    state: str  # open, completed, void or expired
     gives: tuple[Units, ...]
     wants: tuple[Units, ...]
     expires_at: datetime
@@ -162,16 +131,13 @@ class Offer:
     def from_answer(cls, answer: Mapping[str, Any]) -> Self:
         """Return the offer that a service answered."""
         gives, wants = (
-            tuple(
-                Units(check_item_id(part["itemId"]), check_amount(part["amount"]))
-                for part in answer[side]
-            )
-            for side in ("gives", "wants")
+            tuple(Units(check_id("deed", it["itemId"]), check_amount(it["amount"])) for it in side)
+            for side in (answer["gives"], answer["wants"])
         )
         if answer["state"] not in ("open", "completed", "void", "expired"):
             raise InvalidInputError("An offer has another state.")
         expires_at = datetime.fromisoformat(answer["expiresAt"])
-        return cls(check_offer_id(answer["offerId"]), answer["state"], gives, wants, expires_at)
+        return cls(check_id("offer", answer["offerId"]), answer["state"], gives, wants, expires_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from client_walk import PROBLEM, Lines
 
 from deeds_client.errors import DeedsError, NoAnswerError, ProblemError, WrongServiceError
 from deeds_client.service import Deeds
-from deeds_client.values import AMOUNT_MAX, Item, NewOutput, Output, Units
+from deeds_client.values import AMOUNT_MAX, Item, Output, Units
 from tests.support.marker import MARK
 
 NOWHERE = f"deed_{'0' * 26}"
@@ -47,7 +47,7 @@ def five(deeds):
 
 
 def test_units_are_minted_swapped_and_traded(deeds):
-    five, two = deeds.mint([5, NewOutput(2, "s3cret")], metadata={"name": "Night Choir"})
+    five, two = deeds.mint([5, Output(2, "deed_", "s3cret")], metadata={"name": "Night Choir"})
     fresh = [Output.fresh(3, five.item_id), Output.fresh(2, five.item_id)]
     deeds.swap([five], fresh)
     till = Output.fresh(2, five.item_id)
@@ -140,7 +140,7 @@ def test_a_refusal_is_told_at_once(line, deeds, five):
 
 
 def test_threads_with_one_key_make_a_change_once(deeds):
-    outputs = [NewOutput(5)]
+    outputs = [Output.fresh(5)]
 
     with ThreadPoolExecutor(4) as pool:
         minted = {*pool.map(lambda _: deeds.mint(outputs, key="four at once")[0], range(4))}
@@ -157,7 +157,7 @@ OFFER = {
 } | SIDES
 MINTED = {"itemId": NOWHERE, "outputs": [{"amount": 5, "secret": "a", "itemId": NOWHERE}]}
 ASKS = {
-    "mint": (lambda deeds: deeds.mint([NewOutput(5, "a")]), MINTED),
+    "mint": (lambda deeds: deeds.mint([Output(5, "deed_", "a")]), MINTED),
     "offer": (lambda deeds: deeds.offer(OFFER["offerId"]), OFFER),
     "make_offer": (lambda deeds: deeds.make_offer([], [Output(5, NOWHERE, "a")]), OFFER),
     "item": (lambda deeds: deeds.item(NOWHERE), ITEM),
@@ -257,7 +257,7 @@ LEAKS = [LOST, UNANSWERED, httpx.Response(200, json=[MARK]), httpx.Response(200,
 
 @pytest.mark.parametrize("fault", [*LEAKS, None])
 def test_no_secret_is_in_any_error_or_log(line, caplog, fault):
-    mine, new, deeds = Output(5, NOWHERE, MARK), NewOutput(5, MARK), line(*[fault] * 30)
+    mine, new, deeds = Output(5, NOWHERE, MARK), Output(5, "deed_", MARK), line(*[fault] * 30)
     caplog.set_level(logging.DEBUG)
     for ask in (
         lambda: deeds.swap([mine], [mine]),

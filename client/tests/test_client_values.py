@@ -4,7 +4,7 @@ import pytest
 
 from deeds.domain.raw_output import is_strong_secret, make_strong_secret
 from deeds_client.errors import InvalidInputError
-from deeds_client.values import AMOUNT_MAX, Item, NewOutput, Output, is_strong, make_secret
+from deeds_client.values import AMOUNT_MAX, Item, Output, is_strong, make_secret
 
 ID = f"deed_{'x' * 26}"
 RAW_OUTPUTS = {
@@ -33,15 +33,15 @@ def test_what_is_no_raw_output_is_refused(raw):
 
 @pytest.mark.parametrize("amount", [0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None])
 def test_an_amount_is_a_whole_number_in_its_bounds(amount):
-    for make in (NewOutput, lambda amount: Item(ID, amount)):
+    for make in (Output.fresh, lambda amount: Item(ID, amount)):
         with pytest.raises(InvalidInputError):
             make(amount)
 
 
 def test_secrets_are_strong_as_the_service_has_it():
-    assert is_strong_secret(NewOutput(5).secret)
+    assert is_strong_secret(Output.fresh(5).secret)
     assert is_strong(make_strong_secret())
-    assert NewOutput(5).secret != NewOutput(5).secret
+    assert Output.fresh(5).secret != Output.fresh(5).secret
     assert not any(is_strong(text) for text in ("", "a" * 32, make_secret().upper(), "é" * 32))
 
 
