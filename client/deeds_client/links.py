@@ -58,7 +58,16 @@ def read_claims(text: str, base_url: str) -> list[tuple[Output, str]]:
 
     Raise InvalidInputError if there are none, one cannot be read, or one is of another service.
     """
-    claims = [_claim(*each) for each in _found(_START, text, base_url)]
+    claims = []
+    for start, tail in _found(_START, text, base_url):
+        link, page, amount, raw = (_GAPS.sub("", part or "") for part in start.groups())
+        unit = _UNIT.search(tail) if link else None
+        word = unquote(unit[1]) if unit else ""
+        try:
+            output = Output.parse(f"+{amount}.deed_{page or raw}.{_secret(start, tail)}")
+        except InvalidInputError:
+            raise InvalidInputError("This link is cut off. Ask for it again.") from None
+        claims.append((output, word if is_unit(word) else ""))
     if not claims:
         raise InvalidInputError("There is no whole claim link in this text. Ask for it again.")
     return list(dict.fromkeys(claims))
@@ -100,18 +109,6 @@ def _found(start: re.Pattern[str], text: str, base_url: str) -> list[tuple[re.Ma
         tails.append(before.removesuffix(front))
         end = match.end()
     return list(zip(starts, [*tails[1:], text[end:]], strict=False))
-
-
-def _claim(start: re.Match[str], tail: str) -> tuple[Output, str]:
-    """Return what the start of a link or raw output and the text behind it mean."""
-    link, page, amount, raw = (_GAPS.sub("", part or "") for part in start.groups())
-    unit = _UNIT.search(tail) if link else None
-    word = unquote(unit[1]) if unit else ""
-    try:
-        output = Output.parse(f"+{amount}.deed_{page or raw}.{_secret(start, tail)}")
-    except InvalidInputError:
-        raise InvalidInputError("This link is cut off. Ask for it again.") from None
-    return output, word if is_unit(word) else ""
 
 
 def _secret(start: re.Match[str], tail: str) -> str:

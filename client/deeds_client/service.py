@@ -93,10 +93,7 @@ class Deeds:
         self.send(path, _halves(inputs, outputs), key)
 
     def send(self, path: str, body: Mapping[str, Any], key: str | None = None) -> Any:
-        """Send a change, under a new key unless one is given, and return its answer.
-
-        The same body under the same key is done once, however often it is sent.
-        """
+        """Send a change and return its answer. Under one key it is done once."""
 
         def read(answer: Any) -> Any:
             if path == "/v1/mint":

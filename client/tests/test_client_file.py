@@ -197,10 +197,10 @@ def test_the_document_shows_what_is_authenticated_of_a_head():
     assert file._compact(head).decode() == shown.partition("\n```")[0]
 
 
-@pytest.mark.parametrize("passphrase", ["", "käse & Brot 😀", f"{PASSPHRASE} ", "\udcff"])
-def test_another_passphrase_opens_nothing(backup, passphrase):
-    with pytest.raises(WalletFileError, match="passphrase"):
-        import_wallet(backup, passphrase)
+def test_another_passphrase_opens_nothing(backup):
+    for passphrase in ("", "käse & Brot 😀", f"{PASSPHRASE} ", "\udcff"):
+        with pytest.raises(WalletFileError, match="passphrase"):
+            import_wallet(backup, passphrase)
 
 
 CHANGED = [
@@ -231,17 +231,11 @@ def test_a_changed_file_is_refused_in_a_sentence(backup, member, value, said):
 DEEP = "[" * 100_000
 
 
-@pytest.mark.parametrize("text", ["", "hello", "null", "[]", "5", '"x"', "{}", DEEP, "9" * 5000])
-def test_what_is_no_file_of_a_wallet_is_refused(text):
-    with pytest.raises(WalletFileError, match="not a backup"):
-        import_wallet(text, PASSPHRASE)
-
-
-def test_a_file_that_is_too_long_is_not_read(backup, monkeypatch):
+def test_what_is_no_file_of_a_wallet_is_refused(backup, monkeypatch):
     monkeypatch.setattr(file, "LENGTH_MAX", len(backup) - 1)
-
-    with pytest.raises(WalletFileError, match="not a backup"):
-        import_wallet(backup, PASSPHRASE)
+    for text in ("", "hello", "null", "[]", "5", '"x"', "{}", DEEP, "9" * 5000, backup):
+        with pytest.raises(WalletFileError, match="not a backup"):
+            import_wallet(text, PASSPHRASE)
 
 
 # Behind a total in an item that is right otherwise.

@@ -165,22 +165,23 @@ def test_items_and_offers_are_found_by_their_id_or_a_link():
         assert read_id("deed", text, URL) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "no payment request"),
-        (f"{OFFER_ID} {OFFER_ID.replace('z', 'y')}", "more than one"),
-        (f"https://evil.com/offer/{OFFER_ID}", "belongs to evil.com"),
-    ],
-)
+NO_OFFERS = {
+    "no payment request": "",
+    "more than one": f"{OFFER_ID} {OFFER_ID.replace('z', 'y')}",
+    "belongs to evil.com": f"https://evil.com/offer/{OFFER_ID}",
+}
+
+
+@pytest.mark.parametrize(("message", "text"), NO_OFFERS.items())
 def test_a_text_that_names_no_offer_of_ours_says_so(text, message):
     with pytest.raises(InvalidInputError, match=message):
         read_offer(text, URL)
 
 
-@pytest.mark.parametrize(
-    "piece", ["+1.deed_", "claim/", f"claim/{ID}", "1\n", f"#+5.{ID}.", "https://a.b/", " "]
-)
+PIECES = ["+1.deed_", "claim/", f"claim/{ID}", "1\n", f"#+5.{ID}.", "https://a.b/", " "]
+
+
+@pytest.mark.parametrize("piece", PIECES)
 def test_a_long_text_is_read_in_a_moment(piece):
     begun_at = time.process_time()
 

@@ -150,11 +150,7 @@ def test_threads_with_one_key_make_a_change_once(deeds):
 
 ITEM = {"id": NOWHERE, "total": 5, "metadata": None}
 SIDES = {"gives": [], "wants": [{"itemId": NOWHERE, "amount": 5}]}
-OFFER = {
-    "offerId": f"offer_{'0' * 26}",
-    "state": "open",
-    "expiresAt": "2026-12-01T10:00:00Z",
-} | SIDES
+OFFER = SIDES | {"offerId": f"offer_{'0' * 26}", "state": "open", "expiresAt": "2026-12-01T10:00Z"}
 MINTED = {"itemId": NOWHERE, "outputs": [{"amount": 5, "secret": "a", "itemId": NOWHERE}]}
 ASKS = {
     "mint": (lambda deeds: deeds.mint([Output(5, "deed_", "a")]), MINTED),
@@ -226,16 +222,11 @@ def test_the_path_of_an_address_is_kept():
         assert (deeds.item("deed_a/b").total, deeds.base_url) == (5, base_url)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.Response(200, html="<html>Welcome</html>"),
-        httpx.Response(200, json={"version": "1"}),
-        httpx.Response(301, headers={"Location": "https://example.com/"}),
-        httpx.Response(404, html="Not found"),
-        problem(404, "not_found"),
-    ],
-)
+OTHERS = [httpx.Response(200, json={"version": "1"}), httpx.Response(404, html="Not found")]
+OTHERS += [FAULTS["a login page"][0], FAULTS["a redirect"][0], problem(404, "not_found")]
+
+
+@pytest.mark.parametrize("answer", OTHERS)
 def test_a_service_of_another_kind_is_told(line, url, answer):
     with pytest.raises(WrongServiceError, match=f"no deed service at {url}"):
         line(*[answer] * 5).info()

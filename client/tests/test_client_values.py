@@ -25,17 +25,15 @@ INVALID += [f"+{amount}.{ID}.a" for amount in ("05", "0", "\u0665", AMOUNT_MAX +
 INVALID += [f"+5.{ID}.{'a' * 33}", f"+5.{ID}.\ud800", "+5.deed_\ud800.a", f"+5.deed_{'x' * 300}.a"]
 
 
-@pytest.mark.parametrize("raw", INVALID)
-def test_what_is_no_raw_output_is_refused(raw):
+MADE = [(Output.parse, raw) for raw in INVALID]
+MADE += [(Output.fresh, amount) for amount in (0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None)]
+MADE += [(lambda part: Output(5, ID, part), 5), (lambda part: Output(5, f"{ID}.{part}", part), "a")]
+
+
+@pytest.mark.parametrize(("make", "part"), MADE)
+def test_what_is_no_output_is_refused(make, part):
     with pytest.raises(InvalidInputError):
-        Output.parse(raw)
-
-
-@pytest.mark.parametrize("amount", [0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None])
-def test_an_amount_is_a_whole_number_in_its_bounds(amount):
-    for make in (Output.fresh, lambda amount: Item(ID, amount)):
-        with pytest.raises(InvalidInputError):
-            make(amount)
+        make(part)
 
 
 def test_secrets_are_strong_as_the_service_has_it():
