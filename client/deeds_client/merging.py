@@ -1,7 +1,7 @@
 """Takes the records of another wallet into a wallet: docs/wallet-file.md has the rules."""
 
 from deeds_client.file import REST_STATES
-from deeds_client.records import Record, Records
+from deeds_client.records import Record, Store
 
 # What follows from operations here, and what the service is asked for again.
 _DERIVED = ("state", "before", "operation", "neverHeld", "unknown")
@@ -10,7 +10,7 @@ _DERIVED = ("state", "before", "operation", "neverHeld", "unknown")
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
-def dump(records: Records) -> dict[str, list[Record]]:
+def dump(records: Store) -> dict[str, list[Record]]:
     """Return all records as the page's wallet has them."""
     outputs = records.outputs()
     for output in outputs:
@@ -19,7 +19,7 @@ def dump(records: Records) -> dict[str, list[Record]]:
     return {"outputs": outputs} | {kind: records.all(kind) for kind in ("operations", "items")}
 
 
-def merge(records: Records, theirs: dict[str, list[Record]]) -> tuple[list[Record], list[Record]]:
+def merge(records: Store, theirs: dict[str, list[Record]]) -> tuple[list[Record], list[Record]]:
     """Take in checked records; return the outputs that are new, and those that may be given."""
     may_be_given = _may_be_given(**theirs)
     added, contested = [], set()
@@ -58,7 +58,7 @@ def _may_be_given(outputs: list[Record], operations: list[Record], **_: object) 
     }
 
 
-def _merge_operations(records: Records, theirs: list[Record], contested: set[str]) -> None:
+def _merge_operations(records: Store, theirs: list[Record], contested: set[str]) -> None:
     for operation in theirs:
         mine = records.get("operations", operation["key"])
         if not mine or _rank(operation) > _rank(mine):

@@ -11,12 +11,13 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from deeds_client.errors import WalletError, WalletFileError
+from deeds_client.values import Output
 
 Record = dict[str, Any]
 
@@ -60,30 +61,68 @@ def key_of(output: Record) -> str:
     return f"{output['itemId']}.{output['secret']}"
 
 
+def output_of(output: Record) -> Output:
+    """Return what the record of an output says to the service, and in a link."""
+    return Output(output["amount"], output["itemId"], output["secret"])
+
+
 def now_ms() -> int:
     """Return the time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
-class Records:
-    """The records as one transaction sees and changes them; each has a `key`.
+def _output(text: str, taken: str | None, made: str | None, operation: str | None) -> Record:
+    """Return an output in its state, and its state `before` the operation that takes it."""
+    record = json.loads(text)
+    ours = "given" if record.get("givenAt") else "held"
+    before = {None: "seen", "refused": "void", "done": ours}.get(made, "coming")
+    state = {"done": "spent", "begun": "leaving", "open": "offered"}.get(taken or "", before)
+    state = "spent" if record.get("spentElsewhere") else state
+    about = {"operation": operation} if operation else {}
+    return {**record, **about, "state": state, "before": before}
 
-    A `kind` is outputs, operations, items or notes. A field without a value is not there.
+
+class Store:
+    """A wallet's file, of mode 0600. Threads and processes may share it.
+
+    Its records have a `key`; a `kind` is outputs, operations, items or notes. A field without a
+    value is not there.
+    Raise `WalletFileError` when it is locked, damaged, of another kind or of a newer version.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._execute = connection.execute
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        with self._translated():
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # SQLite gives its journal the same mode. To close a file that another thread has open
+            # would end the locks of that thread (POSIX): so only a new one is opened here.
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
+            self._connection = sqlite3.connect(
+                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            # What was committed is on disk, and so is the end of its journal.
+            self._connection.execute("PRAGMA synchronous = EXTRA")
+        try:
+            with self.transaction():
+                self._prepare()
+        except BaseException:
+            self.close()
+            raise
+        self.path.chmod(0o600)
 
-    def prepare(self, path: Path) -> None:
-        """Make the tables of a new file; raise `WalletFileError` for what is not ours."""
-        ((version,),) = self._execute("PRAGMA user_version")
-        ((count,),) = self._execute("SELECT count(*) FROM sqlite_master")
-        if count and version >> 8 != _FORMAT >> 8:
-            raise WalletFileError(f"{path} is not a wallet.")
-        if version > _FORMAT:
-            raise WalletFileError(f"{path} was made by a newer deeds-wallet. Use that.")
-        for statement in () if count else _SCHEMA.split(";"):
-            self._execute(statement)
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Look at the records and change them: wholly and on disk, or not at all."""
+        with self._lock, self._translated():
+            try:
+                self._execute("BEGIN IMMEDIATE")
+                yield self
+                self._execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    self._execute("ROLLBACK")
 
     def get(self, kind: str, key: str) -> Record:
         """Return the record with this key, empty if there is none."""
@@ -124,73 +163,38 @@ class Records:
 
     def add(self, output: Record) -> str:
         """Write a new output down and return its key: none is written over by another."""
-        key, now = key_of(output), now_ms()
+        key = key_of(output)
         if self.get("outputs", key):
             raise WalletError("used_secret", "This secret was used for this deed before.")
-        self.put("outputs", {"createdAt": now, "changedAt": now, **output, "key": key})
+        self.change(key, **output)
         return key
 
     def change(self, key: str, **facts: Any) -> None:
-        """Change facts about an output; None removes one."""
-        known = self.get("outputs", key)
+        """Change facts about an output, which is added if it is new; None removes one."""
+        known, now = self.get("outputs", key), now_ms()
         if any(known.get(name) != value for name, value in facts.items()):
-            self.put("outputs", {**known, **facts, "changedAt": now_ms()})
-
-
-def _output(text: str, taken: str | None, made: str | None, operation: str | None) -> Record:
-    """Return an output in its state, and its state `before` the operation that takes it."""
-    record = json.loads(text)
-    ours = "given" if record.get("givenAt") else "held"
-    before = {None: "seen", "refused": "void", "done": ours}.get(made, "coming")
-    state = {"done": "spent", "begun": "leaving", "open": "offered"}.get(taken or "", before)
-    state = "spent" if record.get("spentElsewhere") else state
-    about = {"operation": operation} if operation else {}
-    return {**record, **about, "state": state, "before": before}
-
-
-class Store:
-    """A wallet's file, of mode 0600. Threads and processes may share it.
-
-    Raise `WalletFileError` when it is locked, damaged, of another kind or of a newer version.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self._lock = threading.RLock()
-        with self._translated():
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite gives its journal the same mode. To close a file that another thread has open
-            # would end the locks of that thread (POSIX): so only a new one is opened here.
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
-            self._connection = sqlite3.connect(
-                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
-            )
-            # What was committed is on disk, and so is the end of its journal.
-            self._connection.execute("PRAGMA synchronous = EXTRA")
-        try:
-            with self.transaction() as records:
-                records.prepare(self.path)
-        except BaseException:
-            self.close()
-            raise
-        self.path.chmod(0o600)
-
-    @contextmanager
-    def transaction(self) -> Iterator[Records]:
-        """Look at the records and change them: wholly and on disk, or not at all."""
-        with self._lock, self._translated():
-            try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                yield Records(self._connection)
-                self._connection.execute("COMMIT")
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+            facts = {"createdAt": now, **known, **facts, "key": key, "changedAt": now}
+            self.put("outputs", facts)
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+    def _prepare(self) -> None:
+        """Make the tables of a new file; raise `WalletFileError` for what is not ours."""
+        ((version,),) = self._execute("PRAGMA user_version")
+        ((count,),) = self._execute("SELECT count(*) FROM sqlite_master")
+        if count and version >> 8 != _FORMAT >> 8:
+            raise WalletFileError(f"{self.path} is not a wallet.")
+        if version > _FORMAT:
+            raise WalletFileError(f"{self.path} was made by a newer deeds-wallet. Use that.")
+        for statement in () if count else _SCHEMA.split(";"):
+            self._execute(statement)
+
+    def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        # Outside of a transaction too a thread waits for the end of another one's.
+        with self._lock, self._translated():
+            return self._connection.execute(sql, parameters).fetchall()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -7,10 +7,10 @@ So that both are told the truth, "done" may follow "refused", and nothing follow
 import json
 from collections.abc import Callable
 
-from deeds_client.errors import ProblemError, WalletError
-from deeds_client.records import Record, Records, Store, key_of, now_ms
+from deeds_client.errors import DeedsError, NoAnswerError, ProblemError, WalletError
+from deeds_client.records import Record, Store, key_of, now_ms, output_of
 from deeds_client.service import Deeds
-from deeds_client.values import Offer, Output
+from deeds_client.values import Offer
 
 _AT_REST = ("held", "offered", "given")
 _UNMADE = ("coming", "void")
@@ -35,47 +35,6 @@ def link_parts(links: Record, room: int) -> list[Record]:
     return parts
 
 
-def settle_done(records: Records, key: str, item_id: str | None = None) -> Record:
-    """The service has carried the operation out; `item_id` is what a mint has made."""
-    operation = records.get("operations", key)
-    if operation["state"] == "done":
-        return operation
-    if operation["kind"] == "mint":
-        operation |= {"itemId": item_id, "outputs": _add_minted(records, operation, str(item_id))}
-    for each in operation["inputs"]:
-        collected = {"collectedAt": now_ms()} if operation.get("atDoor") else {}
-        records.change(each, spentElsewhere=None, unknown=None, **collected)
-    ended = {"state": "done", "code": None, "endedAt": now_ms()}
-    return records.put("operations", {**operation, **ended})
-
-
-def _add_minted(records: Records, minting: Record, item_id: str) -> list[Record]:
-    """Add what the mint has made, and what is known of the item, so that its name is there offline.
-
-    A secret that a person made may have been told to others by now: it counts as handed out.
-    """
-    asked, links, own = minting["body"]["outputs"], minting.get("links"), minting.get("own", [])
-    metadata = minting["body"].get("metadata")
-    # As the registry writes it.
-    ordered = {name: metadata[name] for name in _METADATA_NAMES if name in (metadata or ())}
-    text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")) if metadata else None
-    item = {"key": item_id, "id": item_id, "total": minting["amount"], "metadata": text}
-    known = {"unit": minting.get("unit"), **records.get("items", item_id)}
-    records.put("items", {**item, **known, "isMinted": True})
-    made = []
-    for place, part in enumerate(link_parts(links, len(asked)) if links else asked):
-        output = {**part, **asked[place], "itemId": item_id}
-        if place in own:
-            output["givenAt"] = now_ms()
-        # A link may have named it before, with another amount.
-        if records.output(key_of(output)):
-            records.change(key_of(output), **output)
-        else:
-            records.add(output)
-        made.append({"key": key_of(output), "state": "given" if place in own else "held"})
-    return made
-
-
 class Settler:
     """Sends the operations of a wallet, and settles them by the answers.
 
@@ -84,8 +43,29 @@ class Settler:
     """
 
     def __init__(self, store: Store, deeds: Deeds) -> None:
-        self._store = store
-        self._deeds = deeds
+        self.store, self.deeds = store, deeds
+
+    def resume(self) -> list[Record]:
+        """Send again what was begun, and return the operations that have ended by that.
+
+        What gets no answer stays begun, without an exception.
+        """
+        begun = [operation["key"] for operation in self.store.all("operations", "begun")]
+        for key in begun:
+            try:
+                self.finish(key)
+            except ProblemError as problem:
+                # A missing pepper is the trouble of some items only.
+                if problem.retry_after_s and problem.code != "scheme_unavailable":
+                    break
+            except NoAnswerError as lost:
+                # A filter before the service may refuse one for what is in it.
+                if lost.status not in range(400, 429):
+                    break
+            except DeedsError:
+                break
+        ended = [self.store.get("operations", key) for key in begun]
+        return [operation for operation in ended if operation["state"] != "begun"]
 
     def finish(self, key: str, *, is_first: bool = False) -> Record:
         """Send an operation that was begun, or ask for an offer of ours that is open; settle it.
@@ -93,8 +73,7 @@ class Settler:
         Return it as it is then, empty if there is none of this key. Raise `ProblemError` when the
         service refuses it for good, after that is settled too.
         """
-        with self._store.transaction() as records:
-            operation = records.get("operations", key)
+        operation = self.store.get("operations", key)
         if operation.get("state") not in ("begun", "open"):
             return operation
         try:
@@ -105,60 +84,56 @@ class Settler:
             is_in_doubt = operation["kind"] == "mint" and was_sent
             if is_in_doubt or not problem.is_final:
                 raise
-            settled = self._refuse(operation, problem.code)
-            if settled["state"] == "begun":
-                return self.finish(key)
-            if settled["state"] == "refused":
+            if self._refuse(operation, problem.code)["state"] == "refused":
                 raise
-            return settled
-        if offer and offer.state != "open":
-            return self._refuse(self._note_offer(key, offer), f"offer_{offer.state}")
+            return self.finish(key)
         if offer:
-            return self._note_offer(key, offer)
-        with self._store.transaction() as records:
-            return settle_done(records, key, item_id)
+            noted = self._note_offer(key, offer)
+            is_open = offer.state == "open"
+            return noted if is_open else self._refuse(noted, f"offer_{offer.state}")
+        with self.store.transaction():
+            return self._settle_done(key, item_id)
 
     def _send(self, operation: Record) -> tuple[str | None, Offer | None]:
         """Return the item of a mint's answer, and the offer of one that is about an offer."""
         kind, body, key = operation["kind"], operation["body"], operation["key"]
         if operation["state"] == "open":
-            return None, self._deeds.offer(operation["offerId"])
+            return None, self.deeds.offer(operation["offerId"])
         if kind in ("ask", "trade"):
-            return None, Offer.from_answer(self._deeds.send("/v1/offers", body, key))
+            return None, Offer.from_answer(self.deeds.send("/v1/offers", body, key))
         paths = {"mint": "/v1/mint", "complete": f"/v1/offers/{operation.get('offerId')}/complete"}
-        return self._deeds.send(paths.get(kind, "/v1/swap"), body, key).get("itemId"), None
+        return self.deeds.send(paths.get(kind, "/v1/swap"), body, key).get("itemId"), None
 
     def _note_offer(self, key: str, offer: Offer) -> Record:
-        with self._store.transaction() as records:
-            operation = records.get("operations", key)
+        with self.store.transaction():
+            operation = self.store.get("operations", key)
             if operation["state"] == "begun":
                 expires_at = int(offer.expires_at.timestamp() * 1000)
                 about = {"state": "open", "offerId": offer.id, "expiresAt": expires_at}
-                operation = records.put("operations", {**operation, **about})
+                operation = self.store.put("operations", {**operation, **about})
             return operation
 
     def _refuse(self, operation: Record, code: str) -> Record:
         """Settle what the service refused, unless it turns out to have been carried out before."""
         made = [output["key"] for output in operation["outputs"]]
         states = self._states([*operation["inputs"], *made])
-        with self._store.transaction() as records:
-            current = records.get("operations", operation["key"])
+        with self.store.transaction():
+            current = self.store.get("operations", operation["key"])
             # One that is open by now was not refused; another process may have settled it.
             if current["state"] == operation["state"] != "done":
-                inputs = [records.output(key) for key in current["inputs"]]
+                inputs = [self.store.output(key) for key in current["inputs"]]
                 if current["state"] == "open" and any(map(_is_taken_back, inputs)):
                     code = "offer_withdrawn"
                 ended = {"state": "refused", "code": code, "endedAt": now_ms()}
-                records.put("operations", {**current, **ended})
-            _note_states(records, states)
-            return records.get("operations", operation["key"])
+                self.store.put("operations", {**current, **ended})
+            self._note_states(states)
+            return self.store.get("operations", operation["key"])
 
     def _states(self, keys: list[str]) -> dict[str, str]:
         """Return what the service says of outputs. Of one to be made, "unknown" says nothing."""
-        with self._store.transaction() as records:
-            outputs = [records.output(key) for key in keys]
-        raws = [Output(each["amount"], each["itemId"], each["secret"]) for each in outputs]
-        found = zip(outputs, self._deeds.check(raws) if raws else [], strict=True)
+        outputs = [self.store.output(key) for key in keys]
+        raws = [output_of(each) for each in outputs]
+        found = zip(outputs, self.deeds.check(raws) if raws else [], strict=True)
         return {
             output["key"]: state
             for output, state in found
@@ -170,40 +145,73 @@ class Settler:
 
         Return the outputs that changed. `told` is called with how many were asked for, of how many.
         """
-        size = self._deeds.info().array_length_max
-        with self._store.transaction() as records:
-            # What a refused operation would have made too: it may have been carried out after all.
-            before = records.outputs("", *_AT_REST, *_UNMADE)
-            offers = [operation["key"] for operation in records.all("operations", "open")]
+        size = self.deeds.info().array_length_max
+        # What a refused operation would have made too: it may have been carried out after all.
+        before = self.store.outputs("", *_AT_REST, *_UNMADE)
+        offers = [operation["key"] for operation in self.store.all("operations", "open")]
         for start in range(0, len(before), size):
             states = self._states([each["key"] for each in before[start : start + size]])
-            with self._store.transaction() as records:
-                _note_states(records, states)
+            with self.store.transaction():
+                self._note_states(states)
             told(start + len(states), len(before))
         for key in offers:
             self.finish(key)
-        with self._store.transaction() as records:
-            after = [records.output(each["key"]) for each in before]
+        after = [self.store.output(each["key"]) for each in before]
         return [new for old, new in zip(before, after, strict=True) if new != old]
 
+    def _settle_done(self, key: str, item_id: str | None = None) -> Record:
+        """The service has carried the operation out; `item_id` is what a mint has made."""
+        operation = self.store.get("operations", key)
+        if operation["state"] == "done":
+            return operation
+        if operation["kind"] == "mint":
+            operation |= {"itemId": item_id, "outputs": self._add_minted(operation, str(item_id))}
+        for each in operation["inputs"]:
+            collected = {"collectedAt": now_ms()} if operation.get("atDoor") else {}
+            self.store.change(each, spentElsewhere=None, unknown=None, **collected)
+        ended = {"state": "done", "code": None, "endedAt": now_ms()}
+        return self.store.put("operations", {**operation, **ended})
 
-def _note_states(records: Records, states: dict[str, str]) -> None:
-    """Note what the service says of outputs."""
-    for key, found in states.items():
-        output = records.output(key)
-        # What is there was made, whatever was said before.
-        if found != "unknown" and output["state"] in _UNMADE:
-            settle_done(records, output["operation"])
-    for key, found in states.items():
-        # What is under way may be spent by its own operation.
-        if records.output(key)["state"] in ("seen", *_AT_REST):
-            is_gone, is_unknown = found == "spent", found == "unknown"
-            records.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
-            # A payment may have made nothing that tells of it. Once an input is spent, the answer
-            # is that of the time when it was carried out, or a refusal for good.
-            for operation in records.all("operations", "refused") if is_gone else ():
-                if key in operation["inputs"] and not operation["outputs"]:
-                    records.put("operations", {**operation, "state": "begun", "code": None})
+    def _add_minted(self, minting: Record, item_id: str) -> list[Record]:
+        """Add what the mint has made, and what is known of the item: its name is there offline.
+
+        A secret that a person made may have been told to others by now: it counts as handed out.
+        """
+        asked, links, own = minting["body"]["outputs"], minting.get("links"), minting.get("own", [])
+        metadata = minting["body"].get("metadata")
+        # As the registry writes it.
+        ordered = {name: metadata[name] for name in _METADATA_NAMES if name in (metadata or ())}
+        text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":")) if metadata else None
+        item = {"key": item_id, "id": item_id, "total": minting["amount"], "metadata": text}
+        item |= {"unit": minting.get("unit"), **self.store.get("items", item_id)}
+        self.store.put("items", {**item, "isMinted": True})
+        made = []
+        for place, part in enumerate(link_parts(links, len(asked)) if links else asked):
+            output = {**part, **asked[place], "itemId": item_id}
+            if place in own:
+                output["givenAt"] = now_ms()
+            # A link may have named it before, with another amount.
+            self.store.change(key_of(output), **output)
+            made.append({"key": key_of(output), "state": "given" if place in own else "held"})
+        return made
+
+    def _note_states(self, states: dict[str, str]) -> None:
+        """Note what the service says of outputs."""
+        for key, found in states.items():
+            output = self.store.output(key)
+            # What is there was made, whatever was said before.
+            if found != "unknown" and output["state"] in _UNMADE:
+                self._settle_done(output["operation"])
+        for key, found in states.items():
+            # What is under way may be spent by its own operation.
+            if self.store.output(key)["state"] in ("seen", *_AT_REST):
+                is_gone, is_unknown = found == "spent", found == "unknown"
+                self.store.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
+                # A payment may have made nothing that tells of it. Once an input is spent, the
+                # answer is that of the time when it was carried out, or a refusal for good.
+                for operation in self.store.all("operations", "refused") if is_gone else ():
+                    if key in operation["inputs"] and not operation["outputs"]:
+                        self.store.put("operations", {**operation, "state": "begun", "code": None})
 
 
 def _is_taken_back(output: Record) -> bool:

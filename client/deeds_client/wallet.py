@@ -13,16 +13,9 @@ from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, Self
 
 from deeds_client import file, merging
-from deeds_client.errors import (
-    DeedsError,
-    InvalidInputError,
-    NoAnswerError,
-    ProblemError,
-    WalletError,
-    WalletFileError,
-)
+from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
 from deeds_client.links import claim_link
-from deeds_client.records import Record, Records, Store, key_of, now_ms
+from deeds_client.records import Record, Store, key_of, now_ms, output_of
 from deeds_client.service import Deeds
 from deeds_client.settling import Settler, link_parts
 from deeds_client.values import Item, Offer, Output, check_amount, make_secret
@@ -30,28 +23,27 @@ from deeds_client.values import Item, Offer, Output, check_amount, make_secret
 DAY_S = 24 * 60 * 60
 
 Given = ParamSpec("Given")
+Verb = Callable[Concatenate["Wallet", Given], Record]
 _amount: Callable[[Record], int] = itemgetter("amount")
 
 
-def _carried_out(
-    rule: Callable[Concatenate["Wallet", Records, Given], Record],
-) -> Callable[Concatenate["Wallet", Given], Record]:
+def _carried_out(rule: Verb[Given]) -> Verb[Given]:
     """Make a verb of a rule, which writes an operation down or returns one that is under way."""
 
     @wraps(rule)
     def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
         wallet.room = wallet.deeds.info().array_length_max
         since = now_ms()
-        with wallet.store.transaction() as records:
-            operation = rule(wallet, records, *args, **kwargs)
+        with wallet.store.transaction():
+            operation = rule(wallet, *args, **kwargs)
         if not operation:
             return {}
-        return wallet.settler.finish(operation["key"], is_first=operation["begunAt"] >= since)
+        return wallet.finish(operation["key"], is_first=operation["begunAt"] >= since)
 
     return verb
 
 
-class Wallet:
+class Wallet(Settler):
     """The wallet in a file, at one service. Threads and processes may share it.
 
     `with Wallet(...)` resumes at its start and closes the file at its end. Verbs return the record
@@ -62,15 +54,12 @@ class Wallet:
     """
 
     def __init__(self, path: str | os.PathLike[str], deeds: Deeds) -> None:
-        self.deeds = deeds
-        self.store = Store(path)
-        self.settler = Settler(self.store, deeds)
-        self.finish, self.check = self.settler.finish, self.settler.check
+        super().__init__(Store(path), deeds)
         # How many inputs or outputs the service takes at once.
         self.room = 1
-        with self.store.transaction() as records:
+        with self.store.transaction():
             here = {"key": "service", "url": deeds.base_url}
-            home = records.get("notes", "service") or records.put("notes", here)
+            home = self.store.get("notes", "service") or self.store.put("notes", here)
         if home["url"] != deeds.base_url:
             self.close()
             raise InvalidInputError(f"This wallet is for {home['url']}, not {deeds.base_url}.")
@@ -86,34 +75,9 @@ class Wallet:
         """Close the file."""
         self.store.close()
 
-    def resume(self) -> list[Record]:
-        """Send again what was begun, and return the operations that have ended by that.
-
-        What gets no answer stays begun, without an exception.
-        """
-        with self.store.transaction() as records:
-            begun = [operation["key"] for operation in records.all("operations", "begun")]
-        for key in begun:
-            try:
-                self.settler.finish(key)
-            except ProblemError as problem:
-                # A missing pepper is the trouble of some items only.
-                if problem.retry_after_s and problem.code != "scheme_unavailable":
-                    break
-            except NoAnswerError as lost:
-                # A filter before the service may refuse one for what is in it.
-                if lost.status not in range(400, 429):
-                    break
-            except DeedsError:
-                break
-        with self.store.transaction() as records:
-            ended = [records.get("operations", key) for key in begun]
-        return [operation for operation in ended if operation["state"] != "begun"]
-
     @_carried_out
     def mint(
         self,
-        records: Records,
         amounts: Sequence[int] = (),
         *,
         metadata: dict[str, str] | None = None,
@@ -121,7 +85,7 @@ class Wallet:
         job: str = "",
     ) -> Record:
         """Mint an item, its id in `itemId`: outputs of these amounts, or `links` for `issue`."""
-        begun = records.get("operations", records.get("notes", job).get("operation", ""))
+        begun = self.store.get("operations", self.store.get("notes", job).get("operation", ""))
         if begun and begun["state"] != "refused":
             return begun
         series = {"count": links[0], "each": links[1], "from": 1} if links else None
@@ -132,9 +96,9 @@ class Wallet:
         outputs = [{"amount": part["amount"], "secret": make_secret()} for part in parts]
         body = {"outputs": outputs} | ({"metadata": metadata} if metadata else {})
         about = {"inputs": [], "outputs": [], "body": body, "amount": total, "links": series}
-        operation = _begin(records, "mint", **about)
+        operation = self._begin("mint", **about)
         if job:
-            records.put("notes", {"key": job, "operation": operation["key"]})
+            self.store.put("notes", {"key": job, "operation": operation["key"]})
         return operation
 
     def issue(
@@ -164,88 +128,85 @@ class Wallet:
         return self.give_out([part["key"] for part in sorted(numbered, key=_number)])
 
     @_carried_out
-    def make_links(self, records: Records, item_id: str) -> Record:
+    def make_links(self, item_id: str) -> Record:
         """Make one more batch of the links that a mint promised; nothing when all are made."""
-        for part in records.outputs(item_id, "leaving", "held"):
+        for part in self.store.outputs(item_id, "leaving", "held"):
             if part.get("each") and not part.get("unknown"):
                 if part["state"] == "leaving":
-                    return records.get("operations", part["operation"])
+                    return self.store.get("operations", part["operation"])
                 count = part["amount"] // part["each"]
                 links = {"count": count, "each": part["each"], "from": part["number"]}
                 made = link_parts({**links, "of": part["of"]}, self.room)
-                return self._swap(records, "split", [part], made, links={**links, "isNext": True})
+                return self._swap("split", [part], made, links={**links, "isNext": True})
         return {}
 
     @_carried_out
-    def send(self, records: Records, item_id: str, amount: int) -> Record:
+    def send(self, item_id: str, amount: int) -> Record:
         """Make an output to give away, the operation's first; change comes back."""
-        inputs, change = self._choose(records, item_id, amount)
+        inputs, change = self._choose(item_id, amount)
         # A link of just this amount passes its number on.
         first = inputs[0] if inputs[0]["amount"] == amount else {}
         number = {name: first.get(name) for name in ("number", "of")}
         made = [{"amount": amount, "givenAt": now_ms(), **number}, *change]
-        return self._swap(records, "send", inputs, made, amount=amount)
+        return self._swap("send", inputs, made, amount=amount)
 
     @_carried_out
-    def claim(self, records: Records, output: Output, unit: str = "") -> Record:
+    def claim(self, output: Output, unit: str = "") -> Record:
         """Make an output that somebody handed over ours; `unit` is the link's word for one."""
         part = {"itemId": output.item_id, "amount": output.amount, "secret": output.secret}
-        known = records.output(key_of(part))
+        known = self.store.output(key_of(part))
         state = known.get("state")
         if state in ("coming", "leaving"):
-            return records.get("operations", known["operation"])
+            return self.store.get("operations", known["operation"])
         if state == "spent":
             said = "If it wasn't you, ask the sender." if known.get("spentElsewhere") else "By you."
             raise WalletError("already_spent", f"Already claimed. {said}")
         if state in ("held", "offered"):
             raise WalletError("already_held", "You have these units already.")
         if state == "given":
-            return self._join(records, "takeBack", [known])
-        if state == "seen":
+            return self._join("takeBack", [known])
+        if state in (None, "seen"):
             # The link before it may have named another amount.
-            records.change(known["key"], amount=output.amount)
-        elif not state:
-            records.add(part)
-        inputs = [records.output(key_of(part))]
-        return self._join(records, "claim", inputs, unit=unit or None)
+            self.store.change(key_of(part), **part)
+        return self._join("claim", [self.store.output(key_of(part))], unit=unit or None)
 
     @_carried_out
-    def split(self, records: Records, item_id: str, amounts: Sequence[int]) -> Record:
+    def split(self, item_id: str, amounts: Sequence[int]) -> Record:
         """Make parts of these amounts out of what is free; change comes back, as the last."""
         parts = [{"amount": check_amount(amount)} for amount in amounts]
-        inputs, change = self._choose(records, item_id, _sum(parts))
-        return self._swap(records, "split", inputs, [*parts, *change])
+        inputs, change = self._choose(item_id, _sum(parts))
+        return self._swap("split", inputs, [*parts, *change])
 
     @_carried_out
-    def merge(self, records: Records, item_id: str) -> Record:
+    def merge(self, item_id: str) -> Record:
         """Join what is free and has no number, the smallest parts first, as many as fit."""
-        loose = [part for part in _free(records, item_id) if "number" not in part]
+        loose = [part for part in self._free(item_id) if "number" not in part]
         inputs = sorted(loose, key=_amount)[: self.room]
         if len(inputs) <= 1:
             raise WalletError("nothing_to_merge", "There is nothing to merge.")
-        return self._join(records, "merge", inputs)
+        return self._join("merge", inputs)
 
     @_carried_out
-    def take_back(self, records: Records, keys: Sequence[str]) -> Record:
+    def take_back(self, keys: Sequence[str]) -> Record:
         """Make links worthless that were handed out, but those that were claimed meanwhile.
 
         Or end a trade of ours: the `keys` are those of outputs, here the inputs of the trade.
         """
-        outputs = [records.output(key) for key in keys]
+        outputs = [self.store.output(key) for key in keys]
         for state, kind in (("given", "takeBack"), ("offered", "withdraw")):
             inputs = [each for each in outputs if each.get("state") == state]
             if inputs and not any("collectedAt" in each for each in inputs):
-                return self._join(records, kind, inputs)
+                return self._join(kind, inputs)
         under_way = [each["operation"] for each in outputs if each.get("state") == "leaving"]
         if under_way:
-            return records.get("operations", under_way[0])
+            return self.store.get("operations", under_way[0])
         raise WalletError("not_given", "Already claimed, or never handed out.")
 
     @_carried_out
-    def ask(self, records: Records, item_id: str, amount: int, expires_in: int = DAY_S) -> Record:
+    def ask(self, item_id: str, amount: int, expires_in: int = DAY_S) -> Record:
         """Ask anybody for units: make an offer that gives nothing, the operation's `offerId`."""
         made = [{"itemId": item_id, "amount": check_amount(amount)}]
-        return self._swap(records, "ask", [], made, terms={"expiresIn": expires_in})
+        return self._swap("ask", [], made, terms={"expiresIn": expires_in})
 
     def trade(
         self, give: tuple[str, int], want: tuple[str, int], expires_in: int = 7 * DAY_S
@@ -256,25 +217,22 @@ class Wallet:
         """
         if give[0] == want[0]:
             raise InvalidInputError("Choose another deed to trade for.")
-        operation = self._trade(give, want, expires_in)
-        while operation["kind"] == "split":
-            operation = self._trade(give, want, expires_in)
+        while (operation := self._trade(give, want, expires_in))["kind"] == "split":
+            pass
         return operation
 
     @_carried_out
-    def _trade(
-        self, records: Records, give: tuple[str, int], want: tuple[str, int], expires_in: int
-    ) -> Record:
-        inputs, change = self._choose(records, *give)
+    def _trade(self, give: tuple[str, int], want: tuple[str, int], expires_in: int) -> Record:
+        inputs, change = self._choose(*give)
         if change:
-            return self._swap(records, "split", inputs, [{"amount": give[1]}, *change])
+            return self._swap("split", inputs, [{"amount": give[1]}, *change])
         made = [{"itemId": want[0], "amount": check_amount(want[1])}]
-        return self._swap(records, "trade", inputs, made, terms={"expiresIn": expires_in})
+        return self._swap("trade", inputs, made, terms={"expiresIn": expires_in})
 
     @_carried_out
-    def complete(self, records: Records, offer: Offer) -> Record:
+    def complete(self, offer: Offer) -> Record:
         """Give what an offer wants, and get what it gives."""
-        for operation in records.all("operations"):
+        for operation in self.store.all("operations"):
             if operation.get("offerId") == offer.id and operation["kind"] != "complete":
                 raise WalletError("own_offer", "This is your own offer.")
             if operation.get("offerId") == offer.id and operation["state"] != "refused":
@@ -284,56 +242,50 @@ class Wallet:
         inputs = []
         made = [{"itemId": each.item_id, "amount": each.amount} for each in offer.gives]
         for each in offer.wants:
-            chosen, change = self._choose(records, each.item_id, each.amount)
+            chosen, change = self._choose(each.item_id, each.amount)
             inputs += chosen
             made += change
         paid = offer.wants[0].amount
-        return self._swap(records, "complete", inputs, made, offerId=offer.id, amount=paid)
+        return self._swap("complete", inputs, made, offerId=offer.id, amount=paid)
 
     def give_out(self, keys: Sequence[str]) -> list[Record]:
         """Note that the links of outputs are handed out, and return the outputs that now are.
 
         Do this before the links are shown: from then on only `take_back` spends them.
         """
-        with self.store.transaction() as records:
+        with self.store.transaction():
             for key in keys:
-                if _is_free(records.output(key)):
-                    records.change(key, givenAt=now_ms())
-            given = [records.output(key) for key in keys]
+                if _is_free(self.store.output(key)):
+                    self.store.change(key, givenAt=now_ms())
+            given = [self.store.output(key) for key in keys]
         return [output for output in given if output.get("state") == "given"]
 
     def item(self, item_id: str) -> Item:
         """Return an item, which never changes, from the wallet's file if it is there."""
-        with self.store.transaction() as records:
-            known = records.get("items", item_id)
-        if not known:
-            item = self.deeds.item(item_id)
-            known = {"key": item.id, "id": item.id, "total": item.total, "metadata": item.metadata}
-            with self.store.transaction() as records:
-                records.put("items", {**known, **records.get("items", item_id)})
-        return Item(known["id"], known["total"], known.get("metadata"))
+        if known := self.store.get("items", item_id):
+            return Item(known["id"], known["total"], known.get("metadata"))
+        item = self.deeds.item(item_id)
+        known = {"key": item.id, "id": item.id, "total": item.total, "metadata": item.metadata}
+        with self.store.transaction():
+            self.store.put("items", {**known, **self.store.get("items", item_id)})
+        return item
 
     def link(self, output: Record) -> str:
         """Return the claim link of an output; `give_out` it before."""
-        with self.store.transaction() as records:
-            unit = records.get("items", output["itemId"]).get("unit", "")
-        whole = Output(output["amount"], output["itemId"], output["secret"])
-        return claim_link(self.deeds.base_url, whole, unit)
+        unit = self.store.get("items", output["itemId"]).get("unit", "")
+        return claim_link(self.deeds.base_url, output_of(output), unit)
 
     def outputs(self, item_id: str = "", *states: str) -> list[Record]:
         """Return the outputs of an item or all, those in these states or all, the oldest first."""
-        with self.store.transaction() as records:
-            return records.outputs(item_id, *states)
+        return self.store.outputs(item_id, *states)
 
     def outputs_of(self, operation: Record) -> list[Record]:
         """Return what an operation has made."""
-        with self.store.transaction() as records:
-            return [records.output(made["key"]) for made in operation["outputs"]]
+        return [self.store.output(made["key"]) for made in operation["outputs"]]
 
     def history(self) -> list[Record]:
         """Return all operations, the latest first."""
-        with self.store.transaction() as records:
-            return records.all("operations")[::-1]
+        return self.store.all("operations")[::-1]
 
     def balance(self) -> dict[str, Counter[str]]:
         """Return the units of each item by what they are.
@@ -350,8 +302,8 @@ class Wallet:
 
     def export(self, passphrase: str) -> str:
         """Return the text of an encrypted file with all records, which the page reads too."""
-        with self.store.transaction() as records:
-            whole = {**merging.dump(records), "service": self.deeds.base_url}
+        with self.store.transaction():
+            whole = {**merging.dump(self.store), "service": self.deeds.base_url}
         return file.export_wallet(whole, passphrase)
 
     def restore(
@@ -366,20 +318,18 @@ class Wallet:
         home = theirs.get("service", self.deeds.base_url)
         if home != self.deeds.base_url and not has_moved:
             raise WalletFileError(f"This backup is for {home!r}, not for {self.deeds.base_url}.")
-        with self.store.transaction() as records:
-            return merging.merge(records, theirs)
+        with self.store.transaction():
+            return merging.merge(self.store, theirs)
 
-    def _choose(
-        self, records: Records, item_id: str, amount: int
-    ) -> tuple[list[Record], list[Record]]:
+    def _choose(self, item_id: str, amount: int) -> tuple[list[Record], list[Record]]:
         """Return the outputs to spend for an amount, and the change that they leave.
 
         One that is just as much, else the fewest; numbered links only if nothing else is enough,
         and the last of a series first.
         """
-        free = _free(records, item_id)
+        free = self._free(item_id)
         if _sum(free) < check_amount(amount):
-            waiting = records.outputs(item_id, "leaving", "offered", "coming")
+            waiting = self.store.outputs(item_id, "leaving", "offered", "coming")
             rest = " Some are on their way or in an open offer." if waiting else ""
             raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.{rest}")
         plain = [part for part in free if "number" not in part]
@@ -392,14 +342,13 @@ class Wallet:
         change = _sum(inputs) - amount
         return inputs, [{"itemId": item_id, "amount": change}] if change else []
 
-    def _join(self, records: Records, kind: str, inputs: list[Record], **about: Any) -> Record:
+    def _join(self, kind: str, inputs: list[Record], **about: Any) -> Record:
         if len({each["itemId"] for each in inputs}) > 1:
             raise InvalidInputError("These are units of several deeds: take one deed at a time.")
-        return self._swap(records, kind, inputs, [{"amount": _sum(inputs)}], **about)
+        return self._swap(kind, inputs, [{"amount": _sum(inputs)}], **about)
 
     def _swap(
         self,
-        records: Records,
         kind: str,
         inputs: list[Record],
         made: list[Record],
@@ -412,29 +361,31 @@ class Wallet:
         body: Record = {"inputs": _raws(self._fitting(inputs)), **(terms or {})}
         body["outputs"] = _raws(self._fitting(outputs))
         for part in outputs:
-            part["key"] = records.add(part)
+            part["key"] = self.store.add(part)
             part["state"] = "given" if "givenAt" in part else "held"
         about = {"itemId": item_id, "amount": _sum(inputs or made), **about, "body": body}
         ends = [{"key": part["key"], "state": part["state"]} for part in outputs]
-        return _begin(records, kind, inputs=[each["key"] for each in inputs], outputs=ends, **about)
+        return self._begin(kind, inputs=[each["key"] for each in inputs], outputs=ends, **about)
 
     def _fitting(self, parts: list[Record]) -> list[Record]:
         if len(parts) > self.room:
             raise WalletError("too_many", f"These are {len(parts)} parts; at most {self.room} fit.")
         return parts
 
+    def _begin(self, kind: str, **about: Any) -> Record:
+        new = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun"}
+        begun = self.store.put("operations", {**new, "begunAt": now_ms()})
+        # What no backup can hold would make all backups worthless.
+        if not file.is_readable(begun):
+            raise InvalidInputError("This cannot be kept: a text or a number in it is not valid.")
+        return begun
 
-def _begin(records: Records, kind: str, **about: Any) -> Record:
-    begun = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun", "begunAt": now_ms()}
-    begun = records.put("operations", begun)
-    # What no backup can hold would make all backups worthless.
-    if not file.is_readable(begun):
-        raise InvalidInputError("This cannot be kept: a text or a number in it is not valid.")
-    return begun
+    def _free(self, item_id: str) -> list[Record]:
+        return [part for part in self.store.outputs(item_id, "held") if _is_free(part)]
 
 
 def _raws(outputs: Iterable[Record]) -> list[str]:
-    return [Output(each["amount"], each["itemId"], each["secret"]).raw for each in outputs]
+    return [output_of(each).raw for each in outputs]
 
 
 def _number(part: Record) -> int:
@@ -449,10 +400,6 @@ def _is_free(part: Record) -> bool:
     """Return whether a verb may spend an output: what the service does not know would spoil it."""
     is_set_aside = any(part.get(name) for name in ("unknown", "collectedAt", "each"))
     return part.get("state") == "held" and not is_set_aside
-
-
-def _free(records: Records, item_id: str) -> list[Record]:
-    return [part for part in records.outputs(item_id, "held") if _is_free(part)]
 
 
 def _group_of(output: Record) -> str:

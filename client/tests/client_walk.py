@@ -22,7 +22,7 @@ import httpx
 
 from deeds_client import merging
 from deeds_client.errors import NoAnswerError, ProblemError, WalletError
-from deeds_client.records import Records, Store
+from deeds_client.records import Store
 from deeds_client.service import Deeds
 from deeds_client.values import Output
 from deeds_client.wallet import Wallet
@@ -271,7 +271,7 @@ class Walk:
         wallet.complete(wallet.deeds.offer(self._pick(ids)))
 
     def _claim(self, wallet):
-        outputs = self._look(Records.outputs)
+        outputs = self._look(Store.outputs)
         link = self._pick([each for each in outputs if each.get("givenAt")])
         wrong = self._rng.choice([0, 0, 0, 1])
         wallet.claim(Output(link["amount"] + wrong, link["itemId"], link["secret"]))
