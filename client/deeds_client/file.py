@@ -20,8 +20,7 @@ from deeds_client.values import AMOUNT_MAX, WRONG_FORM, Item, Output, check_id
 
 LENGTH_MAX = 128 * 1024 * 1024  # Some 200,000 links; JSON of this length may take gigabytes.
 ITERATIONS = 600_000  # OWASP's figure for PBKDF2-HMAC-SHA-256 (2023).
-# Less is no protection, more would take for ever.
-_ITERATIONS_ALLOWED = range(100_000, 10_000_001)
+_ITERATIONS_ALLOWED = range(100_000, 10_000_001)  # Less protects nothing, more takes for ever.
 
 REST_STATES = ("seen", "void", "held", "offered", "given")
 _KINDS = ("mint", "claim", "send", "split", "merge", "takeBack", "withdraw", "complete")

@@ -19,6 +19,7 @@ from deeds_client.values import WRONG_FORM, Info, Item, Offer, Output, check_id
 Outputs = Sequence[Output]
 Metadata = Mapping[str, str] | None
 Read = TypeVar("Read")
+Reader = Callable[[Any], Read | None]
 
 _BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
 _RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller.
@@ -144,17 +145,8 @@ class Deeds:
             raise WrongServiceError(f"There is no deed service at {self.base_url}.")
         return self._info
 
-    def _ask(
-        self,
-        path: str,
-        read: Callable[[Any], Read | None],
-        body: Any = None,
-        key: str | None = None,
-    ) -> Read:
-        """Return what `read` makes of the answer; with a body it is a POST.
-
-        An answer is another's if `read` makes nothing of it, or fails.
-        """
+    def _ask(self, path: str, read: Reader[Read], body: Any = None, key: str | None = None) -> Read:
+        """Return what `read` makes of the answer, if anything. With a body it is a POST."""
         is_lost = False
         for attempts in range(1, self._tries + 1):
             found = self._ask_once(path, read, body, key)
@@ -175,9 +167,7 @@ class Deeds:
         lost = NoAnswerError(found.status, found.retry_after_s, key, attempts)
         raise lost if is_lost else found
 
-    def _ask_once(
-        self, path: str, read: Callable[[Any], Read | None], body: Any, key: str | None
-    ) -> Any:
+    def _ask_once(self, path: str, read: Reader[Any], body: Any, key: str | None) -> Any:
         """Return what `read` makes of the answer, or an error that holds nothing of the request."""
         failure = NoAnswerError()
         if self._pid != os.getpid():
@@ -186,9 +176,8 @@ class Deeds:
         headers = {"Content-Type": "application/json"}
         headers |= {} if key is None else {"Idempotency-Key": key}
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
-        request = self._http.build_request(
-            method, self.base_url + path, content=content, headers=headers
-        )
+        url = self.base_url + path
+        request = self._http.build_request(method, url, content=content, headers=headers)
         request.headers.pop("Cookie", None)
         with suppress(httpx.HTTPError, *WRONG_FORM):
             response = self._http.send(request)
