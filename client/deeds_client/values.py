@@ -12,11 +12,9 @@ from typing import Any, NamedTuple, Self
 
 from deeds_client.errors import InvalidInputError
 
-# In units: the largest integer that every reader of JSON sees exactly.
-AMOUNT_MAX = 2**53 - 1
-# Crockford's base32 in lower case.
-BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
-# What an answer or a record of another form raises where it is read.
+AMOUNT_MAX = 2**53 - 1  # In units: the largest integer that every reader of JSON sees exactly.
+BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case.
+# What is raised where an answer or a record has another form.
 WRONG_FORM = (AttributeError, InvalidInputError, LookupError, RecursionError, TypeError, ValueError)
 
 # Surrogates have no UTF-8 form. Split at the first two dots, the secret is all that remains.
