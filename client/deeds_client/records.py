@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from deeds_client.errors import WalletError, WalletFileError
+from deeds_client.errors import WalletFileError
 from deeds_client.values import Output
 
 Record = dict[str, Any]
@@ -85,8 +85,7 @@ def _output(text: str, taken: str | None, made: str | None, operation: str | Non
 class Store:
     """A wallet's file, of mode 0600. Threads and processes may share it.
 
-    Its records have a `key`; a `kind` is outputs, operations, items or notes. A field without a
-    value is not there.
+    Its records have a `key`; a `kind` is outputs, operations, items or notes. None is not kept.
     Raise `WalletFileError` when it is locked, damaged, of another kind or of a newer version.
     """
 
@@ -161,27 +160,18 @@ class Store:
         """Return an output with its `state` and last `operation`, empty if it is not there."""
         return next((_output(*row) for row in self._execute(_OUTPUTS, (key, key + "\0"))), {})
 
-    def add(self, output: Record) -> str:
-        """Write a new output down and return its key: none is written over by another."""
-        key = key_of(output)
-        if self.get("outputs", key):
-            raise WalletError("used_secret", "This secret was used for this deed before.")
-        self.change(key, **output)
-        return key
-
     def change(self, key: str, **facts: Any) -> None:
         """Change facts about an output, which is added if it is new; None removes one."""
         known, now = self.get("outputs", key), now_ms()
         if any(known.get(name) != value for name, value in facts.items()):
-            facts = {"createdAt": now, **known, **facts, "key": key, "changedAt": now}
-            self.put("outputs", facts)
+            new = {"createdAt": now, **known, **facts}
+            self.put("outputs", {**new, "key": key, "changedAt": now})
 
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
 
     def _prepare(self) -> None:
-        """Make the tables of a new file; raise `WalletFileError` for what is not ours."""
         ((version,),) = self._execute("PRAGMA user_version")
         ((count,),) = self._execute("SELECT count(*) FROM sqlite_master")
         if count and version >> 8 != _FORMAT >> 8:

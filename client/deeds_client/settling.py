@@ -36,20 +36,13 @@ def link_parts(links: Record, room: int) -> list[Record]:
 
 
 class Settler:
-    """Sends the operations of a wallet, and settles them by the answers.
-
-    Where no answer comes, `NoAnswerError` or a `ProblemError` that asks to wait leaves an operation
-    as it was.
-    """
+    """Sends the operations of a wallet, and settles them; without an answer they stay begun."""
 
     def __init__(self, store: Store, deeds: Deeds) -> None:
         self.store, self.deeds = store, deeds
 
     def resume(self) -> list[Record]:
-        """Send again what was begun, and return the operations that have ended by that.
-
-        What gets no answer stays begun, without an exception.
-        """
+        """Send again what was begun; what has no answer stays so. Return what has ended by that."""
         begun = [operation["key"] for operation in self.store.all("operations", "begun")]
         for key in begun:
             try:
@@ -64,8 +57,8 @@ class Settler:
                     break
             except DeedsError:
                 break
-        ended = [self.store.get("operations", key) for key in begun]
-        return [operation for operation in ended if operation["state"] != "begun"]
+        found = [self.store.get("operations", key) for key in begun]
+        return [operation for operation in found if operation["state"] != "begun"]
 
     def finish(self, key: str, *, is_first: bool = False) -> Record:
         """Send an operation that was begun, or ask for an offer of ours that is open; settle it.
@@ -81,16 +74,14 @@ class Settler:
         except ProblemError as problem:
             # What a mint may have made before, under other limits, nothing but its answer tells.
             was_sent = not is_first or problem.attempts > 1
-            is_in_doubt = operation["kind"] == "mint" and was_sent
-            if is_in_doubt or not problem.is_final:
+            if not problem.is_final or (was_sent and operation["kind"] == "mint"):
                 raise
             if self._refuse(operation, problem.code)["state"] == "refused":
                 raise
             return self.finish(key)
         if offer:
             noted = self._note_offer(key, offer)
-            is_open = offer.state == "open"
-            return noted if is_open else self._refuse(noted, f"offer_{offer.state}")
+            return noted if offer.state == "open" else self._refuse(noted, f"offer_{offer.state}")
         with self.store.transaction():
             return self._settle_done(key, item_id)
 
@@ -121,8 +112,10 @@ class Settler:
             current = self.store.get("operations", operation["key"])
             # One that is open by now was not refused; another process may have settled it.
             if current["state"] == operation["state"] != "done":
-                inputs = [self.store.output(key) for key in current["inputs"]]
-                if current["state"] == "open" and any(map(_is_taken_back, inputs)):
+                inputs = map(self.store.output, current["inputs"])
+                ours = {each["state"] for each in inputs if not each.get("spentElsewhere")}
+                # We have spent what the offer put in, or are about to.
+                if current["state"] == "open" and ours & {"spent", "leaving"}:
                     code = "offer_withdrawn"
                 ended = {"state": "refused", "code": code, "endedAt": now_ms()}
                 self.store.put("operations", {**current, **ended})
@@ -196,7 +189,6 @@ class Settler:
         return made
 
     def _note_states(self, states: dict[str, str]) -> None:
-        """Note what the service says of outputs."""
         for key, found in states.items():
             output = self.store.output(key)
             # What is there was made, whatever was said before.
@@ -212,8 +204,3 @@ class Settler:
                 for operation in self.store.all("operations", "refused") if is_gone else ():
                     if key in operation["inputs"] and not operation["outputs"]:
                         self.store.put("operations", {**operation, "state": "begun", "code": None})
-
-
-def _is_taken_back(output: Record) -> bool:
-    """Return whether we have spent ourselves what an open offer put in, or are about to."""
-    return output["state"] in ("spent", "leaving") and not output.get("spentElsewhere")

@@ -47,10 +47,9 @@ class Wallet(Settler):
     """The wallet in a file, at one service. Threads and processes may share it.
 
     `with Wallet(...)` resumes at its start and closes the file at its end. Verbs return the record
-    of their operation (docs/wallet-file.md), and `outputs_of` it is what it made. They raise
-    `WalletError` when nothing was written down, `ProblemError` when the service has refused, and
-    where no answer came, or one that asks to wait, `NoAnswerError` or `ProblemError`: then the
-    operation is written down, and `resume` goes on with it.
+    of their operation (docs/wallet-file.md). They raise `WalletError` when nothing was written
+    down, `ProblemError` when the service has refused, and where no answer came, or one that asks to
+    wait, `NoAnswerError` or `ProblemError`: `resume` goes on with what is written down.
     """
 
     def __init__(self, path: str | os.PathLike[str], deeds: Deeds) -> None:
@@ -245,8 +244,7 @@ class Wallet(Settler):
             chosen, change = self._choose(each.item_id, each.amount)
             inputs += chosen
             made += change
-        paid = offer.wants[0].amount
-        return self._swap("complete", inputs, made, offerId=offer.id, amount=paid)
+        return self._swap("complete", inputs, made, offerId=offer.id, amount=offer.wants[0].amount)
 
     def give_out(self, keys: Sequence[str]) -> list[Record]:
         """Note that the links of outputs are handed out, and return the outputs that now are.
@@ -360,11 +358,11 @@ class Wallet(Settler):
         outputs = [{"itemId": item_id, **part, "secret": make_secret()} for part in made]
         body: Record = {"inputs": _raws(self._fitting(inputs)), **(terms or {})}
         body["outputs"] = _raws(self._fitting(outputs))
+        ends = []
         for part in outputs:
-            part["key"] = self.store.add(part)
-            part["state"] = "given" if "givenAt" in part else "held"
+            self.store.change(key_of(part), **part)
+            ends.append({"key": key_of(part), "state": "given" if "givenAt" in part else "held"})
         about = {"itemId": item_id, "amount": _sum(inputs or made), **about, "body": body}
-        ends = [{"key": part["key"], "state": part["state"]} for part in outputs]
         return self._begin(kind, inputs=[each["key"] for each in inputs], outputs=ends, **about)
 
     def _fitting(self, parts: list[Record]) -> list[Record]:
