@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from deeds_client.errors import NoAnswerError
 from deeds_client.records import Store
 from deeds_client.service import Deeds
 from tests.support.serving import REPOSITORY, running_service
-from tests.support.waiting import wait_until
+from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -238,14 +239,22 @@ def test_a_terminal_gets_codes_and_ctrl_c_is_told_in_a_sentence(ask, start):
 
     def read_until(end, shown=b""):
         while end not in shown:
+            assert select.select([ours], [], [], WAIT_SECONDS_MAX)[0], shown
             shown += os.read(ours, 65_536)
 
+    # Who started us may have had us ignore it, and children would too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with start("send", "1", "Cider", **streams):
         read_until("█\x1b[0m\r\n".encode())
     with start("claim", **streams) as waiting:
-        read_until(b"Ctrl-D")
-        waiting.send_signal(signal.SIGINT)
-        read_until(b"Stopped.")
+        try:
+            read_until(b"Ctrl-D")
+            waiting.send_signal(signal.SIGINT)
+            read_until(b"Stopped.")
+            waiting.wait(WAIT_SECONDS_MAX)
+        finally:
+            waiting.kill()
+    signal.signal(signal.SIGINT, before)
     os.close(ours)
     os.close(theirs)
     assert waiting.returncode == 130
