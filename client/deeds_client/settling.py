@@ -146,7 +146,7 @@ class Settler:
             states = self._states([each["key"] for each in before[start : start + size]])
             with self.store.transaction():
                 self._note_states(states)
-            told(start + len(states), len(before))
+            told(min(start + size, len(before)), len(before))
         for key in offers:
             self.finish(key)
         after = [self.store.output(each["key"]) for each in before]
@@ -194,6 +194,7 @@ class Settler:
             # What is there was made, whatever was said before.
             if found != "unknown" and output["state"] in _UNMADE:
                 self._settle_done(output["operation"])
+        refused = self.store.all("operations", "refused") if "spent" in states.values() else []
         for key, found in states.items():
             # What is under way may be spent by its own operation.
             if self.store.output(key)["state"] in ("seen", *_AT_REST):
@@ -201,6 +202,6 @@ class Settler:
                 self.store.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
                 # A payment may have made nothing that tells of it. Once an input is spent, the
                 # answer is that of the time when it was carried out, or a refusal for good.
-                for operation in self.store.all("operations", "refused") if is_gone else ():
+                for operation in refused if is_gone else ():
                     if key in operation["inputs"] and not operation["outputs"]:
                         self.store.put("operations", {**operation, "state": "begun", "code": None})

@@ -333,12 +333,14 @@ class Wallet(Settler):
         plain = [part for part in free if "number" not in part]
         pool = plain if _sum(plain) >= amount else sorted(free, key=_number, reverse=True)
         inputs = [part for part in pool if part["amount"] == amount][:1]
+        missing = amount - _sum(inputs)
         # Nothing reaches a sum with fewer parts than the largest do.
         for part in sorted(pool, key=_amount, reverse=True):
-            if _sum(inputs) < amount:
-                inputs.append(part)
-        change = _sum(inputs) - amount
-        return inputs, [{"itemId": item_id, "amount": change}] if change else []
+            if missing <= 0:
+                break
+            inputs.append(part)
+            missing -= part["amount"]
+        return inputs, [{"itemId": item_id, "amount": -missing}] if missing else []
 
     def _join(self, kind: str, inputs: list[Record], **about: Any) -> Record:
         if len({each["itemId"] for each in inputs}) > 1:
