@@ -196,12 +196,13 @@ class Settler:
                 self._settle_done(output["operation"])
         refused = self.store.all("operations", "refused") if "spent" in states.values() else []
         for key, found in states.items():
+            state, is_gone = self.store.output(key)["state"], found == "spent"
             # What is under way may be spent by its own operation.
-            if self.store.output(key)["state"] in ("seen", *_AT_REST):
-                is_gone, is_unknown = found == "spent", found == "unknown"
+            if state in ("seen", *_AT_REST):
+                is_unknown = found == "unknown"
                 self.store.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
-                # A payment may have made nothing that tells of it. Once an input is spent, the
-                # answer is that of the time when it was carried out, or a refusal for good.
-                for operation in refused if is_gone else ():
-                    if key in operation["inputs"] and not operation["outputs"]:
-                        self.store.put("operations", {**operation, "state": "begun", "code": None})
+            # One of ours may have been spent by what was refused. That is never carried out now:
+            # the answer is that of the time when it was, or a refusal for good.
+            for operation in refused if is_gone and state in _AT_REST else ():
+                if key in operation["inputs"] and operation["code"] != "spent_input":
+                    self.store.put("operations", {**operation, "state": "begun", "code": None})

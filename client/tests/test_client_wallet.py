@@ -242,6 +242,21 @@ def test_a_send_that_was_refused_is_is_made_only_if_it_was_carried_out_late(anna
     assert units(anna, item_id) == {"given": 2, "free": 3}
 
 
+def test_a_link_of_a_refused_send_that_is_claimed_after_all_tells_of_it(anna, open_wallet):
+    item_id = minted(anna, 5)
+    with refused("body_too_large"):
+        open_wallet("anna", "/swap", lambda: "refused").send(item_id, 5)
+    [sending, _] = anna.history()
+    anna.deeds.send("/v1/swap", sending["body"], sending["key"])
+
+    anna.claim(link_of(anna.outputs(item_id, "void")[0]))
+    anna.check()
+    [sent] = anna.resume()
+
+    assert (sent["key"], sent["state"]) == (sending["key"], "done")
+    assert units(anna, item_id) == {"free": 5}
+
+
 def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(anna, open_wallet):
     item_id = minted(anna, 5, 1)
 
