@@ -3,11 +3,9 @@
 import hashlib
 import json
 import os
-import re
 import unicodedata
+import uuid
 from base64 import b64decode, b64encode
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
@@ -15,48 +13,55 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from deeds_client.errors import WalletFileError
 from deeds_client.links import is_unit
-from deeds_client.records import Record, key_of
-from deeds_client.values import AMOUNT_MAX, WRONG_FORM, Item, Output, check_id
+from deeds_client.records import Record, output_of
+from deeds_client.values import WRONG_FORM, Item, Output, check_amount, check_id
 
 LENGTH_MAX = 128 * 1024 * 1024  # Some 200,000 links; JSON of this length may take gigabytes.
 ITERATIONS = 600_000  # OWASP's figure for PBKDF2-HMAC-SHA-256 (2023).
 _ITERATIONS_ALLOWED = range(100_000, 10_000_001)  # Less protects nothing, more takes for ever.
+_NUMBER_MAX = 1_000_000_000
 
 REST_STATES = ("seen", "void", "held", "offered", "given")
-_KINDS = ("mint", "claim", "send", "split", "merge", "takeBack", "withdraw", "complete")
-_MAKINGS = ("ask", "trade")
-_NEEDED = {"begun": (), "open": ("offerId", "expiresAt"), "done": (), "refused": ("code",)}
-_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NEEDED = {"begun": (), "open": ("offerId",), "done": (), "refused": ("code",)}
+# The type or the check of each field that is used. One means the same in whichever record it is.
+_FIELDS: dict[Any, str] = {
+    check_amount: "amount each expiresIn expiresAt createdAt givenAt collectedAt begunAt endedAt",
+    lambda value: check_amount(value) <= _NUMBER_MAX: "number of count from",
+    is_unit: "unit",
+    lambda value: check_id("offer", value): "offerId",
+    bool: "spentElsewhere unknown neverHeld isNext atDoor isMinted",
+    str: "key secret state before operation itemId code kind note",
+    list: "inputs outputs operations items own",
+    dict: "body",
+    lambda links: _check(links, "count", "each", "from"): "links",
+}
+_KIND_OF = {name: kind for kind, names in _FIELDS.items() for name in names.split()}
 
 
 def export_wallet(records: Record, passphrase: str) -> str:
     """Return the text of a file that holds these outputs, operations and items."""
     salt, nonce = os.urandom(16), os.urandom(12)
     head = _head(ITERATIONS, b64encode(salt).decode(), b64encode(nonce).decode())
-    cipher = _cipher(passphrase, salt, ITERATIONS)
-    data = b64encode(cipher.encrypt(nonce, _compact(records), _compact(head)))
-    return json.dumps({**head, "data": data.decode()}, indent=2) + "\n"
+    sealed = _cipher(passphrase, salt, ITERATIONS).encrypt(nonce, _compact(records), _compact(head))
+    return json.dumps({**head, "data": b64encode(sealed).decode()}, indent=2) + "\n"
 
 
 def import_wallet(text: str, passphrase: str) -> Record:
     """Return the records of a file; raise WalletFileError where anything is wrong with it."""
-    said = "This is not a backup file, or it is damaged or of another version."
     try:
         opened = _open(json.loads(text if len(text) <= LENGTH_MAX else ""), passphrase)
-        said = "The file opens, but what it holds is no wallet."
         return read_records(json.loads(opened))
     except InvalidTag:
         said = "The passphrase does not open this file."
     except WRONG_FORM:
-        pass
+        said = "This is not a backup file, or it is damaged or of another version."
     raise WalletFileError(said)
 
 
 def _open(head: Record, passphrase: str) -> bytes:
     data, iterations = head.pop("data"), head["kdf"]["iterations"]
     texts = head["kdf"]["salt"], head["cipher"]["iv"]
-    is_allowed = type(iterations) is int and iterations in _ITERATIONS_ALLOWED
-    if not is_allowed or head != _head(iterations, *texts):
+    if iterations not in _ITERATIONS_ALLOWED or head != _head(iterations, *texts):
         raise ValueError(iterations)
     salt, nonce, sealed = (b64decode(each, validate=True) for each in (*texts, data))
     return _cipher(passphrase, salt, iterations).decrypt(nonce, sealed, _compact(head))
@@ -81,95 +86,45 @@ def _compact(value: Any) -> bytes:
 
 
 def read_records(found: Any) -> Record:
-    """Return the records; raise one of WRONG_FORM unless all are whole and belong together."""
-    names = ("outputs", "operations", "items", "service")
-    records = {name: found[name] for name in names if name in found}
-    _compact(records)  # What has no form in JSON or UTF-8 could not be kept.
-    known = {output["key"] for output in records["outputs"]}
-    if not (
-        _has(records)
-        and all(map(_is_output, records["outputs"]))
-        and all(_is_operation(operation, known) for operation in records["operations"])
-        and all(map(_is_item, records["items"]))
-    ):
+    """Return the records; raise one of WRONG_FORM where the wallet could not use one."""
+    _check(found, "outputs", "operations", "items")
+    for output in found["outputs"]:
+        _check(output, "state", "createdAt", *(("number", "of") if "each" in output else ()))
+        if Output.parse(f"+{output['amount']}.{output['key']}") != output_of(output):
+            raise ValueError
+    known = {output["key"] for output in found["outputs"]}
+    for operation in found["operations"]:
+        if not known.issuperset(check_operation(operation)):
+            raise ValueError
+    for item in found["items"]:
+        if Item(item["id"], item["total"], item.get("metadata")).id != _check(item)["key"]:
+            raise ValueError
+    return {**found}
+
+
+def check_operation(operation: Record) -> list[str]:
+    """Return the keys that an operation names; raise one of WRONG_FORM if it cannot be used."""
+    _check(operation, "kind", "amount", "begunAt", *_NEEDED[operation["state"]])
+    key, body, taken = operation["key"], operation["body"], operation["inputs"]
+    made = [_check(output, "state")["key"] for output in operation["outputs"]]
+    if operation["kind"] == "mint":
+        sent = [[], made]
+        for output in _check(body)["outputs"]:
+            _check(output, "amount", "secret")
+    else:
+        # What is sent must be what is settled. The amount of a link may have been put right since.
+        halves = _check(body)["inputs"], body["outputs"]
+        sent = [[raw.partition(".")[2] for raw in half] for half in halves]
+    if sent != [taken, made] or str(uuid.UUID(key)) != key:
         raise ValueError
-    return records
+    return [*taken, *made]
 
 
-def is_readable(operation: Record) -> bool:
-    """Return whether a backup with this operation can be written, and read again."""
-    with suppress(*WRONG_FORM):
-        _compact(operation)
-        made = [output["key"] for output in operation["outputs"]]
-        return _is_operation(operation, {*operation["inputs"], *made})
-    return False
-
-
-def _is_output(output: Record) -> bool:
-    Output(output["amount"], output["itemId"], output["secret"])
-    return (
-        _has(output, "createdAt", "changedAt")
-        and output["key"] == key_of(output)
-        and output["state"] in (*REST_STATES, "coming", "leaving", "spent")
-        and output.get("before") in (None, *REST_STATES)
-        and ("number" in output) == ("of" in output) >= ("each" in output)
-    )
-
-
-def _is_operation(operation: Record, known: set[str]) -> bool:
-    kind, state, body = operation["kind"], operation["state"], operation["body"]
-    made = [output["key"] for output in operation["outputs"]]
-    is_right = (
-        _has(operation, "amount", "begunAt", *_NEEDED[state])
-        and _has(body)
-        and _UUID.fullmatch(operation["key"]) is not None
-        and kind in (*_KINDS, *_MAKINGS)
-        and (state != "open" or kind in _MAKINGS)
-        and known.issuperset(operation["inputs"] + made)
-        and all(output["state"] in ("held", "given") for output in operation["outputs"])
-    )
-    if kind == "mint":
-        for output in body["outputs"]:
-            Output(output["amount"], "deed_", output["secret"])
-        is_mint = operation["inputs"] == [] and type(body.get("metadata", {})) is dict
-        return is_right and is_mint and all(map(_has, body["outputs"]))
-    # What is sent must be what is settled. The amount of a link may have been put right since.
-    halves = [map(Output.parse, body[half]) for half in ("inputs", "outputs")]
-    sent = [[f"{output.item_id}.{output.secret}" for output in half] for half in halves]
-    return is_right and sent == [operation["inputs"], made]
-
-
-def _is_item(item: Record) -> bool:
-    Item(item["id"], item["total"], item.get("metadata"))
-    return _has(item) and bool(item["key"] == item["id"])
-
-
-def _has(record: Record, *required: str) -> bool:
-    """Return whether these fields are there, and all that have a meaning are right."""
-    found = [(record[name], _KIND_OF[name]) for name in record.keys() & _KIND_OF.keys()]
-    return record.keys() >= {*required} and all(_is_a(kind, value) for value, kind in found)
-
-
-def _is_a(kind: Any, value: Any) -> bool:
-    if isinstance(kind, int):
-        return type(value) is int and 1 <= value <= kind
-    return type(value) is kind if isinstance(kind, type) else bool(kind(value))
-
-
-# The type, the largest value or the check of fields. One means the same in whichever record it is;
-# others are kept as they are.
-_FIELDS = {
-    # The year 9999, in milliseconds.
-    "createdAt changedAt givenAt collectedAt begunAt endedAt expiresAt": 253_402_300_799_000,
-    "amount each expiresIn": AMOUNT_MAX,
-    "number of count from": 1_000_000_000,
-    "spentElsewhere unknown neverHeld isNext atDoor isMinted": bool,
-    "operation itemId code": str,
-    "inputs outputs operations items": list,
-    "own": lambda places: type(places) is list and {*map(type, places)} <= {int},
-    "note": re.compile(r"(?s).{0,80}").fullmatch,
-    "unit": is_unit,
-    "links": lambda series: _has(series, "count", "each", "from"),
-    "offerId": partial(check_id, "offer"),
-}
-_KIND_OF = {name: kind for names, kind in _FIELDS.items() for name in names.split()}
+def _check(record: Record, *needed: str) -> Record:
+    """Return a record; raise one of WRONG_FORM unless it has these fields, and all are right."""
+    _compact(record)  # What has no form in JSON or UTF-8 could not be kept.
+    for name in {*needed, *(_KIND_OF.keys() & record.keys())}:
+        kind, value = _KIND_OF[name], record[name]
+        if not (type(value) is kind if isinstance(kind, type) else kind(value)):
+            raise ValueError(name)
+    return record

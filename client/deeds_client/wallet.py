@@ -18,7 +18,7 @@ from deeds_client.links import claim_link
 from deeds_client.records import Record, Store, key_of, now_ms, output_of
 from deeds_client.service import Deeds
 from deeds_client.settling import Settler, link_parts
-from deeds_client.values import Item, Offer, Output, check_amount, make_secret
+from deeds_client.values import WRONG_FORM, Item, Offer, Output, check_amount, make_secret
 
 DAY_S = 24 * 60 * 60
 
@@ -376,8 +376,10 @@ class Wallet(Settler):
         new = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun"}
         begun = self.store.put("operations", {**new, "begunAt": now_ms()})
         # What no backup can hold would make all backups worthless.
-        if not file.is_readable(begun):
-            raise InvalidInputError("This cannot be kept: a text or a number in it is not valid.")
+        try:
+            file.check_operation(begun)
+        except WRONG_FORM:
+            raise InvalidInputError("A text or a number in this is not valid.") from None
         return begun
 
     def _free(self, item_id: str) -> list[Record]:

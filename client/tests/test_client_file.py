@@ -27,10 +27,12 @@ FACTS |= {"spentElsewhere"}
 # States here and in the page. Here they follow from an operation as soon as it is known, or is to
 # be sent again; the page notes them when that has ended.
 EARLIER = {("coming", "void"), ("leaving", "held"), ("offered", "given")}
-# Fields of which the client does not check how they agree with others: it derives the first two,
-# and a service would refuse what the others lead to.
-LOOSER = {"outputs.operation", "outputs.before", "outputs.each", "operations.expiresAt"}
-LOOSER |= {"operations.offerId", "operations.body.expiresIn"}
+# Fields of which the client does not check the value or how they agree with others: it derives the
+# states of outputs, never reads the next two, and a service would refuse what the rest lead to.
+LOOSER = {"outputs.state", "outputs.before", "outputs.operation", "operations.outputs.state"}
+LOOSER |= {"outputs.changedAt", "operations.body.outputs.secret"}
+LOOSER |= {"outputs.number", "outputs.of", "outputs.each", "operations.offerId"}
+LOOSER |= {"operations.expiresAt", "operations.body.expiresIn"}
 LOOSER |= {"operations.links.count", "operations.links.each"}
 
 
@@ -72,22 +74,20 @@ def is_read(records):
 
 
 def test_what_the_client_reads_the_page_reads_too(pages):
-    looser = {it["name"] for it in pages["forged"] if is_read(it["records"]) > it["isRead"]}
-    untyped = [it for it in pages["forged"] if it.get("value") == {} and is_read(it["records"])]
+    read = [it for it in pages["forged"] if is_read(it["records"])]
 
     assert all(is_read(pair["merged"]) for pair in pages["pairs"])
     assert len(pages["forged"]) > 500
-    assert looser <= LOOSER
-    assert untyped == []
+    assert {it["name"] for it in read if not it["isRead"]} <= LOOSER
+    assert {it["name"] for it in read if it.get("value") == {}} <= {"outputs.changedAt"}
 
 
 FORGED = {
     "another is sent": lambda swap, _: swap["body"]["outputs"].append("+1.deed_a.b"),
     "less is named": lambda swap, _: swap["inputs"].pop(),
     "no output is known": lambda _, records: records.update(outputs=[]),
-    "open without an offer": lambda swap, _: swap.update(
-        state="open", offerId=f"offer_{'a' * 26}", expiresAt=1
-    ),
+    "an output under another key": lambda _, records: records["outputs"][0].update(secret="x"),
+    "no key of a request": lambda swap, _: swap.update(key="\u0661" * 32),
 }
 
 
@@ -198,14 +198,13 @@ def test_the_document_shows_what_is_authenticated_of_a_head():
 
 
 def test_another_passphrase_opens_nothing(backup):
-    for passphrase in ("", "käse & Brot 😀", f"{PASSPHRASE} ", "\udcff"):
+    for passphrase in ("", f"{PASSPHRASE} ", "\udcff"):
         with pytest.raises(WalletFileError, match="passphrase"):
             import_wallet(backup, passphrase)
 
 
 CHANGED = [("data", "ä"), ("version", 4), ("more", 1), ("cipher.iv", ""), ("kdf", [])]
-CHANGED += [("kdf.iterations", value) for value in (99_999, 1e15)]
-CHANGED += [("kdf.name", "scrypt"), ("kdf.salt", "\ud800")]
+CHANGED += [("kdf.iterations", 99_999), ("kdf.iterations", 1e15), ("kdf.salt", "\ud800")]
 CHANGED = [(*change, "not a backup") for change in CHANGED]
 CHANGED += [(member, "AAAA", "passphrase") for member in ("data", "kdf.salt")]
 
@@ -220,23 +219,18 @@ def test_a_changed_file_is_refused_in_a_sentence(backup, member, value, said):
         import_wallet(json.dumps(head), PASSPHRASE)
 
 
-DEEP = "[" * 100_000
-
-
 def test_what_is_no_file_of_a_wallet_is_refused(backup, monkeypatch):
     monkeypatch.setattr(file, "LENGTH_MAX", len(backup) - 1)
-    for text in ("", "hello", "null", "[]", "5", '"x"', "{}", DEEP, "9" * 5000, backup):
+    for text in ("", "null", "[]", "{}", "[" * 100_000, "9" * 5000, backup):
         with pytest.raises(WalletFileError, match="not a backup"):
             import_wallet(text, PASSPHRASE)
 
 
 # Behind a total in an item that is right otherwise.
-WRONG = [".0", "9" * 5000, ', "more": 1e999', ', "more": NaN', ', "more": "\\ud800"']
-WRONG += [f', "more": {DEEP}', "}"]
+WRONG = [".0", "9" * 5000, ', "more": NaN', ', "more": 1e999', ', "more": "\\ud800"', "}"]
 
 
-@pytest.mark.parametrize("rest", WRONG)
-def test_what_opens_is_checked(rest, monkeypatch):
+def test_what_opens_is_checked(monkeypatch):
     def read(rest):
         item = f'{{"key": "deed_a", "id": "deed_a", "total": 1{rest}}}'
         text = f'{{"outputs": [], "operations": [], "items": [{item}]}}'
@@ -244,8 +238,9 @@ def test_what_opens_is_checked(rest, monkeypatch):
         return import_wallet("{}", PASSPHRASE)
 
     assert read("")["items"][0]["total"] == 1
-    with pytest.raises(WalletFileError, match="no wallet"):
-        read(rest)
+    for rest in WRONG:
+        with pytest.raises(WalletFileError, match="not a backup"):
+            read(rest)
 
 
 ASK = """async (itemId) => {

@@ -1,7 +1,6 @@
 """Links as the page writes them, and texts as messengers, mail programs and people make them."""
 
 import time
-from urllib.parse import quote
 
 import pytest
 
@@ -12,7 +11,6 @@ from deeds_client.values import Output, make_secret
 URL = "https://deeds.example.com"
 ID, OFFER_ID = f"deed_{'x' * 26}", f"offer_{'z' * 26}"
 STRONG = make_secret()
-BROKEN = f"{STRONG[:11]}\r\n> {STRONG[11:20]} \u200b{STRONG[20:]}"
 
 
 def output_with(secret):
@@ -59,17 +57,11 @@ def test_a_link_brings_its_output_back_whatever_stands_around_it(secret):
     ]
 
 
-def soft_breaks(link):
-    return link.replace("xxx#", "x\n> xx#").replace(f"{ID}.", f"{ID[:9]}=\r\n{ID[9:]}.")
-
-
 DONE_TO_LINKS = {
-    "ends in marks": lambda link: f'{link}").\n\nBye',
     "ends in a full stop of Chinese": lambda link: f"{link}。",
     "ends in a bracket": lambda link: f"<({link})>",
     "in Markdown": lambda link: f"[a ticket]({link}) for you",
     "in bold": lambda link: f"**{link}**",
-    "in an attribute": lambda link: f'<a href="{link}">ticket</a>',
     "without a scheme": lambda link: link.replace("https://", ""),
     "in capitals as far as that is right": lambda link: link.replace(URL, URL.upper()),
     "after a word": lambda link: f"Link:{link}",
@@ -77,10 +69,7 @@ DONE_TO_LINKS = {
     "its hash escaped": lambda link: link.replace("#", "%23"),
     "its hash and plus escaped": lambda link: link.replace("#", "%23").replace("+", "%2B"),
     "as HTML": lambda link: link.replace("&unit", "&amp;unit"),
-    "broken in its id": soft_breaks,
-    "broken before its fragment": lambda link: link.replace("#", "\n> > #"),
     "with characters that are not seen": lambda link: link.replace("deed_", "de\u200bed_"),
-    "its underscore escaped": lambda link: link.replace("deed_", "deed\\_"),
 }
 
 
@@ -91,21 +80,11 @@ def test_what_was_done_to_a_link_is_undone(change, secret):
 
 
 TEXTS = {
-    "a strong secret in a wrapper": (
-        f"https://a.example/?url={quote(link_of(STRONG), safe='')}&data=05%7C01",
-        [STRONG],
-    ),
-    "a strong secret broken in a link": (f"{URL}/claim/{ID}#+5.{BROKEN}", [STRONG]),
-    "a strong secret broken in a raw output": (f"+5.{ID}.{BROKEN}", [STRONG]),
-    "words behind a strong one": (f"Here:\n+5.{ID}.{STRONG} - take care\nBye", [STRONG]),
     "several lines": (f"\n +5.{ID}.a\n+5.{ID}.b\r\n+5.{ID}.c\n", ["a", "b", "c"]),
-    "several in a line": (f"+5.{ID}.a b +5.{ID}.c\t+5.{ID}.d", ["a b", "c", "d"]),
-    "a mark behind a made-up secret is a part of it": (f"+5.{ID}.a.)", ["a.)"]),
+    "in a line": (f"+5.{ID}.{STRONG} - take care, +5.{ID}.c\t+5.{ID}.d", [STRONG, "c", "d"]),
     "in brackets": (f'(+5.{ID}.a(b)c) and <+5.{ID}.d>, "+5.{ID}.e".', ["a(b)c", "d", "e"]),
     "in quotes": (f"„+5.{ID}.a“ and '+5.{ID}.don't'", ["a", "don't"]),
-    "a link that nobody escaped": (f"{URL}/claim/{ID}#+5.pass-on.it+now", ["pass-on.it+now"]),
     "the same twice": (f"{link_of('a')} {link_of('a')}", ["a"]),
-    "two without a blank": (link_of("a") + link_of(STRONG), ["a", STRONG]),
 }
 
 
@@ -114,27 +93,33 @@ def test_outputs_are_found_in_a_text(text, secrets):
     assert secrets_in(text) == secrets
 
 
+LINK = f"{URL}/claim/{ID}#+5."
+CUT = "This link is cut off. Ask for it again."
 REFUSED = {
     "nothing": ("", "no whole claim link"),
     "words": ("hello +5.00 https://example.net/ deed_x", "no whole claim link"),
-    "cut off in its id": (link_of(STRONG)[:50], "no whole claim link"),
-    "cut off behind the mark": (f"{URL}/claim/{ID}#+5", "no whole claim link"),
-    "no secret": (f"+5.{ID}.", "cut off"),
-    "an escape that is no text": (f"{URL}/claim/{ID}#+5.%FF", "cut off"),
-    "a long secret": (f"{link_of('a')} +5.{ID}.{'b' * 33}", "cut off"),
     "capitals": (link_of(STRONG).upper(), "no whole claim link"),
-    "another host": (link_of("a").replace("deeds.", "deed."), "belongs to deed.example.com"),
+    "cut off in its id": (LINK[:50], CUT),
+    "cut off behind its id": (f"{URL}/claim/{ID}", CUT),
+    "cut off in its amount": (f"{LINK[:-1]} and {link_of('a')}", CUT),
+    "cut off in an escape": (f"{LINK}a%C", CUT),
+    "cut off in a letter": (f"{LINK}a%C3", "no raw output"),
+    "cut off in its unit": (f"{LINK}a&un", CUT),
+    "broken over lines": (link_of(STRONG).replace("#", "\n> #"), CUT),
+    "not escaped": (f"{LINK}pass-on.it+now", CUT),
+    "two without a blank": (link_of("a") + link_of("b"), CUT),
+    "a raw output without a secret": (f"+5.{ID}.", CUT),
+    "a raw output with a long secret": (f"{link_of('a')} +5.{ID}.{'b' * 33}", CUT),
+    "another host": (
+        link_of("a").replace("deeds.", "deed."),
+        "belongs to deed.example.com, not to",
+    ),
     "one of another host": (f"{link_of('a')} evil.com/claim/{ID}#+5.a", "belongs to evil.com"),
     "another port": (link_of("a").replace(".com", ".com:8443"), "deeds.example.com:8443"),
-    "a longer host": (link_of("a").replace(".com", ".com.evil"), "deeds.example.com.evil"),
-    "our host as its user": (link_of("a").replace(".com", ".com@evil"), "another service"),
+    "our host as its user": (link_of("a").replace(".com", ".com@evil"), "deeds.example.com@evil"),
     "our host as its path": (f"https://e.com/{link_of('a')[8:]}", "belongs to e.com"),
-    "a word for a host": (f"intranet/claim/{ID}#+5.a", "belongs to intranet"),
-    "our host behind a backslash": (f"https://e.com\\{URL[8:]}/claim/{ID}#+5.a", "another service"),
-    "no scheme but two slashes": (f"//evil.com/claim/{ID}#+5.a", "belongs to evil.com"),
-    "a file": (f"file:///claim/{ID}#+5.a", "another service"),
+    "our host behind a backslash": (f"https://e.com\\{LINK[8:]}a", "belongs to e.com"),
     "far from its host": (f"https://e.com/{'a' * 999}/claim/{ID}#+5.a", "belongs to e.com"),
-    "another host in a wrapper": (f"{URL}/?u={quote('https://e.com')}/claim/{ID}#+5.a", "e.com"),
 }
 
 
@@ -157,7 +142,7 @@ def test_a_host_may_be_local_and_have_a_path():
 
 
 def test_items_and_offers_are_found_by_their_id_or_a_link():
-    for text in (ID, f" {ID[:20]}\u200b\n{ID[20:]}", f"See <{URL}/wallet#{ID}>.", link_of("a b")):
+    for text in (ID, f" {ID[:20]}\u200b{ID[20:]}", f"See <{URL}/wallet#{ID}>.", link_of("a b")):
         assert read_id("deed", text, URL) == ID
     for text in (OFFER_ID, f"Pay: {offer_link(URL, OFFER_ID)}.", f"{URL[8:]}/offer/{OFFER_ID}"):
         assert read_offer(text, URL) == OFFER_ID
@@ -167,7 +152,6 @@ def test_items_and_offers_are_found_by_their_id_or_a_link():
 
 NO_OFFERS = {
     "no payment request": "",
-    "more than one": f"{OFFER_ID} {OFFER_ID.replace('z', 'y')}",
     "belongs to evil.com": f"https://evil.com/offer/{OFFER_ID}",
 }
 
