@@ -1,206 +1,289 @@
 """`deeds-wallet`: commands return the records to print. No secret is read from arguments."""
 
+import io
+import json
+import re
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
+from time import localtime, strftime
 from typing import Any
 
 import click
+import segno
 
-from deeds_client import links, terminal
-from deeds_client.errors import DeedsError, InvalidInputError, WalletError
-from deeds_client.records import Record
-from deeds_client.terminal import Terminal
+from deeds_client import links
+from deeds_client.errors import CallError, DeedsError, InvalidInputError, ProblemError, WalletError
+from deeds_client.records import Record, Store
+from deeds_client.service import Deeds
+from deeds_client.values import Item
+from deeds_client.wallet import Wallet
+
+_REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 1, 2, 3, 130
+_NAME_LENGTH_MAX = 60
+# Nothing else is printed: records have secrets. Tables leave the ids out.
+_ABOUT = ("time", "kind", "number", "amount", "deed", "state", "code", "said", "link", "file")
+_SUMS = ("free", "given", "offered", "coming", "set aside", "claimed", "lost", "unknown", "added")
+_FIELDS = ("itemId", "offerId", *_ABOUT, *_SUMS)
+
+
+class _Command(click.Command):
+    """A command that is a function of the wallet and returns records to print, or one."""
+
+    def invoke(self, context: click.Context) -> None:
+        options, arguments = context.find_root().params, context.params
+        try:
+            with Deeds(options["url"]) as deeds:
+                if not options["path"].exists():  # A new wallet is for a service that is there.
+                    deeds.info()
+                with closing(Wallet(options["path"], deeds)) as wallet:
+                    for each in wallet.resume():
+                        click.echo(f"Begun before: {each['kind']}, {each['state']}.", err=True)
+                    if arguments.get("item_id"):
+                        arguments["item_id"] = _find(wallet, arguments["item_id"])
+                    result = self.callback(wallet, **arguments)  # type: ignore[misc]
+                    records = result if isinstance(result, list) else [result]
+                    rows = [_row(wallet, record) for record in records]
+        except (DeedsError, OSError, KeyboardInterrupt) as error:
+            said, code = _outcome(error)
+            click.echo(said, err=True)
+            context.exit(code)
+        if options["is_json"]:
+            click.echo(json.dumps(rows, indent=2))
+        else:
+            _show(rows)
+        context.exit(max([record.get("exitCode", 0) for record in records], default=0))
+
+
+def _outcome(error: BaseException) -> tuple[str, int]:
+    """Return what a person is told of an error, and the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        return "Stopped. The next command goes on with what was begun.", _STOPPED
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}.", _BAD_INPUT
+    if isinstance(error, CallError) and not getattr(error, "is_final", False):
+        return f"{error} The next command goes on with what was begun.", _NO_ANSWER
+    return str(error), _REFUSED if isinstance(error, ProblemError | WalletError) else _BAD_INPUT
+
+
+def _find(wallet: Wallet, text: str) -> str:
+    """Return the id of the deed that a name, a mark, or the beginning of one, or an id means."""
+    if re.fullmatch("deed_[0-9a-z]{26}", text):
+        return wallet.item(text).id
+    titles = {item_id: _title(wallet, item_id) for item_id in wallet.balance()}
+    ways = {each: [_folded(way) for way in titles[each].rsplit(" ", 1)] for each in titles}
+    exact = [each for each in ways if _folded(text) in ways[each]]
+    begun = [each for each in ways if any(way.startswith(_folded(text)) for way in ways[each])]
+    found = exact or begun
+    if len(found) != 1:
+        choices = " or ".join(titles[each] for each in found) or "no deed in this wallet"
+        raise InvalidInputError(f"This name means {choices}.")
+    return found[0]
+
+
+def _title(wallet: Wallet, item_id: str) -> str:
+    """Return for example "“Night Choir” 7kq2·m9xd": the mark tells deeds of one name apart."""
+    name = ""
+    with suppress(DeedsError):
+        name = _plain(wallet.item(item_id).name)[:_NAME_LENGTH_MAX]
+    return f"“{name or '?'}” {item_id[5:9]}·{item_id[-4:]}"
+
+
+def _plain(value: Any) -> str:
+    """Return a value in one line, which does not end quotation marks around it."""
+    seen = (each if each.isprintable() and each not in "“”" else " " for each in str(value))
+    return " ".join("".join(seen).split())
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.casefold()) or name
+
+
+def _complete_name(context: click.Context, _parameter: Any, incomplete: str) -> list[str]:
+    """Return the names in the wallet's file that begin so, without what a shell would obey."""
+    path = context.find_root().params["path"]
+    if not path.exists():
+        return []
+    with closing(Store(path)) as store:
+        items = [Item(it["id"], it["total"], it.get("metadata")) for it in store.all("items")]
+    names = {re.sub(r"\W+", "-", item.name).strip("-") for item in items}
+    return sorted(name for name in names if _folded(name).startswith(_folded(incomplete)))
+
+
+def _row(wallet: Wallet, record: Record) -> Record:
+    """Return what is printed of a record."""
+    row = {**record}
+    if "itemId" in row:
+        row["deed"] = _title(wallet, row["itemId"])
+    if "begunAt" in row:
+        row["time"] = strftime("%Y-%m-%d %H:%M", localtime(row["begunAt"] / 1000))
+    if row.get("state") == "given":
+        row["link"] = wallet.link(record)
+    if row.get("state") == "open":
+        row["link"] = links.offer_link(wallet.deeds.base_url, row["offerId"])
+    return {name: row[name] for name in _FIELDS if name in row}
+
+
+def _show(rows: list[Record]) -> None:
+    """Print a table, and at a terminal the QR code of a single link."""
+    names = [name for name in _FIELDS[2:] if any(row.get(name) for row in rows)]
+    lines = [names or ["Nothing."]]
+    lines += [[_plain(row.get(name, "")) for name in names] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        click.echo("  ".join(map(str.ljust, line, widths)).rstrip())
+    if len(rows) == 1 and "link" in names and sys.stdout.isatty():
+        code = io.StringIO()
+        segno.make_qr(rows[0]["link"]).terminal(code, border=2, compact=True)
+        click.secho(code.getvalue(), fg="bright_white", bg="black", nl=False)
+
+
+def _read_passphrase(*, is_new: bool = False) -> str:
+    """Return the first line of standard input, or what is typed unseen at a terminal."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\r\n")
+    return str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
+
 
 _FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
 _HOME = Path(click.get_app_dir("deeds-wallet")) / "wallet.sqlite3"
-_Deed = partial(
-    click.Argument,
-    callback=lambda context, _parameter, text: context.obj.find(text) if text is not None else "",
-    shell_complete=terminal.complete_name,
-)
-_deed = _Deed(["deed"])
-_what = click.Argument(["what"], metavar="DEED|OFFER", shell_complete=terminal.complete_name)
-_numbers = click.Argument(["numbers"], type=int, nargs=-1)
-_amount = click.Argument(["amount"], type=int)
 _file = click.Argument(["file"], type=_FILE)
-_yes = click.Option(["--yes"], is_flag=True, help="Do not ask.")
+_amount = click.Argument(["amount"], type=int)
+_amounts = click.Argument(["amounts"], type=int, nargs=-1)
+_deed = click.Argument(["item_id"], metavar="DEED", shell_complete=_complete_name)
 
 
-@click.group(cls=terminal.Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME)
-@click.option("--url", envvar="DEEDS_URL", default="", help="The service of a new wallet.")
-@click.option("--json", "is_json", is_flag=True, help="Print JSON, for programs.")
-@click.version_option("0.1.0")
-@click.pass_context
-def main(context: click.Context, /, **options: Any) -> None:
-    """Hold deeds, and hand them over by links that work once.
-
-    A DEED is named by its name or id, the beginning of either, its mark, or a link to its page.
-    """
-    context.obj = Terminal(context, **options)
+@click.option("--url", envvar="DEEDS_URL", default="http://127.0.0.1:8000")
+@click.option("--json", "is_json", is_flag=True, help="Print a JSON array, for programs.")
+def main(**_options: Any) -> None:
+    """Hold deeds. A DEED is its name or mark, or the beginning of one, or its id."""
 
 
-def _command(*parameters: click.Parameter, name: str | None = None) -> Callable[[Any], Any]:
-    """Make a command of a function of the terminal and these parameters."""
-    return lambda function: main.command(name, params=list(parameters))(click.pass_obj(function))
+main.command_class = _Command
+main.command(params=[_deed, _amounts], help="Split a DEED into AMOUNTS and a rest.")(Wallet.split)
+main.command(params=[_deed], help="Join the free parts of a DEED, as many as fit.")(Wallet.merge)
+main.command(params=[_amount, _deed], help="Ask for AMOUNT units of a DEED, by a link.")(Wallet.ask)
+main.command(help="Show what was done, the latest first.")(Wallet.history)
 
 
-@_command(
-    click.Argument(["name"]),
-    click.Argument(["amounts"], type=int, nargs=-1),
-    click.Option(["--count"], type=int, default=0, help="Make so many numbered links."),
-    click.Option(["--each"], type=int, default=1, help="Units of each link."),
-    click.Option(["--csv", "file"], type=_FILE, help="A new file. Broken off, run it again."),
-    click.Option(["--description"], default=""),
-    click.Option(["--image"], default="", help="The address of a picture."),
-)
-def mint(shell: Terminal, amounts: Sequence[int], **options: Any) -> Record:
+@main.command(params=[click.Argument(["name"]), _amounts])
+@click.option("--count", type=int, default=0, help="Make so many numbered links.")
+@click.option("--each", type=int, default=1, help="Units of each link.")
+@click.option("--csv", "file", type=_FILE, help="A new file. Broken off, run it again.")
+def mint(
+    wallet: Wallet, name: str, amounts: Sequence[int], count: int, each: int, file: Path | None
+) -> Record:
     """Create a deed, in parts of these AMOUNTS, or as --count links for the file of --csv."""
-    wallet, names = shell.wallet, ("name", "description", "image")
-    about = {name: options[name] for name in names if options[name]}
-    file, count, each = options["file"], options["count"], options["each"]
-    if bool(amounts) == bool(file) or bool(count) != bool(file):
-        raise InvalidInputError("Say amounts, or --count and --csv.")
-    if amounts:
-        return wallet.mint(amounts, metadata=about)
-    if file.exists() or not file.parent.is_dir():
-        raise InvalidInputError(f"{file} must be a new file, in a folder that is there.")
-    with terminal.progress("Making links") as told:
-        outputs = wallet.issue(f"{file} {count} {each} {about}", count, each, about, told)
+    if not file and not count:
+        return wallet.mint(amounts, metadata={"name": name})
+    if amounts or not file or file.exists() or not file.parent.is_dir():
+        raise InvalidInputError("For links say --count and --csv with a new file, no amounts.")
+    job = f"{file} {count} {each} {name}"
+    with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
+        outputs = wallet.issue(
+            job, count, each, {"name": name}, lambda done, _of: bar.update(done - bar.pos)
+        )
     # As the page writes them for spreadsheets. Nothing in a link needs quotes.
     rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in outputs]
-    terminal.write_private(file, "\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]))
-    return {"made": len(outputs), "file": str(file)}
+    file.touch(0o600, exist_ok=False)
+    file.write_text("\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]), encoding="utf-8")
+    return {"amount": len(outputs), "file": str(file)}
 
 
-@_command(_Deed(["deed"], required=False))
-def balance(shell: Terminal, deed: str) -> list[Record]:
+@main.command()
+@click.argument("item_id", metavar="[DEED]", required=False, shell_complete=_complete_name)
+def balance(wallet: Wallet, item_id: str | None) -> list[Record]:
     """Show what is in the wallet; of a DEED its parts, with the links that are given out."""
-    if deed:
-        return shell.wallet.outputs(deed, "held", "given", "offered", "coming")
-    return [{"itemId": item_id, **units} for item_id, units in shell.wallet.balance().items()]
+    if item_id:
+        return wallet.outputs(item_id, "held", "given", "offered", "coming")
+    return [{"itemId": item_id, **units} for item_id, units in wallet.balance().items()]
 
 
-@_command(_amount, _deed)
-def send(shell: Terminal, amount: int, deed: str) -> Record:
+@main.command(params=[_amount, _deed])
+def send(wallet: Wallet, amount: int, item_id: str) -> Record:
     """Make a link of AMOUNT units of a DEED, to give away."""
-    return shell.wallet.outputs_of(shell.wallet.send(deed, amount))[0]
+    return wallet.outputs_of(wallet.send(item_id, amount))[0]
 
 
-@_command(click.Argument(["arguments"], nargs=-1, metavar=""), _yes)
-def claim(shell: Terminal, arguments: Sequence[str], *, yes: bool) -> list[Record]:
+@main.command()
+@click.argument("arguments", nargs=-1, metavar="")
+def claim(wallet: Wallet, arguments: Sequence[str]) -> list[Record]:
     """Make the units of links yours. The links are read from standard input."""
     if arguments:
-        raise InvalidInputError(terminal.NO_SECRETS)
-    base_url, rows = shell.wallet.deeds.base_url, []
+        raise InvalidInputError("Programs can read arguments, and a link is cash: paste it.")
     if sys.stdin.isatty():
         click.echo("Paste the links, then press Enter and Ctrl-D:", err=True)
-    for output, unit in links.read_claims(sys.stdin.read(), base_url):
-        said, code = "Claimed.", 0
+    text = sys.stdin.buffer.read().decode(errors="replace")
+    records = []
+    for output, unit in links.read_claims(text, wallet.deeds.base_url):
+        record = {"itemId": output.item_id, "amount": output.amount, "said": "Claimed."}
         try:
-            if shell.exit_code == terminal.NO_ANSWER:
-                raise WalletError("not_tried", "Not tried yet: claim it again.")
-            shell.check_origin(output.item_id, yes=yes)
-            shell.wallet.claim(output, unit)
+            wallet.claim(output, unit)
         except DeedsError as error:
-            said, code = terminal.outcome(error)
-        shell.exit_code = max(shell.exit_code, code)
-        rows.append({"itemId": output.item_id, "amount": output.amount, "said": said})
-    return rows
+            record["said"], record["exitCode"] = _outcome(error)
+        records.append(record)
+    return records
 
 
-@_command(_deed, click.Argument(["amounts"], type=int, nargs=-1, required=True))
-def split(shell: Terminal, deed: str, amounts: Sequence[int]) -> Record:
-    """Split a DEED into parts of these AMOUNTS; the rest stays together."""
-    return shell.wallet.split(deed, amounts)
-
-
-@_command(_deed)
-def merge(shell: Terminal, deed: str) -> Record:
-    """Join the parts of a DEED that are free, as many as the service takes at once."""
-    return shell.wallet.merge(deed)
-
-
-@_command(_what, _numbers, _yes, name="take-back")
-def take_back(shell: Terminal, what: str, numbers: Sequence[int], *, yes: bool) -> list[Record]:
+@main.command()
+@click.argument("what", metavar="DEED|OFFER", shell_complete=_complete_name)
+@click.argument("numbers", type=int, nargs=-1)
+def take_back(wallet: Wallet, what: str, numbers: Sequence[int]) -> Record:
     """Take back links that nobody has claimed, all or these NUMBERS; or end a trade."""
-    wallet, size = shell.wallet, shell.wallet.deeds.info().array_length_max
-    changed, offers = wallet.check(), []
-    if "offer_" in what:
-        offer_id = links.read_offer(what, wallet.deeds.base_url)
+    wallet.check()
+    if offer_id := links.read_id("offer", what, wallet.deeds.base_url):
         offers = [each for each in wallet.history() if each.get("offerId") == offer_id]
-        keys = [key for offer in offers for key in offer["inputs"]]
-    else:
-        given = wallet.outputs(shell.find(what), "given")
-        keys = [each["key"] for each in given if not numbers or each.get("number") in numbers]
-    if len(keys) > 1:
-        shell.sure(f"Take back {len(keys)} parts? Their links stop working.", yes=yes)
-    starts = range(0, len(keys) or 1, size)
-    taken = [wallet.take_back(keys[start : start + size]) for start in starts]
-    # Without its inputs a trade has ended.
-    return [*taken, *(wallet.finish(offer["key"]) for offer in offers), *changed]
+        return wallet.take_back([key for offer in offers for key in offer["inputs"]])
+    given = wallet.outputs(_find(wallet, what), "given")
+    taken = [each for each in given if not numbers or each.get("number") in numbers]
+    return wallet.take_back([each["key"] for each in taken])
 
 
-@_command(_amount, _deed)
-def ask(shell: Terminal, amount: int, deed: str) -> Record:
-    """Ask for AMOUNT units of a DEED: anybody who has the link can pay."""
-    return shell.wallet.ask(deed, amount)
-
-
-@_command(_amount, _deed, click.Argument(["wanted_amount"], type=int), _Deed(["wanted"]))
-def trade(shell: Terminal, amount: int, deed: str, wanted_amount: int, wanted: str) -> Record:
+@main.command(params=[_amount, _deed])
+@click.argument("wanted_amount", type=int)
+@click.argument("wanted", shell_complete=_complete_name)
+def trade(wallet: Wallet, amount: int, item_id: str, wanted_amount: int, wanted: str) -> Record:
     """Offer AMOUNT units of a DEED for units of another, WANTED."""
-    return shell.wallet.trade((deed, amount), (wanted, wanted_amount))
+    return wallet.trade((item_id, amount), (_find(wallet, wanted), wanted_amount))
 
 
-@_command(click.Argument(["offer"]), _yes)
-def complete(shell: Terminal, offer: str, *, yes: bool) -> Record:
+@main.command()
+@click.argument("offer")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def complete(wallet: Wallet, offer: str, *, yes: bool) -> Record:
     """Pay what an OFFER asks for, its link or id; or trade as it proposes."""
-    deeds = shell.wallet.deeds
-    found = deeds.offer(links.read_offer(offer, deeds.base_url))
-    for each in found.gives:
-        shell.check_origin(each.item_id, yes=yes)
-    sides = [
-        " and ".join(f"{each.amount} {shell.title_of(each.item_id)}" for each in side)
+    found = wallet.deeds.offer(links.read_offer(offer, wallet.deeds.base_url))
+    gives, gets = (
+        " and ".join(f"{each.amount} {_title(wallet, each.item_id)}" for each in side)
         for side in (found.wants, found.gives)
-    ]
-    shell.sure(f"You give {' for '.join(filter(None, sides))}. Go on?", yes=yes)
-    return shell.wallet.complete(found)
+    )
+    if not yes:
+        click.confirm(f"Give {gives} for {gets or 'nothing'}?", abort=True, err=True)
+    return wallet.complete(found)
 
 
-@_command()
-def history(shell: Terminal) -> list[Record]:
-    """Show what was done, the latest first."""
-    return shell.wallet.history()
+@main.command()
+def check(wallet: Wallet) -> list[Record]:
+    """Ask what was claimed and paid, and show what has changed."""
+    with click.progressbar(length=100, label="Checking", file=sys.stderr) as bar:
+        return wallet.check(lambda done, of: bar.update(100 * done // of - bar.pos))
 
 
-@_command()
-def check(shell: Terminal) -> list[Record]:
-    """Ask what was claimed and paid, and make the links that are still to be made."""
-    with terminal.progress("Checking") as told:
-        changed = shell.wallet.check(told)
-    for item_id in shell.wallet.balance():
-        while shell.wallet.make_links(item_id):
-            pass
-    return changed
-
-
-@_command(_file)
-def export(shell: Terminal, file: Path) -> Record:
+@main.command(params=[_file])
+def export(wallet: Wallet, file: Path) -> Record:
     """Write the whole wallet to a new encrypted FILE, which the page reads too."""
-    terminal.write_private(file, shell.wallet.export(terminal.read_passphrase(is_new=True)))
+    text = wallet.export(_read_passphrase(is_new=True))
+    file.touch(0o600, exist_ok=False)
+    file.write_text(text, encoding="utf-8")
     return {"file": str(file)}
 
 
-@_command(
-    _file,
-    click.Option(["--moved"], is_flag=True, help="Its service has this address now."),
-    name="import",
-)
-def import_(shell: Terminal, file: Path, *, moved: bool) -> Record:
+@main.command("import", params=[_file])
+def import_(wallet: Wallet, file: Path) -> Record:
     """Take in the encrypted FILE of another wallet, or of the page."""
     text = file.read_text(encoding="utf-8", errors="replace")
-    added, given = shell.wallet.restore(text, terminal.read_passphrase(), has_moved=moved)
+    added, given = wallet.restore(text, _read_passphrase())
     return {"added": len(added), "given": len(given)}
