@@ -24,7 +24,7 @@ _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 1, 2, 3, 130
 _NAME_LENGTH_MAX = 60
 # Nothing else is printed: records have secrets. Tables leave the ids out.
 _ABOUT = ("time", "kind", "number", "amount", "deed", "state", "code", "said", "link", "file")
-_SUMS = ("free", "given", "offered", "coming", "set aside", "claimed", "lost", "unknown", "added")
+_SUMS = ("held", "given", "offered", "coming", "unknown", "added")
 _FIELDS = ("itemId", "offerId", *_ABOUT, *_SUMS)
 
 
@@ -218,10 +218,10 @@ def claim(wallet: Wallet, arguments: Sequence[str]) -> list[Record]:
         click.echo("Paste the links, then press Enter and Ctrl-D:", err=True)
     text = sys.stdin.buffer.read().decode(errors="replace")
     records = []
-    for output, unit in links.read_claims(text, wallet.deeds.base_url):
+    for output, _unit in links.read_claims(text, wallet.deeds.base_url):
         record = {"itemId": output.item_id, "amount": output.amount, "said": "Claimed."}
         try:
-            wallet.claim(output, unit)
+            wallet.claim(output)
         except DeedsError as error:
             record["said"], record["exitCode"] = _outcome(error)
         records.append(record)

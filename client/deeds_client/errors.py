@@ -9,11 +9,11 @@ class DeedsError(Exception):
 
 
 class InvalidInputError(DeedsError):
-    """What was passed makes no sense: an amount, a raw output, a link or a text."""
+    """What was passed is not valid: an amount, a raw output, a link or an address."""
 
 
 class WrongServiceError(DeedsError):
-    """The address is not valid, or it answers, but not as a deed service does."""
+    """The address answers, but not as a deed service does."""
 
 
 class WalletFileError(DeedsError):

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -94,10 +94,9 @@ class Store:
         self._lock = threading.RLock()
         with self._translated():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite gives its journal the same mode. To close a file that another thread has open
-            # would end the locks of that thread (POSIX): so only a new one is opened here.
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
+            # SQLite gives its journal the same mode. A file that is there is not opened by this: to
+            # close one that another thread has open would end the locks of that thread (POSIX).
+            self.path.touch(0o600)
             self._connection = sqlite3.connect(
                 self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
             )
@@ -109,7 +108,6 @@ class Store:
         except BaseException:
             self.close()
             raise
-        self.path.chmod(0o600)
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
@@ -191,7 +189,7 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
             why = "is in use by another program" if is_busy else f"cannot be used: {error}"
             raise WalletFileError(f"{self.path} {why}.") from None
         except OSError as error:

@@ -14,13 +14,15 @@ from urllib.parse import quote
 import httpx
 
 from deeds_client.errors import CallError, NoAnswerError, ProblemError, WrongServiceError
-from deeds_client.values import WRONG_FORM, Info, Item, Offer, Output, check_id
+from deeds_client.values import WRONG_FORM, Info, Item, Offer, Output, check_amount, check_id
 
 Outputs = Sequence[Output]
 Metadata = Mapping[str, str] | None
 Read = TypeVar("Read")
 Reader = Callable[[Any], Read | None]
 
+WEEK_S = 7 * 24 * 60 * 60
+_STATES = {"unspent", "spent", "unknown"}
 _BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
 _RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller.
 _WAIT_S, _WAIT_S_MAX = 0.5, 8.0  # Before the second request, and before any.
@@ -40,10 +42,7 @@ class Deeds:
     ) -> None:
         self.base_url = _checked_url(base_url)
         self._tries, self._sleep = tries, sleep
-        # Proxies that the environment names are for other machines.
-        direct = dict.fromkeys(("all://localhost", "all://127.0.0.1", "all://[::1]"))
-        options = {"timeout": 30.0, "mounts": direct, **options}
-        self._connect = partial(httpx.Client, **options)
+        self._connect = partial(httpx.Client, **{"timeout": 30.0, **options})
         self._http, self._pid = self._connect(), os.getpid()
         self._info: Info | None = None
 
@@ -75,12 +74,7 @@ class Deeds:
         self.send("/v1/swap", _halves(inputs, outputs), key)
 
     def make_offer(
-        self,
-        inputs: Outputs,
-        outputs: Outputs,
-        *,
-        expires_in: int = 604_800,
-        key: str | None = None,
+        self, inputs: Outputs, outputs: Outputs, *, expires_in: int = WEEK_S, key: str | None = None
     ) -> Offer:
         """Offer the inputs for the outputs, for so many seconds."""
         body = _halves(inputs, outputs) | {"expiresIn": expires_in}
@@ -98,9 +92,7 @@ class Deeds:
 
         def read(answer: Any) -> Any:
             if path == "/v1/mint":
-                check_id("deed", answer["itemId"])
-                halves = zip(body["outputs"], answer["outputs"], strict=True)
-                return all(asked.items() <= made.items() for asked, made in halves) and answer
+                return check_id("deed", answer["itemId"]) and answer
             is_right = path == "/v1/offers" and Offer.from_answer(answer)
             return (is_right or answer["success"] is True) and answer
 
@@ -114,30 +106,29 @@ class Deeds:
             raws = [each.raw for each in outputs[start : start + size]]
 
             def read(answer: Any, count: int = len(raws)) -> list[str] | None:
-                is_right = {*answer["states"]} <= {"unspent", "spent", "unknown"}
-                return answer["states"] if is_right and len(answer["states"]) == count else None
+                found = answer["states"]
+                return found if {*found} <= _STATES and len(found) == count else None
 
             states += self._ask("/v1/check", read, {"outputs": raws})
         return states
 
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""
-        return self._ask(
-            f"/v1/item/{quote(check_id('deed', item_id), safe='')}",
-            lambda it: Item(it["id"], it["total"], it["metadata"]) if it["id"] == item_id else None,
-        )
+        path = f"/v1/item/{quote(check_id('deed', item_id), safe='')}"
+        return self._ask(path, lambda it: Item(item_id, it["total"], it["metadata"]))
 
     def offer(self, offer_id: str) -> Offer:
         """Return an offer as it is now."""
-        return self._ask(
-            f"/v1/offers/{check_id('offer', offer_id)}",
-            lambda it: Offer.from_answer(it) if it["offerId"] == offer_id else None,
-        )
+        return self._ask(f"/v1/offers/{check_id('offer', offer_id)}", Offer.from_answer)
 
     def info(self) -> Info:
         """Return the service's limits, asked once; raise WrongServiceError if it has none."""
+
+        def read(answer: Any) -> Info:
+            return Info(answer["version"], check_amount(answer["limits"]["arrayLengthMax"]))
+
         try:
-            self._info = self._info or self._ask("/v1/info", Info.from_answer)
+            self._info = self._info or self._ask("/v1/info", read)
         except CallError as error:
             if error.status in (0, *_BUSY) or httpx.codes.is_server_error(error.status):
                 raise
@@ -169,32 +160,27 @@ class Deeds:
 
     def _ask_once(self, path: str, read: Reader[Any], body: Any, key: str | None) -> Any:
         """Return what `read` makes of the answer, or an error that holds nothing of the request."""
-        failure = NoAnswerError()
         if self._pid != os.getpid():
             # On the connections of the parent each would read the other's answers.
             self._http, self._pid = self._connect(), os.getpid()
+        failure = NoAnswerError()
         headers = {"Content-Type": "application/json"}
         headers |= {} if key is None else {"Idempotency-Key": key}
         method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
-        url = self.base_url + path
-        request = self._http.build_request(method, url, content=content, headers=headers)
-        request.headers.pop("Cookie", None)
         with suppress(httpx.HTTPError, *WRONG_FORM):
-            response = self._http.send(request)
+            url = self.base_url + path
+            response = self._http.request(method, url, content=content, headers=headers)
             status = failure.status = response.status_code
             if response.headers.get("Retry-After", "").isdigit():
                 failure.retry_after_s = float(response.headers["Retry-After"])
-            if status == httpx.codes.REQUEST_ENTITY_TOO_LARGE:
-                # What stands before the service refuses large bodies in its own words.
-                return ProblemError(status, code="body_too_large", title="Body too large")
             answer = json.loads(response.content)
             if status == httpx.codes.OK:
                 return read(answer) or failure
-            is_undone = httpx.codes.is_client_error(status) or status in _BUSY
             # Others that answer at this address may have codes too, and know nothing of a change.
             kind = response.headers.get("Content-Type", "").partition(";")[0]
-            is_undone = is_undone and kind == "application/problem+json"
-            if is_undone and answer["code"].islower() and answer["code"] != "ledger_in_doubt":
+            is_undone = httpx.codes.is_client_error(status) or status in _BUSY
+            is_told = is_undone and kind == "application/problem+json"
+            if is_told and answer["code"].islower() and answer["code"] != "ledger_in_doubt":
                 told = {name: answer.get(name) for name in ("code", "title", "detail", "index")}
                 return ProblemError(status, failure.retry_after_s, **told)
         return failure
@@ -204,9 +190,7 @@ def _checked_url(text: str) -> str:
     """Return the address of a service without a slash at its end, or raise WrongServiceError."""
     with suppress(httpx.InvalidURL):
         url = httpx.URL(text.strip())
-        # A host that had to be escaped is none.
-        is_whole = url.scheme in ("http", "https") and url.host and b"%" not in url.netloc
-        if is_whole and not (url.userinfo or "?" in text or "#" in text):
+        if url.scheme in ("http", "https") and url.host and not url.userinfo:
             return str(url).rstrip("/")
     raise WrongServiceError("The address of a service looks like https://deeds.example.com.")
 

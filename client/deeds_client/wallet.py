@@ -16,11 +16,9 @@ from deeds_client import file, merging
 from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
 from deeds_client.links import claim_link
 from deeds_client.records import Record, Store, key_of, now_ms, output_of
-from deeds_client.service import Deeds
-from deeds_client.settling import Settler, link_parts
+from deeds_client.service import WEEK_S, Deeds, Metadata
+from deeds_client.settling import Settler
 from deeds_client.values import WRONG_FORM, Item, Offer, Output, check_amount, make_secret
-
-DAY_S = 24 * 60 * 60
 
 Given = ParamSpec("Given")
 Verb = Callable[Concatenate["Wallet", Given], Record]
@@ -43,7 +41,7 @@ def _carried_out(rule: Verb[Given]) -> Verb[Given]:
     return verb
 
 
-class Wallet(Settler):
+class Wallet:
     """The wallet in a file, at one service. Threads and processes may share it.
 
     `with Wallet(...)` resumes at its start and closes the file at its end. Verbs return the record
@@ -53,9 +51,11 @@ class Wallet(Settler):
     """
 
     def __init__(self, path: str | os.PathLike[str], deeds: Deeds) -> None:
-        super().__init__(Store(path), deeds)
-        # How many inputs or outputs the service takes at once.
-        self.room = 1
+        self.store, self.deeds = Store(path), deeds
+        settler = Settler(self.store, deeds)
+        self.resume, self.finish, self.check = settler.resume, settler.finish, settler.check
+        self.outputs = self.store.outputs
+        self.room = 1  # How many inputs or outputs the service takes at once.
         with self.store.transaction():
             here = {"key": "service", "url": deeds.base_url}
             home = self.store.get("notes", "service") or self.store.put("notes", here)
@@ -76,28 +76,21 @@ class Wallet(Settler):
 
     @_carried_out
     def mint(
-        self,
-        amounts: Sequence[int] = (),
-        *,
-        metadata: dict[str, str] | None = None,
-        links: tuple[int, int] | None = None,
-        job: str = "",
+        self, amounts: Sequence[int], *, metadata: Metadata = None, job: str | None = None
     ) -> Record:
-        """Mint an item, its id in `itemId`: outputs of these amounts, or `links` for `issue`."""
-        begun = self.store.get("operations", self.store.get("notes", job).get("operation", ""))
+        """Mint an item in outputs of these amounts, its id in `itemId`; a `job` does so once."""
+        note = {"key": f"job {job}"}
+        begun = self.store.get("operations", self.store.get("notes", note["key"]).get("mint", ""))
         if begun and begun["state"] != "refused":
             return begun
-        series = {"count": links[0], "each": links[1], "from": 1} if links else None
-        parts = link_parts(series, self.room) if series else [{"amount": each} for each in amounts]
-        if not parts:
+        if not amounts:
             raise InvalidInputError("Say how many units to make.")
-        total = check_amount(sum(check_amount(part["amount"]) for part in self._fitting(parts)))
-        outputs = [{"amount": part["amount"], "secret": make_secret()} for part in parts]
-        body = {"outputs": outputs} | ({"metadata": metadata} if metadata else {})
-        about = {"inputs": [], "outputs": [], "body": body, "amount": total, "links": series}
-        operation = self._begin("mint", **about)
-        if job:
-            self.store.put("notes", {"key": job, "operation": operation["key"]})
+        parts = [{"amount": check_amount(amount), "secret": make_secret()} for amount in amounts]
+        body = {"outputs": parts} | ({"metadata": metadata} if metadata else {})
+        amount = check_amount(_sum(parts))
+        operation = self._begin("mint", inputs=[], outputs=[], body=body, amount=amount)
+        if job is not None:
+            self.store.put("notes", {**note, "mint": operation["key"]})
         return operation
 
     def issue(
@@ -105,56 +98,51 @@ class Wallet(Settler):
         job: str,
         count: int,
         each: int = 1,
-        metadata: dict[str, str] | None = None,
+        metadata: Metadata = None,
         told: Callable[[int, int], None] = lambda _done, _of: None,
     ) -> list[Record]:
-        """Mint `count` links of `each` units and return their outputs in order, as handed out.
+        """Mint an item as `count` links of `each` units; return those that nobody has claimed.
 
-        However often it is broken off, the same `job` goes on where it was; once it is done it
-        returns what is not claimed yet. `told` is called with how many are made, of how many.
+        They are numbered, and handed out as soon as they are made. However often it is broken off,
+        the same `job` goes on where it was. `told` is called with how many are made, of how many.
         """
-        links = (check_amount(count), check_amount(each))
-        minting = self.mint(metadata=metadata, links=links, job=f"job {job}")
-        if (minting["links"]["count"], minting["links"]["each"]) != links:
-            raise InvalidInputError(f"This was begun with {minting['links']['count']} links.")
-        while more := self.make_links(minting["itemId"]):
-            told(more["links"]["from"] - 1, count)
-        outputs = self.outputs(minting["itemId"], "held", "given")
-        # While the job was broken off, links of it may have been sent to somebody.
-        sent = {each["key"] for each in self.history() if each["kind"] == "send"}
-        ours = [part for part in outputs if part["operation"] not in sent]
-        numbered = [part for part in ours if 0 < _number(part) <= count]
-        return self.give_out([part["key"] for part in sorted(numbered, key=_number)])
+        minting = self.mint([check_amount(count) * each], metadata=metadata, job=job)
+        if minting["amount"] != count * each:
+            raise InvalidInputError(f"This was begun with {minting['amount']} units.")
+        while made := self._make_links(minting["itemId"], count, each):
+            told(max(map(_number, self.outputs_of(made))), count)
+        return [part for part in self.outputs(minting["itemId"], "given") if "number" in part]
 
     @_carried_out
-    def make_links(self, item_id: str) -> Record:
-        """Make one more batch of the links that a mint promised; nothing when all are made."""
-        for part in self.store.outputs(item_id, "leaving", "held"):
-            if part.get("each") and not part.get("unknown"):
-                if part["state"] == "leaving":
-                    return self.store.get("operations", part["operation"])
-                count = part["amount"] // part["each"]
-                links = {"count": count, "each": part["each"], "from": part["number"]}
-                made = link_parts({**links, "of": part["of"]}, self.room)
-                return self._swap("split", [part], made, links={**links, "isNext": True})
-        return {}
+    def _make_links(self, item_id: str, count: int, each: int) -> Record:
+        """Make the next links of a series; nothing when all are made."""
+        made = [part for part in self.store.outputs(item_id) if part["state"] != "void"]
+        for part in made:
+            if part["state"] == "coming" and _number(part):
+                return self.store.get("operations", part["operation"])
+        first = 1 + max(map(_number, made))
+        # The change takes the place of one.
+        last = min(count, first + self.room - 2)
+        if first > count:
+            return {}
+        inputs, change = self._choose(item_id, (last - first + 1) * each)
+        about = {"amount": each, "of": count, "givenAt": now_ms()}
+        links = [{**about, "number": number} for number in range(first, last + 1)]
+        return self._swap("split", inputs, [*links, *change])
 
     @_carried_out
     def send(self, item_id: str, amount: int) -> Record:
         """Make an output to give away, the operation's first; change comes back."""
         inputs, change = self._choose(item_id, amount)
-        # A link of just this amount passes its number on.
-        first = inputs[0] if inputs[0]["amount"] == amount else {}
-        number = {name: first.get(name) for name in ("number", "of")}
-        made = [{"amount": amount, "givenAt": now_ms(), **number}, *change]
+        made = [{"amount": amount, "givenAt": now_ms()}, *change]
         return self._swap("send", inputs, made, amount=amount)
 
     @_carried_out
-    def claim(self, output: Output, unit: str = "") -> Record:
-        """Make an output that somebody handed over ours; `unit` is the link's word for one."""
+    def claim(self, output: Output) -> Record:
+        """Make an output that somebody handed over ours."""
         part = {"itemId": output.item_id, "amount": output.amount, "secret": output.secret}
         known = self.store.output(key_of(part))
-        state = known.get("state")
+        state = known.get("state", "seen")
         if state in ("coming", "leaving"):
             return self.store.get("operations", known["operation"])
         if state == "spent":
@@ -164,10 +152,10 @@ class Wallet(Settler):
             raise WalletError("already_held", "You have these units already.")
         if state == "given":
             return self._join("takeBack", [known])
-        if state in (None, "seen"):
+        if state == "seen":
             # The link before it may have named another amount.
             self.store.change(key_of(part), **part)
-        return self._join("claim", [self.store.output(key_of(part))], unit=unit or None)
+        return self._join("claim", [self.store.output(key_of(part))])
 
     @_carried_out
     def split(self, item_id: str, amounts: Sequence[int]) -> Record:
@@ -193,22 +181,21 @@ class Wallet(Settler):
         """
         outputs = [self.store.output(key) for key in keys]
         for state, kind in (("given", "takeBack"), ("offered", "withdraw")):
-            inputs = [each for each in outputs if each.get("state") == state]
-            if inputs and not any("collectedAt" in each for each in inputs):
+            if inputs := [each for each in outputs if each.get("state") == state]:
                 return self._join(kind, inputs)
-        under_way = [each["operation"] for each in outputs if each.get("state") == "leaving"]
-        if under_way:
-            return self.store.get("operations", under_way[0])
+        for output in outputs:
+            if output.get("state") == "leaving":
+                return self.store.get("operations", output["operation"])
         raise WalletError("not_given", "Already claimed, or never handed out.")
 
     @_carried_out
-    def ask(self, item_id: str, amount: int, expires_in: int = DAY_S) -> Record:
+    def ask(self, item_id: str, amount: int, expires_in: int = WEEK_S) -> Record:
         """Ask anybody for units: make an offer that gives nothing, the operation's `offerId`."""
         made = [{"itemId": item_id, "amount": check_amount(amount)}]
         return self._swap("ask", [], made, terms={"expiresIn": expires_in})
 
     def trade(
-        self, give: tuple[str, int], want: tuple[str, int], expires_in: int = 7 * DAY_S
+        self, give: tuple[str, int], want: tuple[str, int], expires_in: int = WEEK_S
     ) -> Record:
         """Offer units for others, each an item id and an amount; the offer is `offerId`.
 
@@ -246,18 +233,6 @@ class Wallet(Settler):
             made += change
         return self._swap("complete", inputs, made, offerId=offer.id, amount=offer.wants[0].amount)
 
-    def give_out(self, keys: Sequence[str]) -> list[Record]:
-        """Note that the links of outputs are handed out, and return the outputs that now are.
-
-        Do this before the links are shown: from then on only `take_back` spends them.
-        """
-        with self.store.transaction():
-            for key in keys:
-                if _is_free(self.store.output(key)):
-                    self.store.change(key, givenAt=now_ms())
-            given = [self.store.output(key) for key in keys]
-        return [output for output in given if output.get("state") == "given"]
-
     def item(self, item_id: str) -> Item:
         """Return an item, which never changes, from the wallet's file if it is there."""
         if known := self.store.get("items", item_id):
@@ -269,13 +244,8 @@ class Wallet(Settler):
         return item
 
     def link(self, output: Record) -> str:
-        """Return the claim link of an output; `give_out` it before."""
-        unit = self.store.get("items", output["itemId"]).get("unit", "")
-        return claim_link(self.deeds.base_url, output_of(output), unit)
-
-    def outputs(self, item_id: str = "", *states: str) -> list[Record]:
-        """Return the outputs of an item or all, those in these states or all, the oldest first."""
-        return self.store.outputs(item_id, *states)
+        """Return the claim link of an output."""
+        return claim_link(self.deeds.base_url, output_of(output))
 
     def outputs_of(self, operation: Record) -> list[Record]:
         """Return what an operation has made."""
@@ -286,16 +256,15 @@ class Wallet(Settler):
         return self.store.all("operations")[::-1]
 
     def balance(self) -> dict[str, Counter[str]]:
-        """Return the units of each item by what they are.
+        """Return the units of each item by state.
 
-        "free" can be spent; "set aside" becomes links or came in at a door; "given" waits in links;
-        "offered" is in open offers, and "coming" is what they get or is under way; "unknown" the
-        service never had. What is gone is "claimed", or "lost" without having been given.
+        Those "held" can be spent, "given" wait in links, "offered" are in open offers, and "coming"
+        are under way or what an offer gets. "unknown" the service never had.
         """
         sums: dict[str, Counter[str]] = {}
-        for output in self.outputs():
-            if group := _group_of(output):
-                sums.setdefault(output["itemId"], Counter())[group] += output["amount"]
+        for output in self.outputs("", "held", "given", "offered", "coming"):
+            state = "unknown" if output.get("unknown") else output["state"]
+            sums.setdefault(output["itemId"], Counter())[state] += output["amount"]
         return sums
 
     def export(self, passphrase: str) -> str:
@@ -304,17 +273,15 @@ class Wallet(Settler):
             whole = {**merging.dump(self.store), "service": self.deeds.base_url}
         return file.export_wallet(whole, passphrase)
 
-    def restore(
-        self, text: str, passphrase: str, *, has_moved: bool = False
-    ) -> tuple[list[Record], list[Record]]:
+    def restore(self, text: str, passphrase: str) -> tuple[list[Record], list[Record]]:
         """Take in the file of another wallet, the page's too, or of an older copy of this one.
 
-        Return the outputs that are new here, and those of them that count as handed out. What one
-        service must not be told is not told to another, unless it `has_moved` here.
+        Return the outputs that are new here, and those of them that count as handed out.
         """
         theirs = file.import_wallet(text, passphrase)
         home = theirs.get("service", self.deeds.base_url)
-        if home != self.deeds.base_url and not has_moved:
+        # What one service must not be told is not told to another.
+        if home != self.deeds.base_url:
             raise WalletFileError(f"This backup is for {home!r}, not for {self.deeds.base_url}.")
         with self.store.transaction():
             return merging.merge(self.store, theirs)
@@ -322,8 +289,7 @@ class Wallet(Settler):
     def _choose(self, item_id: str, amount: int) -> tuple[list[Record], list[Record]]:
         """Return the outputs to spend for an amount, and the change that they leave.
 
-        One that is just as much, else the fewest; numbered links only if nothing else is enough,
-        and the last of a series first.
+        One that is just as much, else the fewest; numbered links only if nothing else is enough.
         """
         free = self._free(item_id)
         if _sum(free) < check_amount(amount):
@@ -331,7 +297,7 @@ class Wallet(Settler):
             rest = " Some are on their way or in an open offer." if waiting else ""
             raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.{rest}")
         plain = [part for part in free if "number" not in part]
-        pool = plain if _sum(plain) >= amount else sorted(free, key=_number, reverse=True)
+        pool = plain if _sum(plain) >= amount else free
         inputs = [part for part in pool if part["amount"] == amount][:1]
         missing = amount - _sum(inputs)
         # Nothing reaches a sum with fewer parts than the largest do.
@@ -342,35 +308,22 @@ class Wallet(Settler):
             missing -= part["amount"]
         return inputs, [{"itemId": item_id, "amount": -missing}] if missing else []
 
-    def _join(self, kind: str, inputs: list[Record], **about: Any) -> Record:
-        if len({each["itemId"] for each in inputs}) > 1:
-            raise InvalidInputError("These are units of several deeds: take one deed at a time.")
-        return self._swap(kind, inputs, [{"amount": _sum(inputs)}], **about)
+    def _join(self, kind: str, inputs: list[Record]) -> Record:
+        return self._swap(kind, inputs, [{"amount": _sum(inputs)}])
 
     def _swap(
-        self,
-        kind: str,
-        inputs: list[Record],
-        made: list[Record],
-        terms: Record | None = None,
-        **about: Any,
+        self, kind: str, inputs: list[Record], made: list[Record], terms: Any = None, **about: Any
     ) -> Record:
         """Begin a swap, or half of one: reserve its inputs and write down what it makes."""
         item_id = [*inputs, *made][0]["itemId"]
         outputs = [{"itemId": item_id, **part, "secret": make_secret()} for part in made]
-        body: Record = {"inputs": _raws(self._fitting(inputs)), **(terms or {})}
-        body["outputs"] = _raws(self._fitting(outputs))
         ends = []
         for part in outputs:
             self.store.change(key_of(part), **part)
             ends.append({"key": key_of(part), "state": "given" if "givenAt" in part else "held"})
+        body = {"inputs": _raws(inputs), **(terms or {}), "outputs": _raws(outputs)}
         about = {"itemId": item_id, "amount": _sum(inputs or made), **about, "body": body}
         return self._begin(kind, inputs=[each["key"] for each in inputs], outputs=ends, **about)
-
-    def _fitting(self, parts: list[Record]) -> list[Record]:
-        if len(parts) > self.room:
-            raise WalletError("too_many", f"These are {len(parts)} parts; at most {self.room} fit.")
-        return parts
 
     def _begin(self, kind: str, **about: Any) -> Record:
         new = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun"}
@@ -383,7 +336,9 @@ class Wallet(Settler):
         return begun
 
     def _free(self, item_id: str) -> list[Record]:
-        return [part for part in self.store.outputs(item_id, "held") if _is_free(part)]
+        # What the service does not know would spoil a swap.
+        held = self.store.outputs(item_id, "held")
+        return [part for part in held if not part.get("unknown")]
 
 
 def _raws(outputs: Iterable[Record]) -> list[str]:
@@ -396,21 +351,3 @@ def _number(part: Record) -> int:
 
 def _sum(parts: Iterable[Record]) -> int:
     return sum(map(_amount, parts))
-
-
-def _is_free(part: Record) -> bool:
-    """Return whether a verb may spend an output: what the service does not know would spoil it."""
-    is_set_aside = any(part.get(name) for name in ("unknown", "collectedAt", "each"))
-    return part.get("state") == "held" and not is_set_aside
-
-
-def _group_of(output: Record) -> str:
-    """Return which of a balance's sums an output counts in; "" for none."""
-    state = output["state"]
-    # What was only seen is no loss.
-    if state == "spent" and output.get("spentElsewhere") and output["before"] != "seen":
-        return "claimed" if "givenAt" in output else "lost"
-    if state == "held":
-        return "free" if _is_free(output) else "unknown" if output.get("unknown") else "set aside"
-    is_sent = state == "coming" and "givenAt" in output
-    return state if state in ("given", "offered", "coming") and not is_sent else ""

@@ -34,6 +34,7 @@ LIVE = ("held", "given", "offered")
 OFFERS = ("ask", "trade")
 PROBLEM = {"Content-Type": "application/problem+json"}
 TOLD = b'{"code": "busy", "title": "Busy"}'
+TOO_LARGE = b'{"code": "body_too_large", "title": "Too large"}'
 BUSY = httpx.Response(503, headers=PROBLEM | {"Retry-After": "1"}, content=TOLD)
 # What may happen to a request; what is late arrives after the walk has gone on.
 FATES = ["answered"] * 12 + ["lost", "answer lost", "answer lost", "late", "refused", BUSY]
@@ -101,7 +102,7 @@ class Lines(httpx.BaseTransport):
             return httpx.Response(fate.status_code, headers=fate.headers, content=fate.content)
         key = request.headers.get("Idempotency-Key")
         if fate == "refused" and key:
-            return httpx.Response(413)
+            return httpx.Response(413, headers=PROBLEM, content=TOO_LARGE)
         if fate == "late" and key:
             copy = json.dumps([request.url.path, json.loads(request.content), key])
             (self._late / f"{key}-{os.getpid()}-{self._mortal.count}").write_text(copy)
@@ -184,7 +185,6 @@ class Walk:
         for name in ("anna", "ben"):
             with wallet_at(self._directory / name, self._url) as wallet:
                 wallet.mint([5, 20])
-                wallet.mint(links=(9, 2))
         for _ in range(LIVES_COUNT):
             names = rng.choice([["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]])
             pids = [self._begin_life(name) for name in names]
@@ -229,13 +229,11 @@ class Walk:
         item_id, amount = one["itemId"], self._rng.randint(1, one["amount"])
         verbs = [
             lambda: wallet.mint([amount, 20], metadata=self._pick([None, {"name": "a"}])),
-            lambda: wallet.make_links(item_id),
             lambda: wallet.issue("job", 7, 2),
             lambda: wallet.send(item_id, amount),
             lambda: wallet.send(item_id, amount + self._rng.randint(0, 9)),
             lambda: wallet.split(item_id, [amount, 1]),
             lambda: wallet.merge(item_id),
-            lambda: wallet.give_out([one["key"]]),
             lambda: self._take_back(wallet, own),
             lambda: wallet.ask(item_id, amount, 60),
             *[lambda: self._trade(wallet, item_id, amount)] * 2,

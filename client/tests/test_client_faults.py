@@ -25,7 +25,8 @@ def _minted(wallet):
 
 
 def _given(wallet):
-    return wallet.give_out(_keys(wallet.outputs(_minted(wallet))))
+    item_id = _minted(wallet)
+    return [wallet.outputs_of(wallet.send(item_id, amount))[0] for amount in (5, 3)]
 
 
 def _keys(outputs):
@@ -70,9 +71,7 @@ VERBS = {
     "claim": (Wallet.claim, lambda _, theirs: (link_of(_given(theirs)[0]),)),
     "split": (Wallet.split, lambda ours, _: (_minted(ours), [1, 3])),
     "merge": (Wallet.merge, lambda ours, _: (_minted(ours),)),
-    "give_out": (Wallet.give_out, lambda ours, _: (_keys(ours.outputs(_minted(ours))),)),
-    "take_back": (Wallet.take_back, lambda ours, _: (_keys(_given(ours)),)),
-    "take_back a part": (Wallet.take_back, lambda *both: (_partly_claimed(*both),)),
+    "take_back": (Wallet.take_back, lambda *both: (_partly_claimed(*both),)),
     "ask": (Wallet.ask, lambda ours, _: (_minted(ours), 2, 60)),
     "trade": (Wallet.trade, lambda *both: ((_minted(both[0]), 4), (_minted(both[1]), 1), 60)),
     "withdraw": (Wallet.take_back, lambda *both: (_trade(*both)["inputs"],)),
