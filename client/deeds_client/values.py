@@ -89,6 +89,8 @@ class Item:
     def __post_init__(self) -> None:
         check_amount(self.total)
         check_id("deed", self.id)
+        if not isinstance(self.metadata, str | None):
+            raise InvalidInputError("An item's metadata is a text.")
 
     @property
     def name(self) -> str:

@@ -47,9 +47,9 @@ def ask(*words, **options):
     return json.loads(result.stdout)
 
 
-def free(wallet="anna"):
+def held(wallet="anna"):
     rows = ask("balance", wallet=wallet)
-    return {row["deed"].split("”")[0]: row["free"] for row in rows if "free" in row}
+    return {row["deed"].split("”")[0]: row["held"] for row in rows if "held" in row}
 
 
 def test_links_go_from_one_wallet_to_another_once():
@@ -61,7 +61,7 @@ def test_links_go_from_one_wallet_to_another_once():
 
     assert (claimed.split()[:3], claimed.split()[-1]) == (["amount", "deed", "said"], "Claimed.")
     assert (partly.exit_code, "spent" in used, fresh) == (1, True, "Claimed.")
-    assert (free(), free("bob")) == ({"“Night Choir": 1}, {"“Night Choir": 3})
+    assert (held(), held("bob")) == ({"“Night Choir": 1}, {"“Night Choir": 3})
     assert [row["state"] for row in ask("check")] == ["spent", "spent"]
 
 
@@ -115,7 +115,7 @@ def test_an_offer_is_made_and_completed_or_withdrawn():
     assert (unsure.exit_code, late.exit_code, taken["kind"]) == (1, 1, "withdraw")
     assert "Give 2 “Bread”" in unsure.stderr
     assert sorted(row["state"] for row in ask("check")) == ["held", "spent", "void"]
-    assert (free(), free("bob")) == ({"“Cider": 3, "“Bread": 3}, {"“Bread": 2, "“Cider": 2})
+    assert (held(), held("bob")) == ({"“Cider": 3, "“Bread": 3}, {"“Bread": 2, "“Cider": 2})
 
 
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
@@ -136,7 +136,7 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
     assert [row["kind"] for row in ask("history")].count("mint") == 1
     assert ask("claim", wallet="bob", stdin=rows[0]["link"])[0]["said"] == "Claimed."
     assert ask("take-back", "night", 5, 7)[0]["amount"] == 2
-    assert free() == {"“Night Choir": 2}
+    assert held() == {"“Night Choir": 2}
 
 
 def test_a_wallet_is_exported_and_imported():
@@ -148,7 +148,7 @@ def test_a_wallet_is_exported_and_imported():
 
     assert (wrong.exit_code, again.exit_code) == (2, 2)
     assert Path("backup").stat().st_mode & 0o777 == 0o600
-    assert free("bob") == {"“Cider": 5}
+    assert held("bob") == {"“Cider": 5}
 
 
 @pytest.mark.parametrize(("error", "code"), [(NoAnswerError(key="1"), 3), (KeyboardInterrupt, 130)])
@@ -190,7 +190,7 @@ def test_what_is_wrong_is_told_in_a_sentence(code, words, stdin):
 
     assert (refused.exit_code, refused.stdout) == (code, ""), refused.output
     assert refused.stderr.count("\n") == 1
-    assert (Path("other").exists(), free()) == (False, {"“Cider": 5})
+    assert (Path("other").exists(), held()) == (False, {"“Cider": 5})
 
 
 def test_names_are_completed_from_the_file():

@@ -38,8 +38,8 @@ def test_the_shop_serves_what_was_paid_and_nothing_before(run, deeds, tmp_path, 
             offer_id = read_offer(re.search('href="([^"]+)"', page)[1], deeds.base_url)
             customer.complete(deeds.offer(offer_id))
             assert "La la la" in visitor.get(order).text
-            assert till.balance()[item_id] == {"free": 2}
-        assert customer.balance()[item_id]["free"] == 3
+            assert till.balance()[item_id] == {"held": 2}
+        assert customer.balance()[item_id]["held"] == 3
 
 
 def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(run, deeds, tmp_path):

@@ -264,7 +264,7 @@ def used_by_the_client(backup, origin, link, offer_id, path):
             ben.complete(deeds.offer(offer_id))
         anna.check()
         anna.send(bens.item_id, 1)
-        assert anna.balance()[bens.item_id] == {"free": 6, "given": 3, "claimed": 3}
+        assert anna.balance()[bens.item_id] == {"held": 6, "given": 3}
         return anna.export(test_backup.PASSPHRASE)
 
 
