@@ -19,14 +19,13 @@ from deeds_client.values import WRONG_FORM, Item, Output, check_amount, check_id
 LENGTH_MAX = 128 * 1024 * 1024  # Some 200,000 links; JSON of this length may take gigabytes.
 ITERATIONS = 600_000  # OWASP's figure for PBKDF2-HMAC-SHA-256 (2023).
 _ITERATIONS_ALLOWED = range(100_000, 10_000_001)  # Less protects nothing, more takes for ever.
-_NUMBER_MAX = 1_000_000_000
 
 REST_STATES = ("seen", "void", "held", "offered", "given")
 _NEEDED = {"begun": (), "open": ("offerId",), "done": (), "refused": ("code",)}
 # The type or the check of each field that is used. One means the same in whichever record it is.
 _FIELDS: dict[Any, str] = {
     check_amount: "amount each expiresIn expiresAt createdAt givenAt collectedAt begunAt endedAt",
-    lambda value: check_amount(value) <= _NUMBER_MAX: "number of count from",
+    lambda value: check_amount(value) <= 10**9: "number of count from",
     is_unit: "unit",
     lambda value: check_id("offer", value): "offerId",
     bool: "spentElsewhere unknown neverHeld isNext atDoor isMinted",
