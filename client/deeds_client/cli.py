@@ -218,7 +218,7 @@ def claim(wallet: Wallet, arguments: Sequence[str]) -> list[Record]:
         click.echo("Paste the links, then press Enter and Ctrl-D:", err=True)
     text = sys.stdin.buffer.read().decode(errors="replace")
     records = []
-    for output, _unit in links.read_claims(text, wallet.deeds.base_url):
+    for output in links.read_claims(text, wallet.deeds.base_url):
         record = {"itemId": output.item_id, "amount": output.amount, "said": "Claimed."}
         try:
             wallet.claim(output)

@@ -1,31 +1,28 @@
 """Links to deeds and offers, as the page writes them, and read from any text."""
 
 import re
-import unicodedata
 from urllib.parse import quote, unquote
 
 from deeds_client.errors import InvalidInputError
 from deeds_client.values import BASE32, Output
 
-_UNIT_LENGTH_MAX = 20
 _TO_ESCAPE = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "-_.~"})
-_ESCAPED = "((?:[A-Za-z0-9]|%[0-9A-Fa-f]{2})+)"
+_ESCAPED = "(?:[A-Za-z0-9]|%[0-9A-Fa-f]{2})+"
 _DEED = rf"deed_[{BASE32}]{{26}}"
 _MARKS = ".,;:!?。*\"'`()[]{}<>„“”«»"
 _END = rf"[{re.escape(_MARKS)}]*(?!\S)"
 # A link, else a raw output, else the beginning of one. Marks around it are of the text.
 _CLAIM = (
-    rf"claim/({_DEED})(?:\?[^\s#]*)?(?:#|%23)(?:\+|%2[Bb])([0-9]+)\.{_ESCAPED}"
+    rf"claim/({_DEED})(?:\?[^\s#]*)?(?:#|%23)(?:\+|%2[Bb])([0-9]+)\.({_ESCAPED})"
     rf"(?:&(?:amp;)?unit={_ESCAPED})?{_END}"
     rf"|(\+[0-9]+\.{_DEED}\.\S{{1,32}}?){_END}|(?:claim/|\+[0-9]+\.)deed_"
 )
 
 
-def claim_link(base_url: str, output: Output, unit: str = "") -> str:
-    """Return the link that hands over an output; `unit` is the issuer's word for one."""
-    secret, word = (quote(each, safe="").translate(_TO_ESCAPE) for each in (output.secret, unit))
-    named = f"&unit={word}" if word else ""
-    return f"{base_url}/claim/{output.item_id}#+{output.amount}.{secret}{named}"
+def claim_link(base_url: str, output: Output) -> str:
+    """Return the link that hands over an output."""
+    secret = quote(output.secret, safe="").translate(_TO_ESCAPE)
+    return f"{base_url}/claim/{output.item_id}#+{output.amount}.{secret}"
 
 
 def offer_link(base_url: str, offer_id: str) -> str:
@@ -33,25 +30,18 @@ def offer_link(base_url: str, offer_id: str) -> str:
     return f"{base_url}/offer/{offer_id}"
 
 
-def is_unit(text: str) -> bool:
-    """Return whether a text is a word for one unit: a digit in it would pass for the amount's."""
-    groups = {unicodedata.category(character)[0] for character in text}
-    return text[:1].isalpha() and not groups & {"N", "C"} and len(text) <= _UNIT_LENGTH_MAX
-
-
-def read_claims(text: str, base_url: str) -> list[tuple[Output, str]]:
-    """Return the outputs of a text's links and raw outputs, each with the unit's word or ""."""
-    claims = []
-    for item_id, amount, secret, word, raw in _found(_CLAIM, text, base_url):
+def read_claims(text: str, base_url: str) -> list[Output]:
+    """Return the outputs of a text's links and raw outputs; raise InvalidInputError without any."""
+    outputs = []
+    for item_id, amount, secret, raw in _found(_CLAIM, text, base_url):
         if not item_id and not raw:
             raise InvalidInputError("This link is cut off. Ask for it again.")
         # What is escaped but is no text gets surrogates, which no output has.
-        unescaped, unit = unquote(secret, errors="surrogateescape"), unquote(word)
-        output = Output.parse(raw or f"+{amount}.{item_id}.{unescaped}")
-        claims.append((output, unit if is_unit(unit) else ""))
-    if not claims:
+        unescaped = unquote(secret, errors="surrogateescape")
+        outputs.append(Output.parse(raw or f"+{amount}.{item_id}.{unescaped}"))
+    if not outputs:
         raise InvalidInputError("There is no whole claim link in this text. Ask for it again.")
-    return list(dict.fromkeys(claims))
+    return list(dict.fromkeys(outputs))
 
 
 def read_offer(text: str, base_url: str) -> str:

@@ -56,7 +56,7 @@ def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(run, deed
     rows = issue()
     assert [row["name"] for row in rows] == names
     assert links.stat().st_mode & 0o777 == 0o600
-    ((output, _unit),) = read_claims(rows[2]["link"], deeds.base_url)
+    (output,) = read_claims(rows[2]["link"], deeds.base_url)
     with Wallet(tmp_path / "guest", deeds) as guest:
         guest.claim(output)
     with Wallet(tmp_path / "example.wallet", deeds) as issuer:

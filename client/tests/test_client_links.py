@@ -24,13 +24,13 @@ MADE_UP = [" leading and trailing ", "ends with a dot.", "#?&=%41%", "&unit=hour
 MADE_UP += ["+5.deed_x.a", "https://a/claim#+5.deed_x.a", 'quotes "and" <tags>`', STRONG, *ESCAPED]
 
 
-def link_of(secret, unit=""):
-    return claim_link(URL, Output(5, ID, secret), unit)
+def link_of(secret):
+    return claim_link(URL, Output(5, ID, secret))
 
 
 @pytest.mark.parametrize(("secret", "escaped"), ESCAPED.items())
 def test_links_are_written_as_the_page_writes_them(secret, escaped):
-    assert link_of(secret, "Stück &c.") == f"{LINK}{escaped}&unit=St%C3%BCck%20%26c%2E"
+    assert link_of(secret) == f"{LINK}{escaped}"
     assert offer_link(URL, OFFER_ID) == f"{URL}/offer/{OFFER_ID}"
 
 
@@ -40,9 +40,9 @@ AROUND = ["<({})>, bye", "[a ticket]({}).\n", "**{}**", '"{}"?', "Link:{}。", "
 @pytest.mark.parametrize("secret", MADE_UP)
 def test_a_link_brings_its_output_back_whatever_stands_around_it(secret):
     for around in AROUND:
-        text = around.format(link_of(secret, "Stück &c."))
+        text = around.format(f"{link_of(secret)}&unit=St%C3%BCck%20%26c%2E")
 
-        assert read_claims(text, URL) == [(Output(5, ID, secret), "Stück &c.")]
+        assert read_claims(text, URL) == [Output(5, ID, secret)]
 
 
 # Without a scheme, followed for advertising, as HTML, and with characters that are not seen.
@@ -52,18 +52,18 @@ DONE_TO_LINKS += [("deed_", "de\u200bed_\u00ad"), (URL, URL.upper()), ("#+", "%2
 
 @pytest.mark.parametrize("change", DONE_TO_LINKS)
 def test_what_was_done_to_a_link_is_undone(change):
-    text = link_of("a b.", "hour").replace(*change)
+    text = f"{link_of('a b.')}&unit=hour".replace(*change)
 
-    assert read_claims(text, URL) == [(Output(5, ID, "a b."), "hour")]
+    assert read_claims(text, URL) == [Output(5, ID, "a b.")]
 
 
 def test_several_links_and_raw_outputs_are_found_in_a_text():
     url = "http://localhost:8000/deeds"
     link = claim_link(url, Output(5, ID, "a b"))
     raws = f"\n+5.{ID}.{STRONG} - take care,\r\n(+5.{ID}.a(b)c) and „+5.{ID}.don't“."
-    claims = read_claims(f"{link} {raws} {link}", url)
+    outputs = read_claims(f"{link} {raws} {link}", url)
 
-    assert [output.secret for output, _ in claims] == ["a b", STRONG, "a(b)c", "don't"]
+    assert [output.secret for output in outputs] == ["a b", STRONG, "a(b)c", "don't"]
 
 
 CUT_OFF = [LINK[:50], f"{LINK[:-1]} {link_of('a')}", f"{LINK}a%C", f"{LINK}a&un", f"+5.{ID}."]
@@ -84,11 +84,6 @@ REFUSED += [
 def test_nothing_is_read_where_something_is_wrong(message, text):
     with pytest.raises(InvalidInputError, match=message):
         read_claims(text, URL)
-
-
-@pytest.mark.parametrize("unit", ["x" * 21, "a\nb", "\u202eabc", "000 x", "x 2", "seat ½", "-5"])
-def test_no_unit_passes_for_more_than_a_word(unit):
-    assert read_claims(link_of("a", unit), URL) == [(Output(5, ID, "a"), "")]
 
 
 def test_items_and_offers_are_found_by_their_id_or_a_link():
