@@ -38,8 +38,8 @@ class _Command(click.Command):
                 if not options["path"].exists():  # A new wallet is for a service that is there.
                     deeds.info()
                 with closing(Wallet(options["path"], deeds)) as wallet:
-                    for each in wallet.resume():
-                        click.echo(f"Begun before: {each['kind']}, {each['state']}.", err=True)
+                    for it in wallet.resume():
+                        click.echo(f"Begun: {it['kind']} {it['amount']}, {it['state']}.", err=True)
                     if arguments.get("item_id"):
                         arguments["item_id"] = _find(wallet, arguments["item_id"])
                     result = self.callback(wallet, **arguments)  # type: ignore[misc]
@@ -63,7 +63,8 @@ def _outcome(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}.", _BAD_INPUT
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
-        return f"{error} The next command goes on with what was begun.", _NO_ANSWER
+        goes_on = " The next command goes on with it." if error.key else ""
+        return f"{error}{goes_on}", _NO_ANSWER
     return str(error), _REFUSED if isinstance(error, ProblemError | WalletError) else _BAD_INPUT
 
 
@@ -180,7 +181,7 @@ def mint(
     if not file and not count:
         return wallet.mint(amounts, metadata={"name": name})
     if amounts or not file or file.exists() or not file.parent.is_dir():
-        raise InvalidInputError("For links say --count and --csv with a new file, no amounts.")
+        raise InvalidInputError("Links need --count, --csv with a new file, and no amounts.")
     job = f"{file} {count} {each} {name}"
     with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
         outputs = wallet.issue(

@@ -164,7 +164,7 @@ def test_what_was_broken_off_is_finished_by_the_next_command(monkeypatch, error,
     finished = run("balance", "Cider")
 
     assert (broken.exit_code, "next command" in broken.stderr) == (code, True)
-    assert "send, done" in finished.stderr
+    assert "send 3, done" in finished.stderr
     assert "/claim/deed_" in finished.stdout
 
 
