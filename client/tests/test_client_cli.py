@@ -76,14 +76,12 @@ def test_a_link_is_never_taken_from_arguments(command):
 
 
 def test_a_deed_is_named_in_many_ways():
-    (choir,), (bus,) = ask("mint", "Night Choir", 5), ask("mint", "Night Bus", 5)
+    (choir,), _ = ask("mint", "Night Choir", 5), ask("mint", "Night Bus", 5)
     name, mark, item_id = *choir["deed"].rsplit(" ", 1), choir["itemId"]
     for text in (name, "night choir", "NIGHT C", "night-c", mark, item_id[5:9], item_id):
         assert ask("balance", text)[0]["itemId"] == item_id
     unclear = run("balance", "night")
-    assert unclear.exit_code == 2
-    assert choir["deed"] in unclear.stderr
-    assert bus["deed"] in unclear.stderr
+    assert (unclear.exit_code, unclear.stderr.count("“Night ")) == (2, 2)
 
 
 def test_what_strangers_wrote_is_shown_and_never_obeyed():
@@ -146,8 +144,8 @@ def test_a_wallet_is_exported_and_imported():
     ask("import", "backup", wallet="bob", stdin="a passphrase of some words\n")
     again = run("export", "backup", stdin="a passphrase of some words\n")
 
-    assert (wrong.exit_code, again.exit_code) == (2, 2)
-    assert Path("backup").stat().st_mode & 0o777 == 0o600
+    mode = Path("backup").stat().st_mode & 0o777
+    assert (mode, wrong.exit_code, again.exit_code) == (0o600, 2, 2)
     assert held("bob") == {"“Cider": 5}
 
 

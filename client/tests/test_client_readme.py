@@ -25,20 +25,12 @@ def test_the_readme_can_be_followed_from_the_installation_on(tmp_path):
     subprocess.run([*pip, "--quiet", "--target", installed, source], check=True)
     program = "\n".join(text for text, _ in blocks_of(README, "python"))
     path = f"{installed / 'bin'}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(installed), "COLUMNS": "80"}
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(installed)}
+    options = {"cwd": tmp_path, "env": environment, "text": True, "stdout": subprocess.PIPE}
 
     def run(command, text):
-        ran = subprocess.run(
-            command,
-            input=text.replace("http://127.0.0.1:8000", service.url),
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
+        text = text.replace("http://127.0.0.1:8000", service.url)
+        return subprocess.run(command, input=text, check=True, **options).stdout
 
     with running_service(tmp_path) as service:
         printed = run(["bash", "-eu", "-o", "pipefail"], "\n".join(text for text, _ in blocks))
