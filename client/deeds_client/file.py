@@ -18,7 +18,6 @@ from deeds_client.values import WRONG_FORM, Item, Output, check_amount, check_id
 LENGTH_MAX = 128 * 1024 * 1024  # Some 200,000 links; JSON of this length may take gigabytes.
 ITERATIONS = 600_000  # OWASP's figure for PBKDF2-HMAC-SHA-256 (2023).
 _ITERATIONS_ALLOWED = range(100_000, 10_000_001)  # Less protects nothing, more takes for ever.
-
 REST_STATES = ("seen", "void", "held", "offered", "given")
 _NEEDED = {"begun": (), "open": ("offerId",), "done": (), "refused": ("code",)}
 # The type or the check of each field that is used. One means the same in whichever record it is.
@@ -100,8 +99,7 @@ def read_records(found: Any) -> Record:
 def check_operation(operation: Record) -> list[str]:
     """Return the keys that an operation names; raise one of WRONG_FORM if it cannot be used."""
     _check(operation, "kind", "amount", "begunAt", *_NEEDED[operation["state"]])
-    key, body, taken = operation["key"], operation["body"], operation["inputs"]
-    made = [_check(output, "state")["key"] for output in operation["outputs"]]
+    body, made = operation["body"], [_check(each, "state")["key"] for each in operation["outputs"]]
     if operation["kind"] == "mint":
         sent = [[], made]
         dict(body.get("metadata", {}))  # Fails for what is no object.
@@ -111,9 +109,9 @@ def check_operation(operation: Record) -> list[str]:
         # What is sent must be what is settled. The amount of a link may have been put right since.
         halves = _check(body)["inputs"], body["outputs"]
         sent = [[raw.partition(".")[2] for raw in half] for half in halves]
-    if sent != [taken, made] or str(uuid.UUID(key)) != key:
+    if sent != [operation["inputs"], made] or str(uuid.UUID(operation["key"])) != operation["key"]:
         raise ValueError
-    return [*taken, *made]
+    return [*operation["inputs"], *made]
 
 
 def _check(record: Record, *needed: str) -> Record:

@@ -88,9 +88,9 @@ FORGED = {
     "less is named": lambda swap, _: swap["inputs"].pop(),
     "no output is known": lambda _, records: records.update(outputs=[]),
     "an output under another key": lambda _, records: records["outputs"][0].update(secret="x"),
-    "no object of metadata": lambda _, records: next(
-        each["body"] for each in records["operations"] if each["kind"] == "mint"
-    ).update(metadata="name"),
+    "no object of metadata": lambda _, records: records["operations"][0]["body"].update(
+        metadata="name"
+    ),
     "no key of a request": lambda swap, _: swap.update(key="\u0661" * 32),
 }
 
