@@ -2,7 +2,6 @@
 
 import logging
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import httpx
@@ -131,15 +130,6 @@ def test_a_refusal_is_told_at_once(line, deeds, five):
         assert told.retry_after_s == (3600 if told.status == 429 else 0)
     assert str(told).startswith("Unknown input. ")
     assert deeds.check([five]) == ["unspent"]
-
-
-def test_threads_with_one_key_make_a_change_once(deeds):
-    outputs = [Output.fresh(5)]
-
-    with ThreadPoolExecutor(4) as pool:
-        minted = {*pool.map(lambda _: deeds.mint(outputs, key="four at once")[0], range(4))}
-
-    assert len(minted) == 1
 
 
 ITEM = {"id": NOWHERE, "total": 5, "metadata": None}

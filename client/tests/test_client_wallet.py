@@ -197,17 +197,6 @@ def test_a_mint_that_may_have_been_made_is_not_refused_by_a_new_limit(open_walle
     assert units(anna, finished["itemId"]) == {"held": 5}
 
 
-def test_a_payment_with_what_is_spent_elsewhere_is_refused(anna, ben):
-    item_id = minted(anna, 2)
-    asked = ben.ask(item_id, 2)
-    ben.claim(link_of(anna.outputs(item_id)[0]))
-
-    with refused("spent_input"):
-        anna.complete(anna.deeds.offer(asked["offerId"]))
-
-    assert (anna.history()[0]["state"], units(anna, item_id)) == ("refused", {})
-
-
 def test_a_send_that_was_refused_is_is_made_only_if_it_was_carried_out_late(anna, open_wallet):
     item_id = minted(anna, 5)
     with refused("body_too_large"):
