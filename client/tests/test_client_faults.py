@@ -9,7 +9,6 @@ import client_walk
 import pytest
 from client_walk import Mortal, end_of, fork, link_of, wallet_at
 
-from deeds_client import merging
 from deeds_client.errors import NoAnswerError, ProblemError
 from deeds_client.wallet import Wallet
 
@@ -52,17 +51,6 @@ def _trade_and_complete(ours, theirs):
     return ()
 
 
-def _copy(wallet):
-    _given(wallet)
-    with wallet.store.transaction() as records:
-        return merging.dump(records)
-
-
-def _restore(wallet, copy):
-    with wallet.store.transaction() as records:
-        merging.merge(records, copy)
-
-
 # Each verb, and how what it is given is made with two wallets: `ours`, which is broken, and theirs.
 VERBS = {
     "mint": (Wallet.mint, lambda *_: ([5, 2],)),
@@ -77,7 +65,6 @@ VERBS = {
     "withdraw": (Wallet.take_back, lambda *both: (_trade(*both)["inputs"],)),
     "complete": (Wallet.complete, lambda ours, theirs: (_offer(theirs, ours),)),
     "check": (lambda wallet: wallet.check(), _trade_and_complete),
-    "restore": (_restore, lambda _, theirs: (_copy(theirs),)),
 }
 
 

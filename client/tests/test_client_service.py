@@ -64,7 +64,6 @@ FAULTS = {
     "the answer is lost": (UNANSWERED, 0),
     "a login page": (httpx.Response(200, html="<html>"), 0),
     "another answer": (httpx.Response(200, json={"success": "yes"}), 0),
-    "a list": (httpx.Response(200, json=[1]), 0),
     "deep JSON": (httpx.Response(200, content=b"[" * 100_000), 0),
     "a redirect": (httpx.Response(302, headers={"Location": "https://example.com/"}), 0),
     "a refusal of another": (httpx.Response(403, json={"code": "rest_forbidden"}), 0),

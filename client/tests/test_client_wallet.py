@@ -307,11 +307,6 @@ def _to_version(version):
     return spoil
 
 
-def _damage(path):
-    data = path.read_bytes()
-    path.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
-
-
 def _lock(path):
     return sqlite3.connect(path, isolation_level=None).execute("BEGIN EXCLUSIVE").connection
 
@@ -320,7 +315,6 @@ SPOILT = {
     "a text": (lambda path: path.write_text("Dear diary, " * 99), "cannot be used"),
     "another kind": (_to_version(1), "is not a wallet"),
     "newer": (_to_version(records_module._FORMAT + 1), "newer deeds-wallet"),
-    "damaged": (_damage, "cannot be used"),
     "locked": (_lock, "in use by another program"),
 }
 
