@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 import segno
+from rich.console import Console
+from rich.table import Table
 
 from deeds_client import links
 from deeds_client.errors import CallError, DeedsError, InvalidInputError, ProblemError, WalletError
@@ -45,7 +47,7 @@ class _Command(click.Command):
                     result = self.callback(wallet, **arguments)  # type: ignore[misc]
                     records = result if isinstance(result, list) else [result]
                     rows = [_row(wallet, record) for record in records]
-        except (DeedsError, OSError, KeyboardInterrupt) as error:
+        except (DeedsError, OSError, KeyboardInterrupt, click.Abort) as error:
             said, code = _outcome(error)
             click.echo(said, err=True)
             context.exit(code)
@@ -58,13 +60,15 @@ class _Command(click.Command):
 
 def _outcome(error: BaseException) -> tuple[str, int]:
     """Return what a person is told of an error, and the exit code."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | click.Abort):
         return "Stopped. The next command goes on with what was begun.", _STOPPED
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}.", _BAD_INPUT
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
         goes_on = " The next command goes on with it." if error.key else ""
         return f"{error}{goes_on}", _NO_ANSWER
+    if getattr(error, "code", "") == "spent_input":
+        return "Already claimed. If it wasn't you, ask the sender.", _REFUSED
     return str(error), _REFUSED if isinstance(error, ProblemError | WalletError) else _BAD_INPUT
 
 
@@ -128,16 +132,19 @@ def _row(wallet: Wallet, record: Record) -> Record:
 
 def _show(rows: list[Record]) -> None:
     """Print a table, and at a terminal the QR code of a single link."""
+    table = Table(box=None, pad_edge=False)
     names = [name for name in _FIELDS[2:] if any(row.get(name) for row in rows)]
-    lines = [names or ["Nothing."]]
-    lines += [[_plain(row.get(name, "")) for name in names] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        click.echo("  ".join(map(str.ljust, line, widths)).rstrip())
-    if len(rows) == 1 and "link" in names and sys.stdout.isatty():
+    for name in names:
+        table.add_column(name, justify="right" if name in ("amount", *_SUMS) else "left")
+    for row in rows:
+        table.add_row(*(_plain(row.get(name, "")) for name in names))
+    # As wide as it must be: a link that is folded cannot be copied.
+    console = Console(width=10_000, markup=False, emoji=False, highlight=False)
+    console.print(table if names else "Nothing.")
+    if len(rows) == 1 and "link" in names and console.is_terminal:
         code = io.StringIO()
         segno.make_qr(rows[0]["link"]).terminal(code, border=2, compact=True)
-        click.secho(code.getvalue(), fg="bright_white", bg="black", nl=False)
+        console.print(code.getvalue(), style="bright_white on black", end="")
 
 
 def _read_passphrase(*, is_new: bool = False) -> str:
@@ -232,15 +239,19 @@ def claim(wallet: Wallet, arguments: Sequence[str]) -> list[Record]:
 @main.command()
 @click.argument("what", metavar="DEED|OFFER", shell_complete=_complete_name)
 @click.argument("numbers", type=int, nargs=-1)
-def take_back(wallet: Wallet, what: str, numbers: Sequence[int]) -> Record:
+def take_back(wallet: Wallet, what: str, numbers: Sequence[int]) -> list[Record]:
     """Take back links that nobody has claimed, all or these NUMBERS; or end a trade."""
     wallet.check()
-    if offer_id := links.read_id("offer", what, wallet.deeds.base_url):
+    if "offer_" in what:
+        offer_id = links.read_offer(what, wallet.deeds.base_url)
         offers = [each for each in wallet.history() if each.get("offerId") == offer_id]
-        return wallet.take_back([key for offer in offers for key in offer["inputs"]])
-    given = wallet.outputs(_find(wallet, what), "given")
-    taken = [each for each in given if not numbers or each.get("number") in numbers]
-    return wallet.take_back([each["key"] for each in taken])
+        keys = [key for offer in offers for key in offer["inputs"]]
+    else:
+        given = wallet.outputs(_find(wallet, what), "given")
+        keys = [each["key"] for each in given if not numbers or each.get("number") in numbers]
+    size = wallet.deeds.info().array_length_max
+    starts = range(0, len(keys) or 1, size)
+    return [wallet.take_back(keys[start : start + size]) for start in starts]
 
 
 @main.command(params=[_amount, _deed])
@@ -261,8 +272,8 @@ def complete(wallet: Wallet, offer: str, *, yes: bool) -> Record:
         " and ".join(f"{each.amount} {_title(wallet, each.item_id)}" for each in side)
         for side in (found.wants, found.gives)
     )
-    if not yes:
-        click.confirm(f"Give {gives} for {gets or 'nothing'}?", abort=True, err=True)
+    if not yes and not click.confirm(f"Give {gives} for {gets or 'nothing'}?", err=True):
+        raise WalletError("not_confirmed", "Nothing was moved.")
     return wallet.complete(found)
 
 

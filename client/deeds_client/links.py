@@ -45,16 +45,11 @@ def read_claims(text: str, base_url: str) -> list[Output]:
 
 
 def read_offer(text: str, base_url: str) -> str:
-    """Return the id of the offer that a text names, alone or in a link to it."""
-    if offer_id := read_id("offer", text, base_url):
-        return offer_id
-    raise InvalidInputError("There is no payment request or trade in this text.")
-
-
-def read_id(kind: str, text: str, base_url: str) -> str | None:
-    """Return the first id of a "deed" or an "offer" in a text, alone or in a link, or None."""
-    found = _found(rf"({kind}_[{BASE32}]{{26}})", text, base_url)
-    return found[0][0] if found else None
+    """Return the first id of an offer in a text, alone or in a link to it."""
+    found = _found(rf"(offer_[{BASE32}]{{26}})", text, base_url)
+    if not found:
+        raise InvalidInputError("There is no payment request or trade in this text.")
+    return found[0][0]
 
 
 def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:

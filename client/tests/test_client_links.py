@@ -5,7 +5,7 @@ import time
 import pytest
 
 from deeds_client.errors import InvalidInputError
-from deeds_client.links import claim_link, offer_link, read_claims, read_id, read_offer
+from deeds_client.links import claim_link, offer_link, read_claims, read_offer
 from deeds_client.values import Output, make_secret
 
 URL = "https://deeds.example.com"
@@ -86,13 +86,9 @@ def test_nothing_is_read_where_something_is_wrong(message, text):
         read_claims(text, URL)
 
 
-def test_items_and_offers_are_found_by_their_id_or_a_link():
-    for text in (ID, f" {ID[:20]}\u200b{ID[20:]}", f"See <{URL}/wallet#{ID}>.", link_of("a b")):
-        assert read_id("deed", text, URL) == ID
+def test_offers_are_found_by_their_id_or_a_link():
     for text in (OFFER_ID, f"Pay: {offer_link(URL, OFFER_ID)}.", f"{URL[8:]}/offer/{OFFER_ID}"):
         assert read_offer(text, URL) == OFFER_ID
-    for text in ("", "Night Choir", ID[:20], OFFER_ID):
-        assert read_id("deed", text, URL) is None
     for message, text in {"trade": "", "to evil.com": f"https://evil.com/offer/{OFFER_ID}"}.items():
         with pytest.raises(InvalidInputError, match=message):
             read_offer(text, URL)

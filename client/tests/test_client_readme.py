@@ -34,6 +34,7 @@ def test_the_readme_can_be_followed_from_the_installation_on(tmp_path):
 
     with running_service(tmp_path) as service:
         printed = run(["bash", "-eu", "-o", "pipefail"], "\n".join(text for text, _ in blocks))
+        printed = re.sub(" +\n", "\n", printed)
         link, states = run([sys.executable, "-"], program).splitlines()
 
     shown = "".join(text for _, (_, text) in blocks)
