@@ -24,14 +24,26 @@ from deeds_client.wallet import Wallet
 
 _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 1, 2, 3, 130
 _NAME_LENGTH_MAX = 60
+_SAID = {
+    "spent_input": "Already claimed. If it wasn't you, ask the sender.",
+    "unknown_input": "This link is incomplete or mistyped. Ask for it again.",
+}
 # Nothing else is printed: records have secrets. Tables leave the ids out.
 _ABOUT = ("time", "kind", "number", "amount", "deed", "state", "code", "said", "link", "file")
 _SUMS = ("held", "given", "offered", "coming", "unknown", "added")
 _FIELDS = ("itemId", "offerId", *_ABOUT, *_SUMS)
+_OF_RECORDS = ("itemId", "offerId", "begunAt", "kind", "number", "amount", "state", "code")
+_LINK = re.compile(r"(#|%23)(\+|%2B)|^\+[0-9]", re.IGNORECASE)
 
 
 class _Command(click.Command):
     """A command that is a function of the wallet and returns records to print, or one."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Refuse links in arguments, before an error quotes one."""
+        if any(map(_LINK.search, args)):
+            raise click.UsageError("Programs can read arguments, and a link is cash: see `claim`.")
+        return super().parse_args(context, args)
 
     def invoke(self, context: click.Context) -> None:
         options, arguments = context.find_root().params, context.params
@@ -42,12 +54,12 @@ class _Command(click.Command):
                 with closing(Wallet(options["path"], deeds)) as wallet:
                     for it in wallet.resume():
                         click.echo(f"Begun: {it['kind']} {it['amount']}, {it['state']}.", err=True)
-                    if arguments.get("item_id"):
+                    if arguments.get("item_id") is not None:
                         arguments["item_id"] = _find(wallet, arguments["item_id"])
                     result = self.callback(wallet, **arguments)  # type: ignore[misc]
                     records = result if isinstance(result, list) else [result]
                     rows = [_row(wallet, record) for record in records]
-        except (DeedsError, OSError, KeyboardInterrupt, click.Abort) as error:
+        except (DeedsError, OSError, UnicodeError, KeyboardInterrupt, click.Abort) as error:
             said, code = _outcome(error)
             click.echo(said, err=True)
             context.exit(code)
@@ -55,20 +67,20 @@ class _Command(click.Command):
             click.echo(json.dumps(rows, indent=2))
         else:
             _show(rows)
-        context.exit(max([record.get("exitCode", 0) for record in records], default=0))
+        context.exit(context.meta.get("code", 0))
 
 
 def _outcome(error: BaseException) -> tuple[str, int]:
     """Return what a person is told of an error, and the exit code."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return "Stopped. The next command goes on with what was begun.", _STOPPED
+        return "Stopped. If something was begun, the next command goes on with it.", _STOPPED
     if isinstance(error, OSError):
-        return f"{error.filename}: {error.strerror}.", _BAD_INPUT
+        return f"{error.filename or 'A file'}: {error.strerror}.", _BAD_INPUT
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
         goes_on = " The next command goes on with it." if error.key else ""
         return f"{error}{goes_on}", _NO_ANSWER
-    if getattr(error, "code", "") == "spent_input":
-        return "Already claimed. If it wasn't you, ask the sender.", _REFUSED
+    if said := _SAID.get(getattr(error, "code", "")):
+        return said, _REFUSED
     return str(error), _REFUSED if isinstance(error, ProblemError | WalletError) else _BAD_INPUT
 
 
@@ -76,14 +88,14 @@ def _find(wallet: Wallet, text: str) -> str:
     """Return the id of the deed that a name, a mark, or the beginning of one, or an id means."""
     if re.fullmatch("deed_[0-9a-z]{26}", text):
         return wallet.item(text).id
-    titles = {item_id: _title(wallet, item_id) for item_id in wallet.balance()}
+    key, titles = _folded(text), {each: _title(wallet, each) for each in wallet.balance()}
     ways = {each: [_folded(way) for way in titles[each].rsplit(" ", 1)] for each in titles}
-    exact = [each for each in ways if _folded(text) in ways[each]]
-    begun = [each for each in ways if any(way.startswith(_folded(text)) for way in ways[each])]
-    found = exact or begun
-    if len(found) != 1:
+    # The name of a stranger's deed is not preferred to a mark.
+    exact = [each for each, (name, mark) in ways.items() if name == key or mark.startswith(key)]
+    found = exact or [each for each, (name, _) in ways.items() if name.startswith(key)]
+    if len(found) != 1 or not key:
         choices = " or ".join(titles[each] for each in found) or "no deed in this wallet"
-        raise InvalidInputError(f"This name means {choices}.")
+        raise InvalidInputError(f"“{_plain(text)}” means {choices}.")
     return found[0]
 
 
@@ -107,18 +119,19 @@ def _folded(name: str) -> str:
 
 def _complete_name(context: click.Context, _parameter: Any, incomplete: str) -> list[str]:
     """Return the names in the wallet's file that begin so, without what a shell would obey."""
-    path = context.find_root().params["path"]
-    if not path.exists():
-        return []
-    with closing(Store(path)) as store:
-        items = [Item(it["id"], it["total"], it.get("metadata")) for it in store.all("items")]
+    path, items = context.find_root().params["path"], []
+    if path.exists():
+        with suppress(DeedsError), closing(Store(path)) as store:
+            items = [Item(it["id"], it["total"], it.get("metadata")) for it in store.all("items")]
     names = {re.sub(r"\W+", "-", item.name).strip("-") for item in items}
     return sorted(name for name in names if _folded(name).startswith(_folded(incomplete)))
 
 
 def _row(wallet: Wallet, record: Record) -> Record:
     """Return what is printed of a record."""
-    row = {**record}
+    # A record is from a file that others may have written.
+    row = {name: record[name] for name in _OF_RECORDS if name in record}
+    row = row if "key" in record else {**record}
     if "itemId" in row:
         row["deed"] = _title(wallet, row["itemId"])
     if "begunAt" in row:
@@ -149,9 +162,23 @@ def _show(rows: list[Record]) -> None:
 
 def _read_passphrase(*, is_new: bool = False) -> str:
     """Return the first line of standard input, or what is typed unseen at a terminal."""
-    if not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\r\n")
-    return str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
+    if sys.stdin.isatty():
+        return str(
+            click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True)
+        )
+    if passphrase := sys.stdin.readline().rstrip("\r\n"):
+        return passphrase
+    raise InvalidInputError("The passphrase is the first line of standard input.")
+
+
+def _part_of(file: Path) -> Path:
+    """Return an empty file of mode 0600, to be renamed to the new file when it is whole."""
+    if file.exists():
+        raise InvalidInputError(f"{file} is there already.")
+    part = file.with_name(f"{file.name}.part")
+    part.unlink(missing_ok=True)
+    part.touch(0o600, exist_ok=False)
+    return part
 
 
 _FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
@@ -162,9 +189,9 @@ _amounts = click.Argument(["amounts"], type=int, nargs=-1)
 _deed = click.Argument(["item_id"], metavar="DEED", shell_complete=_complete_name)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME)
-@click.option("--url", envvar="DEEDS_URL", default="http://127.0.0.1:8000")
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.option("--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME, help="A file.")
+@click.option("--url", envvar="DEEDS_URL", default="http://127.0.0.1:8000", help="Its service.")
 @click.option("--json", "is_json", is_flag=True, help="Print a JSON array, for programs.")
 def main(**_options: Any) -> None:
     """Hold deeds. A DEED is its name or mark, or the beginning of one, or its id."""
@@ -187,17 +214,19 @@ def mint(
     """Create a deed, in parts of these AMOUNTS, or as --count links for the file of --csv."""
     if not file and not count:
         return wallet.mint(amounts, metadata={"name": name})
-    if amounts or not file or file.exists() or not file.parent.is_dir():
+    if amounts or not file or not count:
         raise InvalidInputError("Links need --count, --csv with a new file, and no amounts.")
-    job = f"{file} {count} {each} {name}"
+    part, job = _part_of(file), f"{file} {count} {each} {name}"
     with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
         outputs = wallet.issue(
             job, count, each, {"name": name}, lambda done, _of: bar.update(done - bar.pos)
         )
+    if not bar.pos:
+        click.echo("These links were made before, by the same command.", err=True)
     # As the page writes them for spreadsheets. Nothing in a link needs quotes.
     rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in outputs]
-    file.touch(0o600, exist_ok=False)
-    file.write_text("\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]), encoding="utf-8")
+    part.write_text("\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]), encoding="utf-8")
+    part.rename(file)
     return {"amount": len(outputs), "file": str(file)}
 
 
@@ -217,11 +246,9 @@ def send(wallet: Wallet, amount: int, item_id: str) -> Record:
 
 
 @main.command()
-@click.argument("arguments", nargs=-1, metavar="")
-def claim(wallet: Wallet, arguments: Sequence[str]) -> list[Record]:
+@click.pass_context
+def claim(context: click.Context, wallet: Wallet) -> list[Record]:
     """Make the units of links yours. The links are read from standard input."""
-    if arguments:
-        raise InvalidInputError("Programs can read arguments, and a link is cash: paste it.")
     if sys.stdin.isatty():
         click.echo("Paste the links, then press Enter and Ctrl-D:", err=True)
     text = sys.stdin.buffer.read().decode(errors="replace")
@@ -231,7 +258,8 @@ def claim(wallet: Wallet, arguments: Sequence[str]) -> list[Record]:
         try:
             wallet.claim(output)
         except DeedsError as error:
-            record["said"], record["exitCode"] = _outcome(error)
+            record["said"], code = _outcome(error)
+            context.meta["code"] = max(code, context.meta.get("code", 0))
         records.append(record)
     return records
 
@@ -287,9 +315,9 @@ def check(wallet: Wallet) -> list[Record]:
 @main.command(params=[_file])
 def export(wallet: Wallet, file: Path) -> Record:
     """Write the whole wallet to a new encrypted FILE, which the page reads too."""
-    text = wallet.export(_read_passphrase(is_new=True))
-    file.touch(0o600, exist_ok=False)
-    file.write_text(text, encoding="utf-8")
+    part = _part_of(file)
+    part.write_text(wallet.export(_read_passphrase(is_new=True)), encoding="utf-8")
+    part.rename(file)
     return {"file": str(file)}
 
 

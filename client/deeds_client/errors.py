@@ -35,6 +35,7 @@ class CallError(DeedsError):
     status: int = 0  # what was answered
     retry_after_s: float = 0.0
     key: str | None = None
+    base_url: str = ""
     attempts: int = 1  # requests that were sent
     outputs: tuple[Any, ...] = ()  # what a mint was asked for, with its secrets
 
@@ -43,7 +44,7 @@ class NoAnswerError(CallError):
     """No answer came, or one that is not the service's: a change may have been made."""
 
     def __str__(self) -> str:
-        return "The service did not answer." + (" It may have been done." if self.key else "")
+        return f"{self.base_url} did not answer." + (" It may have been done." if self.key else "")
 
 
 @dataclass(eq=False)

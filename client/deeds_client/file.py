@@ -100,6 +100,8 @@ def check_operation(operation: Record) -> list[str]:
     """Return the keys that an operation names; raise one of WRONG_FORM if it cannot be used."""
     _check(operation, "kind", "amount", "begunAt", *_NEEDED[operation["state"]])
     body, made = operation["body"], [_check(each, "state")["key"] for each in operation["outputs"]]
+    if operation["state"] == "open" and operation["kind"] not in ("ask", "trade"):
+        raise ValueError
     if operation["kind"] == "mint":
         sent = [[], made]
         dict(body.get("metadata", {}))  # Fails for what is no object.

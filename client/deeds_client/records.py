@@ -176,6 +176,8 @@ class Store:
             raise WalletFileError(f"{self.path} is not a wallet.")
         if version > _FORMAT:
             raise WalletFileError(f"{self.path} was made by a newer deeds-wallet. Use that.")
+        if not count:
+            self.path.chmod(0o600)
         for statement in () if count else _SCHEMA.split(";"):
             self._execute(statement)
 

@@ -144,7 +144,7 @@ class Deeds:
             if not isinstance(found, CallError):
                 right: Read = found
                 return right
-            found.key, found.attempts = key, attempts
+            found.key, found.base_url, found.attempts = key, self.base_url, attempts
             if isinstance(found, ProblemError) and found.status not in _BUSY:
                 # The service may have been started again, with other limits.
                 self._info = None
@@ -155,7 +155,7 @@ class Deeds:
             wait_s = min(_WAIT_S_MAX, _WAIT_S * 2 ** (attempts - 1))
             self._sleep(found.retry_after_s + random.uniform(0, wait_s))  # noqa: S311
         # That nothing was done is said of the last request alone.
-        lost = NoAnswerError(found.status, found.retry_after_s, key, attempts)
+        lost = NoAnswerError(found.status, found.retry_after_s, key, self.base_url, attempts)
         raise lost if is_lost else found
 
     def _ask_once(self, path: str, read: Reader[Any], body: Any, key: str | None) -> Any:

@@ -6,6 +6,7 @@ So that both are told the truth, "done" may follow "refused", and nothing follow
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from deeds_client.errors import DeedsError, ProblemError
@@ -114,7 +115,9 @@ class Settler:
                 self._note(states)
             told(min(start + size, len(before)), len(before))
         for operation in self._store.all("operations", "open"):
-            self.finish(operation["key"])
+            with suppress(ProblemError):
+                self.finish(operation["key"])
+        self.resume()
         after = [self._store.output(each["key"]) for each in before]
         return [new for old, new in zip(before, after, strict=True) if new != old]
 

@@ -18,7 +18,7 @@ from deeds_client.links import claim_link
 from deeds_client.records import Record, Store, key_of, now_ms, output_of
 from deeds_client.service import WEEK_S, Deeds, Metadata
 from deeds_client.settling import Settler
-from deeds_client.values import WRONG_FORM, Item, Offer, Output, check_amount, make_secret
+from deeds_client.values import WRONG_FORM, Item, Offer, Output, check_amount, check_id, make_secret
 
 Given = ParamSpec("Given")
 Verb = Callable[Concatenate["Wallet", Given], Record]
@@ -31,12 +31,15 @@ def _carried_out(rule: Verb[Given]) -> Verb[Given]:
     @wraps(rule)
     def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
         wallet.room = wallet.deeds.info().array_length_max
-        since = now_ms()
         with wallet.store.transaction():
-            operation = rule(wallet, *args, **kwargs)
-        if not operation:
+            begun = rule(wallet, *args, **kwargs)
+        if not begun:
             return {}
-        return wallet.finish(operation["key"], is_first=operation["begunAt"] >= since)
+        ended = wallet.finish(begun["key"], is_first="isNew" in begun)
+        if ended["state"] == "refused":
+            # Another process was told so.
+            raise WalletError(ended["code"], f"This was refused: {ended['code']}.")
+        return ended
 
     return verb
 
@@ -79,7 +82,7 @@ class Wallet:
         self, amounts: Sequence[int], *, metadata: Metadata = None, job: str | None = None
     ) -> Record:
         """Mint an item in outputs of these amounts, its id in `itemId`; a `job` does so once."""
-        note = {"key": f"job {job}"}
+        note = {"key": f"job {job!a}"}
         begun = self.store.get("operations", self.store.get("notes", note["key"]).get("mint", ""))
         if begun and begun["state"] != "refused":
             return begun
@@ -118,6 +121,8 @@ class Wallet:
         """Make the next links of a series; nothing when all are made."""
         made = [part for part in self.store.outputs(item_id) if part["state"] != "void"]
         for part in made:
+            if part.get("of", count) != count:
+                raise InvalidInputError(f"This was begun with {part['of']} links.")
             if part["state"] == "coming" and _number(part):
                 return self.store.get("operations", part["operation"])
         first = 1 + max(map(_number, made))
@@ -125,7 +130,8 @@ class Wallet:
         last = min(count, first + self.room - 2)
         if first > count:
             return {}
-        inputs, change = self._choose(item_id, (last - first + 1) * each)
+        # A batch that was refused, and may be carried out late, took the oldest too.
+        inputs, change = self._choose(item_id, (last - first + 1) * each, are_oldest=True)
         about = {"amount": each, "of": count, "givenAt": now_ms()}
         links = [{**about, "number": number} for number in range(first, last + 1)]
         return self._swap("split", inputs, [*links, *change])
@@ -186,7 +192,8 @@ class Wallet:
         for output in outputs:
             if output.get("state") == "leaving":
                 return self.store.get("operations", output["operation"])
-        raise WalletError("not_given", "Already claimed, or never handed out.")
+        said = "Nothing to take back: it was claimed or never handed out, or is a payment request."
+        raise WalletError("not_given", said)
 
     @_carried_out
     def ask(self, item_id: str, amount: int, expires_in: int = WEEK_S) -> Record:
@@ -209,10 +216,10 @@ class Wallet:
 
     @_carried_out
     def _trade(self, give: tuple[str, int], want: tuple[str, int], expires_in: int) -> Record:
+        made = [{"itemId": want[0], "amount": check_amount(want[1])}]
         inputs, change = self._choose(*give)
         if change:
             return self._swap("split", inputs, [{"amount": give[1]}, *change])
-        made = [{"itemId": want[0], "amount": check_amount(want[1])}]
         return self._swap("trade", inputs, made, terms={"expiresIn": expires_in})
 
     @_carried_out
@@ -286,10 +293,13 @@ class Wallet:
         with self.store.transaction():
             return merging.merge(self.store, theirs)
 
-    def _choose(self, item_id: str, amount: int) -> tuple[list[Record], list[Record]]:
+    def _choose(
+        self, item_id: str, amount: int, *, are_oldest: bool = False
+    ) -> tuple[list[Record], list[Record]]:
         """Return the outputs to spend for an amount, and the change that they leave.
 
-        One that is just as much, else the fewest; numbered links only if nothing else is enough.
+        One that is just as much, else the fewest, or the oldest; numbered links only if nothing
+        else is enough.
         """
         free = self._free(item_id)
         if _sum(free) < check_amount(amount):
@@ -298,14 +308,14 @@ class Wallet:
             raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.{rest}")
         plain = [part for part in free if "number" not in part]
         pool = plain if _sum(plain) >= amount else free
-        inputs = [part for part in pool if part["amount"] == amount][:1]
-        missing = amount - _sum(inputs)
-        # Nothing reaches a sum with fewer parts than the largest do.
-        for part in sorted(pool, key=_amount, reverse=True):
-            if missing <= 0:
-                break
-            inputs.append(part)
-            missing -= part["amount"]
+        if not are_oldest:
+            # Nothing reaches a sum with fewer parts than the largest do.
+            pool.sort(key=lambda part: (part["amount"] == amount, part["amount"]), reverse=True)
+        inputs: list[Record] = []
+        missing = amount
+        while missing > 0:
+            inputs.append(pool[len(inputs)])
+            missing -= inputs[-1]["amount"]
         return inputs, [{"itemId": item_id, "amount": -missing}] if missing else []
 
     def _join(self, kind: str, inputs: list[Record]) -> Record:
@@ -333,11 +343,11 @@ class Wallet:
             file.check_operation(begun)
         except WRONG_FORM:
             raise InvalidInputError("A text or a number in this is not valid.") from None
-        return begun
+        return {**begun, "isNew": True}
 
     def _free(self, item_id: str) -> list[Record]:
         # What the service does not know would spoil a swap.
-        held = self.store.outputs(item_id, "held")
+        held = self.store.outputs(check_id("deed", item_id), "held")
         return [part for part in held if not part.get("unknown")]
 
 
