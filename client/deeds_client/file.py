@@ -18,7 +18,6 @@ from deeds_client.values import WRONG_FORM, Item, Output, check_amount, check_id
 LENGTH_MAX = 128 * 1024 * 1024  # Some 200,000 links; JSON of this length may take gigabytes.
 ITERATIONS = 600_000  # OWASP's figure for PBKDF2-HMAC-SHA-256 (2023).
 _ITERATIONS_ALLOWED = range(100_000, 10_000_001)  # Less protects nothing, more takes for ever.
-REST_STATES = ("seen", "void", "held", "offered", "given")
 _NEEDED = {"begun": (), "open": ("offerId",), "done": (), "refused": ("code",)}
 # The type or the check of each field that is used. One means the same in whichever record it is.
 _FIELDS: dict[Any, str] = {

@@ -1,8 +1,8 @@
 """Takes the records of another wallet into a wallet: docs/wallet-file.md has the rules."""
 
-from deeds_client.file import REST_STATES
 from deeds_client.records import Record, Store
 
+_REST_STATES = ("seen", "void", "held", "offered", "given")
 # What follows from operations here, and what the service is asked for again.
 _DERIVED = ("state", "before", "operation", "neverHeld", "unknown")
 # From what is known least to what wins. To send a mint again is always safe, but a swap that was
@@ -35,7 +35,7 @@ def merge(records: Store, theirs: dict[str, list[Record]]) -> tuple[list[Record]
         # At rest in one wallet and spent in the other: a refused operation may have spent it late.
         both = (output, mine or output)
         if any(each.get("spentElsewhere") for each in both):
-            contested |= {key for each in both if each["state"] in REST_STATES}
+            contested |= {key for each in both if each["state"] in _REST_STATES}
     _merge_operations(records, theirs["operations"], contested)
     for item in theirs["items"]:
         records.put("items", {**item, **records.get("items", item["key"])})

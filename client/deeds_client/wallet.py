@@ -21,6 +21,7 @@ from deeds_client.settling import Settler
 from deeds_client.values import WRONG_FORM, Item, Offer, Output, check_amount, check_id, make_secret
 
 Given = ParamSpec("Given")
+Chosen = tuple[list[Record], list[Record]]
 Verb = Callable[Concatenate["Wallet", Given], Record]
 _amount: Callable[[Record], int] = itemgetter("amount")
 
@@ -151,11 +152,9 @@ class Wallet:
         state = known.get("state", "seen")
         if state in ("coming", "leaving"):
             return self.store.get("operations", known["operation"])
-        if state == "spent":
-            said = "If it wasn't you, ask the sender." if known.get("spentElsewhere") else "By you."
-            raise WalletError("already_spent", f"Already claimed. {said}")
-        if state in ("held", "offered"):
-            raise WalletError("already_held", "You have these units already.")
+        if state in ("held", "offered", "spent"):
+            said = "Already claimed. If it wasn't you, ask the sender."
+            raise WalletError("already_claimed", said)
         if state == "given":
             return self._join("takeBack", [known])
         if state == "seen":
@@ -293,13 +292,10 @@ class Wallet:
         with self.store.transaction():
             return merging.merge(self.store, theirs)
 
-    def _choose(
-        self, item_id: str, amount: int, *, are_oldest: bool = False
-    ) -> tuple[list[Record], list[Record]]:
+    def _choose(self, item_id: str, amount: int, *, are_oldest: bool = False) -> Chosen:
         """Return the outputs to spend for an amount, and the change that they leave.
 
-        One that is just as much, else the fewest, or the oldest; numbered links only if nothing
-        else is enough.
+        One of just that amount, else the fewest, or the oldest; links with numbers only at need.
         """
         free = self._free(item_id)
         if _sum(free) < check_amount(amount):

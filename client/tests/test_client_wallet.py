@@ -84,9 +84,9 @@ def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben):
 
     first = ben.claim(link)
     assert units(ben, item_id) == {"held": 2}
-    with refused("already_spent"):
+    with refused("already_claimed"):
         ben.claim(link)
-    with refused("already_held"):
+    with refused("already_claimed"):
         ben.claim(link_of(made_by(ben, first)))
     [noticed] = anna.check()
 
