@@ -11,7 +11,7 @@ import csv
 import os
 from pathlib import Path
 
-from deeds_client import Deeds, Wallet
+from deeds_client import Deeds, DeedsError, Wallet
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("links", type=Path)
     parser.add_argument("--title", default="Voucher")
     arguments = parser.parse_args()
-    with arguments.guests.open(newline="", encoding="utf-8") as lines:
+    with arguments.guests.open(newline="", encoding="utf-8-sig") as lines:
         names = [row["name"] for row in csv.DictReader(lines)]
 
     with (
@@ -45,4 +45,7 @@ def _private(path: str, flags: int) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except DeedsError as error:
+        raise SystemExit(str(error)) from None
