@@ -29,7 +29,7 @@ _BUSY_S = 30.0
 _SCHEMA = f"""
 CREATE TABLE records (
     kind TEXT NOT NULL, key TEXT NOT NULL, record TEXT NOT NULL,
-    state TEXT AS (json_extract(record, '$.state')),
+    state TEXT AS (json_extract(record, '$.state')) STORED,
     PRIMARY KEY (kind, key)
 );
 CREATE INDEX records_in_state ON records (kind, state);
