@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, Self
 
 from deeds_client import file, merging
-from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
+from deeds_client.errors import InvalidInputError, ProblemError, WalletError, WalletFileError
 from deeds_client.links import claim_link
 from deeds_client.records import Record, Store, key_of, now_ms, output_of
 from deeds_client.service import WEEK_S, Deeds, Metadata
@@ -26,14 +26,27 @@ Verb = Callable[Concatenate["Wallet", Given], Record]
 _amount: Callable[[Record], int] = itemgetter("amount")
 
 
+class _UnderWayError(Exception):
+    """An operation has to end first, of which this is the key: its change may be enough."""
+
+
 def _carried_out(rule: Verb[Given]) -> Verb[Given]:
     """Make a verb of a rule, which writes an operation down or returns one that is under way."""
 
     @wraps(rule)
     def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
         wallet.room = wallet.deeds.info().array_length_max
-        with wallet.store.transaction():
-            begun = rule(wallet, *args, **kwargs)
+        begun = None
+        while begun is None:
+            try:
+                with wallet.store.transaction():
+                    begun = rule(wallet, *args, **kwargs)
+            except _UnderWayError as other:
+                try:
+                    wallet.finish(str(other))
+                except ProblemError as problem:
+                    if not problem.is_final:
+                        raise
         if not begun:
             return {}
         ended = wallet.finish(begun["key"], is_first="isNew" in begun)
@@ -299,9 +312,9 @@ class Wallet:
         """
         free = self._free(item_id)
         if _sum(free) < check_amount(amount):
-            waiting = self.store.outputs(item_id, "leaving", "offered", "coming")
-            rest = " Some are on their way or in an open offer." if waiting else ""
-            raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.{rest}")
+            for part in self.store.outputs(item_id, "leaving"):
+                raise _UnderWayError(part["operation"])
+            raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.")
         plain = [part for part in free if "number" not in part]
         pool = plain if _sum(plain) >= amount else free
         if not are_oldest:

@@ -235,7 +235,7 @@ def test_what_another_process_has_settled_is_not_refused(anna, ben, open_wallet)
 
 
 def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
-    item_id = minted(anna, *[1] * 4)
+    item_id = minted(anna, 9)
 
     def live():
         with refused("not_enough"), wallet_at(tmp_path / "anna", url) as wallet:
@@ -244,7 +244,7 @@ def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
 
     for child in [fork(live) for _ in range(3)]:
         end_of(child)
-    assert units(anna, item_id) == {"given": 4}
+    assert units(anna, item_id) == {"given": 9}
 
 
 def test_a_job_that_two_processes_begin_at_once_makes_one_series_of_links(anna, ben, open_wallet):
