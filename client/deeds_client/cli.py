@@ -24,14 +24,10 @@ from deeds_client.wallet import Wallet
 
 _REFUSED, _BAD_INPUT, _NO_ANSWER, _STOPPED = 1, 2, 3, 130
 _NAME_LENGTH_MAX = 60
-_SAID = {
-    "spent_input": "Already claimed. If it wasn't you, ask the sender.",
-    "unknown_input": "This link is incomplete or mistyped. Ask for it again.",
-}
-# Nothing else is printed: records have secrets. Tables leave the ids out.
+# Nothing else is printed: records have secrets. Tables leave out what is not for people.
 _ABOUT = ("time", "kind", "number", "amount", "deed", "state", "code", "said", "link", "file")
 _SUMS = ("held", "given", "offered", "coming", "unknown", "added")
-_FIELDS = ("itemId", "offerId", *_ABOUT, *_SUMS)
+_COLUMNS = (*_ABOUT, *_SUMS)
 _OF_RECORDS = ("itemId", "offerId", "begunAt", "kind", "number", "amount", "state", "code")
 _LINK = re.compile(r"(#|%23)(\+|%2B)|^\+[0-9]", re.IGNORECASE)
 
@@ -79,8 +75,8 @@ def _outcome(error: BaseException) -> tuple[str, int]:
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
         goes_on = " The next command goes on with it." if error.key else ""
         return f"{error}{goes_on}", _NO_ANSWER
-    if said := _SAID.get(getattr(error, "code", "")):
-        return said, _REFUSED
+    if getattr(error, "code", "") == "spent_input":
+        return "Already claimed. If it wasn't you, ask the sender.", _REFUSED
     return str(error), _REFUSED if isinstance(error, ProblemError | WalletError) else _BAD_INPUT
 
 
@@ -129,9 +125,9 @@ def _complete_name(context: click.Context, _parameter: Any, incomplete: str) -> 
 
 def _row(wallet: Wallet, record: Record) -> Record:
     """Return what is printed of a record."""
-    # A record is from a file that others may have written.
-    row = {name: record[name] for name in _OF_RECORDS if name in record}
-    row = row if "key" in record else {**record}
+    # One that has a key is from a file that others may have written.
+    names = _OF_RECORDS if "key" in record else ("itemId", *_COLUMNS)
+    row = {name: record[name] for name in names if name in record}
     if "itemId" in row:
         row["deed"] = _title(wallet, row["itemId"])
     if "begunAt" in row:
@@ -140,13 +136,13 @@ def _row(wallet: Wallet, record: Record) -> Record:
         row["link"] = wallet.link(record)
     if row.get("state") == "open":
         row["link"] = links.offer_link(wallet.deeds.base_url, row["offerId"])
-    return {name: row[name] for name in _FIELDS if name in row}
+    return row
 
 
 def _show(rows: list[Record]) -> None:
     """Print a table, and at a terminal the QR code of a single link."""
     table = Table(box=None, pad_edge=False)
-    names = [name for name in _FIELDS[2:] if any(row.get(name) for row in rows)]
+    names = [name for name in _COLUMNS if any(row.get(name) for row in rows)]
     for name in names:
         table.add_column(name, justify="right" if name in ("amount", *_SUMS) else "left")
     for row in rows:
@@ -171,14 +167,15 @@ def _read_passphrase(*, is_new: bool = False) -> str:
     raise InvalidInputError("The passphrase is the first line of standard input.")
 
 
-def _part_of(file: Path) -> Path:
-    """Return an empty file of mode 0600, to be renamed to the new file when it is whole."""
+def _write(file: Path, text: str) -> None:
+    """Write a new file of mode 0600, whole or not at all."""
     if file.exists():
         raise InvalidInputError(f"{file} is there already.")
     part = file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
     part.touch(0o600, exist_ok=False)
-    return part
+    part.write_text(text, encoding="utf-8")
+    part.rename(file)
 
 
 _FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
@@ -214,19 +211,21 @@ def mint(
     """Create a deed, in parts of these AMOUNTS, or as --count links for the file of --csv."""
     if not file and not count:
         return wallet.mint(amounts, metadata={"name": name})
-    if amounts or not file or not count:
+    if amounts or not file or not count or file.exists() or not file.parent.is_dir():
         raise InvalidInputError("Links need --count, --csv with a new file, and no amounts.")
-    part, job = _part_of(file), f"{file} {count} {each} {name}"
     with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
         outputs = wallet.issue(
-            job, count, each, {"name": name}, lambda done, _of: bar.update(done - bar.pos)
+            f"{file} {count} {each} {name}",
+            count,
+            each,
+            {"name": name},
+            lambda done, _of: bar.update(done - bar.pos),
         )
     if not bar.pos:
         click.echo("These links were made before, by the same command.", err=True)
     # As the page writes them for spreadsheets. Nothing in a link needs quotes.
     rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in outputs]
-    part.write_text("\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]), encoding="utf-8")
-    part.rename(file)
+    _write(file, "\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]))
     return {"amount": len(outputs), "file": str(file)}
 
 
@@ -315,9 +314,7 @@ def check(wallet: Wallet) -> list[Record]:
 @main.command(params=[_file])
 def export(wallet: Wallet, file: Path) -> Record:
     """Write the whole wallet to a new encrypted FILE, which the page reads too."""
-    part = _part_of(file)
-    part.write_text(wallet.export(_read_passphrase(is_new=True)), encoding="utf-8")
-    part.rename(file)
+    _write(file, wallet.export(_read_passphrase(is_new=True)))
     return {"file": str(file)}
 
 

@@ -12,10 +12,6 @@ class InvalidInputError(DeedsError):
     """What was passed is not valid: an amount, a raw output, a link or an address."""
 
 
-class WrongServiceError(DeedsError):
-    """The address answers, but not as a deed service does."""
-
-
 class WalletFileError(DeedsError):
     """A wallet or backup is locked, damaged or of another version, or the passphrase is wrong."""
 

@@ -7,25 +7,31 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import httpx
 
-from deeds_client.errors import CallError, NoAnswerError, ProblemError, WrongServiceError
+from deeds_client.errors import CallError, InvalidInputError, NoAnswerError, ProblemError
 from deeds_client.values import WRONG_FORM, Info, Item, Offer, Output, check_amount, check_id
 
+Key = str | None
 Outputs = Sequence[Output]
 Metadata = Mapping[str, str] | None
 Read = TypeVar("Read")
 Reader = Callable[[Any], Read | None]
 
 WEEK_S = 7 * 24 * 60 * 60
-_STATES = {"unspent", "spent", "unknown"}
 _BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
 _RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller.
-_WAIT_S, _WAIT_S_MAX = 0.5, 8.0  # Before the second request, and before any.
+_BACKOFF_S, _BACKOFF_S_MAX = 0.5, 8.0  # At most before the second request, and before any.
+# True of the right answer to a change.
+_IS_RIGHT: dict[str, Callable[[Any], Any]] = {
+    "/v1/mint": lambda answer: check_id("deed", answer["itemId"]),
+    "/v1/offers": Offer.from_answer,
+    "/v1/swap": lambda answer: answer["success"] is True,
+}
 
 
 class Deeds:
@@ -37,28 +43,29 @@ class Deeds:
     `key` of a change, and InvalidInputError before anything is sent.
     """
 
-    def __init__(
-        self, base_url: str, *, tries: int = 5, sleep: Any = time.sleep, **options: Any
-    ) -> None:
-        self.base_url = _checked_url(base_url)
-        self._tries, self._sleep = tries, sleep
-        self._connect = partial(httpx.Client, **{"timeout": 30.0, **options})
-        self._http, self._pid = self._connect(), os.getpid()
+    def __init__(self, base_url: str, *, tries: int = 5, sleep: Any = time.sleep, **options: Any):
+        url = httpx.URL()
+        with suppress(httpx.InvalidURL):
+            url = httpx.URL(base_url.strip())
+        if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+            raise InvalidInputError("A service's address looks like https://deeds.example.com.")
+        self.base_url, self._tries, self._sleep = str(url).rstrip("/"), tries, sleep
+        options = {"base_url": self.base_url, "timeout": 30.0, **options}
+        # By process: on the connections of its parent each would read the other's answers.
+        self._http = cache(lambda _pid: httpx.Client(**options))
+        self._http(os.getpid())
         self._info: Info | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._http.close()
+        self._http(os.getpid()).close()
 
     def mint(
-        self, outputs: Sequence[int | Output], *, metadata: Metadata = None, key: str | None = None
+        self, outputs: Sequence[int | Output], *, metadata: Metadata = None, key: Key = None
     ) -> list[Output]:
-        """Create an item of these amounts; `metadata` may have name, description and image.
-
-        To go on with the key of an error, pass its `outputs` again.
-        """
+        """Create an item of these amounts. To go on with an error's key, pass its `outputs`."""
         new = [Output.fresh(each) if isinstance(each, int) else each for each in outputs]
         asked = [{"amount": each.amount, "secret": each.secret} for each in new]
         body = {"outputs": asked} | ({"metadata": metadata} if metadata else {})
@@ -69,34 +76,26 @@ class Deeds:
             raise
         return [Output(each.amount, item_id, each.secret) for each in new]
 
-    def swap(self, inputs: Outputs, outputs: Outputs, *, key: str | None = None) -> None:
+    def swap(self, inputs: Outputs, outputs: Outputs, *, key: Key = None) -> None:
         """Replace the inputs by the outputs, of as many units of each item."""
         self.send("/v1/swap", _halves(inputs, outputs), key)
 
     def make_offer(
-        self, inputs: Outputs, outputs: Outputs, *, expires_in: int = WEEK_S, key: str | None = None
+        self, inputs: Outputs, outputs: Outputs, *, expires_in: int = WEEK_S, key: Key = None
     ) -> Offer:
         """Offer the inputs for the outputs, for so many seconds."""
         body = _halves(inputs, outputs) | {"expiresIn": expires_in}
         return Offer.from_answer(self.send("/v1/offers", body, key))
 
-    def complete(
-        self, offer_id: str, inputs: Outputs, outputs: Outputs, *, key: str | None = None
-    ) -> None:
+    def complete(self, offer_id: str, inputs: Outputs, outputs: Outputs, key: Key = None) -> None:
         """Complete an offer with the other half of its swap."""
         path = f"/v1/offers/{check_id('offer', offer_id)}/complete"
         self.send(path, _halves(inputs, outputs), key)
 
-    def send(self, path: str, body: Mapping[str, Any], key: str | None = None) -> Any:
+    def send(self, path: str, body: Mapping[str, Any], key: Key = None) -> Any:
         """Send a change and return its answer. Under one key it is done once."""
-
-        def read(answer: Any) -> Any:
-            if path == "/v1/mint":
-                return check_id("deed", answer["itemId"]) and answer
-            is_right = path == "/v1/offers" and Offer.from_answer(answer)
-            return (is_right or answer["success"] is True) and answer
-
-        return self._ask(path, read, body, str(uuid.uuid4()) if key is None else key)
+        is_right = _IS_RIGHT.get(path, _IS_RIGHT["/v1/swap"])
+        return self._ask(path, lambda it: is_right(it) and it, body, key or str(uuid.uuid4()))
 
     def check(self, outputs: Outputs) -> list[str]:
         """Return for each output whether it is "unspent", "spent" or "unknown"."""
@@ -107,7 +106,11 @@ class Deeds:
 
             def read(answer: Any, count: int = len(raws)) -> list[str] | None:
                 found = answer["states"]
-                return found if {*found} <= _STATES and len(found) == count else None
+                return (
+                    found
+                    if {*found} <= {"unspent", "spent", "unknown"} and len(found) == count
+                    else None
+                )
 
             states += self._ask("/v1/check", read, {"outputs": raws})
         return states
@@ -122,7 +125,7 @@ class Deeds:
         return self._ask(f"/v1/offers/{check_id('offer', offer_id)}", Offer.from_answer)
 
     def info(self) -> Info:
-        """Return the service's limits, asked once; raise WrongServiceError if it has none."""
+        """Return the service's limits, asked once; raise InvalidInputError if it has none."""
 
         def read(answer: Any) -> Info:
             return Info(answer["version"], check_amount(answer["limits"]["arrayLengthMax"]))
@@ -130,69 +133,49 @@ class Deeds:
         try:
             self._info = self._info or self._ask("/v1/info", read)
         except CallError as error:
-            if error.status in (0, *_BUSY) or httpx.codes.is_server_error(error.status):
+            if error.status not in range(200, 429):
                 raise
         if self._info is None:
-            raise WrongServiceError(f"There is no deed service at {self.base_url}.")
+            raise InvalidInputError(f"There is no deed service at {self.base_url}.")
         return self._info
 
-    def _ask(self, path: str, read: Reader[Read], body: Any = None, key: str | None = None) -> Read:
+    def _ask(self, path: str, read: Reader[Read], body: Any = None, key: Key = None) -> Read:
         """Return what `read` makes of the answer, if anything. With a body it is a POST."""
-        is_lost = False
+        method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
+        headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
+        http, is_lost = self._http(os.getpid()), False
         for attempts in range(1, self._tries + 1):
-            found = self._ask_once(path, read, body, key)
-            if not isinstance(found, CallError):
-                right: Read = found
-                return right
-            found.key, found.base_url, found.attempts = key, self.base_url, attempts
-            if isinstance(found, ProblemError) and found.status not in _BUSY:
+            response, told = httpx.Response(0), {}
+            with suppress(httpx.HTTPError, *WRONG_FORM):
+                response = http.request(method, path, content=content, headers=headers)
+                answer = json.loads(response.content)
+                if response.is_success and (found := read(answer)):
+                    return found
+                told = _refusal(response, answer)
+            retry_after = response.headers.get("Retry-After", "")
+            wait_s = float(retry_after) if retry_after.isdecimal() else 0.0
+            about = (response.status_code, wait_s, key, self.base_url, attempts)
+            if told and response.status_code not in _BUSY:
                 # The service may have been started again, with other limits.
                 self._info = None
-                raise found
-            is_lost = is_lost or isinstance(found, NoAnswerError)
-            if found.retry_after_s > _RETRY_AFTER_S_MAX or attempts == self._tries:
+                raise ProblemError(*about, **told)
+            is_lost = is_lost or not told
+            if wait_s > _RETRY_AFTER_S_MAX or attempts == self._tries:
                 break
-            wait_s = min(_WAIT_S_MAX, _WAIT_S * 2 ** (attempts - 1))
-            self._sleep(found.retry_after_s + random.uniform(0, wait_s))  # noqa: S311
+            backoff_s = min(_BACKOFF_S_MAX, _BACKOFF_S * 2 ** (attempts - 1))
+            self._sleep(wait_s + random.uniform(0, backoff_s))  # noqa: S311
         # That nothing was done is said of the last request alone.
-        lost = NoAnswerError(found.status, found.retry_after_s, key, self.base_url, attempts)
-        raise lost if is_lost else found
-
-    def _ask_once(self, path: str, read: Reader[Any], body: Any, key: str | None) -> Any:
-        """Return what `read` makes of the answer, or an error that holds nothing of the request."""
-        if self._pid != os.getpid():
-            # On the connections of the parent each would read the other's answers.
-            self._http, self._pid = self._connect(), os.getpid()
-        failure = NoAnswerError()
-        headers = {"Content-Type": "application/json"}
-        headers |= {} if key is None else {"Idempotency-Key": key}
-        method, content = ("GET", None) if body is None else ("POST", json.dumps(body))
-        with suppress(httpx.HTTPError, *WRONG_FORM):
-            url = self.base_url + path
-            response = self._http.request(method, url, content=content, headers=headers)
-            status = failure.status = response.status_code
-            if response.headers.get("Retry-After", "").isdigit():
-                failure.retry_after_s = float(response.headers["Retry-After"])
-            answer = json.loads(response.content)
-            if status == httpx.codes.OK:
-                return read(answer) or failure
-            # Others that answer at this address may have codes too, and know nothing of a change.
-            kind = response.headers.get("Content-Type", "").partition(";")[0]
-            is_undone = httpx.codes.is_client_error(status) or status in _BUSY
-            is_told = is_undone and kind == "application/problem+json"
-            if is_told and answer["code"].islower() and answer["code"] != "ledger_in_doubt":
-                told = {name: answer.get(name) for name in ("code", "title", "detail", "index")}
-                return ProblemError(status, failure.retry_after_s, **told)
-        return failure
+        raise NoAnswerError(*about) if is_lost else ProblemError(*about, **told)
 
 
-def _checked_url(text: str) -> str:
-    """Return the address of a service without a slash at its end, or raise WrongServiceError."""
-    with suppress(httpx.InvalidURL):
-        url = httpx.URL(text.strip())
-        if url.scheme in ("http", "https") and url.host and not url.userinfo:
-            return str(url).rstrip("/")
-    raise WrongServiceError("The address of a service looks like https://deeds.example.com.")
+def _refusal(response: httpx.Response, answer: Any) -> dict[str, Any]:
+    """Return what the service says of a request that it did not carry out, else nothing."""
+    is_undone = response.is_client_error or response.status_code in _BUSY
+    # Others that answer at this address may have codes too, and know nothing of a change.
+    is_ours = response.headers["Content-Type"].startswith("application/problem+json")
+    if is_undone and is_ours and answer["code"].islower() and answer["code"] != "ledger_in_doubt":
+        return {name: answer.get(name) for name in ("code", "title", "detail", "index")}
+    return {}
 
 
 def _halves(inputs: Outputs, outputs: Outputs) -> dict[str, Any]:

@@ -23,10 +23,7 @@ _RAW_OUTPUT = re.compile(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.([^\ud800-
 
 
 def make_secret() -> str:
-    """Return a new strong secret: 26 random characters (130 bits) and a checksum of 6.
-
-    The checksum is the first 30 bits of SHA-256 over a label and the rest, five to a character.
-    """
+    """Return a new strong secret: 130 random bits, and 30 of a labelled SHA-256 as a checksum."""
     body = "".join(secrets.choice(BASE32) for _ in range(26))
     digest = hashlib.sha256(b"deeds strong secret v1:" + body.encode()).digest()
     bits = int.from_bytes(digest[:4], "big") >> 2
@@ -129,8 +126,7 @@ class Offer:
         return cls(check_id("offer", answer["offerId"]), answer["state"], gives, wants, expires_at)
 
 
-@dataclass(frozen=True, slots=True)
-class Info:
+class Info(NamedTuple):
     """A service's version, and how many outputs it takes at once."""
 
     version: str

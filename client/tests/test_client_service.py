@@ -8,7 +8,7 @@ import httpx
 import pytest
 from client_walk import PROBLEM, Lines
 
-from deeds_client.errors import DeedsError, NoAnswerError, ProblemError, WrongServiceError
+from deeds_client.errors import DeedsError, InvalidInputError, NoAnswerError, ProblemError
 from deeds_client.service import Deeds
 from deeds_client.values import AMOUNT_MAX, Item, Output, Units
 from tests.support.marker import MARK
@@ -184,7 +184,7 @@ ADDRESSES += ["http://\x00"]
 
 @pytest.mark.parametrize("text", ADDRESSES)
 def test_an_address_that_is_none_is_refused(text):
-    with pytest.raises(WrongServiceError, match="looks like https://"):
+    with pytest.raises(InvalidInputError, match="looks like https://"):
         Deeds(text)
 
 
@@ -206,7 +206,7 @@ OTHERS += [FAULTS["a login page"][0], FAULTS["a redirect"][0], problem(404, "not
 
 @pytest.mark.parametrize("answer", OTHERS)
 def test_a_service_of_another_kind_is_told(line, url, answer):
-    with pytest.raises(WrongServiceError, match=f"no deed service at {url}"):
+    with pytest.raises(InvalidInputError, match=f"no deed service at {url}"):
         line(*[answer] * 5).info()
 
 
