@@ -4,7 +4,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from time import localtime, strftime
@@ -16,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deeds_client import links
-from deeds_client.errors import CallError, DeedsError, InvalidInputError, ProblemError, WalletError
+from deeds_client.errors import CallError, DeedsError, InvalidInputError, WalletError
 from deeds_client.records import Record, Store
 from deeds_client.service import Deeds
 from deeds_client.values import Item
@@ -73,11 +72,10 @@ def _outcome(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError):
         return f"{error.filename or 'A file'}: {error.strerror}.", _BAD_INPUT
     if isinstance(error, CallError) and not getattr(error, "is_final", False):
-        goes_on = " The next command goes on with it." if error.key else ""
-        return f"{error}{goes_on}", _NO_ANSWER
-    if getattr(error, "code", "") == "spent_input":
-        return "Already claimed. If it wasn't you, ask the sender.", _REFUSED
-    return str(error), _REFUSED if isinstance(error, ProblemError | WalletError) else _BAD_INPUT
+        return f"{error}{' The next command goes on with it.' if error.key else ''}", _NO_ANSWER
+    code = getattr(error, "code", "")  # Of what the service or the wallet refuses.
+    said = "Already claimed. If it wasn't you, ask the sender." if code == "spent_input" else error
+    return str(said), _REFUSED if code else _BAD_INPUT
 
 
 def _find(wallet: Wallet, text: str) -> str:
@@ -124,8 +122,7 @@ def _complete_name(context: click.Context, _parameter: Any, incomplete: str) -> 
 
 
 def _row(wallet: Wallet, record: Record) -> Record:
-    """Return what is printed of a record."""
-    # One that has a key is from a file that others may have written.
+    """Return what is printed of a record. One with a key is from a file that others may write."""
     names = _OF_RECORDS if "key" in record else ("itemId", *_COLUMNS)
     row = {name: record[name] for name in names if name in record}
     if "itemId" in row:
@@ -159,23 +156,22 @@ def _show(rows: list[Record]) -> None:
 def _read_passphrase(*, is_new: bool = False) -> str:
     """Return the first line of standard input, or what is typed unseen at a terminal."""
     if sys.stdin.isatty():
-        return str(
-            click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True)
-        )
+        said = click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True)
+        return str(said)
     if passphrase := sys.stdin.readline().rstrip("\r\n"):
         return passphrase
     raise InvalidInputError("The passphrase is the first line of standard input.")
 
 
-def _write(file: Path, text: str) -> None:
-    """Write a new file of mode 0600, whole or not at all."""
+def _write(file: Path, text: str) -> Record:
+    """Write a new file of mode 0600, whole or not at all, and return what is printed of it."""
     if file.exists():
         raise InvalidInputError(f"{file} is there already.")
     part = file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
     part.touch(0o600, exist_ok=False)
     part.write_text(text, encoding="utf-8")
-    part.rename(file)
+    return {"file": str(part.rename(file))}
 
 
 _FILE = click.Path(dir_okay=False, path_type=Path, resolve_path=True)
@@ -198,6 +194,9 @@ main.command_class = _Command
 main.command(params=[_deed, _amounts], help="Split a DEED into AMOUNTS and a rest.")(Wallet.split)
 main.command(params=[_deed], help="Join the free parts of a DEED, as many as fit.")(Wallet.merge)
 main.command(params=[_amount, _deed], help="Ask for AMOUNT units of a DEED, by a link.")(Wallet.ask)
+main.command("send", params=[_amount, _deed], help="Make a link of AMOUNT units, to give away.")(
+    lambda wallet, item_id, amount: wallet.outputs_of(wallet.send(item_id, amount))[0]
+)
 main.command(help="Show what was done, the latest first.")(Wallet.history)
 
 
@@ -206,27 +205,22 @@ main.command(help="Show what was done, the latest first.")(Wallet.history)
 @click.option("--each", type=int, default=1, help="Units of each link.")
 @click.option("--csv", "file", type=_FILE, help="A new file. Broken off, run it again.")
 def mint(
-    wallet: Wallet, name: str, amounts: Sequence[int], count: int, each: int, file: Path | None
+    wallet: Wallet, name: str, amounts: tuple[int, ...], count: int, each: int, file: Path | None
 ) -> Record:
     """Create a deed, in parts of these AMOUNTS, or as --count links for the file of --csv."""
+    job, about = f"{file} {count} {each} {name}", {"name": name}
     if not file and not count:
-        return wallet.mint(amounts, metadata={"name": name})
+        return wallet.mint(amounts, metadata=about)
     if amounts or not file or not count or file.exists() or not file.parent.is_dir():
         raise InvalidInputError("Links need --count, --csv with a new file, and no amounts.")
     with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
-        outputs = wallet.issue(
-            f"{file} {count} {each} {name}",
-            count,
-            each,
-            {"name": name},
-            lambda done, _of: bar.update(done - bar.pos),
-        )
+        made = wallet.issue(job, count, each, about, lambda done, _: bar.update(done - bar.pos))
     if not bar.pos:
         click.echo("These links were made before, by the same command.", err=True)
     # As the page writes them for spreadsheets. Nothing in a link needs quotes.
-    rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in outputs]
-    _write(file, "\r\n".join(["\ufeffnumber,units,link,note", *rows, ""]))
-    return {"amount": len(outputs), "file": str(file)}
+    rows = [f"{part['number']},{part['amount']},{wallet.link(part)}," for part in made]
+    text = "\r\n".join(["\ufeffnumber,units,link,note", *rows, ""])
+    return {"amount": len(made), **_write(file, text)}
 
 
 @main.command()
@@ -238,27 +232,20 @@ def balance(wallet: Wallet, item_id: str | None) -> list[Record]:
     return [{"itemId": item_id, **units} for item_id, units in wallet.balance().items()]
 
 
-@main.command(params=[_amount, _deed])
-def send(wallet: Wallet, amount: int, item_id: str) -> Record:
-    """Make a link of AMOUNT units of a DEED, to give away."""
-    return wallet.outputs_of(wallet.send(item_id, amount))[0]
-
-
 @main.command()
-@click.pass_context
-def claim(context: click.Context, wallet: Wallet) -> list[Record]:
+def claim(wallet: Wallet) -> list[Record]:
     """Make the units of links yours. The links are read from standard input."""
     if sys.stdin.isatty():
         click.echo("Paste the links, then press Enter and Ctrl-D:", err=True)
     text = sys.stdin.buffer.read().decode(errors="replace")
-    records = []
+    records, meta = [], click.get_current_context().meta
     for output in links.read_claims(text, wallet.deeds.base_url):
         record = {"itemId": output.item_id, "amount": output.amount, "said": "Claimed."}
         try:
             wallet.claim(output)
         except DeedsError as error:
             record["said"], code = _outcome(error)
-            context.meta["code"] = max(code, context.meta.get("code", 0))
+            meta["code"] = max(code, meta.get("code", 0))
         records.append(record)
     return records
 
@@ -266,7 +253,7 @@ def claim(context: click.Context, wallet: Wallet) -> list[Record]:
 @main.command()
 @click.argument("what", metavar="DEED|OFFER", shell_complete=_complete_name)
 @click.argument("numbers", type=int, nargs=-1)
-def take_back(wallet: Wallet, what: str, numbers: Sequence[int]) -> list[Record]:
+def take_back(wallet: Wallet, what: str, numbers: tuple[int, ...]) -> list[Record]:
     """Take back links that nobody has claimed, all or these NUMBERS; or end a trade."""
     wallet.check()
     if "offer_" in what:
@@ -277,8 +264,7 @@ def take_back(wallet: Wallet, what: str, numbers: Sequence[int]) -> list[Record]
         given = wallet.outputs(_find(wallet, what), "given")
         keys = [each["key"] for each in given if not numbers or each.get("number") in numbers]
     size = wallet.deeds.info().array_length_max
-    starts = range(0, len(keys) or 1, size)
-    return [wallet.take_back(keys[start : start + size]) for start in starts]
+    return [wallet.take_back(keys[at : at + size]) for at in range(0, len(keys) or 1, size)]
 
 
 @main.command(params=[_amount, _deed])
@@ -314,8 +300,7 @@ def check(wallet: Wallet) -> list[Record]:
 @main.command(params=[_file])
 def export(wallet: Wallet, file: Path) -> Record:
     """Write the whole wallet to a new encrypted FILE, which the page reads too."""
-    _write(file, wallet.export(_read_passphrase(is_new=True)))
-    return {"file": str(file)}
+    return _write(file, wallet.export(_read_passphrase(is_new=True)))
 
 
 @main.command("import", params=[_file])

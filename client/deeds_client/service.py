@@ -25,7 +25,8 @@ Reader = Callable[[Any], Read | None]
 WEEK_S = 7 * 24 * 60 * 60
 _BUSY = (429, 503)  # Nothing was done, and the same request may be sent again later.
 _RETRY_AFTER_S_MAX = 30.0  # A longer wait is left to the caller.
-_BACKOFF_S, _BACKOFF_S_MAX = 0.5, 8.0  # At most before the second request, and before any.
+_WAIT_S = 0.25  # Up to twice as long before the second request, and up to 8 s before any.
+_STATES = {"unspent", "spent", "unknown"}
 # True of the right answer to a change.
 _IS_RIGHT: dict[str, Callable[[Any], Any]] = {
     "/v1/mint": lambda answer: check_id("deed", answer["itemId"]),
@@ -104,13 +105,9 @@ class Deeds:
         for start in range(0, len(outputs), size):
             raws = [each.raw for each in outputs[start : start + size]]
 
-            def read(answer: Any, count: int = len(raws)) -> list[str] | None:
+            def read(answer: Any, count: int = len(raws)) -> Any:
                 found = answer["states"]
-                return (
-                    found
-                    if {*found} <= {"unspent", "spent", "unknown"} and len(found) == count
-                    else None
-                )
+                return {*found} <= _STATES and len(found) == count and found
 
             states += self._ask("/v1/check", read, {"outputs": raws})
         return states
@@ -126,18 +123,18 @@ class Deeds:
 
     def info(self) -> Info:
         """Return the service's limits, asked once; raise InvalidInputError if it has none."""
-
-        def read(answer: Any) -> Info:
-            return Info(answer["version"], check_amount(answer["limits"]["arrayLengthMax"]))
-
+        found = None  # What it is by now, another thread may forget.
         try:
-            self._info = self._info or self._ask("/v1/info", read)
+            found = self._info = self._info or self._ask(
+                "/v1/info",
+                lambda it: Info(it["version"], check_amount(it["limits"]["arrayLengthMax"])),
+            )
         except CallError as error:
             if error.status not in range(200, 429):
                 raise
-        if self._info is None:
+        if found is None:
             raise InvalidInputError(f"There is no deed service at {self.base_url}.")
-        return self._info
+        return found
 
     def _ask(self, path: str, read: Reader[Read], body: Any = None, key: Key = None) -> Read:
         """Return what `read` makes of the answer, if anything. With a body it is a POST."""
@@ -162,8 +159,7 @@ class Deeds:
             is_lost = is_lost or not told
             if wait_s > _RETRY_AFTER_S_MAX or attempts == self._tries:
                 break
-            backoff_s = min(_BACKOFF_S_MAX, _BACKOFF_S * 2 ** (attempts - 1))
-            self._sleep(wait_s + random.uniform(0, backoff_s))  # noqa: S311
+            self._sleep(wait_s + random.uniform(0, _WAIT_S * 2 ** min(attempts, 5)))  # noqa: S311
         # That nothing was done is said of the last request alone.
         raise NoAnswerError(*about) if is_lost else ProblemError(*about, **told)
 

@@ -105,8 +105,7 @@ class Units(NamedTuple):
     amount: int
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """An offer: its maker gives `gives` and gets `wants`, each in order of item id."""
 
     id: str
