@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import sys
 from contextlib import closing, suppress
@@ -31,14 +32,18 @@ _OF_RECORDS = ("itemId", "offerId", "begunAt", "kind", "number", "amount", "stat
 _LINK = re.compile(r"(#|%23)(\+|%2B)|^\+[0-9]", re.IGNORECASE)
 
 
-class _Command(click.Command):
-    """A command that is a function of the wallet and returns records to print, or one."""
+class _Commands(click.Group):
+    """All commands, with what is common to their arguments."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Refuse links in arguments, before an error quotes one."""
         if any(map(_LINK.search, args)):
             raise click.UsageError("Programs can read arguments, and a link is cash: see `claim`.")
         return super().parse_args(context, args)
+
+
+class _Command(click.Command):
+    """A command that is a function of the wallet and returns records to print, or one."""
 
     def invoke(self, context: click.Context) -> None:
         options, arguments = context.find_root().params, context.params
@@ -182,7 +187,9 @@ _amounts = click.Argument(["amounts"], type=int, nargs=-1)
 _deed = click.Argument(["item_id"], metavar="DEED", shell_complete=_complete_name)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.option("--wallet", "path", type=_FILE, envvar="DEEDS_WALLET", default=_HOME, help="A file.")
 @click.option("--url", envvar="DEEDS_URL", default="http://127.0.0.1:8000", help="Its service.")
 @click.option("--json", "is_json", is_flag=True, help="Print a JSON array, for programs.")
@@ -211,7 +218,7 @@ def mint(
     job, about = f"{file} {count} {each} {name}", {"name": name}
     if not file and not count:
         return wallet.mint(amounts, metadata=about)
-    if amounts or not file or not count or file.exists() or not file.parent.is_dir():
+    if amounts or not file or not count or file.exists() or not os.access(file.parent, os.W_OK):
         raise InvalidInputError("Links need --count, --csv with a new file, and no amounts.")
     with click.progressbar(length=count, label="Making links", file=sys.stderr) as bar:
         made = wallet.issue(job, count, each, about, lambda done, _: bar.update(done - bar.pos))

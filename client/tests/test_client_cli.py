@@ -65,7 +65,7 @@ def test_links_go_from_one_wallet_to_another_once():
     assert [row["state"] for row in ask("check")] == ["spent", "spent"]
 
 
-@pytest.mark.parametrize("command", [["claim"], ["send", 1], ["balance"], ["take-back"]])
+@pytest.mark.parametrize("command", [[], ["claim"], ["send", 1], ["balance"], ["take-back"]])
 def test_a_link_is_never_taken_from_arguments(command):
     ask("mint", "Cider", 5)
     (sent,) = ask("send", 1, "Cider")
