@@ -51,8 +51,9 @@ def _carried_out(rule: Verb[Given]) -> Verb[Given]:
             return {}
         ended = wallet.finish(begun["key"], is_first="isNew" in begun)
         if ended["state"] == "refused":
-            # Another process was told so.
-            raise WalletError(ended["code"], f"This was refused: {ended['code']}.")
+            # Another process was told why.
+            about = {"title": "Refused by the service", "detail": ended["code"]}
+            raise ProblemError(key=ended["key"], code=ended["code"], **about)
         return ended
 
     return verb
