@@ -13,6 +13,7 @@ AUDITED := requirements.txt requirements/client.txt requirements/bench.txt requi
 MUTANTS_READY := $(VENV)/mutants.stamp
 NATIVE_TRIED := $(VENV)/native.stamp
 PAGE_TESTS := tests/page/js
+PRETTIER := --print-width 88 "deeds/**/*.js" "$(PAGE_TESTS)/**/*.js"
 READER_READY := deeds/page/node_modules/.package-lock.json
 NODE_READY := $(PAGE_TESTS)/node_modules/.package-lock.json
 ARGS ?=
@@ -67,10 +68,12 @@ soak: $(DEV_READY) ## repeat the tests of faults and fuzzing for a while: make s
 
 check: $(DEV_READY) ## run everything that a change must pass
 	@$(BIN)/ruff format --check .
+	@$(call with_node,prettier --check $(PRETTIER))
 	@$(MAKE) --no-print-directory lint types imports test CHECK_ARGS=--all
 
 format: $(DEV_READY) ## format the code
 	@$(BIN)/ruff format .
+	@$(call with_node,prettier --write --log-level warn $(PRETTIER))
 
 lint: $(DEV_READY) ## look for faults in the code
 	@$(BIN)/ruff check .

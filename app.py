@@ -39,17 +39,20 @@ from storage.transactions import TRIES_MAX, OnRetry
 
 _log = logging.getLogger("deeds")
 
-# Requests of a process that may wait for slow hashes at once: a quarter of its threads is always
-# there for strong secrets and reads. Evaluations of one client: those of a quarter of the requests.
+# Requests of a process that may wait for slow hashes at once: a quarter of its threads
+# is always there for strong secrets and reads. Evaluations of one client: those of a
+# quarter of the requests.
 HASH_REQUESTS_MAX = THREADS_COUNT * 3 // 4
 HASH_TASKS_MAX = HASH_REQUESTS_MAX // 4 * ARRAY_LENGTH_MAX
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """Return the service, with its database opened, created or upgraded; raise StartError.
+    """Return the service, with its database opened, created or upgraded.
 
-    The settings are those of the environment unless given. A process that outlives its app ends the
-    app's threads and connections with `app.extensions["deeds"].close()`.
+    Raise StartError.
+
+    The settings are those of the environment unless given. A process that outlives its
+    app ends the app's threads and connections with `app.extensions["deeds"].close()`.
     """
     settings = settings or read_settings(os.environ)
     engine = make_engine(parse_database_url(settings.database_url))
@@ -58,7 +61,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     # A doubled slash is a path of its own: no redirect, whose body would be HTML.
     app.url_map.merge_slashes = False
     if proxies := settings.trusted_proxies:
-        # The scheme is for the links of pages. A proxy replaces what it is told of it: one entry.
+        # The scheme is for the links of pages. A proxy replaces what it is told of it:
+        # one entry.
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=1)  # type: ignore[method-assign]
     app.cli.add_command(deeds_commands(engine, settings))
     with ExitStack() as closing:
@@ -71,9 +75,14 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def prepare() -> None:
-    """Check settings and database once before workers start; raise StartError as `create_app`."""
+    """Check settings and database once before workers start.
+
+    Raise StartError as `create_app`.
+    """
     settings = read_settings(os.environ)
-    ClientLimits(settings.rate_limits, settings.rate_limits_storage)  # Its Redis may be wrong.
+    ClientLimits(
+        settings.rate_limits, settings.rate_limits_storage
+    )  # Its Redis may be wrong.
     engine = make_engine(parse_database_url(settings.database_url))
     with ExitStack() as closing:
         open_schema(engine)
@@ -87,7 +96,9 @@ def prepare() -> None:
         )
 
 
-def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack) -> None:
+def _register(
+    app: Flask, settings: Settings, engine: Engine, closing: ExitStack
+) -> None:
     configure_log(settings.log_form, settings.log_level)
     is_measured = settings.metrics == "on"
     metrics = Metrics(PROBLEMS, TRIES_MAX, HASH_REQUESTS_MAX) if is_measured else None
@@ -111,7 +122,9 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
         repository.check_ready()
 
     info, array_length_max = service_info(settings, schemes), settings.array_length_max
-    app.register_blueprint(monitoring_blueprint(check_ready, metrics.text if metrics else None))
+    app.register_blueprint(
+        monitoring_blueprint(check_ready, metrics.text if metrics else None)
+    )
     register_problems(app, not_found_page)
     app.after_request(set_headers)
     app.before_request(limits.count_request)
@@ -119,12 +132,17 @@ def _register(app: Flask, settings: Settings, engine: Engine, closing: ExitStack
     app.register_blueprint(docs_blueprint(info))
     static = read_static_files()
     app.register_blueprint(
-        pages_blueprint(service, offers, static, limits, array_length_max=array_length_max)
+        pages_blueprint(
+            service, offers, static, limits, array_length_max=array_length_max
+        )
     )
 
 
 def _open_ledger(
-    settings: Settings, engine: Engine, closing: ExitStack, on_retry: OnRetry | None = None
+    settings: Settings,
+    engine: Engine,
+    closing: ExitStack,
+    on_retry: OnRetry | None = None,
 ) -> tuple[Repository, HashSchemes]:
     repository = Repository(engine, on_retry, mark_file_of(engine, settings.mark_file))
     closing.callback(repository.close)

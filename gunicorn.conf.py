@@ -1,7 +1,10 @@
-"""How gunicorn runs the service. `gunicorn "app:create_app()"` in this directory finds it.
+"""How gunicorn runs the service.
 
-Run as a script, as `make run` does first, it only checks the settings of the server: gunicorn
-itself reads WEB_CONCURRENCY before this file, and dies with a traceback when that is invalid.
+`gunicorn "app:create_app()"` in this directory finds it.
+
+Run as a script, as `make run` does first, it only checks the settings of the server:
+gunicorn itself reads WEB_CONCURRENCY before this file, and dies with a traceback when
+that is invalid.
 """
 
 import gc
@@ -23,8 +26,8 @@ from deeds.settings import read_setting
 
 _setting = partial(read_setting, os.environ)
 
-# A platform that sets PORT routes to the machine's address. Without PORT this is somebody's own
-# machine, and nothing but that machine should reach it.
+# A platform that sets PORT routes to the machine's address. Without PORT this is
+# somebody's own machine, and nothing but that machine should reach it.
 _port = _setting("port")
 bind = "127.0.0.1:8000" if _port is None else f"0.0.0.0:{_port}"
 
@@ -34,14 +37,17 @@ workers = _setting("processes_count") or default_processes_count()
 worker_class = "deeds.server.worker.WaitressWorker"
 threads = THREADS_COUNT
 
-# Open connections of a process, one file each: with the database's below the usual limit of 1024.
+# Open connections of a process, one file each: with the database's below the usual
+# limit of 1024.
 worker_connections = 512
 
-# Longer than the 60 s after which AWS's and most other proxies drop an idle connection: they must
-# be the ones to close it, or they send a request into a connection that we are just closing.
+# Longer than the 60 s after which AWS's and most other proxies drop an idle connection:
+# they must be the ones to close it, or they send a request into a connection that we
+# are just closing.
 keepalive = 65
 
-# A worker whose main thread has not moved for this long is replaced. Slow requests do not count.
+# A worker whose main thread has not moved for this long is replaced. Slow requests do
+# not count.
 timeout = 30
 graceful_timeout = 30
 
@@ -64,8 +70,8 @@ _is_measured = _setting("metrics") == "on"
 def on_starting(server: Any) -> None:
     """Check the settings and prepare the database once, before any worker starts.
 
-    A wrong setting ends the master with one line here. Found by the workers, it would end them
-    one after the other, each with a traceback.
+    A wrong setting ends the master with one line here. Found by the workers, it would
+    end them one after the other, each with a traceback.
     """
     from app import prepare  # noqa: PLC0415  (the directory is importable only by now)
 
@@ -75,7 +81,9 @@ def on_starting(server: Any) -> None:
         server.log.say(stop)
         raise SystemExit(1) from None
     if _is_measured:
-        os.environ[DIRECTORY] = tempfile.mkdtemp(prefix="deeds-metrics-", dir=_in_memory)
+        os.environ[DIRECTORY] = tempfile.mkdtemp(
+            prefix="deeds-metrics-", dir=_in_memory
+        )
 
 
 def pre_fork(server: Any, worker: Any) -> None:
@@ -87,8 +95,8 @@ def pre_fork(server: Any, worker: Any) -> None:
 def post_fork(server: Any, worker: Any) -> None:
     """Let the worker count in files of its number, before it loads the application.
 
-    One that follows a worker that died goes on in its files: there are never more files than
-    workers, and no counter ever falls.
+    One that follows a worker that died goes on in its files: there are never more files
+    than workers, and no counter ever falls.
     """
     if _is_measured:
         counted = values.MultiProcessValue(lambda: worker.metrics_number)  # type: ignore[no-untyped-call]
@@ -98,8 +106,9 @@ def post_fork(server: Any, worker: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Set apart what the start has made.
 
-    A full collection looks through all that was ever made, and nobody is served meanwhile: 60 to
-    90 ms, a few times a minute under load. What is there now stays, so it need not be looked at.
+    A full collection looks through all that was ever made, and nobody is served
+    meanwhile: 60 to 90 ms, a few times a minute under load. What is there now stays, so
+    it need not be looked at.
     """
     gc.collect()
     gc.freeze()

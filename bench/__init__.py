@@ -1,1 +1,4 @@
-"""The benchmark: measures the service from outside, each figure beside its reference in one run."""
+"""The benchmark.
+
+Measures the service from outside, each figure beside its reference in one run.
+"""

@@ -1,4 +1,7 @@
-"""`python -m bench`: the table; with `--long` 10,000,000 outputs and the growth curves too."""
+"""`python -m bench`: the table.
+
+With `--long` 10,000,000 outputs and the growth curves too.
+"""
 
 import argparse
 import os
@@ -35,15 +38,22 @@ def main() -> None:
     """Measure and print the table; in the long run draw the curves."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--long", action="store_true", help="the growth curves too")
-    parser.add_argument("--only", action="append", choices=_PARTS, help="this part; repeatable")
-    parser.add_argument("--rounds", type=int, choices=range(1, growth.ROUNDS_MAX + 1), default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement")
+    parser.add_argument(
+        "--only", action="append", choices=_PARTS, help="this part; repeatable"
+    )
+    parser.add_argument(
+        "--rounds", type=int, choices=range(1, growth.ROUNDS_MAX + 1), default=5
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="length of one measurement"
+    )
     arguments = parser.parse_args()
     chosen = [name for name in _PARTS if arguments.long or name != "clients"]
     RESULTS.mkdir(exist_ok=True)
     found: list[Row] = []
     machine = _machine()
-    # Not in the system's temporary directory, which is often kept in memory and waits for no disk.
+    # Not in the system's temporary directory, which is often kept in memory and waits
+    # for no disk.
     with (
         tempfile.TemporaryDirectory(dir=RESULTS, prefix="run-") as directory,
         start_pool() as pool,

@@ -1,4 +1,7 @@
-"""What a swap costs in a ledger that grows, beside one that began empty; and the curves."""
+"""What a swap costs in a ledger that grows, beside one that began empty.
+
+And the curves.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,14 +39,16 @@ _ADD_ON_SQLITE = _ADD.format(
     " SELECT n FROM numbers)",
 )
 _ADD_ON_POSTGRES = _ADD.format(
-    "uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())", "generate_series(1, :count)"
+    "uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())",
+    "generate_series(1, :count)",
 )
 # Foreign keys hold by construction, and checking each would take minutes.
 _TRUST_FOREIGN_KEYS = "SELECT set_config('session_replication_role', 'replica', true)"
 
 
 def preload(database_url: str, item_id: str, outputs_count: int) -> None:
-    """Add outputs by SQL to an item whose outputs are all under one scheme, as part of its mint.
+    """Add outputs by SQL to an item whose outputs are all under one scheme, as part of
+    its mint.
 
     Nobody knows their secrets. No service may run on the database meanwhile.
     """
@@ -54,9 +59,15 @@ def preload(database_url: str, item_id: str, outputs_count: int) -> None:
     add = [_ADD_ON_SQLITE] if is_sqlite else [_TRUST_FOREIGN_KEYS, _ADD_ON_POSTGRES]
     with engine.begin() as connection:
         for statement in (_GROW_ITEM, _GROW_MINT, *add):
-            connection.execute(text(statement), {"item_id": item_id, "count": outputs_count})
+            connection.execute(
+                text(statement), {"item_id": item_id, "count": outputs_count}
+            )
     # Leave nothing that the database would put off: log, statistics, dirty pages.
-    settle = ["PRAGMA wal_checkpoint(TRUNCATE)"] if is_sqlite else ["VACUUM ANALYZE", "CHECKPOINT"]
+    settle = (
+        ["PRAGMA wal_checkpoint(TRUNCATE)"]
+        if is_sqlite
+        else ["VACUUM ANALYZE", "CHECKPOINT"]
+    )
     with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
         for statement in settle:
             connection.execute(text(statement))
@@ -64,7 +75,10 @@ def preload(database_url: str, item_id: str, outputs_count: int) -> None:
 
 
 def ledger(run: Run) -> list[Row]:
-    """Measure swaps in an item of a million outputs; in the long run the curve to ten million."""
+    """Measure swaps in an item of a million outputs.
+
+    In the long run the curve to ten million.
+    """
     urls = [sqlite_url(run.directory) for _ in range(4)]
     rows = _grow(run, "sqlite, one item", urls[:2], 1, [1_000_000])
     if run.is_long:
@@ -78,11 +92,14 @@ def ledger(run: Run) -> list[Row]:
 def _grow(
     run: Run, database: str, urls: list[str], items_count: int, sizes: Sequence[int]
 ) -> list[Row]:
-    """Measure swaps in a ledger that grows to each of the sizes, beside one that began empty."""
+    """Measure swaps in a ledger that grows to each of the sizes, beside one that began
+    empty.
+    """
     empty = run.service("empty", urls[1])
     with running(run.directory, "growing", urls[0]) as server:
         items = [
-            mint_item(server.port, MINTED_COUNT, SecretKind.STRONG) for _ in range(items_count)
+            mint_item(server.port, MINTED_COUNT, SecretKind.STRONG)
+            for _ in range(items_count)
         ]
     # One of each item in turn, so that the clients of a round meet all items.
     unused = chain.from_iterable(zip(*items, strict=True))
@@ -90,14 +107,23 @@ def _grow(
     for size in sizes:
         run.say(f"loading {size:,} outputs")
         for raw_outputs in items:
-            preload(urls[0], item_id_of(raw_outputs[0]), (size - outputs_count) // items_count)
+            preload(
+                urls[0],
+                item_id_of(raw_outputs[0]),
+                (size - outputs_count) // items_count,
+            )
         outputs_count = size
         with running(run.directory, f"{size:,} outputs", urls[0]) as grown:
             found = run.alternate(
                 empty=lambda: run.swap(empty),
-                grown=lambda: run.swap(grown, raw_outputs=list(islice(unused, CLIENTS_COUNT))),
+                grown=lambda: run.swap(
+                    grown, raw_outputs=list(islice(unused, CLIENTS_COUNT))
+                ),
             )
-        for name, line in (("grown", database), ("empty", f"{database} empty, same minutes")):
+        for name, line in (
+            ("grown", database),
+            ("empty", f"{database} empty, same minutes"),
+        ):
             run.add_point("ledger-cpu", line, size, middle(found, name, "cpu_ms"))
             run.add_point("ledger-throughput", line, size, middle(found, name, "rate"))
     cpu = f"{database}, {sizes[-1]:,} outputs: CPU of a swap ÷ empty ledger"
@@ -111,12 +137,20 @@ def _grow(
 def clients(run: Run) -> list[Row]:
     """Measure the curve of throughput and latency against clients."""
     for database in ("sqlite", "postgresql"):
-        url = None if database == "sqlite" else run.postgres().create_migrated_database()
+        url = (
+            None if database == "sqlite" else run.postgres().create_migrated_database()
+        )
         server = run.service(database, url)
         for kind, count in product(SecretKind, CLIENTS_COUNTS):
-            found = run.alternate(swaps=partial(run.swap, server, kind, clients_count=count))
-            run.add_point(f"throughput-{kind}", database, count, middle(found, "swaps", "rate"))
+            found = run.alternate(
+                swaps=partial(run.swap, server, kind, clients_count=count)
+            )
+            run.add_point(
+                f"throughput-{kind}", database, count, middle(found, "swaps", "rate")
+            )
             for name in ("p50", "p99"):
                 latency_ms = middle(found, "swaps", f"{name}_ms")
-                run.add_point(f"latency-{kind}", f"{database} {name}", count, latency_ms)
+                run.add_point(
+                    f"latency-{kind}", f"{database} {name}", count, latency_ms
+                )
     return []

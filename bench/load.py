@@ -1,7 +1,9 @@
-"""Clients on kept connections, in processes of their own: each sends when it was answered.
+"""Clients on kept connections, in processes of their own.
 
-A client is a thread that blocks. It is written by hand, because a general HTTP client takes more
-CPU than the service: of an answer only the status and the length are read.
+Each sends when it was answered.
+
+A client is a thread that blocks. It is written by hand, because a general HTTP client
+takes more CPU than the service: of an answer only the status and the length are read.
 """
 
 import math
@@ -29,7 +31,10 @@ _RETRIED_STATUSES = frozenset({BROKEN, 429, 503})
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """When clients send: one request each in `interval_s` at most. What is before is a warm-up."""
+    """When clients send: one request each in `interval_s` at most.
+
+    What is before is a warm-up.
+    """
 
     start_s: float
     counted_from_s: float
@@ -37,13 +42,16 @@ class Stretch:
     interval_s: float = 0.0
 
     @classmethod
-    def soon(cls, seconds: float, warm_up_s: float = 0.0, interval_s: float = 0.0) -> "Stretch":
+    def soon(
+        cls, seconds: float, warm_up_s: float = 0.0, interval_s: float = 0.0
+    ) -> "Stretch":
         start_s = time.monotonic() + 0.2  # By then all processes can have the order.
         counted_from_s = start_s + warm_up_s
         return cls(start_s, counted_from_s, counted_from_s + seconds, interval_s)
 
 
-# The latencies of answers in seconds, by status; of a warm-up only those that were refused.
+# The latencies of answers in seconds, by status; of a warm-up only those that were
+# refused.
 Answers = dict[int, list[float]]
 
 
@@ -64,7 +72,9 @@ def quantile_ms(latencies_s: Sequence[float], share: float) -> float:
 
 def start_pool() -> ProcessPoolExecutor:
     """Start the processes, which share nothing with this one but a pipe."""
-    pool = ProcessPoolExecutor(PROCESSES_MAX, mp_context=multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(
+        PROCESSES_MAX, mp_context=multiprocessing.get_context("spawn")
+    )
     # All of them now: to start one takes CPU of what is measured.
     list(pool.map(time.sleep, [1.0] * PROCESSES_MAX))
     return pool
@@ -73,7 +83,10 @@ def start_pool() -> ProcessPoolExecutor:
 def start_load(
     pool: ProcessPoolExecutor, port: int, requests: Sequence[Requests], stretch: Stretch
 ) -> Callable[[], Answers]:
-    """Let a client for each of `requests` begin; return what waits for all their answers."""
+    """Let a client for each of `requests` begin.
+
+    Return what waits for all their answers.
+    """
     step = max(CLIENTS_PER_PROCESS, math.ceil(len(requests) / PROCESSES_MAX))
     parts = [requests[first : first + step] for first in range(0, len(requests), step)]
     futures = [pool.submit(_serve, port, part, stretch) for part in parts]
@@ -83,7 +96,9 @@ def start_load(
 def _serve(port: int, requests: Sequence[Requests], stretch: Stretch) -> Answers:
     """Run clients to their end, in this process."""
     with ThreadPoolExecutor(len(requests)) as pool:
-        return merged(pool.map(lambda each: _run_client(port, each(), stretch), requests))
+        return merged(
+            pool.map(lambda each: _run_client(port, each(), stretch), requests)
+        )
 
 
 def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answers:
@@ -101,7 +116,10 @@ def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answe
         except (OSError, ValueError):
             status, connection = BROKEN, None
         answered_s = time.monotonic()
-        if status != HTTPStatus.OK or stretch.counted_from_s <= answered_s <= stretch.end_s:
+        if (
+            status != HTTPStatus.OK
+            or stretch.counted_from_s <= answered_s <= stretch.end_s
+        ):
             answers.setdefault(status, []).append(answered_s - sent_s)
         if status not in _RETRIED_STATUSES:
             request = next(requests, None)

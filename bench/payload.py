@@ -26,10 +26,16 @@ class SecretKind(StrEnum):
     STRONG = "strong"
 
     def make(self) -> str:
-        return make_strong_secret() if self is SecretKind.STRONG else secrets.token_urlsafe(12)
+        return (
+            make_strong_secret()
+            if self is SecretKind.STRONG
+            else secrets.token_urlsafe(12)
+        )
 
 
-def swaps(raw_output: str, kind: SecretKind, address: str | None = None) -> Iterator[bytes]:
+def swaps(
+    raw_output: str, kind: SecretKind, address: str | None = None
+) -> Iterator[bytes]:
     """Yield swaps without end, each of what the one before it created."""
     item = raw_output[: raw_output.rindex(".") + 1]
     while True:
@@ -54,10 +60,14 @@ def get(path: str) -> bytes:
 
 
 def mint_body(outputs_count: int, kind: SecretKind) -> dict[str, Any]:
-    return {"outputs": [{"amount": 1, "secret": kind.make()} for _ in range(outputs_count)]}
+    return {
+        "outputs": [{"amount": 1, "secret": kind.make()} for _ in range(outputs_count)]
+    }
 
 
-def mint_item(port: int, outputs_count: int, kind: SecretKind, metadata: Any = None) -> list[str]:
+def mint_item(
+    port: int, outputs_count: int, kind: SecretKind, metadata: Any = None
+) -> list[str]:
     """Mint an item of so many outputs of one unit and return them as raw outputs."""
     body = mint_body(outputs_count, kind) | {"metadata": metadata}
     [answer] = answers(port, "/v1/mint", [body])
@@ -67,22 +77,37 @@ def mint_item(port: int, outputs_count: int, kind: SecretKind, metadata: Any = N
 def make_offers(port: int, raw_outputs: list[str]) -> list[str]:
     """Make an offer that asks for each of these outputs; return their paths."""
     bodies = [{"inputs": [], "outputs": [raw_output]} for raw_output in raw_outputs]
-    return [f"/v1/offers/{each['offerId']}" for each in answers(port, "/v1/offers", bodies)]
+    return [
+        f"/v1/offers/{each['offerId']}" for each in answers(port, "/v1/offers", bodies)
+    ]
 
 
 def completions(port: int, count: int) -> list[bytes]:
-    """Return the completions of offers made for them: each pays what the one before it was paid."""
+    """Return the completions of offers made for them.
+
+    Each pays what the one before it was paid.
+    """
     [first] = mint_item(port, 1, SecretKind.STRONG)
-    raws = [first, *(f"+1.{item_id_of(first)}.{SecretKind.STRONG.make()}" for _ in range(count))]
+    raws = [
+        first,
+        *(f"+1.{item_id_of(first)}.{SecretKind.STRONG.make()}" for _ in range(count)),
+    ]
     paths = make_offers(port, raws[1:])
     bodies = [{"inputs": [raw], "outputs": []} for raw in raws]
-    return [post(f"{path}/complete", body) for path, body in zip(paths, bodies, strict=False)]
+    return [
+        post(f"{path}/complete", body)
+        for path, body in zip(paths, bodies, strict=False)
+    ]
 
 
 def answers(port: int, path: str, bodies: list[Any]) -> Iterator[Any]:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, ANSWER_SECONDS_MAX)) as connection:
+    with closing(
+        http.client.HTTPConnection("127.0.0.1", port, ANSWER_SECONDS_MAX)
+    ) as connection:
         for body in bodies:
-            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            connection.request(
+                "POST", path, json.dumps(body), {"Content-Type": "application/json"}
+            )
             yield json.load(connection.getresponse())
 
 

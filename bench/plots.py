@@ -8,12 +8,28 @@ from bench.run import Curves
 
 # Title and axes of each file.
 _PLOTS = {
-    "throughput-strong": ("1-to-1 swaps of strong secrets", "clients", "swaps a second"),
-    "throughput-ordinary": ("1-to-1 swaps of ordinary secrets", "clients", "swaps a second"),
+    "throughput-strong": (
+        "1-to-1 swaps of strong secrets",
+        "clients",
+        "swaps a second",
+    ),
+    "throughput-ordinary": (
+        "1-to-1 swaps of ordinary secrets",
+        "clients",
+        "swaps a second",
+    ),
     "latency-strong": ("1-to-1 swaps of strong secrets", "clients", "milliseconds"),
     "latency-ordinary": ("1-to-1 swaps of ordinary secrets", "clients", "milliseconds"),
-    "ledger-cpu": ("Swaps of strong secrets", "outputs in the ledger", "CPU ms of a swap"),
-    "ledger-throughput": ("Swaps of strong secrets", "outputs in the ledger", "swaps a second"),
+    "ledger-cpu": (
+        "Swaps of strong secrets",
+        "outputs in the ledger",
+        "CPU ms of a swap",
+    ),
+    "ledger-throughput": (
+        "Swaps of strong secrets",
+        "outputs in the ledger",
+        "swaps a second",
+    ),
     "memory": ("Resident memory of each process", "swaps", "MB"),
 }
 

@@ -9,7 +9,15 @@ from functools import partial
 import psutil
 
 from bench.bare_app import METADATA
-from bench.payload import SecretKind, completions, get, item_id_of, make_offers, mint_item, swaps
+from bench.payload import (
+    SecretKind,
+    completions,
+    get,
+    item_id_of,
+    make_offers,
+    mint_item,
+    swaps,
+)
 from bench.run import CLIENTS_COUNT, Measurement, Row, Run, middle, ratio
 from bench.server import Server, running, sqlite_url
 from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
@@ -21,7 +29,9 @@ MEMORY_FLAT_FROM = 10_000
 
 
 def strong(run: Run) -> list[Row]:
-    """Measure what everything but the hash costs, beside bare Flask and on both databases."""
+    """Measure what everything but the hash costs, beside bare Flask and on both
+    databases.
+    """
     # A body as long as those of the service.
     body = next(swaps(f"+1.deed_{'0' * 26}.{'0' * 32}", SecretKind.STRONG))
     sqlite, bare = run.service("sqlite"), run.bare()
@@ -40,16 +50,32 @@ def strong(run: Run) -> list[Row]:
     of_offer = "strong secrets: CPU of an offer's completion ÷ of a swap"
     return [
         ratio(name, "≤ 3.4", found, "sqlite", "bare", "cpu_ms"),
-        ratio("strong secrets: swaps/s ÷ bare Flask POSTs/s", "≥ 0.25", found, "sqlite", "bare"),
+        ratio(
+            "strong secrets: swaps/s ÷ bare Flask POSTs/s",
+            "≥ 0.25",
+            found,
+            "sqlite",
+            "bare",
+        ),
         Row("strong secrets: p99", "≤ 50 ms", p99_ms, note=p50),
         ratio(on_postgres, "≥ 0.5", found, "postgresql", "sqlite"),
         ratio(f"{of_offer}, SQLite", "≤ 1.5", found, "completed", "sqlite", "cpu_ms"),
-        ratio(f"{of_offer}, PostgreSQL", "≤ 1.5", found, "on_postgres", "postgresql", "cpu_ms"),
+        ratio(
+            f"{of_offer}, PostgreSQL",
+            "≤ 1.5",
+            found,
+            "on_postgres",
+            "postgresql",
+            "cpu_ms",
+        ),
     ]
 
 
 def _complete(run: Run, server: Server) -> Measurement:
-    """Measure completions, each a swap of one output for another. They may run out early."""
+    """Measure completions, each a swap of one output for another.
+
+    They may run out early.
+    """
     paid = [completions(server.port, 200) for _ in range(CLIENTS_COUNT)]
     return run.measure(server, [partial(iter, each) for each in paid], run.seconds)
 
@@ -57,7 +83,8 @@ def _complete(run: Run, server: Server) -> Measurement:
 def ordinary(run: Run) -> list[Row]:
     """Measure what is left of the speed of argon2-cffi inside of the service."""
     server = run.service("ordinary secrets")
-    # A swap takes 16 clients a quarter of a second, and only what is answered in time counts.
+    # A swap takes 16 clients a quarter of a second, and only what is answered in time
+    # counts.
     seconds = 3 * run.seconds
     found = run.alternate(
         swaps=lambda: run.swap(server, SecretKind.ORDINARY, seconds=seconds),
@@ -75,7 +102,9 @@ def hashes_per_s(seconds: float) -> float:
     def hash_until_then(_: int) -> int:
         count = 0
         while time.monotonic() < started_s + seconds:
-            argon2id_digest("somebody's secret", b"16 bytes of salt", ORDINARY_COST, None)
+            argon2id_digest(
+                "somebody's secret", b"16 bytes of salt", ORDINARY_COST, None
+            )
             count += 1
         return count
 
@@ -85,22 +114,32 @@ def hashes_per_s(seconds: float) -> float:
 
 
 def pooler(run: Run) -> list[Row]:
-    """Measure PostgreSQL through pgbouncer in transaction mode, where that is installed."""
+    """Measure PostgreSQL through pgbouncer in transaction mode, where that is
+    installed.
+    """
     if shutil.which("pgbouncer") is None:
         return []
     url = run.postgres().create_migrated_database()
     direct = run.service("direct", url)
-    pooled = run.service("pgbouncer", behind(url, run.stack.enter_context(running_pgbouncer(url))))
-    found = run.alternate(direct=lambda: run.swap(direct), pgbouncer=lambda: run.swap(pooled))
+    pooled = run.service(
+        "pgbouncer", behind(url, run.stack.enter_context(running_pgbouncer(url)))
+    )
+    found = run.alternate(
+        direct=lambda: run.swap(direct), pgbouncer=lambda: run.swap(pooled)
+    )
     name = "strong secrets, PostgreSQL: swaps/s through pgbouncer ÷ direct"
     return [ratio(name, "≥ 0.7", found, "pgbouncer", "direct")]
 
 
 def reads(run: Run) -> list[Row]:
-    """Measure reads of items and offers beside a bare Flask route that answers as much JSON."""
+    """Measure reads of items and offers beside a bare Flask route that answers as much
+    JSON.
+    """
     server, bare = run.service("sqlite"), run.bare()
     metadata = json.loads(METADATA)
-    minted = [mint_item(server.port, 1, SecretKind.STRONG, metadata) for _ in range(256)]
+    minted = [
+        mint_item(server.port, 1, SecretKind.STRONG, metadata) for _ in range(256)
+    ]
     ids = [item_id_of(raw_output) for [raw_output] in minted]
     items = [get(f"/v1/item/{item_id}") for item_id in ids]
     asked = [f"+1.{item_id}.{SecretKind.STRONG.make()}" for item_id in ids]
@@ -111,8 +150,16 @@ def reads(run: Run) -> list[Row]:
         bare=lambda: run.repeat(bare, items),
     )
     return [
-        ratio("GET /v1/item/{id}: reads/s ÷ bare Flask", "≥ 0.5", found, "items", "bare"),
-        ratio("GET /v1/offers/{id}: reads/s ÷ bare Flask", "≥ 0.4", found, "offers", "bare"),
+        ratio(
+            "GET /v1/item/{id}: reads/s ÷ bare Flask", "≥ 0.5", found, "items", "bare"
+        ),
+        ratio(
+            "GET /v1/offers/{id}: reads/s ÷ bare Flask",
+            "≥ 0.4",
+            found,
+            "offers",
+            "bare",
+        ),
     ]
 
 
@@ -122,7 +169,9 @@ def memory(run: Run) -> list[Row]:
     swaps_count = 100_000 if run.is_long else 20_000
     done, mb_by_swaps = 0, {}
     while done < swaps_count:
-        done += 1 + int(run.swap(server, seconds=5 * run.seconds).rate * 5 * run.seconds)
+        done += 1 + int(
+            run.swap(server, seconds=5 * run.seconds).rate * 5 * run.seconds
+        )
         workers = psutil.Process(server.pid).children()
         found_mb = sorted(each.memory_info().rss / 1e6 for each in workers)
         mb_by_swaps[done] = found_mb[-1]

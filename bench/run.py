@@ -39,7 +39,9 @@ Curves = dict[str, dict[str, list[tuple[float, float]]]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure of each round, mostly a ratio to a reference, and its target, such as `≤ 50 ms`."""
+    """A figure of each round, mostly a ratio to a reference, and its target, such as `≤
+    50 ms`.
+    """
 
     name: str
     target: str
@@ -78,7 +80,9 @@ class Run:
         return self.stack.enter_context(running(self.directory, name, url, **settings))
 
     def bare(self) -> Server:
-        return self.stack.enter_context(running(self.directory, "bare", application=BARE))
+        return self.stack.enter_context(
+            running(self.directory, "bare", application=BARE)
+        )
 
     def postgres(self) -> PostgresCluster:
         return self.stack.enter_context(running_cluster())
@@ -105,16 +109,25 @@ class Run:
         seconds: float | None = None,
     ) -> Measurement:
         """Measure swaps of these outputs or of fresh ones, by a client for each."""
-        owned = raw_outputs or [mint_item(server.port, 1, kind)[0] for _ in range(clients_count)]
+        owned = raw_outputs or [
+            mint_item(server.port, 1, kind)[0] for _ in range(clients_count)
+        ]
         named = addresses or (None,) * len(owned)
-        chains = [partial(swaps, raw, kind, name) for raw, name in zip(owned, named, strict=True)]
+        chains = [
+            partial(swaps, raw, kind, name)
+            for raw, name in zip(owned, named, strict=True)
+        ]
         return self.measure(server, chains, seconds or self.seconds)
 
     def repeat(self, server: Server, requests: list[bytes]) -> Measurement:
         """Measure these requests over and over."""
-        return self.measure(server, [partial(cycle, requests)] * CLIENTS_COUNT, self.seconds)
+        return self.measure(
+            server, [partial(cycle, requests)] * CLIENTS_COUNT, self.seconds
+        )
 
-    def measure(self, server: Server, requests: Sequence[Requests], seconds: float) -> Measurement:
+    def measure(
+        self, server: Server, requests: Sequence[Requests], seconds: float
+    ) -> Measurement:
         """Measure one stretch, with a warm-up before it."""
         stretch = Stretch.soon(seconds, WARM_UP_SECONDS)
         wait = start_load(self.pool, server.port, requests, stretch)
@@ -138,7 +151,10 @@ class Run:
 def ratio(
     name: str, target: str, found: Found, upper: str, lower: str, figure: str = "rate"
 ) -> Row:
-    """Return the row of a figure of one ÷ that of the other; its note holds the figure itself."""
+    """Return the row of a figure of one ÷ that of the other.
+
+    Its note holds the figure itself.
+    """
     pairs = list(zip(found[upper], found[lower], strict=True))
     values = [getattr(one, figure) / getattr(other, figure) for one, other in pairs]
     refused_count = sum(one.refused_count + other.refused_count for one, other in pairs)
@@ -155,8 +171,13 @@ def _shown(figure: float) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the table as text, with a line of absolute figures under each row that has one."""
-    cells = [("", "target", "median", "min", "max", "verdict"), *(row.cells() for row in rows)]
+    """Return the table as text, with a line of absolute figures under each row that has
+    one.
+    """
+    cells = [
+        ("", "target", "median", "min", "max", "verdict"),
+        *(row.cells() for row in rows),
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for line, note in zip(cells, ["", *(row.note for row in rows)], strict=True):

@@ -24,15 +24,23 @@ class Server:
     postgres_pid: int | None
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds that it has taken so far, those of PostgreSQL included."""
+        """Return the CPU seconds that it has taken so far, those of PostgreSQL
+        included.
+        """
         return _tree_cpu_s(self.pid) + _tree_cpu_s(self.postgres_pid)
 
 
 @contextmanager
 def running(
-    directory: Path, name: str, url: str | None = None, application: str = SERVICE, **settings: str
+    directory: Path,
+    name: str,
+    url: str | None = None,
+    application: str = SERVICE,
+    **settings: str,
 ) -> Iterator[Server]:
-    """Run the service, or the bare application, with these settings; `directory` takes its files.
+    """Run the service, or the bare application, with these settings.
+
+    `directory` takes its files.
 
     Without a URL its database is a fresh SQLite file.
     """
@@ -59,16 +67,21 @@ def _tree_cpu_s(pid: int | None) -> float:
         root = psutil.Process(pid)
         try:
             processes = (root, *root.children(recursive=True))
-            # With those of children that have ended, once their parent has collected them.
+            # With those of children that have ended, once their parent has collected
+            # them.
             return sum(sum(process.cpu_times()[:4]) for process in processes)
         except psutil.NoSuchProcess:
-            # One ended meanwhile, as PostgreSQL's come and go. Its parent counts it now.
+            # One ended meanwhile, as PostgreSQL's come and go. Its parent counts it
+            # now.
             continue
     return 0.0
 
 
 def _postgres_pid(database_url: str) -> int:
-    """Return the main process of PostgreSQL: the parent of the one that serves our session."""
+    """Return the main process of PostgreSQL.
+
+    The parent of the one that serves our session.
+    """
     with psycopg.connect(database_url) as connection:
         # Asked for, not told at the handshake: there may be a pooler in between.
         [[backend]] = connection.execute("SELECT pg_backend_pid()").fetchall()

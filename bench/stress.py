@@ -1,4 +1,7 @@
-"""The rows of a service under attack: a flood of guesses, a greedy client, slow clients."""
+"""The rows of a service under attack.
+
+A flood of guesses, a greedy client, slow clients.
+"""
 
 import socket
 from collections.abc import Iterator, Sequence
@@ -14,7 +17,8 @@ from bench.rows import hashes_per_s
 from bench.run import CLIENTS_COUNT, WARM_UP_SECONDS, Measurement, Row, Run, ratio
 from bench.server import Server
 
-# Wrong secrets a second that are sent, as a multiple of those that this machine can hash.
+# Wrong secrets a second that are sent, as a multiple of those that this machine can
+# hash.
 OVERLOAD = 10
 WRONG_COUNT = 16
 
@@ -32,7 +36,9 @@ def flood(run: Run) -> list[Row]:
     # An item with an ordinary output: else wrong secrets need no hashing.
     item_id = item_id_of(mint_item(server.port, 1, SecretKind.ORDINARY)[0])
     wrong = [f"+1.{item_id}.{SecretKind.ORDINARY.make()}" for _ in range(WRONG_COUNT)]
-    guesses = [partial(cycle, [post("/v1/check", {"outputs": wrong})])] * FLOOD_CLIENTS_COUNT
+    guesses = [
+        partial(cycle, [post("/v1/check", {"outputs": wrong})])
+    ] * FLOOD_CLIENTS_COUNT
     interval_s = FLOOD_CLIENTS_COUNT * WRONG_COUNT / (OVERLOAD * capacity)
     floods: list[Answers] = []
 
@@ -89,9 +95,15 @@ def slow_clients(run: Run) -> list[Row]:
 
 @contextmanager
 def _beside(
-    run: Run, server: Server, requests: Sequence[Requests], seconds: float, interval_s: float = 0.0
+    run: Run,
+    server: Server,
+    requests: Sequence[Requests],
+    seconds: float,
+    interval_s: float = 0.0,
 ) -> Iterator[list[Answers]]:
-    """Send these for as long as a measurement takes, and the mint and warm-up before it."""
+    """Send these for as long as a measurement takes, and the mint and warm-up before
+    it.
+    """
     stretch = Stretch.soon(seconds + 2 * WARM_UP_SECONDS + 1, interval_s=interval_s)
     wait = start_load(run.pool, server.port, requests, stretch)
     seen: list[Answers] = []
@@ -103,7 +115,9 @@ def _beside(
 def _trickling(port: int) -> Iterator[None]:
     """Hold connections whose bodies never end, each with another byte now and then."""
     head = post("/v1/swap", "x" * 100_000).partition(b"x")[0]
-    sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(SLOW_CLIENTS_COUNT)]
+    sockets = [
+        socket.create_connection(("127.0.0.1", port)) for _ in range(SLOW_CLIENTS_COUNT)
+    ]
     is_over = Event()
 
     def send() -> None:

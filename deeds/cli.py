@@ -24,7 +24,8 @@ from storage.mark import MarkFile, RollbackError, mark_file_of, raise_mark, read
 from storage.schema import check_schema, migrate
 from storage.transactions import snapshot
 
-# Secrets printed by one call: more than anyone mints at once, and still a moment's work.
+# Secrets printed by one call: more than anyone mints at once, and still a moment's
+# work.
 SECRETS_COUNT_MAX = 10_000
 
 _AFTER_REMOVAL = """\
@@ -50,8 +51,8 @@ def deeds_commands(engine: Engine, settings: Settings) -> click.Group:
 def is_loaded_for_commands() -> bool:
     """Return whether the `flask` command loads the app only to find the group above.
 
-    Then the database must be left as it is: `migrate` runs where it is behind. `flask run` and
-    every server load the app to serve it.
+    Then the database must be left as it is: `migrate` runs where it is behind. `flask
+    run` and every server load the app to serve it.
     """
     context = click.get_current_context(silent=True)
     return context is not None and isinstance(context.command, FlaskGroup)
@@ -88,7 +89,10 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
 
     @group.command("secret")
     @click.option(
-        "--count", type=click.IntRange(1, SECRETS_COUNT_MAX), default=1, show_default=True
+        "--count",
+        type=click.IntRange(1, SECRETS_COUNT_MAX),
+        default=1,
+        show_default=True,
     )
     def print_secrets(count: int) -> None:
         """Print new strong secrets, one per line. Needs no database."""
@@ -96,11 +100,15 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
             click.echo(make_strong_secret())
 
 
-def _add_copying(group: click.Group, engine: Engine, mark_file: MarkFile | None) -> None:
+def _add_copying(
+    group: click.Group, engine: Engine, mark_file: MarkFile | None
+) -> None:
     @group.command("backup")
     @click.argument("file", type=click.Path(path_type=Path))
     def run_backup(file: Path) -> None:
-        """Copy the ledger into FILE, which must not exist. The service may run meanwhile.
+        """Copy the ledger into FILE, which must not exist.
+
+        The service may run meanwhile.
 
         The copy is audited before it appears. It holds no pepper: keep those elsewhere.
         """
@@ -115,8 +123,8 @@ def _add_copying(group: click.Group, engine: Engine, mark_file: MarkFile | None)
     def run_restore(file: Path) -> None:
         """Put the backup FILE in the place of the ledger, which is kept under another name.
 
-        The service must not be running. A backup that is older than the ledger has to be accepted
-        before it is served: secrets spent since are live again in it.
+        The service must not be running. A backup that is older than the ledger has to
+        be accepted before it is served: secrets spent since are live again in it.
         """
         _require_sqlite(engine)
         assert mark_file is not None  # noqa: S101  (an SQLite ledger always has one)
@@ -132,7 +140,9 @@ def _add_copying(group: click.Group, engine: Engine, mark_file: MarkFile | None)
         engine.dispose()
 
 
-def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None) -> None:
+def _add_changes(
+    group: click.Group, engine: Engine, mark_file: MarkFile | None
+) -> None:
     @group.command("migrate")
     def run_migrate() -> None:
         """Create the database's tables, or upgrade them to this version."""
@@ -140,7 +150,9 @@ def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None)
         if before == after:
             click.echo(f"the database is already at revision {after}")
         else:
-            click.echo(f"upgraded the database from revision {before or 'none'} to {after}")
+            click.echo(
+                f"upgraded the database from revision {before or 'none'} to {after}"
+            )
 
     @group.command("accept-rollback")
     @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -160,7 +172,9 @@ def _add_changes(group: click.Group, engine: Engine, mark_file: MarkFile | None)
         newest = read_newest(engine)
         with _one_line_errors(str(mark_file.path)):
             mark_file.change(lambda _: newest)
-        click.echo(f"accepted: the ledger continues after operation {newest.operation_id}")
+        click.echo(
+            f"accepted: the ledger continues after operation {newest.operation_id}"
+        )
 
 
 def _require_sqlite(engine: Engine) -> None:
@@ -177,10 +191,16 @@ def _one_line_errors(path: str) -> Iterator[None]:
     try:
         yield
     except StartError as error:
-        reason = str(error).removeprefix("deeds cannot start: ").removeprefix("DATABASE_URL: ")
+        reason = (
+            str(error)
+            .removeprefix("deeds cannot start: ")
+            .removeprefix("DATABASE_URL: ")
+        )
         raise click.ClickException(f"{path}: {reason}") from None
     except OSError as error:
-        raise click.ClickException(f"{error.filename or path}: {error.strerror}") from None
+        raise click.ClickException(
+            f"{error.filename or path}: {error.strerror}"
+        ) from None
     except sqlite3.Error as error:
         raise click.ClickException(f"{path}: {error}") from None
 
@@ -190,10 +210,15 @@ def _inspect(engine: Engine, otherwise: str = "") -> None:
     try:
         report = audit(engine)
     except DBAPIError as error:
-        raise click.ClickException(f"the ledger cannot be read: {one_line(error)}") from None
+        raise click.ClickException(
+            f"the ledger cannot be read: {one_line(error)}"
+        ) from None
     _show(report.counts)
     if report.findings:
-        lines = [f"\n  {invariant}: {finding}" for invariant, finding in report.findings.items()]
+        lines = [
+            f"\n  {invariant}: {finding}"
+            for invariant, finding in report.findings.items()
+        ]
         violated = f"{otherwise}the ledger violates these invariants:"
         raise click.ClickException(violated + "".join(lines))
     click.echo("Every invariant holds.")
@@ -208,7 +233,9 @@ def _show(counts: Mapping[str, int]) -> None:
 
 
 def _schemes_text(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> str:
-    lines = [f"{'':>4} {'class':8} {'parameters':20} {'pepper':16} {'live':>13} {'spent':>13}"]
+    lines = [
+        f"{'':>4} {'class':8} {'parameters':20} {'pepper':16} {'live':>13} {'spent':>13}"
+    ]
     for each in found:
         spec = each.scheme.spec
         lines.append(
@@ -219,7 +246,9 @@ def _schemes_text(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) 
     return "\n".join(lines)
 
 
-def _peppers_advice(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> list[str]:
+def _peppers_advice(
+    found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]
+) -> list[str]:
     """Return a line for each pepper that was ever used."""
     live: Counter[str] = Counter()
     for each in found:

@@ -14,8 +14,8 @@ _Value = TypeVar("_Value")
 
 _DATABASE = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
 
-# RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any login
-# should cost.
+# RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any
+# login should cost.
 _COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
 _MEMORY_KIB_PER_LANE_MIN = 8
 _MEMORY_KIB_MAX = 4_194_304
@@ -36,10 +36,13 @@ _RATE_LIMIT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """The limits of one client address, as `10/minute`; a route that is not named has none."""
+    """The limits of one client address, as `10/minute`.
 
-    # 100 guesses a minute are 53 million a year: a secret of 6 random characters of 62 would still
-    # stand for 500 years. A person who mistypes is never near it.
+    A route that is not named has none.
+    """
+
+    # 100 guesses a minute are 53 million a year: a secret of 6 random characters of 62
+    # would still stand for 500 years. A person who mistypes is never near it.
     failures: str | None = "100/minute"
     routes: dict[str, str] = field(default_factory=dict)
 
@@ -71,7 +74,11 @@ def _one_of(*words: str) -> Callable[[str], str]:
 def _parse_cost(text: str) -> Argon2Cost:
     if match := _COST.fullmatch(text):
         memory, passes, lanes = map(int, match.groups())
-        if passes and lanes and _MEMORY_KIB_PER_LANE_MIN * lanes <= memory <= _MEMORY_KIB_MAX:
+        if (
+            passes
+            and lanes
+            and _MEMORY_KIB_PER_LANE_MIN * lanes <= memory <= _MEMORY_KIB_MAX
+        ):
             return Argon2Cost(memory, passes, lanes)
     raise ValueError(
         f"must look like {ORDINARY_COST}, with t and p at least 1 and m from 8 times p to "
@@ -130,7 +137,9 @@ def _setting(
 class Settings:
     """Every setting with its variable, what it may be, and its default."""
 
-    database_url: str = _setting("DATABASE_URL", str, f"sqlite:///{_DATABASE}", is_secret=True)
+    database_url: str = _setting(
+        "DATABASE_URL", str, f"sqlite:///{_DATABASE}", is_secret=True
+    )
     ordinary_cost: Argon2Cost = _setting("DEEDS_ARGON2", _parse_cost, ORDINARY_COST)
     pepper: bytes | None = _setting(
         "DEEDS_PEPPER", _parse_pepper, None, is_secret=True, may_be_file=True
@@ -138,19 +147,28 @@ class Settings:
     peppers_old: tuple[bytes, ...] = _setting(
         "DEEDS_PEPPERS_OLD", _parse_peppers, (), is_secret=True, may_be_file=True
     )
-    # PostgreSQL binds 65,535 values in a statement: one locks the items of both halves of a swap.
-    array_length_max: int = _setting("DEEDS_MAX_ARRAY", _whole(1, 16_000), ARRAY_LENGTH_MAX)
-    body_bytes_max: int = _setting("DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX)
+    # PostgreSQL binds 65,535 values in a statement: one locks the items of both halves
+    # of a swap.
+    array_length_max: int = _setting(
+        "DEEDS_MAX_ARRAY", _whole(1, 16_000), ARRAY_LENGTH_MAX
+    )
+    body_bytes_max: int = _setting(
+        "DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX
+    )
     port: int | None = _setting("PORT", _whole(0, 65_535), None)
     # 0: as many as the CPUs ask for.
     processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
     mark_file: str | None = _setting("DEEDS_MARK_FILE", str, None)
     # A request that passed more proxies than 16 went in a circle.
     trusted_proxies: int = _setting("DEEDS_TRUSTED_PROXIES", _whole(0, 16), 0)
-    rate_limits: RateLimits = _setting("DEEDS_RATE_LIMITS", parse_rate_limits, RateLimits())
+    rate_limits: RateLimits = _setting(
+        "DEEDS_RATE_LIMITS", parse_rate_limits, RateLimits()
+    )
     rate_limits_storage: str | None = _setting(
         "DEEDS_RATE_LIMITS_STORAGE",
-        _matching(r"(?:rediss?|redis\+unix)://\S+", "must look like redis://host:6379/0"),
+        _matching(
+            r"(?:rediss?|redis\+unix)://\S+", "must look like redis://host:6379/0"
+        ),
         None,
         is_secret=True,
     )
@@ -159,19 +177,23 @@ class Settings:
     log_level: str = _setting(
         "DEEDS_LOG_LEVEL", _one_of("debug", "info", "warning", "error"), "info"
     )
-    # Off: they tell how much a mint is used, and a proxy that passes everything on would show it.
+    # Off: they tell how much a mint is used, and a proxy that passes everything on
+    # would show it.
     metrics: str = _setting("DEEDS_METRICS", _one_of("off", "on"), "off")
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:
     """Return all settings, as `read_setting` reads each."""
-    return Settings(**{each.name: read_setting(environ, each.name) for each in fields(Settings)})
+    return Settings(
+        **{each.name: read_setting(environ, each.name) for each in fields(Settings)}
+    )
 
 
 def read_setting(environ: Mapping[str, str], name: str) -> Any:
     """Return one setting; an empty variable counts as not set.
 
-    Raises StartError where a value is invalid: it names the variable and does not quote the value.
+    Raises StartError where a value is invalid: it names the variable and does not quote
+    the value.
     """
     [setting] = [each for each in fields(Settings) if each.name == name]
     variable, parse, may_be_file = setting.metadata.values()
@@ -179,10 +201,14 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
     try:
         if may_be_file and (path := environ.get(f"{variable}_FILE")):
             if text:
-                raise StartError(f"{variable} and {variable}_FILE are both set; set one")
+                raise StartError(
+                    f"{variable} and {variable}_FILE are both set; set one"
+                )
             text = Path(path).read_text(encoding="utf-8")
         return parse(text) if text else setting.default
     except (OSError, UnicodeDecodeError):
-        raise StartError(f"{variable}_FILE names a file that cannot be read as text") from None
+        raise StartError(
+            f"{variable}_FILE names a file that cannot be read as text"
+        ) from None
     except ValueError as error:
         raise StartError(f"{variable} {error}") from None

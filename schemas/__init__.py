@@ -1,1 +1,4 @@
-"""Marshmallow schemas of every request and answer: JSON data to value objects and back."""
+"""Marshmallow schemas of every request and answer.
+
+JSON data to value objects and back.
+"""

@@ -16,7 +16,10 @@ class RawOutputTextsField(fields.Function):
 
 
 class AnswerSchema(Schema):
-    """An answer. A reader must pass over fields it does not know: later versions may add some."""
+    """An answer.
+
+    A reader must pass over fields it does not know: later versions may add some.
+    """
 
     class Meta:
         """Options of marshmallow."""
@@ -117,8 +120,12 @@ class LimitsSchema(AnswerSchema):
     secretLengthMax = fields.Integer(**about("Unicode code points of a secret."))
     arrayLengthMax = fields.Integer(**about("Elements of inputs and of outputs."))
     bodyBytesMax = fields.Integer(**about("Bytes of a request's body."))
-    offerExpiresInMin = fields.Integer(**about("Seconds for which an offer is open, at least."))
-    offerExpiresInMax = fields.Integer(**about("Seconds for which an offer is open, at most."))
+    offerExpiresInMin = fields.Integer(
+        **about("Seconds for which an offer is open, at least.")
+    )
+    offerExpiresInMax = fields.Integer(
+        **about("Seconds for which an offer is open, at most.")
+    )
 
 
 class HashPolicySchema(AnswerSchema):
@@ -126,7 +133,9 @@ class HashPolicySchema(AnswerSchema):
 
     name = fields.String(**about("The class of secrets: ordinary or strong."))
     algorithm = fields.String(required=True)
-    parameters = fields.String(**about("m: memory in KiB, t: passes over it, p: lanes (RFC 9106)."))
+    parameters = fields.String(
+        **about("m: memory in KiB, t: passes over it, p: lanes (RFC 9106).")
+    )
     peppered = fields.Boolean(
         **about("Whether a key that is not in the database goes into the hash.")
     )
@@ -143,13 +152,24 @@ class InfoSchema(AnswerSchema):
 
 
 class ProblemSchema(AnswerSchema):
-    """A problem. `index` is there where one element of an array is at fault (contract part 2)."""
+    """A problem.
 
-    type = fields.String(**about("Where the problem is described.", format="uri-reference"))
+    `index` is there where one element of an array is at fault (contract part 2).
+    """
+
+    type = fields.String(
+        **about("Where the problem is described.", format="uri-reference")
+    )
     title = fields.String(**about("The kind of problem."))
     status = fields.Integer(**about("The HTTP status again."))
-    detail = fields.String(**about("What is wrong this time. Never holds a value of the request."))
+    detail = fields.String(
+        **about("What is wrong this time. Never holds a value of the request.")
+    )
     code = fields.String(**about("A stable name to decide on in programs."))
     index = fields.Integer(
-        **about("The element of inputs or outputs at fault, from 0.", required=False, minimum=0)
+        **about(
+            "The element of inputs or outputs at fault, from 0.",
+            required=False,
+            minimum=0,
+        )
     )

@@ -22,22 +22,28 @@ from deeds.domain.model import (
     OfferRequest,
     SwapRequest,
 )
-from deeds.domain.raw_output import check_secret, check_text, parse_mint_output, parse_raw_output
+from deeds.domain.raw_output import (
+    check_secret,
+    check_text,
+    parse_mint_output,
+    parse_raw_output,
+)
 
-# Only single characters are repeated without bound, never groups: Python remembers each round of a
-# group, 190 bytes for each byte of a long image. So a % stands among the characters, and what must
-# follow it is checked separately.
+# Only single characters are repeated without bound, never groups: Python remembers each
+# round of a group, 190 bytes for each byte of a long image. So a % stands among the
+# characters, and what must follow it is checked separately.
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
-# RFC 3986 appendix A, without the fragment: section 4.3 calls that form an absolute URI.
+# RFC 3986 appendix A, without the fragment: section 4.3 calls that form an absolute
+# URI.
 _CHARACTERS = r"A-Za-z0-9\-._~!$&'()*+,;=:@%"
 _PATH_AND_QUERY = rf"[{_CHARACTERS}/?]*"
 _HOST = r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9\-._~!$&'()*+,;=%]+)"
 _USERINFO = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:%]*@)?"
 _LOCATED = rf"//{_USERINFO}{_HOST}(?::[0-9]*)?(?:[/?]{_PATH_AND_QUERY})?"
 
-# RFC 2397: data:[<mediatype>][;base64],<data>, here with a media type that is image/*. One has one
-# parameter at most in practice.
+# RFC 2397: data:[<mediatype>][;base64],<data>, here with a media type that is image/*.
+# One has one parameter at most in practice.
 _TOKEN = r"[A-Za-z0-9!#$&^_.+\-]+"
 
 _IMAGE = re.compile(
@@ -53,7 +59,10 @@ def about(description: str, *, required: bool = True, **schema: Any) -> dict[str
 
 
 def check_image(text: str) -> str:
-    """Return the text; raise ValidationError unless a page may show it (contract part 2)."""
+    """Return the text.
+
+    Raise ValidationError unless a page may show it (contract part 2).
+    """
     if _BAD_ESCAPE.search(text) or not _IMAGE.fullmatch(text):
         raise ValidationError(
             "must be an absolute URI with scheme http, https, ipfs or ar, "
@@ -63,9 +72,14 @@ def check_image(text: str) -> str:
 
 
 class WholeField(fields.Integer):
-    """A JSON integer, from 1 to AMOUNT_MAX unless given other bounds: not `1.0`, "1" or true."""
+    """A JSON integer, from 1 to AMOUNT_MAX unless given other bounds.
 
-    def __init__(self, smallest: int = 1, largest: int = AMOUNT_MAX, **kwargs: Any) -> None:
+    Not `1.0`, "1" or true.
+    """
+
+    def __init__(
+        self, smallest: int = 1, largest: int = AMOUNT_MAX, **kwargs: Any
+    ) -> None:
         demand = f"must be a JSON integer from {smallest} to {largest}"
         super().__init__(
             strict=True,
@@ -79,7 +93,10 @@ class TextField(fields.Field[Any]):
     """A JSON string, made into what `parse` returns for it."""
 
     def __init__(self, parse: Callable[[str], Any], **kwargs: Any) -> None:
-        """Create a field; `parse` raises RawOutputError or ValidationError for an invalid text."""
+        """Create a field.
+
+        `parse` raises RawOutputError or ValidationError for an invalid text.
+        """
         super().__init__(**kwargs)
         self.parse = parse
 
@@ -106,7 +123,9 @@ class RawOutputsField(fields.Field[tuple[Any, ...]]):
         if not isinstance(value, list):
             raise ValidationError("must be an array")
         if not self.length_min <= len(value) <= self.length_max:
-            raise ValidationError(f"must have {self.length_min} to {self.length_max} elements")
+            raise ValidationError(
+                f"must have {self.length_min} to {self.length_max} elements"
+            )
         return tuple(self._parse(value))
 
     def _parse(self, elements: list[Any]) -> Any:
@@ -118,7 +137,9 @@ class RequestSchema(Schema):
 
     makes: ClassVar[Callable[..., Any]]
 
-    def __init__(self, *, array_length_max: int = ARRAY_LENGTH_MAX, **kwargs: Any) -> None:
+    def __init__(
+        self, *, array_length_max: int = ARRAY_LENGTH_MAX, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         for each in self.fields.values():
             if isinstance(each, RawOutputsField):
@@ -136,7 +157,8 @@ class NewOutputSchema(RequestSchema):
 
     amount = WholeField(**about("Units of the new item."))
     secret = TextField(
-        check_secret, **about("Whoever knows it owns the units. Unlike any other of the mint.")
+        check_secret,
+        **about("Whoever knows it owns the units. Unlike any other of the mint."),
     )
 
 
@@ -165,7 +187,8 @@ class MetadataSchema(RequestSchema):
     makes = compact_json
 
     name = TextField(
-        check_text, **about("Identifies the asset that the deed represents.", required=False)
+        check_text,
+        **about("Identifies the asset that the deed represents.", required=False),
     )
     description = TextField(check_text, **about("Describes the asset.", required=False))
     image = TextField(
@@ -242,7 +265,10 @@ class OfferRequestSchema(RequestSchema):
 
 
 class CompletionRequestSchema(SwapRequestSchema):
-    """The body of the completion of an offer (contract part 3): the other half of a swap."""
+    """The body of the completion of an offer (contract part 3).
+
+    The other half of a swap.
+    """
 
     outputs = RawOutputsField(
         0,
@@ -262,8 +288,8 @@ class CheckRequestSchema(RequestSchema):
     outputs = RawOutputsField(**about("What to look up."))
 
 
-# A key of the contract has at most 11 letters. What looks like a misspelt one is named; anything
-# else may be a secret that slipped into the wrong place.
+# A key of the contract has at most 11 letters. What looks like a misspelt one is named;
+# anything else may be a secret that slipped into the wrong place.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]{0,23}")
 
 _MESSAGES = {
@@ -277,7 +303,8 @@ _MESSAGES = {
 def load(schema: Schema, data: Any) -> Any:
     """Return what the schema makes of the data; raise InvalidRequestError.
 
-    Its detail names the first field at fault and `index` the element of the array, never the value.
+    Its detail names the first field at fault and `index` the element of the array,
+    never the value.
     """
     try:
         return schema.load(data)
@@ -292,7 +319,11 @@ def load(schema: Schema, data: Any) -> Any:
 def _first_fault(messages: Any, *path: str | int) -> tuple[tuple[str | int, ...], str]:
     if isinstance(messages, dict):
         key, below = next(iter(messages.items()))
-        return _first_fault(below, *path) if key == "_schema" else _first_fault(below, *path, key)
+        return (
+            _first_fault(below, *path)
+            if key == "_schema"
+            else _first_fault(below, *path, key)
+        )
     if isinstance(messages, list):
         return _first_fault(messages[0], *path)
     return path, str(messages)

@@ -1,1 +1,4 @@
-"""The ledger on SQLite and PostgreSQL: tables, migrations, transactions and one repository."""
+"""The ledger on SQLite and PostgreSQL.
+
+Tables, migrations, transactions and one repository.
+"""

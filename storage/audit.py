@@ -1,7 +1,8 @@
 """Checks the invariants of a ledger and counts what is in it. Changes nothing.
 
-It reads one state of the ledger while the service goes on. The database sums and sorts, on disk
-where it must, and keeps what constraints say; a few places come back where something is violated.
+It reads one state of the ledger while the service goes on. The database sums and sorts,
+on disk where it must, and keeps what constraints say; a few places come back where
+something is violated.
 """
 
 from collections.abc import Sequence
@@ -26,13 +27,20 @@ class Invariant(StrEnum):
 
     DATABASE = "the database is not damaged and its constraints hold"
     ITEM_TOTAL = "the live outputs of an item sum to its total"
-    ITEM_SCHEMES = "an item names exactly the hash schemes of its outputs, and they are known"
-    OPERATION_BALANCE = "an operation gives as many units of an item as it takes, or mints"
-    OPERATION_COUNTS = "an operation has the inputs, outputs and item or offer that it says"
+    ITEM_SCHEMES = (
+        "an item names exactly the hash schemes of its outputs, and they are known"
+    )
+    OPERATION_BALANCE = (
+        "an operation gives as many units of an item as it takes, or mints"
+    )
+    OPERATION_COUNTS = (
+        "an operation has the inputs, outputs and item or offer that it says"
+    )
     OFFER = "an offer names what exists, and was completed in time by a swap that holds its half"
 
 
-# Each returns where the invariant is violated. References to rows that are missing show up as
+# Each returns where the invariant is violated. References to rows that are missing show
+# up as
 # differences: not even constraints are relied on for them.
 _CHECKS = {
     Invariant.ITEM_TOTAL: """
@@ -142,14 +150,19 @@ class AuditReport:
 
 
 def audit(engine: Engine) -> AuditReport:
-    """Check every invariant of a ledger at the code's revision; raise DBAPIError if it cannot."""
+    """Check every invariant of a ledger at the code's revision.
+
+    Raise DBAPIError if it cannot.
+    """
     with snapshot(engine) as connection:
         counts = count_ledger(connection)
         found = {Invariant.DATABASE: _find_damage(connection)}
         for invariant, check in _CHECKS.items():
             limited = text(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
             found[invariant] = connection.execute(limited).scalars().all()
-    return AuditReport(counts, {each: _listed(places) for each, places in found.items() if places})
+    return AuditReport(
+        counts, {each: _listed(places) for each, places in found.items() if places}
+    )
 
 
 def _find_damage(connection: Connection) -> Sequence[str]:
@@ -158,7 +171,9 @@ def _find_damage(connection: Connection) -> Sequence[str]:
         # PostgreSQL has amcheck for that, and no way past these constraints.
         return []
     check = f"PRAGMA integrity_check({PLACES_COUNT_MAX + 1})"
-    return [said for said in connection.exec_driver_sql(check).scalars() if said != "ok"]
+    return [
+        said for said in connection.exec_driver_sql(check).scalars() if said != "ok"
+    ]
 
 
 def _listed(places: Sequence[object]) -> str:
@@ -172,11 +187,16 @@ def count_ledger(connection: Connection) -> dict[str, int]:
 
 
 def count_schemes(connection: Connection) -> list[SchemeCounts]:
-    """Return the counts of every scheme ever recorded, oldest first. Reads every output."""
+    """Return the counts of every scheme ever recorded, oldest first.
+
+    Reads every output.
+    """
     schemes = [scheme_of(row) for row in connection.execute(statements.READ_SCHEMES)]
     # One after the other, so that nothing is sorted: there are few.
     return [
-        SchemeCounts(scheme, *connection.execute(_COUNT_SCHEME, {"id": scheme.id}).one())
+        SchemeCounts(
+            scheme, *connection.execute(_COUNT_SCHEME, {"id": scheme.id}).one()
+        )
         for scheme in schemes
     ]
 
@@ -188,4 +208,7 @@ def count_bytes(connection: Connection) -> int:
         files = [Path(path + suffix) for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
     size = text("SELECT pg_total_relation_size(CAST(:name AS regclass))")
-    return sum(connection.execute(size, {"name": name}).scalar_one() for name in metadata.tables)
+    return sum(
+        connection.execute(size, {"name": name}).scalar_one()
+        for name in metadata.tables
+    )

@@ -1,4 +1,7 @@
-"""Copies of a ledger on SQLite: taken while it is served, and put back while it is not."""
+"""Copies of a ledger on SQLite.
+
+Taken while it is served, and put back while it is not.
+"""
 
 import fcntl
 import os
@@ -30,11 +33,14 @@ Inspect = Callable[[Engine], None]
 def back_up(engine: Engine, path: Path, inspect: Inspect) -> Mark:
     """Copy the ledger to a file that is not there yet, and return its newest operation.
 
-    The copy is one state of the ledger. It appears under its name once it is whole, inspected and
-    on disk. Raises FileExistsError, another OSError or sqlite3.Error.
+    The copy is one state of the ledger. It appears under its name once it is whole,
+    inspected and on disk. Raises FileExistsError, another OSError or sqlite3.Error.
     """
     _refuse_existing(path)
-    with _copied(engine, Path(str(engine.url.database)), path, inspect) as (copy, newest):
+    with _copied(engine, Path(str(engine.url.database)), path, inspect) as (
+        copy,
+        newest,
+    ):
         _refuse_existing(path)
         copy.rename(path)
         flush(path.parent)
@@ -46,9 +52,10 @@ def restore(
 ) -> tuple[Mark, Path | None]:
     """Put a copy in the place of the ledger, which is kept under another name.
 
-    The mark is raised to what the ledger had reached, and never lowered. Returns the copy's newest
-    operation, and where the replaced ledger is now, if there was one. Raises OSError,
-    also where it is in use, StartError where the copy holds no ledger, or sqlite3.Error.
+    The mark is raised to what the ledger had reached, and never lowered. Returns the
+    copy's newest operation, and where the replaced ledger is now, if there was one.
+    Raises OSError, also where it is in use, StartError where the copy holds no ledger,
+    or sqlite3.Error.
     """
     ledger = Path(str(engine.url.database))
     make_directory(ledger.parent)
@@ -74,7 +81,8 @@ def _copied(
 ) -> Iterator[tuple[Path, Mark]]:
     """Yield a copy that is inspected and on disk, and its newest operation.
 
-    It lies beside the target, under a name of its own, and what is left of it is deleted.
+    It lies beside the target, under a name of its own, and what is left of it is
+    deleted.
     """
     directory = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
@@ -110,15 +118,20 @@ def _refuse_open(path: Path) -> None:
     """Raise an OSError if a connection holds a lock on the file, damaged as it may be."""
     with path.open("r+b") as file:
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK_BYTES, _SHARED_LOCK_AT)
+            fcntl.lockf(
+                file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK_BYTES, _SHARED_LOCK_AT
+            )
         except OSError:
-            raise OSError(EBUSY, "it is in use: stop the service first", str(path)) from None
+            raise OSError(
+                EBUSY, "it is in use: stop the service first", str(path)
+            ) from None
 
 
 def _set_aside(ledger: Path) -> Path | None:
     """Give what there is of a ledger another name, which is returned.
 
-    Its log first, even where nothing else is left of it: SQLite would write it into the copy.
+    Its log first, even where nothing else is left of it: SQLite would write it into the
+    copy.
     """
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     replaced = Path(f"{ledger}-replaced-{now}")

@@ -14,8 +14,9 @@ from deeds.domain.errors import StartError
 from storage.sqlite_writer import BUSY_TIMEOUT_S
 from storage.transactions import STATEMENT_TIMEOUT, begin
 
-# What libpq is told unless DATABASE_URL says otherwise. A server that does not acknowledge what was
-# sent, or does not answer three probes of an idle connection, counts as away: after 10 and 25 s.
+# What libpq is told unless DATABASE_URL says otherwise. A server that does not
+# acknowledge what was sent, or does not answer three probes of an idle connection,
+# counts as away: after 10 and 25 s.
 POSTGRESQL_OPTIONS = {
     "connect_timeout": "2",
     "tcp_user_timeout": "10000",
@@ -24,13 +25,15 @@ POSTGRESQL_OPTIONS = {
     "keepalives_count": "3",
 }
 
-# Connections a process opens at the most, and keeps: opening one costs PostgreSQL more than a swap.
-# With more of them more swaps are under way at once, not more in a second: they wait for the
-# processor instead. With a database that is a millisecond away four still keep a process busy.
+# Connections a process opens at the most, and keeps: opening one costs PostgreSQL more
+# than a swap. With more of them more swaps are under way at once, not more in a second:
+# they wait for the processor instead. With a database that is a millisecond away four
+# still keep a process busy.
 POOL_SIZE = 4
 POOL_TIMEOUT_S = 2
 
-# User and password as SQLAlchemy reads them, so the password ends at the first "@"; then the hosts.
+# User and password as SQLAlchemy reads them, so the password ends at the first "@";
+# then the hosts.
 _POSTGRESQL_URL = re.compile(
     r"(postgres(?:ql)?(?:\+\w+)?://(?:[^:/]*(?P<password>:[^@]*)?@)?)(?P<hosts>[^/?]*)(?P<rest>.*)",
     re.DOTALL,
@@ -38,7 +41,10 @@ _POSTGRESQL_URL = re.compile(
 
 
 def parse_database_url(text: str) -> URL:
-    """Return the URL of an SQLite file or a PostgreSQL database; raise StartError for others."""
+    """Return the URL of an SQLite file or a PostgreSQL database.
+
+    Raise StartError for others.
+    """
     try:
         url = _read_url(text)
     except (ArgumentError, ValueError, psycopg.ProgrammingError):
@@ -47,16 +53,23 @@ def parse_database_url(text: str) -> URL:
     if backend in {"postgres", "postgresql"}:
         return url.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise StartError("DATABASE_URL must name an SQLite file or a PostgreSQL database")
+        raise StartError(
+            "DATABASE_URL must name an SQLite file or a PostgreSQL database"
+        )
     if not url.database or url.database == ":memory:":
-        raise StartError("DATABASE_URL names a database in memory, which would lose every deed")
+        raise StartError(
+            "DATABASE_URL names a database in memory, which would lose every deed"
+        )
     if url.query:
         raise StartError("DATABASE_URL takes no options for an SQLite file")
     return url.set(drivername="sqlite+pysqlite")
 
 
 def _read_url(text: str) -> URL:
-    """Return the URL; several hosts, as libpq writes them (`h1:p1,h2:p2`), become options."""
+    """Return the URL.
+
+    Several hosts, as libpq writes them (`h1:p1,h2:p2`), become options.
+    """
     found = _POSTGRESQL_URL.fullmatch(text)
     if found and found["password"] and "@" in found["hosts"] + found["rest"]:
         # What follows the first one would be looked up as a host, and shown in errors.
@@ -69,7 +82,9 @@ def _read_url(text: str) -> URL:
 
 
 def make_engine(url: URL) -> Engine:
-    """Return an engine with the safety settings of the ledger; raise StartError for wrong options.
+    """Return an engine with the safety settings of the ledger.
+
+    Raise StartError for wrong options.
 
     It connects to nothing yet.
     """
@@ -99,7 +114,9 @@ def _make_sqlite_engine(url: URL) -> Engine:
 def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     [mode] = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
-        raise StartError("DATABASE_URL: the file system of the SQLite file does not support WAL")
+        raise StartError(
+            "DATABASE_URL: the file system of the SQLite file does not support WAL"
+        )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
 
@@ -111,13 +128,16 @@ def _make_postgresql_engine(url: URL) -> Engine:
     connect_args: dict[str, Any] = {"autocommit": True}
     try:
         if threshold is not None:
-            connect_args["prepare_threshold"] = None if threshold == "None" else int(str(threshold))
+            connect_args["prepare_threshold"] = (
+                None if threshold == "None" else int(str(threshold))
+            )
         engine = create_engine(
             url.set(query=options),
             hide_parameters=True,
             pool_size=POOL_SIZE,
             max_overflow=0,
-            # The one used last is the warmest; those that a quiet time leaves over are left alone.
+            # The one used last is the warmest; those that a quiet time leaves over are
+            # left alone.
             pool_use_lifo=True,
             pool_timeout=POOL_TIMEOUT_S,
             connect_args=connect_args,
@@ -128,17 +148,23 @@ def _make_postgresql_engine(url: URL) -> Engine:
             "prepare_threshold, if at all, a whole number or None"
         ) from None
     # Before SQLAlchemy's own first look at the server, which fails with some encodings.
-    event.listen(engine, "connect", partial(_prepare_session, connect_args), insert=True)
+    event.listen(
+        engine, "connect", partial(_prepare_session, connect_args), insert=True
+    )
     return engine
 
 
-def _prepare_session(given: dict[str, Any], connection: psycopg.Connection, _record: Any) -> None:
+def _prepare_session(
+    given: dict[str, Any], connection: psycopg.Connection, _record: Any
+) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         # Metadata may be any Unicode text.
-        raise StartError(f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8")
-    # A pooler makes up the process id that it tells at the start of a session. Behind one nothing
-    # is kept in a session: the next transaction may get another one.
+        raise StartError(
+            f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
+        )
+    # A pooler makes up the process id that it tells at the start of a session. Behind
+    # one nothing is kept in a session: the next transaction may get another one.
     row = connection.execute("SELECT pg_backend_pid()").fetchone()
     if row == (connection.info.backend_pid,):
         # Bounds reads, unless the database or its role does.

@@ -24,7 +24,9 @@ class ConflictError(Exception):
 
 def code_of(error: exc.DBAPIError) -> str | None:
     """Return PostgreSQL's SQLSTATE or SQLite's name of the error."""
-    return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "sqlite_errorname", None)
+    return getattr(error.orig, "sqlstate", None) or getattr(
+        error.orig, "sqlite_errorname", None
+    )
 
 
 def retry_reason(error: ConflictError | exc.DBAPIError) -> str | None:
@@ -37,14 +39,21 @@ def retry_reason(error: ConflictError | exc.DBAPIError) -> str | None:
 
 
 def is_unavailable(error: exc.DBAPIError) -> bool:
-    """Return whether the database is away, full, locked, read-only or damaged: not our mistake."""
-    # Of SQLite's OperationalErrors this one is of a statement that is wrong: "no such column".
+    """Return whether the database is away, full, locked, read-only or damaged.
+
+    Not our mistake.
+    """
+    # Of SQLite's OperationalErrors this one is of a statement that is wrong: "no such
+    # column".
     if code_of(error) == "SQLITE_ERROR":
         return False
-    # SQLite's "file is not a database" and "disk image is malformed" have no class of their own.
+    # SQLite's "file is not a database" and "disk image is malformed" have no class of
+    # their own.
     if error.connection_invalidated or type(error) is exc.DatabaseError:
         return True
-    return isinstance(error, exc.OperationalError | exc.InterfaceError | exc.InternalError)
+    return isinstance(
+        error, exc.OperationalError | exc.InterfaceError | exc.InternalError
+    )
 
 
 class CauseLog:
@@ -65,11 +74,18 @@ class CauseLog:
         if now_s - self._logged_at_s.get(kind, -_LOG_INTERVAL_S) < _LOG_INTERVAL_S:
             return
         self._logged_at_s[kind] = now_s
-        # Without a message of the server's it is libpq that speaks, of a connection it cannot make.
-        said = getattr(getattr(error.orig, "diag", None), "message_primary", None) or error.orig
+        # Without a message of the server's it is libpq that speaks, of a connection it
+        # cannot make.
+        said = (
+            getattr(getattr(error.orig, "diag", None), "message_primary", None)
+            or error.orig
+        )
         _log.warning(
             one_line(said)[:_MESSAGE_LENGTH_MAX],
-            extra={"event": "database", "fields": {"error": kind[0], "database_code": kind[1]}},
+            extra={
+                "event": "database",
+                "fields": {"error": kind[0], "database_code": kind[1]},
+            },
         )
 
 

@@ -1,8 +1,10 @@
-"""The mark: a file outside the database that names an operation which the ledger has reached.
+"""The mark.
 
-An older copy of a ledger is sound in itself, but secrets spent since are live in it again. As long
-as the operations committed last are in a ledger, so are all before them; but which these are only
-something outside the database can tell.
+A file outside the database that names an operation which the ledger has reached.
+
+An older copy of a ledger is sound in itself, but secrets spent since are live in it
+again. As long as the operations committed last are in a ledger, so are all before them;
+but which these are only something outside the database can tell.
 """
 
 import atexit
@@ -60,7 +62,10 @@ Read = Callable[[Callable[[Connection], Mark]], Mark]
 
 
 class MissingOperationError(Exception):
-    """An operation that was committed is not in the ledger. Never leaves the storage."""
+    """An operation that was committed is not in the ledger.
+
+    Never leaves the storage.
+    """
 
     def __init__(self, mark: Mark) -> None:
         at = f"{datetime.fromtimestamp(mark.created_at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -78,8 +83,8 @@ class RollbackError(StartError):
 class MarkFile:
     """The mark at one path. Any thread and process may use it.
 
-    It is never written in place: a new file is flushed to disk and renamed over it, under a lock on
-    a file beside it.
+    It is never written in place: a new file is flushed to disk and renamed over it,
+    under a lock on a file beside it.
     """
 
     path: Path
@@ -93,11 +98,15 @@ class MarkFile:
         found = _RECORD.fullmatch(content)
         mark = NO_OPERATION if found is None else Mark(int(found[1]), int(found[2]))
         if content != _record(mark):
-            raise OSError(EINVAL, "it is damaged; if the ledger is the newest, remove it")
+            raise OSError(
+                EINVAL, "it is damaged; if the ledger is the newest, remove it"
+            )
         return mark
 
     def change(self, choose: Callable[[Mark], Mark]) -> Mark:
-        """Set the mark to what `choose` returns for the present one, under the lock; return it.
+        """Set the mark to what `choose` returns for the present one, under the lock.
+
+        Return it.
 
         An exception of `choose`, or an OSError, leaves the mark as it is.
         """
@@ -111,7 +120,8 @@ class MarkFile:
 
     def _replace(self, mark: Mark) -> None:
         new = Path(f"{self.path}-new")
-        # A process that was killed may have left one. It is not written to: it may be a link.
+        # A process that was killed may have left one. It is not written to: it may be a
+        # link.
         new.unlink(missing_ok=True)
         file = open_for_owner(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(file, "wb") as opened:
@@ -131,8 +141,11 @@ def check_present(connection: Connection, marks: Collection[Mark]) -> None:
 
     Where the server is a standby, which may lag, that is a LedgerUnavailableError.
     """
-    # Asked first: a standby may be promoted in between, but no primary becomes a standby.
-    is_standby = connection.dialect.name == "postgresql" and connection.scalar(_IS_IN_RECOVERY)
+    # Asked first: a standby may be promoted in between, but no primary becomes a
+    # standby.
+    is_standby = connection.dialect.name == "postgresql" and connection.scalar(
+        _IS_IN_RECOVERY
+    )
     wanted = set(marks) - {NO_OPERATION}
     ids = {"operation_ids": [mark.operation_id for mark in wanted]}
     rows = connection.execute(statements.READ_OPERATION_TIMES, ids)
@@ -155,10 +168,16 @@ class LastOperations:
     """
 
     def __init__(self, engine: Engine, file: MarkFile | None, read: Read) -> None:
-        """Begin with the mark, raised as `raise_mark` does; `read` runs a read of the ledger."""
+        """Begin with the mark, raised as `raise_mark` does.
+
+        `read` runs a read of the ledger.
+        """
         self._written = NO_OPERATION if file is None else raise_mark(engine, file)
-        # Several where commits overlapped: any of them may be the first that a database loses.
-        self.marks: tuple[Mark, ...] = (self._written,) if self._written > NO_OPERATION else ()
+        # Several where commits overlapped: any of them may be the first that a database
+        # loses.
+        self.marks: tuple[Mark, ...] = (
+            (self._written,) if self._written > NO_OPERATION else ()
+        )
         # On SQLite one transaction after the other gets the next ids.
         self._are_ids_in_order = engine.dialect.name == "sqlite"
         self._file = file
@@ -190,7 +209,10 @@ class LastOperations:
             raise LedgerRolledBackError
 
     def report_lost(self, missing: MissingOperationError) -> None:
-        """Let the process write no more, log why, and let the mark file show it; once."""
+        """Let the process write no more, log why, and let the mark file show it.
+
+        Once.
+        """
         with self._lock:
             if self._is_lost:
                 return
@@ -221,14 +243,18 @@ class LastOperations:
             return
         self._is_behind = False
         try:
-            mark = self._read(lambda connection: file.change(partial(self._choose, connection)))
+            mark = self._read(
+                lambda connection: file.change(partial(self._choose, connection))
+            )
             if not self._is_lost:
                 self._written = mark
             self._is_failing = False
         except Exception as error:  # noqa: BLE001 - the thread must not end, whatever happens
             self._is_behind = True
             # If the ledger cannot be read just now, that has been logged.
-            if not self._is_failing and not isinstance(error, RetryLaterError | DBAPIError):
+            if not self._is_failing and not isinstance(
+                error, RetryLaterError | DBAPIError
+            ):
                 self._is_failing = True
                 _log.warning(
                     "cannot write the mark file %s: until this succeeds, a restart may not detect"
@@ -243,8 +269,8 @@ class LastOperations:
             return _raised(connection, self.marks, before)
         except MissingOperationError as missing:
             self.report_lost(missing)
-            # Others may have raised the mark past what is lost. Where it was lowered, the loss is
-            # accepted, and this process is yet to be restarted.
+            # Others may have raised the mark past what is lost. Where it was lowered,
+            # the loss is accepted, and this process is yet to be restarted.
             return missing.mark if before >= self._written else before
 
 
@@ -263,10 +289,12 @@ def read_newest(engine: Engine) -> Mark:
 
 
 def raise_mark(engine: Engine, file: MarkFile) -> Mark:
-    """Raise the mark to where the ledger is, and return it. Logs if a ledger in use had none.
+    """Raise the mark to where the ledger is, and return it.
 
-    Raises RollbackError where the ledger is behind the mark, and StartError where one cannot be
-    read; both leave the mark alone.
+    Logs if a ledger in use had none.
+
+    Raises RollbackError where the ledger is behind the mark, and StartError where one
+    cannot be read; both leave the mark alone.
     """
     is_new = not file.path.exists()
     try:
@@ -281,9 +309,13 @@ def raise_mark(engine: Engine, file: MarkFile) -> Mark:
     except LedgerUnavailableError as error:
         raise StartError(f"DATABASE_URL: {error.detail}") from None
     except DBAPIError as error:
-        raise StartError(f"DATABASE_URL: the ledger cannot be read: {one_line(error)}") from None
+        raise StartError(
+            f"DATABASE_URL: the ledger cannot be read: {one_line(error)}"
+        ) from None
     except OSError as error:
-        raise StartError(f"cannot use the mark file {file.path}: {error.strerror}") from None
+        raise StartError(
+            f"cannot use the mark file {file.path}: {error.strerror}"
+        ) from None
     if is_new and mark != NO_OPERATION:
         _log.warning(
             "there was no mark file at %s: it was created, and an older copy of the ledger is"

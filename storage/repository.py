@@ -1,4 +1,7 @@
-"""The repository: every question to the ledger and every change of it, one transaction a method."""
+"""The repository.
+
+Every question to the ledger and every change of it, one transaction a method.
+"""
 
 import secrets
 import time
@@ -10,7 +13,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, Executable, Row
 from sqlalchemy.exc import DBAPIError
 
-from deeds.domain.errors import ItemNotFoundError, LedgerRolledBackError, LedgerUnavailableError
+from deeds.domain.errors import (
+    ItemNotFoundError,
+    LedgerRolledBackError,
+    LedgerUnavailableError,
+)
 from deeds.domain.model import (
     Argon2Cost,
     HashScheme,
@@ -43,7 +50,8 @@ _KEY_SALT_BYTES = 16
 # Items whose salt and schemes are kept in memory, about 500 bytes each: 5 MB.
 ITEM_SCHEMES_KEPT_MAX = 10_000
 
-# Items kept in memory. With metadata of at most so many characters each, of up to 4 bytes: 16 MB.
+# Items kept in memory. With metadata of at most so many characters each, of up to 4
+# bytes: 16 MB.
 ITEMS_KEPT_MAX = 1_000
 METADATA_KEPT_LENGTH_MAX = 4_000
 
@@ -51,8 +59,9 @@ METADATA_KEPT_LENGTH_MAX = 4_000
 class Repository:
     """A `Ledger` (deeds.domain.service) on an engine whose database this code may serve.
 
-    Any thread may call it. `on_retry` is called with a key of `storage.transactions.TRIES_MAX`.
-    Where a mark is kept, the ledger must not be behind it, or the start stops.
+    Any thread may call it. `on_retry` is called with a key of
+    `storage.transactions.TRIES_MAX`. Where a mark is kept, the ledger must not be
+    behind it, or the start stops.
     """
 
     def __init__(
@@ -75,14 +84,16 @@ class Repository:
     def check_ready(self) -> None:
         """Return if the ledger can be read and written, and this code may serve its revision.
 
-        Where the last write was refused by the database, one that changes nothing is tried. Raises
-        a RetryLaterError.
+        Where the last write was refused by the database, one that changes nothing is
+        tried. Raises a RetryLaterError.
         """
         self._last.check_not_lost()
         try:
             row = self._row(statements.READ_READINESS[self._dialect_name])
             if row is None or not may_serve(row.version_num):
-                raise LedgerUnavailableError("the database has another revision than the code")
+                raise LedgerUnavailableError(
+                    "the database has another revision than the code"
+                )
             if row.is_read_only:
                 raise LedgerUnavailableError("the database is read-only")
             if self._transactions.was_refused:
@@ -96,8 +107,8 @@ class Repository:
         """Record the schemes that are not recorded yet."""
 
         def record(connection: Connection) -> None:
-            # One by one: many go through psycopg's pipeline, which logs a line of its own if one is
-            # refused.
+            # One by one: many go through psycopg's pipeline, which logs a line of its
+            # own if one is refused.
             for spec in specs:
                 values = {
                     "secret_class": spec.secret_class,
@@ -117,7 +128,9 @@ class Repository:
         values = {"scheme_id": scheme_id}
         return SchemeUse(
             self._transactions.read(
-                lambda connection: connection.scalar(statements.READ_SCHEME_USE, values),
+                lambda connection: connection.scalar(
+                    statements.READ_SCHEME_USE, values
+                ),
                 is_long=True,
             )
         )
@@ -139,7 +152,8 @@ class Repository:
     ) -> dict[str, ItemSchemes]:
         """Return the salts and schemes of those of the items that exist.
 
-        If they `may_be_stale`, those of an item are what they were when they were last read.
+        If they `may_be_stale`, those of an item are what they were when they were last
+        read.
         """
         kept = self._item_schemes
         found = {each: kept[each] for each in item_ids if may_be_stale and each in kept}
@@ -150,14 +164,19 @@ class Repository:
         for row in rows:
             scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
         read = {
-            row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id]), row.total) for row in rows
+            row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id]), row.total)
+            for row in rows
         }
         _keep(kept, read, ITEM_SCHEMES_KEPT_MAX)
         return found | read
 
-    def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
+    def read_outputs(
+        self, keys: Iterable[OutputKey]
+    ) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
-        return self._transactions.read(lambda connection: read_outputs(connection, keys))
+        return self._transactions.read(
+            lambda connection: read_outputs(connection, keys)
+        )
 
     def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
         """Return the operation recorded under one of the idempotency key hashes."""
@@ -176,12 +195,18 @@ class Repository:
         return self._write(lambda writer: writer.mint(record)).operation_id
 
     def record_swap(self, record: SwapRecord) -> int:
-        """Spend the inputs and create the outputs, all or nothing; return the operation's id."""
+        """Spend the inputs and create the outputs, all or nothing.
+
+        Return the operation's id.
+        """
         check_balance(record.inputs, record.outputs)
         return self._write(lambda writer: writer.swap(record)).operation_id
 
     def record_offer(self, record: OfferRecord) -> tuple[int, int]:
-        """Record the offer; return the operation's id and the second in which it expires."""
+        """Record the offer.
+
+        Return the operation's id and the second in which it expires.
+        """
         made = self._write(lambda writer: writer.offer(record))
         return made.operation_id, expires_at_s(made.created_at_ms, record.expires_in_s)
 
@@ -205,7 +230,9 @@ class Repository:
             return None
         half = SwapRecord(
             inputs=tuple(inputs),
-            outputs=tuple(Output(key, offer.scheme_id, amount) for key, amount in outputs),
+            outputs=tuple(
+                Output(key, offer.scheme_id, amount) for key, amount in outputs
+            ),
             outputs_forbidden=forbidden,
             schemes_counts={},
             schemes_added=frozenset(),

@@ -1,6 +1,7 @@
 """Brings a database to the code's revision, or says that it is not.
 
-A new one gets the tables of `storage.tables` as they are now, an older one Alembic's migrations.
+A new one gets the tables of `storage.tables` as they are now, an older one Alembic's
+migrations.
 """
 
 import os
@@ -30,18 +31,23 @@ _CREATE_VERSION = text(
 )
 _SET_VERSION = text("INSERT INTO alembic_version VALUES (:revision)")
 
-# A revision, and in its id the oldest code that may serve it: older code knows nothing else of it.
+# A revision, and in its id the oldest code that may serve it: older code knows nothing
+# else of it.
 _REVISION = re.compile(r"[0-9]{4}_from_([0-9]{4})")
 
-# PostgreSQL, appendix A: an operator's mistake, above all a missing right to create tables.
+# PostgreSQL, appendix A: an operator's mistake, above all a missing right to create
+# tables.
 _INSUFFICIENT_PRIVILEGE = "42501"
 
-# Key of the advisory lock that lets one process at a time migrate a PostgreSQL database: "deeds".
+# Key of the advisory lock that lets one process at a time migrate a PostgreSQL
+# database: "deeds".
 _MIGRATION_LOCK = 0x6465656473
 
 
 def open_schema(engine: Engine) -> None:
-    """Raise StartError unless the code may serve the database; create or upgrade an SQLite file.
+    """Raise StartError unless the code may serve the database.
+
+    Create or upgrade an SQLite file.
 
     Any number of processes may do this at once.
     """
@@ -52,7 +58,10 @@ def open_schema(engine: Engine) -> None:
 
 
 def check_schema(engine: Engine) -> None:
-    """Raise StartError unless there is a ledger that the code may serve. Changes nothing."""
+    """Raise StartError unless there is a ledger that the code may serve.
+
+    Changes nothing.
+    """
     if engine.dialect.name == "sqlite":
         path = Path(engine.url.database or "")
         if not (path.is_file() and has_content(path)):
@@ -65,7 +74,8 @@ def check_schema(engine: Engine) -> None:
 def may_serve(revision: str | None) -> bool:
     """Return whether this code may serve a database at a revision.
 
-    It may at its own, and at a later one that permits it: `0003_from_0002` permits code of 0002.
+    It may at its own, and at a later one that permits it: `0003_from_0002` permits code
+    of 0002.
     """
     if revision == HEAD_REVISION:
         return True
@@ -74,10 +84,12 @@ def may_serve(revision: str | None) -> bool:
 
 
 def migrate(engine: Engine) -> tuple[str | None, str | None]:
-    """Upgrade the database to the code's revision; return the revision it had and the one it has.
+    """Upgrade the database to the code's revision.
 
-    A database at a later revision that permits this code is left as it is. Raises StartError where
-    it cannot be opened, is damaged, is ahead of the code, or was lost.
+    Return the revision it had and the one it has.
+
+    A database at a later revision that permits this code is left as it is. Raises
+    StartError where it cannot be opened, is damaged, is ahead of the code, or was lost.
     """
     if engine.dialect.name != "sqlite":
         return _migrate(engine)
@@ -90,8 +102,8 @@ def migrate(engine: Engine) -> tuple[str | None, str | None]:
 def one_process(engine: Engine) -> Iterator[None]:
     """Keep other processes from creating, upgrading or replacing an SQLite ledger.
 
-    SQLite's own lock is not enough: turning a new file to WAL does not wait for it. Raises
-    StartError where another process keeps the lock.
+    SQLite's own lock is not enough: turning a new file to WAL does not wait for it.
+    Raises StartError where another process keeps the lock.
     """
     try:
         make_directory(Path(engine.url.database or "").parent)
@@ -102,7 +114,9 @@ def one_process(engine: Engine) -> Iterator[None]:
         with closing(lock), lock.turn():
             yield
     except LedgerUnavailableError:
-        raise StartError("DATABASE_URL: another process keeps the database locked") from None
+        raise StartError(
+            "DATABASE_URL: another process keeps the database locked"
+        ) from None
 
 
 def _create_file(path: Path) -> None:
@@ -115,7 +129,8 @@ def _create_file(path: Path) -> None:
             "put them back together, or run: flask --app app deeds restore FILE"
         )
     try:
-        # Never opens a file that is there: closing it would release SQLite's locks on it.
+        # Never opens a file that is there: closing it would release SQLite's locks on
+        # it.
         os.close(open_for_owner(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         pass
@@ -156,7 +171,9 @@ def _upgrade(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError as error:
-        raise StartError(f"the database cannot be upgraded: {one_line(error)}") from None
+        raise StartError(
+            f"the database cannot be upgraded: {one_line(error)}"
+        ) from None
 
 
 def _read_revision(engine: Engine) -> str | None:

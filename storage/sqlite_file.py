@@ -1,8 +1,11 @@
-"""The file of an SQLite ledger and those beside it: who owns them, and whether one is damaged.
+"""The file of an SQLite ledger and those beside it.
 
-Files that root creates there are given to the owner of the directory, whose service opens them, as
-SQLite does with its own. This is done by descriptor and follows no link: the owner of the directory
-can put anything there, and must not get another file of root's that way.
+Who owns them, and whether one is damaged.
+
+Files that root creates there are given to the owner of the directory, whose service
+opens them, as SQLite does with its own. This is done by descriptor and follows no link:
+the owner of the directory can put anything there, and must not get another file of
+root's that way.
 """
 
 import fcntl
@@ -19,8 +22,8 @@ from sqlalchemy.exc import DBAPIError
 from deeds.domain.errors import StartError
 from storage.failures import one_line
 
-# A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for too long:
-# that one is for `deeds audit`.
+# A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for
+# too long: that one is for `deeds audit`.
 CHECKED_BYTES_MAX = 256 * 2**20
 
 # A commit takes a few times this long.
@@ -30,13 +33,14 @@ _LOCK_POLL_S = 0.0005
 def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int:
     """Open a file beside a ledger, creating it if the flags say so, and return its descriptor.
 
-    A file of root's is given to the owner of its directory, or of the one named. A link is an
-    OSError.
+    A file of root's is given to the owner of its directory, or of the one named. A link
+    is an OSError.
     """
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     owner, found = (directory or path.parent).stat(), os.fstat(file)
     is_roots = os.geteuid() == 0 and found.st_uid == 0
-    # With a second name it may be any file of root's that was linked here. A directory has none.
+    # With a second name it may be any file of root's that was linked here. A directory
+    # has none.
     is_alone = found.st_nlink == 1 or stat.S_ISDIR(found.st_mode)
     if is_roots and is_alone and owner.st_uid != 0:
         # Root in a container may not be allowed to.
@@ -65,7 +69,9 @@ def flush(path: Path) -> None:
 
 @contextmanager
 def locked(file: int, deadline_s: float) -> Iterator[None]:
-    """Lock an open file within the block; raise BlockingIOError at the deadline of `monotonic()`.
+    """Lock an open file within the block.
+
+    Raise BlockingIOError at the deadline of `monotonic()`.
 
     The lock is the descriptor's, not the process's, and ends with either of them.
     """
@@ -97,7 +103,8 @@ def has_content(path: Path) -> bool:
 def check_file(engine: Engine) -> None:
     """Raise StartError if pages, indexes or constraints of an SQLite file are damaged.
 
-    One of more than CHECKED_BYTES_MAX bytes is not read. PostgreSQL looks after its own files.
+    One of more than CHECKED_BYTES_MAX bytes is not read. PostgreSQL looks after its own
+    files.
     """
     path = Path(engine.url.database or "")
     if engine.dialect.name != "sqlite" or path.stat().st_size > CHECKED_BYTES_MAX:
@@ -105,7 +112,9 @@ def check_file(engine: Engine) -> None:
     try:
         with engine.connect() as connection:
             # One finding is enough to stop for.
-            found = one_line(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one())
+            found = one_line(
+                connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+            )
     except DBAPIError as error:
         found = one_line(error)
     if found != "ok":

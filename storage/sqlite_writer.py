@@ -1,9 +1,10 @@
 """Writes to an SQLite ledger: threads share commits, processes take turns.
 
-SQLite has one writer at a time, and each commit waits for an fsync. Threads that wait to write
-therefore share one transaction. SQLite's own lock keeps processes apart, but those that wait for it
-sleep up to 100 ms between tries, while the process that has just written takes it again: with two
-processes the p99 of a swap was 119 ms without turns and is 15 ms with them (decision 0007).
+SQLite has one writer at a time, and each commit waits for an fsync. Threads that wait
+to write therefore share one transaction. SQLite's own lock keeps processes apart, but
+those that wait for it sleep up to 100 ms between tries, while the process that has just
+written takes it again: with two processes the p99 of a swap was 119 ms without turns
+and is 15 ms with them (decision 0007).
 """
 
 import os
@@ -27,28 +28,39 @@ Result = TypeVar("Result")
 # How long a writer of another process may hold the lock before we answer 503.
 BUSY_TIMEOUT_S = 5.0
 
-# SQLite writes the pages of a commit to its log one after the other, and the last one makes it
-# valid. Where a write was refused, the last one is not there: not even a crash brings it back.
-# After a failed fsync it may be there: like any other failure, that one leaves a commit in doubt.
+# SQLite writes the pages of a commit to its log one after the other, and the last one
+# makes it valid. Where a write was refused, the last one is not there: not even a crash
+# brings it back. After a failed fsync it may be there: like any other failure, that one
+# leaves a commit in doubt.
 _REFUSED_WRITE_CODES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
 
 
 class ProcessLock:
-    """A fair lock between the processes that write an SQLite ledger; one thread of each uses it.
+    """A fair lock between the processes that write an SQLite ledger.
 
-    A process waits for the writer's lock while it holds that of the next one, so the process that
-    has just written cannot overtake it. The files are empty, and a process that dies holds nothing.
+    One thread of each uses it.
+
+    A process waits for the writer's lock while it holds that of the next one, so the
+    process that has just written cannot overtake it. The files are empty, and a process
+    that dies holds nothing.
     """
 
     def __init__(self, url: URL, timeout_s: float = BUSY_TIMEOUT_S) -> None:
         """Open the files beside the ledger, creating them if needed."""
         self._timeout_s = timeout_s
-        self._writer = open_for_owner(Path(f"{url.database}-lock"), os.O_RDWR | os.O_CREAT)
-        self._next = open_for_owner(Path(f"{url.database}-next-lock"), os.O_RDWR | os.O_CREAT)
+        self._writer = open_for_owner(
+            Path(f"{url.database}-lock"), os.O_RDWR | os.O_CREAT
+        )
+        self._next = open_for_owner(
+            Path(f"{url.database}-next-lock"), os.O_RDWR | os.O_CREAT
+        )
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Keep the turn of this process within the block; raise LedgerUnavailableError."""
+        """Keep the turn of this process within the block.
+
+        Raise LedgerUnavailableError.
+        """
         deadline_s = monotonic() + self._timeout_s
         with ExitStack() as held:
             try:
@@ -81,9 +93,10 @@ class _Ticket:
 class SqliteWriter:
     """Runs works on an SQLite engine in groups: one transaction, one fsync.
 
-    A thread that finds no other writing leads: it runs all works that wait, first come, first
-    served, and commits once, while the next group gathers. Where a work of several fails, all are
-    rolled back and run once more, each in a savepoint of its own.
+    A thread that finds no other writing leads: it runs all works that wait, first come,
+    first served, and commits once, while the next group gathers. Where a work of
+    several fails, all are rolled back and run once more, each in a savepoint of its
+    own.
     """
 
     def __init__(self, engine: Engine, lock: ProcessLock, causes: CauseLog) -> None:
@@ -93,14 +106,15 @@ class SqliteWriter:
         self._lock = threading.Lock()
         self._waiting: list[_Ticket] = []
         self._is_led = False
-        # Only the leader uses it. Fetching one for each group would cost a strong swap 6 % more.
+        # Only the leader uses it. Fetching one for each group would cost a strong swap
+        # 6 % more.
         self._connection = engine.connect()
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Run the work, wait until its group is committed, and return its result.
 
-        As `Transactions.write`; LedgerUnavailableError says that another work of the group was
-        refused, and this one with it.
+        As `Transactions.write`; LedgerUnavailableError says that another work of the
+        group was refused, and this one with it.
         """
         ticket = _Ticket(work)
         with self._lock:
@@ -116,7 +130,10 @@ class SqliteWriter:
         return cast(Result, ticket.result)
 
     def close(self) -> None:
-        """Close the connection and the lock. No thread may be writing, or write again."""
+        """Close the connection and the lock.
+
+        No thread may be writing, or write again.
+        """
         self._connection.close()
         self._process_lock.close()
 
@@ -128,7 +145,8 @@ class SqliteWriter:
                 self._commit(group)
         except Exception as error:  # noqa: BLE001 - raised again in `write`
             group = group or self._take_waiting()
-            # Nobody is told what was true in this transaction only. The leader's is the first.
+            # Nobody is told what was true in this transaction only. The leader's is the
+            # first.
             for ticket in group:
                 ticket.error = None
             group[0].error = error
@@ -153,7 +171,10 @@ class SqliteWriter:
                 self._is_led = False
 
     def _commit(self, group: list[_Ticket]) -> None:
-        """Run the works and commit those that succeed. Raises only where nothing was kept."""
+        """Run the works and commit those that succeed.
+
+        Raises only where nothing was kept.
+        """
         connection = self._connection
         connection.begin()
         kept = _run(connection, group)

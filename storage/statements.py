@@ -1,7 +1,7 @@
 """The SQL of the ledger, the same for SQLite and PostgreSQL but where a comment says so.
 
-What operations write is plain text, which `storage.operations` gives to the driver; the rest is
-SQLAlchemy's `text`.
+What operations write is plain text, which `storage.operations` gives to the driver; the
+rest is SQLAlchemy's `text`.
 """
 
 import re
@@ -53,7 +53,9 @@ READ_OPERATION = _reading("""
     WHERE idempotency_key_hash IN :key_hashes
 """)
 
-READ_NEWEST_OPERATION = text("SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1")
+READ_NEWEST_OPERATION = text(
+    "SELECT id, created_at_ms FROM operations ORDER BY id DESC LIMIT 1"
+)
 
 READ_OPERATION_TIMES = _reading(
     "SELECT id, created_at_ms FROM operations WHERE id IN :operation_ids"
@@ -66,9 +68,9 @@ _OTHER_SCHEMES_COUNT = """(
         AND item_id IN (SELECT item_id FROM offer_outputs WHERE offer_id = offers.id)
 )"""
 
-# The offer itself with its state, then a row for each input and each output. Void: an input is
-# spent, a new secret is used, or could be used under another strong scheme: that of the process
-# that asks, or one that an item has got since the making.
+# The offer itself with its state, then a row for each input and each output. Void: an
+# input is spent, a new secret is used, or could be used under another strong scheme:
+# that of the process that asks, or one that an item has got since the making.
 READ_OFFER = text(f"""
     SELECT CASE
         WHEN completed_by IS NOT NULL THEN 'completed'
@@ -109,11 +111,14 @@ READ_READINESS = {
 # Writes a page and changes nothing.
 WRITE_NOTHING = text("UPDATE alembic_version SET version_num = version_num")
 
-# On PostgreSQL: transactions that may bring an item one secret under different schemes wait for
-# each other. Rows that refer to an item can be written meanwhile.
-LOCK_ITEMS = _reading("SELECT id FROM items WHERE id IN :item_ids ORDER BY id FOR NO KEY UPDATE")
+# On PostgreSQL: transactions that may bring an item one secret under different schemes
+# wait for each other. Rows that refer to an item can be written meanwhile.
+LOCK_ITEMS = _reading(
+    "SELECT id FROM items WHERE id IN :item_ids ORDER BY id FOR NO KEY UPDATE"
+)
 
-# On PostgreSQL: transactions that may record one key under different hashes wait for each other.
+# On PostgreSQL: transactions that may record one key under different hashes wait for
+# each other.
 LOCK_KEY = text("SELECT pg_advisory_xact_lock(:lock)")
 
 INSERT_SCHEME = text("""
@@ -140,9 +145,10 @@ INSERT_OUTPUT = """
     ON CONFLICT DO NOTHING
 """
 
-# The arbiter of a double spend. The amount is compared here too, so what a swap says of its inputs
-# is what the ledger holds; and nothing is spent by an operation that began before it was created.
-# The count makes sure that the item has no scheme under which the outputs were not looked for.
+# The arbiter of a double spend. The amount is compared here too, so what a swap says of
+# its inputs is what the ledger holds; and nothing is spent by an operation that began
+# before it was created. The count makes sure that the item has no scheme under which
+# the outputs were not looked for.
 SPEND_OUTPUT = """
     UPDATE outputs SET spent_by = :operation_id
     WHERE item_id = :item_id AND digest = :digest AND amount = :amount
@@ -164,17 +170,19 @@ INSERT_OFFER_OUTPUT = """
     VALUES (:offer_id, :item_id, :digest, :amount)
 """
 
-# The arbiter of two completions, of one that comes too late, and of one that has missed a scheme.
-# Once completed, its new secrets could not be created again; but a client that sends one completion
-# twice at once would be told that its own are used, not that the offer is completed.
+# The arbiter of two completions, of one that comes too late, and of one that has missed
+# a scheme. Once completed, its new secrets could not be created again; but a client
+# that sends one completion twice at once would be told that its own are used, not that
+# the offer is completed.
 COMPLETE_OFFER = f"""
     UPDATE offers SET completed_by = :operation_id
     WHERE id = :offer_id AND completed_by IS NULL AND expires_at * 1000 > :created_at_ms
         AND other_schemes_count >= {_OTHER_SCHEMES_COUNT}
 """  # noqa: S608 - made of constants
 
-# A condition for each predecessor follows, then what is returned: no row if the key is taken or a
-# predecessor is missing. Without a WHERE SQLite would take ON CONFLICT for a part of the SELECT.
+# A condition for each predecessor follows, then what is returned: no row if the key is
+# taken or a predecessor is missing. Without a WHERE SQLite would take ON CONFLICT for a
+# part of the SELECT.
 INSERT_OPERATION = """
     INSERT INTO operations (
         kind, idempotency_key_hash, inputs_count, outputs_count, created_at_ms
@@ -187,7 +195,8 @@ IF_PREDECESSOR = """
 """
 RETURNING_OPERATION = "ON CONFLICT DO NOTHING RETURNING id"
 
-# On PostgreSQL a swap that brings an item its first output under a scheme runs while no other swap
+# On PostgreSQL a swap that brings an item its first output under a scheme runs while no
+# other swap
 # does: the others were hashed without that scheme. This happens after a change of settings only.
 # On SQLite writers take turns anyway.
 _SCHEMES_LOCK = 0x736368656D6573

@@ -1,7 +1,10 @@
-"""The tables of the ledger, for the statements of `repository`. The schema is made by `migrations`.
+"""The tables of the ledger, for the statements of `repository`.
 
-Rows are never deleted. The constraints carry the invariants: amounts are positive, a secret is used
-once in an item (primary key of `outputs`), an output is spent by a later operation than created it.
+The schema is made by `migrations`.
+
+Rows are never deleted. The constraints carry the invariants: amounts are positive, a
+secret is used once in an item (primary key of `outputs`), an output is spent by a later
+operation than created it.
 """
 
 import sqlalchemy as sa
@@ -32,7 +35,11 @@ hash_schemes = sa.Table(
     sa.Column("pepper_fingerprint", sa.Text, nullable=False),
     sa.Column("key_salt", sa.LargeBinary, nullable=False),
     sa.UniqueConstraint(
-        "secret_class", "memory_cost_kib", "time_cost", "parallelism", "pepper_fingerprint"
+        "secret_class",
+        "memory_cost_kib",
+        "time_cost",
+        "parallelism",
+        "pepper_fingerprint",
     ),
     sa.CheckConstraint("secret_class IN ('ordinary', 'strong')", name="secret_class"),
     sa.CheckConstraint("length(key_salt) = 16", name="key_salt"),
@@ -54,7 +61,9 @@ operations = sa.Table(
         name="kind",
     ),
     sa.CheckConstraint("outputs_count > 0", name="outputs_count"),
-    sa.CheckConstraint("length(idempotency_key_hash) = 32", name="idempotency_key_hash"),
+    sa.CheckConstraint(
+        "length(idempotency_key_hash) = 32", name="idempotency_key_hash"
+    ),
 )
 
 items = sa.Table(
@@ -64,17 +73,26 @@ items = sa.Table(
     sa.Column("total", sa.BigInteger, nullable=False),
     sa.Column("metadata", sa.Text),
     sa.Column("salt", sa.LargeBinary, nullable=False),
-    sa.Column("created_by", SerialId, sa.ForeignKey("operations.id"), nullable=False, unique=True),
+    sa.Column(
+        "created_by",
+        SerialId,
+        sa.ForeignKey("operations.id"),
+        nullable=False,
+        unique=True,
+    ),
     sa.CheckConstraint(f"total BETWEEN 1 AND {AMOUNT_MAX}", name="total"),
     sa.CheckConstraint("length(salt) = 16", name="salt"),
 )
 
-# Which schemes an item's outputs were hashed under: one row, or a few after a change of settings.
+# Which schemes an item's outputs were hashed under: one row, or a few after a change of
+# settings.
 item_schemes = sa.Table(
     "item_schemes",
     metadata,
     sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
-    sa.Column("scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), primary_key=True),
+    sa.Column(
+        "scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), primary_key=True
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -99,12 +117,19 @@ offers = sa.Table(
     "offers",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("created_by", SerialId, sa.ForeignKey("operations.id"), nullable=False, unique=True),
+    sa.Column(
+        "created_by",
+        SerialId,
+        sa.ForeignKey("operations.id"),
+        nullable=False,
+        unique=True,
+    ),
     sa.Column("completed_by", SerialId, sa.ForeignKey("operations.id"), unique=True),
     # Seconds, and seconds since 1970-01-01 UTC.
     sa.Column("expires_in", sa.Integer, nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
-    # The strong scheme of its outputs, and how many others their items had in all at the making.
+    # The strong scheme of its outputs, and how many others their items had in all at
+    # the making.
     sa.Column("scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), nullable=False),
     sa.Column("other_schemes_count", sa.Integer, nullable=False),
     sa.CheckConstraint("completed_by > created_by", name="completed_by"),
@@ -119,7 +144,9 @@ offer_inputs = sa.Table(
     sa.Column("offer_id", sa.Text, sa.ForeignKey("offers.id"), primary_key=True),
     sa.Column("item_id", sa.Text, primary_key=True),
     sa.Column("digest", sa.LargeBinary, primary_key=True),
-    sa.ForeignKeyConstraint(["item_id", "digest"], ["outputs.item_id", "outputs.digest"]),
+    sa.ForeignKeyConstraint(
+        ["item_id", "digest"], ["outputs.item_id", "outputs.digest"]
+    ),
     sqlite_with_rowid=False,
 )
 
@@ -129,7 +156,8 @@ offer_outputs = sa.Table(
     sa.Column("offer_id", sa.Text, sa.ForeignKey("offers.id"), primary_key=True),
     sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
     sa.Column("digest", sa.LargeBinary, primary_key=True),
-    # None where the key is what the secret of an output would have under an older scheme.
+    # None where the key is what the secret of an output would have under an older
+    # scheme.
     sa.Column("amount", sa.BigInteger),
     sa.CheckConstraint("length(digest) = 32", name="digest"),
     sa.CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),

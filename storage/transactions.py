@@ -1,7 +1,7 @@
 """Runs work in one transaction and translates what goes wrong into the ledger's errors.
 
-A connection leaves this module only as the argument of the work. Work may run more than once, so it
-must do nothing but database statements.
+A connection leaves this module only as the argument of the work. Work may run more than
+once, so it must do nothing but database statements.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,7 +10,11 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, exc
 
-from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, OverloadedError
+from deeds.domain.errors import (
+    LedgerInDoubtError,
+    LedgerUnavailableError,
+    OverloadedError,
+)
 from storage import failures
 from storage.failures import CONFLICT, DISCONNECT, ConflictError
 from storage.sqlite_writer import ProcessLock, SqliteWriter
@@ -18,27 +22,30 @@ from storage.sqlite_writer import ProcessLock, SqliteWriter
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]
 
-# Tries of a transaction by what ended the one before. A conflict passes; after ten the database is
-# busier than any client should wait for. A connection that died while it was idle is replaced once;
-# if the next one fails too, the database is away.
+# Tries of a transaction by what ended the one before. A conflict passes; after ten the
+# database is busier than any client should wait for. A connection that died while it
+# was idle is replaced once; if the next one fails too, the database is away.
 TRIES_MAX = {CONFLICT: 10, DISCONNECT: 2}
 
 OnRetry = Callable[[str], None]
 
-# Execution option of a connection whose transaction will write. Any other one is in autocommit: a
-# read needs no transaction, because rows are never deleted and spending is final.
+# Execution option of a connection whose transaction will write. Any other one is in
+# autocommit: a read needs no transaction, because rows are never deleted and spending
+# is final.
 WRITES = "ledger_writes"
 
-# Our statements take milliseconds: one that takes this long waits for something that is not coming.
+# Our statements take milliseconds: one that takes this long waits for something that is
+# not coming.
 STATEMENT_TIMEOUT = "30s"
 
 _BEGIN = {
     # The lock is taken at once: two readers that turn writers would refuse each other.
     "sqlite": "BEGIN IMMEDIATE",
-    # One message: no round trip more than BEGIN alone. All of it lasts for the transaction, because
-    # a pooler may give each one another session. A row that stays locked for 5 s is held by a
-    # forgotten session, and a process of ours that stops in a transaction keeps its rows for 30 s.
-    # An answer is given after the commit is on disk, whatever the server's default.
+    # One message: no round trip more than BEGIN alone. All of it lasts for the
+    # transaction, because a pooler may give each one another session. A row that stays
+    # locked for 5 s is held by a forgotten session, and a process of ours that stops in
+    # a transaction keeps its rows for 30 s. An answer is given after the commit is on
+    # disk, whatever the server's default.
     "postgresql": f"""BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '5s';
 SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}';
@@ -57,7 +64,10 @@ SET LOCAL statement_timeout = 0""",
 
 
 def begin(connection: Connection) -> None:
-    """Begin the transaction of a connection that will write: listens to each engine's `begin`."""
+    """Begin the transaction of a connection that will write.
+
+    Listens to each engine's `begin`.
+    """
     if connection.get_execution_options().get(WRITES):
         connection.exec_driver_sql(_BEGIN[connection.dialect.name])
 
@@ -83,13 +93,19 @@ class Transactions:
         self._writer = engine.execution_options(**{WRITES: True})
         self._group: SqliteWriter | None = None
         if engine.dialect.name == "sqlite":
-            self._group = SqliteWriter(self._writer, ProcessLock(engine.url), self._causes)
+            self._group = SqliteWriter(
+                self._writer, ProcessLock(engine.url), self._causes
+            )
 
     def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
         """Return what the work reads; a long read may take as long as it needs."""
 
         def attempt() -> Result:
-            with snapshot(self._engine) if is_long else self._engine.connect() as connection:
+            with (
+                snapshot(self._engine)
+                if is_long
+                else self._engine.connect() as connection
+            ):
                 return work(connection)
 
         return self._retrying(attempt)
@@ -97,8 +113,8 @@ class Transactions:
     def write(self, work: Work[Result]) -> Result:
         """Run the work in one transaction, commit it and return its result.
 
-        Raises what the work does or LedgerUnavailableError where nothing was changed, and
-        LedgerInDoubtError where the connection broke off during COMMIT.
+        Raises what the work does or LedgerUnavailableError where nothing was changed,
+        and LedgerInDoubtError where the connection broke off during COMMIT.
         """
         write = self._write_alone if self._group is None else self._group.write
         try:
@@ -135,7 +151,9 @@ class Transactions:
             try:
                 return attempt()
             except exc.TimeoutError:
-                raise OverloadedError("too many requests are waiting for the database") from None
+                raise OverloadedError(
+                    "too many requests are waiting for the database"
+                ) from None
             except (ConflictError, exc.DBAPIError) as error:
                 reason = failures.retry_reason(error)
                 if reason is None or tries_count >= TRIES_MAX[reason]:

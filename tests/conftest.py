@@ -1,3 +1,7 @@
 """What all tests share."""
 
-pytest_plugins = ("tests.support.fixtures", "tests.support.needs", "tests.support.reporting")
+pytest_plugins = (
+    "tests.support.fixtures",
+    "tests.support.needs",
+    "tests.support.reporting",
+)

@@ -1,4 +1,7 @@
-"""Everything that can go wrong. The text of an error is for people and never holds a secret."""
+"""Everything that can go wrong.
+
+The text of an error is for people and never holds a secret.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +29,10 @@ class WalletError(DeedsError):
 
 @dataclass(eq=False)
 class CallError(DeedsError):
-    """A call did not return. The same body under the same `key` goes on with a change."""
+    """A call did not return.
+
+    The same body under the same `key` goes on with a change.
+    """
 
     status: int = 0  # what was answered
     retry_after_s: float = 0.0
@@ -40,7 +46,9 @@ class NoAnswerError(CallError):
     """No answer came, or one that is not the service's: a change may have been made."""
 
     def __str__(self) -> str:
-        return f"{self.base_url} did not answer." + (" It may have been done." if self.key else "")
+        return f"{self.base_url} did not answer." + (
+            " It may have been done." if self.key else ""
+        )
 
 
 @dataclass(eq=False)

@@ -31,7 +31,10 @@ def offer_link(base_url: str, offer_id: str) -> str:
 
 
 def read_claims(text: str, base_url: str) -> list[Output]:
-    """Return the outputs of a text's links and raw outputs; raise InvalidInputError without any."""
+    """Return the outputs of a text's links and raw outputs.
+
+    Raise InvalidInputError without any.
+    """
     outputs = []
     for item_id, amount, secret, raw in _found(_CLAIM, text, base_url):
         if not item_id and not raw:
@@ -40,7 +43,9 @@ def read_claims(text: str, base_url: str) -> list[Output]:
         unescaped = unquote(secret, errors="surrogateescape")
         outputs.append(Output.parse(raw or f"+{amount}.{item_id}.{unescaped}"))
     if not outputs:
-        raise InvalidInputError("There is no whole claim link in this text. Ask for it again.")
+        raise InvalidInputError(
+            "There is no whole claim link in this text. Ask for it again."
+        )
     return list(dict.fromkeys(outputs))
 
 
@@ -53,7 +58,10 @@ def read_offer(text: str, base_url: str) -> str:
 
 
 def _found(pattern: str, text: str, base_url: str) -> list[tuple[str, ...]]:
-    """Return the groups of what is found; raise InvalidInputError if another service's link is."""
+    """Return the groups of what is found.
+
+    Raise InvalidInputError if another service's link is.
+    """
     seen = "".join(each for each in text if each.isprintable() or each.isspace())
     found = re.findall(rf"(?<!\S)(\S*?)(?:{pattern})", seen)
     ours = base_url.split("/")[2]

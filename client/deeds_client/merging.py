@@ -1,12 +1,15 @@
-"""Takes the records of another wallet into a wallet: docs/wallet-file.md has the rules."""
+"""Takes the records of another wallet into a wallet.
+
+Docs/wallet-file.md has the rules.
+"""
 
 from deeds_client.records import Record, Store
 
 _REST_STATES = ("seen", "void", "held", "offered", "given")
 # What follows from operations here, and what the service is asked for again.
 _DERIVED = ("state", "before", "operation", "neverHeld", "unknown")
-# From what is known least to what wins. To send a mint again is always safe, but a swap that was
-# refused must not move units that its wallet has counted as its own since.
+# From what is known least to what wins. To send a mint again is always safe, but a swap
+# that was refused must not move units that its wallet has counted as its own since.
 _RANKS = ("unminted", "begun", "refused", "open", "ended", "done")
 
 
@@ -16,11 +19,18 @@ def dump(records: Store) -> dict[str, list[Record]]:
     for output in outputs:
         if output["state"] != "leaving":
             del output["before"]
-    return {"outputs": outputs} | {kind: records.all(kind) for kind in ("operations", "items")}
+    return {"outputs": outputs} | {
+        kind: records.all(kind) for kind in ("operations", "items")
+    }
 
 
-def merge(records: Store, theirs: dict[str, list[Record]]) -> tuple[list[Record], list[Record]]:
-    """Take in checked records; return the outputs that are new, and those that may be given."""
+def merge(
+    records: Store, theirs: dict[str, list[Record]]
+) -> tuple[list[Record], list[Record]]:
+    """Take in checked records.
+
+    Return the outputs that are new, and those that may be given.
+    """
     may_be_given = _may_be_given(**theirs)
     added, contested = [], set()
     for output in theirs["outputs"]:
@@ -32,7 +42,8 @@ def merge(records: Store, theirs: dict[str, list[Record]]) -> tuple[list[Record]
         # A link may name any amount; a wallet that made or holds the output knows it.
         amount = {"amount": output["amount"]} if mine.get("before") == "seen" else {}
         records.put("outputs", told | records.get("outputs", key) | amount)
-        # At rest in one wallet and spent in the other: a refused operation may have spent it late.
+        # At rest in one wallet and spent in the other: a refused operation may have
+        # spent it late.
         both = (output, mine or output)
         if any(each.get("spentElsewhere") for each in both):
             contested |= {key for each in both if each["state"] in _REST_STATES}
@@ -40,11 +51,15 @@ def merge(records: Store, theirs: dict[str, list[Record]]) -> tuple[list[Record]
     for item in theirs["items"]:
         records.put("items", {**item, **records.get("items", item["key"])})
     found = map(records.output, added)
-    live = [output for output in found if output["state"] not in ("spent", "void", "seen")]
+    live = [
+        output for output in found if output["state"] not in ("spent", "void", "seen")
+    ]
     return live, [output for output in live if output["key"] in may_be_given]
 
 
-def _may_be_given(outputs: list[Record], operations: list[Record], **_: object) -> set[str]:
+def _may_be_given(
+    outputs: list[Record], operations: list[Record], **_: object
+) -> set[str]:
     """Return the keys of links that may have been handed out since the file was written."""
     # The page of a mint shows all that it made at once.
     mints = [each["outputs"] for each in operations if each["kind"] == "mint"]
@@ -54,11 +69,16 @@ def _may_be_given(outputs: list[Record], operations: list[Record], **_: object) 
         for output in outputs
         if (output.get("number") or output["key"] in shown)
         and not any(output.get(name) for name in ("each", "collectedAt", "givenAt"))
-        and ("held" in (output["state"], output.get("before")) or output.get("spentElsewhere"))
+        and (
+            "held" in (output["state"], output.get("before"))
+            or output.get("spentElsewhere")
+        )
     }
 
 
-def _merge_operations(records: Store, theirs: list[Record], contested: set[str]) -> None:
+def _merge_operations(
+    records: Store, theirs: list[Record], contested: set[str]
+) -> None:
     for operation in theirs:
         mine = records.get("operations", operation["key"])
         if not mine or _rank(operation) > _rank(mine):
@@ -75,4 +95,6 @@ def _merge_operations(records: Store, theirs: list[Record], contested: set[str])
 def _rank(operation: Record) -> int:
     ended = "ended" if "expiresAt" in operation else "refused"
     refused = "unminted" if operation["kind"] == "mint" else ended
-    return _RANKS.index(refused if operation["state"] == "refused" else operation["state"])
+    return _RANKS.index(
+        refused if operation["state"] == "refused" else operation["state"]
+    )

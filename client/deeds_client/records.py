@@ -1,8 +1,10 @@
-"""What a wallet keeps, in an SQLite file: outputs with their secrets, and operations on them.
+"""What a wallet keeps, in an SQLite file.
 
-An operation is begun, done or refused; the making of an offer is open until the offer ends. The
-state of an output follows from the operations that take and make it, so that no change of one can
-forget the other. Names are those of the page: docs/wallet-file.md.
+Outputs with their secrets, and operations on them.
+
+An operation is begun, done or refused; the making of an offer is open until the offer
+ends. The state of an output follows from the operations that take and make it, so that
+no change of one can forget the other. Names are those of the page: docs/wallet-file.md.
 Nothing with a secret is ever deleted.
 """
 
@@ -39,7 +41,8 @@ CREATE TABLE moves (
 ) WITHOUT ROWID;
 PRAGMA user_version = {_FORMAT}
 """
-# Of several operations that take or make an output, one that is done counts, else one begun.
+# Of several operations that take or make an output, one that is done counts, else one
+# begun.
 _MOVE = """
 LEFT JOIN records AS {role} ON {role}.kind = 'operations' AND {role}.key = (
     SELECT operation FROM moves JOIN records ON kind = 'operations' AND key = operation
@@ -71,12 +74,16 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _output(text: str, taken: str | None, made: str | None, operation: str | None) -> Record:
+def _output(
+    text: str, taken: str | None, made: str | None, operation: str | None
+) -> Record:
     """Return an output in its state, and its state `before` the operation that takes it."""
     record = json.loads(text)
     ours = "given" if record.get("givenAt") else "held"
     before = {None: "seen", "refused": "void", "done": ours}.get(made, "coming")
-    state = {"done": "spent", "begun": "leaving", "open": "offered"}.get(taken or "", before)
+    state = {"done": "spent", "begun": "leaving", "open": "offered"}.get(
+        taken or "", before
+    )
     state = "spent" if record.get("spentElsewhere") else state
     about = {"operation": operation} if operation else {}
     return {**record, **about, "state": state, "before": before}
@@ -85,8 +92,9 @@ def _output(text: str, taken: str | None, made: str | None, operation: str | Non
 class Store:
     """A wallet's file, of mode 0600. Threads and processes may share it.
 
-    Its records have a `key`; a `kind` is outputs, operations, items or notes. None is not kept.
-    Raise `WalletFileError` when it is locked, damaged, of another kind or of a newer version.
+    Its records have a `key`; a `kind` is outputs, operations, items or notes. None is
+    not kept. Raise `WalletFileError` when it is locked, damaged, of another kind or of
+    a newer version.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -94,11 +102,15 @@ class Store:
         self._lock = threading.RLock()
         with self._translated():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # SQLite gives its journal the same mode. A file that is there is not opened by this: to
-            # close one that another thread has open would end the locks of that thread (POSIX).
+            # SQLite gives its journal the same mode. A file that is there is not opened
+            # by this: to close one that another thread has open would end the locks of
+            # that thread (POSIX).
             self.path.touch(0o600)
             self._connection = sqlite3.connect(
-                self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+                self.path,
+                timeout=_BUSY_S,
+                isolation_level=None,
+                check_same_thread=False,
             )
             # What was committed is on disk, and so is the end of its journal.
             self._connection.execute("PRAGMA synchronous = EXTRA")
@@ -124,7 +136,9 @@ class Store:
     def get(self, kind: str, key: str) -> Record:
         """Return the record with this key, empty if there is none."""
         sql = "SELECT record FROM records WHERE kind = ? AND key = ?"
-        return next((json.loads(text) for (text,) in self._execute(sql, (kind, key))), {})
+        return next(
+            (json.loads(text) for (text,) in self._execute(sql, (kind, key))), {}
+        )
 
     def all(self, kind: str, *states: str) -> list[Record]:
         """Return the records of a kind, or those in these states, the oldest first."""
@@ -156,10 +170,15 @@ class Store:
 
     def output(self, key: str) -> Record:
         """Return an output with its `state` and last `operation`, empty if it is not there."""
-        return next((_output(*row) for row in self._execute(_OUTPUTS, (key, key + "\0"))), {})
+        return next(
+            (_output(*row) for row in self._execute(_OUTPUTS, (key, key + "\0"))), {}
+        )
 
     def change(self, key: str, **facts: Any) -> None:
-        """Change facts about an output, which is added if it is new; None removes one."""
+        """Change facts about an output, which is added if it is new.
+
+        None removes one.
+        """
         known, now = self.get("outputs", key), now_ms()
         if any(known.get(name) != value for name, value in facts.items()):
             new = {"createdAt": now, **known, **facts}
@@ -175,7 +194,9 @@ class Store:
         if count and version >> 8 != _FORMAT >> 8:
             raise WalletFileError(f"{self.path} is not a wallet.")
         if version > _FORMAT:
-            raise WalletFileError(f"{self.path} was made by a newer deeds-wallet. Use that.")
+            raise WalletFileError(
+                f"{self.path} was made by a newer deeds-wallet. Use that."
+            )
         if not count:
             self.path.chmod(0o600)
         for statement in () if count else _SCHEMA.split(";"):
@@ -191,8 +212,16 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            is_busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            why = "is in use by another program" if is_busy else f"cannot be used: {error}"
+            is_busy = (
+                getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            )
+            why = (
+                "is in use by another program"
+                if is_busy
+                else f"cannot be used: {error}"
+            )
             raise WalletFileError(f"{self.path} {why}.") from None
         except OSError as error:
-            raise WalletFileError(f"{self.path} cannot be opened: {error.strerror}.") from None
+            raise WalletFileError(
+                f"{self.path} cannot be opened: {error.strerror}."
+            ) from None

@@ -1,7 +1,8 @@
 """How operations end: sends what was begun, and asks what became of outputs and offers.
 
-Two processes may settle one operation, and a request may be carried out long after it was given up.
-So that both are told the truth, "done" may follow "refused", and nothing follows "done".
+Two processes may settle one operation, and a request may be carried out long after it
+was given up. So that both are told the truth, "done" may follow "refused", and nothing
+follows "done".
 """
 
 import json
@@ -20,19 +21,28 @@ _METADATA_NAMES = ("name", "description", "image")
 
 
 class Settler:
-    """Sends the operations of a wallet, and settles them; without an answer they stay begun."""
+    """Sends the operations of a wallet, and settles them.
+
+    Without an answer they stay begun.
+    """
 
     def __init__(self, store: Store, deeds: Deeds) -> None:
         self._store, self._deeds = store, deeds
 
     def resume(self) -> list[Record]:
-        """Send again what was begun; what has no answer stays so. Return what has ended by that."""
-        begun = [operation["key"] for operation in self._store.all("operations", "begun")]
+        """Send again what was begun; what has no answer stays so.
+
+        Return what has ended by that.
+        """
+        begun = [
+            operation["key"] for operation in self._store.all("operations", "begun")
+        ]
         for key in begun:
             try:
                 self.finish(key)
             except DeedsError as error:
-                # A filter may keep one back for what is in it, and no pepper is for some items.
+                # A filter may keep one back for what is in it, and no pepper is for
+                # some items.
                 status, code = getattr(error, "status", 0), getattr(error, "code", "")
                 if status not in range(400, 429) and code != "scheme_unavailable":
                     break
@@ -40,10 +50,12 @@ class Settler:
         return [operation for operation in found if operation["state"] != "begun"]
 
     def finish(self, key: str, *, is_first: bool = False) -> Record:
-        """Send an operation that was begun, or ask for an offer of ours that is open; settle it.
+        """Send an operation that was begun, or ask for an offer of ours that is open.
 
-        Return it as it is then, empty if there is none of this key. Raise `ProblemError` when the
-        service refuses it for good, after that is settled too.
+        Settle it.
+
+        Return it as it is then, empty if there is none of this key. Raise
+        `ProblemError` when the service refuses it for good, after that is settled too.
         """
         operation = self._store.get("operations", key)
         if operation.get("state") not in ("begun", "open"):
@@ -51,7 +63,8 @@ class Settler:
         try:
             answer = self._send(operation)
         except ProblemError as problem:
-            # What a mint may have made before, under other limits, nothing but its answer tells.
+            # What a mint may have made before, under other limits, nothing but its
+            # answer tells.
             was_sent = not is_first or problem.attempts > 1
             if not problem.is_final or (was_sent and operation["kind"] == "mint"):
                 raise
@@ -60,7 +73,11 @@ class Settler:
             return self.finish(key)
         if isinstance(answer, Offer):
             noted = self._note_offer(key, answer)
-            return noted if answer.state == "open" else self._refuse(noted, f"offer_{answer.state}")
+            return (
+                noted
+                if answer.state == "open"
+                else self._refuse(noted, f"offer_{answer.state}")
+            )
         with self._store.transaction():
             return self._settle_done(key, answer.get("itemId"))
 
@@ -71,7 +88,10 @@ class Settler:
             return self._deeds.offer(operation["offerId"])
         if kind in ("ask", "trade"):
             return Offer.from_answer(self._deeds.send("/v1/offers", body, key))
-        paths = {"mint": "/v1/mint", "complete": f"/v1/offers/{operation.get('offerId')}/complete"}
+        paths = {
+            "mint": "/v1/mint",
+            "complete": f"/v1/offers/{operation.get('offerId')}/complete",
+        }
         return self._deeds.send(paths.get(kind, "/v1/swap"), body, key)
 
     def _note_offer(self, key: str, offer: Offer) -> Record:
@@ -89,10 +109,13 @@ class Settler:
         states = self._ask([*operation["inputs"], *made])
         with self._store.transaction():
             current = self._store.get("operations", operation["key"])
-            # One that is open by now was not refused; another process may have settled it.
+            # One that is open by now was not refused; another process may have settled
+            # it.
             if current["state"] == operation["state"] != "done":
                 inputs = map(self._store.output, current["inputs"])
-                ours = {each["state"] for each in inputs if not each.get("spentElsewhere")}
+                ours = {
+                    each["state"] for each in inputs if not each.get("spentElsewhere")
+                }
                 # We have spent what the offer put in, or are about to.
                 if current["state"] == "open" and ours & {"spent", "leaving"}:
                     code = "offer_withdrawn"
@@ -101,13 +124,17 @@ class Settler:
             self._note(states)
             return self._store.get("operations", operation["key"])
 
-    def check(self, told: Callable[[int, int], None] = lambda _done, _of: None) -> list[Record]:
+    def check(
+        self, told: Callable[[int, int], None] = lambda _done, _of: None
+    ) -> list[Record]:
         """Ask in batches what of ours is still unspent, and what became of open offers.
 
-        Return the outputs that changed. `told` is called with how many were asked for, of how many.
+        Return the outputs that changed. `told` is called with how many were asked for,
+        of how many.
         """
         size = self._deeds.info().array_length_max
-        # What a refused operation would have made too: it may have been carried out after all.
+        # What a refused operation would have made too: it may have been carried out
+        # after all.
         before = self._store.outputs("", *_AT_REST, *_UNMADE)
         for start in range(0, len(before), size):
             states = self._ask([each["key"] for each in before[start : start + size]])
@@ -122,9 +149,14 @@ class Settler:
         return [new for old, new in zip(before, after, strict=True) if new != old]
 
     def _ask(self, keys: list[str]) -> dict[str, str]:
-        """Return what the service says of outputs. Of one to be made, "unknown" says nothing."""
+        """Return what the service says of outputs.
+
+        Of one to be made, "unknown" says nothing.
+        """
         outputs = [self._store.output(key) for key in keys]
-        found = zip(outputs, self._deeds.check(list(map(output_of, outputs))), strict=True)
+        found = zip(
+            outputs, self._deeds.check(list(map(output_of, outputs))), strict=True
+        )
         return {
             output["key"]: state
             for output, state in found
@@ -137,45 +169,74 @@ class Settler:
             # What is there was made, whatever was said before.
             if found != "unknown" and output["state"] in _UNMADE:
                 self._settle_done(output["operation"])
-        refused = self._store.all("operations", "refused") if "spent" in states.values() else []
+        refused = (
+            self._store.all("operations", "refused")
+            if "spent" in states.values()
+            else []
+        )
         for key, found in states.items():
             state, is_gone = self._store.output(key)["state"], found == "spent"
             # What is under way may be spent by its own operation.
             if state in ("seen", *_AT_REST):
                 is_unknown = found == "unknown"
-                self._store.change(key, spentElsewhere=is_gone or None, unknown=is_unknown or None)
-            # One of ours may have been spent by what was refused. That is never carried out now:
-            # the answer is that of the time when it was, or a refusal for good.
+                self._store.change(
+                    key, spentElsewhere=is_gone or None, unknown=is_unknown or None
+                )
+            # One of ours may have been spent by what was refused. That is never carried
+            # out now: the answer is that of the time when it was, or a refusal for
+            # good.
             for operation in refused if is_gone and state in _AT_REST else ():
                 if key in operation["inputs"] and operation["code"] != "spent_input":
-                    self._store.put("operations", {**operation, "state": "begun", "code": None})
+                    self._store.put(
+                        "operations", {**operation, "state": "begun", "code": None}
+                    )
 
     def _settle_done(self, key: str, item_id: str | None = None) -> Record:
-        """The service has carried the operation out; `item_id` is what a mint has made."""
+        """The service has carried the operation out.
+
+        `item_id` is what a mint has made.
+        """
         operation = self._store.get("operations", key)
         if operation["state"] == "done":
             return operation
         if item_id and operation["kind"] == "mint":
-            operation |= {"itemId": item_id, "outputs": self._add_minted(operation, item_id)}
+            operation |= {
+                "itemId": item_id,
+                "outputs": self._add_minted(operation, item_id),
+            }
         for each in operation["inputs"]:
             self._store.change(each, spentElsewhere=None, unknown=None)
         ended = {"state": "done", "code": None, "endedAt": now_ms()}
         return self._store.put("operations", {**operation, **ended})
 
     def _add_minted(self, minting: Record, item_id: str) -> list[Record]:
-        """Add what the mint has made, and what is known of the item: its name is there offline."""
+        """Add what the mint has made, and what is known of the item.
+
+        Its name is there offline.
+        """
         metadata = minting["body"].get("metadata", {})
         # As the registry writes it.
         ordered = {name: metadata[name] for name in _METADATA_NAMES if name in metadata}
         text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
-        item = {"key": item_id, "id": item_id, "total": minting["amount"], "isMinted": True}
+        item = {
+            "key": item_id,
+            "id": item_id,
+            "total": minting["amount"],
+            "isMinted": True,
+        }
         item["unit"] = minting.get("unit")
         self._store.put("items", {**item, "metadata": text if ordered else None})
         made = []
         for place, part in enumerate(minting["body"]["outputs"]):
             # A secret that a person made may have been told to others by now.
             is_given = place in minting.get("own", ())
-            output = {**part, "itemId": item_id, "givenAt": now_ms() if is_given else None}
+            output = {
+                **part,
+                "itemId": item_id,
+                "givenAt": now_ms() if is_given else None,
+            }
             self._store.change(key_of(output), **output)
-            made.append({"key": key_of(output), "state": "given" if is_given else "held"})
+            made.append(
+                {"key": key_of(output), "state": "given" if is_given else "held"}
+            )
         return made

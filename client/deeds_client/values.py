@@ -12,18 +12,33 @@ from typing import Any, NamedTuple, Self
 
 from deeds_client.errors import InvalidInputError
 
-AMOUNT_MAX = 2**53 - 1  # In units: the largest integer that every reader of JSON sees exactly.
+AMOUNT_MAX = (
+    2**53 - 1
+)  # In units: the largest integer that every reader of JSON sees exactly.
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's, in lower case.
 # What is raised where an answer or a record has another form.
-WRONG_FORM = (AttributeError, InvalidInputError, LookupError, RecursionError, TypeError, ValueError)
+WRONG_FORM = (
+    AttributeError,
+    InvalidInputError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
-# Surrogates have no UTF-8 form. Split at the first two dots, the secret is all that remains.
+# Surrogates have no UTF-8 form. Split at the first two dots, the secret is all that
+# remains.
 _IDS = {"deed": "deed_[^.\ud800-\udfff]{0,250}", "offer": f"offer_[{BASE32}]{{26}}"}
-_RAW_OUTPUT = re.compile(rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.([^\ud800-\udfff]{{1,32}})")
+_RAW_OUTPUT = re.compile(
+    rf"\+([1-9][0-9]{{0,15}})\.({_IDS['deed']})\.([^\ud800-\udfff]{{1,32}})"
+)
 
 
 def make_secret() -> str:
-    """Return a new strong secret: 130 random bits, and 30 of a labelled SHA-256 as a checksum."""
+    """Return a new strong secret.
+
+    130 random bits, and 30 of a labelled SHA-256 as a checksum.
+    """
     body = "".join(secrets.choice(BASE32) for _ in range(26))
     digest = hashlib.sha256(b"deeds strong secret v1:" + body.encode()).digest()
     bits = int.from_bytes(digest[:4], "big") >> 2
@@ -38,7 +53,10 @@ def check_amount(value: Any) -> int:
 
 
 def check_id(kind: str, value: Any) -> str:
-    """Return the value if it is the id of a "deed" or an "offer": a part of addresses."""
+    """Return the value if it is the id of a "deed" or an "offer".
+
+    A part of addresses.
+    """
     if not isinstance(value, str) or not re.fullmatch(_IDS[kind], value):
         raise InvalidInputError(f"The id of this {kind} is not valid.")
     return value
@@ -56,7 +74,9 @@ class Output:
         check_amount(self.amount)
         match = _RAW_OUTPUT.fullmatch(self.raw)
         if not match or match.groups()[1:] != (self.item_id, self.secret):
-            raise InvalidInputError("This is no raw output: +<amount>.<item id>.<secret>")
+            raise InvalidInputError(
+                "This is no raw output: +<amount>.<item id>.<secret>"
+            )
 
     @classmethod
     def fresh(cls, amount: int, item_id: str = "deed_") -> Self:
@@ -77,7 +97,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A registry item. Anybody may have written its metadata: it is text, never HTML."""
+    """A registry item.
+
+    Anybody may have written its metadata: it is text, never HTML.
+    """
 
     id: str
     total: int
@@ -118,11 +141,20 @@ class Offer(NamedTuple):
     def from_answer(cls, answer: Mapping[str, Any]) -> Self:
         """Return the offer that a service answered."""
         gives, wants = (
-            tuple(Units(each["itemId"], check_amount(each["amount"])) for each in answer[side])
+            tuple(
+                Units(each["itemId"], check_amount(each["amount"]))
+                for each in answer[side]
+            )
             for side in ("gives", "wants")
         )
         expires_at = datetime.fromisoformat(answer["expiresAt"])
-        return cls(check_id("offer", answer["offerId"]), answer["state"], gives, wants, expires_at)
+        return cls(
+            check_id("offer", answer["offerId"]),
+            answer["state"],
+            gives,
+            wants,
+            expires_at,
+        )
 
 
 class Info(NamedTuple):

@@ -1,7 +1,8 @@
 """A wallet: what a person holds, and how it moves.
 
-Every verb is first written down whole, then sent, then settled. Whenever the program dies in
-between, `resume` sends it again with the same Idempotency-Key, which the service carries out once.
+Every verb is first written down whole, then sent, then settled. Whenever the program
+dies in between, `resume` sends it again with the same Idempotency-Key, which the
+service carries out once.
 """
 
 import os
@@ -13,12 +14,25 @@ from operator import itemgetter
 from typing import Any, Concatenate, ParamSpec, Self
 
 from deeds_client import file, merging
-from deeds_client.errors import InvalidInputError, ProblemError, WalletError, WalletFileError
+from deeds_client.errors import (
+    InvalidInputError,
+    ProblemError,
+    WalletError,
+    WalletFileError,
+)
 from deeds_client.links import claim_link
 from deeds_client.records import Record, Store, key_of, now_ms, output_of
 from deeds_client.service import WEEK_S, Deeds, Metadata
 from deeds_client.settling import Settler
-from deeds_client.values import WRONG_FORM, Item, Offer, Output, check_amount, check_id, make_secret
+from deeds_client.values import (
+    WRONG_FORM,
+    Item,
+    Offer,
+    Output,
+    check_amount,
+    check_id,
+    make_secret,
+)
 
 Given = ParamSpec("Given")
 Chosen = tuple[list[Record], list[Record]]
@@ -27,7 +41,10 @@ _amount: Callable[[Record], int] = itemgetter("amount")
 
 
 class _UnderWayError(Exception):
-    """An operation has to end first, of which this is the key: its change may be enough."""
+    """An operation has to end first, of which this is the key.
+
+    Its change may be enough.
+    """
 
 
 def _carried_out(rule: Verb[Given]) -> Verb[Given]:
@@ -62,16 +79,21 @@ def _carried_out(rule: Verb[Given]) -> Verb[Given]:
 class Wallet:
     """The wallet in a file, at one service. Threads and processes may share it.
 
-    `with Wallet(...)` resumes at its start and closes the file at its end. Verbs return the record
-    of their operation (docs/wallet-file.md). They raise `WalletError` when nothing was written
-    down, `ProblemError` when the service has refused, and where no answer came, or one that asks to
-    wait, `NoAnswerError` or `ProblemError`: `resume` goes on with what is written down.
+    `with Wallet(...)` resumes at its start and closes the file at its end. Verbs return
+    the record of their operation (docs/wallet-file.md). They raise `WalletError` when
+    nothing was written down, `ProblemError` when the service has refused, and where no
+    answer came, or one that asks to wait, `NoAnswerError` or `ProblemError`: `resume`
+    goes on with what is written down.
     """
 
     def __init__(self, path: str | os.PathLike[str], deeds: Deeds) -> None:
         self.store, self.deeds = Store(path), deeds
         settler = Settler(self.store, deeds)
-        self.resume, self.finish, self.check = settler.resume, settler.finish, settler.check
+        self.resume, self.finish, self.check = (
+            settler.resume,
+            settler.finish,
+            settler.check,
+        )
         self.outputs = self.store.outputs
         self.room = 1  # How many inputs or outputs the service takes at once.
         with self.store.transaction():
@@ -79,7 +101,9 @@ class Wallet:
             home = self.store.get("notes", "service") or self.store.put("notes", here)
         if home["url"] != deeds.base_url:
             self.close()
-            raise InvalidInputError(f"This wallet is for {home['url']}, not {deeds.base_url}.")
+            raise InvalidInputError(
+                f"This wallet is for {home['url']}, not {deeds.base_url}."
+            )
 
     def __enter__(self) -> Self:
         self.resume()
@@ -94,16 +118,28 @@ class Wallet:
 
     @_carried_out
     def mint(
-        self, amounts: Sequence[int], *, metadata: Metadata = None, job: str | None = None
+        self,
+        amounts: Sequence[int],
+        *,
+        metadata: Metadata = None,
+        job: str | None = None,
     ) -> Record:
-        """Mint an item in outputs of these amounts, its id in `itemId`; a `job` does so once."""
+        """Mint an item in outputs of these amounts, its id in `itemId`.
+
+        A `job` does so once.
+        """
         note = {"key": f"job {job!a}"}
-        begun = self.store.get("operations", self.store.get("notes", note["key"]).get("mint", ""))
+        begun = self.store.get(
+            "operations", self.store.get("notes", note["key"]).get("mint", "")
+        )
         if begun and begun["state"] != "refused":
             return begun
         if not amounts:
             raise InvalidInputError("Say how many units to make.")
-        parts = [{"amount": check_amount(amount), "secret": make_secret()} for amount in amounts]
+        parts = [
+            {"amount": check_amount(amount), "secret": make_secret()}
+            for amount in amounts
+        ]
         body = {"outputs": parts} | ({"metadata": metadata} if metadata else {})
         amount = check_amount(_sum(parts))
         operation = self._begin("mint", inputs=[], outputs=[], body=body, amount=amount)
@@ -119,17 +155,24 @@ class Wallet:
         metadata: Metadata = None,
         told: Callable[[int, int], None] = lambda _done, _of: None,
     ) -> list[Record]:
-        """Mint an item as `count` links of `each` units; return those that nobody has claimed.
+        """Mint an item as `count` links of `each` units.
 
-        They are numbered, and handed out as soon as they are made. However often it is broken off,
-        the same `job` goes on where it was. `told` is called with how many are made, of how many.
+        Return those that nobody has claimed.
+
+        They are numbered, and handed out as soon as they are made. However often it is
+        broken off, the same `job` goes on where it was. `told` is called with how many
+        are made, of how many.
         """
         minting = self.mint([check_amount(count) * each], metadata=metadata, job=job)
         if minting["amount"] != count * each:
             raise InvalidInputError(f"This was begun with {minting['amount']} units.")
         while made := self._make_links(minting["itemId"], count, each):
             told(max(map(_number, self.outputs_of(made))), count)
-        return [part for part in self.outputs(minting["itemId"], "given") if "number" in part]
+        return [
+            part
+            for part in self.outputs(minting["itemId"], "given")
+            if "number" in part
+        ]
 
     @_carried_out
     def _make_links(self, item_id: str, count: int, each: int) -> Record:
@@ -146,7 +189,9 @@ class Wallet:
         if first > count:
             return {}
         # A batch that was refused, and may be carried out late, took the oldest too.
-        inputs, change = self._choose(item_id, (last - first + 1) * each, are_oldest=True)
+        inputs, change = self._choose(
+            item_id, (last - first + 1) * each, are_oldest=True
+        )
         about = {"amount": each, "of": count, "givenAt": now_ms()}
         links = [{**about, "number": number} for number in range(first, last + 1)]
         return self._swap("split", inputs, [*links, *change])
@@ -161,7 +206,11 @@ class Wallet:
     @_carried_out
     def claim(self, output: Output) -> Record:
         """Make an output that somebody handed over ours."""
-        part = {"itemId": output.item_id, "amount": output.amount, "secret": output.secret}
+        part = {
+            "itemId": output.item_id,
+            "amount": output.amount,
+            "secret": output.secret,
+        }
         known = self.store.output(key_of(part))
         state = known.get("state", "seen")
         if state in ("coming", "leaving"):
@@ -178,7 +227,10 @@ class Wallet:
 
     @_carried_out
     def split(self, item_id: str, amounts: Sequence[int]) -> Record:
-        """Make parts of these amounts out of what is free; change comes back, as the last."""
+        """Make parts of these amounts out of what is free.
+
+        Change comes back, as the last.
+        """
         parts = [{"amount": check_amount(amount)} for amount in amounts]
         inputs, change = self._choose(item_id, _sum(parts))
         return self._swap("split", inputs, [*parts, *change])
@@ -196,7 +248,8 @@ class Wallet:
     def take_back(self, keys: Sequence[str]) -> Record:
         """Make links worthless that were handed out, but those that were claimed meanwhile.
 
-        Or end a trade of ours: the `keys` are those of outputs, here the inputs of the trade.
+        Or end a trade of ours: the `keys` are those of outputs, here the inputs of the
+        trade.
         """
         outputs = [self.store.output(key) for key in keys]
         for state, kind in (("given", "takeBack"), ("offered", "withdraw")):
@@ -210,16 +263,22 @@ class Wallet:
 
     @_carried_out
     def ask(self, item_id: str, amount: int, expires_in: int = WEEK_S) -> Record:
-        """Ask anybody for units: make an offer that gives nothing, the operation's `offerId`."""
+        """Ask anybody for units.
+
+        Make an offer that gives nothing, the operation's `offerId`.
+        """
         made = [{"itemId": item_id, "amount": check_amount(amount)}]
         return self._swap("ask", [], made, terms={"expiresIn": expires_in})
 
     def trade(
         self, give: tuple[str, int], want: tuple[str, int], expires_in: int = WEEK_S
     ) -> Record:
-        """Offer units for others, each an item id and an amount; the offer is `offerId`.
+        """Offer units for others, each an item id and an amount.
 
-        What is not offered stays free: where no part is just as much, one is split off first.
+        The offer is `offerId`.
+
+        What is not offered stays free: where no part is just as much, one is split off
+        first.
         """
         if give[0] == want[0]:
             raise InvalidInputError("Choose another deed to trade for.")
@@ -228,7 +287,9 @@ class Wallet:
         return operation
 
     @_carried_out
-    def _trade(self, give: tuple[str, int], want: tuple[str, int], expires_in: int) -> Record:
+    def _trade(
+        self, give: tuple[str, int], want: tuple[str, int], expires_in: int
+    ) -> Record:
         made = [{"itemId": want[0], "amount": check_amount(want[1])}]
         inputs, change = self._choose(*give)
         if change:
@@ -251,14 +312,21 @@ class Wallet:
             chosen, change = self._choose(each.item_id, each.amount)
             inputs += chosen
             made += change
-        return self._swap("complete", inputs, made, offerId=offer.id, amount=offer.wants[0].amount)
+        return self._swap(
+            "complete", inputs, made, offerId=offer.id, amount=offer.wants[0].amount
+        )
 
     def item(self, item_id: str) -> Item:
         """Return an item, which never changes, from the wallet's file if it is there."""
         if known := self.store.get("items", item_id):
             return Item(known["id"], known["total"], known.get("metadata"))
         item = self.deeds.item(item_id)
-        known = {"key": item.id, "id": item.id, "total": item.total, "metadata": item.metadata}
+        known = {
+            "key": item.id,
+            "id": item.id,
+            "total": item.total,
+            "metadata": item.metadata,
+        }
         with self.store.transaction():
             self.store.put("items", {**known, **self.store.get("items", item_id)})
         return item
@@ -278,8 +346,9 @@ class Wallet:
     def balance(self) -> dict[str, Counter[str]]:
         """Return the units of each item by state.
 
-        Those "held" can be spent, "given" wait in links, "offered" are in open offers, and "coming"
-        are under way or what an offer gets. "unknown" the service never had.
+        Those "held" can be spent, "given" wait in links, "offered" are in open offers,
+        and "coming" are under way or what an offer gets. "unknown" the service never
+        had.
         """
         sums: dict[str, Counter[str]] = {}
         for output in self.outputs("", "held", "given", "offered", "coming"):
@@ -296,20 +365,24 @@ class Wallet:
     def restore(self, text: str, passphrase: str) -> tuple[list[Record], list[Record]]:
         """Take in the file of another wallet, the page's too, or of an older copy of this one.
 
-        Return the outputs that are new here, and those of them that count as handed out.
+        Return the outputs that are new here, and those of them that count as handed
+        out.
         """
         theirs = file.import_wallet(text, passphrase)
         home = theirs.get("service", self.deeds.base_url)
         # What one service must not be told is not told to another.
         if home != self.deeds.base_url:
-            raise WalletFileError(f"This backup is for {home!r}, not for {self.deeds.base_url}.")
+            raise WalletFileError(
+                f"This backup is for {home!r}, not for {self.deeds.base_url}."
+            )
         with self.store.transaction():
             return merging.merge(self.store, theirs)
 
     def _choose(self, item_id: str, amount: int, *, are_oldest: bool = False) -> Chosen:
         """Return the outputs to spend for an amount, and the change that they leave.
 
-        One of just that amount, else the fewest, or the oldest; links with numbers only at need.
+        One of just that amount, else the fewest, or the oldest; links with numbers only
+        at need.
         """
         free = self._free(item_id)
         if _sum(free) < check_amount(amount):
@@ -320,7 +393,10 @@ class Wallet:
         pool = plain if _sum(plain) >= amount else free
         if not are_oldest:
             # Nothing reaches a sum with fewer parts than the largest do.
-            pool.sort(key=lambda part: (part["amount"] == amount, part["amount"]), reverse=True)
+            pool.sort(
+                key=lambda part: (part["amount"] == amount, part["amount"]),
+                reverse=True,
+            )
         inputs: list[Record] = []
         missing = amount
         while missing > 0:
@@ -332,18 +408,37 @@ class Wallet:
         return self._swap(kind, inputs, [{"amount": _sum(inputs)}])
 
     def _swap(
-        self, kind: str, inputs: list[Record], made: list[Record], terms: Any = None, **about: Any
+        self,
+        kind: str,
+        inputs: list[Record],
+        made: list[Record],
+        terms: Any = None,
+        **about: Any,
     ) -> Record:
-        """Begin a swap, or half of one: reserve its inputs and write down what it makes."""
+        """Begin a swap, or half of one.
+
+        Reserve its inputs and write down what it makes.
+        """
         item_id = [*inputs, *made][0]["itemId"]
-        outputs = [{"itemId": item_id, **part, "secret": make_secret()} for part in made]
+        outputs = [
+            {"itemId": item_id, **part, "secret": make_secret()} for part in made
+        ]
         ends = []
         for part in outputs:
             self.store.change(key_of(part), **part)
-            ends.append({"key": key_of(part), "state": "given" if "givenAt" in part else "held"})
+            ends.append(
+                {"key": key_of(part), "state": "given" if "givenAt" in part else "held"}
+            )
         body = {"inputs": _raws(inputs), **(terms or {}), "outputs": _raws(outputs)}
-        about = {"itemId": item_id, "amount": _sum(inputs or made), **about, "body": body}
-        return self._begin(kind, inputs=[each["key"] for each in inputs], outputs=ends, **about)
+        about = {
+            "itemId": item_id,
+            "amount": _sum(inputs or made),
+            **about,
+            "body": body,
+        }
+        return self._begin(
+            kind, inputs=[each["key"] for each in inputs], outputs=ends, **about
+        )
 
     def _begin(self, kind: str, **about: Any) -> Record:
         new = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun"}
@@ -352,7 +447,9 @@ class Wallet:
         try:
             file.check_operation(begun)
         except WRONG_FORM:
-            raise InvalidInputError("A text or a number in this is not valid.") from None
+            raise InvalidInputError(
+                "A text or a number in this is not valid."
+            ) from None
         return {**begun, "isNew": True}
 
     def _free(self, item_id: str) -> list[Record]:

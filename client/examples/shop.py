@@ -3,8 +3,9 @@
     pip install flask
     DEEDS_ITEM=deed_… flask --app shop run
 
-`DEEDS_ITEM` is the deed that the shop takes as money. No secret passes between customer and shop:
-the customer opens the offer in a wallet, and the units come into the shop's own.
+`DEEDS_ITEM` is the deed that the shop takes as money. No secret passes between customer
+and shop: the customer opens the offer in a wallet, and the units come into the shop's
+own.
 """
 
 import os
@@ -38,9 +39,13 @@ def front() -> str:
 
 @app.post("/buy")
 def buy() -> Response:
-    """Make a payment request for this customer alone: the service does not tell who paid."""
+    """Make a payment request for this customer alone.
+
+    The service does not tell who paid.
+    """
     order = wallet.ask(os.environ["DEEDS_ITEM"], PRICE, expires_in=15 * 60)
-    # The key of the operation is random, and unlike the id of the offer it is told to nobody else.
+    # The key of the operation is random, and unlike the id of the offer it is told to
+    # nobody else.
     return redirect(url_for("show", key=order["key"]))  # type: ignore[return-value]
 
 

@@ -2,8 +2,9 @@
 
     python vouchers.py guests.csv links.csv --title "Dinner for two"
 
-`guests.csv` has a column `name`. Run it again after whatever broke it off: it goes on with the same
-vouchers. The links are like cash, and the wallet can take back those that nobody has claimed.
+`guests.csv` has a column `name`. Run it again after whatever broke it off: it goes on
+with the same vouchers. The links are like cash, and the wallet can take back those that
+nobody has claimed.
 """
 
 import argparse
@@ -33,7 +34,9 @@ def main() -> None:
         links = {voucher["number"]: wallet.link(voucher) for voucher in vouchers}
 
     # Whoever can read the file can take the vouchers.
-    with open(arguments.links, "w", newline="", opener=_private, encoding="utf-8") as lines:
+    with open(
+        arguments.links, "w", newline="", opener=_private, encoding="utf-8"
+    ) as lines:
         writer = csv.writer(lines)
         writer.writerow(["name", "link"])
         for number, name in enumerate(names, start=1):

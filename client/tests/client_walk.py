@@ -1,8 +1,10 @@
-"""People who do all that a wallet can, while processes are killed and requests are lost.
+"""People who do all that a wallet can, while processes are killed and requests are
+lost.
 
-Anna has one wallet, in which two processes work at once; Ben has two, which take in each other's
-copies. Each life of a process is a fork and may end by SIGKILL at one of its steps. A step is the
-begin or the end of a transaction, or a request before it is sent, after, and answered.
+Anna has one wallet, in which two processes work at once; Ben has two, which take in
+each other's copies. Each life of a process is a fork and may end by SIGKILL at one of
+its steps. A step is the begin or the end of a transaction, or a request before it is
+sent, after, and answered.
 """
 
 import gc
@@ -37,13 +39,23 @@ TOLD = b'{"code": "busy", "title": "Busy"}'
 TOO_LARGE = b'{"code": "body_too_large", "title": "Too large"}'
 BUSY = httpx.Response(503, headers=PROBLEM | {"Retry-After": "1"}, content=TOLD)
 # What may happen to a request; what is late arrives after the walk has gone on.
-FATES = ["answered"] * 12 + ["lost", "answer lost", "answer lost", "late", "refused", BUSY]
+FATES = ["answered"] * 12 + [
+    "lost",
+    "answer lost",
+    "answer lost",
+    "late",
+    "refused",
+    BUSY,
+]
 OWNERS = {"anna": "anna", "ben": "ben", "phone": "ben"}
 
 
 @contextmanager
 def folder():
-    """A folder in memory if there is one: what a process has written outlives it there too."""
+    """A folder in memory if there is one.
+
+    What a process has written outlives it there too.
+    """
     memory = Path("/dev/shm")  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as path:
         yield Path(path)
@@ -62,7 +74,9 @@ class Mortal:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self, connection):
-        """Take statements as steps, but those in a transaction, which SQLite takes back."""
+        """Take statements as steps, but those in a transaction, which SQLite takes
+        back.
+        """
 
         def traced(statement):
             if statement == "COMMIT" or not connection.in_transaction:
@@ -83,10 +97,12 @@ class Mortal:
 
 
 class Lines(httpx.BaseTransport):
-    """Lines to the service: `fates` says what becomes of each request, `late` keeps copies.
+    """Lines to the service.
 
-    A fate that is a response is the answer instead of the service's; one that is a function is
-    called when the request was answered, and before that is read.
+    `fates` says what becomes of each request, `late` keeps copies.
+
+    A fate that is a response is the answer instead of the service's; one that is a
+    function is called when the request was answered, and before that is read.
     """
 
     def __init__(self, url, fates, late=None, mortal=None):
@@ -99,7 +115,9 @@ class Lines(httpx.BaseTransport):
         if fate == "lost":
             raise httpx.ConnectError("")
         if isinstance(fate, httpx.Response):
-            return httpx.Response(fate.status_code, headers=fate.headers, content=fate.content)
+            return httpx.Response(
+                fate.status_code, headers=fate.headers, content=fate.content
+            )
         key = request.headers.get("Idempotency-Key")
         if fate == "refused" and key:
             return httpx.Response(413, headers=PROBLEM, content=TOO_LARGE)
@@ -124,7 +142,9 @@ class Lines(httpx.BaseTransport):
 
 
 @contextmanager
-def wallet_at(path, url, fates=lambda _request: "answered", late=None, mortal=None, tries=2):
+def wallet_at(
+    path, url, fates=lambda _request: "answered", late=None, mortal=None, tries=2
+):
     """A wallet over such lines."""
     lines = Lines(url, fates, late, mortal)
     with (
@@ -150,14 +170,20 @@ def fork(live):
 
 
 def end_of(pid):
-    """Wait for the end of a child, and return whether it was killed; it must not have failed."""
+    """Wait for the end of a child, and return whether it was killed.
+
+    It must not have failed.
+    """
     ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     assert ended in (0, -signal.SIGKILL), "a child failed: see its traceback above"
     return ended != 0
 
 
 def walk(start_service, database_url, seed, runs_count):
-    """Walk so many times, with this seed and those after it; return what was done, as a text."""
+    """Walk so many times, with this seed and those after it.
+
+    Return what was done, as a text.
+    """
     counts = Counter()
     with folder() as directory, ledger_view(database_url) as view:
         url = start_service(DATABASE_URL=database_url, **SETTINGS).url
@@ -186,7 +212,9 @@ class Walk:
             with wallet_at(self._directory / name, self._url) as wallet:
                 wallet.mint([5, 20])
         for _ in range(LIVES_COUNT):
-            names = rng.choice([["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]])
+            names = rng.choice(
+                [["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]]
+            )
             pids = [self._begin_life(name) for name in names]
             self.counts.update("killed" if end_of(pid) else "ended" for pid in pids)
             copy = self._look(lambda records: [merging.dump(records)], names[0])
@@ -200,13 +228,18 @@ class Walk:
     def _look(self, read, *names):
         found = []
         for name in names or OWNERS:
-            with closing(Store(self._directory / name)) as store, store.transaction() as records:
+            with (
+                closing(Store(self._directory / name)) as store,
+                store.transaction() as records,
+            ):
                 found += read(records)
         return found
 
     def _begin_life(self, name):
         seed = self._rng.randrange(2**32)
-        dies_at = self._rng.choice([0, self._rng.randint(1, 50), self._rng.randint(1, 150)])
+        dies_at = self._rng.choice(
+            [0, self._rng.randint(1, 50), self._rng.randint(1, 150)]
+        )
         return fork(lambda: self._live(name, random.Random(seed), Mortal(dies_at)))
 
     def _live(self, name, rng, mortal):
@@ -215,7 +248,9 @@ class Walk:
         mortal.watch_all()
         fates = FATES if rng.random() < 0.7 else ["answered"]
         path, late = self._directory / name, self._directory / "late"
-        with wallet_at(path, self._url, lambda _: rng.choice(fates), late, mortal) as wallet:
+        with wallet_at(
+            path, self._url, lambda _: rng.choice(fates), late, mortal
+        ) as wallet:
             if rng.random() < 0.5:
                 wallet.resume()
             for _ in range(rng.randint(1, 8)):
@@ -225,10 +260,14 @@ class Walk:
     def _act(self, wallet, owner):
         own = wallet.outputs()
         held = [each for each in own if each["state"] == "held"]
-        one = self._rng.choice(held or own or [{"itemId": "deed_a", "amount": 1, "key": "none"}])
+        one = self._rng.choice(
+            held or own or [{"itemId": "deed_a", "amount": 1, "key": "none"}]
+        )
         item_id, amount = one["itemId"], self._rng.randint(1, one["amount"])
         verbs = [
-            lambda: wallet.mint([amount, 20], metadata=self._pick([None, {"name": "a"}])),
+            lambda: wallet.mint(
+                [amount, 20], metadata=self._pick([None, {"name": "a"}])
+            ),
             lambda: wallet.issue("job", 7, 2),
             lambda: wallet.send(item_id, amount),
             lambda: wallet.send(item_id, amount + self._rng.randint(0, 9)),
@@ -247,7 +286,9 @@ class Walk:
 
     def _pick(self, options):
         if not options:
-            raise WalletError("nothing_there", "Nothing is there yet that a verb needs.")
+            raise WalletError(
+                "nothing_there", "Nothing is there yet that a verb needs."
+            )
         return self._rng.choice(options)
 
     def _take_back(self, wallet, own):
@@ -280,7 +321,9 @@ class Walk:
 
     def _deliver_late(self, count):
         copies = sorted((self._directory / "late").iterdir())
-        with Deeds(self._url, transport=Lines(self._url, lambda _: "answered")) as deeds:
+        with Deeds(
+            self._url, transport=Lines(self._url, lambda _: "answered")
+        ) as deeds:
             for path in self._rng.sample(copies, min(count, len(copies))):
                 with suppress(ProblemError):
                     deeds.send(*json.loads(path.read_text()))
@@ -314,7 +357,9 @@ class Walk:
             for output in wallet.outputs()
         ]
         known = {link_of(output).raw: link_of(output) for _, output in outputs}
-        said = dict(zip(known, wallets["anna"].deeds.check([*known.values()]), strict=True))
+        said = dict(
+            zip(known, wallets["anna"].deeds.check([*known.values()]), strict=True)
+        )
         owners = {raw: set() for raw in known if said[raw] == "unspent"}
         expected = {"void": "unknown", "coming": "unknown", "spent": "spent"}
         expected |= dict.fromkeys(LIVE, "unspent")
@@ -329,21 +374,34 @@ class Walk:
         assert [some for some in owners.values() if len(some) != 1] == []
 
         done = {}
-        for operation in (each for wallet in wallets.values() for each in wallet.history()):
-            assert operation["state"] in ("done", "refused", *(() if is_over else ("open",)))
+        for operation in (
+            each for wallet in wallets.values() for each in wallet.history()
+        ):
+            assert operation["state"] in (
+                "done",
+                "refused",
+                *(() if is_over else ("open",)),
+            )
             if operation["state"] == "done":
                 done[operation["key"]] = operation
         live = Counter()
         for raw in owners:
             live[known[raw].item_id] += known[raw].amount
-        mints = [operation for operation in done.values() if operation["kind"] == "mint"]
+        mints = [
+            operation for operation in done.values() if operation["kind"] == "mint"
+        ]
         assert live == {each["itemId"]: each["amount"] for each in mints}
         self._assert_ledger_knows(done.values())
 
     def _assert_ledger_knows(self, done):
         """Nothing was carried out twice, or without a wallet that knows it."""
-        kinds = [operation["kind"] for operation in done if operation["kind"] not in OFFERS]
-        ledger = Counter(kind for kind, _, _ in self._view.operations()) - self._ledger_before
+        kinds = [
+            operation["kind"] for operation in done if operation["kind"] not in OFFERS
+        ]
+        ledger = (
+            Counter(kind for kind, _, _ in self._view.operations())
+            - self._ledger_before
+        )
         del ledger["offer"]
         assert ledger == Counter("mint" if kind == "mint" else "swap" for kind in kinds)
         self.counts += ledger

@@ -25,7 +25,9 @@ def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
     with Store(path).transaction():
         with pytest.raises(WalletFileError, match="in use"):
             Store(path)
-        ended = subprocess.run([sys.executable, "-c", other], check=False, capture_output=True)
+        ended = subprocess.run(
+            [sys.executable, "-c", other], check=False, capture_output=True
+        )
 
     assert b"database is locked" in ended.stderr
 
@@ -49,8 +51,12 @@ def test_what_no_backup_could_hold_is_not_written_down(tmp_path, verb):
 FORBIDDEN = httpx.Response(403, html="<h1>Forbidden</h1>")
 REFUSALS = [
     httpx.Response(404, json={"code": "rest_no_route", "title": "No route"}),
-    httpx.Response(404, headers=PROBLEM, json={"code": "not_found", "title": "No such path"}),
-    httpx.Response(400, headers=PROBLEM, json={"code": "total_too_large", "title": "Too large"}),
+    httpx.Response(
+        404, headers=PROBLEM, json={"code": "not_found", "title": "No such path"}
+    ),
+    httpx.Response(
+        400, headers=PROBLEM, json={"code": "total_too_large", "title": "Too large"}
+    ),
     FORBIDDEN,
 ]
 
@@ -58,7 +64,9 @@ REFUSALS = [
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_mint_that_may_have_been_carried_out_is_not_given_up(tmp_path, refusal):
     answers = iter([INFO, "lost", refusal])
-    with wallet_at(tmp_path / "wallet", "http://a.example", lambda _: next(answers)) as wallet:
+    with wallet_at(
+        tmp_path / "wallet", "http://a.example", lambda _: next(answers)
+    ) as wallet:
         with pytest.raises(CallError):
             wallet.mint([5])
 
@@ -84,7 +92,9 @@ def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(tmp_path
 
 def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):
     made, client = [], httpx.Client
-    monkeypatch.setattr(httpx, "Client", lambda **given: made.append(client(**given)) or made[-1])
+    monkeypatch.setattr(
+        httpx, "Client", lambda **given: made.append(client(**given)) or made[-1]
+    )
     line = httpx.MockTransport(lambda _: INFO)
 
     def live():
@@ -98,7 +108,10 @@ def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):
 
 
 def test_limits_are_asked_for_again_after_a_refusal():
-    asked, refusal = [], httpx.Response(400, headers=PROBLEM, json={"code": "invalid_request"})
+    asked, refusal = (
+        [],
+        httpx.Response(400, headers=PROBLEM, json={"code": "invalid_request"}),
+    )
 
     def answer(request):
         asked.append(request.url.path)
@@ -113,7 +126,10 @@ def test_limits_are_asked_for_again_after_a_refusal():
 
 
 def test_a_backup_of_another_service_is_not_taken_in(tmp_path, deeds):
-    with Deeds("http://127.0.0.1:9") as elsewhere, Wallet(tmp_path / "there", elsewhere) as there:
+    with (
+        Deeds("http://127.0.0.1:9") as elsewhere,
+        Wallet(tmp_path / "there", elsewhere) as there,
+    ):
         text = there.export("a passphrase of ours")
 
     with (

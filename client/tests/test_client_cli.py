@@ -24,7 +24,9 @@ COMMAND = [sys.executable, "-m", "deeds_client"]
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     """A service that takes eight outputs at once."""
-    with running_service(tmp_path_factory.mktemp("service"), DEEDS_MAX_ARRAY="8") as service:
+    with running_service(
+        tmp_path_factory.mktemp("service"), DEEDS_MAX_ARRAY="8"
+    ) as service:
         yield service.url
 
 
@@ -38,7 +40,9 @@ def here(url, tmp_path, monkeypatch):
 
 def run(*words, wallet="anna", stdin="", **env):
     words = ["--wallet", wallet, *map(str, words)]
-    return CliRunner().invoke(main, words, input=stdin, prog_name="deeds-wallet", env=env)
+    return CliRunner().invoke(
+        main, words, input=stdin, prog_name="deeds-wallet", env=env
+    )
 
 
 def ask(*words, **options):
@@ -59,13 +63,18 @@ def test_links_go_from_one_wallet_to_another_once():
     partly = run("--json", "claim", wallet="eve", stdin=f"{sent} {more['link']}")
     used, fresh = (row["said"] for row in json.loads(partly.stdout))
 
-    assert (claimed.split()[:3], claimed.split()[-1]) == (["amount", "deed", "said"], "Claimed.")
+    assert (claimed.split()[:3], claimed.split()[-1]) == (
+        ["amount", "deed", "said"],
+        "Claimed.",
+    )
     assert (partly.exit_code, "sender" in used, fresh) == (1, True, "Claimed.")
     assert (held(), held("bob")) == ({"“Night Choir": 1}, {"“Night Choir": 3})
     assert [row["state"] for row in ask("check")] == ["spent", "spent"]
 
 
-@pytest.mark.parametrize("command", [[], ["claim"], ["send", 1], ["balance"], ["take-back"]])
+@pytest.mark.parametrize(
+    "command", [[], ["claim"], ["send", 1], ["balance"], ["take-back"]]
+)
 def test_a_link_is_never_taken_from_arguments(command):
     ask("mint", "Cider", 5)
     (sent,) = ask("send", 1, "Cider")
@@ -113,11 +122,17 @@ def test_an_offer_is_made_and_completed_or_withdrawn():
     assert (unsure.exit_code, late.exit_code, taken["kind"]) == (1, 1, "withdraw")
     assert "Give 2 “Bread”" in unsure.stderr
     assert sorted(row["state"] for row in ask("check")) == ["held", "spent", "void"]
-    assert (held(), held("bob")) == ({"“Cider": 3, "“Bread": 3}, {"“Bread": 2, "“Cider": 2})
+    assert (held(), held("bob")) == (
+        {"“Cider": 3, "“Bread": 3},
+        {"“Bread": 2, "“Cider": 2},
+    )
 
 
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
-    command, file = ["mint", "Night Choir", "--count", "40", "--csv", "new"], Path("new")
+    command, file = (
+        ["mint", "Night Choir", "--count", "40", "--csv", "new"],
+        Path("new"),
+    )
 
     def operations():
         with closing(Store("anna")) as store:
@@ -130,7 +145,11 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
     rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
 
     assert [row["number"] for row in rows] == [str(number) for number in range(1, 41)]
-    assert (made["amount"], again.exit_code, file.stat().st_mode & 0o777) == (40, 2, 0o600)
+    assert (made["amount"], again.exit_code, file.stat().st_mode & 0o777) == (
+        40,
+        2,
+        0o600,
+    )
     assert [row["kind"] for row in ask("history")].count("mint") == 1
     assert ask("claim", wallet="bob", stdin=rows[0]["link"])[0]["said"] == "Claimed."
     assert ask("take-back", "night", 1, 5, 7)[0]["amount"] == 2
@@ -149,7 +168,9 @@ def test_a_wallet_is_exported_and_imported():
     assert held("bob") == {"“Cider": 5}
 
 
-@pytest.mark.parametrize(("error", "code"), [(NoAnswerError(key="1"), 3), (KeyboardInterrupt, 130)])
+@pytest.mark.parametrize(
+    ("error", "code"), [(NoAnswerError(key="1"), 3), (KeyboardInterrupt, 130)]
+)
 def test_what_was_broken_off_is_finished_by_the_next_command(monkeypatch, error, code):
     def lose(*arguments, send=Deeds.send):
         send(*arguments)

@@ -16,14 +16,18 @@ from tests.support.serving import REPOSITORY
 def run(url, tmp_path, monkeypatch):
     def run(name, *arguments):
         monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
-        return runpy.run_path(REPOSITORY / "client/examples" / name, run_name="__main__")
+        return runpy.run_path(
+            REPOSITORY / "client/examples" / name, run_name="__main__"
+        )
 
     monkeypatch.setenv("DEEDS_URL", url)
     monkeypatch.setenv("DEEDS_WALLET", str(tmp_path / "example.wallet"))
     return run
 
 
-def test_the_shop_serves_what_was_paid_and_nothing_before(run, deeds, tmp_path, monkeypatch):
+def test_the_shop_serves_what_was_paid_and_nothing_before(
+    run, deeds, tmp_path, monkeypatch
+):
     with Wallet(tmp_path / "customer", deeds) as customer:
         item_id = customer.mint([5])["itemId"]
         monkeypatch.setenv("DEEDS_ITEM", item_id)
@@ -41,7 +45,9 @@ def test_the_shop_serves_what_was_paid_and_nothing_before(run, deeds, tmp_path, 
         assert customer.balance()[item_id]["held"] == 3
 
 
-def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(run, deeds, tmp_path):
+def test_the_script_gives_each_name_a_voucher_and_goes_on_where_it_was(
+    run, deeds, tmp_path
+):
     names = [f"Guest {number}, of many" for number in range(1, 11)]
     guests, links = tmp_path / "guests.csv", tmp_path / "links.csv"
     guests.write_text("\n".join(["name", *(f'"{name}"' for name in names)]))

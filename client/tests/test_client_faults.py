@@ -1,4 +1,7 @@
-"""Wallets whose processes are killed and whose requests are lost: every unit is accounted for."""
+"""Wallets whose processes are killed and whose requests are lost.
+
+Every unit is accounted for.
+"""
 
 import shutil
 from collections import Counter
@@ -15,7 +18,9 @@ from deeds_client.wallet import Wallet
 RUNS_COUNT = 10
 
 
-def test_random_walks_lose_and_double_nothing(database_url, gunicorn_service, seed, report):
+def test_random_walks_lose_and_double_nothing(
+    database_url, gunicorn_service, seed, report
+):
     report(client_walk.walk(gunicorn_service, database_url, seed, RUNS_COUNT))
 
 
@@ -51,7 +56,8 @@ def _trade_and_complete(ours, theirs):
     return ()
 
 
-# Each verb, and how what it is given is made with two wallets: `ours`, which is broken, and theirs.
+# Each verb, and how what it is given is made with two wallets: `ours`, which is broken,
+# and theirs.
 VERBS = {
     "mint": (Wallet.mint, lambda *_: ([5, 2],)),
     "issue": (Wallet.issue, lambda *_: ("job", 5, 2)),
@@ -61,7 +67,10 @@ VERBS = {
     "merge": (Wallet.merge, lambda ours, _: (_minted(ours),)),
     "take_back": (Wallet.take_back, lambda *both: (_partly_claimed(*both),)),
     "ask": (Wallet.ask, lambda ours, _: (_minted(ours), 2, 60)),
-    "trade": (Wallet.trade, lambda *both: ((_minted(both[0]), 4), (_minted(both[1]), 1), 60)),
+    "trade": (
+        Wallet.trade,
+        lambda *both: ((_minted(both[0]), 4), (_minted(both[1]), 1), 60),
+    ),
     "withdraw": (Wallet.take_back, lambda *both: (_trade(*both)["inputs"],)),
     "complete": (Wallet.complete, lambda ours, theirs: (_offer(theirs, ours),)),
     "check": (lambda wallet: wallet.check(), _trade_and_complete),
@@ -109,7 +118,9 @@ BROKEN = {
 
 
 def summary(wallet):
-    """Return what a wallet holds and has done, and what the service says of it, but for ids."""
+    """Return what a wallet holds and has done, and what the service says of it, but for
+    ids.
+    """
     outputs = wallet.outputs()
     said = wallet.deeds.check([link_of(output) for output in outputs])
     names = ("amount", "state", "number", "of", "each", "spentElsewhere", "unknown")
@@ -127,7 +138,10 @@ def sweep(url, directory, verb, broken):
 
     def begin():
         shutil.rmtree(directory, ignore_errors=True)
-        with wallet_at(path, url) as ours, wallet_at(directory / "theirs", url) as theirs:
+        with (
+            wallet_at(path, url) as ours,
+            wallet_at(directory / "theirs", url) as theirs,
+        ):
             return prepare(ours, theirs)
 
     def act(wallet):

@@ -1,4 +1,7 @@
-"""The page's backup file and its rules for merging: the client does as the page's own code does."""
+"""The page's backup file and its rules for merging.
+
+The client does as the page's own code does.
+"""
 
 import json
 import os
@@ -23,26 +26,50 @@ from tests.support.serving import REPOSITORY, running_service
 
 PASSPHRASE = "Käse & Brot 😀"
 # What a wallet knows of an output beside its state, whichever way it keeps it.
-FACTS = {"itemId", "amount", "secret", "givenAt", "collectedAt", "number", "of", "each", "note"}
+FACTS = {
+    "itemId",
+    "amount",
+    "secret",
+    "givenAt",
+    "collectedAt",
+    "number",
+    "of",
+    "each",
+    "note",
+}
 FACTS |= {"spentElsewhere"}
-# States here and in the page. Here they follow from an operation as soon as it is known, or is to
-# be sent again; the page notes them when that has ended.
+# States here and in the page. Here they follow from an operation as soon as it is
+# known, or is to be sent again; the page notes them when that has ended.
 EARLIER = {("coming", "void"), ("leaving", "held"), ("offered", "given")}
 # Fields that the client keeps for the page and never reads.
 UNUSED = {"outputs.changedAt", "outputs.of", "outputs.each", "operations.links"}
 UNUSED |= {f"operations.links.{name}" for name in ("count", "each", "from", "isNext")}
 # It derives the states of outputs, and a service would refuse what the others lead to.
-LOOSER = {"outputs.state", "outputs.before", "outputs.operation", "operations.outputs.state"}
-LOOSER |= {"operations.body.outputs.secret", "operations.body.expiresIn", "operations.offerId"}
+LOOSER = {
+    "outputs.state",
+    "outputs.before",
+    "outputs.operation",
+    "operations.outputs.state",
+}
+LOOSER |= {
+    "operations.body.outputs.secret",
+    "operations.body.expiresIn",
+    "operations.offerId",
+}
 LOOSER |= {"operations.expiresAt", "outputs.number"}
 
 
 @pytest.fixture(scope="module")
 def pages():
-    """Files of random wallets of the page, and what the page makes of them: see pairs.js."""
+    """Files of random wallets of the page, and what the page makes of them.
+
+    See pairs.js.
+    """
     require("node 20 or newer")
     command = ["node", "tests/page/js/wallet/pairs.js", "100"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -55,7 +82,9 @@ def visitor(tmp_path_factory):
     with (
         running_service(tmp_path_factory.mktemp("web"), WEB_CONCURRENCY="1") as service,
         sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=chromium_path(), args=arguments) as browser,
+        playwright.chromium.launch(
+            executable_path=chromium_path(), args=arguments
+        ) as browser,
         profile(browser) as context,
         visiting(context, service.url) as visitor,
     ):
@@ -64,7 +93,9 @@ def visitor(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def records(pages):
-    return max((pair["merged"] for pair in pages["pairs"]), key=lambda merged: len(str(merged)))
+    return max(
+        (pair["merged"] for pair in pages["pairs"]), key=lambda merged: len(str(merged))
+    )
 
 
 def is_read(records):
@@ -87,7 +118,9 @@ FORGED = {
     "another is sent": lambda swap, _: swap["body"]["outputs"].append("+1.deed_a.b"),
     "less is named": lambda swap, _: swap["inputs"].pop(),
     "no output is known": lambda _, records: records.update(outputs=[]),
-    "an output under another key": lambda _, records: records["outputs"][0].update(secret="x"),
+    "an output under another key": lambda _, records: records["outputs"][0].update(
+        secret="x"
+    ),
     "no object of metadata": lambda _, records: records["operations"][0]["body"].update(
         metadata="name"
     ),
@@ -98,7 +131,9 @@ FORGED = {
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
 def test_what_is_sent_is_what_is_settled(records, forge):
     forged = deepcopy(records)
-    forge(next(each for each in forged["operations"] if each["kind"] == "claim"), forged)
+    forge(
+        next(each for each in forged["operations"] if each["kind"] == "claim"), forged
+    )
 
     assert not is_read(forged)
 
@@ -149,12 +184,17 @@ def test_client_and_page_merge_alike(pages, merged_here):
             assert by_key(added).keys() == by_key(pair["added"]).keys(), place
 
 
-def test_what_may_have_been_carried_out_after_all_is_asked_for_again(records, merged_here):
+def test_what_may_have_been_carried_out_after_all_is_asked_for_again(
+    records, merged_here
+):
     claim = next(each for each in records["operations"] if each["kind"] == "claim")
     claim = {**claim, "state": "refused", "code": "x"}
     ask = {**claim, "key": str(uuid.uuid4()), "kind": "ask"}
     opened = {**ask, "state": "open", "offerId": f"offer_{'a' * 26}", "expiresAt": 1}
-    outputs = [{**each, "state": "held", "spentElsewhere": False} for each in records["outputs"]]
+    outputs = [
+        {**each, "state": "held", "spentElsewhere": False}
+        for each in records["outputs"]
+    ]
     spent = [{**each, "state": "spent", "spentElsewhere": True} for each in outputs]
     dumped, *_ = merged_here(
         [
@@ -179,7 +219,10 @@ def test_a_wallet_goes_into_a_file_that_shows_nothing_and_comes_back(backup, rec
 
     assert import_wallet(backup, other) == records
     assert [it["secret"] for it in records["outputs"] if it["secret"] in backup] == []
-    assert json.loads(export_wallet(records, PASSPHRASE))["data"] != json.loads(backup)["data"]
+    assert (
+        json.loads(export_wallet(records, PASSPHRASE))["data"]
+        != json.loads(backup)["data"]
+    )
     for passphrase in ("", f"{PASSPHRASE} ", "\udcff"):
         with pytest.raises(WalletFileError, match="passphrase"):
             import_wallet(backup, passphrase)
@@ -195,7 +238,11 @@ def test_the_document_shows_what_is_authenticated_of_a_head():
 
 
 CHANGED = [("data", "ä"), ("version", 4), ("more", 1), ("cipher.iv", ""), ("kdf", [])]
-CHANGED += [("kdf.iterations", 99_999), ("kdf.iterations", 1e15), ("kdf.salt", "\ud800")]
+CHANGED += [
+    ("kdf.iterations", 99_999),
+    ("kdf.iterations", 1e15),
+    ("kdf.salt", "\ud800"),
+]
 CHANGED = [(*change, "not a backup") for change in CHANGED]
 CHANGED += [(member, "AAAA", "passphrase") for member in ("data", "kdf.salt")]
 
@@ -238,7 +285,10 @@ ASK = """async (itemId) => {
 
 
 def used_by_the_client(backup, origin, link, offer_id, path):
-    """Read the file into a wallet of the client, be paid and send there; return its own file."""
+    """Read the file into a wallet of the client, be paid and send there.
+
+    Return its own file.
+    """
     bens = Output.parse(link)
     with Deeds(origin) as deeds, Wallet(path / "anna", deeds) as anna:
         added, _ = anna.restore(backup, test_backup.PASSPHRASE)
@@ -271,7 +321,9 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     page.get_by_role("button", name="Restore").click()
     test_backup.restore(page, tmp_path / "wallet.json", test_backup.PASSPHRASE)
 
-    expect(page.locator("#notices")).to_contain_text("Restored. New here: 4 of 4 parts.")
+    expect(page.locator("#notices")).to_contain_text(
+        "Restored. New here: 4 of 4 parts."
+    )
     steps.open_deed(page, item_id)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
     expect(page.locator(".holding-sum")).to_have_text("6 units of 10 · 3 waiting")

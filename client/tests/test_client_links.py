@@ -20,8 +20,20 @@ ESCAPED = {
     "100%": "100%25",
     "😀": "%F0%9F%98%80",
 }
-MADE_UP = [" leading and trailing ", "ends with a dot.", "#?&=%41%", "&unit=hour", "a\nb\tc\0"]
-MADE_UP += ["+5.deed_x.a", "https://a/claim#+5.deed_x.a", 'quotes "and" <tags>`', STRONG, *ESCAPED]
+MADE_UP = [
+    " leading and trailing ",
+    "ends with a dot.",
+    "#?&=%41%",
+    "&unit=hour",
+    "a\nb\tc\0",
+]
+MADE_UP += [
+    "+5.deed_x.a",
+    "https://a/claim#+5.deed_x.a",
+    'quotes "and" <tags>`',
+    STRONG,
+    *ESCAPED,
+]
 
 
 def link_of(secret):
@@ -45,8 +57,13 @@ def test_a_link_brings_its_output_back_whatever_stands_around_it(secret):
         assert read_claims(text, URL) == [Output(5, ID, secret)]
 
 
-# Without a scheme, followed for advertising, as HTML, and with characters that are not seen.
-DONE_TO_LINKS = [("https://", "("), ("#", "?utm_source=x&fbclid=Iw_-1#"), ("&unit", "&amp;unit")]
+# Without a scheme, followed for advertising, as HTML, and with characters that are not
+# seen.
+DONE_TO_LINKS = [
+    ("https://", "("),
+    ("#", "?utm_source=x&fbclid=Iw_-1#"),
+    ("&unit", "&amp;unit"),
+]
 DONE_TO_LINKS += [("deed_", "de\u200bed_\u00ad"), (URL, URL.upper()), ("#+", "%23%2B")]
 
 
@@ -66,15 +83,26 @@ def test_several_links_and_raw_outputs_are_found_in_a_text():
     assert [output.secret for output in outputs] == ["a b", STRONG, "a(b)c", "don't"]
 
 
-CUT_OFF = [LINK[:50], f"{LINK[:-1]} {link_of('a')}", f"{LINK}a%C", f"{LINK}a&un", f"+5.{ID}."]
+CUT_OFF = [
+    LINK[:50],
+    f"{LINK[:-1]} {link_of('a')}",
+    f"{LINK}a%C",
+    f"{LINK}a&un",
+    f"+5.{ID}.",
+]
 # Broken over lines, not escaped, without a blank between, and with too long a secret.
 CUT_OFF += [link_of("a").replace("#", "\n> #"), f"{LINK}pass-on.it", link_of("a") * 2]
 CUT_OFF += [f"{link_of('a')} +5.{ID}.{'b' * 33}"]
 REFUSED = [("This link is cut off. Ask for it again.", text) for text in CUT_OFF]
-REFUSED += [("no whole claim link", text) for text in ("", "hello +5.00 https://a.b/ deed_x")]
+REFUSED += [
+    ("no whole claim link", text) for text in ("", "hello +5.00 https://a.b/ deed_x")
+]
 REFUSED += [
     ("no raw output", f"{LINK}a%C3"),
-    ("belongs to evil.com, not to deeds.exa", f"{link_of('a')} evil.com/claim/{ID}#+5.a"),
+    (
+        "belongs to evil.com, not to deeds.exa",
+        f"{link_of('a')} evil.com/claim/{ID}#+5.a",
+    ),
     ("belongs to deeds.example.com@evil", link_of("a").replace(".com", ".com@evil")),
     ("belongs to e.com", f"https://e.com/{LINK[8:]}a"),
 ]
@@ -87,14 +115,23 @@ def test_nothing_is_read_where_something_is_wrong(message, text):
 
 
 def test_offers_are_found_by_their_id_or_a_link():
-    for text in (OFFER_ID, f"Pay: {offer_link(URL, OFFER_ID)}.", f"{URL[8:]}/offer/{OFFER_ID}"):
+    for text in (
+        OFFER_ID,
+        f"Pay: {offer_link(URL, OFFER_ID)}.",
+        f"{URL[8:]}/offer/{OFFER_ID}",
+    ):
         assert read_offer(text, URL) == OFFER_ID
-    for message, text in {"trade": "", "to evil.com": f"https://evil.com/offer/{OFFER_ID}"}.items():
+    for message, text in {
+        "trade": "",
+        "to evil.com": f"https://evil.com/offer/{OFFER_ID}",
+    }.items():
         with pytest.raises(InvalidInputError, match=message):
             read_offer(text, URL)
 
 
-@pytest.mark.parametrize("piece", ["+1.deed_", f"claim/{ID}", f"#+5.{ID}.", "https://a.b/", "."])
+@pytest.mark.parametrize(
+    "piece", ["+1.deed_", f"claim/{ID}", f"#+5.{ID}.", "https://a.b/", "."]
+)
 def test_a_long_text_is_read_in_a_moment(piece):
     begun_at = time.process_time()
 

@@ -8,7 +8,12 @@ import httpx
 import pytest
 from client_walk import PROBLEM, Lines
 
-from deeds_client.errors import DeedsError, InvalidInputError, NoAnswerError, ProblemError
+from deeds_client.errors import (
+    DeedsError,
+    InvalidInputError,
+    NoAnswerError,
+    ProblemError,
+)
 from deeds_client.service import Deeds
 from deeds_client.values import AMOUNT_MAX, Item, Output, Units
 from tests.support.marker import MARK
@@ -46,15 +51,25 @@ def five(deeds):
 
 
 def test_units_are_minted_swapped_and_traded(deeds):
-    five, two = deeds.mint([5, Output(2, "deed_", "s3cret")], metadata={"name": "Night Choir"})
+    five, two = deeds.mint(
+        [5, Output(2, "deed_", "s3cret")], metadata={"name": "Night Choir"}
+    )
     fresh = [Output.fresh(3, five.item_id), Output.fresh(2, five.item_id)]
     deeds.swap([five], fresh)
     till = Output.fresh(2, five.item_id)
     offer = deeds.make_offer([], [till], expires_in=60)
     deeds.complete(offer.id, [two], [])
 
-    assert deeds.check([five, two, *fresh, till]) == ["spent", "spent", *["unspent"] * 3]
-    assert (offer.state, offer.gives, offer.wants) == ("open", (), (Units(five.item_id, 2),))
+    assert deeds.check([five, two, *fresh, till]) == [
+        "spent",
+        "spent",
+        *["unspent"] * 3,
+    ]
+    assert (offer.state, offer.gives, offer.wants) == (
+        "open",
+        (),
+        (Units(five.item_id, 2),),
+    )
     assert deeds.offer(offer.id).state == "completed"
     assert deeds.item(five.item_id) == Item(five.item_id, 7, '{"name":"Night Choir"}')
 
@@ -65,12 +80,18 @@ FAULTS = {
     "a login page": (httpx.Response(200, html="<html>"), 0),
     "another answer": (httpx.Response(200, json={"success": "yes"}), 0),
     "deep JSON": (httpx.Response(200, content=b"[" * 100_000), 0),
-    "a redirect": (httpx.Response(302, headers={"Location": "https://example.com/"}), 0),
+    "a redirect": (
+        httpx.Response(302, headers={"Location": "https://example.com/"}),
+        0,
+    ),
     "a refusal of another": (httpx.Response(403, json={"code": "rest_forbidden"}), 0),
     "a defect": (problem(500, "internal"), 0),
     "a busy gateway": (httpx.Response(503, headers={"Retry-After": "3"}), 3),
     "a busy service": (problem(503, "overloaded", **{"Retry-After": "7"}), 7),
-    "a wait without a number": (problem(503, "overloaded", **{"Retry-After": "soon"}), 0),
+    "a wait without a number": (
+        problem(503, "overloaded", **{"Retry-After": "soon"}),
+        0,
+    ),
     "too many requests": (problem(429, "too_many_requests", **{"Retry-After": "2"}), 2),
     "in doubt": (problem(503, "ledger_in_doubt"), 0),
 }
@@ -83,7 +104,10 @@ def test_a_change_is_made_once_whatever_happens_to_it(line, five, deeds, fault, 
     made.swap([five], [fresh])
 
     assert deeds.check([five, fresh]) == ["spent", "unspent"]
-    assert len({(sent.content, sent.headers["Idempotency-Key"]) for sent in made.requests}) == 1
+    assert (
+        len({(sent.content, sent.headers["Idempotency-Key"]) for sent in made.requests})
+        == 1
+    )
     assert len(made.requests) == 2
     assert wait_s <= made.waits[0] <= wait_s + 0.5
 
@@ -101,7 +125,9 @@ GIVEN_UP = {
 
 
 @pytest.mark.parametrize(("faults", "error", "status"), GIVEN_UP.values(), ids=GIVEN_UP)
-def test_a_change_is_given_up_with_the_key_to_go_on(line, deeds, five, faults, error, status):
+def test_a_change_is_given_up_with_the_key_to_go_on(
+    line, deeds, five, faults, error, status
+):
     made, fresh = line(*faults), Output.fresh(5, five.item_id)
 
     with pytest.raises(error) as caught:
@@ -109,7 +135,9 @@ def test_a_change_is_given_up_with_the_key_to_go_on(line, deeds, five, faults, e
 
     told = caught.value
     assert (told.attempts, told.status, len(made.waits)) == (5, status, 4)
-    least_s = [float(getattr(fault, "headers", {}).get("Retry-After", 0)) for fault in faults]
+    least_s = [
+        float(getattr(fault, "headers", {}).get("Retry-After", 0)) for fault in faults
+    ]
     for place, wait_s in enumerate(made.waits):
         assert least_s[place] <= wait_s <= least_s[place] + 0.5 * 2**place
     deeds.swap([five], [fresh], key=told.key)
@@ -118,8 +146,16 @@ def test_a_change_is_given_up_with_the_key_to_go_on(line, deeds, five, faults, e
 
 def test_a_refusal_is_told_at_once(line, deeds, five):
     swaps = {
-        ("too_many_failures", 429, None, 1): (problem(429, "too_many_failures", **LONG), [five], 5),
-        ("unknown_input", 400, 1, 2): (UNANSWERED, [five, Output.fresh(5, five.item_id)], 10),
+        ("too_many_failures", 429, None, 1): (
+            problem(429, "too_many_failures", **LONG),
+            [five],
+            5,
+        ),
+        ("unknown_input", 400, 1, 2): (
+            UNANSWERED,
+            [five, Output.fresh(5, five.item_id)],
+            10,
+        ),
     }
     for expected, (fault, inputs, amount) in swaps.items():
         with pytest.raises(ProblemError) as caught:
@@ -133,12 +169,19 @@ def test_a_refusal_is_told_at_once(line, deeds, five):
 
 ITEM = {"id": NOWHERE, "total": 5, "metadata": None}
 SIDES = {"gives": [], "wants": [{"itemId": NOWHERE, "amount": 5}]}
-OFFER = SIDES | {"offerId": f"offer_{'0' * 26}", "state": "open", "expiresAt": "2026-12-01T10:00Z"}
+OFFER = SIDES | {
+    "offerId": f"offer_{'0' * 26}",
+    "state": "open",
+    "expiresAt": "2026-12-01T10:00Z",
+}
 MINTED = {"itemId": NOWHERE}
 ASKS = {
     "mint": (lambda deeds: deeds.mint([Output(5, "deed_", "a")]), MINTED),
     "offer": (lambda deeds: deeds.offer(OFFER["offerId"]), OFFER),
-    "make_offer": (lambda deeds: deeds.make_offer([], [Output(5, NOWHERE, "a")]), OFFER),
+    "make_offer": (
+        lambda deeds: deeds.make_offer([], [Output(5, NOWHERE, "a")]),
+        OFFER,
+    ),
     "item": (lambda deeds: deeds.item(NOWHERE), ITEM),
 }
 WRONG = [
@@ -154,7 +197,9 @@ WRONG = [
 @pytest.mark.parametrize(("verb", "wrong"), WRONG)
 def test_an_answer_of_another_form_is_no_answer(line, verb, wrong):
     ask, right = ASKS[verb]
-    deeds = line(*[httpx.Response(200, json=right | wrong)] * 5, httpx.Response(200, json=right))
+    deeds = line(
+        *[httpx.Response(200, json=right | wrong)] * 5, httpx.Response(200, json=right)
+    )
 
     with pytest.raises(NoAnswerError):
         ask(deeds)
@@ -169,7 +214,9 @@ def test_outputs_are_checked_in_batches_in_order(line, five):
     outputs = [five, *(Output.fresh(5, five.item_id) for _ in range(6))]
 
     assert deeds.check(outputs) == ["unspent", *["unknown"] * 6]
-    deeds.faults = [httpx.Response(200, json={"states": states}) for states in WRONG_STATES]
+    deeds.faults = [
+        httpx.Response(200, json={"states": states}) for states in WRONG_STATES
+    ]
     with pytest.raises(NoAnswerError):
         deeds.check([five])
     assert deeds.check([]) == []
@@ -178,7 +225,14 @@ def test_outputs_are_checked_in_batches_in_order(line, five):
     assert paths == ["/v1/info", *["/v1/check"] * 7]
 
 
-ADDRESSES = ["", "deeds.example.com", "ftp://h", "https://", "http://u:p@h", "http://h:port"]
+ADDRESSES = [
+    "",
+    "deeds.example.com",
+    "ftp://h",
+    "https://",
+    "http://u:p@h",
+    "http://h:port",
+]
 ADDRESSES += ["http://\x00"]
 
 
@@ -196,12 +250,21 @@ def test_the_path_of_an_address_is_kept():
         return httpx.Response(200, json=ITEM | {"id": "deed_a/b"})
 
     transport = httpx.MockTransport(answer)
-    with Deeds(" https://Deeds.Example.com:443/our/deeds/ ", transport=transport) as deeds:
+    with Deeds(
+        " https://Deeds.Example.com:443/our/deeds/ ", transport=transport
+    ) as deeds:
         assert (deeds.item("deed_a/b").total, deeds.base_url) == (5, base_url)
 
 
-OTHERS = [httpx.Response(200, json={"version": "1"}), httpx.Response(404, html="Not found")]
-OTHERS += [FAULTS["a login page"][0], FAULTS["a redirect"][0], problem(404, "not_found")]
+OTHERS = [
+    httpx.Response(200, json={"version": "1"}),
+    httpx.Response(404, html="Not found"),
+]
+OTHERS += [
+    FAULTS["a login page"][0],
+    FAULTS["a redirect"][0],
+    problem(404, "not_found"),
+]
 
 
 @pytest.mark.parametrize("answer", OTHERS)
@@ -210,12 +273,22 @@ def test_a_service_of_another_kind_is_told(line, url, answer):
         line(*[answer] * 5).info()
 
 
-LEAKS = [LOST, UNANSWERED, httpx.Response(200, json=[MARK]), httpx.Response(200, text=MARK), BUSY]
+LEAKS = [
+    LOST,
+    UNANSWERED,
+    httpx.Response(200, json=[MARK]),
+    httpx.Response(200, text=MARK),
+    BUSY,
+]
 
 
 @pytest.mark.parametrize("fault", [*LEAKS, None])
 def test_no_secret_is_in_any_error_or_log(line, caplog, fault):
-    mine, new, deeds = Output(5, NOWHERE, MARK), Output(5, "deed_", MARK), line(*[fault] * 30)
+    mine, new, deeds = (
+        Output(5, NOWHERE, MARK),
+        Output(5, "deed_", MARK),
+        line(*[fault] * 30),
+    )
     caplog.set_level(logging.DEBUG)
     for ask in (
         lambda: deeds.swap([mine], [mine]),

@@ -21,13 +21,25 @@ def test_a_raw_output_is_read_and_written(raw, output):
 
 
 INVALID = ["", "5", f"5.{ID}.a", f"+5.{ID}", f"+5.{ID}.", "+5.item_1.a", "+5..a"]
-INVALID += [f"+{amount}.{ID}.a" for amount in ("05", "0", "\u0665", AMOUNT_MAX + 1, "9" * 5000)]
-INVALID += [f"+5.{ID}.{'a' * 33}", f"+5.{ID}.\ud800", "+5.deed_\ud800.a", f"+5.deed_{'x' * 300}.a"]
+INVALID += [
+    f"+{amount}.{ID}.a" for amount in ("05", "0", "\u0665", AMOUNT_MAX + 1, "9" * 5000)
+]
+INVALID += [
+    f"+5.{ID}.{'a' * 33}",
+    f"+5.{ID}.\ud800",
+    "+5.deed_\ud800.a",
+    f"+5.deed_{'x' * 300}.a",
+]
 
 
 MADE = [(Output.parse, raw) for raw in INVALID]
-MADE += [(Output.fresh, amount) for amount in (0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None)]
-MADE += [(lambda part: Output(5, ID, part), 5), (lambda part: Output(5, f"{ID}.{part}", part), "a")]
+MADE += [
+    (Output.fresh, amount) for amount in (0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None)
+]
+MADE += [
+    (lambda part: Output(5, ID, part), 5),
+    (lambda part: Output(5, f"{ID}.{part}", part), "a"),
+]
 
 
 @pytest.mark.parametrize(("make", "part"), MADE)
@@ -41,6 +53,8 @@ def test_secrets_are_strong_as_the_service_has_it():
     assert Output.fresh(5).secret != Output.fresh(5).secret
 
 
-@pytest.mark.parametrize("metadata", [None, "", "[]", "not JSON", '{"name":5}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "metadata", [None, "", "[]", "not JSON", '{"name":5}', "[" * 100_000]
+)
 def test_metadata_of_any_form_breaks_nothing(metadata):
     assert (Item(ID, 5, metadata).name, Item(ID, 5, '{"name":"A"}').name) == ("", "A")

@@ -26,7 +26,11 @@ def open_wallet(tmp_path, url):
     with ExitStack() as stack:
 
         def open_wallet(name="anna", path="", fates=lambda: "answered"):
-            lines = (tmp_path / name, url, lambda request: path in request.url.path and fates())
+            lines = (
+                tmp_path / name,
+                url,
+                lambda request: path in request.url.path and fates(),
+            )
             return stack.enter_context(wallet_at(*lines))
 
         yield open_wallet
@@ -66,7 +70,9 @@ def minted(wallet, *parts):
 
 
 def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
-    operation = anna.mint([5, 2], metadata={"image": "https://e.example/i", "name": "Choir"})
+    operation = anna.mint(
+        [5, 2], metadata={"image": "https://e.example/i", "name": "Choir"}
+    )
 
     assert (operation["state"], operation["amount"]) == ("done", 7)
     assert units(anna, operation["itemId"]) == {"held": 7}
@@ -94,7 +100,9 @@ def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben):
     assert units(anna, item_id) == {"held": 3}
 
 
-def test_links_that_were_claimed_meanwhile_are_not_taken_back_and_the_others_are(anna, ben):
+def test_links_that_were_claimed_meanwhile_are_not_taken_back_and_the_others_are(
+    anna, ben
+):
     item_id = minted(anna, 6)
     given = [made_by(anna, anna.send(item_id, 2)) for _ in range(3)]
     keys = [each["key"] for each in given]
@@ -128,7 +136,9 @@ def test_parts_are_split_and_joined_as_many_as_fit(anna):
     assert amounts(anna, item_id) == [2, 3, 4]
 
 
-def test_a_trade_splits_first_and_is_completed_with_several_items_or_taken_back(anna, ben):
+def test_a_trade_splits_first_and_is_completed_with_several_items_or_taken_back(
+    anna, ben
+):
     mine, theirs = minted(anna, 5), minted(ben, 3, 4)
     trading = anna.trade((mine, 2), (theirs, 7))
     assert (trading["state"], units(anna, mine)) == ("open", {"offered": 2, "held": 3})
@@ -154,7 +164,9 @@ def test_a_trade_splits_first_and_is_completed_with_several_items_or_taken_back(
         ben.complete(anna.deeds.offer(second["offerId"]))
 
 
-def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben, tmp_path):
+def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(
+    anna, ben, tmp_path
+):
     item_id = minted(anna, 1, 2, 4)
     one, two, _ = sorted(anna.outputs(item_id), key=lambda each: each["amount"])
     ben.claim(link_of(one))
@@ -189,7 +201,10 @@ def test_what_was_refused_is_made_only_if_it_was_carried_out_late(anna, open_wal
     two = anna.outputs(item_id, "void")[0]
     with refused("unknown_input"):
         anna.claim(Output(1, item_id, two["secret"]))
-    assert (anna.outputs(item_id, "void")[0], units(anna, item_id)) == (two, {"held": 5})
+    assert (anna.outputs(item_id, "void")[0], units(anna, item_id)) == (
+        two,
+        {"held": 5},
+    )
 
     for sending in anna.history():
         if sending["kind"] == "send":
@@ -199,10 +214,14 @@ def test_what_was_refused_is_made_only_if_it_was_carried_out_late(anna, open_wal
     anna.check()
 
     assert units(anna, item_id) == {"given": 3, "held": 2}
-    assert {each["state"] for each in anna.history() if each["kind"] == "send"} == {"done"}
+    assert {each["state"] for each in anna.history() if each["kind"] == "send"} == {
+        "done"
+    }
 
 
-def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(anna, open_wallet):
+def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(
+    anna, open_wallet
+):
     item_id = minted(anna, 5, 1)
 
     def send_on(fate):
@@ -247,9 +266,13 @@ def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
     assert units(anna, item_id) == {"given": 9}
 
 
-def test_a_job_that_two_processes_begin_at_once_makes_one_series_of_links(anna, ben, open_wallet):
+def test_a_job_that_two_processes_begin_at_once_makes_one_series_of_links(
+    anna, ben, open_wallet
+):
     other = []
-    meanwhile = open_wallet("anna", "/mint", lambda: other.extend(anna.issue("a", 5, 2)))
+    meanwhile = open_wallet(
+        "anna", "/mint", lambda: other.extend(anna.issue("a", 5, 2))
+    )
 
     links = meanwhile.issue("a", 5, 2)
     ben.claim(link_of(links[1]))
@@ -262,7 +285,9 @@ def test_a_job_that_two_processes_begin_at_once_makes_one_series_of_links(anna, 
             anna.issue("a", count, each)
 
 
-def test_a_batch_of_links_that_was_refused_is_not_made_besides_its_successor(anna, open_wallet):
+def test_a_batch_of_links_that_was_refused_is_not_made_besides_its_successor(
+    anna, open_wallet
+):
     def deliver_late():
         with refused("spent_input"):
             anna.deeds.send("/v1/swap", late["body"], late["key"])
@@ -280,7 +305,10 @@ def test_a_batch_of_links_that_was_refused_is_not_made_besides_its_successor(ann
 def test_a_wallet_is_a_file_of_one_service(anna):
     path = anna.store.path
     before = path.read_bytes()
-    with Deeds("https://a.example") as other, pytest.raises(InvalidInputError, match="http://127"):
+    with (
+        Deeds("https://a.example") as other,
+        pytest.raises(InvalidInputError, match="http://127"),
+    ):
         Wallet(path, other)
     with pytest.raises(WalletFileError, match="cannot be opened"):
         Wallet(path / "below", anna.deeds)
@@ -306,7 +334,11 @@ def _to_version(version):
 
 
 def _lock(path):
-    return sqlite3.connect(path, isolation_level=None).execute("BEGIN EXCLUSIVE").connection
+    return (
+        sqlite3.connect(path, isolation_level=None)
+        .execute("BEGIN EXCLUSIVE")
+        .connection
+    )
 
 
 SPOILT = {

@@ -1,7 +1,8 @@
 """GET /openapi.json, /docs, a page to read and try the interface with, and /problems.
 
-Swagger UI comes from the package flask-swagger-ui, as files alone: its own page has scripts in the
-HTML, which our policy forbids. Head and foot are those of the pages (deeds/page/templates).
+Swagger UI comes from the package flask-swagger-ui, as files alone: its own page has
+scripts in the HTML, which our policy forbids. Head and foot are those of the pages
+(deeds/page/templates).
 """
 
 import functools
@@ -18,7 +19,9 @@ from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.responses import MEDIA_TYPES, file_answer, page_answer
 
 # Swagger UI has its icons in its style sheet, as data: URIs.
-_ALLOWED = "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+_ALLOWED = (
+    "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+)
 
 _OURS = files("deeds.blueprints") / "static"
 _SWAGGER_UI = files("flask_swagger_ui") / "dist"
@@ -54,7 +57,11 @@ def docs_blueprint(info: Mapping[str, Any]) -> Blueprint:
 
     @blueprint.get("/problems")
     def read_problems() -> Response:
-        html = render_template("problems.html", page="problems", problems=PROBLEMS.values())
-        return page_answer(html, allowed="style-src 'self'; img-src 'self'; manifest-src 'self'")
+        html = render_template(
+            "problems.html", page="problems", problems=PROBLEMS.values()
+        )
+        return page_answer(
+            html, allowed="style-src 'self'; img-src 'self'; manifest-src 'self'"
+        )
 
     return blueprint

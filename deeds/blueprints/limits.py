@@ -1,7 +1,8 @@
 """Limits of each client: on wrong secrets, and on requests to a route.
 
-Wrong is what the service does not know: an unknown input, item or output, an ordinary new secret
-that was used before, an Idempotency-Key of another request. A spent secret was known to its sender.
+Wrong is what the service does not know: an unknown input, item or output, an ordinary
+new secret that was used before, an Idempotency-Key of another request. A spent secret
+was known to its sender.
 """
 
 import logging
@@ -19,22 +20,27 @@ from limits.errors import StorageError
 from limits.storage import RedisStorage
 
 from deeds.blueprints.requests import client_of
-from deeds.domain.errors import DeedError, StartError, TooManyFailuresError, TooManyRequestsError
+from deeds.domain.errors import (
+    DeedError,
+    StartError,
+    TooManyFailuresError,
+    TooManyRequestsError,
+)
 from deeds.domain.hashing import current_client
 from deeds.domain.idempotency import is_random_key
 from deeds.domain.model import NewOutput, RawOutput
 from deeds.domain.raw_output import is_strong_secret
 from deeds.settings import FAILURES, RateLimits
 
-# A client below its limit is served a request of more secrets than that. A second window makes up
-# for it: in 60 minutes, 60 times the limit of a minute.
+# A client below its limit is served a request of more secrets than that. A second
+# window makes up for it: in 60 minutes, 60 times the limit of a minute.
 LONG_WINDOW_UNITS = 60
 
 # A count takes about 350 bytes with its key: 18 MB. A client that failed has two.
 COUNTS_MAX = 50_000
 
-# A Redis in the same network answers within a millisecond. One that does not answer holds no
-# request up for longer, and is not asked again during the pause.
+# A Redis in the same network answers within a millisecond. One that does not answer
+# holds no request up for longer, and is not asked again during the pause.
 REDIS_OPTIONS: dict[str, Any] = {"socket_timeout": 0.25, "socket_connect_timeout": 0.25}
 REDIS_PAUSE_S = 5.0
 
@@ -42,9 +48,13 @@ _log = logging.getLogger("deeds")
 
 
 class BoundedCounts:
-    """The counts of this process. When there are too many, those that grew longest ago go."""
+    """The counts of this process.
 
-    # The memory storage of `limits` has no bound, and goes by a clock that may be set back.
+    When there are too many, those that grew longest ago go.
+    """
+
+    # The memory storage of `limits` has no bound, and goes by a clock that may be set
+    # back.
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -52,7 +62,10 @@ class BoundedCounts:
         self._counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def add(self, key: str, window_s: int, amount: int) -> tuple[int, float]:
-        """Add to a count, which ends `window_s` after it began; return it and the seconds left."""
+        """Add to a count, which ends `window_s` after it began.
+
+        Return it and the seconds left.
+        """
         with self._lock:
             now_s = time.monotonic()
             count, end_s = self._counts.get(key, (0, 0.0))
@@ -67,10 +80,16 @@ class BoundedCounts:
 
 
 class ClientLimits:
-    """The limits of every client, counted in a Redis or in this process. Any thread may use it."""
+    """The limits of every client, counted in a Redis or in this process.
+
+    Any thread may use it.
+    """
 
     def __init__(self, limits: RateLimits, redis_url: str | None = None) -> None:
-        """Create the limits; raise StartError where the URL is not one that can be used."""
+        """Create the limits.
+
+        Raise StartError where the URL is not one that can be used.
+        """
         self._windows = {name: [parse(limit)] for name, limit in limits.routes.items()}
         if limits.failures:
             short = parse(limits.failures)
@@ -84,7 +103,9 @@ class ClientLimits:
         self._held: list[tuple[str, int]] = []
         if redis_url is not None:
             try:
-                self._redis = RedisStorage(redis_url, wrap_exceptions=True, **REDIS_OPTIONS)
+                self._redis = RedisStorage(
+                    redis_url, wrap_exceptions=True, **REDIS_OPTIONS
+                )
             except Exception:  # noqa: BLE001 - whatever the libraries make of an invalid URL
                 # From None: the URL may hold a password.
                 raise StartError(
@@ -93,25 +114,33 @@ class ClientLimits:
                 ) from None
 
     def count_request(self) -> None:
-        """Count the current request where its route has a limit; raise TooManyRequestsError."""
+        """Count the current request where its route has a limit.
+
+        Raise TooManyRequestsError.
+        """
         # A browser sends OPTIONS before a request of a page: it counts as part of that.
         if request.method != "OPTIONS":
             # Without the name of the blueprint.
             self.count((request.endpoint or "").rpartition(".")[2])
 
     def count(self, name: str, amount: int = 1) -> None:
-        """Count the current request as `amount` requests to a route; raise TooManyRequestsError."""
-        if name in self._windows and (wait_s := self._count(name, client_of(request), amount)):
+        """Count the current request as `amount` requests to a route.
+
+        Raise TooManyRequestsError.
+        """
+        if name in self._windows and (
+            wait_s := self._count(name, client_of(request), amount)
+        ):
             raise TooManyRequestsError(retry_after_s=wait_s)
 
     @contextmanager
     def judging(self, guesses_count: int) -> Iterator[None]:
         """Serve the current request, and count the wrong secrets that an error tells of.
 
-        While it is served its guesses count as wrong, so that a burst gets no further than the same
-        requests one after the other. A request without guesses is always served: nobody who shares
-        the address can lock out the owner of strong secrets. Others raise TooManyFailuresError
-        while the client is over the limit.
+        While it is served its guesses count as wrong, so that a burst gets no further
+        than the same requests one after the other. A request without guesses is always
+        served: nobody who shares the address can lock out the owner of strong secrets.
+        Others raise TooManyFailuresError while the client is over the limit.
         """
         client = client_of(request)
         current_client.set(client)
@@ -120,7 +149,8 @@ class ClientLimits:
             more = 1 + sum(count for name, count in self._held if name == client)
             self._held.append(held)
         try:
-            # Asked after they are held: another request counts its wrong ones before it lets go.
+            # Asked after they are held: another request counts its wrong ones before it
+            # lets go.
             if guesses_count and (wait_s := self._count(FAILURES, client, 0, more)):
                 raise TooManyFailuresError(retry_after_s=wait_s)
             yield
@@ -144,7 +174,10 @@ class ClientLimits:
             )
 
     def _count(self, name: str, client: str, amount: int, more: int = 0) -> int:
-        """Add to the counts of a client; return for how many seconds `more` are over a limit."""
+        """Add to the counts of a client.
+
+        Return for how many seconds `more` are over a limit.
+        """
         waits_s = [0]
         for window in self._windows.get(name, ()):
             key = window.key_for("deeds", name, client)
@@ -159,7 +192,11 @@ class ClientLimits:
     def _add(self, key: str, window_s: int, amount: int) -> tuple[int, float]:
         if self._redis is not None and time.monotonic() >= self._redis_from_s:
             try:
-                count = self._redis.incr(key, window_s, amount) if amount else self._redis.get(key)
+                count = (
+                    self._redis.incr(key, window_s, amount)
+                    if amount
+                    else self._redis.get(key)
+                )
                 return count, self._redis.get_expiry(key) - time.time()
             except StorageError:
                 self._redis_from_s = time.monotonic() + REDIS_PAUSE_S
@@ -177,9 +214,13 @@ def count_guesses(
 ) -> int:
     """Return how many of a request's secrets and key may be guesses at those of others.
 
-    Strong secrets and random keys are not. All new secrets count once, because an answer tells of
-    one at most.
+    Strong secrets and random keys are not. All new secrets count once, because an
+    answer tells of one at most.
     """
     is_new_guess = not all(is_strong_secret(output.secret) for output in new)
     is_key_guess = idempotency_key is not None and not is_random_key(idempotency_key)
-    return sum(not is_strong_secret(raw.secret) for raw in looked_up) + is_new_guess + is_key_guess
+    return (
+        sum(not is_strong_secret(raw.secret) for raw in looked_up)
+        + is_new_guess
+        + is_key_guess
+    )

@@ -11,7 +11,10 @@ from deeds.blueprints.responses import NO_STORE, json_answer
 def monitoring_blueprint(
     check_ready: Callable[[], None], metrics_text: Callable[[], bytes] | None
 ) -> Blueprint:
-    """Return the blueprint; `check_ready` raises a `RetryLaterError` while requests would fail."""
+    """Return the blueprint.
+
+    `check_ready` raises a `RetryLaterError` while requests would fail.
+    """
     blueprint = Blueprint("monitoring", __name__)
 
     @blueprint.get("/healthz")
@@ -29,6 +32,8 @@ def monitoring_blueprint(
         @blueprint.get("/metrics")
         def metrics() -> Response:
             headers = {"Cache-Control": NO_STORE}
-            return Response(metrics_text(), content_type=CONTENT_TYPE_LATEST, headers=headers)
+            return Response(
+                metrics_text(), content_type=CONTENT_TYPE_LATEST, headers=headers
+            )
 
     return blueprint

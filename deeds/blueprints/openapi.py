@@ -32,19 +32,35 @@ _CHANGED = _NOT_KEPT | {
 }
 _KEPT = {
     "Cache-Control": _header("An item never changes.", const=FOREVER),
-    "ETag": _header("Names the answer's bytes, for If-None-Match.", pattern='^"[0-9a-f]{40}"$'),
+    "ETag": _header(
+        "Names the answer's bytes, for If-None-Match.", pattern='^"[0-9a-f]{40}"$'
+    ),
 }
-_RETRY_AFTER = _header("Seconds to wait before the next try.", type="integer", minimum=1)
+_RETRY_AFTER = _header(
+    "Seconds to wait before the next try.", type="integer", minimum=1
+)
 
-# The problems of any request; of reading a body, of changing the ledger, of reading it and of
-# looking up secrets in it; of a swap and of either half of one.
+# The problems of any request; of reading a body, of changing the ledger, of reading it
+# and of looking up secrets in it; of a swap and of either half of one.
 _ANY = ("bad_request", "headers_too_large", "internal")
-_BODY = ("body_unreadable", "wrong_media_type", "invalid_json", "invalid_request", "body_too_large")
+_BODY = (
+    "body_unreadable",
+    "wrong_media_type",
+    "invalid_json",
+    "invalid_request",
+    "body_too_large",
+)
 _KEY = ("invalid_idempotency_key", "idempotency_key_reused")
 _CHANGE = (*_KEY, "ledger_in_doubt", "ledger_rolled_back", "duplicate_secret")
 _READ = ("overloaded", "ledger_unavailable", "too_many_requests")
 _SECRETS = (*_BODY, *_READ, "scheme_unavailable", "too_many_failures")
-_SWAPPED = ("duplicate_input", "unknown_item", "unknown_input", "spent_input", "used_secret")
+_SWAPPED = (
+    "duplicate_input",
+    "unknown_item",
+    "unknown_input",
+    "spent_input",
+    "used_secret",
+)
 # An id that holds an encoded slash makes another path of it, where nothing is served.
 _OF_ITEM = ("item_not_found", "not_found")
 _OF_OFFER = ("unknown_offer", "not_found")
@@ -103,7 +119,10 @@ def build_document(info: Mapping[str, Any]) -> Parts:
         version=info["interfaceVersion"],
         openapi_version="3.1.0",
         plugins=[plugin],
-        info={"description": examples.DESCRIPTION, "license": {"name": "MIT", "identifier": "MIT"}},
+        info={
+            "description": examples.DESCRIPTION,
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
         servers=[{"url": "/"}],
         # There is no login: knowing a secret is owning the units bound to it.
         security=[],
@@ -161,7 +180,9 @@ def _posts(array_length_max: int) -> Iterator[Parts]:
         _answer(answers.CheckResponseSchema(), examples.CHECK_ANSWERS),
         _SECRETS,
         description="Tells of each output whether it can still be spent. Changes nothing.",
-        requestBody=_body(requests.CheckRequestSchema(**bound), examples.CHECK_REQUESTS),
+        requestBody=_body(
+            requests.CheckRequestSchema(**bound), examples.CHECK_REQUESTS
+        ),
     )
 
 
@@ -187,11 +208,20 @@ def _offers(array_length_max: int) -> dict[str, dict[str, Parts]]:
         "makeOffer",
         "Offer half a swap",
         _answer(answers.OfferSchema(), examples.OFFER_ANSWERS, _CHANGED),
-        (*_SECRETS, *_CHANGE, *_SWAPPED, "total_too_large", "not_an_offer", "weak_secret"),
+        (
+            *_SECRETS,
+            *_CHANGE,
+            *_SWAPPED,
+            "total_too_large",
+            "not_an_offer",
+            "weak_secret",
+        ),
         description="Writes down what the maker gives and gets, and moves nothing. Somebody else "
         "completes it with the other half: a trade, or a payment request where nothing is given.",
         parameters=[examples.IDEMPOTENCY_KEY],
-        requestBody=_body(requests.OfferRequestSchema(**bound), examples.OFFER_REQUESTS),
+        requestBody=_body(
+            requests.OfferRequestSchema(**bound), examples.OFFER_REQUESTS
+        ),
     )
     made = {"parameters": {"id": "$response.body#/offerId"}}
     making["responses"]["200"]["links"] = {
@@ -213,7 +243,9 @@ def _offers(array_length_max: int) -> dict[str, dict[str, Parts]]:
         (*_SECRETS, *_CHANGE, *_SWAPPED, "unbalanced", *_OF_OFFER, "offer_not_open"),
         description="Swaps the halves of the maker and the completer as one, all or nothing.",
         parameters=[offer_id, examples.IDEMPOTENCY_KEY],
-        requestBody=_body(requests.CompletionRequestSchema(**bound), examples.COMPLETION_REQUESTS),
+        requestBody=_body(
+            requests.CompletionRequestSchema(**bound), examples.COMPLETION_REQUESTS
+        ),
     )
     return {
         "/v1/offers": {"post": making},
@@ -223,7 +255,11 @@ def _offers(array_length_max: int) -> dict[str, dict[str, Parts]]:
 
 
 def _operation(
-    operation_id: str, summary: str, answer: Parts, problems: Sequence[str] = (), **rest: Any
+    operation_id: str,
+    summary: str,
+    answer: Parts,
+    problems: Sequence[str] = (),
+    **rest: Any,
 ) -> Parts:
     """Return an operation with its good answer, its problems, and those of any request."""
     responses = {"200": answer} | _problem_responses((*_ANY, *problems))
@@ -240,7 +276,10 @@ def _body(schema: Schema, shown: Parts) -> Parts:
 
 
 def _json(schema: Schema, shown: Parts, **rest: Any) -> Parts:
-    return {**rest, "content": {"application/json": {"schema": schema, "examples": shown}}}
+    return {
+        **rest,
+        "content": {"application/json": {"schema": schema, "examples": shown}},
+    }
 
 
 def _problem_responses(codes: Sequence[str]) -> Parts:
@@ -250,11 +289,17 @@ def _problem_responses(codes: Sequence[str]) -> Parts:
     responses = {}
     for status, those in groupby(problems, key=by_status):
         meanings = {each.code: each.meaning for each in those}
-        properties = {"status": {"const": int(status)}, "code": {"enum": list(meanings)}}
+        properties = {
+            "status": {"const": int(status)},
+            "code": {"enum": list(meanings)},
+        }
         schema = {"allOf": [answers.ProblemSchema], "properties": properties}
         responses[str(int(status))] = {
-            "description": "\n".join(f"- `{code}`: {text}" for code, text in meanings.items()),
-            "headers": _NOT_KEPT | ({"Retry-After": _RETRY_AFTER} if status in {429, 503} else {}),
+            "description": "\n".join(
+                f"- `{code}`: {text}" for code, text in meanings.items()
+            ),
+            "headers": _NOT_KEPT
+            | ({"Retry-After": _RETRY_AFTER} if status in {429, 503} else {}),
             "content": {MEDIA_TYPE: {"schema": schema}},
         }
     return responses

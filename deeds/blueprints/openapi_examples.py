@@ -1,4 +1,7 @@
-"""Texts, parameters and examples of the OpenAPI document. No id or secret in them is real."""
+"""Texts, parameters and examples of the OpenAPI document.
+
+No id or secret in them is real.
+"""
 
 import json
 from typing import Any
@@ -56,7 +59,9 @@ def _shown(summary: str, **value: Any) -> dict[str, Any]:
 
 MINT_REQUESTS = {
     "strings": _shown(
-        "Outputs as strings", outputs=[f"+60.{_FIRST}", f"+40.{_SECOND}"], metadata=_METADATA
+        "Outputs as strings",
+        outputs=[f"+60.{_FIRST}", f"+40.{_SECOND}"],
+        metadata=_METADATA,
     ),
     "objects": _shown(
         "Outputs as objects, without metadata",
@@ -92,7 +97,9 @@ SWAP_REQUESTS = {
 SWAP_ANSWERS = {"swapped": _shown("The secrets were replaced", success=True)}
 
 CHECK_REQUESTS = {
-    "two": _shown("Two outputs", outputs=[f"+40.{ITEM_ID}.{_THIRD}", f"+40.{ITEM_ID}.{_SECOND}"]),
+    "two": _shown(
+        "Two outputs", outputs=[f"+40.{ITEM_ID}.{_THIRD}", f"+40.{ITEM_ID}.{_SECOND}"]
+    ),
 }
 CHECK_ANSWERS = {"two": _shown("Still there, and spent", states=["unspent", "spent"])}
 

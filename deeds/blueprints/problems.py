@@ -109,7 +109,9 @@ def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> Non
             notes().problem_code = code
             return not_found_page()
         # Allow, above all; never the content type of Werkzeug's own HTML.
-        headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+        headers = {
+            name: value for name, value in error.get_headers() if name == "Allow"
+        }
         return _problem_answer(code, headers=headers)
 
     app.register_error_handler(DeedError, _answer_deed_error)
@@ -119,15 +121,22 @@ def register_problems(app: Flask, not_found_page: Callable[[], Response]) -> Non
 
 def retry_after(error: DeedError) -> dict[str, str]:
     """Return the header that says when to try again, where that may help."""
-    return {"Retry-After": str(error.retry_after_s)} if isinstance(error, RetryLaterError) else {}
+    return (
+        {"Retry-After": str(error.retry_after_s)}
+        if isinstance(error, RetryLaterError)
+        else {}
+    )
 
 
 def _answer_deed_error(error: DeedError) -> Response:
-    return _problem_answer(error.code, error.detail, index=error.index, headers=retry_after(error))
+    return _problem_answer(
+        error.code, error.detail, index=error.index, headers=retry_after(error)
+    )
 
 
 def _answer_defect(error: Exception) -> Response:
-    # Where it was raised and of what type, but not its message: that may quote a secret.
+    # Where it was raised and of what type, but not its message: that may quote a
+    # secret.
     fields = {
         "request_id": notes().request_id,
         "error": type(error).__name__,

@@ -11,7 +11,8 @@ from flask import Flask, Response, g, request
 
 REQUEST_ID = "X-Request-ID"
 
-# UUIDs, ULIDs, W3C trace ids and what nginx makes fit. A raw output does not: it starts with "+".
+# UUIDs, ULIDs, W3C trace ids and what nginx makes fit. A raw output does not: it starts
+# with "+".
 _HARMLESS_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 # Monitors ask for these every few seconds.
@@ -41,7 +42,10 @@ CountRequest = Callable[[str, str, float, str], None]
 
 
 def register_request_log(app: Flask, count_request: CountRequest | None) -> None:
-    """Log and count every request of the app. To be called before anything else is registered."""
+    """Log and count every request of the app.
+
+    To be called before anything else is registered.
+    """
 
     def begin() -> None:
         sent = request.environ.get("HTTP_X_REQUEST_ID", "")
@@ -56,7 +60,9 @@ def register_request_log(app: Flask, count_request: CountRequest | None) -> None
         route = request.url_rule.rule if request.url_rule else "unmatched"
         method = request.method if request.method in _METHODS else "other"
         if count_request is not None:
-            outcome = noted.problem_code or ("replayed" if noted.is_replayed else "done")
+            outcome = noted.problem_code or (
+                "replayed" if noted.is_replayed else "done"
+            )
             count_request(route, method, seconds, outcome)
         fields: dict[str, object] = {
             "request_id": noted.request_id,
@@ -66,7 +72,10 @@ def register_request_log(app: Flask, count_request: CountRequest | None) -> None
             "duration_ms": round(seconds * 1000, 3),
         }
         if noted.operation_id is not None:
-            fields |= {"operation_id": noted.operation_id, "replayed": noted.is_replayed}
+            fields |= {
+                "operation_id": noted.operation_id,
+                "replayed": noted.is_replayed,
+            }
         if noted.problem_code is not None:
             fields["problem"] = noted.problem_code
         level = logging.DEBUG if route in MONITORED_PATHS else logging.INFO

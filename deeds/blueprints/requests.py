@@ -1,4 +1,7 @@
-"""What is read of a request: bounded bytes, then strict JSON, the Idempotency-Key, the client."""
+"""What is read of a request.
+
+Bounded bytes, then strict JSON, the Idempotency-Key, the client.
+"""
 
 import json
 import re
@@ -21,9 +24,9 @@ from deeds.domain.idempotency import parse_idempotency_key
 def read_json(request: Request, *, array_length_max: int) -> Any:
     """Return the JSON value of the body; raise DeedError or RequestEntityTooLarge.
 
-    `array_length_max` bounds the arrays of a good one: far more values are not even parsed. The
-    server tells the length of every body, of one in chunks too: above MAX_CONTENT_LENGTH none is
-    read.
+    `array_length_max` bounds the arrays of a good one: far more values are not even
+    parsed. The server tells the length of every body, of one in chunks too: above
+    MAX_CONTENT_LENGTH none is read.
     """
     try:
         body = request.get_data(cache=False)
@@ -38,12 +41,16 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
     try:
         return _DECODER.decode(body.decode("utf-8"))
     except json.JSONDecodeError as error:
-        raise InvalidJsonError(f"the body is not JSON from character {error.pos} on") from None
+        raise InvalidJsonError(
+            f"the body is not JSON from character {error.pos} on"
+        ) from None
     except UnicodeDecodeError:
         raise InvalidJsonError("the body is not UTF-8") from None
     except (RecursionError, ValueError):
         # int() refuses texts of more than 4300 digits.
-        raise InvalidJsonError("the body is nested too deeply or has too long a number") from None
+        raise InvalidJsonError(
+            "the body is nested too deeply or has too long a number"
+        ) from None
 
 
 def read_idempotency_key(request: Request) -> str | None:
@@ -53,9 +60,12 @@ def read_idempotency_key(request: Request) -> str | None:
 
 
 def client_of(request: Request) -> str:
-    """Return whom a request counts for: an IPv4 address, or the /64 network of an IPv6 address.
+    """Return whom a request counts for.
 
-    Providers give each IPv6 customer a /64 at least. ProxyFix has set what our own proxies say.
+    An IPv4 address, or the /64 network of an IPv6 address.
+
+    Providers give each IPv6 customer a /64 at least. ProxyFix has set what our own
+    proxies say.
     """
     text = request.remote_addr or ""
     match = _WITH_PORT.fullmatch(text)
@@ -90,11 +100,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # A megabyte of empty objects takes 25, and leaves the process larger for good.
 _LARGE_BYTES = 65_536
 
-# Strings, once no quote in them is escaped, and what opens or separates values. A string without
-# its end goes on to the end of the body, so that no byte is looked at twice.
+# Strings, once no quote in them is escaped, and what opens or separates values. A
+# string without its end goes on to the end of the body, so that no byte is looked at
+# twice.
 _TOKEN = re.compile(rb'"[^"]*+"?|[\[{,]')
 
-# An output object has 8: two keys, two values that may be strings, a brace and three commas.
+# An output object has 8: two keys, two values that may be strings, a brace and three
+# commas.
 _TOKENS_PER_ELEMENT = 16
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)

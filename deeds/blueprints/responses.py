@@ -1,4 +1,7 @@
-"""Answers and their headers: compact JSON, pages and their files, CORS, what protects browsers."""
+"""Answers and their headers.
+
+Compact JSON, pages and their files, CORS, what protects browsers.
+"""
 
 import functools
 import gzip
@@ -14,15 +17,16 @@ NO_STORE = "no-store"
 # A year, the longest that caches honour: an item never changes after its mint.
 FOREVER = "public, max-age=31536000, immutable"
 
-# In every answer: browsers must not guess types, send a referrer, or load or frame anything.
-# Pages of ours have their own policy.
+# In every answer: browsers must not guess types, send a referrer, or load or frame
+# anything. Pages of ours have their own policy.
 _SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 
-# Any page may call the interface: it uses no cookies, and a secret is in the body or nowhere.
+# Any page may call the interface: it uses no cookies, and a secret is in the body or
+# nowhere.
 _INTERFACE = _SAFE | {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
@@ -33,10 +37,12 @@ _PREFLIGHT = {
 }
 
 # The start of the policy of every page (CSP Level 3).
-_EVERY_PAGE = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_EVERY_PAGE = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
-# A page may hold a picture of 1 MiB that somebody has minted: to compress that takes 40 ms each
-# time. A larger page than this is sent as it is.
+# A page may hold a picture of 1 MiB that somebody has minted: to compress that takes 40
+# ms each time. A larger page than this is sent as it is.
 _GZIP_BYTES_MAX = 65_536
 
 # Without the time, so that the ETag is the same in every process.
@@ -82,7 +88,9 @@ def page_answer(html: str, *, allowed: str, status: int = HTTPStatus.OK) -> Resp
 
 def file_answer(content: bytes, media_type: str) -> Response:
     """Return a file that a page loads, compressed once and remembered."""
-    squeeze = _squeeze_once if media_type.startswith(("text/", "image/svg+xml")) else None
+    squeeze = (
+        _squeeze_once if media_type.startswith(("text/", "image/svg+xml")) else None
+    )
     return _page_or_file(content, media_type, squeeze, HTTPStatus.OK)
 
 
@@ -96,16 +104,22 @@ def set_headers(answer: Response) -> Response:
         for name, value in _SAFE.items():
             answer.headers.setdefault(name, value)
     else:
-        # Nobody else sets these, and to look for each first costs more than all of them.
+        # Nobody else sets these, and to look for each first costs more than all of
+        # them.
         answer.headers.extend(_INTERFACE)
         if tells_methods:
             answer.headers.update(_PREFLIGHT)
-            answer.headers["Access-Control-Allow-Methods"] = answer.headers.get("Allow", "")
+            answer.headers["Access-Control-Allow-Methods"] = answer.headers.get(
+                "Allow", ""
+            )
     return answer
 
 
 def _page_or_file(
-    content: bytes, media_type: str, squeeze: Callable[[bytes], bytes] | None, status: int
+    content: bytes,
+    media_type: str,
+    squeeze: Callable[[bytes], bytes] | None,
+    status: int,
 ) -> Response:
     answer = Response(content, status, content_type=media_type)
     answer.headers["Cache-Control"] = NO_STORE

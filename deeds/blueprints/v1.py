@@ -1,4 +1,7 @@
-"""The interface: mint, swap, check, item and info (contract part 2), and offers (part 3)."""
+"""The interface.
+
+Mint, swap, check, item and info (contract part 2), and offers (part 3).
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -75,7 +78,10 @@ def service_info(settings: Settings, schemes: HashSchemes) -> dict[str, Any]:
 
 
 def v1_blueprint(
-    service: DeedService, offers: OfferService, limits: ClientLimits, info: Mapping[str, Any]
+    service: DeedService,
+    offers: OfferService,
+    limits: ClientLimits,
+    info: Mapping[str, Any],
 ) -> Blueprint:
     """Return the blueprint; `info` is what GET /v1/info tells."""
     blueprint = Blueprint("v1", __name__, url_prefix="/v1")
@@ -99,7 +105,10 @@ def v1_blueprint(
 
 
 def _add_operations(
-    blueprint: Blueprint, service: DeedService, limits: ClientLimits, array_length_max: int
+    blueprint: Blueprint,
+    service: DeedService,
+    limits: ClientLimits,
+    array_length_max: int,
 ) -> None:
     mint_request = MintRequestSchema(array_length_max=array_length_max)
     swap_request = SwapRequestSchema(array_length_max=array_length_max)
@@ -107,9 +116,12 @@ def _add_operations(
 
     @blueprint.post("/mint")
     def mint() -> Response:
-        wanted = load(mint_request, read_json(request, array_length_max=array_length_max))
+        wanted = load(
+            mint_request, read_json(request, array_length_max=array_length_max)
+        )
         key = read_idempotency_key(request)
-        # Secrets of a new item can be no guesses: only a repeated mint is compared with another.
+        # Secrets of a new item can be no guesses: only a repeated mint is compared with
+        # another.
         compared = wanted.outputs if key is not None else ()
         with limits.judging(count_guesses((), compared, key)):
             minted = service.mint(wanted, key)
@@ -117,7 +129,9 @@ def _add_operations(
 
     @blueprint.post("/swap")
     def swap() -> Response:
-        wanted = load(swap_request, read_json(request, array_length_max=array_length_max))
+        wanted = load(
+            swap_request, read_json(request, array_length_max=array_length_max)
+        )
         key = read_idempotency_key(request)
         with limits.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
             swapped = service.swap(wanted, key)
@@ -125,26 +139,37 @@ def _add_operations(
 
     @blueprint.post("/check")
     def check() -> Response:
-        wanted = load(check_request, read_json(request, array_length_max=array_length_max))
+        wanted = load(
+            check_request, read_json(request, array_length_max=array_length_max)
+        )
         with limits.judging(count_guesses(wanted)):
             states = service.check(wanted)
-            # A strong secret is no guess: a shop asks again and again for what it is not paid yet.
+            # A strong secret is no guess: a shop asks again and again for what it is
+            # not paid yet.
             known = zip(wanted, states, strict=True)
-            unknown = [output for output, state in known if state is OutputState.UNKNOWN]
+            unknown = [
+                output for output, state in known if state is OutputState.UNKNOWN
+            ]
             limits.count_failures(count_guesses(unknown))
         return json_answer(_CHECK_RESPONSE.dump({"states": states}))
 
 
 def _add_offers(
-    blueprint: Blueprint, offers: OfferService, limits: ClientLimits, array_length_max: int
+    blueprint: Blueprint,
+    offers: OfferService,
+    limits: ClientLimits,
+    array_length_max: int,
 ) -> None:
     offer_request = OfferRequestSchema(array_length_max=array_length_max)
     completion_request = CompletionRequestSchema(array_length_max=array_length_max)
 
-    # Limits are by the names of endpoints: this one has its own, the others those of what they are.
+    # Limits are by the names of endpoints: this one has its own, the others those of
+    # what they are.
     @blueprint.post("/offers")
     def offer() -> Response:
-        wanted = load(offer_request, read_json(request, array_length_max=array_length_max))
+        wanted = load(
+            offer_request, read_json(request, array_length_max=array_length_max)
+        )
         key = read_idempotency_key(request)
         # Its outputs are strong, so they can be no guesses.
         with limits.judging(count_guesses(wanted.inputs, (), key)):
@@ -159,7 +184,9 @@ def _add_offers(
     @blueprint.post("/offers/<offer_id>/complete")
     def complete_offer(offer_id: str) -> Response:
         limits.count("swap")
-        wanted = load(completion_request, read_json(request, array_length_max=array_length_max))
+        wanted = load(
+            completion_request, read_json(request, array_length_max=array_length_max)
+        )
         key = read_idempotency_key(request)
         with limits.judging(count_guesses(wanted.inputs, wanted.outputs, key)):
             completed = offers.complete(offer_id, wanted, key)
@@ -170,4 +197,6 @@ def _operation_answer(done: Done[Any], body: Any) -> Response:
     """Return the answer to a request that changed the ledger, or that repeated one."""
     noted = notes()
     noted.operation_id, noted.is_replayed = done.operation_id, done.replayed
-    return json_answer(body, headers={"Idempotency-Replayed": "true"} if done.replayed else None)
+    return json_answer(
+        body, headers={"Idempotency-Replayed": "true"} if done.replayed else None
+    )

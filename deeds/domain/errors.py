@@ -16,7 +16,10 @@ def places(error: BaseException) -> str:
 
 
 class StartError(SystemExit):
-    """The service cannot start. Ends the process with one line on stderr and exit code 1."""
+    """The service cannot start.
+
+    Ends the process with one line on stderr and exit code 1.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"deeds cannot start: {reason}")
@@ -25,16 +28,19 @@ class StartError(SystemExit):
 class DeedError(Exception):
     """Base of all failures that are answered to a client.
 
-    `detail` is a sentence for the client, where there is more to say than the code does; `index`
-    the position of the element at fault; `failed_secrets_count` how many secrets of the request
-    were wrong: guesses, maybe.
+    `detail` is a sentence for the client, where there is more to say than the code
+    does; `index` the position of the element at fault; `failed_secrets_count` how many
+    secrets of the request were wrong: guesses, maybe.
     """
 
     code: ClassVar[str]
     detail: str | None = None
 
     def __init_subclass__(cls) -> None:
-        """Give the class its stable code: that of UnknownInputError is `unknown_input`."""
+        """Give the class its stable code.
+
+        That of UnknownInputError is `unknown_input`.
+        """
         words = re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Error"))
         cls.code = "_".join(words).lower()
 
@@ -152,11 +158,17 @@ class LedgerUnavailableError(RetryLaterError):
 
 
 class LedgerInDoubtError(RetryLaterError):
-    """The database broke off while committing: the operation is wholly there or wholly not."""
+    """The database broke off while committing.
+
+    The operation is wholly there or wholly not.
+    """
 
 
 class LedgerRolledBackError(RetryLaterError):
-    """The ledger lacks operations that were committed; nothing is written until it is accepted."""
+    """The ledger lacks operations that were committed.
+
+    Nothing is written until it is accepted.
+    """
 
 
 class SchemeUnavailableError(RetryLaterError):
@@ -164,12 +176,21 @@ class SchemeUnavailableError(RetryLaterError):
 
 
 class IdempotencyKeyTakenError(Exception):
-    """Another request with the same Idempotency-Key was faster. Never leaves the service."""
+    """Another request with the same Idempotency-Key was faster.
+
+    Never leaves the service.
+    """
 
 
 class ItemSchemesChangedError(Exception):
-    """An item got a hash scheme since it was read for a swap. Never leaves the service."""
+    """An item got a hash scheme since it was read for a swap.
+
+    Never leaves the service.
+    """
 
 
 class RawOutputError(ValueError):
-    """A string is not a raw output. The message names the part at fault and never quotes it."""
+    """A string is not a raw output.
+
+    The message names the part at fault and never quotes it.
+    """

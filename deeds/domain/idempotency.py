@@ -19,7 +19,8 @@ from deeds.domain.outputs import Locator
 from deeds.domain.raw_output import is_strong_secret
 from deeds.domain.schemes import HashSchemes
 
-# The hash of a key under each scheme that it may have been recorded under, the current one first.
+# The hash of a key under each scheme that it may have been recorded under, the current
+# one first.
 KeyHashes = tuple[bytes, ...]
 
 _NOTHING = SwapRecord((), (), {}, {}, frozenset(), ())
@@ -37,7 +38,8 @@ _LABEL = b"deeds idempotency key v1:"
 def parse_idempotency_key(header: str) -> str:
     """Return the key that the header value names; raise InvalidIdempotencyKeyError.
 
-    The draft asks for a quoted string (RFC 8941); clients also send it bare. Both name one key.
+    The draft asks for a quoted string (RFC 8941); clients also send it bare. Both name
+    one key.
     """
     value = header.strip(" \t")
     quoted = _QUOTED.fullmatch(value)
@@ -50,7 +52,9 @@ def parse_idempotency_key(header: str) -> str:
 
 
 def is_random_key(key: str) -> bool:
-    """Return whether nobody can guess the key: a random UUID (122 bits) or a strong secret.
+    """Return whether nobody can guess the key.
+
+    A random UUID (122 bits) or a strong secret.
 
     Any other key has to be hashed like a secret: clients make keys from what they send.
     """
@@ -61,7 +65,10 @@ def hash_key(key: str, schemes: HashSchemes, hasher: Hasher) -> KeyHashes:
     """Return the 32-byte hash of a key under each scheme, or the only one of a random key."""
     if is_random_key(key):
         return (hashlib.sha256(_LABEL + key.encode("ascii")).digest(),)
-    jobs = [HashJob(key, each.key_salt, each) for each in schemes.all_of(SecretClass.ORDINARY)]
+    jobs = [
+        HashJob(key, each.key_salt, each)
+        for each in schemes.all_of(SecretClass.ORDINARY)
+    ]
     return tuple(hasher.digests(jobs))
 
 
@@ -69,10 +76,10 @@ def hash_key(key: str, schemes: HashSchemes, hasher: Hasher) -> KeyHashes:
 class Replays:
     """Answers a repeated request as the first one, from what the ledger records of that.
 
-    An operation is replayed for a request that names the very outputs which that operation spent
-    and created. So nothing is stored that a secret could be guessed from
-    (docs/decisions/0003-idempotency-in-the-ledger.md). `read_operation` returns the one recorded
-    under one of the hashes, if any.
+    An operation is replayed for a request that names the very outputs which that
+    operation spent and created. So nothing is stored that a secret could be guessed
+    from (docs/decisions/0003-idempotency-in-the-ledger.md). `read_operation` returns
+    the one recorded under one of the hashes, if any.
     """
 
     read_operation: Callable[[KeyHashes], Operation | None]
@@ -85,7 +92,11 @@ class Replays:
         replay: Callable[[Operation], Answer],
     ) -> Answer:
         """Return what the work answers, or the first answer to a request with this key."""
-        hashes = () if key is None else hash_key(key, self.locator.schemes, self.locator.hasher)
+        hashes = (
+            ()
+            if key is None
+            else hash_key(key, self.locator.schemes, self.locator.hasher)
+        )
         operation = self.read_operation(hashes)
         if operation is None:
             try:
@@ -120,6 +131,10 @@ class Replays:
         found = self.locator.find(raws, self.locator.read_items(raws))
         operation_ids = {each and each.spent_by for each in found[: len(inputs)]}
         operation_ids |= {each and each.created_by for each in found[len(inputs) :]}
-        of_half = {*half.inputs, *half.outputs}.intersection(each.output for each in found if each)
+        of_half = {*half.inputs, *half.outputs}.intersection(
+            each.output for each in found if each
+        )
         if operation_ids != {operation.id} or of_half:
-            raise errors.IdempotencyKeyReusedError(failed_secrets_count=max(1, found.count(None)))
+            raise errors.IdempotencyKeyReusedError(
+                failed_secrets_count=max(1, found.count(None))
+            )

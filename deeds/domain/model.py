@@ -1,7 +1,7 @@
 """Items, outputs, requests, records of the ledger, and the bounds of what a client may send.
 
-The type says what is secret: a `RawOutput` and a `NewOutput` hold a secret and hide it from their
-repr; an `Output` holds a digest at most.
+The type says what is secret: a `RawOutput` and a `NewOutput` hold a secret and hide it
+from their repr; an `Output` holds a digest at most.
 """
 
 from collections.abc import Mapping
@@ -18,17 +18,21 @@ AMOUNT_MAX = 9_007_199_254_740_991
 # Unicode code points of a secret (contract 2.2).
 SECRET_LENGTH_MAX = 32
 
-# Elements of `inputs` and `outputs` unless DEEDS_MAX_ARRAY says otherwise (contract part 2).
+# Elements of `inputs` and `outputs` unless DEEDS_MAX_ARRAY says otherwise (contract
+# part 2).
 ARRAY_LENGTH_MAX = 256
 
-# Bytes of a request body unless DEEDS_MAX_BODY_BYTES says otherwise: 1 MiB (contract part 2).
+# Bytes of a request body unless DEEDS_MAX_BODY_BYTES says otherwise: 1 MiB (contract
+# part 2).
 BODY_BYTES_MAX = 1_048_576
 
-# Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or a week.
+# Seconds for which an offer can be completed (contract part 3): a minute to 30 days, or
+# a week.
 OFFER_EXPIRES_IN_S = (60, 2_592_000)
 OFFER_EXPIRES_IN_S_DEFAULT = 604_800
 
-# Characters of an Idempotency-Key. A UUID has 36; longer than this no client has a use for.
+# Characters of an Idempotency-Key. A UUID has 36; longer than this no client has a use
+# for.
 IDEMPOTENCY_KEY_LENGTH_MAX = 255
 
 
@@ -41,7 +45,10 @@ class OutputState(StrEnum):
 
 
 class OfferState(StrEnum):
-    """What can become of an offer; it is void where the ledger cannot take its half any more."""
+    """What can become of an offer.
+
+    It is void where the ledger cannot take its half any more.
+    """
 
     OPEN = "open"
     COMPLETED = "completed"
@@ -89,7 +96,10 @@ class RawOutput:
     secret: str = field(repr=False)
 
     def __str__(self) -> str:
-        """Return the raw output string. It holds the secret: for answers to its owner only."""
+        """Return the raw output string.
+
+        It holds the secret: for answers to its owner only.
+        """
         return f"+{self.amount}.{self.item_id}.{self.secret}"
 
 
@@ -143,7 +153,10 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What anybody may know of an offer (contract part 3): units in order of item id."""
+    """What anybody may know of an offer (contract part 3).
+
+    Units in order of item id.
+    """
 
     id: str
     state: OfferState
@@ -176,7 +189,10 @@ class Argon2Cost:
 
 @dataclass(frozen=True, slots=True)
 class SchemeSpec:
-    """What a hash scheme is made of; `pepper_fingerprint` is empty where there is no pepper."""
+    """What a hash scheme is made of.
+
+    `pepper_fingerprint` is empty where there is no pepper.
+    """
 
     secret_class: SecretClass
     cost: Argon2Cost
@@ -194,7 +210,10 @@ class HashScheme:
 
 @dataclass(frozen=True, slots=True)
 class ItemSchemes:
-    """What hashing needs of an item: its 16-byte salt and the schemes of its outputs."""
+    """What hashing needs of an item.
+
+    Its 16-byte salt and the schemes of its outputs.
+    """
 
     salt: bytes
     scheme_ids: frozenset[int]
@@ -236,7 +255,8 @@ class RecordedOutput:
 class Operation:
     """An operation found by its idempotency key.
 
-    `item_id` is that of a mint, `offer_id` that of the offer which it made or completed.
+    `item_id` is that of a mint, `offer_id` that of the offer which it made or
+    completed.
     """
 
     id: int
@@ -251,8 +271,9 @@ class Operation:
 class MintRecord:
     """All that one mint writes.
 
-    `idempotency_key_hashes` are empty without a key. The first one, of 32 bytes, is recorded; the
-    others are those under which a process with other settings may record the same key.
+    `idempotency_key_hashes` are empty without a key. The first one, of 32 bytes, is
+    recorded; the others are those under which a process with other settings may record
+    the same key.
     """
 
     item: Item
@@ -265,12 +286,12 @@ class MintRecord:
 class SwapRecord:
     """All that one swap writes.
 
-    `outputs_forbidden` holds the keys that outputs would have under older schemes, each with the
-    index of its output: where one exists, the secret was used in this item before.
-    `schemes_counts` holds for each item how many schemes its outputs had when it was hashed for;
-    `schemes_added` the pairs of item and scheme id that the outputs bring.
-    `idempotency_key_hashes` are as those of a mint. `offer_id` is that of the offer which the swap
-    completes.
+    `outputs_forbidden` holds the keys that outputs would have under older schemes, each
+    with the index of its output: where one exists, the secret was used in this item
+    before. `schemes_counts` holds for each item how many schemes its outputs had when
+    it was hashed for; `schemes_added` the pairs of item and scheme id that the outputs
+    bring. `idempotency_key_hashes` are as those of a mint. `offer_id` is that of the
+    offer which the swap completes.
     """
 
     inputs: tuple[Output, ...]
@@ -286,8 +307,8 @@ class SwapRecord:
 class OfferRecord:
     """An offer as its making writes it, but for `expires_at_s` and `state`, which the ledger tells.
 
-    `scheme_id` is the strong scheme of the half's outputs. Read from the ledger, the half says
-    nothing of schemes and keys.
+    `scheme_id` is the strong scheme of the half's outputs. Read from the ledger, the
+    half says nothing of schemes and keys.
     """
 
     id: str

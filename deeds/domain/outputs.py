@@ -1,8 +1,8 @@
 """Hashes secrets into outputs and finds outputs by their secrets.
 
-While an item has one scheme for a secret's class, that is one evaluation and one index probe per
-secret. Where it has several, the current scheme is tried first, and the older ones for outputs that
-are then still missing or spent.
+While an item has one scheme for a secret's class, that is one evaluation and one index
+probe per secret. Where it has several, the current scheme is tried first, and the older
+ones for outputs that are then still missing or spent.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,11 +35,13 @@ class OutputLedger(Protocol):
     ) -> dict[str, ItemSchemes]:
         """Return the salt and schemes of those of the items that exist.
 
-        If they `may_be_stale`, an item may lack a scheme that another process has added since:
-        then a swap ends with `ItemSchemesChangedError`.
+        If they `may_be_stale`, an item may lack a scheme that another process has added
+        since: then a swap ends with `ItemSchemesChangedError`.
         """
 
-    def read_outputs(self, keys: Iterable[OutputKey]) -> dict[OutputKey, RecordedOutput]:
+    def read_outputs(
+        self, keys: Iterable[OutputKey]
+    ) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
 
 
@@ -72,7 +74,10 @@ class Locator:
         return Candidate(raw, salt, self.schemes.current[secret_class(raw.secret)])
 
     def hash(self, candidates: Sequence[Candidate]) -> list[Output]:
-        """Return each candidate's output, with one evaluation each; raise OverloadedError."""
+        """Return each candidate's output, with one evaluation each.
+
+        Raise OverloadedError.
+        """
         jobs = [HashJob(each.raw.secret, each.salt, each.scheme) for each in candidates]
         return [
             Output(OutputKey(each.raw.item_id, digest), each.scheme.id, each.raw.amount)
@@ -84,8 +89,8 @@ class Locator:
     ) -> list[RecordedOutput | None]:
         """Return for each raw output what is recorded under its secret and amount, or None.
 
-        A secret can be there under two schemes, if it was used again while the pepper of one was
-        away. Then it stands for the output that is unspent.
+        A secret can be there under two schemes, if it was used again while the pepper
+        of one was away. Then it stands for the output that is unspent.
         """
         found: list[RecordedOutput | None] = [None] * len(raws)
         pending = {
@@ -112,14 +117,17 @@ class Locator:
     ) -> SwapRecord:
         """Return what the swap writes. `items` holds every item of the request.
 
-        Inputs, outputs and the older forms of outputs are hashed in one batch. Only where an input
-        may have been hashed under several schemes, the inputs are looked up first. Raises
-        UnknownInputError where one cannot be in the ledger, and ItemSchemesChangedError where that
-        may be because an item has got a scheme meanwhile.
+        Inputs, outputs and the older forms of outputs are hashed in one batch. Only
+        where an input may have been hashed under several schemes, the inputs are looked
+        up first. Raises UnknownInputError where one cannot be in the ledger, and
+        ItemSchemesChangedError where that may be because an item has got a scheme
+        meanwhile.
         """
         sources = [self._candidates(raw, items[raw.item_id]) for raw in request.inputs]
         self._check_found(sources, items)
-        new = [self.new_candidate(raw, items[raw.item_id].salt) for raw in request.outputs]
+        new = [
+            self.new_candidate(raw, items[raw.item_id].salt) for raw in request.outputs
+        ]
         older = [
             (index, each)
             for index, one in enumerate(new)
@@ -139,24 +147,32 @@ class Locator:
             inputs=tuple(inputs),
             outputs=outputs,
             outputs_forbidden={
-                output.key: index for output, (index, _) in zip(hashed, older, strict=True)
+                output.key: index
+                for output, (index, _) in zip(hashed, older, strict=True)
             },
-            schemes_counts={item_id: len(item.scheme_ids) for item_id, item in items.items()},
+            schemes_counts={
+                item_id: len(item.scheme_ids) for item_id, item in items.items()
+            },
             schemes_added=schemes_added(outputs, items),
             idempotency_key_hashes=idempotency_key_hashes,
         )
 
-    def _check_found(self, found: Sequence[object], items: Mapping[str, ItemSchemes]) -> None:
+    def _check_found(
+        self, found: Sequence[object], items: Mapping[str, ItemSchemes]
+    ) -> None:
         unknown = [index for index, each in enumerate(found) if not each]
         if unknown and items != self.ledger.read_item_schemes(items):
             raise errors.ItemSchemesChangedError
         if unknown:
-            raise errors.UnknownInputError(index=unknown[0], failed_secrets_count=len(unknown))
+            raise errors.UnknownInputError(
+                index=unknown[0], failed_secrets_count=len(unknown)
+            )
 
     def _candidates(self, raw: RawOutput, item: ItemSchemes) -> list[Candidate]:
         """Return the candidates under which a secret may be known, likeliest first.
 
-        There is none where the item has no output of the secret's class: nothing to find or hash.
+        There is none where the item has no output of the secret's class: nothing to
+        find or hash.
         """
         schemes = self.schemes.in_order(secret_class(raw.secret), item.scheme_ids)
         return [Candidate(raw, item.salt, scheme) for scheme in schemes]

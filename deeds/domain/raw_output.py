@@ -1,8 +1,9 @@
 """The grammar of raw outputs, ids (contract 2.1, parts 2 and 3) and strong secrets.
 
-A strong secret is 32 lower-case Crockford base32 characters: 26 random ones (130 bits) and a
-checksum of 6 (30 bits of SHA-256 over a label and the 26). NIST SP 800-63B, look-up secrets, asks
-for no slow hash from 112 bits on. See docs/decisions/0002-strong-secrets.md.
+A strong secret is 32 lower-case Crockford base32 characters: 26 random ones (130 bits)
+and a checksum of 6 (30 bits of SHA-256 over a label and the 26). NIST SP 800-63B,
+look-up secrets, asks for no slow hash from 112 bits on. See
+docs/decisions/0002-strong-secrets.md.
 """
 
 import hashlib
@@ -15,8 +16,9 @@ from deeds.domain.model import AMOUNT_MAX, SECRET_LENGTH_MAX, NewOutput, RawOutp
 ITEM_ID_PREFIX = "deed_"
 OFFER_ID_PREFIX = "offer_"
 
-# Crockford's base32 in lower case (https://www.crockford.com/base32.html), without its check symbol
-# and without its tolerance for other spellings: a secret is compared exactly.
+# Crockford's base32 in lower case (https://www.crockford.com/base32.html), without its
+# check symbol and without its tolerance for other spellings: a secret is compared
+# exactly.
 BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 # Random characters of an id and of a strong secret: 130 bits.
@@ -43,7 +45,9 @@ def parse_raw_output(text: str) -> RawOutput:
     amount, rest = _split_amount(text)
     item_id, dot, secret = rest.partition(".")
     if not dot:
-        raise RawOutputError("a raw output has three parts: +<amount>.<item_id>.<secret>")
+        raise RawOutputError(
+            "a raw output has three parts: +<amount>.<item_id>.<secret>"
+        )
     if not item_id.startswith(ITEM_ID_PREFIX):
         raise RawOutputError(f"the item id must start with {ITEM_ID_PREFIX}")
     check_text(item_id, "the item id")
@@ -64,16 +68,23 @@ def parse_mint_output(text: str) -> NewOutput:
 
 
 def check_secret(secret: str) -> str:
-    """Return the secret; raise RawOutputError unless it has 1 to 32 code points in UTF-8."""
+    """Return the secret.
+
+    Raise RawOutputError unless it has 1 to 32 code points in UTF-8.
+    """
     if not 1 <= len(secret) <= SECRET_LENGTH_MAX:
-        raise RawOutputError(f"the secret must have 1 to {SECRET_LENGTH_MAX} characters")
+        raise RawOutputError(
+            f"the secret must have 1 to {SECRET_LENGTH_MAX} characters"
+        )
     return check_text(secret, "the secret")
 
 
 def check_text(text: str, name: str = "the text") -> str:
     """Return the text; raise RawOutputError if it has no UTF-8 form."""
     if _SURROGATE.search(text):
-        raise RawOutputError(f"{name} holds a lone surrogate, which no UTF-8 text can hold")
+        raise RawOutputError(
+            f"{name} holds a lone surrogate, which no UTF-8 text can hold"
+        )
     return text
 
 
@@ -110,7 +121,9 @@ def _split_amount(text: str) -> tuple[str, str]:
 
 def _parse_amount(text: str) -> int:
     if not _AMOUNT.fullmatch(text):
-        raise RawOutputError("the amount must be a whole number from 1, in digits alone")
+        raise RawOutputError(
+            "the amount must be a whole number from 1, in digits alone"
+        )
     # Measured before int(), which costs the square of the length.
     if len(text) > len(str(AMOUNT_MAX)) or int(text) > AMOUNT_MAX:
         raise RawOutputError(f"the amount must be at most {AMOUNT_MAX}")
@@ -119,7 +132,9 @@ def _parse_amount(text: str) -> int:
 
 def _random_base32() -> str:
     # 32 divides 256, so that each character is as likely as any other.
-    return "".join(BASE32_ALPHABET[byte % 32] for byte in secrets.token_bytes(_RANDOM_LENGTH))
+    return "".join(
+        BASE32_ALPHABET[byte % 32] for byte in secrets.token_bytes(_RANDOM_LENGTH)
+    )
 
 
 def _checksum(body: str) -> str:

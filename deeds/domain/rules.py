@@ -1,6 +1,9 @@
-"""The rules that a request must keep whatever the ledger holds. Pure; checked before any hashing.
+"""The rules that a request must keep whatever the ledger holds.
 
-Each check returns None or raises. Storage asserts the balance once more inside its transaction.
+Pure; checked before any hashing.
+
+Each check returns None or raises. Storage asserts the balance once more inside its
+transaction.
 """
 
 from collections import Counter
@@ -18,9 +21,13 @@ def check_mint(request: MintRequest) -> None:
     """Raise DuplicateSecretError unless the secrets differ, TotalTooLargeError above AMOUNT_MAX."""
     repeated = _first_repeated(output.secret for output in request.outputs)
     if repeated is not None:
-        raise errors.DuplicateSecretError("this secret is named twice in the mint", index=repeated)
+        raise errors.DuplicateSecretError(
+            "this secret is named twice in the mint", index=repeated
+        )
     if sum(output.amount for output in request.outputs) > AMOUNT_MAX:
-        raise errors.TotalTooLargeError(f"the amounts must add up to at most {AMOUNT_MAX}")
+        raise errors.TotalTooLargeError(
+            f"the amounts must add up to at most {AMOUNT_MAX}"
+        )
 
 
 def check_swap(request: SwapRequest) -> None:
@@ -32,8 +39,8 @@ def check_swap(request: SwapRequest) -> None:
 def check_offer(half: SwapRequest) -> None:
     """Raise as `check_named_once`, and for a half of a swap that cannot be offered.
 
-    WeakSecretError where an output's secret is not a strong one; NotAnOfferError where it wants
-    nothing.
+    WeakSecretError where an output's secret is not a strong one; NotAnOfferError where
+    it wants nothing.
     """
     check_named_once(half)
     for index, raw in enumerate(half.outputs):

@@ -1,8 +1,8 @@
 """The hash schemes of a ledger, as one process may use them.
 
-Every (class, parameters, pepper) ever used is a row in the ledger. New outputs get the current
-scheme of their secret's class; older outputs are found under the scheme they were created with. So
-no change of settings strands a deed.
+Every (class, parameters, pepper) ever used is a row in the ledger. New outputs get the
+current scheme of their secret's class; older outputs are found under the scheme they
+were created with. So no change of settings strands a deed.
 """
 
 import logging
@@ -11,7 +11,13 @@ from typing import Protocol
 
 from deeds.domain.errors import SchemeUnavailableError, StartError
 from deeds.domain.hashing import STRONG_COST, pepper_fingerprint
-from deeds.domain.model import Argon2Cost, HashScheme, SchemeSpec, SchemeUse, SecretClass
+from deeds.domain.model import (
+    Argon2Cost,
+    HashScheme,
+    SchemeSpec,
+    SchemeUse,
+    SecretClass,
+)
 
 _log = logging.getLogger("deeds")
 
@@ -20,7 +26,10 @@ class SchemeLedger(Protocol):
     """What the ledger says of hash schemes."""
 
     def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
-        """Record those schemes that are new; any number of processes may do so at once."""
+        """Record those schemes that are new.
+
+        Any number of processes may do so at once.
+        """
 
     def read_schemes(self) -> tuple[HashScheme, ...]:
         """Return every scheme ever recorded."""
@@ -39,8 +48,8 @@ def current_specs(ordinary_cost: Argon2Cost, pepper: bytes | None) -> list[Schem
 class HashSchemes:
     """The current scheme of each class, and all others in the order in which to try them.
 
-    `current` is what new outputs of each class get; `peppers` are those that this process was
-    given, by their fingerprints, with None for outputs that have none.
+    `current` is what new outputs of each class get; `peppers` are those that this
+    process was given, by their fingerprints, with None for outputs that have none.
     """
 
     def __init__(
@@ -55,7 +64,9 @@ class HashSchemes:
         That is where unspent outputs are guarded by a pepper that the settings lack.
         """
         self._ledger = ledger
-        self.peppers = {pepper_fingerprint(each): each for each in (None, pepper, *peppers_old)}
+        self.peppers = {
+            pepper_fingerprint(each): each for each in (None, pepper, *peppers_old)
+        }
         self._logged: set[str] = set()
         self._schemes: dict[int, HashScheme] = {}
         self._read()
@@ -68,7 +79,9 @@ class HashSchemes:
             for scheme in self._schemes.values()
             if scheme.spec in current
         }
-        unusable = [each for each in self._schemes.values() if not self._is_usable(each)]
+        unusable = [
+            each for each in self._schemes.values() if not self._is_usable(each)
+        ]
         self._retired = {each for each in unusable if self._is_retired(each)}
 
     def all_of(self, secret_class: SecretClass) -> list[HashScheme]:
@@ -76,17 +89,23 @@ class HashSchemes:
         self._read()
         return self.in_order(secret_class, self._schemes)
 
-    def in_order(self, secret_class: SecretClass, scheme_ids: Collection[int]) -> list[HashScheme]:
-        """Return those of the schemes that are of this class: the current one, then the newest.
+    def in_order(
+        self, secret_class: SecretClass, scheme_ids: Collection[int]
+    ) -> list[HashScheme]:
+        """Return those of the schemes that are of this class.
 
-        Raises SchemeUnavailableError where one needs a pepper that another process was given since.
+        The current one, then the newest.
+
+        Raises SchemeUnavailableError where one needs a pepper that another process was
+        given since.
         """
         if not self._schemes.keys() >= set(scheme_ids):
             self._read()
         wanted = [self._schemes[each] for each in scheme_ids]
         usable = [each for each in wanted if self._is_usable(each)]
         missing = {each for each in wanted if not self._is_usable(each)}
-        # Retired ones are passed over; but an item under these alone has units, so one is in use.
+        # Retired ones are passed over; but an item under these alone has units, so one
+        # is in use.
         if needed := missing - self._retired if usable else missing:
             self._log_missing(needed)
             raise SchemeUnavailableError
@@ -121,7 +140,9 @@ class HashSchemes:
 
     def _log_missing(self, schemes: Iterable[HashScheme]) -> None:
         """Name the peppers to the operator, each once in the life of the process."""
-        for fingerprint in {each.spec.pepper_fingerprint for each in schemes} - self._logged:
+        for fingerprint in {
+            each.spec.pepper_fingerprint for each in schemes
+        } - self._logged:
             self._logged.add(fingerprint)
             _log.warning(
                 "this process was not given the pepper %s that guards outputs; name it in"

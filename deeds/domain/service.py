@@ -1,7 +1,7 @@
 """What this service does with deeds: mint, swap, check and read an item.
 
-Each goes the same way: rules that need no ledger, reads, hashing with no transaction open, and at
-most one short transaction.
+Each goes the same way: rules that need no ledger, reads, hashing with no transaction
+open, and at most one short transaction.
 """
 
 import secrets
@@ -32,16 +32,18 @@ from deeds.domain.outputs import Locator, OutputLedger, check_items
 from deeds.domain.raw_output import ITEM_ID_PREFIX, is_id, is_strong_secret, make_id
 from deeds.domain.rules import check_mint, check_swap
 
-# An item gets a scheme only after a change of settings, so a second try is already rare.
+# An item gets a scheme only after a change of settings, so a second try is already
+# rare.
 TRIES_MAX = 3
 
 
 class Ledger(OutputLedger, Protocol):
     """The ledger. Every method is one transaction of its own.
 
-    All of them raise `LedgerUnavailableError` when the database does not answer, and those that
-    write `LedgerInDoubtError` when it broke off while committing, and `IdempotencyKeyTakenError`
-    when an operation with their key hash was recorded meanwhile.
+    All of them raise `LedgerUnavailableError` when the database does not answer, and
+    those that write `LedgerInDoubtError` when it broke off while committing, and
+    `IdempotencyKeyTakenError` when an operation with their key hash was recorded
+    meanwhile.
     """
 
     def read_item(self, item_id: str) -> Item:
@@ -51,14 +53,20 @@ class Ledger(OutputLedger, Protocol):
         """Create an item and its outputs; return the operation's id."""
 
     def record_swap(self, record: SwapRecord) -> int:
-        """Spend the inputs and create the outputs, all or nothing; return the operation's id.
+        """Spend the inputs and create the outputs, all or nothing.
+
+        Return the operation's id.
 
         Raises:
-            ItemSchemesChangedError: an item has other schemes than the record was hashed for.
-            OfferNotOpenError: the offer that it completes was completed before or has expired.
-            UnknownInputError: an input is not in the ledger with this digest and amount.
+            ItemSchemesChangedError: an item has other schemes than the record was
+                hashed for.
+            OfferNotOpenError: the offer that it completes was completed before or has
+                expired.
+            UnknownInputError: an input is not in the ledger with this digest and
+                amount.
             SpentInputError: an input was spent before.
-            UsedSecretError: an output, or one of its forbidden keys, is in the ledger already.
+            UsedSecretError: an output, or one of its forbidden keys, is in the ledger
+                already.
             UnbalancedError: the amounts do not balance.
         """
 
@@ -67,25 +75,34 @@ class Ledger(OutputLedger, Protocol):
 class DeedService:
     """Joins the rules, the hashing and the ledger. Stateless; any thread may call it.
 
-    A DeedError says that a request breaks a rule or cannot be carried out; then nothing moved.
+    A DeedError says that a request breaks a rule or cannot be carried out; then nothing
+    moved.
     """
 
     ledger: Ledger
     locator: Locator
     replays: Replays
 
-    def mint(self, request: MintRequest, idempotency_key: str | None = None) -> Done[Minted]:
+    def mint(
+        self, request: MintRequest, idempotency_key: str | None = None
+    ) -> Done[Minted]:
         """Create an item with the outputs of the request."""
         check_mint(request)
         return self.replays.once(
-            idempotency_key, partial(self._mint, request), partial(self._replay_mint, request)
+            idempotency_key,
+            partial(self._mint, request),
+            partial(self._replay_mint, request),
         )
 
-    def swap(self, request: SwapRequest, idempotency_key: str | None = None) -> Done[None]:
+    def swap(
+        self, request: SwapRequest, idempotency_key: str | None = None
+    ) -> Done[None]:
         """Replace the secrets of the inputs by those of the outputs, all or nothing."""
         check_swap(request)
         return self.replays.once(
-            idempotency_key, partial(self._swap, request), partial(self._replay_swap, request)
+            idempotency_key,
+            partial(self._swap, request),
+            partial(self._replay_swap, request),
         )
 
     def check(self, raws: Sequence[RawOutput]) -> list[OutputState]:
@@ -108,22 +125,27 @@ class DeedService:
     ) -> int:
         """Hash a request, join the half of an offer to it, and record both as one swap.
 
-        `items` holds the items of both, or ItemSchemesChangedError is raised. An error of the half
-        that joined has an index past the end of the request's array.
+        `items` holds the items of both, or ItemSchemesChangedError is raised. An error
+        of the half that joined has an index past the end of the request's array.
         """
         try:
             record = self.locator.hash_swap(request, items, key_hashes)
             return self.ledger.record_swap(join(record))
         except errors.UsedSecretError as error:
-            # A client learns from it that somebody may have that secret: a guess like others.
+            # A client learns from it that somebody may have that secret: a guess like
+            # others.
             at_fault = () if error.index is None else request.outputs[error.index :][:1]
-            error.failed_secrets_count = sum(not is_strong_secret(raw.secret) for raw in at_fault)
+            error.failed_secrets_count = sum(
+                not is_strong_secret(raw.secret) for raw in at_fault
+            )
             raise
 
     def _mint(self, request: MintRequest, key_hashes: KeyHashes) -> Done[Minted]:
         item_id, salt = make_id(ITEM_ID_PREFIX), secrets.token_bytes(SALT_BYTES)
         raws = _outputs_of(request, item_id)
-        outputs = self.locator.hash([self.locator.new_candidate(raw, salt) for raw in raws])
+        outputs = self.locator.hash(
+            [self.locator.new_candidate(raw, salt) for raw in raws]
+        )
         item = Item(item_id, sum(raw.amount for raw in raws), request.metadata)
         record = MintRecord(item, salt, tuple(outputs), key_hashes)
         return Done(self.ledger.record_mint(record), Minted(item_id, raws))
@@ -161,7 +183,9 @@ def retry_schemes(attempt: Callable[..., Answer]) -> Answer:
             return attempt(may_be_stale=tries_count == 0)
         except errors.ItemSchemesChangedError:
             continue
-    raise errors.OverloadedError("the hash schemes of an item change faster than it can be read")
+    raise errors.OverloadedError(
+        "the hash schemes of an item change faster than it can be read"
+    )
 
 
 def _outputs_of(request: MintRequest, item_id: str) -> tuple[RawOutput, ...]:

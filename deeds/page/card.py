@@ -14,25 +14,27 @@ from deeds.domain.model import Item, Offer, OfferState, Units
 from deeds.domain.raw_output import ITEM_ID_PREFIX
 from deeds.page.picture import uploaded_picture
 
-# Image addresses that a browser may be given, because nothing in them runs there. Other addresses
-# are shown as text.
+# Image addresses that a browser may be given, because nothing in them runs there. Other
+# addresses are shown as text.
 _SHOWN = re.compile(r"(?:https?://|data:image/)\S+", re.IGNORECASE)
 
-# What turns the direction of writing makes one name look like another; js/ui/card.js too leaves it
-# out, and texts of which nothing is seen: U+115F and the like are letters without a shape.
+# What turns the direction of writing makes one name look like another; js/ui/card.js
+# too leaves it out, and texts of which nothing is seen: U+115F and the like are letters
+# without a shape.
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 
-# Metadata may be as long as a body, and each pass over such a text takes milliseconds: texts are
-# cut before anything else. A longer image is kept only if it is a picture within the metadata that
-# escaping lengthens by no more than five times as much.
+# Metadata may be as long as a body, and each pass over such a text takes milliseconds:
+# texts are cut before anything else. A longer image is kept only if it is a picture
+# within the metadata that escaping lengthens by no more than five times as much.
 TEXT_LENGTH_MAX = 5_000
 
 # Previews cut texts off themselves, at about these lengths.
 _TITLE_LENGTH_MAX = 100
 _SUMMARY_LENGTH_MAX = 200
 
-# Within a sentence of ours, a name must not end its own quotation marks. As in js/texts.
+# Within a sentence of ours, a name must not end its own quotation marks. As in
+# js/texts.
 _QUOTES = re.compile('[“”„‟"«»]')
 _QUOTED_LENGTH_MAX = 60
 
@@ -54,8 +56,8 @@ _ENDS = {
 class ItemMark:
     """What tells a deed from another of the same name; js/ui/card.js makes the same.
 
-    Two short ends of the id, to be read aloud, and a picture made from the letters between: the
-    filled cells, of five by five, and a hue in degrees.
+    Two short ends of the id, to be read aloud, and a picture made from the letters
+    between: the filled cells, of five by five, and a hue in degrees.
     """
 
     text: str
@@ -93,7 +95,10 @@ class DeedCard:
     @property
     def summary(self) -> str:
         """Return what a link to the deed says below its title."""
-        return _one_line(self.description, _SUMMARY_LENGTH_MAX) or f"A deed of {self.units}."
+        return (
+            _one_line(self.description, _SUMMARY_LENGTH_MAX)
+            or f"A deed of {self.units}."
+        )
 
     @property
     def shown_image(self) -> str:
@@ -106,7 +111,10 @@ class DeedCard:
         return item_mark(self.item_id)
 
     def preview_image(self, origin: str) -> str:
-        """Return where other services can fetch the image for a preview; `origin` may be empty."""
+        """Return where other services can fetch the image for a preview.
+
+        `origin` may be empty.
+        """
         if origin and uploaded_picture(self.image):
             return f"{origin}/item/{self.item_id}/picture"
         return "" if _is_data(self.image) else self.shown_image
@@ -114,7 +122,10 @@ class DeedCard:
 
 @dataclass(frozen=True, slots=True)
 class OfferCard:
-    """An offer in words for those who may complete it, and its deeds: first what it wants."""
+    """An offer in words for those who may complete it, and its deeds.
+
+    First what it wants.
+    """
 
     title: str
     summary: str
@@ -134,7 +145,10 @@ def deed_card(item: Item) -> DeedCard:
 
 
 def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
-    """Return the card of an offer; `read_card` is asked for few deeds, however many there are."""
+    """Return the card of an offer.
+
+    `read_card` is asked for few deeds, however many there are.
+    """
     named = [*offer.wants[:NAMED_COUNT_MAX], *offer.gives[:NAMED_COUNT_MAX]]
     cards = {each.item_id: read_card(each.item_id) for each in named}
     given, got = (_side_text(side, cards) for side in (offer.wants, offer.gives))
@@ -143,19 +157,26 @@ def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
         summary = "Nothing can be done with this link any more."
     else:
         title = f"You give {given} and get {got}" if got else f"Pay {given}"
-        summary = f"Open the link to see it. Until {offer.expires_at:%d %B %Y, %H:%M} UTC."
+        summary = (
+            f"Open the link to see it. Until {offer.expires_at:%d %B %Y, %H:%M} UTC."
+        )
     return OfferCard(title, summary, tuple(cards.values()))
 
 
 def _side_text(side: Sequence[Units], cards: Mapping[str, DeedCard]) -> str:
     first, more = side[:NAMED_COUNT_MAX], len(side) - NAMED_COUNT_MAX
-    named = [f"{units_text(each.amount)} of {cards[each.item_id].quoted}" for each in first]
-    return " and ".join([*named, *([f"{more} more deed{'s' * (more > 1)}"] if more > 0 else [])])
+    named = [
+        f"{units_text(each.amount)} of {cards[each.item_id].quoted}" for each in first
+    ]
+    return " and ".join(
+        [*named, *([f"{more} more deed{'s' * (more > 1)}"] if more > 0 else [])]
+    )
 
 
 def units_text(amount: int) -> str:
     """Return an amount in words, its digits in groups."""
-    # A narrow space, as in js/format/amounts.js: no language reads it as a decimal point.
+    # A narrow space, as in js/format/amounts.js: no language reads it as a decimal
+    # point.
     digits = f"{amount:,}".replace(",", "\u202f")
     return f"{digits} {'unit' if amount == 1 else 'units'}"
 
@@ -163,7 +184,8 @@ def units_text(amount: int) -> str:
 def item_mark(item_id: str) -> ItemMark:
     """Return the mark of an item."""
     letters = item_id.removeprefix(ITEM_ID_PREFIX)
-    # FNV-1a of 32 bits. An id is random and the service's choice: no stronger one is needed.
+    # FNV-1a of 32 bits. An id is random and the service's choice: no stronger one is
+    # needed.
     hashed = 0x811C9DC5
     for letter in letters[4:-4]:
         hashed = (hashed ^ ord(letter)) * 0x01000193 & 0xFFFFFFFF
@@ -173,7 +195,9 @@ def item_mark(item_id: str) -> ItemMark:
         for x in range(_SIDE)
         if hashed >> (y * _HALF + min(x, _SIDE - 1 - x)) & 1
     )
-    return ItemMark(f"{letters[:4]}·{letters[-4:]}", cells, (hashed >> _SIDE * _HALF) % 360)
+    return ItemMark(
+        f"{letters[:4]}·{letters[-4:]}", cells, (hashed >> _SIDE * _HALF) % 360
+    )
 
 
 def _read(metadata: str | None) -> dict[str, str]:
@@ -197,7 +221,9 @@ def _is_data(image: str) -> bool:
 
 
 def _is_long_picture(image: str) -> bool:
-    return _is_data(image) and len(html.escape(image)) - len(image) <= 5 * TEXT_LENGTH_MAX
+    return (
+        _is_data(image) and len(html.escape(image)) - len(image) <= 5 * TEXT_LENGTH_MAX
+    )
 
 
 def _one_line(text: str, length_max: int) -> str:

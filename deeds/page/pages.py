@@ -1,6 +1,7 @@
 """The pages for people, such as GET /claim, /wallet, /item/{id}, /offer/{id}, and their files.
 
-What is personal in them, secrets above all, is in the browser. Only texts of QR codes come here.
+What is personal in them, secrets above all, is in the browser. Only texts of QR codes
+come here.
 """
 
 import functools
@@ -23,8 +24,9 @@ from deeds.page.picture import picture_answer, uploaded_picture
 from deeds.page.qr_codes import serve_qr_codes
 from deeds.page.static_files import StaticFiles, serve_offline
 
-# Pictures come from wherever the metadata says, and scripts are files of ours alone: no text is
-# ever made into HTML or code (Trusted Types): the one policy returns the address of the worker.
+# Pictures come from wherever the metadata says, and scripts are files of ours alone: no
+# text is ever made into HTML or code (Trusted Types): the one policy returns the
+# address of the worker.
 _ALLOWED = (
     "script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' blob: data: https: http:; "
@@ -32,7 +34,8 @@ _ALLOWED = (
     "require-trusted-types-for 'script'; trusted-types deeds-offline"
 )
 
-# The camera scans QR codes. A window that opened a page of ours, or that one opens, sees nothing.
+# The camera scans QR codes. A window that opened a page of ours, or that one opens,
+# sees nothing.
 _HEADERS = {
     "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -80,9 +83,12 @@ def pages_blueprint(
     return blueprint
 
 
-def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimits) -> None:
+def _serve_items(
+    blueprint: Blueprint, service: DeedService, limits: ClientLimits
+) -> None:
     def read_card(item_id: str) -> DeedCard:
-        # Counted here and not by the name of the endpoint: a browser gets a page all the same.
+        # Counted here and not by the name of the endpoint: a browser gets a page all
+        # the same.
         limits.count("item")
         return deed_card(service.item(item_id))
 
@@ -112,7 +118,10 @@ def _serve_items(blueprint: Blueprint, service: DeedService, limits: ClientLimit
 
 
 def _serve_offers(
-    blueprint: Blueprint, service: DeedService, offers: OfferService, limits: ClientLimits
+    blueprint: Blueprint,
+    service: DeedService,
+    offers: OfferService,
+    limits: ClientLimits,
 ) -> None:
     @blueprint.get("/offer/<offer_id>", endpoint="offer_page", strict_slashes=False)
     def read_offer_page(offer_id: str) -> Response:
@@ -125,7 +134,9 @@ def _serve_offers(
         return _page_with_card("offer", read_card)
 
 
-def _page_with_card(name: str, read_card: Callable[[], DeedCard | OfferCard]) -> Response:
+def _page_with_card(
+    name: str, read_card: Callable[[], DeedCard | OfferCard]
+) -> Response:
     try:
         return _page(name, card=read_card())
     except DeedError as error:
@@ -136,11 +147,15 @@ def _page_with_card(name: str, read_card: Callable[[], DeedCard | OfferCard]) ->
 
 def _origin() -> str:
     # Empty where the header Host holds what no host name can.
-    return request.host and f"{'https' if request.is_secure else 'http'}://{request.host}"
+    return (
+        request.host and f"{'https' if request.is_secure else 'http'}://{request.host}"
+    )
 
 
 def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
-    html = render_template(f"{name}.html", page=name, status=status, origin=_origin(), **values)
+    html = render_template(
+        f"{name}.html", page=name, status=status, origin=_origin(), **values
+    )
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)
     return answer

@@ -1,7 +1,9 @@
-"""The picture that was uploaded with a deed: the bytes of a data: URI, for those who show links.
+"""The picture that was uploaded with a deed: the bytes of a data.
 
-Only of a kind in which nothing runs, and never an address: what somebody minted must not make this
-service send anybody elsewhere.
+URI, for those who show links.
+
+Only of a kind in which nothing runs, and never an address: what somebody minted must
+not make this service send anybody elsewhere.
 """
 
 import base64
@@ -30,8 +32,8 @@ _BEGINNINGS = {
     "webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
 }
 
-# Sandboxed: whatever a browser makes of it, it is of no origin and loads nothing. Pages elsewhere
-# may show it.
+# Sandboxed: whatever a browser makes of it, it is of no origin and loads nothing. Pages
+# elsewhere may show it.
 _HEADERS = {
     "Cache-Control": FOREVER,
     "Content-Security-Policy": "default-src 'none'; sandbox",

@@ -1,4 +1,7 @@
-"""POST /web/qr: texts to QR codes. The texts are in no address and no log, and are not kept."""
+"""POST /web/qr: texts to QR codes.
+
+The texts are in no address and no log, and are not kept.
+"""
 
 import io
 import time
@@ -13,13 +16,18 @@ from marshmallow import Schema, ValidationError, fields, validate
 from deeds.blueprints.limits import ClientLimits
 from deeds.blueprints.requests import client_of, read_json
 from deeds.blueprints.responses import json_answer
-from deeds.domain.errors import InvalidRequestError, OverloadedError, TooManyRequestsError
+from deeds.domain.errors import (
+    InvalidRequestError,
+    OverloadedError,
+    TooManyRequestsError,
+)
 from deeds.domain.raw_output import check_text
 from schemas.requests import TextField, load
 
-# A code takes 16 µs for each byte, 2 ms for a claim link, and no other thread runs. A pause of four
-# times as long leaves the others four fifths: a batch takes a second at most. 64 claim links have
-# 8,300 bytes; js/ui/link_view.js asks for fewer at once where they are longer.
+# A code takes 16 µs for each byte, 2 ms for a claim link, and no other thread runs. A
+# pause of four times as long leaves the others four fifths: a batch takes a second at
+# most. 64 claim links have 8,300 bytes; js/ui/link_view.js asks for fewer at once where
+# they are longer.
 TEXTS_MAX = 64
 BYTES_MAX = 12_288
 _PAUSE_FACTOR = 4
@@ -28,10 +36,12 @@ _COUNT = validate.Length(1, TEXTS_MAX, error="must have {min} to {max} elements"
 # Batches in this process, each of another client: others find a place while one prints.
 _BATCHES_AT_ONCE_MAX = 4
 
-# Code points of a text. A claim link has 120, or up to 750 with secret and unit in another script.
+# Code points of a text. A claim link has 120, or up to 750 with secret and unit in
+# another script.
 _LENGTH = validate.Length(1, 1024, error="must have {min} to {max} characters")
 
-# To try all eight masks takes six times as long, and of claim links finds this one nearly always.
+# To try all eight masks takes six times as long, and of claim links finds this one
+# nearly always.
 _MASK = 2
 
 
@@ -48,7 +58,9 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
 
     @blueprint.post("/web/qr", endpoint="qr")
     def make_qr_codes() -> Response:
-        texts: list[str] = load(schema, read_json(request, array_length_max=TEXTS_MAX))["texts"]
+        texts: list[str] = load(schema, read_json(request, array_length_max=TEXTS_MAX))[
+            "texts"
+        ]
         with places.one_of(client_of(request)):
             # The request was counted as one code.
             with suppress(TooManyRequestsError):
@@ -76,7 +88,10 @@ class _Places:
 
     @contextmanager
     def one_of(self, client: str) -> Iterator[None]:
-        """Take a place until the block ends; raise OverloadedError at once if there is none."""
+        """Take a place until the block ends.
+
+        Raise OverloadedError at once if there is none.
+        """
         with self._lock:
             if client in self._clients or len(self._clients) >= _BATCHES_AT_ONCE_MAX:
                 raise OverloadedError("too many QR codes are being made")

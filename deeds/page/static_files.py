@@ -1,7 +1,7 @@
 """The files that the pages load, at addresses that change whenever a file changes.
 
-Browsers may cache them forever, and the modules of two releases never mix. The manifest and the
-service worker let the pages be installed and open without a network.
+Browsers may cache them forever, and the modules of two releases never mix. The manifest
+and the service worker let the pages be installed and open without a network.
 """
 
 import hashlib
@@ -18,19 +18,22 @@ from deeds.blueprints.responses import MEDIA_TYPES, file_answer
 
 _TEMPLATES = Path(__file__).parent / "templates"
 STATIC = Path(__file__).parent / "static"
-# The npm package that reads QR codes, if it was fetched: package.json beside it names it. A page
-# loads it as js/ui/scan.js says, never with its modules.
+# The npm package that reads QR codes, if it was fetched: package.json beside it names
+# it. A page loads it as js/ui/scan.js says, never with its modules.
 READER = Path(__file__).parent / "node_modules" / "qr"
 READER_FILES = ("decode.js", "index.js")
 
-# The ways in which one of our modules names another; a name may stand lines below its keyword.
+# The ways in which one of our modules names another; a name may stand lines below its
+# keyword.
 _IMPORT = re.compile(
     r"""^(?:import|export)\b[^"';]*["'](\.\.?/[a-z0-9_./]+\.js)["']""", re.MULTILINE
 )
 
-# Comments that have lines of their own: a third of what browsers would load. No text of ours that
-# spans lines has a line that starts like this.
-_COMMENTS = re.compile(rb"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
+# Comments that have lines of their own: a third of what browsers would load. No text of
+# ours that spans lines has a line that starts like this.
+_COMMENTS = re.compile(
+    rb"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class StaticFiles:
 
     version: str
     by_name: Mapping[str, bytes]
-    # By page, all modules that it needs: a browser fetches them at once, not one after the other.
+    # By page, all modules that it needs: a browser fetches them at once, not one after
+    # the other.
     modules: Mapping[str, tuple[str, ...]]
 
     def url(self, name: str) -> str:
@@ -62,7 +66,9 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
         by_name |= {name: path.read_bytes() for name, path in found.items()}
     # No two sets have the same notation in Python, and 64 bits tell releases apart.
     version = hashlib.sha256(repr(by_name).encode()).hexdigest()[:16]
-    scripts = {name.split("/")[-2]: name for name in by_name if name.endswith("/page.js")}
+    scripts = {
+        name.split("/")[-2]: name for name in by_name if name.endswith("/page.js")
+    }
     modules = {page: _modules_of(name, by_name) for page, name in scripts.items()}
     return StaticFiles(version, by_name, modules)
 
@@ -70,14 +76,19 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
 def serve_offline(
     blueprint: Blueprint, static: StaticFiles, pages: Sequence[str], settings: object
 ) -> None:
-    """Add the routes; `pages` hold nothing personal, and `settings` are what stands in them."""
+    """Add the routes.
+
+    `pages` hold nothing personal, and `settings` are what stands in them.
+    """
     worker = _worker(static, pages, settings)
 
     @blueprint.get("/sw.js", endpoint="worker")
     def read_worker() -> Response:
         answer = file_answer(worker, MEDIA_TYPES[".js"])
         # What the worker may fetch. It needs nothing from elsewhere.
-        answer.headers["Content-Security-Policy"] = "default-src 'none'; connect-src 'self'"
+        answer.headers["Content-Security-Policy"] = (
+            "default-src 'none'; connect-src 'self'"
+        )
         return answer
 
     @blueprint.get("/manifest.webmanifest", endpoint="manifest")
@@ -102,10 +113,16 @@ def _modules_of(name: str, by_name: Mapping[str, bytes]) -> tuple[str, ...]:
 
 
 def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> bytes:
-    """Return the script of the worker. A release that changes any page changes it too."""
+    """Return the script of the worker.
+
+    A release that changes any page changes it too.
+    """
     templates = [path.read_bytes() for path in sorted(_TEMPLATES.glob("*.html"))]
-    name = hashlib.sha256(repr((static.version, templates, settings)).encode()).hexdigest()[:16]
-    # Pictures are for previews and for installing, and the reader of codes is loaded after a tap.
+    name = hashlib.sha256(
+        repr((static.version, templates, settings)).encode()
+    ).hexdigest()[:16]
+    # Pictures are for previews and for installing, and the reader of codes is loaded
+    # after a tap.
     unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/")
     files = [each for each in static.by_name if not unneeded.search(each)]
     release = {
@@ -114,4 +131,6 @@ def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> byte
         "pages": list(pages),
         "files": [static.url(each) for each in files],
     }
-    return f"const RELEASE = {json.dumps(release)};\n".encode() + static.by_name["sw.js"]
+    return (
+        f"const RELEASE = {json.dumps(release)};\n".encode() + static.by_name["sw.js"]
+    )

@@ -1,7 +1,7 @@
 """How many CPUs this process may really use, and how many processes and threads there are.
 
-A container sees all CPUs of its host but may use few of them. Sizing pools by `os.cpu_count()`
-there starts dozens of workers on one CPU.
+A container sees all CPUs of its host but may use few of them. Sizing pools by
+`os.cpu_count()` there starts dozens of workers on one CPU.
 """
 
 import math
@@ -12,34 +12,40 @@ from pathlib import Path
 OWN_CGROUPS = Path("/proc/self/cgroup")
 CGROUP_MOUNT = Path("/sys/fs/cgroup")
 
-# Of a process. Argon2id runs without holding the GIL, so threads that wait for it cost little; how
-# many hash at once is bounded by the hash pool.
+# Of a process. Argon2id runs without holding the GIL, so threads that wait for it cost
+# little; how many hash at once is bounded by the hash pool.
 THREADS_COUNT = 32
 
 
 def default_processes_count() -> int:
     """Return how many processes serve unless WEB_CONCURRENCY says so.
 
-    Python runs one thread of each at a time: on 2 CPUs two processes of 8 threads served 3.5 times
-    what one of 16 did. At least two, so that one can be replaced while one serves.
+    Python runs one thread of each at a time: on 2 CPUs two processes of 8 threads
+    served 3.5 times what one of 16 did. At least two, so that one can be replaced while
+    one serves.
     """
     return max(2, usable_cpus_count())
 
 
-def usable_cpus_count(own_cgroups: Path = OWN_CGROUPS, mount: Path = CGROUP_MOUNT) -> int:
+def usable_cpus_count(
+    own_cgroups: Path = OWN_CGROUPS, mount: Path = CGROUP_MOUNT
+) -> int:
     """Return how many CPUs may run this process at once, at least 1.
 
-    The smallest of its affinity and of the quotas of its cgroup and those above it ("cpu.max" in
-    the kernel's cgroup-v2 guide). A quota of 1.5 CPUs counts as 2, as the JVM and Go count it.
+    The smallest of its affinity and of the quotas of its cgroup and those above it
+    ("cpu.max" in the kernel's cgroup-v2 guide). A quota of 1.5 CPUs counts as 2, as the
+    JVM and Go count it.
     """
-    affinity = getattr(os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1))(0)
+    affinity = getattr(
+        os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1)
+    )(0)
     return max(1, min([len(affinity), *_quotas_cpus(own_cgroups, mount)]))
 
 
 def _quotas_cpus(own_cgroups: Path, mount: Path) -> Iterator[int]:
     group = Path(_text(own_cgroups).rpartition("0::/")[2])
-    # In a container without its own namespace this is a path of the host, and the container's group
-    # is at the mount.
+    # In a container without its own namespace this is a path of the host, and the
+    # container's group is at the mount.
     for each in (group, *group.parents):
         quota, _, period = _text(mount / each / "cpu.max").partition(" ")
         # No limit is "max".

@@ -1,7 +1,7 @@
 """HTTP by waitress, hardened against slow and malformed clients.
 
-waitress receives requests in one loop and gives a thread to those that are whole. Neither an answer
-nor the log repeats a byte of what is malformed.
+waitress receives requests in one loop and gives a thread to those that are whole.
+Neither an answer nor the log repeats a byte of what is malformed.
 """
 
 import re
@@ -12,7 +12,11 @@ from typing import Any
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.task import WSGITask
-from waitress.utilities import BadRequest, RequestEntityTooLarge, RequestHeaderFieldsTooLarge
+from waitress.utilities import (
+    BadRequest,
+    RequestEntityTooLarge,
+    RequestHeaderFieldsTooLarge,
+)
 
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
@@ -43,17 +47,24 @@ class Parser(HTTPRequestParser):
             self._refuse()  # TLS, above all, begins like no request.
         if not self.completed:
             return consumed
-        self.expect_continue = False  # No body is owed, and yet waitress would ask for it.
+        self.expect_continue = (
+            False  # No body is owed, and yet waitress would ask for it.
+        )
         self.surplus = data[consumed:]
         return len(data)
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Parse a head; raise ParsingError if it is not HTTP/1, or its meaning is in doubt."""
+        """Parse a head.
+
+        Raise ParsingError if it is not HTTP/1, or its meaning is in doubt.
+        """
         spaced = header_plus.replace(b"\t", b" ")
         if not _LINE.match(spaced) or b"\r\n " in spaced or _MANY_SPACES in spaced:
             raise ParsingError("")
         super().parse_header(header_plus)
-        codings = [coding.strip(b" \t").lower() for coding in _CODING.findall(header_plus)]
+        codings = [
+            coding.strip(b" \t").lower() for coding in _CODING.findall(header_plus)
+        ]
         doubts = (
             codings not in ([], [b"chunked"]),
             codings and (self.version == "1.0" or "CONTENT_LENGTH" in self.headers),
@@ -107,7 +118,10 @@ class Task(WSGITask):
 
 
 class Channel(HTTPChannel):
-    """A connection: it is being served, or waits for its client since `waiting_since`."""
+    """A connection.
+
+    It is being served, or waits for its client since `waiting_since`.
+    """
 
     task_class = Task
     parser_class = Parser
@@ -129,20 +143,31 @@ class Channel(HTTPChannel):
     def held_bytes(self) -> int:
         """What the body that is received and the unsent answer take of the memory."""
         request = self.request or next(iter(self.requests), None)
-        return int(self.total_outbufs_len + (request.body_bytes_received if request else 0))
+        return int(
+            self.total_outbufs_len + (request.body_bytes_received if request else 0)
+        )
 
     def readable(self) -> bool:
-        """Return whether to read more; what came with the request before is parsed first."""
+        """Return whether to read more.
+
+        What came with the request before is parsed first.
+        """
         if self.surplus and super().readable():
             self.received(self.surplus)
         return bool(super().readable())
 
     def writable(self) -> bool:
-        """Return whether to send: not what a thread is sending, or the loop would spin."""
+        """Return whether to send.
+
+        Not what a thread is sending, or the loop would spin.
+        """
         return not self.requests and bool(super().writable())
 
     def received(self, data: bytes) -> bool:
-        """Parse one request at a time: the answers to more could fill the memory unread."""
+        """Parse one request at a time.
+
+        The answers to more could fill the memory unread.
+        """
         if self.is_lingering:
             return False
         if self.request is None:
@@ -154,13 +179,19 @@ class Channel(HTTPChannel):
         return bool(is_taken)
 
     def send_answer(self) -> None:
-        """Send as much of the answer as the client takes now; the loop sends the rest."""
+        """Send as much of the answer as the client takes now.
+
+        The loop sends the rest.
+        """
         self.waiting_since = time.monotonic()
         with self.outbuf_lock:
             self._flush_exception(self._flush_some, do_close=False)
 
     def handle_write(self) -> None:
-        """Send what is left. After the last answer waitress would close: linger instead."""
+        """Send what is left.
+
+        After the last answer waitress would close: linger instead.
+        """
         self._flush_exception(self._flush_some_if_lockable)
         if self.will_close:
             self.handle_close()
@@ -168,7 +199,10 @@ class Channel(HTTPChannel):
             self.linger()
 
     def linger(self) -> None:
-        """Close our direction and discard what still comes: a reset would eat the answer."""
+        """Close our direction and discard what still comes.
+
+        A reset would eat the answer.
+        """
         self.is_lingering, self.close_when_flushed = True, False
         self.request, self.surplus = None, b""
         self.waiting_since = time.monotonic()

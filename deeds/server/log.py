@@ -1,6 +1,7 @@
 """The log: one JSON object per line on stderr, or columns for a person at a terminal.
 
-Everybody logs through the standard library. A record of ours names its event, and fields beside
+Everybody logs through the standard library. A record of ours names its event, and
+fields beside
 it: `extra={"event": "database", "fields": {…}}`. No line may hold a secret, a body, a path or a
 query, nor the message of an exception, which may quote one.
 """
@@ -29,7 +30,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 class StderrHandler(logging.Handler):
     """Writes each line to stderr in one piece, so that processes do not mix up their lines.
 
-    A line that cannot be written, to a full disk say, is lost: no request may fail for it.
+    A line that cannot be written, to a full disk say, is lost: no request may fail for
+    it.
     """
 
     def __init__(self, *, is_console: bool) -> None:
@@ -61,7 +63,9 @@ class ServerLog(Logger):
     def setup(self, cfg: Config) -> None:
         """Make gunicorn, libraries and Python itself log as the service does."""
         super().setup(cfg)
-        form, level = (read_setting(os.environ, name) for name in ("log_form", "log_level"))
+        form, level = (
+            read_setting(os.environ, name) for name in ("log_form", "log_level")
+        )
         configure_log(form, level)
         self.is_console = is_console(form)
         self.error_log.handlers.clear()
@@ -114,8 +118,13 @@ def _shown(value: object) -> str:
 
 
 def _log_uncaught(*raised: Any) -> None:
-    """Log an exception that nobody caught. That of a thread or a finalizer comes as one object."""
+    """Log an exception that nobody caught.
+
+    That of a thread or a finalizer comes as one object.
+    """
     error = raised if len(raised) > 1 else raised[0][:3]
     if issubclass(error[0], Exception):
         said = "an exception that nobody caught"
-        logging.getLogger("deeds").error(said, exc_info=error, extra={"event": "defect"})
+        logging.getLogger("deeds").error(
+            said, exc_info=error, extra={"event": "defect"}
+        )

@@ -1,4 +1,7 @@
-"""The gunicorn worker of this service: gunicorn keeps the processes, waitress serves in each."""
+"""The gunicorn worker of this service.
+
+Gunicorn keeps the processes, waitress serves in each.
+"""
 
 import logging
 import math
@@ -28,18 +31,22 @@ HEAD_BYTES_MAX = 32_768
 # What chunks may add to twice the length of a body.
 CHUNKS_BYTES_MAX = 65_536
 
-# All bodies on their way to a thread, and all answers that wait to be read. Where they are more,
-# the oldest connection that holds as much as LARGE_BYTES and waits for its client is closed.
+# All bodies on their way to a thread, and all answers that wait to be read. Where they
+# are more, the oldest connection that holds as much as LARGE_BYTES and waits for its
+# client is closed.
 HELD_BYTES_MAX = 67_108_864
 LARGE_BYTES = 65_536
 
-# What a client gets to close after our last answer; when we stop, also to send another request.
+# What a client gets to close after our last answer; when we stop, also to send another
+# request.
 LINGER_SECONDS = 1.0
 
-# Connections are looked through so often: under load the loop turns more often, without it less.
+# Connections are looked through so often: under load the loop turns more often, without
+# it less.
 LOOK_SECONDS_MIN, LOOK_SECONDS_MAX = 0.05, 1.0
 
-# Until a new process has handlers of its own its signals wait: the master's would lose a stop.
+# Until a new process has handlers of its own its signals wait: the master's would lose
+# a stop.
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGQUIT, signal.SIGINT})
 _hold_signals = partial(signal.pthread_sigmask, signal.SIG_BLOCK, _STOP_SIGNALS)
 _release_signals = partial(signal.pthread_sigmask, signal.SIG_UNBLOCK, _STOP_SIGNALS)
@@ -47,12 +54,16 @@ os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals)
 
 
 class WaitressWorker(Worker):
-    """One process: a main thread that waits on all connections, and threads that serve requests."""
+    """One process.
+
+    A main thread that waits on all connections, and threads that serve requests.
+    """
 
     # For the whole of a request, and for reading an answer.
     client_seconds_max = 60.0
 
-    # How long a worker that fails waits before it ends: the master starts another at once.
+    # How long a worker that fails waits before it ends: the master starts another at
+    # once.
     retry_seconds = 5.0
 
     log: ServerLog
@@ -61,8 +72,8 @@ class WaitressWorker(Worker):
     def init_process(self) -> None:
         """Load the application and serve.
 
-        gunicorn would print what an exception says. A defect that one of the first workers meets
-        before it serves ends the master too.
+        gunicorn would print what an exception says. A defect that one of the first
+        workers meets before it serves ends the master too.
         """
         try:
             super().init_process()
@@ -84,7 +95,10 @@ class WaitressWorker(Worker):
         _release_signals()
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop without waiting for clients, as Ctrl-C asks; gunicorn's own breaks requests off."""
+        """Stop without waiting for clients, as Ctrl-C asks.
+
+        Gunicorn's own breaks requests off.
+        """
         self.alive, self.client_seconds_max = False, 0.0
 
     def run(self) -> None:
@@ -93,11 +107,18 @@ class WaitressWorker(Worker):
         logging.getLogger("waitress").addFilter(_quote_nothing)
         self._map: dict[int, Any] = {}  # What the loop waits for, as waitress wants it.
         self._channels: dict[int, Channel] = {}
-        # They start threads as needed: the fewer, the warmer are their caches. One client's swaps
-        # took five times as long with waitress's own, which take turns.
-        self._threads, quick = ThreadPoolExecutor(self.cfg.threads), ThreadPoolExecutor(1)
-        self._monitor_threads = dict.fromkeys(("/healthz", "/metrics", "/v1/info"), quick)
-        self._monitor_threads["/readyz"] = ThreadPoolExecutor(1)  # It waits for a stopped database.
+        # They start threads as needed: the fewer, the warmer are their caches. One
+        # client's swaps took five times as long with waitress's own, which take turns.
+        self._threads, quick = (
+            ThreadPoolExecutor(self.cfg.threads),
+            ThreadPoolExecutor(1),
+        )
+        self._monitor_threads = dict.fromkeys(
+            ("/healthz", "/metrics", "/v1/info"), quick
+        )
+        self._monitor_threads["/readyz"] = ThreadPoolExecutor(
+            1
+        )  # It waits for a stopped database.
         servers = [self._listen(each) for each in self.sockets]
         # A signal ends the waiting for connections.
         wake_up = servers[0].trigger.trigger
@@ -108,7 +129,9 @@ class WaitressWorker(Worker):
         self.alive = False
         deadline = time.monotonic() + self.cfg.graceful_timeout - 1
         for server in servers:
-            wasyncore.dispatcher.close(server)  # Its own would close what wakes the loop, too.
+            wasyncore.dispatcher.close(
+                server
+            )  # Its own would close what wakes the loop, too.
         while self._channels and time.monotonic() < deadline:
             self._turn()
 
@@ -116,7 +139,9 @@ class WaitressWorker(Worker):
         return self.alive and self.ppid == os.getppid()
 
     def _listen(self, listener: Any) -> Any:
-        limit = getattr(self.wsgi, "config", {}).get("MAX_CONTENT_LENGTH", BODY_BYTES_MAX)
+        limit = getattr(self.wsgi, "config", {}).get(
+            "MAX_CONTENT_LENGTH", BODY_BYTES_MAX
+        )
         server = waitress.create_server(
             self.wsgi,
             map=self._map,
@@ -125,7 +150,8 @@ class WaitressWorker(Worker):
             sockets=[listener.sock],
             clear_untrusted_proxy_headers=False,  # Or all who come by a proxy would be one client.
             channel_timeout=sys.maxsize,  # The worker sees to it.
-            # One comes before another is closed for it. Two descriptors of each listener count too.
+            # One comes before another is closed for it. Two descriptors of each
+            # listener count too.
             connection_limit=self.cfg.worker_connections + 2 * len(self.sockets) + 1,
             ident=None,
             # Larger ones would be written to a disk.
@@ -135,7 +161,8 @@ class WaitressWorker(Worker):
             send_bytes=sys.maxsize,  # The task does it, when the answer is whole.
             log_socket_errors=False,
             max_request_header_size=HEAD_BYTES_MAX,
-            max_request_body_size=2 * limit + CHUNKS_BYTES_MAX,  # As it is sent, in chunks.
+            max_request_body_size=2 * limit
+            + CHUNKS_BYTES_MAX,  # As it is sent, in chunks.
         )
         server.adj.body_bytes_max = limit
         server.accepting = True
@@ -159,7 +186,10 @@ class WaitressWorker(Worker):
             return
         self._look_at = now + LOOK_SECONDS_MIN
         self.notify()
-        while sum(channel.held_bytes for channel in self._channels.values()) > HELD_BYTES_MAX:
+        while (
+            sum(channel.held_bytes for channel in self._channels.values())
+            > HELD_BYTES_MAX
+        ):
             if not self._close_oldest(LARGE_BYTES):
                 break
         for channel in list(self._channels.values()):
@@ -184,7 +214,10 @@ class WaitressWorker(Worker):
 
 
 def _quote_nothing(record: logging.LogRecord) -> bool:
-    """Log where waitress met a defect, and of what class: its own texts quote requests."""
+    """Log where waitress met a defect, and of what class.
+
+    Its own texts quote requests.
+    """
     record.msg, record.args = "a defect in serving HTTP", None
     record.exc_info = record.exc_info or sys.exc_info()
     return True

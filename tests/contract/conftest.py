@@ -13,7 +13,9 @@ def limited(sqlite_url, open_app):
     def open_it(limits, **settings):
         settings = {"ordinary_cost": Argon2Cost(8, 1, 1)} | settings
         limits = parse_rate_limits(limits)
-        client = open_app(Settings(sqlite_url, rate_limits=limits, **settings)).test_client()
+        client = open_app(
+            Settings(sqlite_url, rate_limits=limits, **settings)
+        ).test_client()
         client.environ_base["REMOTE_ADDR"] = "192.0.2.1"
         return client
 

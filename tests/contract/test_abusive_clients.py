@@ -1,7 +1,8 @@
-"""Good clients are served while others are slow, lie or flood, on as many connections as they like.
+"""Good clients are served while others are slow, lie or flood, on as many connections
+as they like.
 
-Nothing here is timed. The worker waits an hour for each client: what is answered is answered while
-every one of the others is still waited for, or was ended to make room.
+Nothing here is timed. The worker waits an hour for each client: what is answered is
+answered while every one of the others is still waited for, or was ended to make room.
 """
 
 import http.client
@@ -14,7 +15,8 @@ from tests.support.abusers import ABUSES, POST, Abuse, abusing
 from tests.support.racing import Racers, client_of_port
 from tests.support.serving import running_service
 
-# Of each kind more than a process has threads (32), and of all kinds more than it takes clients.
+# Of each kind more than a process has threads (32), and of all kinds more than it takes
+# clients.
 CONNECTIONS_MAX = 512
 ABUSERS_COUNT = CONNECTIONS_MAX // len(ABUSES) + 1
 
@@ -24,14 +26,20 @@ GOOD_CLIENTS_COUNT = 4
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     directory = tmp_path_factory.mktemp("abused")
-    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
-    with running_service(directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments) as service:
+    arguments = (
+        "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
+    )
+    with running_service(
+        directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=arguments
+    ) as service:
         yield service
         assert "Traceback" not in service.log_text()
 
 
 def serve_good_clients(service):
-    """Mint, swap, check and read, from several clients, each request on a connection of its own."""
+    """Mint, swap, check and read, from several clients, each request on a connection of
+    its own.
+    """
     clients = Racers(lambda: client_of_port(service.port))
 
     def serve(number):
@@ -78,7 +86,9 @@ def test_good_clients_are_served_during_all_abuses_at_once(service):
         serve_good_clients(service)
 
 
-@pytest.mark.parametrize("name", ["nothing", "a slow head", "a slow body", "endless chunks"])
+@pytest.mark.parametrize(
+    "name", ["nothing", "a slow head", "a slow body", "endless chunks"]
+)
 def test_who_has_waited_longest_makes_room_for_others(service, name):
     with abusing(service.port, [ABUSES[name]], CONNECTIONS_MAX + 1) as abusers:
         serve_good_clients(service)
@@ -88,7 +98,9 @@ def test_who_has_waited_longest_makes_room_for_others(service, name):
 
 
 def test_a_large_body_is_received_while_others_fill_the_room_for_them(service):
-    """Sixty-four of a megabyte, all but their last bytes, where there is room for half of them."""
+    """Sixty-four of a megabyte, all but their last bytes, where there is room for half
+    of them.
+    """
     stuck = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
 
     with abusing(service.port, [stuck], 64):
@@ -100,13 +112,19 @@ def test_a_large_body_is_received_while_others_fill_the_room_for_them(service):
 
 
 def test_connections_that_are_kept_go_on_during_abuses(service):
-    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)) as kept:
+    with closing(
+        http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+    ) as kept:
         kept.request("GET", "/v1/info")
         kept.getresponse().read()
         port_of_client = kept.sock.getsockname()
 
-        with abusing(service.port, [ABUSES["a slow head"], ABUSES["a slow body"]], ABUSERS_COUNT):
-            assert service.get_status("/v1/info") == 200  # By now those before it are let in.
+        with abusing(
+            service.port, [ABUSES["a slow head"], ABUSES["a slow body"]], ABUSERS_COUNT
+        ):
+            assert (
+                service.get_status("/v1/info") == 200
+            )  # By now those before it are let in.
             kept.request("GET", "/v1/info")
 
             assert kept.getresponse().status == 200

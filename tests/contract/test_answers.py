@@ -1,7 +1,8 @@
-"""The whole set of headers of every answer, of each route with each method, and of every problem.
+"""The whole set of headers of every answer, of each route with each method, and of
+every problem.
 
-Every problem has one shape and is in the OpenAPI document. A path that does not exist is a page for
-browsers, outside /v1.
+Every problem has one shape and is in the OpenAPI document. A path that does not exist
+is a page for browsers, outside /v1.
 """
 
 import json
@@ -39,7 +40,9 @@ VALUES = {
 HTML = "text/html; charset=utf-8"
 SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 POLICY = "default-src 'none'; frame-ancestors 'none'"
-CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+CLOSED = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+)
 CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
@@ -62,7 +65,8 @@ KEPT = {
     None: set(),
 }
 
-# Codes that no domain error stands for: paths, methods, bytes that are not HTTP, and defects.
+# Codes that no domain error stands for: paths, methods, bytes that are not HTTP, and
+# defects.
 HTTP_CODES = {"bad_request", "not_found", "method_not_allowed"}
 HTTP_CODES |= {"body_too_large", "headers_too_large", "internal"}
 
@@ -100,8 +104,14 @@ def rest_of_safe(headers):
 
 
 def assert_whole(answer):
-    """Assert that the headers are those of such an answer, with nothing missing and no more."""
-    path, status, rest = answer.request.path, answer.status_code, rest_of_safe(answer.headers)
+    """Assert that the headers are those of such an answer, with nothing missing and no
+    more.
+    """
+    path, status, rest = (
+        answer.request.path,
+        answer.status_code,
+        rest_of_safe(answer.headers),
+    )
     expected = {"Content-Length"}
     if path.startswith("/v1/"):
         take(rest, CORS)
@@ -115,8 +125,14 @@ def assert_whole(answer):
         is_page = path == "/item/deed_x" and status == 404
         assert rest["Content-Type"] == (HTML if is_page else "application/problem+json")
         assert rest["Cache-Control"] == "no-store"
-        expected |= {405: {"Allow"}, 429: {"Retry-After"}, 503: {"Retry-After"}}.get(status, set())
-    if rest.get("Content-Type") == HTML and path not in ("/docs", "/docs/", "/problems"):
+        expected |= {405: {"Allow"}, 429: {"Retry-After"}, 503: {"Retry-After"}}.get(
+            status, set()
+        )
+    if rest.get("Content-Type") == HTML and path not in (
+        "/docs",
+        "/docs/",
+        "/problems",
+    ):
         take(rest, PAGE)
     if rest.get("Content-Type", "").startswith(COMPRESSED):
         assert rest.pop("Vary") == "Accept-Encoding"
@@ -125,7 +141,9 @@ def assert_whole(answer):
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("method", METHODS)
-def test_every_route_answers_every_method_with_the_headers_it_should(app, client, method):
+def test_every_route_answers_every_method_with_the_headers_it_should(
+    app, client, method
+):
     found = paths(app)
 
     for path in found:
@@ -150,12 +168,23 @@ def test_good_answers_have_the_headers_they_should(client):
     assert_whole(replayed)
 
 
-def test_the_server_names_no_header_twice_and_not_itself_nor_its_version(gunicorn_service):
+def test_the_server_names_no_header_twice_and_not_itself_nor_its_version(
+    gunicorn_service,
+):
     service = gunicorn_service(WEB_CONCURRENCY="1")
     close = b"Host: a\r\nConnection: close\r\n\r\n"
 
-    for line in (b"GET /v1/info HTTP/1.1", b"GET / HTTP/1.1", b"GET /docs HTTP/1.1", b"no HTTP"):
-        head = service.send_bytes(line + b"\r\n" + close).partition(b"\r\n\r\n")[0].decode()
+    for line in (
+        b"GET /v1/info HTTP/1.1",
+        b"GET / HTTP/1.1",
+        b"GET /docs HTTP/1.1",
+        b"no HTTP",
+    ):
+        head = (
+            service.send_bytes(line + b"\r\n" + close)
+            .partition(b"\r\n\r\n")[0]
+            .decode()
+        )
 
         # waitress writes the names of headers in its own case.
         lines = head.replace("X-Request-Id", "X-Request-ID").split("\r\n")[1:]
@@ -211,8 +240,11 @@ def test_every_error_has_a_problem_of_its_own_and_every_problem_was_met():
     assert codes.isdisjoint(HTTP_CODES)
     assert codes | HTTP_CODES == set(PROBLEMS) == {code for code, _, _ in WAYS.values()}
     for error in errors:
-        # Too many of something passes by itself too, but the client has brought it about.
-        passes = issubclass(error, RetryLaterError) and not error.code.startswith("too_many_")
+        # Too many of something passes by itself too, but the client has brought it
+        # about.
+        passes = issubclass(error, RetryLaterError) and not error.code.startswith(
+            "too_many_"
+        )
         assert PROBLEMS[error.code].status // 100 == (5 if passes else 4)
 
 

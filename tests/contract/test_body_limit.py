@@ -24,7 +24,10 @@ def with_length(body):
 
 
 def in_chunks(body):
-    """Return a request whose body is in two chunks; it does not tell its length beforehand."""
+    """Return a request whose body is in two chunks.
+
+    It does not tell its length beforehand.
+    """
     parts = [body[: len(body) // 2], body[len(body) // 2 :]]
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
     return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
@@ -32,9 +35,15 @@ def in_chunks(body):
 
 @pytest.mark.parametrize("send", [with_length, in_chunks])
 def test_a_body_up_to_the_limit_is_read_and_a_larger_one_refused(service, send):
-    sizes = {LIMIT: (b"200", None), LIMIT + 1: TOO_LARGE, LIMIT + 2: TOO_LARGE, 10**6: TOO_LARGE}
+    sizes = {
+        LIMIT: (b"200", None),
+        LIMIT + 1: TOO_LARGE,
+        LIMIT + 2: TOO_LARGE,
+        10**6: TOO_LARGE,
+    }
     for size, expected in sizes.items():
-        # Whitespace at its end, so that a body cut off at the limit would be a good one.
+        # Whitespace at its end, so that a body cut off at the limit would be a good
+        # one.
         answer = service.send_bytes(send(b'{"outputs": ["+5.a"]}'.ljust(size)))
 
         head, _, text = answer.partition(b"\r\n\r\n")
@@ -62,7 +71,9 @@ def answer_to(service, head, body=b""):
     ],
     ids=["owed", "too large", "malformed", "none"],
 )
-def test_a_body_is_asked_for_only_where_it_is_owed_and_allowed(service, fields, body, statuses):
+def test_a_body_is_asked_for_only_where_it_is_owed_and_allowed(
+    service, fields, body, statuses
+):
     head = HEAD + b"Connection: close\r\nExpect: 100-continue\r\n" + fields + b"\r\n"
 
     answer = answer_to(service, head, body)
@@ -71,7 +82,9 @@ def test_a_body_is_asked_for_only_where_it_is_owed_and_allowed(service, fields, 
 
 
 def test_a_client_that_goes_on_sending_still_reads_that_its_body_is_too_large(service):
-    """Closed at once, the connection would be reset, and the answer lost on many systems."""
+    """Closed at once, the connection would be reset, and the answer lost on many
+    systems.
+    """
     head = HEAD + b"Content-Length: 500000\r\n\r\n"
 
     assert answer_to(service, head, body=b" " * 500_000).startswith(b"HTTP/1.1 413 ")

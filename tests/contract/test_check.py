@@ -1,4 +1,7 @@
-"""POST /v1/check (contract part 2). What its body may hold is in test_request_schemas.py."""
+"""POST /v1/check (contract part 2).
+
+What its body may hold is in test_request_schemas.py.
+"""
 
 from deeds.domain.raw_output import make_strong_secret
 from tests.support.requests import check, mint, post, swap
@@ -36,6 +39,8 @@ def test_strong_and_other_secrets_are_found_side_by_side(client):
     item_id = mint(client, f"+5.{strong}", "+3.weak")
     secrets = [strong, guess, strong.upper(), "weak"]
 
-    found = check(client, f"+3.{item_id}.weak", *(f"+5.{item_id}.{each}" for each in secrets))
+    found = check(
+        client, f"+3.{item_id}.weak", *(f"+5.{item_id}.{each}" for each in secrets)
+    )
 
     assert found == ["unspent", "unspent", "unknown", "unknown", "unknown"]

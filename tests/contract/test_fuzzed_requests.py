@@ -1,7 +1,9 @@
-"""Requests that are made up: by Schemathesis from the OpenAPI document, and from almost good bytes.
+"""Requests that are made up.
 
-Schemathesis holds the running service against the document, with all its checks. What it is told is
-in tests/support/fuzz_checks.py.
+By Schemathesis from the OpenAPI document, and from almost good bytes.
+
+Schemathesis holds the running service against the document, with all its checks. What
+it is told is in tests/support/fuzz_checks.py.
 """
 
 import json
@@ -44,7 +46,13 @@ MET = {
 def run_schemathesis(service, directory):
     """Run all its phases, links followed too; they must find nothing."""
     command = [
-        *(sys.executable, "-m", "schemathesis.cli", "run", f"{service.url}/openapi.json"),
+        *(
+            sys.executable,
+            "-m",
+            "schemathesis.cli",
+            "run",
+            f"{service.url}/openapi.json",
+        ),
         # tests/support/fuzz_checks.py has a sharper one.
         *("--exclude-checks", "positive_data_acceptance"),
         # For each operation. Some 300 requests in all; a soak repeats them.
@@ -52,9 +60,17 @@ def run_schemathesis(service, directory):
         *("--continue-on-failure", "--no-color", "--warnings", "off"),
         *("--generation-database", "none"),
     ]
-    hooks = {"PYTHONPATH": str(REPOSITORY), "SCHEMATHESIS_HOOKS": "tests.support.fuzz_checks"}
+    hooks = {
+        "PYTHONPATH": str(REPOSITORY),
+        "SCHEMATHESIS_HOOKS": "tests.support.fuzz_checks",
+    }
     ran = subprocess.run(
-        command, cwd=directory, env=os.environ | hooks, capture_output=True, text=True, check=False
+        command,
+        cwd=directory,
+        env=os.environ | hooks,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
@@ -96,7 +112,9 @@ BODIES = {
     ],
     "/v1/swap": [b'{"inputs":["+5.ITEM.a"],"outputs":["+2.ITEM.c","+3.ITEM.d"]}'],
     "/v1/check": [b'{"outputs":["+5.ITEM.a","+3.ITEM.b","+1.deed_x.a"]}'],
-    "/v1/offers": [b'{"inputs":[],"outputs":["+8.ITEM.cwyr410zm24qrywh2zbe8aev1xd1c5pm"]}'],
+    "/v1/offers": [
+        b'{"inputs":[],"outputs":["+8.ITEM.cwyr410zm24qrywh2zbe8aev1xd1c5pm"]}'
+    ],
     "/v1/offers/OFFER/complete": [b'{"outputs":["+4.ITEM.c"],"inputs":["+5.ITEM.a"]}'],
 }
 
@@ -105,10 +123,14 @@ BODIES = {
 @pytest.mark.parametrize("path", BODIES)
 # One service serves all examples.
 @examples(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.data())
-def test_a_body_of_almost_the_right_bytes_is_done_or_refused(client, ledger, path, data):
+def test_a_body_of_almost_the_right_bytes_is_done_or_refused(
+    client, ledger, path, data
+):
     item_id = mint(client, "+5.a", "+3.b").encode()
     body = data.draw(near_bytes(BODIES[path])).replace(b"ITEM", item_id)
     path = path.replace("OFFER", ask_for(client, item_id.decode()))

@@ -1,4 +1,6 @@
-"""Wrong secrets are counted for each client, and a client that sends too many is refused."""
+"""Wrong secrets are counted for each client, and a client that sends too many is
+refused.
+"""
 
 import json
 from collections import Counter
@@ -24,7 +26,9 @@ LIVE, NEW = f"+4.ITEM.{STRONG[0]}", f"+4.ITEM.{STRONG[1]}"
 
 @pytest.fixture
 def item(limited):
-    """An item with 4 units under each of `a`, `b`, `c` and a strong secret, and 4 spent as `s`."""
+    """An item with 4 units under each of `a`, `b`, `c` and a strong secret, and 4 spent
+    as `s`.
+    """
     client = limited("failures=off")
     item = mint(client, "+4.s", "+4.b", "+4.c", f"+4.{STRONG[0]}")
     assert swap(client, [f"+4.{item}.s"], [f"+4.{item}.a"]).status_code == 200
@@ -34,7 +38,11 @@ def item(limited):
 def swap_of(*inputs, to=None, key=None):
     _, item, _ = inputs[0].split(".")
     total = sum(int(raw.split(".")[0]) for raw in inputs)
-    return "/v1/swap", {"inputs": inputs, "outputs": to or [f"+{total}.{item}.new"]}, key
+    return (
+        "/v1/swap",
+        {"inputs": inputs, "outputs": to or [f"+{total}.{item}.new"]},
+        key,
+    )
 
 
 def check_of(*outputs):
@@ -50,9 +58,14 @@ def mint_of(*outputs, key=None, **rest):
 
 
 def send(client, item, *requests):
-    """Send requests in which ITEM stands for the id of the item; return the last answer."""
+    """Send requests in which ITEM stands for the id of the item.
+
+    Return the last answer.
+    """
     for path, body, key in requests:
-        answer = post(client, path, json.loads(json.dumps(body).replace("ITEM", item)), key)
+        answer = post(
+            client, path, json.loads(json.dumps(body).replace("ITEM", item)), key
+        )
     return answer
 
 
@@ -64,17 +77,40 @@ REQUESTS = {
         400,
         199,
     ),
-    "two of four": ([swap_of("+4.ITEM.a", "+4.ITEM.x", "+4.ITEM.b", "+4.ITEM.y")], 400, 2),
+    "two of four": (
+        [swap_of("+4.ITEM.a", "+4.ITEM.x", "+4.ITEM.b", "+4.ITEM.y")],
+        400,
+        2,
+    ),
     "one after a spent one": ([swap_of("+4.ITEM.s", "+4.ITEM.x")], 400, 1),
     "two of an unknown item": ([swap_of("+4.deed_0.a", "+4.deed_0.b")], 400, 2),
-    "a check": ([check_of("+4.ITEM.s", "+4.ITEM.a", "+4.ITEM.x", "+4.deed_0.a")], 200, 2),
+    "a check": (
+        [check_of("+4.ITEM.s", "+4.ITEM.a", "+4.ITEM.x", "+4.deed_0.a")],
+        200,
+        2,
+    ),
     "a check for a payment": ([check_of("+4.ITEM.x", f"+4.ITEM.{STRONG[1]}")], 200, 1),
     # Under somebody's Idempotency-Key: was it used, and with which secrets?
-    "a mint again": ([mint_of("+1.a", "+1.b", key=KEY), mint_of("+1.x", "+1.b", key=KEY)], 422, 1),
-    "a mint of more": ([mint_of("+1.a", key=KEY), mint_of("+1.a", "+1.b", key=KEY)], 422, 1),
-    "a key": ([mint_of("+1.a", key=KEY), mint_of("+1.a", key=KEY, metadata={})], 422, 1),
+    "a mint again": (
+        [mint_of("+1.a", "+1.b", key=KEY), mint_of("+1.x", "+1.b", key=KEY)],
+        422,
+        1,
+    ),
+    "a mint of more": (
+        [mint_of("+1.a", key=KEY), mint_of("+1.a", "+1.b", key=KEY)],
+        422,
+        1,
+    ),
+    "a key": (
+        [mint_of("+1.a", key=KEY), mint_of("+1.a", key=KEY, metadata={})],
+        422,
+        1,
+    ),
     "a swap again": (
-        [swap_of("+4.ITEM.a", key=KEY), swap_of("+4.ITEM.x", to=["+4.ITEM.y"], key=KEY)],
+        [
+            swap_of("+4.ITEM.a", key=KEY),
+            swap_of("+4.ITEM.x", to=["+4.ITEM.y"], key=KEY),
+        ],
         422,
         2,
     ),
@@ -90,7 +126,11 @@ REQUESTS = {
         0,
     ),
     "a good swap": ([swap_of("+4.ITEM.a")], 200, 0),
-    "two inputs of an offer": ([offer_of("+4.ITEM.x", "+4.ITEM.y", to=["+9" + NEW[2:]])], 400, 2),
+    "two inputs of an offer": (
+        [offer_of("+4.ITEM.x", "+4.ITEM.y", to=["+9" + NEW[2:]])],
+        400,
+        2,
+    ),
     "the new secret of an offer": ([offer_of("+3.ITEM.a", to=[LIVE])], 400, 1),
     "a used one": ([offer_of(to=[LIVE])], 400, 0),
     "new units of no item": ([offer_of(to=[f"+4.deed_0.{STRONG[1]}"])], 400, 0),
@@ -104,11 +144,15 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize(("requests", "status", "wrong_count"), REQUESTS.values(), ids=REQUESTS)
+@pytest.mark.parametrize(
+    ("requests", "status", "wrong_count"), REQUESTS.values(), ids=REQUESTS
+)
 def test_every_wrong_secret_of_a_request_counts_and_nothing_else(
     limited, item, requests, status, wrong_count
 ):
-    below, at = (limited(f"failures={n}/day") for n in (wrong_count + 1, max(1, wrong_count)))
+    below, at = (
+        limited(f"failures={n}/day") for n in (wrong_count + 1, max(1, wrong_count))
+    )
 
     assert send(below, item, *requests).status_code == status
     assert check(below, f"+4.{item}.b") == ["unspent"]
@@ -122,7 +166,9 @@ def test_secrets_of_a_class_that_the_item_has_no_output_of_count(limited):
     client = limited("failures=1/day")
     strong_item = mint(client, f"+4.{STRONG[0]}")
 
-    statuses = [send(client, strong_item, swap_of("+4.ITEM.x")).status_code for _ in range(2)]
+    statuses = [
+        send(client, strong_item, swap_of("+4.ITEM.x")).status_code for _ in range(2)
+    ]
 
     assert statuses == [400, 429]
 
@@ -184,14 +230,17 @@ def test_a_client_over_its_limit_is_served_what_holds_no_guess(limited, item, re
     assert send(client, item, GUESSES["check"]).status_code == 429
 
 
-def test_secrets_that_are_being_looked_at_count_until_they_are_known(limited, hash_costs):
+def test_secrets_that_are_being_looked_at_count_until_they_are_known(
+    limited, hash_costs
+):
     """Its own good requests hold a client up for no longer than they last."""
     client = limited("failures=2/day")
     mine = mint(client, "+1.a", "+1.b", "+1.c")
     refused = []
 
     def ask_beside():
-        # Of no item: it would be answered without a hash, for which all threads are taken.
+        # Of no item: it would be answered without a hash, for which all threads are
+        # taken.
         refused.append(send(client, mine, check_of("+1.deed_0.c")))
 
     hash_costs.meanwhile = ask_beside
@@ -222,7 +271,9 @@ def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_servi
 def test_by_default_a_hundred_may_be_wrong_in_a_minute_and_the_log_names_the_client(
     sqlite_url, open_app, item, caplog
 ):
-    client = open_app(Settings(sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1))).test_client()
+    client = open_app(
+        Settings(sqlite_url, ordinary_cost=Argon2Cost(8, 1, 1))
+    ).test_client()
 
     check(client, *(f"+4.{item}.wrong{n}" for n in range(99)))
     check(client, f"+4.{item}.wrong")
@@ -230,14 +281,21 @@ def test_by_default_a_hundred_may_be_wrong_in_a_minute_and_the_log_names_the_cli
 
     assert refusal(answer) == (429, "too_many_failures", None)
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
-    [line] = [each.getMessage() for each in caplog.records if "wrong" in each.getMessage()]
+    [line] = [
+        each.getMessage() for each in caplog.records if "wrong" in each.getMessage()
+    ]
     assert line.startswith("too many wrong secrets from 127.0.0.1: refused for ")
 
 
 def test_large_requests_get_no_more_in_an_hour_than_small_ones(monkeypatch):
-    """One at a time may go past the limit; the next ones wait until that is made up for."""
+    """One at a time may go past the limit.
+
+    The next ones wait until that is made up for.
+    """
     limits, now_s, served_count = ClientLimits(RateLimits()), 1_000_000.0, 0
-    monkeypatch.setattr("deeds.blueprints.limits.time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(
+        "deeds.blueprints.limits.time", SimpleNamespace(monotonic=lambda: now_s)
+    )
 
     for _ in range(60):
         with (

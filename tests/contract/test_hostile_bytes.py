@@ -1,4 +1,7 @@
-"""Whatever bytes the application gets: it answers 4xx, as a problem, and nothing moves."""
+"""Whatever bytes the application gets.
+
+It answers 4xx, as a problem, and nothing moves.
+"""
 
 import json
 
@@ -12,7 +15,8 @@ from tests.support.requests import mint
 PATHS = ["/v1/mint", "/v1/swap", "/v1/check"]
 GOOD = b'{"outputs":["+1.a"]}'
 
-# Each would be a good mint request, or a part of one, to a reader that is less strict than JSON.
+# Each would be a good mint request, or a part of one, to a reader that is less strict
+# than JSON.
 BAD_JSON = {
     "nothing": b"",
     "half": GOOD[:-1],
@@ -39,8 +43,11 @@ BAD_JSON = {
     "key twice in an output": b'{"outputs":[{"amount":1,"amount":1,"secret":"a"}]}',
     "arrays": b"[" * 60_000,
     "arrays that end": b"[" * 30_000 + b"]" * 30_000,
-    "arrays in the metadata": b'{"outputs":["+1.a"],"metadata":{"name":' + b"[" * 60_000,
-    "gzip": bytes.fromhex("1f8b0800000000000003ab56ca2f2d29282d2956b28a56d236d44b54aa0500"),
+    "arrays in the metadata": b'{"outputs":["+1.a"],"metadata":{"name":'
+    + b"[" * 60_000,
+    "gzip": bytes.fromhex(
+        "1f8b0800000000000003ab56ca2f2d29282d2956b28a56d236d44b54aa0500"
+    ),
     "every byte": bytes(range(256)),
 }
 
@@ -73,19 +80,48 @@ BAD_LENGTHS = {
     "body_too_large": ["1048577", "9" * 100, "9" * 4300],
 }
 
-MEDIA_TYPES = [None, "", "json", "application/problem+json", "application/json, text/plain"]
+MEDIA_TYPES = [
+    None,
+    "",
+    "json",
+    "application/problem+json",
+    "application/json, text/plain",
+]
 MEDIA_TYPES += ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
 MEDIA_TYPES += ['"application/json"', "\xe9\xff", "x" * 8000]
 
-UNKNOWN_PATHS = ["", "*", "/v1//mint", "/../../etc/passwd", "/v1/mint\0", "/v1/mint;a=b"]
+UNKNOWN_PATHS = [
+    "",
+    "*",
+    "/v1//mint",
+    "/../../etc/passwd",
+    "/v1/mint\0",
+    "/v1/mint;a=b",
+]
 UNKNOWN_PATHS += ["/V1/MINT", "/v1/\xff\xfe", "/v1/\xed\xa0\x80", "/v1/item/\0"]
 UNKNOWN_PATHS += ["/v1/item/" + "x" * 100_000, "http://other.example/v1/mint"]
 
-METHODS = ["", " ", "BREW", "PO ST", "POST\n", "P\xd6ST", "\0", "M" * 10_000, "*", "<b>"]
+METHODS = [
+    "",
+    " ",
+    "BREW",
+    "PO ST",
+    "POST\n",
+    "P\xd6ST",
+    "\0",
+    "M" * 10_000,
+    "*",
+    "<b>",
+]
 
 # As WSGI names them.
 HEADERS = ["HTTP_IDEMPOTENCY_KEY", "HTTP_IF_NONE_MATCH", "HTTP_RANGE", "CONTENT_TYPE"]
-HEADERS += ["HTTP_CONTENT_ENCODING", "CONTENT_LENGTH", "HTTP_TRANSFER_ENCODING", "HTTP_EXPECT"]
+HEADERS += [
+    "HTTP_CONTENT_ENCODING",
+    "CONTENT_LENGTH",
+    "HTTP_TRANSFER_ENCODING",
+    "HTTP_EXPECT",
+]
 HEADERS += ["HTTP_X_FORWARDED_FOR", "HTTP_X_HTTP_METHOD_OVERRIDE"]
 
 
@@ -111,7 +147,9 @@ def assert_refused(answer, code=None):
 
 
 def send(client, path, body, media_type="application/json", **environ):
-    return client.post(path, data=body, content_type=media_type, environ_overrides=environ)
+    return client.post(
+        path, data=body, content_type=media_type, environ_overrides=environ
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +183,9 @@ def test_another_media_type_length_or_method_is_refused(client):
 
 
 def test_an_unknown_path_is_refused(client):
-    """The path reaches the application as it is, past what the client library would mend."""
+    """The path reaches the application as it is, past what the client library would
+    mend.
+    """
     for path in UNKNOWN_PATHS:
         answer = send(client, "/", GOOD, PATH_INFO=path)
 

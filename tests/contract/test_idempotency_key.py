@@ -1,4 +1,7 @@
-"""The Idempotency-Key header: what a key is, which keys nobody can guess, what is kept of one."""
+"""The Idempotency-Key header.
+
+What a key is, which keys nobody can guess, what is kept of one.
+"""
 
 from dataclasses import replace
 
@@ -28,7 +31,16 @@ KEYS = {
     "k" * 255: ["k" * 255, f'"{"k" * 255}"'],
 }
 
-REFUSED = ["", "   ", '""', "k" * 256, f'"{"k" * 256}"', '" abc"', '"abc "', "schlüssel"]
+REFUSED = [
+    "",
+    "   ",
+    '""',
+    "k" * 256,
+    f'"{"k" * 256}"',
+    '" abc"',
+    '"abc "',
+    "schlüssel",
+]
 REFUSED += ["a\x07b", "a\x7fb", "a\nb", "a\0b", "a\tb", "\xa0abc", "abc\n"]
 
 GUESSABLE = {
@@ -43,12 +55,18 @@ GUESSABLE = {
     "uuid and more": f"{UUID}-1",
     "strong secret broken": make_strong_secret()[:-1] + "!",
 }
-RANDOM = {"uuid": UUID, "upper case": UUID.upper(), "strong secret": make_strong_secret()}
+RANDOM = {
+    "uuid": UUID,
+    "upper case": UUID.upper(),
+    "strong secret": make_strong_secret(),
+}
 
 
 def test_quoted_and_bare_headers_name_a_key_and_others_are_refused():
     for key, headers in KEYS.items():
-        assert [parse_idempotency_key(header) for header in headers] == [key] * len(headers)
+        assert [parse_idempotency_key(header) for header in headers] == [key] * len(
+            headers
+        )
     for header in REFUSED:
         with pytest.raises(InvalidIdempotencyKeyError):
             parse_idempotency_key(header)
@@ -63,7 +81,10 @@ def test_a_key_that_may_be_made_from_a_secret_is_known():
 def test_the_hash_of_a_random_key_never_changes():
     [digest] = hash_key(UUID, None, None)
 
-    assert digest.hex() == "b09a62f8cefa4668763e77ecb830184c714d8b97acd7c8fd946d0bcfae46f920"
+    assert (
+        digest.hex()
+        == "b09a62f8cefa4668763e77ecb830184c714d8b97acd7c8fd946d0bcfae46f920"
+    )
 
 
 def test_keys_are_compared_exactly(client, ledger):
@@ -75,11 +96,15 @@ def test_keys_are_compared_exactly(client, ledger):
 
 @pytest.fixture
 def costly(settings):
-    """Settings that make the hash of an ordinary secret, or key, differ from a strong one's."""
+    """Settings that make the hash of an ordinary secret, or key, differ from a strong
+    one's.
+    """
     return replace(settings, ordinary_cost=Argon2Cost(16, 2, 1))
 
 
-def test_a_key_that_could_be_guessed_is_hashed_like_a_secret(costly, open_app, ledger, hash_costs):
+def test_a_key_that_could_be_guessed_is_hashed_like_a_secret(
+    costly, open_app, ledger, hash_costs
+):
     """The record of a key must not be a quicker way to a secret than the outputs are."""
     key = "+5.deed_x.secret"
 
@@ -88,8 +113,12 @@ def test_a_key_that_could_be_guessed_is_hashed_like_a_secret(costly, open_app, l
     assert hash_costs == ["m=16,t=2,p=1"] * 2
     is_ordinary = hash_schemes.c.secret_class == SecretClass.ORDINARY
     with ledger.engine.connect() as connection:
-        stored = connection.execute(select(operations.c.idempotency_key_hash)).scalar_one()
-        salt = connection.execute(select(hash_schemes.c.key_salt).where(is_ordinary)).scalar_one()
+        stored = connection.execute(
+            select(operations.c.idempotency_key_hash)
+        ).scalar_one()
+        salt = connection.execute(
+            select(hash_schemes.c.key_salt).where(is_ordinary)
+        ).scalar_one()
     assert stored == argon2id_digest(key, salt, costly.ordinary_cost, None)
 
 
@@ -99,5 +128,8 @@ def test_a_key_beyond_guessing_needs_no_slow_hash(costly, open_app, hash_costs, 
 
     first, again = (post(client, "/v1/mint", MINT, each) for each in (key, f' "{key}"'))
 
-    assert (first.data, again.headers.get("Idempotency-Replayed")) == (again.data, "true")
+    assert (first.data, again.headers.get("Idempotency-Replayed")) == (
+        again.data,
+        "true",
+    )
     assert hash_costs == ["m=16,t=2,p=1"] * 2

@@ -59,7 +59,9 @@ def test_a_client_that_asks_a_limited_route_too_often_is_refused_there_and_nowhe
     assert 429 not in others
     if route in OF_OFFERS:
         method, path = OF_OFFERS[route]
-        assert client.open(f"/v1/offers/offer_0{path}", method=method).status_code == 429
+        assert (
+            client.open(f"/v1/offers/offer_0{path}", method=method).status_code == 429
+        )
     client.environ_base["REMOTE_ADDR"] = "192.0.2.2"
     assert ask(client, route, item).status_code == first[0]
 
@@ -78,7 +80,9 @@ def test_a_refused_request_does_nothing_and_what_a_browser_asks_beforehand_does_
 
 def test_a_count_ends_when_its_time_is_over_by_a_clock_that_nobody_sets(monkeypatch):
     now_s = 1_000_000.0
-    monkeypatch.setattr("deeds.blueprints.limits.time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(
+        "deeds.blueprints.limits.time", SimpleNamespace(monotonic=lambda: now_s)
+    )
     counts = BoundedCounts()
 
     assert [counts.add("a", 60, amount) for amount in (5, 2)] == [(5, 60), (7, 60)]
@@ -114,7 +118,10 @@ def test_no_count_is_lost_when_many_threads_count():
 
 @contextmanager
 def running_redis(directory, monkeypatch):
-    """Run Redis on a unix socket in the directory until the block ends; yield its URL."""
+    """Run Redis on a unix socket in the directory until the block ends.
+
+    Yield its URL.
+    """
     for name in REDIS_OPTIONS:  # On a loaded machine it may take its time.
         monkeypatch.setitem(REDIS_OPTIONS, name, 30)
     path = directory / "redis.sock"
@@ -136,14 +143,23 @@ def running_redis(directory, monkeypatch):
 
 def test_processes_that_share_a_redis_count_together(limited, monkeypatch, tmp_path):
     with running_redis(tmp_path, monkeypatch) as url:
-        clients = [limited("failures=3/day;mint=2/day", rate_limits_storage=url) for _ in range(2)]
+        clients = [
+            limited("failures=3/day;mint=2/day", rate_limits_storage=url)
+            for _ in range(2)
+        ]
         item, _ = (mint(client, "+5.a") for client in clients)
 
-        assert check(clients[0], f"+5.{item}.x", f"+5.{item}.y") == ["unknown", "unknown"]
+        assert check(clients[0], f"+5.{item}.x", f"+5.{item}.y") == [
+            "unknown",
+            "unknown",
+        ]
         assert check(clients[1], f"+5.{item}.z") == ["unknown"]
 
         for client in clients:
-            for route, code in (("check", "too_many_failures"), ("mint", "too_many_requests")):
+            for route, code in (
+                ("check", "too_many_failures"),
+                ("mint", "too_many_requests"),
+            ):
                 refused = ask(client, route, item)
                 assert refusal(refused) == (429, code, None)
                 assert 1 <= int(refused.headers["Retry-After"]) <= 24 * 60 * 60
@@ -172,7 +188,11 @@ def test_a_redis_that_does_not_answer_is_left_alone_for_a_while(limited, caplog)
         client = limited("failures=9/day", rate_limits_storage=url)
 
         # Strong secrets ask it nothing.
-        mint(client, f"+5.{make_strong_secret()}", key="8e03978e-40d5-43e8-bc93-6894a57f9324")
+        mint(
+            client,
+            f"+5.{make_strong_secret()}",
+            key="8e03978e-40d5-43e8-bc93-6894a57f9324",
+        )
         assert AWAY not in caplog.text
         for _ in range(3):
             check(client, "+5.deed_0.a")

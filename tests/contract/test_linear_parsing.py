@@ -57,10 +57,11 @@ def patterns():
 
 
 def repeated_groups(tree):
-    """Yield what a pattern repeats more than ROUNDS_MAX times and is no single character.
+    """Yield what a pattern repeats more than ROUNDS_MAX times and is no single
+    character.
 
-    Python remembers each round of such a repetition; nested, they are what makes a match
-    exponential.
+    Python remembers each round of such a repetition; nested, they are what makes a
+    match exponential.
     """
     for part in tree:
         if isinstance(part, tuple) and part[0] in REPEATS:
@@ -78,7 +79,8 @@ def test_no_pattern_repeats_more_than_single_characters_without_bound():
     ]
 
     assert len(found) > 10
-    # A header, which gunicorn.conf.py bounds to 8190 bytes, and the scripts of our own pages.
+    # A header, which gunicorn.conf.py bounds to 8190 bytes, and the scripts of our own
+    # pages.
     assert [name for name, groups in found if groups] == [
         "deeds.domain.idempotency._QUOTED",
         "deeds.page.static_files._COMMENTS",

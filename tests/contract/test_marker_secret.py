@@ -1,4 +1,7 @@
-"""No secret appears in an error, header, log, repr or database: a marker is sent everywhere."""
+"""No secret appears in an error, header, log, repr or database.
+
+A marker is sent everywhere.
+"""
 
 import dataclasses
 import importlib
@@ -13,8 +16,11 @@ from tests.support.marker import MARK, NOWHERE, assert_no_trace
 from tests.support.requests import mint, post, swap
 from tests.support.sources import module_paths
 
-# Names of fields that hold a secret, what is made of one, or the password of the database.
-HIDDEN = re.compile(r"secret$|digest|pepper$|peppers|key_hashes|database_url|limits_storage")
+# Names of fields that hold a secret, what is made of one, or the password of the
+# database.
+HIDDEN = re.compile(
+    r"secret$|digest|pepper$|peppers|key_hashes|database_url|limits_storage"
+)
 
 SENDERS = [
     marker.send_good_requests,
@@ -27,14 +33,19 @@ SENDERS = [
 
 @pytest.fixture(autouse=True)
 def _log_everything(caplog):
-    """Set before the application opens: SQLAlchemy looks at the level of its logger only then."""
+    """Set before the application opens.
+
+    SQLAlchemy looks at the level of its logger only then.
+    """
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.DEBUG, "sqlalchemy")
 
 
 def logged(caplog):
     """Return all that was logged, with the arguments that no format shows."""
-    return "\n".join([caplog.text, *(repr(vars(record)) for record in caplog.records)]).encode()
+    return "\n".join(
+        [caplog.text, *(repr(vars(record)) for record in caplog.records)]
+    ).encode()
 
 
 def stored(ledger):
@@ -43,7 +54,9 @@ def stored(ledger):
     on_sqlite = ledger.engine.dialect.name == "sqlite"
     files = path.parent.glob(f"{path.name}*") if on_sqlite else []
     values = [value for rows in ledger.rows().values() for row in rows for value in row]
-    texts = [value if isinstance(value, bytes) else str(value).encode() for value in values]
+    texts = [
+        value if isinstance(value, bytes) else str(value).encode() for value in values
+    ]
     return b"\n".join([*(each.read_bytes() for each in files), *texts])
 
 
@@ -63,14 +76,18 @@ def test_no_answer_log_or_database_holds_a_secret(client, ledger, caplog, capfd,
         assert_no_trace(answer.data + str(answer.headers).encode())
 
 
-@pytest.mark.parametrize("method", ["read_item_schemes", "read_operation", "record_swap"])
+@pytest.mark.parametrize(
+    "method", ["read_item_schemes", "read_operation", "record_swap"]
+)
 def test_a_defect_that_quotes_a_secret_is_logged_without_it(
     settings, open_app, monkeypatch, caplog, capfd, method
 ):
     def fail(*_args, **_options):
         raise RuntimeError(f"cannot spend +5.{NOWHERE}.{MARK}") from KeyError(MARK)
 
-    minted = post(open_app(settings).test_client(), "/v1/mint", {"outputs": [f"+5.{MARK}"]})
+    minted = post(
+        open_app(settings).test_client(), "/v1/mint", {"outputs": [f"+5.{MARK}"]}
+    )
     assert_no_trace(str(minted.headers).encode())
     item_id = minted.get_json()["itemId"]
     monkeypatch.setattr(f"storage.repository.Repository.{method}", fail)
@@ -92,7 +109,8 @@ def test_no_repr_of_a_value_shows_a_field_that_may_hold_a_secret():
     found = {
         value
         for name in modules
-        if ".migrations." not in name  # Only Alembic can import those, and they hold none.
+        if ".migrations."
+        not in name  # Only Alembic can import those, and they hold none.
         for value in vars(importlib.import_module(name)).values()
         if isinstance(value, type) and dataclasses.is_dataclass(value)
     }

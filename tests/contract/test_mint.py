@@ -1,4 +1,7 @@
-"""POST /v1/mint (contract 4.1). What its body may hold is in test_request_schemas.py."""
+"""POST /v1/mint (contract 4.1).
+
+What its body may hold is in test_request_schemas.py.
+"""
 
 import json
 from dataclasses import replace
@@ -9,11 +12,46 @@ from deeds.domain.raw_output import ITEM_ID_PREFIX, is_id
 from tests.support.requests import check, mint, post, refusal, swap
 
 # All alike, to somebody or to some library, and all different secrets.
-ALIKE = ["secret", "Secret", "ß", "ss", "i", "\u0131", "a", " a", "a ", " ", "  ", "a b"]
+ALIKE = [
+    "secret",
+    "Secret",
+    "ß",
+    "ss",
+    "i",
+    "\u0131",
+    "a",
+    " a",
+    "a ",
+    " ",
+    "  ",
+    "a b",
+]
 ALIKE += ["a\u00a0b", "a\n", "a\0", "\0", "\0\0", "a\0b", "a\0c", "a\u200b", "\ufeffa"]
 ALIKE += ["a\ufe0f", "\u00e9"]
-ALIKE += ["e\u0301", "\ufb01", "fi", "\uff41", "\u212b", "\u00c5", "\u0430", "1", "01", "a.", ".a"]
-ALIKE += ["+a", "a%20b", "a+b", "\\", "\\\\", "\ufffd", "\ufffe", "\U0001f3e1", "\U0001f3e0"]
+ALIKE += [
+    "e\u0301",
+    "\ufb01",
+    "fi",
+    "\uff41",
+    "\u212b",
+    "\u00c5",
+    "\u0430",
+    "1",
+    "01",
+    "a.",
+    ".a",
+]
+ALIKE += [
+    "+a",
+    "a%20b",
+    "a+b",
+    "\\",
+    "\\\\",
+    "\ufffd",
+    "\ufffe",
+    "\U0001f3e1",
+    "\U0001f3e0",
+]
 
 # Of 32 code points, the most there may be.
 LONGEST = ["x" * 32, "é" * 32, "\U0001f3e1" * 32, "e\u0301" * 16, "\0" * 32, "." * 32]
@@ -28,7 +66,11 @@ def test_a_mint_answers_with_a_new_item_and_its_outputs_in_order(client, ledger)
     answer = post(client, "/v1/mint", body)
 
     item_id = answer.get_json()["itemId"]
-    raws = [f"+5.{item_id}.zeta", f"+9007199254740983.{item_id}.a.+b", f"+3.{item_id}.é"]
+    raws = [
+        f"+5.{item_id}.zeta",
+        f"+9007199254740983.{item_id}.a.+b",
+        f"+3.{item_id}.é",
+    ]
     assert is_id(ITEM_ID_PREFIX, item_id)
     assert (answer.status_code, answer.content_type) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
@@ -54,7 +96,9 @@ def test_secrets_are_repeated_and_compared_exactly(client, ledger):
     objects = [{"amount": n, "secret": secret} for n, secret in enumerate(secrets, 1)]
     unescaped = json.dumps({"outputs": objects}, ensure_ascii=False).encode()
 
-    minted = client.post("/v1/mint", data=unescaped, content_type="application/json").get_json()
+    minted = client.post(
+        "/v1/mint", data=unescaped, content_type="application/json"
+    ).get_json()
 
     item_id = minted["itemId"]
     assert minted["outputs"] == [each | {"itemId": item_id} for each in objects]
@@ -71,7 +115,9 @@ def test_metadata_is_read_as_it_was_minted(client):
     text = '\\"{},[],"' * 60_000
     metadata = {"image": "ar:x", "name": "Grüße \0 🏡", "description": text}
 
-    minted = post(client, "/v1/mint", {"outputs": ["+1.a"], "metadata": metadata}).get_json()
+    minted = post(
+        client, "/v1/mint", {"outputs": ["+1.a"], "metadata": metadata}
+    ).get_json()
 
     stored = client.get(f"/v1/item/{minted['itemId']}").get_json()["metadata"]
     assert stored.startswith('{"name":"Grüße \\u0000 🏡","description":')
@@ -84,7 +130,9 @@ def test_metadata_is_read_as_it_was_minted(client):
 def test_the_most_outputs_may_be_written_at_any_length(client, media_type):
     """Values are counted before they are parsed, in a body of more than 64 KiB."""
     outputs = [{"amount": 1, "secret": f"secret-{number}"} for number in range(256)]
-    body = json.dumps({"outputs": outputs, "metadata": {"name": "N", "image": "ar:x"}}, indent=99)
+    body = json.dumps(
+        {"outputs": outputs, "metadata": {"name": "N", "image": "ar:x"}}, indent=99
+    )
     assert len(body) > 65_536
 
     answer = client.post("/v1/mint", data=body, content_type=media_type)
@@ -104,5 +152,7 @@ def test_the_setting_bounds_the_arrays(settings, open_app, ledger):
         post(client, "/v1/check", {"outputs": raws}),
     ]
 
-    assert [refusal(answer) for answer in refused] == [(400, "invalid_request", None)] * 4
+    assert [refusal(answer) for answer in refused] == [
+        (400, "invalid_request", None)
+    ] * 4
     assert ledger.operations() == [("mint", 0, 2)]

@@ -1,4 +1,7 @@
-"""Making, reading and completing offers (contract part 3): what is answered, and what is moved."""
+"""Making, reading and completing offers (contract part 3).
+
+What is answered, and what is moved.
+"""
 
 import time
 from datetime import UTC, datetime
@@ -7,7 +10,16 @@ from types import SimpleNamespace
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.support.requests import check, complete, fresh, mint, offer, post, refusal, swap
+from tests.support.requests import (
+    check,
+    complete,
+    fresh,
+    mint,
+    offer,
+    post,
+    refusal,
+    swap,
+)
 
 SUCCESS = {"success": True}
 NO_OFFER = "offer_00000000000000000000000000"
@@ -39,7 +51,12 @@ def test_several_items_change_hands_both_ways_and_nothing_else_is_told(client, l
         "expiresAt": f"{expires_at:%Y-%m-%dT%H:%M:%SZ}",
     }
     assert (read.get_json(), read.headers["Cache-Control"]) == (said, "no-store")
-    assert (head.status_code, head.data, inputs_count, outputs_count) == (200, b"", 3, 3)
+    assert (head.status_code, head.data, inputs_count, outputs_count) == (
+        200,
+        b"",
+        3,
+        3,
+    )
     assert check(client, *hers, *for_her) == ["unspent"] * 3 + ["unknown"] * 3
 
     his = [f"+4.{c}.his", f"+4.{d}.his"]
@@ -66,9 +83,12 @@ def test_256_outputs_and_inputs_a_side_are_one_swap(client, ledger):
 
 @pytest.fixture
 def ground(client):
-    """What is named in OTHERS. Offers by state: the open one gives `b`, 3 units, for 4 units.
+    """What is named in OTHERS.
 
-    The item has 10 units: 5 live as `a`, 3 as `b`, and 2 spent as `s`, now under a strong secret.
+    Offers by state: the open one gives `b`, 3 units, for 4 units.
+
+    The item has 10 units: 5 live as `a`, 3 as `b`, and 2 spent as `s`, now under a
+    strong secret.
     """
     item, other = mint(client, "+5.a", "+3.b", "+2.s"), mint(client, "+1.a")
     old, new, fresh_one, two = STRONG
@@ -78,7 +98,13 @@ def ground(client):
     void = offer(client, [f"+1.{other}.a"], [f"+1.{item}.{two}"])
     swap(client, [f"+1.{other}.a"], [f"+1.{other}.b"])
     ids = {"open": opened.get_json()["offerId"], "void": void.get_json()["offerId"]}
-    return ids | {"none": NO_OFFER, "item": item, "old": old, "new": new, "fresh": fresh_one}
+    return ids | {
+        "none": NO_OFFER,
+        "item": item,
+        "old": old,
+        "new": new,
+        "fresh": fresh_one,
+    }
 
 
 MAKE, NONE, VOID, OPEN = "", "/{none}/complete", "/{void}/complete", "/{open}/complete"
@@ -89,9 +115,13 @@ OLD, NEW, FRESH = ".{item}.{old}", ".{item}.{new}", ".{item}.{fresh}"
 BAD_SHAPES = [{"inputs": None}, {"outputs": []}]
 BAD_SHAPES += [{"expiresIn": n} for n in (59, 2592001, 60.0, None)]
 
-# Each breaks the rule of its code, and rules that are judged after it. The key is another mint's.
+# Each breaks the rule of its code, and rules that are judged after it. The key is
+# another mint's.
 REFUSED = [
-    *[(MAKE, [], ["+1" + X], KEY, ("invalid_request", None), rest) for rest in BAD_SHAPES],
+    *[
+        (MAKE, [], ["+1" + X], KEY, ("invalid_request", None), rest)
+        for rest in BAD_SHAPES
+    ],
     (MAKE, ["+1" + A] * 257, ["+1" + X], KEY, ("invalid_request", None)),
     (MAKE, ["+1" + A] * 2, ["+1" + X], KEY, ("duplicate_input", 1)),
     (MAKE, ["+1" + A], ["+1" + B, "+1" + A], KEY, ("duplicate_secret", 1)),
@@ -126,15 +156,23 @@ REFUSED = [
 STATUSES = {"idempotency_key_reused": 422, "unknown_offer": 404}
 
 
-def test_a_half_is_refused_for_what_is_judged_first_and_nothing_changes(client, ledger, ground):
+def test_a_half_is_refused_for_what_is_judged_first_and_nothing_changes(
+    client, ledger, ground
+):
     before = ledger.rows()
 
     for path, inputs, outputs, key, (code, index), *rest in REFUSED:
         halves = {"inputs": inputs, "outputs": outputs}
-        body = {name: [each.format(**ground) for each in halves[name]] for name in halves}
+        body = {
+            name: [each.format(**ground) for each in halves[name]] for name in halves
+        }
         body |= rest[0] if rest else {}
         answer = post(client, "/v1/offers" + path.format(**ground), body, key)
-        assert refusal(answer) == (STATUSES.get(code, 400), code, index), (path, inputs, outputs)
+        assert refusal(answer) == (STATUSES.get(code, 400), code, index), (
+            path,
+            inputs,
+            outputs,
+        )
         if code == "unknown_item":
             array = "inputs" if NOWHERE in inputs[-1] else "outputs"
             assert answer.get_json()["detail"].startswith(array)
@@ -142,7 +180,9 @@ def test_a_half_is_refused_for_what_is_judged_first_and_nothing_changes(client, 
     assert ledger.rows() == before
 
 
-def test_an_offer_that_is_not_open_any_more_says_why_and_moves_nothing(client, ledger, monkeypatch):
+def test_an_offer_that_is_not_open_any_more_says_why_and_moves_nothing(
+    client, ledger, monkeypatch
+):
     item = mint(client, "+5.a", "+1.b", "+1.c", "+1.late")
     used, asked = fresh(1, item), fresh(1, item)
     halves = ([f"+5.{item}.a"], [fresh(6, item)]), ([], [used]), ([], [asked])
@@ -157,7 +197,10 @@ def test_an_offer_that_is_not_open_any_more_says_why_and_moves_nothing(client, l
     assert complete(client, offers[2], [f"+1.{item}.c"], []).get_json() == SUCCESS
     before = ledger.rows()
 
-    for expected in (["void", "void", "completed"], ["expired", "expired", "completed"]):
+    for expected in (
+        ["void", "void", "completed"],
+        ["expired", "expired", "completed"],
+    ):
         assert states() == expected
         for offered, state in zip(offers, expected, strict=True):
             refused = complete(client, offered, [f"+1.{item}.late"], [])

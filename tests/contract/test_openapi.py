@@ -1,6 +1,9 @@
-"""GET /openapi.json: valid, complete, and in agreement with what is answered and what is taken.
+"""GET /openapi.json.
 
-The answers to what fails are held against it in test_answers.py. GET /v1/info is an example.
+Valid, complete, and in agreement with what is answered and what is taken.
+
+The answers to what fails are held against it in test_answers.py. GET /v1/info is an
+example.
 """
 
 import json
@@ -43,7 +46,9 @@ def found_everywhere(part, key):
             yield from found_everywhere(value, key)
 
 
-def test_the_document_is_valid_and_describes_exactly_the_routes_of_the_interface(app, document):
+def test_the_document_is_valid_and_describes_exactly_the_routes_of_the_interface(
+    app, document
+):
     routes = {
         (re.sub(r"<(?:\w+:)?(\w+)>", "{}", rule.rule), method.lower())
         for rule in app.url_map.iter_rules()
@@ -52,7 +57,10 @@ def test_the_document_is_valid_and_describes_exactly_the_routes_of_the_interface
     }
 
     validate(document)
-    described = {(re.sub(r"{\w+}", "{}", path), method) for path, method, _ in operations(document)}
+    described = {
+        (re.sub(r"{\w+}", "{}", path), method)
+        for path, method, _ in operations(document)
+    }
 
     assert document["openapi"] == "3.1.0"
     assert described == routes
@@ -69,12 +77,16 @@ def test_every_problem_is_described_under_its_status(document):
                 described.update(codes)
 
     assert described | OF_NO_OPERATION == set(PROBLEMS)
-    assert all(f"`{code}`" in document["info"]["description"] for code in OF_NO_OPERATION)
+    assert all(
+        f"`{code}`" in document["info"]["description"] for code in OF_NO_OPERATION
+    )
 
 
 def test_every_example_fits_its_schema(document):
     contents = found_everywhere(document["paths"], "content")
-    media_types = [media_type for content in contents for media_type in content.values()]
+    media_types = [
+        media_type for content in contents for media_type in content.values()
+    ]
 
     found = [
         (example["value"], faults(document, media_type["schema"], example["value"]))
@@ -86,7 +98,8 @@ def test_every_example_fits_its_schema(document):
     assert [each for each in found if each[1]] == []
 
 
-# In every form that the document has a pattern for; Schemathesis looks for what they let through.
+# In every form that the document has a pattern for; Schemathesis looks for what they
+# let through.
 GOOD = [
     (
         "mint",
@@ -95,15 +108,26 @@ GOOD = [
             "metadata": {"name": "é"},
         },
     ),
-    ("mint", {"outputs": [{"amount": 9007199254740991, "secret": 32 * "ß"}], "metadata": None}),
+    (
+        "mint",
+        {
+            "outputs": [{"amount": 9007199254740991, "secret": 32 * "ß"}],
+            "metadata": None,
+        },
+    ),
     ("mint", {"outputs": [f"+9007199254740991.{32 * 'ß'}"]}),
-    ("swap", {"inputs": ["+5.ITEM.live"], "outputs": ["+2.ITEM.a.deed_.b", "+3.ITEM.b"]}),
+    (
+        "swap",
+        {"inputs": ["+5.ITEM.live"], "outputs": ["+2.ITEM.a.deed_.b", "+3.ITEM.b"]},
+    ),
     ("check", {"outputs": ["+5.ITEM.live", "+9007199254740991.deed_.never"]}),
 ]
 
 
 @pytest.mark.parametrize(("operation_id", "body"), GOOD)
-def test_good_requests_and_their_answers_are_as_described(client, document, operation_id, body):
+def test_good_requests_and_their_answers_are_as_described(
+    client, document, operation_id, body
+):
     sent = json.loads(json.dumps(body).replace("ITEM", mint(client, "+5.live")))
     operation = document["paths"][f"/v1/{operation_id}"]["post"]
     schema = operation["requestBody"]["content"]["application/json"]["schema"]
@@ -134,7 +158,11 @@ def test_good_requests_and_their_answers_are_as_described(client, document, oper
 def test_info_tells_the_versions_limits_and_hash_policies(
     settings, open_app, lengths, cost, pepper
 ):
-    changed = {"array_length_max": lengths[0], "body_bytes_max": lengths[1], "pepper": pepper}
+    changed = {
+        "array_length_max": lengths[0],
+        "body_bytes_max": lengths[1],
+        "pepper": pepper,
+    }
     client = open_app(replace(settings, ordinary_cost=cost, **changed)).test_client()
     document = read_document(client)
 
@@ -159,12 +187,17 @@ def test_info_tells_the_versions_limits_and_hash_policies(
         "idempotency": True,
     }
     assert answer_faults(document, "readInfo", answer) == []
-    # Mint's two forms, inputs and outputs of swaps and of both halves of offers, check's outputs.
-    assert list(found_everywhere(document["components"], "maxItems")) == [lengths[0]] * 9
+    # Mint's two forms, inputs and outputs of swaps and of both halves of offers,
+    # check's outputs.
+    assert (
+        list(found_everywhere(document["components"], "maxItems")) == [lengths[0]] * 9
+    )
 
 
 def test_a_start_does_not_load_what_builds_the_document(database_url):
     script = "import sys, app; app.create_app(); sys.exit('apispec' in sys.modules)"
     environment = {"DATABASE_URL": database_url}
 
-    subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-c", script], cwd=REPOSITORY, env=environment, check=True
+    )

@@ -1,4 +1,7 @@
-"""Behind proxies: whom a request counts for, and the address that links to the service have."""
+"""Behind proxies.
+
+Whom a request counts for, and the address that links to the service have.
+"""
 
 import json
 import re
@@ -17,10 +20,18 @@ CLIENT = "203.0.113.9"
 SENT = {
     "no proxy, a header": (0, CLIENT, PEER),
     "one proxy and much that the client wrote": (1, "10.0.0.1," * 800 + CLIENT, CLIENT),
-    "two proxies and what the client wrote": (2, f"10.0.0.1, {CLIENT}, 10.0.0.2", CLIENT),
+    "two proxies and what the client wrote": (
+        2,
+        f"10.0.0.1, {CLIENT}, 10.0.0.2",
+        CLIENT,
+    ),
     "no header": (1, None, PEER),
     "past the outer proxy": (2, CLIENT, PEER),
-    "a quotation mark before two proxies": (2, f'10.0.0.1, "x, {CLIENT}, 10.0.0.2', PEER),
+    "a quotation mark before two proxies": (
+        2,
+        f'10.0.0.1, "x, {CLIENT}, 10.0.0.2',
+        PEER,
+    ),
     "a word": (1, "unknown", "-"),
     "an octal number": (1, "203.0.113.011", "-"),
     "a network": (1, "203.0.113.9/8", "-"),
@@ -34,9 +45,13 @@ SENT = {
 }
 
 
-@pytest.mark.parametrize(("trusted_proxies", "header", "client"), SENT.values(), ids=SENT)
+@pytest.mark.parametrize(
+    ("trusted_proxies", "header", "client"), SENT.values(), ids=SENT
+)
 def test_a_request_counts_for_its_client(trusted_proxies, header, client):
-    environ = {"REMOTE_ADDR": PEER} | ({} if header is None else {"HTTP_X_FORWARDED_FOR": header})
+    environ = {"REMOTE_ADDR": PEER} | (
+        {} if header is None else {"HTTP_X_FORWARDED_FOR": header}
+    )
     counted = []
     app = lambda environ, _: counted.append(client_of(Request(environ)))  # noqa: E731
 
@@ -53,13 +68,20 @@ def status_of_a_wrong_secret(service, *headers):
     """Check a secret that nobody has, with these header lines, and return the status."""
     body = json.dumps({"outputs": ["+1.deed_0.wrong"]})
     lines = ["POST /v1/check HTTP/1.1", "Host: a", "Connection: close", *headers]
-    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", body]
+    lines += [
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "",
+        body,
+    ]
     return int(service.send_bytes("\r\n".join(lines).encode()).split()[1])
 
 
 def test_a_client_behind_the_proxy_cannot_pass_for_another(gunicorn_service):
     service = gunicorn_service(
-        WEB_CONCURRENCY="1", DEEDS_TRUSTED_PROXIES="1", DEEDS_RATE_LIMITS="failures=1/day"
+        WEB_CONCURRENCY="1",
+        DEEDS_TRUSTED_PROXIES="1",
+        DEEDS_RATE_LIMITS="failures=1/day",
     )
 
     assert status_of_a_wrong_secret(service, f"X-Forwarded-For: {CLIENT}") == 200

@@ -1,7 +1,7 @@
 """The grammar of raw outputs, item ids (contract 2.1, part 2) and strong secrets.
 
-By examples and by fuzzing, for which the contract's words are written down a second time, in
-another way: both must agree.
+By examples and by fuzzing, for which the contract's words are written down a second
+time, in another way: both must agree.
 """
 
 import json
@@ -30,11 +30,33 @@ from tests.support.mutating import ANY_TEXT, near_texts
 from tests.support.sources import read_text
 
 # No amount as text: not ASCII digits alone, a leading zero, or above 2**53 - 1.
-NO_AMOUNTS = ["", "0", "000", "05", "+5", "-5", " 5", "5 ", "5\n", "1_000", "1,000", "1e2", "0x5"]
+NO_AMOUNTS = [
+    "",
+    "0",
+    "000",
+    "05",
+    "+5",
+    "-5",
+    " 5",
+    "5 ",
+    "5\n",
+    "1_000",
+    "1,000",
+    "1e2",
+    "0x5",
+]
 NO_AMOUNTS += ["a", "\u0665", "\uff15", "\U0001d7d3", "\u00b2", "5\ud800"]
 NO_AMOUNTS += ["9007199254740992", "10000000000000000", "1" + "0" * 400, "9" * 100_000]
 
-NO_SECRETS = ["", "a" * 33, "\U0001f3e1" * 33, "e\u0301" * 17, "\ud800", "a\udfff", "a" * 1_000_000]
+NO_SECRETS = [
+    "",
+    "a" * 33,
+    "\U0001f3e1" * 33,
+    "e\u0301" * 17,
+    "\ud800",
+    "a\udfff",
+    "a" * 1_000_000,
+]
 
 # What a client is told of its part at fault.
 REFUSED_RAW_OUTPUTS = {
@@ -75,8 +97,8 @@ NO_ITEM_IDS = [BODY, "deed_", f"DEED_{BODY}", f"deed_{BODY[:-1]}", f"deed_{BODY}
 NO_ITEM_IDS += [f"deed_{BODY.upper()}", f"deed_{BODY}\n", f" deed_{BODY}"]
 NO_ITEM_IDS += [f"deed_{BODY[:-1]}{end}" for end in "Xilou.\0\u0661\ud800"]
 
-# The page's own code is held to the same file. If one of its strong secrets ceases to be strong,
-# wallets that exist become slow: each is a fixed body and its checksum.
+# The page's own code is held to the same file. If one of its strong secrets ceases to
+# be strong, wallets that exist become slow: each is a fixed body and its checksum.
 STRONG_SECRETS = json.loads(read_text("tests/support/strong_secrets.json"))
 
 
@@ -88,7 +110,13 @@ def test_the_secret_is_all_that_remains_after_two_dots():
     ("parse", "text", "sentence"),
     [(parse_raw_output, *each) for each in REFUSED_RAW_OUTPUTS.items()]
     + [(parse_mint_output, *each) for each in REFUSED_MINT_OUTPUTS.items()]
-    + [(check_text, "\udfff", "the text holds a lone surrogate, which no UTF-8 text can hold")],
+    + [
+        (
+            check_text,
+            "\udfff",
+            "the text holds a lone surrogate, which no UTF-8 text can hold",
+        )
+    ],
 )
 def test_a_text_that_is_refused_is_told_its_part_at_fault(parse, text, sentence):
     with pytest.raises(RawOutputError) as refused:
@@ -117,7 +145,9 @@ def test_an_amount_has_one_spelling_and_a_secret_1_to_32_code_points(parse, form
 def test_a_mint_takes_three_forms():
     parsed = {text: parse_mint_output(text) for text in MINT_OUTPUTS_SECRETS}
 
-    assert parsed == {text: NewOutput(5, secret) for text, secret in MINT_OUTPUTS_SECRETS.items()}
+    assert parsed == {
+        text: NewOutput(5, secret) for text, secret in MINT_OUTPUTS_SECRETS.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -132,17 +162,23 @@ def test_what_is_made_fits_its_form_and_is_different_each_time(make, fits, lengt
 
     assert all(fits(text) and len(text) == length for text in made)
     assert len(set(made)) == len(made)
-    assert set("".join(text.removeprefix("deed_") for text in made)) == set(BASE32_ALPHABET)
+    assert set("".join(text.removeprefix("deed_") for text in made)) == set(
+        BASE32_ALPHABET
+    )
 
 
 def test_other_texts_are_no_item_id_or_strong_secret():
     assert is_id(ITEM_ID_PREFIX, f"deed_{BODY}")
     assert [text for text in NO_ITEM_IDS if is_id(ITEM_ID_PREFIX, text)] == []
-    assert [text for text in STRONG_SECRETS["not_strong"].values() if is_strong_secret(text)] == []
+    assert [
+        text for text in STRONG_SECRETS["not_strong"].values() if is_strong_secret(text)
+    ] == []
 
 
 @pytest.mark.parametrize("secret", STRONG_SECRETS["strong"])
-def test_known_secrets_stay_strong_but_not_with_one_character_changed_or_two_swapped(secret):
+def test_known_secrets_stay_strong_but_not_with_one_character_changed_or_two_swapped(
+    secret,
+):
     changed = {
         secret[:place] + other + secret[place + 1 :]
         for place in range(len(secret))
@@ -159,7 +195,9 @@ def test_known_secrets_stay_strong_but_not_with_one_character_changed_or_two_swa
 # Contract 2.1 and part 2.
 _AMOUNT = r"\+(?P<amount>[1-9][0-9]{0,15})\."
 _SECRET = r"(?P<secret>[^\ud800-\udfff]{1,32})"
-RAW_OUTPUT = re.compile(rf"{_AMOUNT}(?P<item_id>deed_[^.\ud800-\udfff]*)\.{_SECRET}", re.DOTALL)
+RAW_OUTPUT = re.compile(
+    rf"{_AMOUNT}(?P<item_id>deed_[^.\ud800-\udfff]*)\.{_SECRET}", re.DOTALL
+)
 MINT_OUTPUTS = [  # The first that begins as the text does is meant.
     re.compile(rf"{_AMOUNT}(?=(?:deed_[^.]*)?\.)(?:deed_[^.]*)?\.{_SECRET}", re.DOTALL),
     re.compile(rf"{_AMOUNT}(?!(?:deed_[^.]*)?\.){_SECRET}", re.DOTALL),
@@ -169,11 +207,17 @@ AMOUNTS = st.integers(1, AMOUNT_MAX) | st.sampled_from([1, 9, 10, AMOUNT_MAX])
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=32) | (
     st.sampled_from(["a" * 32, "\U0001f600" * 32, ".", "+", "deed_x.a"])
 )
-IDS = st.sampled_from(["", "deed_", "deed_x", "deed_" + 26 * "0", "deed", "DEED_x", "+5"])
+IDS = st.sampled_from(
+    ["", "deed_", "deed_x", "deed_" + 26 * "0", "deed", "DEED_x", "+5"]
+)
 GOOD = st.builds("+{}.{}.{}".format, AMOUNTS, IDS, SECRETS)
 BAD_SECRETS = st.sampled_from(["", "a" * 33, "\U0001f600" * 33, "a\ud800"]) | ANY_TEXT
 BAD_IDS = ANY_TEXT | ANY_TEXT.map("deed_".__add__)
-PARTS = (AMOUNTS | st.sampled_from(NO_AMOUNTS[:-1]), IDS | BAD_IDS, SECRETS | BAD_SECRETS)
+PARTS = (
+    AMOUNTS | st.sampled_from(NO_AMOUNTS[:-1]),
+    IDS | BAD_IDS,
+    SECRETS | BAD_SECRETS,
+)
 TEXTS = (
     st.builds("+{}.{}.{}".format, *PARTS)
     | st.builds("+{}.{}".format, PARTS[0], PARTS[2])
@@ -183,7 +227,10 @@ TEXTS = (
 
 
 def parsed(parse, text):
-    """Return what it makes of the text, None where it refuses; any other error goes on."""
+    """Return what it makes of the text, None where it refuses.
+
+    Any other error goes on.
+    """
     try:
         return parse(text)
     except RawOutputError:
@@ -203,10 +250,14 @@ def test_a_text_is_what_the_contract_says_or_refused(text):
     match = RAW_OUTPUT.fullmatch(text)
     amount = amount_of(match)
     raw = parsed(parse_raw_output, text)
-    assert raw == (RawOutput(amount, match["item_id"], match["secret"]) if amount else None)
+    assert raw == (
+        RawOutput(amount, match["item_id"], match["secret"]) if amount else None
+    )
     assert raw is None or str(raw) == text
 
-    match = next((found for form in MINT_OUTPUTS if (found := form.fullmatch(text))), None)
+    match = next(
+        (found for form in MINT_OUTPUTS if (found := form.fullmatch(text))), None
+    )
     amount = amount_of(match)
     new = parsed(parse_mint_output, text)
     assert new == (NewOutput(amount, match["secret"]) if amount else None)

@@ -5,7 +5,12 @@ import json
 import pytest
 
 from deeds.domain.errors import InvalidRequestError
-from schemas.requests import CheckRequestSchema, MintRequestSchema, SwapRequestSchema, load
+from schemas.requests import (
+    CheckRequestSchema,
+    MintRequestSchema,
+    SwapRequestSchema,
+    load,
+)
 
 SCHEMAS = {
     "mint": MintRequestSchema(array_length_max=256),
@@ -17,10 +22,15 @@ GOOD = {
     "swap": {"inputs": ["+5.deed_x.a"], "outputs": ["+5.deed_x.b"]},
     "check": {"outputs": ["+5.deed_x.a"]},
 }
-ARRAYS = [("mint", "outputs"), ("swap", "inputs"), ("swap", "outputs"), ("check", "outputs")]
+ARRAYS = [
+    ("mint", "outputs"),
+    ("swap", "inputs"),
+    ("swap", "outputs"),
+    ("check", "outputs"),
+]
 
-# What is no array of outputs, by the index of the element at fault: in all forms, in a mint, in
-# the others.
+# What is no array of outputs, by the index of the element at fault: in all forms, in a
+# mint, in the others.
 NO_ARRAYS = {
     None: [[], None, "+1.a", {"0": "+1.a"}, True, ["+5.deed_x.a"] * 257],
     0: [["5.a"]],
@@ -32,40 +42,107 @@ NO_MINT_OUTPUTS = {
         [{"amount": 1}],
         [{"secret": "a"}],
         [{"amount": 1, "secret": "a", "itemId": "deed_x"}],
-        *[[{"amount": 1, "secret": each}] for each in (5, True, ["a"], "", "x" * 33, "\ud800")],
+        *[
+            [{"amount": 1, "secret": each}]
+            for each in (5, True, ["a"], "", "x" * 33, "\ud800")
+        ],
     ],
     1: [[{"amount": 1, "secret": "a"}, {"amount": 1, "secret": None}]],
 }
 NO_RAW_OUTPUTS = {
-    0: [[None], [["+5.deed_x.a"]], [{"amount": 5, "itemId": "deed_x", "secret": "a"}], ["+5.a"]],
+    0: [
+        [None],
+        [["+5.deed_x.a"]],
+        [{"amount": 5, "itemId": "deed_x", "secret": "a"}],
+        ["+5.a"],
+    ],
     1: [["+5.deed_x.a", 5]],
 }
 
 # As JSON, where 1.0 and 1e2 are numbers.
-NO_AMOUNTS = ["0", "-0", "-1", "1.0", "1.5", "1e2", "1E400", '"5"', "true", "null", "[5]", "{}"]
-NO_AMOUNTS += ["9007199254740992", "9223372036854775808", "18446744073709551617", "1" + "0" * 400]
+NO_AMOUNTS = [
+    "0",
+    "-0",
+    "-1",
+    "1.0",
+    "1.5",
+    "1e2",
+    "1E400",
+    '"5"',
+    "true",
+    "null",
+    "[5]",
+    "{}",
+]
+NO_AMOUNTS += [
+    "9007199254740992",
+    "9223372036854775808",
+    "18446744073709551617",
+    "1" + "0" * 400,
+]
 
-IMAGES = ["https://a.example/b/c.png?width=320&x=a/b?c", "https://user:word@a.example:8443/b.png"]
-IMAGES += ["https://a.example:/b.png", "HTTPS://A.EXAMPLE/B.PNG", "https://[2001:db8::1]:443/b.png"]
+IMAGES = [
+    "https://a.example/b/c.png?width=320&x=a/b?c",
+    "https://user:word@a.example:8443/b.png",
+]
+IMAGES += [
+    "https://a.example:/b.png",
+    "HTTPS://A.EXAMPLE/B.PNG",
+    "https://[2001:db8::1]:443/b.png",
+]
 IMAGES += ["https://xn--bcher-kva.example/%C3%A9.png", "https://a.example//b//c"]
 IMAGES += ["https://a.example/b,(c);d='e'!*$~_-.@:.png", "ar:cG9ydHJhaXQ"]
-IMAGES += ["ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi", "data:image/png,"]
-IMAGES += ["data:image/svg+xml;charset=utf-8,%3Csvg%2F%3E", "DATA:IMAGE/GIF;BASE64,R0lGODlhAQABA="]
+IMAGES += [
+    "ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi",
+    "data:image/png,",
+]
+IMAGES += [
+    "data:image/svg+xml;charset=utf-8,%3Csvg%2F%3E",
+    "DATA:IMAGE/GIF;BASE64,R0lGODlhAQABA=",
+]
 # A picture in a data URI is large, and the pattern must not mind.
 IMAGES += ["data:image/png;base64," + "iVBORw0KGgo" * 30_000]
 
-# Relative, without a host, with one that is none, of another scheme, of another kind of data.
+# Relative, without a host, with one that is none, of another scheme, of another kind of
+# data.
 NO_IMAGES = ["", "/a.png", "https:/a.example/b.png", "https:///b.png", "https://?a"]
-NO_IMAGES += ["https://a.example:port/b.png", "https://[::1/b.png", "https://bücher.example/b.png"]
-NO_IMAGES += ["https://a.example@b@c/", "https://a.example\\@b.example/", " https://a.example/b"]
-NO_IMAGES += ["javascript:alert(1)", "java\nscript:alert(1)", "\x01javascript:alert(1)", "ipfs://"]
+NO_IMAGES += [
+    "https://a.example:port/b.png",
+    "https://[::1/b.png",
+    "https://bücher.example/b.png",
+]
+NO_IMAGES += [
+    "https://a.example@b@c/",
+    "https://a.example\\@b.example/",
+    " https://a.example/b",
+]
+NO_IMAGES += [
+    "javascript:alert(1)",
+    "java\nscript:alert(1)",
+    "\x01javascript:alert(1)",
+    "ipfs://",
+]
 NO_IMAGES += ["blob:https://a.example/1", "httpsx://a.example/b.png", "ar:", "data:"]
 NO_IMAGES += ["data:text/html,<script>alert(1)</script>", "data:text/html;image/png,x"]
-NO_IMAGES += ["data:image/*,x", "data:image/png", "data:image/png;charset,x", "data:image/png,a b"]
+NO_IMAGES += [
+    "data:image/*,x",
+    "data:image/png",
+    "data:image/png;charset,x",
+    "data:image/png,a b",
+]
 NO_IMAGES += ["data:image/png,x#y", "data: image/png,x"]
 
 # What no path may hold.
-NO_PATHS = ["b#fragment", "b c.png", "b.png\n", "\0", '"onerror="alert(1)', "<script>", "%", "%zz"]
+NO_PATHS = [
+    "b#fragment",
+    "b c.png",
+    "b.png\n",
+    "\0",
+    '"onerror="alert(1)',
+    "<script>",
+    "%",
+    "%zz",
+]
 NO_IMAGES += [f"https://a.example/{path}" for path in NO_PATHS]
 
 
@@ -90,7 +167,9 @@ def test_a_body_or_metadata_that_is_no_object_is_refused():
 
 
 @pytest.mark.parametrize(("endpoint", "field"), ARRAYS, ids="-".join)
-def test_an_array_is_required_and_anything_else_is_refused_with_its_element(endpoint, field):
+def test_an_array_is_required_and_anything_else_is_refused_with_its_element(
+    endpoint, field
+):
     others = {name: value for name, value in GOOD[endpoint].items() if name != field}
 
     assert refused(endpoint, others) == (f"{field}: is required", None)
@@ -116,7 +195,12 @@ def test_an_amount_is_a_json_integer_in_its_bounds(amount):
     [
         ("mint", {"metdata": {"name": "lost"}}, "metdata", None),
         ("mint", {"metadata": {"nmae": "lost"}}, "metadata.nmae", None),
-        ("mint", {"outputs": [{"amount": 1, "secret": "a", "note": 1}]}, "outputs[0].note", 0),
+        (
+            "mint",
+            {"outputs": [{"amount": 1, "secret": "a", "note": 1}]},
+            "outputs[0].note",
+            0,
+        ),
         ("swap", {"memo": "thanks"}, "memo", None),
         ("check", {"inputs": []}, "inputs", None),
         # These may be secrets that slipped into the wrong place.
@@ -126,7 +210,9 @@ def test_an_amount_is_a_json_integer_in_its_bounds(amount):
         ("mint", {"\ud800": "x"}, "(an unknown key)", None),
     ],
 )
-def test_an_unknown_key_is_refused_by_its_name_if_it_can_be_one(endpoint, more, name, index):
+def test_an_unknown_key_is_refused_by_its_name_if_it_can_be_one(
+    endpoint, more, name, index
+):
     said = (f"{name}: is not a field of this request", index)
 
     assert refused(endpoint, GOOD[endpoint] | more) == said

@@ -1,4 +1,7 @@
-"""POST /v1/swap (contract 4.2). What its body may hold is in test_request_schemas.py."""
+"""POST /v1/swap (contract 4.2).
+
+What its body may hold is in test_request_schemas.py.
+"""
 
 from tests.support.requests import check, mint, refusal, swap
 
@@ -14,7 +17,10 @@ def test_a_deed_is_handed_over(client, ledger):
     assert (answer.status_code, answer.content_type) == (200, "application/json")
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.get_json() == SUCCESS
-    assert check(client, f"+5.{item_id}.hers", f"+5.{item_id}.his") == ["spent", "unspent"]
+    assert check(client, f"+5.{item_id}.hers", f"+5.{item_id}.his") == [
+        "spent",
+        "unspent",
+    ]
     assert (ledger.spent(item_id), ledger.live(item_id)) == ([5], [5])
     assert ledger.operations() == [("mint", 0, 1), ("swap", 1, 1)]
 

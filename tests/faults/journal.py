@@ -1,4 +1,6 @@
-"""A client that notes what it asks for before it asks, and goes on wherever it was cut off."""
+"""A client that notes what it asks for before it asks, and goes on wherever it was cut
+off.
+"""
 
 import json
 import random
@@ -42,13 +44,18 @@ class Sender:
         self.unavailable_count = 0
 
     def send(self, path, body, key=None):
-        """Send once; where it is not known whether that was carried out, raise one of CUT_OFF."""
+        """Send once.
+
+        Where it is not known whether that was carried out, raise one of CUT_OFF.
+        """
         headers = {"Content-Type": "application/json"}
         if key is not None:
             headers["Idempotency-Key"] = key
         try:
             if self._connection is None:
-                self._connection = HTTPConnection("127.0.0.1", self._find_port(), timeout=30)
+                self._connection = HTTPConnection(
+                    "127.0.0.1", self._find_port(), timeout=30
+                )
             self._connection.request("POST", path, json.dumps(body), headers)
             response = self._connection.getresponse()
             answer = json.loads(response.read())
@@ -62,7 +69,10 @@ class Sender:
         return Said(response.status, answer, is_replay)
 
     def send_until_answered(self, path, body, key=None):
-        """Send the same until there is an answer; return it and how many tries it took."""
+        """Send the same until there is an answer.
+
+        Return it and how many tries it took.
+        """
         deadline = time.monotonic() + WAIT_SECONDS_MAX
         tries_count = 1
         while True:
@@ -91,7 +101,10 @@ class Sender:
 
 @dataclass(slots=True)
 class Entry:
-    """One request: what it was sent with and moves, and how it ended as far as the client knows."""
+    """One request.
+
+    What it was sent with and moves, and how it ended as far as the client knows.
+    """
 
     path: str
     body: dict[str, Any]
@@ -128,11 +141,17 @@ class JournalClient:
             self._acknowledge(entry, said)
 
     def _find_out(self, entry):
-        """Look whether what moves units is wholly there or wholly not, then send it again."""
+        """Look whether what moves units is wholly there or wholly not, then send it
+        again.
+        """
         was_done = self._was_done(entry) if entry.inputs and self._looks_up else None
-        said, tries_count = self.sender.send_until_answered(entry.path, entry.body, entry.key)
+        said, tries_count = self.sender.send_until_answered(
+            entry.path, entry.body, entry.key
+        )
         if tries_count == 1 and was_done is not None:
-            assert said.is_replay == was_done, "what was looked up is not what the key says"
+            assert said.is_replay == was_done, (
+                "what was looked up is not what the key says"
+            )
         self.found_done_count += said.is_replay
         return said
 
@@ -152,7 +171,9 @@ class JournalClient:
             self._completion.path = f"/v1/offers/{said.answer['offerId']}/complete"
         else:
             assert said.answer == {"success": True}
-        self.wallet = [raw for raw in self.wallet if raw not in entry.inputs] + entry.outputs
+        self.wallet = [
+            raw for raw in self.wallet if raw not in entry.inputs
+        ] + entry.outputs
         entry.is_acknowledged = True
 
     def _next_entry(self):
@@ -163,7 +184,9 @@ class JournalClient:
             amounts = self._split(self._random.randint(1, 40))
             new = [f"+{amount}.{make_strong_secret()}" for amount in amounts]
             return Entry("/v1/mint", {"outputs": new})
-        inputs = self._random.sample(self.wallet, self._random.randint(1, min(3, len(self.wallet))))
+        inputs = self._random.sample(
+            self.wallet, self._random.randint(1, min(3, len(self.wallet)))
+        )
         items = dict.fromkeys(raw.split(".")[1] for raw in inputs)
         outputs = [
             f"+{amount}.{item}.{make_strong_secret()}"
@@ -171,16 +194,24 @@ class JournalClient:
             for amount in self._split(units(raw for raw in inputs if item in raw))
         ]
         if self._random.random() < 0.3:
-            self._completion = Entry("", {"inputs": inputs[:1], "outputs": []}, inputs, outputs)
+            self._completion = Entry(
+                "", {"inputs": inputs[:1], "outputs": []}, inputs, outputs
+            )
             return Entry("/v1/offers", {"inputs": inputs[1:], "outputs": outputs})
-        return Entry("/v1/swap", {"inputs": inputs, "outputs": outputs}, inputs, outputs)
+        return Entry(
+            "/v1/swap", {"inputs": inputs, "outputs": outputs}, inputs, outputs
+        )
 
     def _split(self, total):
         """Return one to three amounts that add up to the total."""
         cuts = sorted(
-            self._random.sample(range(1, total), min(total - 1, self._random.randint(0, 2)))
+            self._random.sample(
+                range(1, total), min(total - 1, self._random.randint(0, 2))
+            )
         )
-        return [end - start for start, end in zip([0, *cuts], [*cuts, total], strict=True)]
+        return [
+            end - start for start, end in zip([0, *cuts], [*cuts, total], strict=True)
+        ]
 
 
 def units(raws):

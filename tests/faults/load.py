@@ -15,8 +15,19 @@ CLIENTS_COUNT = 16
 
 
 def line_of(counts):
-    """Return what is printed at the end of a test. What was lost or doubled has failed it."""
-    names = ["kills", "acknowledged", "unanswered", "found done", "lost", "doubled", "audits clean"]
+    """Return what is printed at the end of a test.
+
+    What was lost or doubled has failed it.
+    """
+    names = [
+        "kills",
+        "acknowledged",
+        "unanswered",
+        "found done",
+        "lost",
+        "doubled",
+        "audits clean",
+    ]
     return ", ".join(f"{name} {counts[name]}" for name in names)
 
 
@@ -27,14 +38,18 @@ class Load:
         """`find_ports` find the service, one or several: clients spread over them."""
         self.clients = [
             JournalClient(
-                make_sender(find_ports[number % len(find_ports)]), seed + number, looks_up=looks_up
+                make_sender(find_ports[number % len(find_ports)]),
+                seed + number,
+                looks_up=looks_up,
             )
             for number in range(CLIENTS_COUNT)
         ]
 
     @contextmanager
     def running(self):
-        """Run all clients until the block ends, and until each knows how its requests ended."""
+        """Run all clients until the block ends, and until each knows how its requests
+        ended.
+        """
         stop = threading.Event()
         with ThreadPoolExecutor(len(self.clients)) as pool:
             self._futures = [pool.submit(client.run, stop) for client in self.clients]
@@ -62,7 +77,9 @@ class Load:
         return sum(client.sender.unavailable_count for client in self.clients)
 
     def wait_for_answers(self, count):
-        """Wait until so many more requests were answered, or a client has met what may not be."""
+        """Wait until so many more requests were answered, or a client has met what may
+        not be.
+        """
         goal = len(self.entries()) + count
 
         def is_reached():
@@ -75,17 +92,26 @@ class Load:
 
 
 def assert_nothing_lost(load, find_port, database_url, *, operations_before=0):
-    """Compare the journals with the service and a ledger that audits clean; return the counts."""
+    """Compare the journals with the service and a ledger that audits clean.
+
+    Return the counts.
+    """
     spent = {raw for entry in load.entries() for raw in entry.inputs}
     known = [raw for entry in load.entries() for raw in entry.outputs]
     with closing(Sender(find_port)) as sender:
         states = dict(zip(known, sender.check(known), strict=True))
     assert states == {raw: "spent" if raw in spent else "unspent" for raw in known}
     assert {*known} - spent == {raw for client in load.clients for raw in client.wallet}
-    assert len(operations(database_url)) - operations_before == load.acknowledged_count()
+    assert (
+        len(operations(database_url)) - operations_before == load.acknowledged_count()
+    )
     with ledger_view(database_url) as ledger:
-        completed = {f"/v1/offers/{row[0]}/complete" for row in ledger.rows()["offers"] if row[2]}
-    assert {entry.path for entry in load.entries() if "complete" in entry.path} <= completed
+        completed = {
+            f"/v1/offers/{row[0]}/complete" for row in ledger.rows()["offers"] if row[2]
+        }
+    assert {
+        entry.path for entry in load.entries() if "complete" in entry.path
+    } <= completed
     return Counter(
         {
             "acknowledged": load.acknowledged_count(),
@@ -97,11 +123,13 @@ def assert_nothing_lost(load, find_port, database_url, *, operations_before=0):
 
 
 def soak(find_ports, database_url, torment, *, seed, seconds):
-    """Torment a service under load, in rounds; after each, nothing may be lost or doubled.
+    """Torment a service under load, in rounds.
 
-    `torment` gets the load and a random generator, and returns what it counted, kills at least.
-    The services are started, or starting; a round leaves them up. Return the counts of all rounds:
-    at least one is run, however short the time.
+    After each, nothing may be lost or doubled.
+
+    `torment` gets the load and a random generator, and returns what it counted, kills
+    at least. The services are started, or starting; a round leaves them up. Return the
+    counts of all rounds: at least one is run, however short the time.
     """
     rng = random.Random(seed)
     deadline = time.monotonic() + seconds
@@ -111,7 +139,9 @@ def soak(find_ports, database_url, torment, *, seed, seconds):
         load = Load(find_ports, rng.getrandbits(32))
         with load.running():
             counts += torment(load, rng)
-        counts += assert_nothing_lost(load, find_ports[0], database_url, operations_before=before)
+        counts += assert_nothing_lost(
+            load, find_ports[0], database_url, operations_before=before
+        )
     assert counts["acknowledged"] > counts["kills"]
     return counts
 

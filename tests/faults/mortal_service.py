@@ -1,4 +1,6 @@
-"""A gunicorn in a process group of its own that is killed and started again on its database."""
+"""A gunicorn in a process group of its own that is killed and started again on its
+database.
+"""
 
 import os
 import signal
@@ -19,11 +21,14 @@ OTHER_SESSIONS = (
 class MortalService:
     """Starts, dies, and starts again; each time on a port that the kernel chooses."""
 
-    def __init__(self, directory, database_url, application=SERVICE, *, workers=2, **settings):
+    def __init__(
+        self, directory, database_url, application=SERVICE, *, workers=2, **settings
+    ):
         self._directory = directory
         self.database_url = database_url
         self._application = application
-        # After a fault its clients look up many outputs that are not there: guesses, to a service.
+        # After a fault its clients look up many outputs that are not there: guesses, to
+        # a service.
         self._settings = {
             "DEEDS_RATE_LIMITS": "failures=off",
             **settings,
@@ -68,7 +73,10 @@ class MortalService:
         wait_until_nobody_is_connected(self.database_url)
 
     def stop(self):
-        """Stop it as an operator does, under whatever load there is; return its exit code."""
+        """Stop it as an operator does, under whatever load there is.
+
+        Return its exit code.
+        """
         self._is_up.clear()
         os.kill(self.process.pid, signal.SIGTERM)
         code = self.process.wait(WAIT_SECONDS_MAX)
@@ -85,8 +93,8 @@ class MortalService:
 def wait_until_nobody_is_connected(database_url):
     """Wait until PostgreSQL has ended the sessions of dead clients.
 
-    A commit that was on its way when the client died is carried out: until then nobody can say
-    how a swap ended.
+    A commit that was on its way when the client died is carried out: until then nobody
+    can say how a swap ended.
     """
     if database_url.startswith("sqlite"):
         return

@@ -1,4 +1,7 @@
-"""An SQLite file that is damaged or locked: no start, or 503 for what needs it, and never worse."""
+"""An SQLite file that is damaged or locked.
+
+No start, or 503 for what needs it, and never worse.
+"""
 
 import os
 import sqlite3
@@ -65,7 +68,9 @@ def test_a_damaged_page_is_a_503_for_what_needs_it(settings, open_app, path, oth
     item = mint(client, "+5.a")
     client.application.extensions["deeds"].close()
     other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    [page] = other.execute("SELECT rootpage FROM sqlite_master WHERE name = 'outputs'").fetchone()
+    [page] = other.execute(
+        "SELECT rootpage FROM sqlite_master WHERE name = 'outputs'"
+    ).fetchone()
     [page_bytes] = other.execute("PRAGMA page_size").fetchone()
     with Path(path).open("r+b") as file:
         file.seek((page - 1) * page_bytes)
@@ -108,7 +113,9 @@ def test_garbage_in_any_page_or_a_file_cut_short_is_found(damaged_path):
     assert (len(whole) > 10 * size, check(damaged_path)) == (True, None)
 
     for start in range(0, len(whole), size):
-        damaged_path.write_bytes(whole[:start] + os.urandom(size) + whole[start + size :])
+        damaged_path.write_bytes(
+            whole[:start] + os.urandom(size) + whole[start + size :]
+        )
         assert check(damaged_path), start
 
     damaged_path.write_bytes(whole[: len(whole) // 2])
@@ -118,7 +125,9 @@ def test_garbage_in_any_page_or_a_file_cut_short_is_found(damaged_path):
 def test_a_damaged_file_stops_the_start_and_is_left_alone(damaged_path, monkeypatch):
     with closing(sqlite3.connect(damaged_path)) as connection:
         [size] = connection.execute("PRAGMA page_size").fetchone()
-        outputs = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'outputs'")
+        outputs = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'outputs'"
+        )
         [page] = outputs.fetchone()
     whole = damaged_path.read_bytes()
     # A page that nothing reads before the check.

@@ -31,8 +31,12 @@ def test_a_disk_that_takes_nothing_refuses_writers_not_readers_and_serves_again(
         load.wait_for_answers(ANSWERS_COUNT)
         limit_files(workers, log.stat().st_size)
         # Each looks meanwhile whether what was refused is wholly undone.
-        wait_until(lambda: all(each.sender.unavailable_count > 1 for each in load.clients))
-        item = next(each.wallet[0] for each in load.clients if each.wallet).split(".")[1]
+        wait_until(
+            lambda: all(each.sender.unavailable_count > 1 for each in load.clients)
+        )
+        item = next(each.wallet[0] for each in load.clients if each.wallet).split(".")[
+            1
+        ]
         read = service.get_status(f"/v1/item/{item}")
         limit_files(workers, resource.RLIM_INFINITY)
         load.wait_for_answers(ANSWERS_COUNT)

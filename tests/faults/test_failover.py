@@ -1,4 +1,6 @@
-"""A standby of PostgreSQL takes over under load: one that lagged is found out, one that did not
+"""A standby of PostgreSQL takes over under load.
+
+One that lagged is found out, one that did not
 serves on."""
 
 import threading
@@ -51,7 +53,9 @@ def service(replicated, mark, make_service):
 
 
 class Clients:
-    """Clients that mint a unit and swap it, again and again, each time on a new connection."""
+    """Clients that mint a unit and swap it, again and again, each time on a new
+    connection.
+    """
 
     def __init__(self, service):
         self._service = service
@@ -110,7 +114,9 @@ def failed_over(replicated, service, tmp_path):
         replicated.start_lonely_standby()
         clients.wait_for((503, "ledger_unavailable"), CLIENTS_COUNT)
         assert clients.said[ROLLED_BACK] == 0
-        assert_lagging_standby_is_away(replicated.standby_url, MarkFile(tmp_path / "later"))
+        assert_lagging_standby_is_away(
+            replicated.standby_url, MarkFile(tmp_path / "later")
+        )
         acknowledged_count = clients.said[DONE]
         replicated.promote()
         wait_until(lambda: service.log_text().count(ERROR) == WORKERS_COUNT)
@@ -125,7 +131,9 @@ def assert_lagging_standby_is_away(url, mark):
     mark.change(lambda _: Mark(10**9, 1))
     with closing(Repository(engine)) as repository:
         with pytest.raises(LedgerUnavailableError):
-            repository.record_mint(mint_record(output(repository.read_schemes()[0].id, 5)))
+            repository.record_mint(
+                mint_record(output(repository.read_schemes()[0].id, 5))
+            )
         with pytest.raises(LedgerUnavailableError, match="read-only"):
             repository.check_ready()
         with pytest.raises(StartError, match="standby"):

@@ -1,4 +1,7 @@
-"""A flood of wrong ordinary secrets against a real gunicorn: refused in time, and within memory."""
+"""A flood of wrong ordinary secrets against a real gunicorn.
+
+Refused in time, and within memory.
+"""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +19,18 @@ from tests.support.waiting import wait_until
 OTHERS_COUNT = 5
 SWAPS_COUNT = 10
 
-# More than the pool takes of one client (18) and fewer than the threads (32) of the one process.
+# More than the pool takes of one client (18) and fewer than the threads (32) of the one
+# process.
 FLOOD_CLIENTS_COUNT = 28
 STRONG_SWAPS_COUNT = 50
 
 
 @contextmanager
 def flooding(port, path, outputs, clients_count):
-    """Let one client send more than it may, until the block ends; yield the statuses."""
+    """Let one client send more than it may, until the block ends.
+
+    Yield the statuses.
+    """
     statuses, is_over = [], threading.Event()
 
     def flood():
@@ -43,7 +50,9 @@ def flooding(port, path, outputs, clients_count):
 
 
 def swap_often(send, secrets):
-    """Mint an item under the first secret, swap it from each to the next, return the statuses."""
+    """Mint an item under the first secret, swap it from each to the next, return the
+    statuses.
+    """
     status, minted = send("/v1/mint", {"outputs": [f"+1.{secrets[0]}"]})
     assert status == 200, minted
     raws = [f"+1.{minted['itemId']}.{secret}" for secret in secrets]
@@ -68,13 +77,17 @@ def test_one_client_that_mints_much_turns_away_no_swap_of_others(gunicorn_servic
         flooding(service.port, "/v1/mint", many, 10) as minted,
         ThreadPoolExecutor(OTHERS_COUNT) as others,
     ):
-        statuses = list(others.map(partial(swap_from, service.port), range(OTHERS_COUNT)))
+        statuses = list(
+            others.map(partial(swap_from, service.port), range(OTHERS_COUNT))
+        )
 
     assert statuses == [[200] * SWAPS_COUNT] * OTHERS_COUNT
     assert set(minted) == {200, 503}
 
 
-def test_a_flood_of_wrong_secrets_is_refused_within_memory_and_wallets_go_on(gunicorn_service):
+def test_a_flood_of_wrong_secrets_is_refused_within_memory_and_wallets_go_on(
+    gunicorn_service,
+):
     service = gunicorn_service(WEB_CONCURRENCY="1", DEEDS_RATE_LIMITS="failures=off")
     secrets = [make_strong_secret() for _ in range(STRONG_SWAPS_COUNT + 1)]
     with client_of_port(service.port) as send:
@@ -87,5 +100,6 @@ def test_a_flood_of_wrong_secrets_is_refused_within_memory_and_wallets_go_on(gun
 
     assert statuses == [200] * STRONG_SWAPS_COUNT
     assert set(answers) == {200, 503}
-    # One evaluation at the default cost in each thread that hashes, and what 28 requests may take.
+    # One evaluation at the default cost in each thread that hashes, and what 28
+    # requests may take.
     assert after_mb - before_mb <= usable_cpus_count() * 7.34 + 30.0

@@ -1,7 +1,7 @@
 """Bytes that are not HTTP, or barely, against a real gunicorn over a real socket.
 
-Whatever arrives is answered 4xx, as a problem, or the connection is closed. The log never holds a
-byte of it, and the service goes on.
+Whatever arrives is answered 4xx, as a problem, or the connection is closed. The log
+never holds a byte of it, and the service goes on.
 """
 
 import json
@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.serving import running_service
 
-# Stands where a secret could stand. It must come back neither in an answer nor in the log.
+# Stands where a secret could stand. It must come back neither in an answer nor in the
+# log.
 MARK = b"mark-7c1f9e"
 
 HOST = b"Host: localhost\r\n"
@@ -22,7 +23,9 @@ CHUNKED = MINT + b"Transfer-Encoding: chunked\r\n\r\n"
 MARKED = b"X: " + MARK + b"\r\n"
 
 # What a client that expects TLS sends first (RFC 8446, 4.1.2), cut short.
-TLS_CLIENT_HELLO = bytes.fromhex("16030100f1010000ed0303") + bytes(range(256))[:230] + MARK
+TLS_CLIENT_HELLO = (
+    bytes.fromhex("16030100f1010000ed0303") + bytes(range(256))[:230] + MARK
+)
 
 # Answered 400.
 MALFORMED = {
@@ -33,7 +36,11 @@ MALFORMED = {
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + MARK,
     "TLS client hello": TLS_CLIENT_HELLO,
     "target without slash": b"GET " + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
-    "target of broken IPv6": b"GET http://[" + MARK + b"/ HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    "target of broken IPv6": b"GET http://["
+    + MARK
+    + b"/ HTTP/1.1\r\n"
+    + CLOSE
+    + b"\r\n",
     "target of UTF-8": "GET /é".encode() + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
     "header without colon": GET + MARK + b"\r\n" + CLOSE + b"\r\n",
     "header without name": GET + b": " + MARK + b"\r\n" + CLOSE + b"\r\n",
@@ -43,19 +50,32 @@ MALFORMED = {
     "header with LF alone": GET + b"X: " + MARK + b"\nY: b\r\n\r\n",
     "header folded": GET + b"X: a\r\n " + MARK + b"\r\n" + CLOSE + b"\r\n",
     "Host twice": GET + HOST + b"Host: " + MARK + b"\r\n\r\n",
-    "length and chunked": MINT + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + MARK,
+    "length and chunked": MINT
+    + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    + MARK,
     "length with plus": MINT + b"Content-Length: +5\r\n\r\n" + MARK,
     "length empty": MINT + b"Content-Length:\r\n\r\n" + MARK,
     "length of letters": MINT + b"Content-Length: " + MARK + b"\r\n\r\n",
-    "length of 5000 digits": MINT + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + MARK,
+    "length of 5000 digits": MINT
+    + b"Content-Length: "
+    + b"9" * 5000
+    + b"\r\n\r\n"
+    + MARK,
     "length twice": MINT + b"Content-Length: 5\r\n" * 2 + b"\r\n" + MARK,
-    "coding before chunked": MINT + b"Transfer-Encoding: " + MARK + b", chunked\r\n\r\n0\r\n\r\n",
+    "coding before chunked": MINT
+    + b"Transfer-Encoding: "
+    + MARK
+    + b", chunked\r\n\r\n0\r\n\r\n",
     "chunked twice": MINT + b"Transfer-Encoding: chunked\r\n" * 2 + b"\r\n",
-    "chunked in HTTP/1.0": b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n" + MARK,
+    "chunked in HTTP/1.0": b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n"
+    + MARK,
     "chunk size of letters": CHUNKED + MARK + b"\r\n",
     "chunk size negative": CHUNKED + b"-5\r\n" + MARK + b"\r\n0\r\n\r\n",
     "chunk without its end": CHUNKED + b"5\r\n" + MARK + b"\r\n0\r\n\r\n",
-    "chunk extension of control characters": CHUNKED + b"5;\x01" + MARK + b"\r\n12345\r\n",
+    "chunk extension of control characters": CHUNKED
+    + b"5;\x01"
+    + MARK
+    + b"\r\n12345\r\n",
     "trailer that sets the length": CHUNKED + b"0\r\nContent-Length: 5\r\n\r\n" + MARK,
     "Content-Type twice": MINT + b"Content-Type: " + MARK + b"\r\n\r\n",
     "body longer than its length": MINT + b"Content-Length: 1\r\n\r\n{" + MARK * 100,
@@ -67,12 +87,27 @@ REFUSED = {
     "chunk size huge": (413, CHUNKED + b"f" * 4000 + b"\r\n" + MARK),
     "body too large": (413, MINT + b"Content-Length: 9999999999999\r\n\r\n" + MARK),
     "path with NUL": (404, b"GET /\0" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "path with an encoded NUL": (404, b"GET /%00" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "path of no UTF-8": (404, b"GET /v1/item/%ff%fe" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "path of two slashes": (404, b"GET //" + MARK + b"//x HTTP/1.1\r\n" + CLOSE + b"\r\n"),
+    "path with an encoded NUL": (
+        404,
+        b"GET /%00" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    ),
+    "path of no UTF-8": (
+        404,
+        b"GET /v1/item/%ff%fe" + MARK + b" HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    ),
+    "path of two slashes": (
+        404,
+        b"GET //" + MARK + b"//x HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    ),
     "method unknown": (405, b"BREW /v1/mint HTTP/1.1\r\n" + MARKED + CLOSE + b"\r\n"),
-    "target of another host": (404, b"GET http://" + MARK + b"/x HTTP/1.1\r\n" + CLOSE + b"\r\n"),
-    "header SCRIPT_NAME": (404, b"GET /x HTTP/1.0\r\nSCRIPT_NAME: /" + MARK + b"\r\n\r\n"),
+    "target of another host": (
+        404,
+        b"GET http://" + MARK + b"/x HTTP/1.1\r\n" + CLOSE + b"\r\n",
+    ),
+    "header SCRIPT_NAME": (
+        404,
+        b"GET /x HTTP/1.0\r\nSCRIPT_NAME: /" + MARK + b"\r\n\r\n",
+    ),
     "Host of no text": (404, b"GET /x HTTP/1.0\r\nHost: \xff:" + MARK + b"\r\n\r\n"),
     "HTTP/1.0": (404, b"GET /" + MARK + b" HTTP/1.0\r\n\r\n"),
 }
@@ -92,7 +127,9 @@ BROKEN_OFF = {
 def service(tmp_path_factory):
     directory = tmp_path_factory.mktemp("garbage")
     talkative = "--bind 127.0.0.1:0 --log-level debug --access-logfile -"
-    with running_service(directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=talkative) as service:
+    with running_service(
+        directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=talkative
+    ) as service:
         yield service
 
 
@@ -110,10 +147,15 @@ def problem_of(answer):
     """Return the problem in a whole response; fail on anything else."""
     head, _, body = answer.partition(b"\r\n\r\n")
     status_line, *fields = head.decode("ascii").split("\r\n")
-    headers = {name.lower(): value for name, value in (field.split(": ", 1) for field in fields)}
+    headers = {
+        name.lower(): value
+        for name, value in (field.split(": ", 1) for field in fields)
+    }
     assert headers["content-type"] == "application/problem+json"
     assert headers["connection"] == "close"
-    assert int(headers["content-length"]) == len(body), "one answer, whole, and nothing after it"
+    assert int(headers["content-length"]) == len(body), (
+        "one answer, whole, and nothing after it"
+    )
     problem = json.loads(body)
     assert problem["status"] == int(status_line.split()[1])
     assert MARK not in answer
@@ -152,7 +194,10 @@ def test_no_head_takes_long_to_parse(service, head):
 
 
 def test_a_good_request_after_a_refused_one_is_not_answered(service):
-    """Where the next request starts is unknown after garbage: answering it is request smuggling."""
+    """Where the next request starts is unknown after garbage.
+
+    Answering it is request smuggling.
+    """
     good = b"GET /v1/info HTTP/1.1\r\n" + CLOSE + b"\r\n"
 
     assert problem_of(service.send_bytes(MARK + b"\r\n\r\n" + good))["status"] == 400
@@ -160,7 +205,9 @@ def test_a_good_request_after_a_refused_one_is_not_answered(service):
 
 def test_a_head_may_have_30_kb_after_an_empty_line(service):
     """RFC 9112, 2.2."""
-    head = b"\r\nGET /v1/info HTTP/1.1\r\n" + (b"X: " + b"a" * 6000 + b"\r\n") * 5 + CLOSE
+    head = (
+        b"\r\nGET /v1/info HTTP/1.1\r\n" + (b"X: " + b"a" * 6000 + b"\r\n") * 5 + CLOSE
+    )
 
     assert service.send_bytes(head + b"\r\n").startswith(b"HTTP/1.1 200 ")
 

@@ -1,4 +1,7 @@
-"""The service, or its workers, are killed: at random moments under load, and at a commit."""
+"""The service, or its workers, are killed.
+
+At random moments under load, and at a commit.
+"""
 
 import os
 import signal
@@ -42,13 +45,19 @@ def test_a_killed_service_loses_and_doubles_nothing(
 
     service.begin_start()
     counts = soak(
-        [service.find_port], database_url, kill_again_and_again, seed=seed, seconds=soak_seconds
+        [service.find_port],
+        database_url,
+        kill_again_and_again,
+        seed=seed,
+        seconds=soak_seconds,
     )
 
     report(line_of(counts))
 
 
-def test_killed_workers_lose_and_double_nothing(database_url, make_service, seed, report):
+def test_killed_workers_lose_and_double_nothing(
+    database_url, make_service, seed, report
+):
     service = make_service(database_url)
     service.start()
     load = Load([service.find_port], seed, looks_up=False)
@@ -62,7 +71,8 @@ def test_killed_workers_lose_and_double_nothing(database_url, make_service, seed
 
 
 def carry_out(sender, failpoint, moment, request, raws=()):
-    """Send a request that the process does not survive, and twice more to the next process.
+    """Send a request that the process does not survive, and twice more to the next
+    process.
 
     Return the answer, and the states of the raw outputs in between.
     """
@@ -83,7 +93,9 @@ def test_a_request_cut_off_at_its_commit_is_carried_out_once(
 ):
     failpoint = tmp_path / "failpoint"
     application = "tests.support.applications:create_failing_app()"
-    service = make_service(database_url, application, workers=1, FAILPOINT_FILE=str(failpoint))
+    service = make_service(
+        database_url, application, workers=1, FAILPOINT_FILE=str(failpoint)
+    )
     service.start()
     with closing(Sender(service.find_port)) as sender:
         mint = ("/v1/mint", {"outputs": [f"+5.{make_strong_secret()}"]}, str(uuid4()))
@@ -95,20 +107,30 @@ def test_a_request_cut_off_at_its_commit_is_carried_out_once(
         _, swapped = carry_out(sender, failpoint, moment, swap, inputs + outputs)
 
         merged = [f"+5.{item}.{make_strong_secret()}"]
-        making = ("/v1/offers", {"inputs": outputs[:1], "outputs": merged}, str(uuid4()))
+        making = (
+            "/v1/offers",
+            {"inputs": outputs[:1], "outputs": merged},
+            str(uuid4()),
+        )
         made, offered = carry_out(sender, failpoint, moment, making, outputs + merged)
         path = f"/v1/offers/{made['offerId']}/complete"
         completion = (path, {"inputs": outputs[1:], "outputs": []}, str(uuid4()))
-        _, completed = carry_out(sender, failpoint, moment, completion, outputs + merged)
+        _, completed = carry_out(
+            sender, failpoint, moment, completion, outputs + merged
+        )
 
         assert sender.check([*inputs, *outputs, *merged]) == ["spent"] * 3 + ["unspent"]
         service.kill()
         service.start()
         again = [sender.send_until_answered(*each)[0] for each in (making, completion)]
     answers = [made | {"state": "completed"}, {"success": True}]
-    assert [(each.answer, each.is_replay) for each in again] == [(each, True) for each in answers]
+    assert [(each.answer, each.is_replay) for each in again] == [
+        (each, True) for each in answers
+    ]
     is_done = moment == AFTER_COMMIT
-    assert swapped == (["spent"] + ["unspent"] * 2 if is_done else ["unspent"] + ["unknown"] * 2)
+    assert swapped == (
+        ["spent"] + ["unspent"] * 2 if is_done else ["unspent"] + ["unknown"] * 2
+    )
     assert offered == ["unspent"] * 2 + ["unknown"]
     assert completed == (["spent"] * 2 + ["unspent"] if is_done else offered)
     kinds = [("mint", 0, 1), ("swap", 1, 2), ("offer", 1, 1), ("swap", 2, 1)]

@@ -1,4 +1,7 @@
-"""One answer in three never arrives: who keeps keys and secrets ends with every unit."""
+"""One answer in three never arrives.
+
+Who keeps keys and secrets ends with every unit.
+"""
 
 import itertools
 import json
@@ -14,7 +17,9 @@ LOSSES = ["answer", "", ""] * 3 + ["answer", "request", "end of request"]
 
 
 class LossySender(Sender):
-    """A connection that loses answers, as networks do, in turns with those of all other clients."""
+    """A connection that loses answers, as networks do, in turns with those of all other
+    clients.
+    """
 
     def __init__(self, losses, lost, find_port):
         super().__init__(find_port)
@@ -49,12 +54,18 @@ def test_clients_whose_answers_are_lost_end_with_every_unit(
     service = make_service(database_url)
     service.start()
     losses, lost = itertools.cycle(LOSSES), Counter()
-    load = Load([service.find_port], seed, make_sender=partial(LossySender, losses, lost))
+    load = Load(
+        [service.find_port], seed, make_sender=partial(LossySender, losses, lost)
+    )
     with load.running():
         load.wait_for_answers(200)
 
     counts = assert_nothing_lost(load, service.find_port, database_url)
-    minted = [raw for entry in load.entries() if not entry.inputs for raw in entry.outputs]
+    minted = [
+        raw for entry in load.entries() if not entry.inputs for raw in entry.outputs
+    ]
     assert set(lost) == set(LOSSES)
-    assert units(raw for client in load.clients for raw in client.wallet) == units(minted)
+    assert units(raw for client in load.clients for raw in client.wallet) == units(
+        minted
+    )
     report(f"{line_of(counts)}, {dict(lost)}")

@@ -1,4 +1,7 @@
-"""PostgreSQL stops, is killed or hangs: 503 meanwhile, nothing lost, no restart of the service."""
+"""PostgreSQL stops, is killed or hangs.
+
+503 meanwhile, nothing lost, no restart of the service.
+"""
 
 import time
 from collections import Counter
@@ -96,7 +99,9 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
 
 
 def timed_check(port):
-    """Return the status of a check over a connection of its own, and the seconds that it took."""
+    """Return the status of a check over a connection of its own, and the seconds that
+    it took.
+    """
     started_s = time.monotonic()
     with client_of_port(port) as send:
         status, _ = send("/v1/check", {"outputs": [f"+5.{NOWHERE}.a"]})
@@ -113,17 +118,23 @@ def test_a_frozen_postgresql_is_refused_soon_and_used_at_once_when_it_goes_on(
         load.wait_for_answers(100)
         stoppable_postgres.freeze()
         try:
-            # Once one client was refused, others hold each connection that there may be.
+            # Once one client was refused, others hold each connection that there may
+            # be.
             wait_until(lambda: any(client.unanswered_count for client in load.clients))
             status, refused_s = timed_check(port)
         finally:
             stoppable_postgres.thaw()
         before, started_s = load.acknowledged_count(), time.monotonic()
-        wait_until(lambda: timed_check(port)[0] == 200 and load.acknowledged_count() > before, 2.0)
+        wait_until(
+            lambda: timed_check(port)[0] == 200 and load.acknowledged_count() > before,
+            2.0,
+        )
         seconds = time.monotonic() - started_s
         wait_until(lambda: load.acknowledged_count() > before + 100)
     counts = assert_nothing_lost(load, service.find_port, stoppable_url)
 
     assert status == 503
     assert refused_s < POOL_TIMEOUT_S + 2.0  # For a busy machine.
-    report(f"refused after {refused_s:.1f} s, served after {seconds:.2f} s, {dict(counts)}")
+    report(
+        f"refused after {refused_s:.1f} s, served after {seconds:.2f} s, {dict(counts)}"
+    )

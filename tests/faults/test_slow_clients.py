@@ -1,4 +1,7 @@
-"""Clients that send slowly, or nothing, or never close, and what others notice of them: nothing."""
+"""Clients that send slowly, or nothing, or never close, and what others notice of them.
+
+Nothing.
+"""
 
 import os
 import socket
@@ -9,21 +12,34 @@ from select import select
 import pytest
 from psutil import Process
 
-from tests.support.abusers import ABUSES, GET, POST, UNREAD, abusing, connected, slow_reader
+from tests.support.abusers import (
+    ABUSES,
+    GET,
+    POST,
+    UNREAD,
+    abusing,
+    connected,
+    slow_reader,
+)
 from tests.support.serving import running_service
 from tests.support.waiting import wait_until
 
-# Threads of one process (gunicorn.conf.py), so that as many clients could hold them all.
+# Threads of one process (gunicorn.conf.py), so that as many clients could hold them
+# all.
 THREADS_COUNT = 32
 
-IMPATIENT = "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
+IMPATIENT = (
+    "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
+)
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     """The service, whose clients have a second for a request."""
     directory = tmp_path_factory.mktemp("impatient")
-    with running_service(directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=IMPATIENT) as service:
+    with running_service(
+        directory, WEB_CONCURRENCY="1", GUNICORN_CMD_ARGS=IMPATIENT
+    ) as service:
         yield service
         assert '"level":"error"' not in service.log_text()
 
@@ -65,7 +81,9 @@ def test_a_client_that_expects_a_word_and_sends_nothing_is_closed(service):
 def test_a_client_that_does_not_read_its_answers_is_cut_off(service):
     def is_held():
         [worker] = Process(service.process.pid).children()
-        return any(each.raddr == client.getsockname() for each in worker.net_connections())
+        return any(
+            each.raddr == client.getsockname() for each in worker.net_connections()
+        )
 
     with closing(slow_reader(service.port)) as client:
         client.sendall(UNREAD)
@@ -110,13 +128,20 @@ def test_monitors_are_answered_while_all_other_threads_wait(lasting):
 
 
 def test_what_is_received_or_not_yet_read_is_on_no_disk(service):
-    """A body holds secrets; waitress writes large ones to temporary files unless told not to."""
+    """A body holds secrets.
+
+    Waitress writes large ones to temporary files unless told not to.
+    """
     [worker] = Process(service.process.pid).children()
     stuck = POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000
     with clients_that_send(service, stuck, 4):
         assert service.get_status("/v1/info") == 200
 
         # realpath, because the one that reads the directory is closed meanwhile.
-        files = [os.path.realpath(each) for each in Path(f"/proc/{worker.pid}/fd").iterdir()]
+        files = [
+            os.path.realpath(each) for each in Path(f"/proc/{worker.pid}/fd").iterdir()
+        ]
 
-    assert [file for file in files if file.endswith("(deleted)") and "/shm/" not in file] == []
+    assert [
+        file for file in files if file.endswith("(deleted)") and "/shm/" not in file
+    ] == []

@@ -1,4 +1,6 @@
-"""A stop answers the requests that have begun, keeps what it answers, and waits for nobody else."""
+"""A stop answers the requests that have begun, keeps what it answers, and waits for
+nobody else.
+"""
 
 import json
 import os
@@ -49,7 +51,11 @@ def kept(service):
     client = connected(service, GET + b"\r\n")
     answer = HTTPResponse(client)
     answer.begin()
-    assert (answer.status, len(answer.read()) > 0, answer.will_close) == (200, True, False)
+    assert (answer.status, len(answer.read()) > 0, answer.will_close) == (
+        200,
+        True,
+        False,
+    )
     return client
 
 
@@ -58,22 +64,31 @@ def test_a_stop_finishes_the_requests_that_were_begun(tmp_path):
     settings = {"DEEDS_ARGON2": "m=7168,t=5,p=1", "WEB_CONCURRENCY": "2"}
 
     with running_service(tmp_path, **settings) as service, ExitStack() as stack:
-        clients = [stack.enter_context(begun(service, body)) for _ in range(REQUESTS_COUNT)]
+        clients = [
+            stack.enter_context(begun(service, body)) for _ in range(REQUESTS_COUNT)
+        ]
         os.kill(service.process.pid, signal.SIGTERM)
         for client in clients:
             client.sendall(body)
         answers = [rest_of(client) for client in clients]
         assert service.process.wait(timeout=30) == 0
 
-    items = [json.loads(answer.partition(b"\r\n\r\n")[2])["itemId"] for answer in answers]
+    items = [
+        json.loads(answer.partition(b"\r\n\r\n")[2])["itemId"] for answer in answers
+    ]
     assert [answer[:15] for answer in answers] == [b"HTTP/1.1 200 OK"] * REQUESTS_COUNT
     assert all(b"\r\nConnection: close\r\n" in answer for answer in answers)
     with running_service(tmp_path) as service:
-        assert [service.get_status(f"/v1/item/{item}") for item in items] == [200] * REQUESTS_COUNT
+        assert [service.get_status(f"/v1/item/{item}") for item in items] == [
+            200
+        ] * REQUESTS_COUNT
 
 
 def test_a_stop_closes_kept_connections_without_a_reset(tmp_path):
-    with running_service(tmp_path, WEB_CONCURRENCY="2") as service, ExitStack() as stack:
+    with (
+        running_service(tmp_path, WEB_CONCURRENCY="2") as service,
+        ExitStack() as stack,
+    ):
         clients = [stack.enter_context(kept(service)) for _ in range(REQUESTS_COUNT)]
         os.kill(service.process.pid, signal.SIGTERM)
         # Raises ConnectionResetError where the end is not an orderly one.
@@ -82,14 +97,20 @@ def test_a_stop_closes_kept_connections_without_a_reset(tmp_path):
     assert ends == [b""] * REQUESTS_COUNT
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["polite", "Ctrl-C"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT], ids=["polite", "Ctrl-C"]
+)
 def test_waiting_clients_do_not_delay_a_stop(tmp_path, number):
-    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
+    arguments = (
+        "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
+    )
     settings = {"WEB_CONCURRENCY": "1", "GUNICORN_CMD_ARGS": arguments}
     with running_service(tmp_path, **settings) as service, ExitStack() as stack:
         for data in (b"", GET + b"\r\n", GET + b"X: "):
             stack.enter_context(connected(service, data))
-        assert service.get_status("/v1/info") == 200  # By now those before it are served or read.
+        assert (
+            service.get_status("/v1/info") == 200
+        )  # By now those before it are served or read.
         started = time.monotonic()
         os.killpg(service.process.pid, number)
         assert service.process.wait(timeout=25) == 0
@@ -101,7 +122,9 @@ def test_waiting_clients_do_not_delay_a_stop(tmp_path, number):
 def test_workers_end_with_their_master(tmp_path):
     with running_service(tmp_path, WEB_CONCURRENCY="2") as service, kept(service):
         master = psutil.Process(service.process.pid)
-        wait_until(lambda: len(master.children()) == 2)  # The first one answers before the second.
+        wait_until(
+            lambda: len(master.children()) == 2
+        )  # The first one answers before the second.
         workers = master.children()
         service.process.kill()
 
@@ -112,8 +135,12 @@ def test_workers_end_with_their_master(tmp_path):
 
 def test_a_worker_that_is_told_to_stop_just_after_its_fork_stops(tmp_path):
     """gunicorn would wait for it for 30 s and kill it."""
-    arguments = "--bind 127.0.0.1:0 --worker-class tests.support.applications.StoppedWorker"
-    with running_service(tmp_path, GUNICORN_CMD_ARGS=arguments, WEB_CONCURRENCY="2") as service:
+    arguments = (
+        "--bind 127.0.0.1:0 --worker-class tests.support.applications.StoppedWorker"
+    )
+    with running_service(
+        tmp_path, GUNICORN_CMD_ARGS=arguments, WEB_CONCURRENCY="2"
+    ) as service:
         first = re.findall(r"Booting worker with pid: (\d+)", service.log_text())[0]
 
         wait_until(lambda: f"Worker exiting (pid: {first})" in service.log_text())

@@ -17,7 +17,8 @@ from storage.repository import Repository
 
 @pytest.fixture
 def keep_copy(request, ledger_url, tmp_path):
-    """A function that copies the ledger, and returns the copy's URL and a function that puts the
+    """A function that copies the ledger, and returns the copy's URL and a function that
+    puts the
     copy in its place.
 
     On PostgreSQL every connection to it is cut.
@@ -39,7 +40,10 @@ def keep_copy(request, ledger_url, tmp_path):
 
 def copy_sqlite(url, copy):
     paths = [make_url(each).database for each in (url, copy)]
-    with closing(sqlite3.connect(paths[0])) as source, closing(sqlite3.connect(paths[1])) as target:
+    with (
+        closing(sqlite3.connect(paths[0])) as source,
+        closing(sqlite3.connect(paths[1])) as target,
+    ):
         source.backup(target)
 
 
@@ -57,7 +61,9 @@ def marked(ledger_url, mark):
 @pytest.fixture
 def serve(open_app, marked, ledger_url):
     """A function that opens the service on a ledger and returns a client of it."""
-    return lambda url=ledger_url: open_app(replace(marked, database_url=url)).test_client()
+    return lambda url=ledger_url: open_app(
+        replace(marked, database_url=url)
+    ).test_client()
 
 
 @pytest.fixture
@@ -65,8 +71,12 @@ def open_repository(ledger_url, mark):
     """A function that opens the ledger without Flask; one scheme is recorded."""
 
     def open_one():
-        repository = Repository(make_engine(parse_database_url(ledger_url)), mark_file=mark)
-        repository.register_schemes([SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")])
+        repository = Repository(
+            make_engine(parse_database_url(ledger_url)), mark_file=mark
+        )
+        repository.register_schemes(
+            [SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")]
+        )
         return repository
 
     return open_one
@@ -95,7 +105,9 @@ def open_engine():
 
 @pytest.fixture
 def open_client(settings, open_app):
-    """A function that opens the service with changed settings and returns a client of it."""
+    """A function that opens the service with changed settings and returns a client of
+    it.
+    """
     return lambda changes: open_app(replace(settings, **changes)).test_client()
 
 

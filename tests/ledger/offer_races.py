@@ -55,7 +55,10 @@ class Trade:
         ]
 
     def assert_won(self, ledger, winner):
-        """Assert that only the halves of the winner and hers changed hands; or none, of None."""
+        """Assert that only the halves of the winner and hers changed hands.
+
+        Or none, of None.
+        """
         for number, (paid, got) in enumerate(zip(self.his, self.for_him, strict=True)):
             is_won = number == winner
             expected = ["spent", "unspent"] if is_won else ["unspent", "unknown"]
@@ -90,7 +93,9 @@ def race_to_complete_two_offers_of_the_same_units(racers, ledger):
 
 
 def race_to_complete_what_a_swap_ends(racers, ledger, swappers=None):
-    """It spends an input of the maker, uses his new secret, or brings an item another pepper."""
+    """It spends an input of the maker, uses his new secret, or brings an item another
+    pepper.
+    """
     swappers = swappers or racers
     for number in range(6 * ROUNDS_COUNT):
         trade = Trade(racers)
@@ -129,7 +134,9 @@ def race_to_carry_out_a_request_under_one_key(racers, ledger):
         trade, before = Trade(racers), ledger.operations()
 
         for path, body in trade.one_of_each_kind():
-            answers = racers.send_at_once([(path, body, str(uuid4()))] * COMPLETERS_COUNT)
+            answers = racers.send_at_once(
+                [(path, body, str(uuid4()))] * COMPLETERS_COUNT
+            )
             assert answers == [(200, answers[0][1])] * COMPLETERS_COUNT
 
         kinds = [("mint", 0, 1), ("swap", 1, 1), ("offer", 1, 1), ("swap", 2, 2)]
@@ -141,7 +148,9 @@ def race_to_carry_out_different_requests_under_one_key(racers, ledger):
     for _ in range(ROUNDS_COUNT):
         trade, before, key = Trade(racers), len(ledger.operations()), str(uuid4())
 
-        said = said_of(racers.send_at_once([(*each, key) for each in trade.one_of_each_kind()]))
+        said = said_of(
+            racers.send_at_once([(*each, key) for each in trade.one_of_each_kind()])
+        )
 
         assert Counter(said) == {WON: 1, (422, "idempotency_key_reused"): 3}
         assert len(ledger.operations()) == before + 1

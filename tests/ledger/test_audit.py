@@ -1,4 +1,6 @@
-"""An audit finds every way in which a ledger can be wrong, and nothing in one that is right."""
+"""An audit finds every way in which a ledger can be wrong, and nothing in one that is
+right.
+"""
 
 import pytest
 from sqlalchemy import text
@@ -20,13 +22,14 @@ COUNTS = {
     "spent_outputs": 5,
 }
 ADD_OPERATION = (
-    "INSERT INTO operations (id, kind, inputs_count, outputs_count, created_at_ms) VALUES"
+    "INSERT INTO operations (id, kind, inputs_count, outputs_count, created_at_ms)"
+    " VALUES"
 )
 
-# What is changed behind the service's back, and all that an audit then says. In the ledger,
-# operation 1 mints 5 and 3 units of A, 2 mints 7 of B, 3 splits the 5 into 2 and 3, and 4 trades
-# 3 of A and 7 of B. 7 offers one item for another and 8 completes that (DONE); 9 offers what was
-# got by it (OPEN).
+# What is changed behind the service's back, and all that an audit then says. In the
+# ledger, operation 1 mints 5 and 3 units of A, 2 mints 7 of B, 3 splits the 5 into 2
+# and 3, and 4 trades 3 of A and 7 of B. 7 offers one item for another and 8 completes
+# that (DONE); 9 offers what was got by it (OPEN).
 TAMPERED = {
     "DELETE FROM items WHERE id = 'nothing'": {},
     "UPDATE items SET total = 9 WHERE id = :a": {
@@ -47,8 +50,12 @@ TAMPERED = {
         Invariant.ITEM_TOTAL: "A, B",
         Invariant.OPERATION_BALANCE: "3 (A), 3 (B)",
     },
-    "UPDATE operations SET outputs_count = 3 WHERE id = 3": {Invariant.OPERATION_COUNTS: "3"},
-    "UPDATE operations SET inputs_count = 2 WHERE id = 3": {Invariant.OPERATION_COUNTS: "3"},
+    "UPDATE operations SET outputs_count = 3 WHERE id = 3": {
+        Invariant.OPERATION_COUNTS: "3"
+    },
+    "UPDATE operations SET inputs_count = 2 WHERE id = 3": {
+        Invariant.OPERATION_COUNTS: "3"
+    },
     # An operation that did nothing.
     f"{ADD_OPERATION} (99, 'swap', 1, 1, 0)": {Invariant.OPERATION_COUNTS: "99"},
     # A mint without an item, and a swap that mints.
@@ -68,11 +75,19 @@ TAMPERED = {
     "UPDATE item_schemes SET scheme_id = 99 WHERE item_id = :b": {
         Invariant.ITEM_SCHEMES: "B (scheme 99)"
     },
-    "INSERT INTO item_schemes VALUES (:a, 99)": {Invariant.ITEM_SCHEMES: "A (scheme 99)"},
-    "INSERT INTO item_schemes VALUES ('deed_z', 1)": {Invariant.ITEM_SCHEMES: "deed_z (scheme 1)"},
-    "DELETE FROM item_schemes WHERE item_id = :b": {Invariant.ITEM_SCHEMES: "B (scheme 1)"},
+    "INSERT INTO item_schemes VALUES (:a, 99)": {
+        Invariant.ITEM_SCHEMES: "A (scheme 99)"
+    },
+    "INSERT INTO item_schemes VALUES ('deed_z', 1)": {
+        Invariant.ITEM_SCHEMES: "deed_z (scheme 1)"
+    },
+    "DELETE FROM item_schemes WHERE item_id = :b": {
+        Invariant.ITEM_SCHEMES: "B (scheme 1)"
+    },
     # A making without its offer, and one that moves units.
-    "UPDATE operations SET kind = 'offer' WHERE id = 3": {Invariant.OPERATION_COUNTS: "3"},
+    "UPDATE operations SET kind = 'offer' WHERE id = 3": {
+        Invariant.OPERATION_COUNTS: "3"
+    },
     "DELETE FROM offers WHERE id = :open": {
         Invariant.OPERATION_COUNTS: "9",
         Invariant.OFFER: "OPEN",
@@ -82,27 +97,35 @@ TAMPERED = {
         Invariant.OPERATION_COUNTS: "3, 9",
     },
     # One without its half: a key that must not be there is no output.
-    "DELETE FROM offer_inputs WHERE offer_id = :open": {Invariant.OPERATION_COUNTS: "9"},
+    "DELETE FROM offer_inputs WHERE offer_id = :open": {
+        Invariant.OPERATION_COUNTS: "9"
+    },
     "UPDATE offer_outputs SET amount = NULL WHERE offer_id = :open": {
         Invariant.OPERATION_COUNTS: "9"
     },
     # What an offer refers to is not there.
     "UPDATE offers SET scheme_id = 99 WHERE id = :open": {Invariant.OFFER: "OPEN"},
-    "UPDATE offer_inputs SET item_id = :a WHERE offer_id = :open": {Invariant.OFFER: "OPEN"},
-    "UPDATE offer_outputs SET item_id = 'deed_z' WHERE offer_id = :open": {Invariant.OFFER: "OPEN"},
+    "UPDATE offer_inputs SET item_id = :a WHERE offer_id = :open": {
+        Invariant.OFFER: "OPEN"
+    },
+    "UPDATE offer_outputs SET item_id = 'deed_z' WHERE offer_id = :open": {
+        Invariant.OFFER: "OPEN"
+    },
     # A completion that came too late, or moved something else.
     "UPDATE offers SET expires_at = 1 WHERE id = :done": {Invariant.OFFER: "DONE"},
     "UPDATE offer_inputs SET digest = (SELECT digest FROM offer_inputs WHERE offer_id = :open)"
     " WHERE offer_id = :done": {Invariant.OFFER: "DONE"},
-    "UPDATE offer_outputs SET item_id = :a WHERE offer_id = :done": {Invariant.OFFER: "DONE"},
+    "UPDATE offer_outputs SET item_id = :a WHERE offer_id = :done": {
+        Invariant.OFFER: "DONE"
+    },
     "UPDATE offer_outputs SET amount = amount - 1 WHERE offer_id = :done": {
         Invariant.OFFER: "DONE"
     },
     "UPDATE offers SET scheme_id = 1 WHERE id = :done": {Invariant.OFFER: "DONE"},
 }
 
-# A row that a constraint forbids, and an index that disagrees with its table: PostgreSQL has no way
-# to make either.
+# A row that a constraint forbids, and an index that disagrees with its table:
+# PostgreSQL has no way to make either.
 FORBIDDEN = [
     "UPDATE items SET salt = x'00'",
     (
@@ -123,14 +146,22 @@ class TamperedLedger:
         with self.engine.connect() as connection:
             connection.exec_driver_sql(past_constraints)
             for statement in statements.split(";"):
-                named = {name: id_ for name, id_ in self.ids.items() if f":{name}" in statement}
+                named = {
+                    name: id_
+                    for name, id_ in self.ids.items()
+                    if f":{name}" in statement
+                }
                 connection.execute(text(statement), named)
             connection.invalidate()
 
     def findings(self):
-        """Return what an audit finds, with names such as A for the ids and places in order."""
+        """Return what an audit finds, with names such as A for the ids and places in
+        order.
+        """
         found = audit(self.engine).findings
-        return {each: ", ".join(sorted(self._short(said))) for each, said in found.items()}
+        return {
+            each: ", ".join(sorted(self._short(said))) for each, said in found.items()
+        }
 
     def _short(self, said):
         for name, id_ in self.ids.items():
@@ -146,7 +177,9 @@ def ledger_url(request):
     url = request.getfixturevalue("emptied_postgres_url")
     engine = make_engine(parse_database_url(url))
     with engine.connect() as connection:
-        connection.execute(text(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY"))
+        connection.execute(
+            text(f"TRUNCATE {', '.join(metadata.tables)} RESTART IDENTITY")
+        )
     engine.dispose()
     return url
 
@@ -163,7 +196,9 @@ def ledger(serve, ledger_url):
     complete(client, done, [f"+6.{d}.k"], [f"+4.{c}.l"])
     still_open = ask_for(client, d, inputs=[f"+4.{c}.l"])
     stop(client)
-    ledger = TamperedLedger(ledger_url, a=a, b=b, done=done.json["offerId"], open=still_open)
+    ledger = TamperedLedger(
+        ledger_url, a=a, b=b, done=done.json["offerId"], open=still_open
+    )
     yield ledger
     ledger.engine.dispose()
 
@@ -177,7 +212,9 @@ def test_what_was_tampered_with_is_found_where_it_is(ledger, change, found):
     is_sqlite = ledger.engine.dialect.name == "sqlite"
     ledger.execute(
         change,
-        "PRAGMA foreign_keys = OFF" if is_sqlite else "SET session_replication_role = replica",
+        "PRAGMA foreign_keys = OFF"
+        if is_sqlite
+        else "SET session_replication_role = replica",
     )
 
     assert ledger.findings() == found
@@ -207,7 +244,9 @@ def test_an_audit_sees_one_moment_while_the_service_goes_on(ledger, serve):
     def swap_meanwhile(connection, _cursor, statement, *_):
         if connection.engine is ledger.engine and "SELECT" in statement:
             old, new = secrets[len(swapped) : len(swapped) + 2]
-            swapped.append(swap(client, [f"+3.{a}.{old}"], [f"+3.{a}.{new}"]).status_code)
+            swapped.append(
+                swap(client, [f"+3.{a}.{old}"], [f"+3.{a}.{new}"]).status_code
+            )
 
     with hooked("after_cursor_execute", swap_meanwhile):
         report = audit(ledger.engine)

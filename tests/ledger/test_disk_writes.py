@@ -1,7 +1,9 @@
-"""What is answered is on the disk, and a commit that the disk refuses is undone or in doubt.
+"""What is answered is on the disk, and a commit that the disk refuses is undone or in
+doubt.
 
-A library that stands before the C library counts what the service asks of the disk, or refuses it.
-What a crash would leave is a copy of the files, in which SQLite reads the log again.
+A library that stands before the C library counts what the service asks of the disk, or
+refuses it. What a crash would leave is a copy of the files, in which SQLite reads the
+log again.
 """
 
 import json
@@ -13,8 +15,8 @@ import pytest
 
 from tests.support.needs import require
 
-# Counts each fsync. Of SQLite's log it refuses writes once so many have passed, unless that is
-# negative, or what makes writes durable.
+# Counts each fsync. Of SQLite's log it refuses writes once so many have passed, unless
+# that is negative, or what makes writes durable.
 LIBRARY_C = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -141,7 +143,9 @@ def tried(tmp_path_factory):
     directory = tmp_path_factory.mktemp("disk")
     source, library = directory / "disk.c", directory / "disk.so"
     source.write_text(LIBRARY_C)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True
+    )
     settings = {
         "DATABASE_URL": f"sqlite:///{directory / 'deeds.sqlite3'}",
         "DEEDS_ARGON2": "m=8,t=1,p=1",

@@ -1,4 +1,6 @@
-"""DEEDS_ARGON2 or DEEDS_PEPPER changed on a ledger in use: nothing is stranded or used twice.
+"""DEEDS_ARGON2 or DEEDS_PEPPER changed on a ledger in use.
+
+Nothing is stranded or used twice.
 
 What a process remembers of an item saves reads, and no answer depends on its age.
 """
@@ -16,7 +18,8 @@ from tests.support.hooks import hooked, is_writer, logged_statements
 from tests.support.requests import check, mint, post, refusal, swap
 
 FIRST, SECOND, THIRD = (
-    {"ordinary_cost": Argon2Cost(memory_cost_kib, 1, 1)} for memory_cost_kib in (16, 24, 32)
+    {"ordinary_cost": Argon2Cost(memory_cost_kib, 1, 1)}
+    for memory_cost_kib in (16, 24, 32)
 )
 ONE = b"mark-7c1f9e first pepper of 32 or more"
 OTHER = b"mark-7c1f9e second pepper of 32 or more"
@@ -30,7 +33,11 @@ BROUGHT_BACK = {"pepper": ONE, "peppers_old": (OTHER,)}
 
 @pytest.fixture(params=["ordinary", "strong"])
 def secrets(request):
-    return list("abcd") if request.param == "ordinary" else [make_strong_secret() for _ in "abcd"]
+    return (
+        list("abcd")
+        if request.param == "ordinary"
+        else [make_strong_secret() for _ in "abcd"]
+    )
 
 
 def kib(hash_costs):
@@ -39,7 +46,9 @@ def kib(hash_costs):
 
 
 def mint_raws(client, *secrets):
-    """Mint the first of the secrets, and return it and the others as 5 units of that item."""
+    """Mint the first of the secrets, and return it and the others as 5 units of that
+    item.
+    """
     item = mint(client, f"+5.{secrets[0]}")
     return [f"+5.{item}.{secret}" for secret in secrets]
 
@@ -107,7 +116,10 @@ def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
     # However it ended, there must be a way to all of the units.
     for turn, secret in enumerate(["a", "b", "same", "same"]):
         swap(newer, [f"+5.{item}.{secret}"], [f"+5.{item}.moved {turn}"])
-    assert check(newer, *(f"+5.{item}.moved {turn}" for turn in range(4))).count("unspent") == 2
+    assert (
+        check(newer, *(f"+5.{item}.moved {turn}" for turn in range(4))).count("unspent")
+        == 2
+    )
     assert [answer.status_code for answer in answers].count(200) == 1
 
 
@@ -115,7 +127,9 @@ def test_a_process_of_older_settings_cannot_use_a_secret_while_another_one_does(
 def test_one_key_is_one_mint_whatever_the_settings_of_the_processes(
     clients, hash_costs, ledger, at_evaluation
 ):
-    """Another process mints with the same key before the first, second or third evaluation."""
+    """Another process mints with the same key before the first, second or third
+    evaluation.
+    """
     older, newer = clients
     body, answers = {"outputs": ["+5.a"]}, []
 
@@ -147,7 +161,9 @@ def test_a_pepper_that_is_missing_stops_the_start_with_its_fingerprint(
         )
 
 
-def test_a_pepper_that_guards_nothing_any_more_may_go_and_come_back(open_client, secrets, ledger):
+def test_a_pepper_that_guards_nothing_any_more_may_go_and_come_back(
+    open_client, secrets, ledger
+):
     raws = mint_raws(open_client(PEPPERED), *secrets[:3])
 
     swap(open_client(CHANGED), raws[:1], raws[1:2])
@@ -163,7 +179,9 @@ def test_a_pepper_that_guards_nothing_any_more_may_go_and_come_back(open_client,
 def test_a_process_without_the_new_pepper_answers_503_and_not_400(
     open_client, secrets, ledger, order, caplog
 ):
-    """Started before the other one, or after it but before the first output with its pepper."""
+    """Started before the other one, or after it but before the first output with its
+    pepper.
+    """
     if order == "before":
         without, given = open_client(PLAIN), open_client(PEPPERED)
     else:
@@ -176,13 +194,22 @@ def test_a_process_without_the_new_pepper_answers_503_and_not_400(
 
     refused = [swap(without, [b], [c]), post(without, "/v1/check", {"outputs": [b]})]
 
-    assert [refusal(each) for each in refused] == [(503, "scheme_unavailable", None)] * 2
+    assert [refusal(each) for each in refused] == [
+        (503, "scheme_unavailable", None)
+    ] * 2
     assert int(refused[0].headers["Retry-After"]) >= 1
     said = refused[0].text + refused[1].text
     assert pepper_fingerprint(ONE) not in said
     assert "mark-7c1f9e" not in said + caplog.text
-    [warning] = [each for each in caplog.records if getattr(each, "event", "") == "pepper_missing"]
-    assert (warning.levelname, pepper_fingerprint(ONE) in warning.message) == ("WARNING", True)
+    [warning] = [
+        each
+        for each in caplog.records
+        if getattr(each, "event", "") == "pepper_missing"
+    ]
+    assert (warning.levelname, pepper_fingerprint(ONE) in warning.message) == (
+        "WARNING",
+        True,
+    )
     assert ledger.rows() == before
     assert swap(given, [b], [c]).status_code == 200
 
@@ -216,9 +243,11 @@ def test_a_secret_used_again_while_its_pepper_was_away_can_be_spent_when_it_is_b
 
 @pytest.fixture
 def item_id(clients):
-    """An item of 10 units that the first process remembers without the scheme of the second.
+    """An item of 10 units that the first process remembers without the scheme of the
+    second.
 
-    Its units are in `+4.older`, hashed by the first process, and `+6.newer`, by the second.
+    Its units are in `+4.older`, hashed by the first process, and `+6.newer`, by the
+    second.
     """
     first, second = clients
     item_id = mint(first, "+4.older", "+6.b")
@@ -230,7 +259,10 @@ def item_id(clients):
 def test_an_item_that_does_not_exist_yet_is_not_remembered_as_missing(clients):
     first, second = clients
     unknown = "deed_00000000000000000000000000"
-    assert refusal(swap(first, [f"+5.{unknown}.a"], [f"+5.{unknown}.b"]))[1] == "unknown_item"
+    assert (
+        refusal(swap(first, [f"+5.{unknown}.a"], [f"+5.{unknown}.b"]))[1]
+        == "unknown_item"
+    )
 
     item_id = mint(second, "+5.a")
 
@@ -273,7 +305,9 @@ def test_what_was_used_under_such_a_scheme_is_told_from_what_never_was(
     assert ledger.live(item_id) == [4, 6]
 
 
-def test_the_first_strong_secret_of_an_item_is_found_by_every_process(settings, open_app):
+def test_the_first_strong_secret_of_an_item_is_found_by_every_process(
+    settings, open_app
+):
     """Before it, the item has no scheme of its class, so there is nothing to look for."""
     first, second = (open_app(settings).test_client() for _ in range(2))
     strong = make_strong_secret()
@@ -286,7 +320,9 @@ def test_the_first_strong_secret_of_an_item_is_found_by_every_process(settings, 
     assert answer.status_code == 200
 
 
-def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(open_client, ledger, hash_costs):
+def test_an_item_that_gets_a_scheme_during_each_try_is_a_503(
+    open_client, ledger, hash_costs
+):
     client, *others = (
         open_client({"ordinary_cost": Argon2Cost(16 + number, 1, 1)})
         for number in range(TRIES_MAX + 1)

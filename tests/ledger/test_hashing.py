@@ -1,4 +1,7 @@
-"""Digests, known once and for all, and the pool of slow hashes: its threads, turns and bounds."""
+"""Digests, known once and for all, and the pool of slow hashes.
+
+Its threads, turns and bounds.
+"""
 
 import threading
 from collections import Counter
@@ -26,13 +29,25 @@ WAIT_S = 20
 SALT = bytes(range(16))
 PEPPER = b"a pepper of 32 characters or more"
 
-# Computed apart, by Argon2's reference code and with HMAC written out. They pin the default costs
-# too, and never change: a digest that changes makes every deed worthless.
+# Computed apart, by Argon2's reference code and with HMAC written out. They pin the
+# default costs too, and never change: a digest that changes makes every deed worthless.
 KNOWN = {
-    "41816b326fa93eaadc146f9f3d3ccf5813b3518dc654091341125c80955e3def": (ORDINARY_COST, None),
-    "a82dcc6a3065a6303032fe26f588c81fce8cfacd57cb9bbcd524a676d538dd9b": (STRONG_COST, None),
-    "7b9d6922e7186bf1bb2d895305731bc053532d62fe4f02c9ae2c8c1909315a47": (ORDINARY_COST, PEPPER),
-    "792db6c2024999d0ab44b574ced893060446845062033fdaffed9682b2fdc87d": (STRONG_COST, PEPPER),
+    "41816b326fa93eaadc146f9f3d3ccf5813b3518dc654091341125c80955e3def": (
+        ORDINARY_COST,
+        None,
+    ),
+    "a82dcc6a3065a6303032fe26f588c81fce8cfacd57cb9bbcd524a676d538dd9b": (
+        STRONG_COST,
+        None,
+    ),
+    "7b9d6922e7186bf1bb2d895305731bc053532d62fe4f02c9ae2c8c1909315a47": (
+        ORDINARY_COST,
+        PEPPER,
+    ),
+    "792db6c2024999d0ab44b574ced893060446845062033fdaffed9682b2fdc87d": (
+        STRONG_COST,
+        PEPPER,
+    ),
     "e4ab1a3e1119c40d709f2fd2792fc6a199d0339db81cbad7a56d5e06dc069751": (
         Argon2Cost(64, 3, 2),
         None,
@@ -42,7 +57,9 @@ NOT_ASCII = "18860dfbe4d99a266c7e551abe643a490750eca09e03790ad71c3869519cb146"
 
 
 class Counts:
-    """Keeps what was counted of evaluations, and how many requests and tasks are admitted."""
+    """Keeps what was counted of evaluations, and how many requests and tasks are
+    admitted.
+    """
 
     def __init__(self):
         self.admitted = (0, 0)
@@ -70,7 +87,9 @@ def open_pool(counts):
 
 @pytest.fixture
 def start(counts):
-    """A function that runs tasks for a client in a thread, and returns once they are admitted."""
+    """A function that runs tasks for a client in a thread, and returns once they are
+    admitted.
+    """
     with ThreadPoolExecutor(max_workers=9) as threads:
 
         def start(pool, tasks, client="a"):
@@ -97,13 +116,18 @@ def test_digests_and_fingerprints_are_what_they_have_always_been():
     digests = [argon2id_digest("secret", SALT, *how).hex() for how in KNOWN.values()]
 
     assert digests == list(KNOWN)
-    assert argon2id_digest("s\u00e9cr\U0001f3e1t\0", SALT, STRONG_COST, PEPPER).hex() == NOT_ASCII
+    assert (
+        argon2id_digest("s\u00e9cr\U0001f3e1t\0", SALT, STRONG_COST, PEPPER).hex()
+        == NOT_ASCII
+    )
     assert pepper_fingerprint(PEPPER) == "a5f76ff5a33efa44"
 
 
 def jobs_of(secret_class, count, fingerprint=""):
     scheme = HashScheme(1, SchemeSpec(secret_class, STRONG_COST, fingerprint), SALT)
-    return [HashJob(f"{secret_class} {number}", SALT, scheme) for number in range(count)]
+    return [
+        HashJob(f"{secret_class} {number}", SALT, scheme) for number in range(count)
+    ]
 
 
 @pytest.mark.parametrize("ordinary_count", [0, 3])
@@ -116,7 +140,9 @@ def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(
     jobs += jobs_of(SecretClass.ORDINARY, ordinary_count)
     jobs = jobs[::2] + jobs[1::2]
 
-    digests = Hasher({"": None, fingerprint: PEPPER}, open_pool(), counts.count_hash).digests(jobs)
+    digests = Hasher(
+        {"": None, fingerprint: PEPPER}, open_pool(), counts.count_hash
+    ).digests(jobs)
 
     peppers = [PEPPER if job.secret.startswith("strong") else None for job in jobs]
     assert digests == [
@@ -155,16 +181,22 @@ def test_as_many_tasks_run_at_once_as_there_are_threads_and_no_more(open_pool, s
 
     def task(name):
         running.append(name)
-        # Passes only where three tasks run at once: twice, so that a fourth could be counted.
+        # Passes only where three tasks run at once: twice, so that a fourth could be
+        # counted.
         together.wait(WAIT_S)
         counted.append(len(running))
         together.wait(WAIT_S)
         running.pop()
         return name
 
-    requests = [start(pool, [partial(task, name) for name in [number] * 6]) for number in range(3)]
+    requests = [
+        start(pool, [partial(task, name) for name in [number] * 6])
+        for number in range(3)
+    ]
 
-    assert [each.result(WAIT_S) for each in requests] == [[number] * 6 for number in range(3)]
+    assert [each.result(WAIT_S) for each in requests] == [
+        [number] * 6 for number in range(3)
+    ]
     assert set(counted) == {3}
 
 
@@ -178,10 +210,12 @@ def test_requests_of_a_client_take_turns(open_pool, start):
     requests = [start(pool, [partial(task, "large")] * 9)]
     wait_for_turns(pool, "a", 1)
     requests.append(start(pool, [partial(task, "small")] * 2))
-    # One runs and one is next, so that who waits had its turn before the other. At last the small
-    # request has nothing more to submit.
+    # One runs and one is next, so that who waits had its turn before the other. At last
+    # the small request has nothing more to submit.
     for count, waiting_count in enumerate([2, 2, 2, 2, 1], 1):
-        wait_until(lambda n=count: (len(begun), pool._executor._work_queue.qsize()) == (n, 1))
+        wait_until(
+            lambda n=count: (len(begun), pool._executor._work_queue.qsize()) == (n, 1)
+        )
         wait_for_turns(pool, "a", waiting_count)
         go_on.release()
     go_on.release(6)
@@ -190,10 +224,14 @@ def test_requests_of_a_client_take_turns(open_pool, start):
     assert begun == ["large"] * 3 + ["small", "large", "small"] + ["large"] * 5
 
 
-def test_a_client_waits_for_one_window_of_another_however_many_requests_that_has(open_pool, start):
+def test_a_client_waits_for_one_window_of_another_however_many_requests_that_has(
+    open_pool, start
+):
     pool, gate, order = open_pool(), threading.Event(), []
     many = [partial(order.append, "many")] * 4
-    requests = [start(pool, tasks, "many") for tasks in ([held(gate), *many], many, many, many)]
+    requests = [
+        start(pool, tasks, "many") for tasks in ([held(gate), *many], many, many, many)
+    ]
     wait_for_turns(pool, "many", 4)
     requests.append(start(pool, [partial(order.append, "one")] * 20, "one"))
     wait_for_turns(pool, "one", 1)
@@ -208,7 +246,9 @@ def test_a_client_gets_a_quarter_of_the_places_beside_others_and_three_quarters_
     open_pool, start
 ):
     pool, gate = open_pool(requests_max=8), threading.Event()
-    requests = [start(pool, [held(gate)], client) for client in ("other", "many", "many")]
+    requests = [
+        start(pool, [held(gate)], client) for client in ("other", "many", "many")
+    ]
 
     with pytest.raises(OverloadedError):
         pool.run([bytes], "many")
@@ -232,7 +272,9 @@ def test_a_client_gets_a_quarter_of_the_places_beside_others_and_three_quarters_
     assert [each.result(WAIT_S) for each in requests] == [[True]] * 8
 
 
-def test_the_tasks_of_one_client_are_bounded_and_a_refusal_tells_how_long_to_wait(open_pool, start):
+def test_the_tasks_of_one_client_are_bounded_and_a_refusal_tells_how_long_to_wait(
+    open_pool, start
+):
     pool, gate, begun = open_pool(tasks_max=40), threading.Event(), []
     requests = [start(pool, [held(gate), *[bytes] * 29])]
     pool._task_mean_s = 0.5
@@ -240,7 +282,8 @@ def test_the_tasks_of_one_client_are_bounded_and_a_refusal_tells_how_long_to_wai
     with pytest.raises(OverloadedError) as refused:
         pool.run([partial(begun.append, "task")] * 11, "a")
     requests.append(start(pool, [bytes] * 10))
-    # A client that has no other request may bring any number of tasks, but then no more.
+    # A client that has no other request may bring any number of tasks, but then no
+    # more.
     requests.append(start(pool, [bytes] * 41, "b"))
     with pytest.raises(OverloadedError):
         pool.run([bytes], "b")
@@ -273,7 +316,9 @@ def test_a_failing_task_raises_in_its_own_request_alone_and_leaves_its_places(
     assert pool.run([bytes] * 5, "b") == [b""] * 5
 
 
-def test_a_thread_that_cannot_start_takes_no_place_for_good(open_pool, counts, monkeypatch):
+def test_a_thread_that_cannot_start_takes_no_place_for_good(
+    open_pool, counts, monkeypatch
+):
     def refuse(thread):
         raise RuntimeError("can't start new thread")
 

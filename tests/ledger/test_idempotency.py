@@ -13,8 +13,9 @@ KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 MINT = {"outputs": ["+5.a", "+5.b", "+3.z"], "metadata": {"name": "N"}}
 REUSED = (422, "idempotency_key_reused", None)
 
-# Requests beside a ledger where MINT was sent with the key "mint", then its 5 of `a` were split
-# into 2 and 3 with the key "swap", and those of `b` without a key. {1} is an item of another mint.
+# Requests beside a ledger where MINT was sent with the key "mint", then its 5 of `a`
+# were split into 2 and 3 with the key "swap", and those of `b` without a key. {1} is an
+# item of another mint.
 OTHER_MINTS = [
     {"outputs": ["+6.a", "+5.b", "+3.z"]},
     {"outputs": ["+5.a", "+3.b", "+5.z"]},
@@ -54,7 +55,10 @@ def fill(texts, *ids):
 
 
 def test_a_key_serves_no_other_request(client, ledger):
-    ids = post(client, "/v1/mint", MINT, "mint").get_json()["itemId"], mint(client, "+5.a")
+    ids = (
+        post(client, "/v1/mint", MINT, "mint").get_json()["itemId"],
+        mint(client, "+5.a"),
+    )
     swap(client, fill(["+5.{0}.a"], *ids), fill(["+2.{0}.c", "+3.{0}.d"], *ids), "swap")
     swap(client, fill(["+5.{0}.b"], *ids), fill(["+2.{0}.e", "+3.{0}.f"], *ids))
     before = ledger.rows()
@@ -75,10 +79,14 @@ def test_a_refused_request_leaves_its_key_free(client, ledger):
 
     refused = {
         "unbalanced": swap(client, [f"+5.{item_id}.a"], [f"+4.{item_id}.d"], KEY),
-        "unknown_input": swap(client, [f"+5.{item_id}.wrong"], [f"+5.{item_id}.d"], KEY),
+        "unknown_input": swap(
+            client, [f"+5.{item_id}.wrong"], [f"+5.{item_id}.d"], KEY
+        ),
         "spent_input": swap(client, [f"+1.{item_id}.b"], [f"+1.{item_id}.d"], KEY),
         "used_secret": swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.c"], KEY),
-        "duplicate_secret": post(client, "/v1/mint", {"outputs": ["+1.a", "+1.a"]}, KEY),
+        "duplicate_secret": post(
+            client, "/v1/mint", {"outputs": ["+1.a", "+1.a"]}, KEY
+        ),
     }
     assert [refusal(each)[1] for each in refused.values()] == list(refused)
     assert ledger.rows() == before
@@ -132,10 +140,16 @@ def test_a_change_of_settings_loses_no_key(settings, open_app, changed, key):
 
     assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
     assert refusal(other) == REUSED
-    assert check(changed_client, *request[0], *request[1]) == ["spent", "unspent", "unspent"]
+    assert check(changed_client, *request[0], *request[1]) == [
+        "spent",
+        "unspent",
+        "unspent",
+    ]
 
 
-def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(settings, open_app, monkeypatch):
+def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(
+    settings, open_app, monkeypatch
+):
     """It was there when the mint was to be recorded, and then the ledger was put back."""
     post(open_app(settings).test_client(), "/v1/mint", MINT, KEY)
     monkeypatch.setattr(Repository, "read_operation", lambda *_: None)

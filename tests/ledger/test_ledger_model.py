@@ -1,4 +1,7 @@
-"""Random sequences of requests: the ledger holds what a plain model of it holds, after each one."""
+"""Random sequences of requests.
+
+The ledger holds what a plain model of it holds, after each one.
+"""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
@@ -89,7 +92,8 @@ class LedgerMachine(RuleBasedStateMachine):
         super().__init__()
         self.client = client
         self.ledger = ledger
-        # Every item with its total, every output ever created, every answer given under a key.
+        # Every item with its total, every output ever created, every answer given under
+        # a key.
         self.totals = {}
         self.outputs = {}
         self.answers = {}
@@ -109,26 +113,44 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def new_secret(self, data):
         form = data.draw(SECRET_FORMS)
-        return make_strong_secret() if form == "strong" else form.format(next(self.numbers))
+        return (
+            make_strong_secret()
+            if form == "strong"
+            else form.format(next(self.numbers))
+        )
 
     def some_live(self, data):
         outputs = self.live()
-        picked = data.draw(st.sets(st.integers(0, len(outputs) - 1), min_size=1, max_size=4))
+        picked = data.draw(
+            st.sets(st.integers(0, len(outputs) - 1), min_size=1, max_size=4)
+        )
         return [outputs[index] for index in sorted(picked)]
 
     def parts(self, data, item_id, total):
         """Return outputs that add up to the total, each with a new secret."""
-        cuts = data.draw(st.sets(st.integers(1, total - 1), max_size=3)) if total > 1 else set()
+        cuts = (
+            data.draw(st.sets(st.integers(1, total - 1), max_size=3))
+            if total > 1
+            else set()
+        )
         edges = [0, *sorted(cuts), total]
         amounts = [end - start for start, end in pairwise(edges)]
         return [Units(item_id, self.new_secret(data), amount) for amount in amounts]
 
     def balanced(self, data, inputs):
-        return [part for item in totals_of(inputs).items() for part in self.parts(data, *item)]
+        return [
+            part
+            for item in totals_of(inputs).items()
+            for part in self.parts(data, *item)
+        ]
 
-    @rule(data=st.data(), amounts=st.lists(AMOUNTS, min_size=1, max_size=4), key=KEY_FORMS)
+    @rule(
+        data=st.data(), amounts=st.lists(AMOUNTS, min_size=1, max_size=4), key=KEY_FORMS
+    )
     def mint(self, data, amounts, key):
-        parts = [{"amount": amount, "secret": self.new_secret(data)} for amount in amounts]
+        parts = [
+            {"amount": amount, "secret": self.new_secret(data)} for amount in amounts
+        ]
         answer = self.accepted("/v1/mint", {"outputs": parts}, key)
         item_id = answer.get_json()["itemId"]
         self.totals[item_id] = sum(amounts)
@@ -151,7 +173,9 @@ class LedgerMachine(RuleBasedStateMachine):
         wanted, given = self.some_live(data), self.some_live(data) if gives else []
         inputs = [each for each in given if each not in wanted]
         totals = totals_of(wanted)
-        outputs = [Units(item_id, make_strong_secret(), n) for item_id, n in totals.items()]
+        outputs = [
+            Units(item_id, make_strong_secret(), n) for item_id, n in totals.items()
+        ]
         body = {"inputs": raws_of(inputs), "outputs": raws_of(outputs)}
         answer = post(self.client, "/v1/offers", body)
         if Counter(totals) - Counter(totals_of(inputs)):
@@ -229,7 +253,9 @@ class LedgerMachine(RuleBasedStateMachine):
         wrong, *_ = self.some_live(data)
         amount = wrong.amount + difference or 2
         outputs = raws_of(self.parts(data, wrong.item_id, amount))
-        refused = swap(self.client, [f"+{amount}.{wrong.item_id}.{wrong.secret}"], outputs)
+        refused = swap(
+            self.client, [f"+{amount}.{wrong.item_id}.{wrong.secret}"], outputs
+        )
         assert refusal(refused) == (400, "unknown_input", 0)
 
     @any_spent
@@ -245,7 +271,11 @@ class LedgerMachine(RuleBasedStateMachine):
     def use_a_secret_again(self, data, spent):
         source, *_ = self.some_live(data)
         siblings = self.spent() if spent else self.live()
-        used = [each for each in siblings if each.item_id == source.item_id and each is not source]
+        used = [
+            each
+            for each in siblings
+            if each.item_id == source.item_id and each is not source
+        ]
         if used:
             raw = f"+{source.amount}.{source.item_id}.{data.draw(st.sampled_from(used)).secret}"
             refused = swap(self.client, [source.raw()], [raw])

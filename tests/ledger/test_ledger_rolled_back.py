@@ -83,7 +83,11 @@ def test_after_the_loss_is_accepted_and_a_restart_it_is_served_again(
     refused = swap(client, *request)
     stop(client)
 
-    assert (ran.exit_code, refusal(refused), mark.read().operation_id) == (0, ROLLED_BACK, 1)
+    assert (ran.exit_code, refusal(refused), mark.read().operation_id) == (
+        0,
+        ROLLED_BACK,
+        1,
+    )
     client = serve()
     assert swap(client, *request).status_code == 200
     assert client.get("/readyz").status_code == 200
@@ -128,7 +132,9 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
     loser.close()
 
     assert mark.read().operation_id == lost
-    with pytest.raises(RollbackError, match=f"operation {lost} of .* ends at operation {newest}:"):
+    with pytest.raises(
+        RollbackError, match=f"operation {lost} of .* ends at operation {newest}:"
+    ):
         raise_mark(engine, mark)
     add_item(survivor, 5)
     survivor.close()
@@ -142,7 +148,10 @@ def test_what_another_process_raised_the_mark_past_is_shown_by_it_again(
 def test_of_operations_that_overlapped_none_is_lost_unseen(
     open_repository, repository, thread, ledger, lost
 ):
-    """PostgreSQL's ids are not in the order of its commits: which one is lost first, none tells."""
+    """PostgreSQL's ids are not in the order of its commits.
+
+    Which one is lost first, none tells.
+    """
     open_repository().close()
     add_item(repository, 0)
     inner = []

@@ -1,4 +1,7 @@
-"""The mark outside the database: its file, and the thread that raises it after commits."""
+"""The mark outside the database.
+
+Its file, and the thread that raises it after commits.
+"""
 
 import fcntl
 import os
@@ -57,7 +60,10 @@ def test_a_mark_is_what_it_was_last_changed_to_and_stays_if_that_fails(mark):
 
 
 def test_a_mark_is_whole_at_every_moment(raised, monkeypatch):
-    """Whatever moment the power fails at: its name is given to a file that is on disk."""
+    """Whatever moment the power fails at.
+
+    Its name is given to a file that is on disk.
+    """
     new = Path(f"{raised.path}-new")
     seen = []
     fsync = os.fsync
@@ -86,7 +92,9 @@ def test_a_file_without_one_intact_record_is_never_taken_for_a_mark(mark, conten
     assert mark.path.read_bytes() == content
 
 
-def test_a_mark_is_read_as_long_as_its_form_stays_and_not_if_a_digit_of_it_changed(mark):
+def test_a_mark_is_read_as_long_as_its_form_stays_and_not_if_a_digit_of_it_changed(
+    mark,
+):
     record = b"deeds-mark-1 7 70 68bc1781bd563a32\n"
     mark.path.write_bytes(record)
     assert mark.read() == Mark(7, 70)
@@ -135,7 +143,9 @@ def test_nobody_writes_while_another_one_does(raised, monkeypatch):
     assert raised.read() == Mark(7, 70)
 
 
-def test_the_mark_is_written_once_a_second_and_at_the_end(mark, open_repository, monkeypatch):
+def test_the_mark_is_written_once_a_second_and_at_the_end(
+    mark, open_repository, monkeypatch
+):
     monkeypatch.setattr("storage.mark._WRITE_EVERY_S", 3600.0)
 
     repository, other = open_repository(), open_repository()

@@ -35,16 +35,23 @@ def test_another_process_replays_a_making_and_a_completion_and_nothing_like_them
     client, restarted = open_client({}), open_client(DEARER)
     item, wanted = mint(client, "+5.a", "+4.b", "+1.c"), mint(client, "+3.x", "+2.y")
     hers, for_her = [f"+5.{item}.a", f"+4.{item}.b"], [fresh(5, wanted), fresh(1, item)]
-    his, for_him = [f"+3.{wanted}.x", f"+2.{wanted}.y"], [fresh(2, item), f"+6.{item}.z"]
+    his, for_him = (
+        [f"+3.{wanted}.x", f"+2.{wanted}.y"],
+        [fresh(2, item), f"+6.{item}.z"],
+    )
     made = offer(client, hers, for_her, "make", expiresIn=604800)
     assert complete(client, made, his, for_him, "complete").get_json() == SUCCESS
     other = offer(client, [], [fresh(1, wanted)])
     before = ledger.rows()
 
     made_again = offer(restarted, hers[::turn], for_her[::turn], "make")
-    completed_again = complete(restarted, made, his[::turn], for_him[::turn], "complete")
+    completed_again = complete(
+        restarted, made, his[::turn], for_him[::turn], "complete"
+    )
 
-    assert [replayed(each) for each in (made_again, completed_again)] == [(200, "true")] * 2
+    assert [replayed(each) for each in (made_again, completed_again)] == [
+        (200, "true")
+    ] * 2
     assert made_again.get_json() == made.get_json() | {"state": "completed"}
     assert completed_again.get_json() == SUCCESS
     others = [
@@ -60,7 +67,9 @@ def test_another_process_replays_a_making_and_a_completion_and_nothing_like_them
         complete(restarted, made, his, for_him, "make"),
         complete(restarted, other, his, for_him, "complete"),
         complete(restarted, made, hers, for_her, "complete"),
-        complete(restarted, made, [his[0], hers[0]], [for_him[0], for_her[0]], "complete"),
+        complete(
+            restarted, made, [his[0], hers[0]], [for_him[0], for_her[0]], "complete"
+        ),
         complete(restarted, made, his, [for_him[0], fresh(6, item)], "complete"),
     ]
     assert [refusal(each) for each in others] == [REUSED] * len(others)
@@ -69,7 +78,10 @@ def test_another_process_replays_a_making_and_a_completion_and_nothing_like_them
 
 @contextmanager
 def when_the_state_is_read(event, happen):
-    """Call the function once: at this event of the statement that reads the state of an offer."""
+    """Call the function once.
+
+    At this event of the statement that reads the state of an offer.
+    """
     calls = [happen]
 
     def hook(_connection, _cursor, text, *_):
@@ -92,7 +104,9 @@ def trade():
     return make
 
 
-@pytest.mark.parametrize(("is_same", "answer"), [(True, (200, "true")), (False, (422, None))])
+@pytest.mark.parametrize(
+    ("is_same", "answer"), [(True, (200, "true")), (False, (422, None))]
+)
 def test_a_key_is_looked_up_again_before_an_offer_is_said_to_be_completed(
     clients, ledger, trade, is_same, answer
 ):
@@ -137,7 +151,9 @@ def test_a_scheme_that_comes_during_a_completion_ends_the_offer_only_if_it_is_a_
     assert check(client, *paid) == ["spent" if expected == "completed" else "unspent"]
 
 
-@pytest.mark.parametrize(("is_used", "expected"), [(True, "void"), (False, "completed")])
+@pytest.mark.parametrize(
+    ("is_used", "expected"), [(True, "void"), (False, "completed")]
+)
 def test_a_new_secret_used_under_an_older_strong_scheme_of_the_item_makes_an_offer_void(
     open_client, ledger, is_used, expected
 ):
@@ -146,14 +162,20 @@ def test_a_new_secret_used_under_an_older_strong_scheme_of_the_item_makes_an_off
     item = mint(client, f"+2.{secret}", "+2.b")
     offered = offer(changed, [], [f"+2.{item}.{new}"])
 
-    swap(client, [f"+2.{item}.{secret}"], [f"+2.{item}.{new}" if is_used else fresh(2, item)])
+    swap(
+        client,
+        [f"+2.{item}.{secret}"],
+        [f"+2.{item}.{new}" if is_used else fresh(2, item)],
+    )
     complete(changed, offered, [f"+2.{item}.b"], [])
 
     assert state(changed, offered) == expected
     assert check(changed, f"+2.{item}.b") == ["unspent" if is_used else "spent"]
 
 
-def test_the_key_of_a_making_whose_pepper_is_gone_serves_no_request(open_client, ledger):
+def test_the_key_of_a_making_whose_pepper_is_gone_serves_no_request(
+    open_client, ledger
+):
     item = mint(open_client(PLAIN), "+5.a")
     half = [], [fresh(2, item)], "8e03978e-40d5-43e8-bc93-6894a57f9324"
     assert offer(open_client(PEPPERED), *half).status_code == 200

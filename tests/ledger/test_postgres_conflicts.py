@@ -1,4 +1,7 @@
-"""Transactions that meet on PostgreSQL: who waits for whom, what is tried again, what is a 503."""
+"""Transactions that meet on PostgreSQL.
+
+Who waits for whom, what is tried again, what is a 503.
+"""
 
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -36,7 +39,9 @@ FAILING = """
     CREATE CONSTRAINT TRIGGER fail AFTER INSERT ON operations
     {deferred} FOR EACH ROW WHEN (NEW.kind = 'swap') EXECUTE FUNCTION fail();
 """
-FAILING_NO_MORE = "DROP TRIGGER fail ON operations; DROP FUNCTION fail; DROP SEQUENCE failures"
+FAILING_NO_MORE = (
+    "DROP TRIGGER fail ON operations; DROP FUNCTION fail; DROP SEQUENCE failures"
+)
 
 
 def somebody_waits_for_a_lock(other):
@@ -45,7 +50,8 @@ def somebody_waits_for_a_lock(other):
 
 @pytest.fixture
 def meanwhile(other, thread):
-    """A context in which a request is sent when another one is at the statement of this number,
+    """A context in which a request is sent when another one is at the statement of this
+    number,
     which goes on once the request waits for a lock or is answered."""
 
     @contextmanager
@@ -66,7 +72,9 @@ def meanwhile(other, thread):
 def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, meanwhile):
     item = mint(client, "+5.a", "+7.b")
 
-    with meanwhile(AT_OUTPUTS, swap, client, [f"+7.{item}.b"], [f"+7.{item}.d"]) as second:
+    with meanwhile(
+        AT_OUTPUTS, swap, client, [f"+7.{item}.b"], [f"+7.{item}.d"]
+    ) as second:
         first = swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
 
     assert not second.has_waited
@@ -77,11 +85,15 @@ def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, meanwhile)
 def test_a_swap_of_an_output_created_while_it_is_under_way_succeeds_at_the_next_try(
     settings, open_app, ledger, meanwhile
 ):
-    """The output is of an operation with a later id, so the first try must not spend it."""
+    """The output is of an operation with a later id, so the first try must not spend
+    it.
+    """
     client = open_app(counting(settings)).test_client()
     item = mint(client, "+5.a")
 
-    with meanwhile(AT_OUTPUTS, swap, client, [f"+5.{item}.a"], [f"+5.{item}.b"]) as creating:
+    with meanwhile(
+        AT_OUTPUTS, swap, client, [f"+5.{item}.a"], [f"+5.{item}.b"]
+    ) as creating:
         spending = swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
 
     assert (creating.answer().status_code, spending.status_code) == (200, 200)
@@ -95,7 +107,9 @@ def test_a_swap_of_an_output_created_while_it_is_under_way_succeeds_at_the_next_
 def test_a_swap_that_brings_an_item_a_scheme_runs_while_no_other_swap_does(
     clients, ledger, meanwhile, wider
 ):
-    """Else both could create one secret, under two digests, and one of them would be lost."""
+    """Else both could create one secret, under two digests, and one of them would be
+    lost.
+    """
     item = mint(clients[0], "+5.a", "+7.b")
     first_client, second_client = clients[wider], clients[1 - wider]
 
@@ -110,7 +124,9 @@ def test_a_swap_that_brings_an_item_a_scheme_runs_while_no_other_swap_does(
     assert ledger.live(item) == [5, 7]
 
 
-def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(clients, ledger, meanwhile):
+def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(
+    clients, ledger, meanwhile
+):
     request = ("/v1/mint", {"outputs": ["+5.a"]}, "order 17")
 
     with meanwhile(AT_ITEM, post, clients[0], *request) as second:
@@ -122,17 +138,22 @@ def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(clients, 
     assert len(ledger.rows()["items"]) == 1
 
 
-def test_a_swap_that_a_deadlock_ends_is_tried_again(settings, open_app, ledger, other, thread):
+def test_a_swap_that_a_deadlock_ends_is_tried_again(
+    settings, open_app, ledger, other, thread
+):
     client = open_app(counting(settings)).test_client()
     item = mint(client, "+5.a", "+7.b")
     first, second = other.execute("SELECT item_id, digest FROM outputs ORDER BY 1, 2")
     lock = "UPDATE outputs SET amount = amount WHERE item_id = %s AND digest = %s"
 
-    # PostgreSQL ends the transaction that first looks for a deadlock: the service's, not ours.
+    # PostgreSQL ends the transaction that first looks for a deadlock: the service's,
+    # not ours.
     other.execute("SET deadlock_timeout = '1min'")
     other.execute("BEGIN")
     other.execute(lock, second)
-    swapping = thread.submit(swap, client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"])
+    swapping = thread.submit(
+        swap, client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"]
+    )
     wait_until(lambda: somebody_waits_for_a_lock(other))
     other.execute(lock, first)
     other.execute("ROLLBACK")

@@ -1,4 +1,7 @@
-"""Connections to PostgreSQL: bounded and kept, set up for each transaction, replaced when lost."""
+"""Connections to PostgreSQL.
+
+Bounded and kept, set up for each transaction, replaced when lost.
+"""
 
 from contextlib import ExitStack
 
@@ -33,7 +36,9 @@ def engine(database_url, open_engine):
 
 @pytest.fixture
 def set_default(other):
-    """A function that sets what sessions of the database begin with, as an operator does."""
+    """A function that sets what sessions of the database begin with, as an operator
+    does.
+    """
     alter = f'ALTER DATABASE "{other.info.dbname}"'
     yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
     other.execute(f"{alter} RESET ALL")
@@ -53,14 +58,18 @@ def cut_off(other):
 def settings_of(connection):
     names = [*BOUNDS, "synchronous_commit"]
     shown = ", ".join(f"current_setting('{name}')" for name in names)
-    return dict(zip(names, connection.execute(text(f"SELECT {shown}")).one(), strict=True))
+    return dict(
+        zip(names, connection.execute(text(f"SELECT {shown}")).one(), strict=True)
+    )
 
 
 def backend_of(connection):
     return connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
 
 
-def test_connections_of_a_burst_are_kept_for_the_next_one_and_a_quiet_time_uses_one(engine):
+def test_connections_of_a_burst_are_kept_for_the_next_one_and_a_quiet_time_uses_one(
+    engine,
+):
     def backends_of_a_burst():
         with ExitStack() as stack:
             opened = [stack.enter_context(engine.connect()) for _ in range(POOL_SIZE)]
@@ -86,7 +95,9 @@ def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(
 
     with engine.connect():
         for ask in (transactions.read, transactions.write):
-            with pytest.raises(OverloadedError, match="too many requests are waiting for the"):
+            with pytest.raises(
+                OverloadedError, match="too many requests are waiting for the"
+            ):
                 ask(backend_of)
 
     assert transactions.read(backend_of) == transactions.write(backend_of)
@@ -107,7 +118,8 @@ def test_a_read_leaves_no_transaction_open(client):
 
 
 @pytest.mark.parametrize(
-    ("default", "within"), [("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")]
+    ("default", "within"),
+    [("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")],
 )
 def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_session(
     set_default, engine, default, within
@@ -128,7 +140,9 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
     transactions = Transactions(engine)
 
     def sleep(seconds):
-        return lambda connection: connection.execute(text(f"SELECT pg_sleep({seconds})"))
+        return lambda connection: connection.execute(
+            text(f"SELECT pg_sleep({seconds})")
+        )
 
     unbounded = transactions.read(settings_of)["statement_timeout"]
     transactions.close()
@@ -160,7 +174,10 @@ def test_the_url_says_when_statements_are_prepared_and_how_a_connection_is_watch
         driver = connection.connection.driver_connection
 
         assert driver.prepare_threshold == threshold
-        assert driver.info.get_parameters().items() >= (POSTGRESQL_OPTIONS | watched).items()
+        assert (
+            driver.info.get_parameters().items()
+            >= (POSTGRESQL_OPTIONS | watched).items()
+        )
 
 
 @pytest.mark.parametrize("number", range(STATEMENTS_COUNT))
@@ -171,7 +188,9 @@ def test_a_swap_cut_off_before_a_statement_is_made_once_all_the_same(
     cut = AtWrite(number, cut_off)
 
     with hooked("before_cursor_execute", cut):
-        answer = swap(client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+4.{item}.{s}" for s in "cde"])
+        answer = swap(
+            client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+4.{item}.{s}" for s in "cde"]
+        )
 
     # Those of the first try, up to the cut, and all of the second one.
     assert cut.statements_count == number + 1 + STATEMENTS_COUNT

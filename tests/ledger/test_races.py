@@ -1,4 +1,7 @@
-"""Races for the same units, secret or key: one wins, others are told so, and the books balance."""
+"""Races for the same units, secret or key.
+
+One wins, others are told so, and the books balance.
+"""
 
 import random
 from collections import Counter
@@ -8,7 +11,11 @@ from itertools import cycle
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.ledger.offer_races import OFFER_RACES, Trade, race_to_complete_what_a_swap_ends
+from tests.ledger.offer_races import (
+    OFFER_RACES,
+    Trade,
+    race_to_complete_what_a_swap_ends,
+)
 from tests.support.racing import Racers, client_of_app, client_of_port
 
 THREADS_COUNT = 32
@@ -16,13 +23,15 @@ CROSSING_COUNT = 8
 ROUNDS_COUNT = 12
 # Each round of these lets PostgreSQL look for a deadlock.
 DEADLOCK_ROUNDS_COUNT = 3
-# The losers have guessed a used secret: a hundred times a minute at each of two processes.
+# The losers have guessed a used secret: a hundred times a minute at each of two
+# processes.
 OFFERS_COUNT, NEW_SECRET_ROUNDS_COUNT = 4, 50
 PEPPER = "a-pepper-of-32-or-more-characters"
 
 
 def strong(count):
-    # No slow hashing: the requests shall meet in the ledger, not in the queue before it.
+    # No slow hashing: the requests shall meet in the ledger, not in the queue before
+    # it.
     return [make_strong_secret() for _ in range(count)]
 
 
@@ -35,7 +44,9 @@ def race_to_spend_one_output(racers, ledger):
     item = racers.mint(f"+5.{secret}")
     outputs = [f"+5.{item}.{each}" for each in new]
 
-    said = racers.swap_at_once([([f"+5.{item}.{secret}"], [output]) for output in outputs])
+    said = racers.swap_at_once(
+        [([f"+5.{item}.{secret}"], [output]) for output in outputs]
+    )
 
     assert_one_won(said, "spent_input")
     assert ledger.live(item) == [5]
@@ -62,11 +73,16 @@ def race_to_spend_the_same_outputs_in_crossing_orders(racers, ledger):
     secrets = ["first"]
 
     for _ in range(ROUNDS_COUNT):
-        sources = [f"+{8 // len(secrets)}.{item}.{each}" for item in items for each in secrets]
+        sources = [
+            f"+{8 // len(secrets)}.{item}.{each}" for item in items for each in secrets
+        ]
         offers = [strong(4) for _ in range(CROSSING_COUNT)]
         swaps = []
         for offer in offers:
-            inputs, outputs = list(sources), [f"+2.{i}.{s}" for i in items for s in offer]
+            inputs, outputs = (
+                list(sources),
+                [f"+2.{i}.{s}" for i in items for s in offer],
+            )
             shuffle(inputs)
             shuffle(outputs)
             swaps.append((inputs, outputs))
@@ -153,10 +169,14 @@ def test_no_process_completes_an_offer_that_another_one_has_ended_with_a_new_pep
 
     # No item has the new scheme yet.
     assert racers.send(*trade.completions[0]) == (200, {"success": True})
-    race_to_complete_what_a_swap_ends(racers, ledger, Racers(partial(client_of_port, newer.port)))
+    race_to_complete_what_a_swap_ends(
+        racers, ledger, Racers(partial(client_of_port, newer.port))
+    )
 
 
-def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(clients, ledger):
+def test_two_processes_of_different_schemes_never_take_one_new_secret_twice(
+    clients, ledger
+):
     """As in the middle of a rolling change of settings."""
     apps = cycle([client.application for client in clients])
     racers = Racers(lambda: client_of_app(next(apps)))

@@ -1,4 +1,6 @@
-"""What the repository writes and reads back, and that it keeps the rules for whatever record."""
+"""What the repository writes and reads back, and that it keeps the rules for whatever
+record.
+"""
 
 import sqlite3
 import time
@@ -20,11 +22,19 @@ from storage.repository import METADATA_KEPT_LENGTH_MAX
 from storage.tables import operations
 from storage.transactions import WRITES
 from tests.support.hooks import hooked, logged_statements
-from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output, swap_record
+from tests.support.ledger_records import (
+    ITEM_ID,
+    OTHER_ID,
+    mint_record,
+    output,
+    swap_record,
+)
 
 # So many that nothing is in order by accident.
 MANY = 6
-SPECS = [SchemeSpec(SecretClass.ORDINARY, Argon2Cost(8 + n, 1, 1), "") for n in range(MANY)]
+SPECS = [
+    SchemeSpec(SecretClass.ORDINARY, Argon2Cost(8 + n, 1, 1), "") for n in range(MANY)
+]
 # The largest DEEDS_MAX_ARRAY.
 ARRAY_LENGTH_LIMIT = 16_000
 KEY_HASH = b"k" * 32
@@ -49,7 +59,8 @@ def test_schemes_are_recorded_once_and_read_oldest_first(repository):
 
 
 @pytest.mark.parametrize(
-    ("length", "reads_count"), [(METADATA_KEPT_LENGTH_MAX, 1), (METADATA_KEPT_LENGTH_MAX + 1, 2)]
+    ("length", "reads_count"),
+    [(METADATA_KEPT_LENGTH_MAX, 1), (METADATA_KEPT_LENGTH_MAX + 1, 2)],
 )
 def test_an_item_is_read_back_whole_and_remembered_unless_its_metadata_is_long(
     repository, scheme_ids, ledger, length, reads_count
@@ -95,10 +106,17 @@ def test_rows_are_written_in_the_order_of_their_keys_whatever_that_of_the_reques
         repository.record_mint(mint_record(*minted))
         repository.record_swap(swap_record(minted, created, schemes_count=MANY))
 
-    added, *written = [each.parameters for each in log.sent if isinstance(each.parameters, list)]
+    added, *written = [
+        each.parameters for each in log.sent if isinstance(each.parameters, list)
+    ]
     assert [row["scheme_id"] for row in added] == sorted(scheme_ids)
-    digests = [[each.key.digest for each in reversed(outputs)] for outputs in (minted, created)]
-    assert [[row["digest"] for row in rows] for rows in written] == [*digests, digests[0]]
+    digests = [
+        [each.key.digest for each in reversed(outputs)] for outputs in (minted, created)
+    ]
+    assert [[row["digest"] for row in rows] for rows in written] == [
+        *digests,
+        digests[0],
+    ]
 
 
 @pytest.mark.parametrize("items_count", [1, 2])
@@ -120,7 +138,10 @@ def test_the_outputs_of_the_largest_swap_and_as_many_items_can_be_looked_up(
 
 
 def limit_variables(connection):
-    """Let SQLite take as many values as it does by default; some systems build it for more."""
+    """Let SQLite take as many values as it does by default.
+
+    Some systems build it for more.
+    """
     driver = connection.connection.driver_connection
     if isinstance(driver, sqlite3.Connection):
         driver.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
@@ -134,7 +155,9 @@ def minted(repository, scheme_ids):
     return outputs
 
 
-def test_a_mint_with_one_key_twice_is_refused_and_leaves_nothing(repository, ledger, scheme_ids):
+def test_a_mint_with_one_key_twice_is_refused_and_leaves_nothing(
+    repository, ledger, scheme_ids
+):
     same = output(scheme_ids[0], 5)
     before = ledger.rows()
 
@@ -171,7 +194,9 @@ def test_a_swap_that_the_service_would_not_make_is_refused_and_moves_nothing(
     assert ledger.rows() == before
 
 
-@pytest.mark.parametrize(("said", "failed_count"), [([4], 1), ([6], 1), ([5, 2], 1), ([4, 4], 2)])
+@pytest.mark.parametrize(
+    ("said", "failed_count"), [([4], 1), ([6], 1), ([5, 2], 1), ([4, 4], 2)]
+)
 def test_a_swap_that_says_other_amounts_than_the_ledger_is_refused_and_moves_nothing(
     repository, ledger, minted, said, failed_count
 ):
@@ -180,7 +205,9 @@ def test_a_swap_that_says_other_amounts_than_the_ledger_is_refused_and_moves_not
     before = ledger.rows()
 
     with pytest.raises(UnknownInputError) as refused:
-        repository.record_swap(swap_record(inputs, [output(minted[0].scheme_id, sum(said))]))
+        repository.record_swap(
+            swap_record(inputs, [output(minted[0].scheme_id, sum(said))])
+        )
 
     assert refused.value.index == len(said) - failed_count
     assert refused.value.failed_secrets_count == failed_count
@@ -195,12 +222,22 @@ def test_a_digest_that_two_items_have_is_spent_in_one(repository, ledger, minted
     repository.record_swap(swap_record([five], [output(five.scheme_id, 5)]))
 
     found = repository.read_outputs([five.key, three.key, twin.key])
-    assert [found[each.key].output for each in (five, three, twin)] == [five, three, twin]
-    assert [found[each.key].spent_by is None for each in (five, three, twin)] == [False, True, True]
+    assert [found[each.key].output for each in (five, three, twin)] == [
+        five,
+        three,
+        twin,
+    ]
+    assert [found[each.key].spent_by is None for each in (five, three, twin)] == [
+        False,
+        True,
+        True,
+    ]
     assert (ledger.live(ITEM_ID), ledger.live(OTHER_ID)) == ([3, 5], [5])
 
 
-@pytest.mark.parametrize("hashes", [(b"\xff", b"\xfe"), (b"\x00", b"\x01"), (b"\x7f", b"\x80")])
+@pytest.mark.parametrize(
+    "hashes", [(b"\xff", b"\xfe"), (b"\x00", b"\x01"), (b"\x7f", b"\x80")]
+)
 def test_a_key_is_recorded_once_whichever_of_its_hashes_comes_first(
     repository, ledger, scheme_ids, hashes
 ):
@@ -216,11 +253,15 @@ def test_a_key_is_recorded_once_whichever_of_its_hashes_comes_first(
     assert ledger.operations() == [("mint", 0, 1)]
 
 
-def test_a_scheme_that_another_swap_has_brought_meanwhile_is_no_failure(repository, ledger, minted):
+def test_a_scheme_that_another_swap_has_brought_meanwhile_is_no_failure(
+    repository, ledger, minted
+):
     five, _ = minted
     added = frozenset({(ITEM_ID, five.scheme_id)})
     before = ledger.rows()["item_schemes"]
 
-    repository.record_swap(swap_record([five], [output(five.scheme_id, 5)], schemes_added=added))
+    repository.record_swap(
+        swap_record([five], [output(five.scheme_id, 5)], schemes_added=added)
+    )
 
     assert ledger.rows()["item_schemes"] == before

@@ -1,4 +1,5 @@
-"""An older copy of the ledger, or a new one in place of a lost one, is not served by accident.
+"""An older copy of the ledger, or a new one in place of a lost one, is not served by
+accident.
 
 On PostgreSQL: tests/faults/test_failover.py.
 """
@@ -53,13 +54,17 @@ def lacks(operation_id, newest_id):
 
 def hand_on(client, item, secrets):
     for before, after in pairwise(secrets):
-        assert swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"]).status_code == 200
+        assert (
+            swap(client, [f"+5.{item}.{before}"], [f"+5.{item}.{after}"]).status_code
+            == 200
+        )
     stop(client)
 
 
 @pytest.fixture
 def rolled_back(serve, ledger_url, keep_copy):
-    """The URL of a copy made before the last two of three operations, its item, and the URL of the
+    """The URL of a copy made before the last two of three operations, its item, and the
+    URL of the
     newest ledger."""
     client = serve(ledger_url)
     item = mint(client, "+5.a")
@@ -69,7 +74,9 @@ def rolled_back(serve, ledger_url, keep_copy):
     return older, item, ledger_url
 
 
-def test_an_older_copy_is_not_served_and_the_newest_ledger_is_served_again(rolled_back, serve):
+def test_an_older_copy_is_not_served_and_the_newest_ledger_is_served_again(
+    rolled_back, serve
+):
     older, item, newest = rolled_back
 
     assert lacks(3, 1).match(refused(serve, older))
@@ -106,10 +113,14 @@ def test_a_mark_that_is_gone_or_fell_behind_is_raised_by_the_start(
     stop(serve(newest))
 
     assert behind < mark.read() == kept
-    assert [each.getMessage()[:22] for each in caplog.records] == ["there was no mark file"]
+    assert [each.getMessage()[:22] for each in caplog.records] == [
+        "there was no mark file"
+    ]
 
 
-def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(rolled_back, serve, mark):
+def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(
+    rolled_back, serve, mark
+):
     lost = Mark(99, 1)
 
     def raise_it(_connection, _cursor, statement, *_):
@@ -129,14 +140,19 @@ def test_a_mark_that_is_raised_while_it_is_compared_is_not_raised_over(rolled_ba
         ("damaged", "it is damaged; if the ledger is the newest, remove it"),
     ],
 )
-def test_a_mark_that_cannot_be_used_stops_the_start(open_app, marked, tmp_path, name, said):
+def test_a_mark_that_cannot_be_used_stops_the_start(
+    open_app, marked, tmp_path, name, said
+):
     path = tmp_path / name
     (tmp_path / "damaged").write_bytes(b"torn")
 
     with pytest.raises(StartError) as stopped:
         open_app(replace(marked, mark_file=str(path)))
 
-    assert str(stopped.value) == f"deeds cannot start: cannot use the mark file {path}: {said}"
+    assert (
+        str(stopped.value)
+        == f"deeds cannot start: cannot use the mark file {path}: {said}"
+    )
 
 
 def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(
@@ -144,7 +160,9 @@ def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(
 ):
     older, item, _ = rolled_back
 
-    ran = invoke(replace(marked, database_url=older), "accept-rollback", said="accept\n")
+    ran = invoke(
+        replace(marked, database_url=older), "accept-rollback", said="accept\n"
+    )
 
     assert (ran.exit_code, ran.stderr) == (0, "")
     assert lacks(3, 1).match(ran.stdout)
@@ -153,7 +171,9 @@ def test_an_operator_who_accepts_is_told_what_it_means_and_can_serve(
     assert mark.read().operation_id > 1
 
 
-def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(rolled_back, marked, mark):
+def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(
+    rolled_back, marked, mark
+):
     older, *_ = rolled_back
     before = mark.path.read_bytes()
 
@@ -170,7 +190,8 @@ def test_nothing_is_accepted_without_the_word_or_on_the_newest_ledger(rolled_bac
 
 @pytest.fixture
 def used(serve, marked, path):
-    """The item of a ledger that was backed up after its first operation and has had a second one,
+    """The item of a ledger that was backed up after its first operation and has had a
+    second one,
     which is in its log alone: as after a `kill -9`, the log was not folded."""
     client = serve()
     item = mint(client, "+5.a")
@@ -178,7 +199,9 @@ def used(serve, marked, path):
     with closing(sqlite3.connect(path)) as other:
         other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-        kept = {name: Path(name).read_bytes() for name in (f"{path}-wal", f"{path}-shm")}
+        kept = {
+            name: Path(name).read_bytes() for name in (f"{path}-wal", f"{path}-shm")
+        }
         stop(client)
     for name, content in kept.items():
         Path(name).write_bytes(content)
@@ -231,7 +254,10 @@ def test_the_log_of_a_lost_ledger_is_kept_and_a_restored_backup_does_not_meet_it
         "end of a ledger; put them back together, or run: flask --app app deeds restore FILE"
     )
     assert (str(stopped.value), migrated.output) == (line, f"{line}\n")
-    assert audited.output == f"deeds cannot start: DATABASE_URL: there is no ledger at {path}\n"
+    assert (
+        audited.output
+        == f"deeds cannot start: DATABASE_URL: there is no ledger at {path}\n"
+    )
     assert content(path) == before
 
     restored = invoke(marked, "restore", f"{path}-backup")

@@ -64,7 +64,9 @@ def test_a_swap_within_the_rules_passes(inputs, outputs):
 
 
 @pytest.mark.parametrize(("inputs", "outputs", "error", "index"), REFUSED_SWAPS)
-def test_a_swap_against_the_rules_is_refused_with_its_place(inputs, outputs, error, index):
+def test_a_swap_against_the_rules_is_refused_with_its_place(
+    inputs, outputs, error, index
+):
     with pytest.raises(error) as refused:
         check_swap(a_swap(inputs, outputs))
     assert refused.value.index == index

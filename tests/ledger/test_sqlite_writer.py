@@ -14,7 +14,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError, SpentInputError
+from deeds.domain.errors import (
+    LedgerInDoubtError,
+    LedgerUnavailableError,
+    SpentInputError,
+)
 from storage.failures import CauseLog
 from storage.sqlite_file import locked
 from storage.sqlite_writer import ProcessLock, SqliteWriter
@@ -40,7 +44,9 @@ def open_writer(engine):
 
         def open_one(timeout_s):
             lock = ProcessLock(engine.url, timeout_s)
-            writer = SqliteWriter(engine.execution_options(**{WRITES: True}), lock, CauseLog())
+            writer = SqliteWriter(
+                engine.execution_options(**{WRITES: True}), lock, CauseLog()
+            )
             stack.callback(writer.close)
             return writer
 
@@ -96,7 +102,9 @@ def refuse_after(words):
 
 def notes(engine):
     with engine.connect() as connection:
-        return list(connection.execute(text("SELECT note FROM notes ORDER BY rowid")).scalars())
+        return list(
+            connection.execute(text("SELECT note FROM notes ORDER BY rowid")).scalars()
+        )
 
 
 def test_a_process_that_waits_to_write_lets_no_other_overtake_it(writer, engine):
@@ -110,7 +118,9 @@ def test_a_process_that_waits_to_write_lets_no_other_overtake_it(writer, engine)
 
 
 @pytest.mark.parametrize("held", [NEXT, WRITER])
-def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_writer, engine, held):
+def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(
+    open_writer, engine, held
+):
     impatient = open_writer(0.05)
 
     with holding(engine, held):
@@ -124,7 +134,10 @@ def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(open_wr
 
 @pytest.fixture
 def gather(writer, engine):
-    """A function that runs the works in one turn, in this order; returns results and errors."""
+    """A function that runs the works in one turn, in this order.
+
+    Returns results and errors.
+    """
 
     def run(*works):
         with ThreadPoolExecutor(len(works)) as threads:
@@ -133,7 +146,10 @@ def gather(writer, engine):
                 for count, work in enumerate(works, start=1):
                     futures.append(threads.submit(writer.write, work))
                     wait_until(lambda count=count: len(writer._waiting) == count)
-            return [future.exception(WAIT_SECONDS_MAX) or future.result() for future in futures]
+            return [
+                future.exception(WAIT_SECONDS_MAX) or future.result()
+                for future in futures
+            ]
 
     return run
 
@@ -145,7 +161,9 @@ def log():
         yield log
 
 
-def test_works_that_wait_together_share_a_commit_and_keep_their_order(gather, engine, log):
+def test_works_that_wait_together_share_a_commit_and_keep_their_order(
+    gather, engine, log
+):
     assert gather(*(note(words) for words in "abcd")) == [1, 2, 3, 4]
     assert notes(engine) == ["a", "b", "c", "d"]
     assert log.commits_count == 1
@@ -191,7 +209,9 @@ def test_a_commit_that_breaks_off_is_in_doubt_for_what_was_kept_and_undone_for_t
 ):
     def commit_and_break_off(connection):
         connection.connection.driver_connection.execute("COMMIT")
-        raise OperationalError("COMMIT", None, sqlite3.OperationalError("disk I/O error"))
+        raise OperationalError(
+            "COMMIT", None, sqlite3.OperationalError("disk I/O error")
+        )
 
     with hooked("commit", commit_and_break_off):
         said = gather(note("a"), refuse_after("b"))

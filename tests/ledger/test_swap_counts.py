@@ -1,4 +1,7 @@
-"""What a request costs: evaluations of Argon2, statements and commits. Counted, never timed."""
+"""What a request costs: evaluations of Argon2, statements and commits.
+
+Counted, never timed.
+"""
 
 from dataclasses import replace
 
@@ -57,7 +60,8 @@ def full_item(client, ledger):
         for statement in COUNT_OUTPUTS:
             connection.execute(text(statement), values)
         if ledger.engine.dialect.name == "postgresql":
-            # Else its plans depend on whether autovacuum came by before, while or after.
+            # Else its plans depend on whether autovacuum came by before, while or
+            # after.
             connection.execute(text("ANALYZE"))
     return item_id
 
@@ -72,7 +76,10 @@ def test_among_100000_outputs_each_secret_costs_one_evaluation_and_no_scan(
     costs = [
         hashes_of(hash_costs, lambda: swap(client, inputs, outputs)),
         hashes_of(hash_costs, lambda: swap(client, inputs, outputs)),
-        hashes_of(hash_costs, lambda: check(client, *inputs, *outputs, f"+1.{full_item}.guess")),
+        hashes_of(
+            hash_costs,
+            lambda: check(client, *inputs, *outputs, f"+1.{full_item}.guess"),
+        ),
     ]
 
     assert costs == [[ORDINARY] * 5, [ORDINARY] * 5, [ORDINARY] * 6]
@@ -85,28 +92,43 @@ def test_among_100000_outputs_each_secret_costs_one_evaluation_and_no_scan(
 
     assert {each.name for each in log.sent} >= {"SELECT outputs", "UPDATE outputs"}
     with ledger.engine.connect() as connection:
-        plans = [plan_of(connection, each) for each in log.sent if each.name.endswith(" outputs")]
+        plans = [
+            plan_of(connection, each)
+            for each in log.sent
+            if each.name.endswith(" outputs")
+        ]
         if ledger.engine.dialect.name == "postgresql":
             # The table of operations has one page, which is read whole otherwise.
             connection.execute(text("SET enable_seqscan = off"))
         inserts = [each for each in log.sent if each.name == "INSERT operations"]
         [plan, _] = [" ".join(plan_of(connection, each)) for each in inserts]
     assert [line for plan in plans for line in excesses(plan)] == []
-    assert "SEARCH operations USING INTEGER PRIMARY KEY" in plan or "pk_operations" in plan
+    assert (
+        "SEARCH operations USING INTEGER PRIMARY KEY" in plan or "pk_operations" in plan
+    )
     assert "SCAN operations" not in plan
     assert "Seq Scan" not in plan
 
 
 def plan_of(connection, statement):
-    """Return how the database would execute the statement for its first row, line by line."""
+    """Return how the database would execute the statement for its first row, line by
+    line.
+    """
     first = statement.parameters
     first = first[0] if isinstance(first, list) else first
-    explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[connection.dialect.name]
-    return [row[-1] for row in connection.exec_driver_sql(f"{explain} {statement.text}", first)]
+    explain = {"sqlite": "EXPLAIN QUERY PLAN", "postgresql": "EXPLAIN"}[
+        connection.dialect.name
+    ]
+    return [
+        row[-1]
+        for row in connection.exec_driver_sql(f"{explain} {statement.text}", first)
+    ]
 
 
 def excesses(plan):
-    """Return the lines of a plan that read outputs in another way than by item and digest."""
+    """Return the lines of a plan that read outputs in another way than by item and
+    digest.
+    """
     found, scan = [], ""
     for line in plan:
         scan = line if " on " in line else scan
@@ -115,7 +137,9 @@ def excesses(plan):
         if line.startswith(("SEARCH outputs", "SCAN")):
             by_key = line == "SEARCH outputs USING PRIMARY KEY (item_id=? AND digest=?)"
         else:
-            by_key = "Seq Scan" not in line and ("Index Cond" not in line or "digest" in line)
+            by_key = "Seq Scan" not in line and (
+                "Index Cond" not in line or "digest" in line
+            )
         if not by_key:
             found.append(line)
     return found
@@ -135,15 +159,22 @@ def hashes_of(hash_costs, request):
         (3, (None, None), []),
         (256, (None, None), []),
         (1, (KEY, OTHER_KEY), ["SELECT operations"]),
-        # Another process may have recorded it under a scheme that this one has not seen yet.
-        (1, ("of words", "of other words"), ["SELECT hash_schemes", "SELECT operations"]),
+        # Another process may have recorded it under a scheme that this one has not seen
+        # yet.
+        (
+            1,
+            ("of words", "of other words"),
+            ["SELECT hash_schemes", "SELECT operations"],
+        ),
     ],
 )
 def test_a_request_sends_the_same_statements_whatever_its_size_and_a_key_costs_one_or_two_more(
     client, count, keys, first
 ):
     with logged_statements() as minting:
-        item_id = mint(client, *(f"+1.{number}" for number in range(count)), key=keys[0])
+        item_id = mint(
+            client, *(f"+1.{number}" for number in range(count)), key=keys[0]
+        )
     with logged_statements() as swapping:
         swap(
             client,
@@ -160,7 +191,9 @@ def test_a_request_sends_the_same_statements_whatever_its_size_and_a_key_costs_o
     assert swapping_again.names == SWAP[1:]
 
 
-def test_a_completion_costs_two_statements_more_than_a_swap_and_hashes_one_half(client, hash_costs):
+def test_a_completion_costs_two_statements_more_than_a_swap_and_hashes_one_half(
+    client, hash_costs
+):
     item_id, wanted = mint(client, f"+5.{SECRETS[0]}"), mint(client, "+2.a", "+1.b")
     half = [f"+5.{item_id}.{SECRETS[0]}"], [f"+2.{wanted}.{SECRETS[1]}"]
     offered = offer(client, *half)
@@ -169,7 +202,13 @@ def test_a_completion_costs_two_statements_more_than_a_swap_and_hashes_one_half(
     with logged_statements() as completing:
         complete(client, offered, [f"+2.{wanted}.a"], [f"+5.{item_id}.{SECRETS[2]}"])
 
-    expected = ["SELECT offer_inputs", SWAP[1], "UPDATE offers", *SWAP[2:], "INSERT item_schemes"]
+    expected = [
+        "SELECT offer_inputs",
+        SWAP[1],
+        "UPDATE offers",
+        *SWAP[2:],
+        "INSERT item_schemes",
+    ]
     assert (completing.names, completing.commits_count) == (expected, 1)
     assert hash_costs == [ORDINARY, STRONG]
 
@@ -193,7 +232,10 @@ def test_a_check_reads_twice_and_an_item_once_and_neither_writes(client):
     with logged_statements() as reading:
         client.get(f"/v1/item/{item_id}")
 
-    assert (checking.names, checking.commits_count) == (["SELECT items", "SELECT outputs"], 0)
+    assert (checking.names, checking.commits_count) == (
+        ["SELECT items", "SELECT outputs"],
+        0,
+    )
     assert (reading.names, reading.commits_count) == (["SELECT items"], 0)
 
 
@@ -223,7 +265,9 @@ def test_what_has_not_the_form_of_an_item_id_is_not_looked_for(client):
         (None, ["+1.a", "+9007199254740991.b"], "total_too_large"),
     ],
 )
-def test_what_can_be_refused_without_hashing_is(client, hash_costs, inputs, outputs, code):
+def test_what_can_be_refused_without_hashing_is(
+    client, hash_costs, inputs, outputs, code
+):
     item_id = mint(client, "+5.a")
     body = {"outputs": [each.format(item_id, NOWHERE) for each in outputs]}
     if inputs is not None:
@@ -247,19 +291,29 @@ def test_what_can_be_refused_without_hashing_is(client, hash_costs, inputs, outp
         ([SECRETS[0], "a"], "guess", [ORDINARY]),
         (["a", "b"], "guess", [ORDINARY]),
     ],
-    ids=["ordinary among strong", "strong among ordinary", "among both", "among ordinary"],
+    ids=[
+        "ordinary among strong",
+        "strong among ordinary",
+        "among both",
+        "among ordinary",
+    ],
 )
 def test_a_guess_is_hashed_only_where_secrets_of_its_class_live(
     client, hash_costs, live, guess, costs
 ):
     item_id = mint(client, *(f"+5.{secret}" for secret in live))
 
-    assert hashes_of(hash_costs, lambda: check(client, f"+5.{item_id}.{guess}")) == costs
+    assert (
+        hashes_of(hash_costs, lambda: check(client, f"+5.{item_id}.{guess}")) == costs
+    )
     assert hashes_of(hash_costs, lambda: check(client, f"+5.{NOWHERE}.{guess}")) == []
 
 
 def test_one_impossible_input_spares_the_hashing_of_the_others(client, hash_costs):
-    strong_item, item_id = mint(client, f"+5.{make_strong_secret()}"), mint(client, "+3.a")
+    strong_item, item_id = (
+        mint(client, f"+5.{make_strong_secret()}"),
+        mint(client, "+3.a"),
+    )
     hash_costs.clear()
 
     answer = swap(
@@ -278,5 +332,7 @@ def test_a_strong_secret_costs_argon2_at_its_least(client, hash_costs):
     raws = [f"+5.{item_id}.{each}" for each in SECRETS]
 
     assert hash_costs == [STRONG]
-    assert hashes_of(hash_costs, lambda: swap(client, raws[:1], raws[1:2])) == [STRONG] * 2
+    assert (
+        hashes_of(hash_costs, lambda: swap(client, raws[:1], raws[1:2])) == [STRONG] * 2
+    )
     assert hashes_of(hash_costs, lambda: check(client, *raws)) == [STRONG] * 3

@@ -1,4 +1,7 @@
-"""What an upgrade does: the ledger of every released schema is kept whole, and served."""
+"""What an upgrade does.
+
+The ledger of every released schema is kept whole, and served.
+"""
 
 import json
 import re
@@ -81,7 +84,9 @@ def rows(engine, columns):
     with engine.connect() as connection:
         return {
             name: sorted(
-                connection.execute(select(*(tables.tables[name].c[each] for each in names))).all(),
+                connection.execute(
+                    select(*(tables.tables[name].c[each] for each in names))
+                ).all(),
                 key=repr,
             )
             for name, names in columns.items()
@@ -121,7 +126,9 @@ def test_migrate_keeps_every_row_of_a_ledger_that_holds_all_that_it_could_lose(
     ran = invoke(Settings(old_url), "migrate")
 
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert f"revision {HEAD_REVISION}" in ran.stdout or f"to {HEAD_REVISION}" in ran.stdout
+    assert (
+        f"revision {HEAD_REVISION}" in ran.stdout or f"to {HEAD_REVISION}" in ran.stdout
+    )
     assert rows(engine, had) == before
     assert columns(engine) == columns(new_engine)
     assert words(engine) == words(new_engine)
@@ -154,7 +161,9 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
     view.assert_sound()
     states = check(client, *live, *spent)
     replays = [post(client, each.path, each.body, each.key) for each in keyed]
-    items = [client.get(f"/v1/item/{each.answer['itemId']}").get_json() for each in mints]
+    items = [
+        client.get(f"/v1/item/{each.answer['itemId']}").get_json() for each in mints
+    ]
     read = [client.get(f"/v1/offers/{each['offerId']}").get_json() for each in offers]
 
     assert states == ["unspent"] * len(live) + ["spent"] * len(spent)
@@ -162,7 +171,10 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
     assert {answer.headers["Idempotency-Replayed"] for answer in replays} == {"true"}
     assert read == offers
     assert [(item["id"], item["total"]) for item in items] == [
-        (each.answer["itemId"], sum(output["amount"] for output in each.answer["outputs"]))
+        (
+            each.answer["itemId"],
+            sum(output["amount"] for output in each.answer["outputs"]),
+        )
         for each in mints
     ]
     assert [item["metadata"] and json.loads(item["metadata"]) for item in items] == [
@@ -170,7 +182,9 @@ def test_an_upgraded_ledger_answers_as_it_did_before_and_every_live_secret_buys_
     ]
 
     new = [RAW.sub(rf"+\1.\2.claimed {number}", raw) for number, raw in enumerate(live)]
-    claimed = [swap(client, [old], [fresh]) for old, fresh in zip(live, new, strict=True)]
+    claimed = [
+        swap(client, [old], [fresh]) for old, fresh in zip(live, new, strict=True)
+    ]
     again = [swap(client, [old], [f"{old[:-1]}!"]) for old in [*live, *spent]]
 
     assert [answer.status_code for answer in claimed] == [200] * len(live)
@@ -256,7 +270,11 @@ def test_a_revision_ahead_or_unknown_stops_the_start_and_the_migration_in_one_li
     ("head", "served", "refused"),
     [
         ("0004", ["0004", "0005_from_0004", "0007_from_0003"], ["0005", "0003", None]),
-        ("0004", [], ["0007_from_0005", "0003_from_0001", "0005_from_", "0005_from_0004 "]),
+        (
+            "0004",
+            [],
+            ["0007_from_0005", "0003_from_0001", "0005_from_", "0005_from_0004 "],
+        ),
         ("0004_from_0002", ["0004_from_0002", "0005_from_0004"], ["0004"]),
     ],
 )
@@ -278,18 +296,28 @@ def test_a_later_revision_that_permits_this_code_is_left_as_it_is(empty_engine):
 
 
 def test_migrations_at_once_make_one_ledger(postgres_url):
-    """A transaction of ours has made their first table, and ends once each of them waits for it."""
+    """A transaction of ours has made their first table, and ends once each of them
+    waits for it.
+    """
     with ThreadPoolExecutor(2) as pool, psycopg.connect(postgres_url) as connection:
         connection.execute("CREATE TABLE alembic_version ()")
-        running = [pool.submit(run_deeds, "migrate", DATABASE_URL=postgres_url) for _ in range(2)]
+        running = [
+            pool.submit(run_deeds, "migrate", DATABASE_URL=postgres_url)
+            for _ in range(2)
+        ]
         wait_until(lambda: connection.execute(WAITING).fetchone() == (2,))
         connection.rollback()
     said = [(each.result().stdout, each.result().stderr) for each in running]
 
-    assert said == [(f"upgraded the database from revision none to {HEAD_REVISION}\n", "")] * 2
+    assert (
+        said
+        == [(f"upgraded the database from revision none to {HEAD_REVISION}\n", "")] * 2
+    )
 
 
-@pytest.mark.parametrize("defect", ["1 / 0", 'op.execute("SELECT no_such_column FROM items")'])
+@pytest.mark.parametrize(
+    "defect", ["1 / 0", 'op.execute("SELECT no_such_column FROM items")']
+)
 def test_the_defect_of_a_migration_keeps_its_traceback_and_changes_nothing(
     sqlite_url, tmp_path, open_engine, defect
 ):
@@ -315,7 +343,9 @@ def test_a_missing_right_to_create_tables_stops_the_migration_in_one_line(postgr
     url = make_url(postgres_url).set(username=role, password="reader")
 
     try:
-        ran = run_deeds("migrate", DATABASE_URL=url.render_as_string(hide_password=False))
+        ran = run_deeds(
+            "migrate", DATABASE_URL=url.render_as_string(hide_password=False)
+        )
     finally:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute(f"DROP ROLE {role}")

@@ -1,8 +1,10 @@
-"""What Dockerfile, compose.yaml and deeds.service say: `make operations`. Needs systemd-analyze.
+"""What Dockerfile, compose.yaml and deeds.service say: `make operations`.
 
-Nothing here builds an image: the files are put where the Dockerfile copies them, its packages are
-installed from the network, and its commands run with its environment, by a user who may write the
-volume alone.
+Needs systemd-analyze.
+
+Nothing here builds an image: the files are put where the Dockerfile copies them, its
+packages are installed from the network, and its commands run with its environment, by a
+user who may write the volume alone.
 """
 
 import json
@@ -34,7 +36,9 @@ AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else 
 
 
 # The instructions of the Dockerfile: what each is, and the rest of it.
-EVERY = re.findall(r"^([A-Z]+) +(.+)$", read_text("Dockerfile").replace("\\\n", " "), re.MULTILINE)
+EVERY = re.findall(
+    r"^([A-Z]+) +(.+)$", read_text("Dockerfile").replace("\\\n", " "), re.MULTILINE
+)
 _LAST = max(place for place, (word, _) in enumerate(EVERY) if word == "FROM")
 BEFORE, INSTRUCTIONS = EVERY[:_LAST], EVERY[_LAST:]
 
@@ -84,7 +88,9 @@ class Image:
     def _copy(self, *names):
         *sources, target = names
         if sources[0] == "--from=page":
-            shutil.copytree(self.stages / sources[1].removeprefix("/"), self.code / target)
+            shutil.copytree(
+                self.stages / sources[1].removeprefix("/"), self.code / target
+            )
             return
         for source in sources:
             if (REPOSITORY / source).is_dir():
@@ -120,7 +126,10 @@ class Image:
         environment = self.environment | {"PORT": str(port)} | settings
         with start_command(command, self._log, environment, cwd=self.code) as process:
             wait_until(
-                lambda: process.poll() is not None or (is_open(port) and self.is_healthy(port))
+                lambda: (
+                    process.poll() is not None
+                    or (is_open(port) and self.is_healthy(port))
+                )
             )
             assert process.poll() is None, self._log.read_text()
             yield Service(port, process, self._log)
@@ -152,16 +161,25 @@ def test_the_command_serves_and_keeps_its_ledger_and_mark_in_the_volume(image):
         body = {"inputs": [f"+5.{item}.first"], "outputs": [f"+5.{item}.second"]}
         assert send("/v1/swap", body) == (200, {"success": True})
 
-    assert {path.name for path in image.volume.iterdir()} >= {"deeds.sqlite3", "deeds.sqlite3-mark"}
+    assert {path.name for path in image.volume.iterdir()} >= {
+        "deeds.sqlite3",
+        "deeds.sqlite3-mark",
+    }
 
 
 @pytest.fixture
 def compose():
     """compose.yaml, with what a .env would hold."""
     text = read_text("deploy/compose.yaml")
-    settings = {"POSTGRES_PASSWORD": "f" * 64, "DEEDS_PEPPER": "p" * 64, "SITE": "example.org"}
+    settings = {
+        "POSTGRES_PASSWORD": "f" * 64,
+        "DEEDS_PEPPER": "p" * 64,
+        "SITE": "example.org",
+    }
     assert set(re.findall(r"\$\{(\w+):\?\}", text)) == set(settings)
-    return yaml.safe_load(re.sub(r"\$\{(\w+):\?\}", lambda found: settings[found[1]], text))
+    return yaml.safe_load(
+        re.sub(r"\$\{(\w+):\?\}", lambda found: settings[found[1]], text)
+    )
 
 
 def test_compose_sets_nothing_that_the_service_does_not_read(compose):
@@ -178,7 +196,11 @@ def test_compose_sets_nothing_that_the_service_does_not_read(compose):
 
 def test_compose_names_only_what_it_has(compose):
     services = compose["services"].values()
-    mounted = {volume.partition(":")[0] for each in services for volume in each.get("volumes", ())}
+    mounted = {
+        volume.partition(":")[0]
+        for each in services
+        for volume in each.get("volumes", ())
+    }
     files = {name for name in mounted if name.startswith(".")}
 
     assert {name for each in services for name in each.get("depends_on", ())} < set(
@@ -193,7 +215,9 @@ def test_compose_names_only_what_it_has(compose):
 
 
 def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
-    """Its settings but for the address of the database, and both commands, one after the other."""
+    """Its settings but for the address of the database, and both commands, one after
+    the other.
+    """
     environment = compose["services"]["app"]["environment"]
     settings = {name: image.place(value) for name, value in environment.items()}
     settings["DATABASE_URL"] = postgres.create_database()
@@ -220,12 +244,16 @@ def test_systemd_finds_nothing_wrong_with_the_unit_which_exposes_little(tmp_path
     assert gunicorn in text
     unit = tmp_path / "deeds.service"
     # `verify` looks for the program.
-    unit.write_text(text.replace(gunicorn, str(Path(sys.executable).parent / "gunicorn")))
+    unit.write_text(
+        text.replace(gunicorn, str(Path(sys.executable).parent / "gunicorn"))
+    )
 
     verified = analyze("verify", unit)
     judged = analyze("security", "--offline=true", "--no-pager", unit)
 
     assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
     # Of 10, where 0 is the safest: what systemd calls OK ends at 4.9.
-    [exposure] = re.findall(r"Overall exposure level for deeds.service: ([0-9.]+)", judged.stdout)
+    [exposure] = re.findall(
+        r"Overall exposure level for deeds.service: ([0-9.]+)", judged.stdout
+    )
     assert float(exposure) <= 1.2

@@ -1,6 +1,9 @@
-"""Two machines behind nginx, restarted one after the other under load: `make operations`.
+"""Two machines behind nginx, restarted one after the other under load.
 
-A machine is a group of gunicorn processes with a port of its own; both share a PostgreSQL.
+`make operations`.
+
+A machine is a group of gunicorn processes with a port of its own; both share a
+PostgreSQL.
 """
 
 import ipaddress
@@ -42,7 +45,10 @@ def machines(tmp_path, emptied_postgres_url):
 
 
 class ProxiedSender(Sender):
-    """Sends each request through nginx as another client: the limits of one are not looked at."""
+    """Sends each request through nginx as another client.
+
+    The limits of one are not looked at.
+    """
 
     addresses = map(ipaddress.ip_address("10.0.0.0").__add__, itertools.count())
 
@@ -52,28 +58,41 @@ class ProxiedSender(Sender):
         self._with_keys = with_keys
 
     def send(self, path, body, key=None):
-        headers = {"Content-Type": "application/json", "X-Test-Client": str(next(self.addresses))}
+        headers = {
+            "Content-Type": "application/json",
+            "X-Test-Client": str(next(self.addresses)),
+        }
         if self._with_keys:
             headers["Idempotency-Key"] = key
-        status, _, answer = self._nginx.ask("POST", path, json.dumps(body).encode(), headers)
+        status, _, answer = self._nginx.ask(
+            "POST", path, json.dumps(body).encode(), headers
+        )
         assert status == 200, answer
         return Said(status, json.loads(answer), is_replay=False)
 
 
 def set_upstreams(nginx, ports, drained=None):
-    """Let nginx send nothing to one of the ports, and wait until its old processes have ended."""
+    """Let nginx send nothing to one of the ports, and wait until its old processes have
+    ended.
+    """
     before = children(nginx.process.pid)
-    nginx.set_upstreams(*(upstream(port, " down" * (port == drained)) for port in ports))
+    nginx.set_upstreams(
+        *(upstream(port, " down" * (port == drained)) for port in ports)
+    )
     nginx.process.send_signal(signal.SIGHUP)
     wait_until(lambda: not set(before) & set(children(nginx.process.pid)))
 
 
-@pytest.mark.parametrize("drained", [False, True], ids=["with keys", "drained, without keys"])
+@pytest.mark.parametrize(
+    "drained", [False, True], ids=["with keys", "drained, without keys"]
+)
 def test_no_request_fails_while_all_machines_are_restarted(
     machines, emptied_postgres_url, tmp_path, request, drained
 ):
     with running_nginx(tmp_path, machines) as nginx:
-        load = Load([nginx], 1, make_sender=partial(ProxiedSender, with_keys=not drained))
+        load = Load(
+            [nginx], 1, make_sender=partial(ProxiedSender, with_keys=not drained)
+        )
         with load.running():
             for port, machine in list(machines.items()) * ROUNDS_COUNT:
                 load.wait_for_answers(ANSWERS_COUNT)
@@ -87,4 +106,6 @@ def test_no_request_fails_while_all_machines_are_restarted(
             load.wait_for_answers(ANSWERS_COUNT)
 
     counts = assert_nothing_lost(load, machine.find_port, emptied_postgres_url)
-    add_line(request.node, f"restarts {len(machines) * ROUNDS_COUNT}, {line_of(counts)}")
+    add_line(
+        request.node, f"restarts {len(machines) * ROUNDS_COUNT}, {line_of(counts)}"
+    )

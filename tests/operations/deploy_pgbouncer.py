@@ -1,4 +1,7 @@
-"""The service behind Debian's pgbouncer in transaction mode: `make operations`. Needs pgbouncer."""
+"""The service behind Debian's pgbouncer in transaction mode: `make operations`.
+
+Needs pgbouncer.
+"""
 
 import os
 import subprocess
@@ -14,7 +17,8 @@ from tests.faults.mortal_service import MortalService
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
 from tests.support.serving import REPOSITORY
 
-# What the requests do, and what races may not break; test_docs.py sees that each file exists.
+# What the requests do, and what races may not break; test_docs.py sees that each file
+# exists.
 CONTRACT = (
     "tests/contract/test_check.py",
     "tests/contract/test_item.py",
@@ -52,8 +56,13 @@ def test_the_contract_holds_behind_pgbouncer(pooler, postgres):
     assert transactions_count(pooler) > 1_000
 
 
-def test_sixteen_clients_behind_pgbouncer_meet_no_error(pooler, fresh_postgres_url, tmp_path):
-    """Two services of two processes share a few sessions; a 5xx would be an unanswered request."""
+def test_sixteen_clients_behind_pgbouncer_meet_no_error(
+    pooler, fresh_postgres_url, tmp_path
+):
+    """Two services of two processes share a few sessions.
+
+    A 5xx would be an unanswered request.
+    """
     url = fresh_postgres_url()
     with ExitStack() as stack:
         services = [MortalService(tmp_path, behind(url, pooler)) for _ in range(2)]
@@ -69,7 +78,9 @@ def test_sixteen_clients_behind_pgbouncer_meet_no_error(pooler, fresh_postgres_u
     assert counts["acknowledged"] >= ANSWERS_COUNT
 
 
-def test_nothing_is_kept_in_a_session_behind_pgbouncer_unless_the_url_says_so(pooler, postgres_url):
+def test_nothing_is_kept_in_a_session_behind_pgbouncer_unless_the_url_says_so(
+    pooler, postgres_url
+):
     pooled = behind(postgres_url, pooler)
     thresholds, limits = [], []
 

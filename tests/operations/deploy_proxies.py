@@ -1,4 +1,6 @@
-"""The README's walk and the limits through nginx.conf and Caddyfile of deploy/: `make operations`.
+"""The README's walk and the limits through nginx.conf and Caddyfile of deploy/.
+
+`make operations`.
 
 nginx has to be on the machine; Caddy comes as a wheel, where there is one for it.
 """
@@ -26,7 +28,8 @@ from tests.support.waiting import wait_until
 JSON = {"Content-Type": "application/json"}
 KEY = {"Idempotency-Key": "a-key-of-mine-0001"}
 
-# What signs for localhost, in the directory of each proxy, and what it answers without a service.
+# What signs for localhost, in the directory of each proxy, and what it answers without
+# a service.
 AUTHORITIES = {"nginx": "cert.pem", "caddy": "caddy/pki/authorities/local/root.crt"}
 AWAY = {"nginx": 503, "caddy": 502}
 
@@ -56,12 +59,17 @@ def caddy(tmp_path, service):
     apart = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n"
     file, log = tmp_path / "Caddyfile", tmp_path / "caddy.log"
     file.write_text(read_text("deploy/Caddyfile").replace("{\n", apart, 1))
-    places = {"SITE": f"https://localhost:{port}", "UPSTREAM": f"127.0.0.1:{service.port}"}
+    places = {
+        "SITE": f"https://localhost:{port}",
+        "UPSTREAM": f"127.0.0.1:{service.port}",
+    }
     places |= dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
     command = [Path(sys.executable).parent / "caddy", "run", "--config", file]
     with (
         log.open("wb") as output,
-        subprocess.Popen(command, env=os.environ | places, stdout=output, stderr=output) as process,
+        subprocess.Popen(
+            command, env=os.environ | places, stdout=output, stderr=output
+        ) as process,
     ):
         try:
             wait_until(lambda: "certificate obtained successfully" in log.read_text())
@@ -108,7 +116,9 @@ def stop(service):
 
 def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy, kind, tmp_path):
     trusted = str(tmp_path / AUTHORITIES[kind])
-    assert_answers_as_shown(walk(proxy.url, "curl --http1.1 -s", CURL_CA_BUNDLE=trusted))
+    assert_answers_as_shown(
+        walk(proxy.url, "curl --http1.1 -s", CURL_CA_BUNDLE=trusted)
+    )
 
 
 def test_every_answer_tells_browsers_to_stay_with_tls_and_no_file_holds_a_secret(
@@ -116,29 +126,42 @@ def test_every_answer_tells_browsers_to_stay_with_tls_and_no_file_holds_a_secret
 ):
     secret = "mark-" + "7c1f9e"
     item = mint(proxy, secret)
-    paths = [f"/v1/item/{item}?secret={secret}", f"/v1/check/+5.{item}.{secret}", "/metrics"]
+    paths = [
+        f"/v1/item/{item}?secret={secret}",
+        f"/v1/check/+5.{item}.{secret}",
+        "/metrics",
+    ]
 
     said = [proxy.ask("GET", path)[:2] for path in paths]
     stop(service)
     said.append(proxy.ask("GET", f"/v1/check/+5.{item}.{secret}")[:2])
 
     assert [status for status, _ in said] == [200, 404, 404, AWAY[kind]]
-    assert {headers["Strict-Transport-Security"] for _, headers in said} == {"max-age=31536000"}
-    files = [path for path in tmp_path.rglob("*") if path.is_file() and "deeds.db" not in path.name]
+    assert {headers["Strict-Transport-Security"] for _, headers in said} == {
+        "max-age=31536000"
+    }
+    files = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and "deeds.db" not in path.name
+    ]
     assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
 
 
 def test_a_body_above_the_limit_is_refused(proxy, kind):
     status, _, body = proxy.ask("POST", "/v1/mint", b" " * (1024 * 1024 + 1), JSON)
 
-    # Caddy says nothing, unless the length it was told gets to the service before Caddy has read
-    # one byte too many.
+    # Caddy says nothing, unless the length it was told gets to the service before Caddy
+    # has read one byte too many.
     said = {TOO_LARGE} if kind == "nginx" else {TOO_LARGE, b""}
     assert (status, body[:43] in said) == (413, True)
 
 
 def test_a_body_that_comes_slowly_costs_the_service_no_connection(caddy, service):
-    """The service closes a client after 20 s; one that Caddy holds back it does not see."""
+    """The service closes a client after 20 s.
+
+    One that Caddy holds back it does not see.
+    """
     body = json.dumps({"outputs": ["+5.slow"]}).encode()
     with closing(caddy.connect()) as connection:
         connection.putrequest("POST", "/v1/mint")
@@ -146,8 +169,11 @@ def test_a_body_that_comes_slowly_costs_the_service_no_connection(caddy, service
         connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body[:-1])
         caddy.ask("GET", "/v1/info")
-        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        # The address of the service in hexadecimal, and the state of an open connection.
+        rows = [
+            line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+        ]
+        # The address of the service in hexadecimal, and the state of an open
+        # connection.
         held = sum(row[2:4] == [f"0100007F:{service.port:04X}", "01"] for row in rows)
         connection.send(body[-1:])
         status = connection.getresponse().status
@@ -155,7 +181,9 @@ def test_a_body_that_comes_slowly_costs_the_service_no_connection(caddy, service
     assert (held, status) == (1, 200)
 
 
-def test_an_item_is_served_from_the_cache_when_the_service_is_away(nginx, service, tmp_path):
+def test_an_item_is_served_from_the_cache_when_the_service_is_away(
+    nginx, service, tmp_path
+):
     item = mint(nginx, "a")
     paths = [f"/v1/item/{item}", f"/v1/item/deed_{'0' * 26}"]
 
@@ -170,20 +198,32 @@ def test_an_item_is_served_from_the_cache_when_the_service_is_away(nginx, servic
 
 # A list is sent in chunks.
 def test_a_mint_may_have_a_quarter_of_a_megabyte(nginx):
-    for headers, body in [({}, b" " * 300_000), (KEY, b" " * 300_000), ({}, [b" " * 300_000])]:
-        said = [nginx.ask("POST", f"/v1/{path}", body, JSON | headers) for path in ("mint", "swap")]
+    for headers, body in [
+        ({}, b" " * 300_000),
+        (KEY, b" " * 300_000),
+        ({}, [b" " * 300_000]),
+    ]:
+        said = [
+            nginx.ask("POST", f"/v1/{path}", body, JSON | headers)
+            for path in ("mint", "swap")
+        ]
 
         assert list(map(code_of, said)) == ["body_too_large", "invalid_json"]
 
 
 def ask_as_each(nginx, clients, method="GET", path="/v1/info", **headers):
-    """Ask as one client after the other, over one connection; return codes and Retry-After."""
+    """Ask as one client after the other, over one connection.
+
+    Return codes and Retry-After.
+    """
     said = []
     with closing(nginx.connect()) as connection:
         for client in clients:
             connection.request(method, path, b"", {"X-Test-Client": client} | headers)
             answer = connection.getresponse()
-            said.append((json.loads(answer.read()).get("code"), answer.headers["Retry-After"]))
+            said.append(
+                (json.loads(answer.read()).get("code"), answer.headers["Retry-After"])
+            )
     return said
 
 
@@ -198,12 +238,17 @@ def test_an_address_that_mints_too_often_is_told_so_and_may_still_swap(nginx, ke
     assert swapped == "wrong_media_type"
 
 
-def test_addresses_of_one_ipv6_network_share_a_limit_and_are_told_when_to_come_back(nginx):
+def test_addresses_of_one_ipv6_network_share_a_limit_and_are_told_when_to_come_back(
+    nginx,
+):
     def said_to(clients):
         return set(ask_as_each(nginx, islice(clients, 100)))
 
     assert set(ask_as_each(nginx, ["192.0.2.1"] * 300)) == {NO_REFUSAL, TOO_MANY}
-    assert said_to(f"2001:db8:1:2:{n:x}::{n:x}" for n in count(1)) == {NO_REFUSAL, TOO_MANY}
+    assert said_to(f"2001:db8:1:2:{n:x}::{n:x}" for n in count(1)) == {
+        NO_REFUSAL,
+        TOO_MANY,
+    }
     assert said_to(f"2001:db8:3:{n:x}::1" for n in count(1)) == {NO_REFUSAL}
     assert said_to(f"192.0.2.{n}" for n in count(2)) == {NO_REFUSAL}
 
@@ -223,7 +268,9 @@ def test_another_name_gets_no_answer(nginx):
 
 @pytest.fixture
 def dying():
-    """The ports of two servers that close without an answer, and what they have received."""
+    """The ports of two servers that close without an answer, and what they have
+    received.
+    """
     seen = []
 
     def take(server):
@@ -234,7 +281,10 @@ def dying():
                     seen.append(client.recv(65536))
 
     with ExitStack() as closing:
-        servers = [closing.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        servers = [
+            closing.enter_context(socket.create_server(("127.0.0.1", 0)))
+            for _ in range(2)
+        ]
         for server in servers:
             Thread(target=take, args=[server], daemon=True).start()
         yield [server.getsockname()[1] for server in servers], seen

@@ -13,7 +13,12 @@ from storage.mark import MarkFile
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.racing import client_of_port
 from tests.support.readme import FENCE
-from tests.support.serving import REPOSITORY, clean_environment, running_service, start_gunicorn
+from tests.support.serving import (
+    REPOSITORY,
+    clean_environment,
+    running_service,
+    start_gunicorn,
+)
 from tests.support.sources import read_text
 from tests.support.stoppable_postgres import StoppablePostgres
 from tests.support.waiting import wait_until
@@ -51,12 +56,18 @@ class Recipe:
         self._run(cwd="/", env=environment, user=self._server.system_user)
 
     def as_operator(self, said=""):
-        """Run the next block with the settings of the service, and return what it prints."""
-        return self._run(cwd=REPOSITORY, env=clean_environment(self._settings), input=said)
+        """Run the next block with the settings of the service, and return what it
+        prints.
+        """
+        return self._run(
+            cwd=REPOSITORY, env=clean_environment(self._settings), input=said
+        )
 
     def _run(self, **how):
         command = ["bash", "-euc", self._next("sh")]
-        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **how).stdout
+        return subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=True, **how
+        ).stdout
 
     def configure(self):
         """Add the next block to the settings of the server and restart it."""
@@ -84,17 +95,24 @@ def server():
         yield server
 
 
-def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(server, tmp_path):
+def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
+    server, tmp_path
+):
     url = PostgresCluster(server.get_uri()).create_migrated_database()
     settings = {"DATABASE_URL": url, "DEEDS_MARK_FILE": str(tmp_path / "mark")}
     recipe = Recipe(server, settings)
     for step in (recipe.as_postgres, recipe.configure, recipe.as_postgres):
         step()
-    with running_service(tmp_path, **settings) as service, client_of_port(service.port) as send:
+    with (
+        running_service(tmp_path, **settings) as service,
+        client_of_port(service.port) as send,
+    ):
         item = send("/v1/mint", {"outputs": ["+5.a"]})[1]["itemId"]
         a, b, c = (f"+5.{item}.{secret}" for secret in "abc")
         assert send("/v1/swap", {"inputs": [a], "outputs": [b]})[0] == 200
-        recipe.replaced["2026-11-22 10:00:00+00"] = str(ask(url, "SELECT clock_timestamp()"))
+        recipe.replaced["2026-11-22 10:00:00+00"] = str(
+            ask(url, "SELECT clock_timestamp()")
+        )
         # Some of the log is in the archive, the rest beside the database alone.
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
@@ -113,11 +131,17 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(serv
     with start_gunicorn(tmp_path / "refused.log", settings) as refused:
         assert refused.wait(timeout=30) != 0
     told = recipe.as_operator(said="accept\n")
-    with running_service(tmp_path, **settings) as service, client_of_port(service.port) as send:
+    with (
+        running_service(tmp_path, **settings) as service,
+        client_of_port(service.port) as send,
+    ):
         answer = 200, {"states": ["spent", "unspent", "unknown"]}
         assert send("/v1/check", {"outputs": [a, b, c]}) == answer
     recipe.as_postgres()
 
     assert "Every invariant holds." in audited
-    assert "ends at operation 2: this is an older copy" in (tmp_path / "refused.log").read_text()
+    assert (
+        "ends at operation 2: this is an older copy"
+        in (tmp_path / "refused.log").read_text()
+    )
     assert "accepted: the ledger continues after operation 2" in told

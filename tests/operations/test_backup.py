@@ -49,15 +49,21 @@ def run(command, file, url):
 
 
 def state(path):
-    """Return how many operations and live units a ledger has, reading it as it lies there."""
+    """Return how many operations and live units a ledger has, reading it as it lies
+    there.
+    """
     with closing(sqlite3.connect(path)) as connection:
         [operations] = connection.execute("SELECT count(*) FROM operations").fetchone()
         live = "SELECT sum(amount) FROM outputs WHERE spent_by IS NULL"
         return operations, connection.execute(live).fetchone()[0]
 
 
-def test_a_service_in_use_is_backed_up_whole_and_not_replaced(sqlite_url, copy, tmp_path):
-    with running_service(tmp_path, DATABASE_URL=sqlite_url, WEB_CONCURRENCY="2") as service:
+def test_a_service_in_use_is_backed_up_whole_and_not_replaced(
+    sqlite_url, copy, tmp_path
+):
+    with running_service(
+        tmp_path, DATABASE_URL=sqlite_url, WEB_CONCURRENCY="2"
+    ) as service:
         load = Load([lambda: service.port], seed=1)
         with load.running():
             load.wait_for_answers(CLIENTS_COUNT * 3)
@@ -72,11 +78,15 @@ def test_a_service_in_use_is_backed_up_whole_and_not_replaced(sqlite_url, copy, 
     assert restored.stderr.endswith(IN_USE)
     operations, _ = state(copy)
     assert before <= operations <= after
-    assert ran.stdout.endswith(f"{copy} holds the ledger up to operation {operations}.\n")
+    assert ran.stdout.endswith(
+        f"{copy} holds the ledger up to operation {operations}.\n"
+    )
     assert invoke(Settings(f"sqlite:///{copy}"), "audit").exit_code == 0
 
 
-def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_nothing(client, sqlite_url, copy):
+def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_nothing(
+    client, sqlite_url, copy
+):
     mint(client, "+5.a")
 
     run("backup", copy, sqlite_url)
@@ -206,7 +216,9 @@ def test_a_ledger_that_violates_an_invariant_is_neither_backed_up_nor_restored(
         ("restore", "garbage"),
     ],
 )
-def test_what_can_be_no_backup_ends_in_one_line(older, sqlite_url, path, tmp_path, command, name):
+def test_what_can_be_no_backup_ends_in_one_line(
+    older, sqlite_url, path, tmp_path, command, name
+):
     (tmp_path / "empty").touch()
     (tmp_path / "garbage").write_bytes(b"no database" * 1000)
 

@@ -1,4 +1,6 @@
-"""The benchmark counts what really happened, and the ledgers that it makes big are sound ones."""
+"""The benchmark counts what really happened, and the ledgers that it makes big are
+sound ones.
+"""
 
 from functools import partial
 from itertools import cycle
@@ -30,7 +32,9 @@ def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
     client.application.extensions["deeds"].close()
     preload(database_url, item, 1_000)
     service = gunicorn_service(DATABASE_URL=database_url, WEB_CONCURRENCY="1")
-    requests = [partial(swaps, f"+1.{item}.{secret}", SecretKind.STRONG) for secret in secrets]
+    requests = [
+        partial(swaps, f"+1.{item}.{secret}", SecretKind.STRONG) for secret in secrets
+    ]
 
     answers = start_load(pool, service.port, requests, Stretch.soon(0.5))()
     again = start_load(pool, service.port, requests[:1], Stretch.soon(0.3))()

@@ -49,7 +49,9 @@ def test_audit_says_that_every_invariant_holds_with_the_counts(item, settings):
     assert words(ran.stdout) == [*COUNTS, ["Every", "invariant", "holds."]]
 
 
-def test_audit_of_a_ledger_that_violates_one_ends_with_exit_code_1_and_the_places(item, settings):
+def test_audit_of_a_ledger_that_violates_one_ends_with_exit_code_1_and_the_places(
+    item, settings
+):
     engine = make_engine(parse_database_url(settings.database_url))
     with engine.execution_options(**{WRITES: True}).begin() as connection:
         connection.execute(text("UPDATE items SET total = 9 WHERE total = 8"))
@@ -63,17 +65,23 @@ def test_audit_of_a_ledger_that_violates_one_ends_with_exit_code_1_and_the_place
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_audit_of_a_damaged_file_ends_in_one_line_or_names_the_damage(client, settings, tmp_path):
+def test_audit_of_a_damaged_file_ends_in_one_line_or_names_the_damage(
+    client, settings, tmp_path
+):
     mint(client, *(f"+1.{number}" for number in range(256)))
     client.application.extensions["deeds"].close()
     with (tmp_path / "deeds.sqlite3").open("r+b") as file:
-        file.seek(-4096 * 6, os.SEEK_END)  # What was written last, not what the start reads.
+        file.seek(
+            -4096 * 6, os.SEEK_END
+        )  # What was written last, not what the start reads.
         file.write(b"\xff" * 4096 * 6)
 
     ran = invoke(settings, "audit")
 
     assert ran.exit_code == 1
-    assert "malformed" in ran.stderr or "the database itself is not damaged" in ran.stderr
+    assert (
+        "malformed" in ran.stderr or "the database itself is not damaged" in ran.stderr
+    )
     assert "Traceback" not in ran.stderr
 
 
@@ -91,10 +99,14 @@ def test_stats_counts_everything_and_shows_the_size(item, settings, tmp_path):
         assert shown > 4096
 
 
-def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(settings, open_app):
+def test_schemes_tells_what_each_guards_and_that_an_old_pepper_must_stay(
+    settings, open_app
+):
     client = open_app(replace(settings, pepper=OLD)).test_client()
     item = mint(client, "+5.a", f"+3.{make_strong_secret()}", "+1.b")
-    now = replace(settings, pepper=NEW, peppers_old=(OLD,), ordinary_cost=Argon2Cost(16, 1, 1))
+    now = replace(
+        settings, pepper=NEW, peppers_old=(OLD,), ordinary_cost=Argon2Cost(16, 1, 1)
+    )
     swap(open_app(now).test_client(), [f"+5.{item}.a"], [f"+5.{item}.c"])
     old, new = pepper_fingerprint(OLD), pepper_fingerprint(NEW)
 
@@ -127,7 +139,9 @@ def test_a_pepper_that_guards_nothing_live_may_go_and_then_can(settings, open_ap
     assert swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"]).status_code == 200
 
 
-def test_secret_prints_as_many_strong_secrets_as_asked_for_and_needs_no_database(tmp_path):
+def test_secret_prints_as_many_strong_secrets_as_asked_for_and_needs_no_database(
+    tmp_path,
+):
     url = f"sqlite:///{tmp_path / 'deeds.db'}"
 
     one = invoke(Settings(url), "secret").stdout.splitlines()

@@ -22,7 +22,9 @@ DEFECT = (500, "internal", None)
 @pytest.fixture
 def open_client(open_app):
     """A function that opens the service on a database."""
-    return lambda url: open_app(Settings(url, ordinary_cost=Argon2Cost(8, 1, 1))).test_client()
+    return lambda url: open_app(
+        Settings(url, ordinary_cost=Argon2Cost(8, 1, 1))
+    ).test_client()
 
 
 def causes(caplog):
@@ -42,7 +44,9 @@ def execute(url, *statements):
     engine.dispose()
 
 
-def test_a_role_that_may_not_log_in_is_named_as_the_cause(fresh_postgres_url, open_client, caplog):
+def test_a_role_that_may_not_log_in_is_named_as_the_cause(
+    fresh_postgres_url, open_client, caplog
+):
     admin = fresh_postgres_url()
     role = f"deeds_test_{secrets.token_hex(6)}"
     own = make_url(admin).set(username=role, password=MARK)
@@ -80,7 +84,9 @@ def test_a_column_that_is_not_there_is_a_defect_with_its_code(
     codes = {"OperationalError": "SQLITE_ERROR", "UndefinedColumn": "42703"}
     assert code == codes[error]
     assert "amount" in message
-    [defect] = [each for each in events(capfd.readouterr().err) if each["event"] == "defect"]
+    [defect] = [
+        each for each in events(capfd.readouterr().err) if each["event"] == "defect"
+    ]
     assert defect["places"]
 
 
@@ -99,7 +105,9 @@ def test_a_transaction_that_the_disk_refuses_is_told_with_its_code_at_most_once_
             counts.append(len(causes(caplog)))
 
     assert counts == [1, 1, 2, 2]
-    assert set(causes(caplog)) == {("OperationalError", "SQLITE_FULL", "database or disk is full")}
+    assert set(causes(caplog)) == {
+        ("OperationalError", "SQLITE_FULL", "database or disk is full")
+    }
 
 
 def test_what_postgresql_says_in_detail_stays_out_of_the_log(
@@ -109,10 +117,16 @@ def test_what_postgresql_says_in_detail_stays_out_of_the_log(
     caplog.set_level(logging.DEBUG)
     url = fresh_postgres_url()
     client = open_client(url)
-    execute(url, f"ALTER TABLE items ADD CONSTRAINT no_mark CHECK (metadata NOT LIKE '%%{MARK}%%')")
+    execute(
+        url,
+        f"ALTER TABLE items ADD CONSTRAINT no_mark CHECK (metadata NOT LIKE '%%{MARK}%%')",
+    )
 
     answer = post(
-        client, "/v1/mint", {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}}, key=MARK
+        client,
+        "/v1/mint",
+        {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}},
+        key=MARK,
     )
 
     assert refusal(answer) == DEFECT

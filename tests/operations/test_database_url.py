@@ -1,4 +1,7 @@
-"""DATABASE_URL: what is taken, and what is said of an address or a database that cannot be used."""
+"""DATABASE_URL.
+
+What is taken, and what is said of an address or a database that cannot be used.
+"""
 
 import json
 import os
@@ -42,7 +45,9 @@ with processes.Pool({PROCESSES_COUNT}) as pool:
 
 @pytest.fixture
 def sqlite_path(tmp_path):
-    """The path of an SQLite file and its directory, neither there, under the usual umask."""
+    """The path of an SQLite file and its directory, neither there, under the usual
+    umask.
+    """
     before = os.umask(0o022)
     yield tmp_path / "new" / "deeds.db"
     os.umask(before)
@@ -95,7 +100,9 @@ def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url):
     refused = stop_line(open_schema, postgres_url)
     ran = [invoke(Settings(postgres_url), "migrate") for _ in range(2)]
 
-    assert refused.startswith(f"the database is at revision none and the code at {HEAD_REVISION};")
+    assert refused.startswith(
+        f"the database is at revision none and the code at {HEAD_REVISION};"
+    )
     assert [(each.exit_code, each.output) for each in ran] == [
         (0, f"upgraded the database from revision none to {HEAD_REVISION}\n"),
         (0, f"the database is already at revision {HEAD_REVISION}\n"),
@@ -106,15 +113,24 @@ def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url):
 def test_a_server_or_database_that_is_absent_stops_in_one_line_without_the_password(
     open_one, postgres
 ):
-    absent = make_url(postgres.admin_url).set(database="no_such_database", password=PASSWORD)
+    absent = make_url(postgres.admin_url).set(
+        database="no_such_database", password=PASSWORD
+    )
     with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # Bound but not listening: no other process can take it.
-        away = f"postgresql://deeds:{PASSWORD}@127.0.0.1:{unused.getsockname()[1]}/deeds"
+        unused.bind(
+            ("127.0.0.1", 0)
+        )  # Bound but not listening: no other process can take it.
+        away = (
+            f"postgresql://deeds:{PASSWORD}@127.0.0.1:{unused.getsockname()[1]}/deeds"
+        )
         lines = [
-            stop_line(open_one, url) for url in (away, absent.render_as_string(hide_password=False))
+            stop_line(open_one, url)
+            for url in (away, absent.render_as_string(hide_password=False))
         ]
 
-    for cause, line in zip(["refused", '"no_such_database" does not exist'], lines, strict=True):
+    for cause, line in zip(
+        ["refused", '"no_such_database" does not exist'], lines, strict=True
+    ):
         assert line.startswith("DATABASE_URL: the database cannot be opened: ")
         assert cause in line
         assert PASSWORD not in line
@@ -126,11 +142,15 @@ def test_a_postgresql_that_cannot_hold_all_text_is_refused(postgres, other, enco
     name = f"narrow_{secrets.token_hex(6)}"
     url = make_url(postgres.admin_url).set(database=name)
 
-    other.execute(f"CREATE DATABASE {name} ENCODING {encoding} TEMPLATE template0 LOCALE 'C'")
+    other.execute(
+        f"CREATE DATABASE {name} ENCODING {encoding} TEMPLATE template0 LOCALE 'C'"
+    )
     line = stop_line(migrate, url.render_as_string(hide_password=False))
     other.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
-    assert line == f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
+    assert (
+        line == f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
+    )
 
 
 def test_a_read_only_postgresql_stops_the_start_with_its_cause(
@@ -155,12 +175,16 @@ def test_a_path_that_holds_no_database_stops_in_one_line(tmp_path, name):
     (tmp_path / "without-its-lock").mkdir()
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "deeds.db")
 
-    assert stop_line(open_schema, f"sqlite:///{tmp_path / name}").startswith("DATABASE_URL: ")
+    assert stop_line(open_schema, f"sqlite:///{tmp_path / name}").startswith(
+        "DATABASE_URL: "
+    )
 
 
 def test_a_locked_file_stops_the_start_in_one_line(sqlite_url, open_app, monkeypatch):
     monkeypatch.setattr(storage.engine, "BUSY_TIMEOUT_S", 0.05)
-    other = sqlite3.connect(parse_database_url(sqlite_url).database, isolation_level=None)
+    other = sqlite3.connect(
+        parse_database_url(sqlite_url).database, isolation_level=None
+    )
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(StartError, match="deeds cannot start: DATABASE_URL"):
@@ -171,11 +195,27 @@ def test_a_locked_file_stops_the_start_in_one_line(sqlite_url, open_app, monkeyp
 TAKEN = {
     "sqlite file": ("sqlite:////data/deeds.db", "sqlite+pysqlite", "/data/deeds.db"),
     "sqlite file below": ("sqlite:///deeds.db", "sqlite+pysqlite", "deeds.db"),
-    "sqlite with its driver": ("sqlite+pysqlite:///deeds.db", "sqlite+pysqlite", "deeds.db"),
+    "sqlite with its driver": (
+        "sqlite+pysqlite:///deeds.db",
+        "sqlite+pysqlite",
+        "deeds.db",
+    ),
     "postgresql": ("postgresql://u@h/deeds", "postgresql+psycopg", "deeds"),
-    "postgres, as some hosts write it": ("postgres://u@h/deeds", "postgresql+psycopg", "deeds"),
-    "with another driver": ("postgresql+psycopg2://u@h/deeds", "postgresql+psycopg", "deeds"),
-    "over a socket": ("postgresql:///deeds?host=/run/pg", "postgresql+psycopg", "deeds"),
+    "postgres, as some hosts write it": (
+        "postgres://u@h/deeds",
+        "postgresql+psycopg",
+        "deeds",
+    ),
+    "with another driver": (
+        "postgresql+psycopg2://u@h/deeds",
+        "postgresql+psycopg",
+        "deeds",
+    ),
+    "over a socket": (
+        "postgresql:///deeds?host=/run/pg",
+        "postgresql+psycopg",
+        "deeds",
+    ),
 }
 
 REFUSED = {
@@ -238,7 +278,9 @@ def test_several_hosts_are_taken_as_sqlalchemy_writes_them():
     assert make_engine(url).dialect.create_connect_args(url)[1]["host"] == "h1,h2"
 
 
-@pytest.mark.parametrize(("hosts", "names", "ports"), SEVERAL_HOSTS.values(), ids=SEVERAL_HOSTS)
+@pytest.mark.parametrize(
+    ("hosts", "names", "ports"), SEVERAL_HOSTS.values(), ids=SEVERAL_HOSTS
+)
 def test_several_hosts_are_taken_as_libpq_writes_them(hosts, names, ports):
     url = parse_database_url(
         f"postgresql://deeds:a%40%2C%2F@{hosts}/deeds?target_session_attrs=read-write"
@@ -255,11 +297,17 @@ def test_several_hosts_are_taken_as_libpq_writes_them(hosts, names, ports):
     }
 
 
-def test_a_service_starts_on_the_host_that_answers(emptied_postgres_url, open_app, tmp_path):
+def test_a_service_starts_on_the_host_that_answers(
+    emptied_postgres_url, open_app, tmp_path
+):
     url = make_url(emptied_postgres_url)
-    hosts = ",".join(quote(host, safe="") for host in (str(tmp_path), url.query["host"]))
+    hosts = ",".join(
+        quote(host, safe="") for host in (str(tmp_path), url.query["host"])
+    )
     app = open_app(
-        Settings(f"postgresql://{url.username}@{hosts}/{url.database}?target_session_attrs=any")
+        Settings(
+            f"postgresql://{url.username}@{hosts}/{url.database}?target_session_attrs=any"
+        )
     )
 
     assert app.test_client().get("/readyz").status_code == 200
@@ -273,8 +321,13 @@ def test_a_name_and_an_address_of_their_own_may_hold_an_at_sign():
 
 def test_the_url_cannot_change_how_text_is_sent(emptied_postgres_url, open_app):
     """libpq takes an encoding from the URL that could not say every name."""
-    url = make_url(emptied_postgres_url).update_query_dict({"client_encoding": "latin1"})
+    url = make_url(emptied_postgres_url).update_query_dict(
+        {"client_encoding": "latin1"}
+    )
     app = open_app(Settings(url.render_as_string(hide_password=False)))
-    body = {"outputs": [f"+5.{make_strong_secret()}"], "metadata": {"name": "\U0001f3e1"}}
+    body = {
+        "outputs": [f"+5.{make_strong_secret()}"],
+        "metadata": {"name": "\U0001f3e1"},
+    }
 
     assert app.test_client().post("/v1/mint", json=body).status_code == 200

@@ -10,17 +10,34 @@ import pytest
 from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
 from deeds.domain.raw_output import is_strong_secret
-from tests.support.readme import WALK, assert_answers_as_shown, blocks_of, run_bash, walk
+from tests.support.readme import (
+    WALK,
+    assert_answers_as_shown,
+    blocks_of,
+    run_bash,
+    walk,
+)
 from tests.support.serving import REPOSITORY
-from tests.support.sources import documents, read_text, read_variables, section, table_rows
+from tests.support.sources import (
+    documents,
+    read_text,
+    read_variables,
+    section,
+    table_rows,
+)
 
-# A link in Markdown, images too, without its fragment; those with a scheme lead elsewhere.
+# A link in Markdown, images too, without its fragment; those with a scheme lead
+# elsewhere.
 LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)(?:#[^)]*)?\)")
 
 
 def named_in(paths, pattern):
     """Return what the pattern finds in any of the files."""
-    return {name for path in paths for name in re.findall(pattern, read_text(path), re.MULTILINE)}
+    return {
+        name
+        for path in paths
+        for name in re.findall(pattern, read_text(path), re.MULTILINE)
+    }
 
 
 def code_in_first_cells(text):
@@ -30,9 +47,13 @@ def code_in_first_cells(text):
 
 def test_the_settings_page_and_the_example_list_every_setting_and_no_other():
     page, _, _ = read_text("docs/settings.md").partition("\n## ")
-    example = re.findall(r"^#? ?([A-Z][A-Z0-9_]*)=", read_text(".env.example"), re.MULTILINE)
+    example = re.findall(
+        r"^#? ?([A-Z][A-Z0-9_]*)=", read_text(".env.example"), re.MULTILINE
+    )
 
-    assert sorted(code_in_first_cells(page)) == sorted(example) == sorted(read_variables())
+    assert (
+        sorted(code_in_first_cells(page)) == sorted(example) == sorted(read_variables())
+    )
 
 
 def test_no_document_names_a_setting_that_nobody_reads():
@@ -44,7 +65,9 @@ def test_no_document_names_a_setting_that_nobody_reads():
 
 def test_the_table_of_problems_is_the_codes():
     documented = [
-        row for row in table_rows(read_text("docs/problems.md")) if row[0].strip("`") in PROBLEMS
+        row
+        for row in table_rows(read_text("docs/problems.md"))
+        if row[0].strip("`") in PROBLEMS
     ]
 
     assert documented == [
@@ -54,9 +77,14 @@ def test_the_table_of_problems_is_the_codes():
 
 
 def test_the_settings_page_gives_the_reason_for_every_dependency():
-    required = re.findall(r"^([a-z][a-z0-9-]*)", read_text("requirements.in"), re.MULTILINE)
+    required = re.findall(
+        r"^([a-z][a-z0-9-]*)", read_text("requirements.in"), re.MULTILINE
+    )
 
-    assert code_in_first_cells(section("docs/settings.md", "Why these packages")) == required
+    assert (
+        code_in_first_cells(section("docs/settings.md", "Why these packages"))
+        == required
+    )
 
 
 def test_the_documents_name_every_target_of_make_and_no_other():
@@ -66,7 +94,9 @@ def test_the_documents_name_every_target_of_make_and_no_other():
 
 
 def test_every_source_that_is_named_exists():
-    named = named_in(documents(), r"\b(?:bench|deeds|schemas|storage|tests)/[\w/]+\.py\b")
+    named = named_in(
+        documents(), r"\b(?:bench|deeds|schemas|storage|tests)/[\w/]+\.py\b"
+    )
 
     assert len(named) > 30
     assert [path for path in named if not (REPOSITORY / path).exists()] == []
@@ -103,14 +133,19 @@ def test_the_blocks_of_the_readme_answer_as_shown_and_the_line_for_backups_copie
     service = gunicorn_service()
     ledger, backup = tmp_path / "deeds.db", tmp_path / "backup.sqlite3"
     assert_answers_as_shown(walk(service.url))
-    [line] = re.findall("^.*deeds backup.*$", read_text("docs/backups.md"), re.MULTILINE)
+    [line] = re.findall(
+        "^.*deeds backup.*$", read_text("docs/backups.md"), re.MULTILINE
+    )
     assert "/elsewhere/deeds-monday.sqlite3" in line
     line = line.replace("/elsewhere/deeds-monday.sqlite3", str(backup))
 
     run_bash(line, DATABASE_URL=f"sqlite:///{ledger}")
 
     assert read_outputs(backup) == read_outputs(ledger)
-    assert sum(amount for *_, amount, spent_by in read_outputs(backup) if not spent_by) == 102
+    assert (
+        sum(amount for *_, amount, spent_by in read_outputs(backup) if not spent_by)
+        == 102
+    )
 
 
 def read_outputs(database):
@@ -120,7 +155,9 @@ def read_outputs(database):
 
 
 def test_the_python_line_makes_strong_secrets():
-    [block] = [text for text, _ in blocks_of(WALK, "bash") if text.startswith("python3 -c")]
+    [block] = [
+        text for text, _ in blocks_of(WALK, "bash") if text.startswith("python3 -c")
+    ]
 
     made = {run_bash(block).strip() for _ in range(3)}
 

@@ -1,4 +1,7 @@
-"""The log: every request has one line, every line one shape, and none holds what was sent."""
+"""The log.
+
+Every request has one line, every line one shape, and none holds what was sent.
+"""
 
 import json
 import logging
@@ -25,7 +28,17 @@ KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 
 HARMLESS_IDS = ["1", KEY, "00-4bf92f3577b34da6a3ce929d0e0e4736-00", "a_b.c-d", "x" * 64]
 HARMFUL_IDS = [
-    *["", "x" * 65, "two words", "-begins-with-a-dash", 'quote"', "a\tb", "a,b", "é", "<b>"],
+    *[
+        "",
+        "x" * 65,
+        "two words",
+        "-begins-with-a-dash",
+        'quote"',
+        "a\tb",
+        "a,b",
+        "é",
+        "<b>",
+    ],
     f"+5.deed_x.{MARK}",
 ]
 
@@ -50,17 +63,21 @@ def ground(client, settings, open_app, monkeypatch):
 
 @pytest.fixture
 def said(capfd):
-    """A function that returns the events of requests and of defects since it was called last."""
+    """A function that returns the events of requests and of defects since it was called
+    last.
+    """
     return lambda: [
-        each for each in events(capfd.readouterr().err) if each["event"] in {"request", "defect"}
+        each
+        for each in events(capfd.readouterr().err)
+        if each["event"] in {"request", "defect"}
     ]
 
 
 def test_an_id_comes_back_unless_it_could_do_harm(client):
     def returned(request_id):
-        [told] = client.get("/v1/info", headers={"X-Request-ID": request_id}).headers.getlist(
-            "X-Request-ID"
-        )
+        [told] = client.get(
+            "/v1/info", headers={"X-Request-ID": request_id}
+        ).headers.getlist("X-Request-ID")
         return told
 
     assert list(map(returned, HARMLESS_IDS)) == HARMLESS_IDS
@@ -69,14 +86,18 @@ def test_an_id_comes_back_unless_it_could_do_harm(client):
     assert len(set(made)) == len(HARMFUL_IDS)
 
 
-def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(client, said):
+def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(
+    client, said
+):
     for _ in range(2):
         item_id = mint(client, "+5.a", key=KEY)
     raws = [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]
     for _ in range(2):
         swap(client, *raws, f"swap-{KEY}")
 
-    assert [(each["route"], each["operation_id"], each["replayed"]) for each in said()] == [
+    assert [
+        (each["route"], each["operation_id"], each["replayed"]) for each in said()
+    ] == [
         ("/v1/mint", 1, False),
         ("/v1/mint", 1, True),
         ("/v1/swap", 2, False),
@@ -121,7 +142,9 @@ def test_a_defect_is_an_error_with_its_places_under_the_id_of_its_request(ground
         ("error", ["error", "error"]),
     ],
 )
-def test_what_is_below_the_level_is_left_out(settings, open_app, ground, said, level, written):
+def test_what_is_below_the_level_is_left_out(
+    settings, open_app, ground, said, level, written
+):
     client = open_app(replace(settings, log_level=level)).test_client()
 
     client.get("/healthz")
@@ -147,7 +170,9 @@ def test_no_request_fails_because_its_line_cannot_be_written(client):
 
 
 def signal_and_wait(service, pid, how, ending):
-    """Send a signal to a process, and wait until others serve in the place of these workers."""
+    """Send a signal to a process, and wait until others serve in the place of these
+    workers.
+    """
     os.kill(pid, how)
 
     def are_replaced():
@@ -158,9 +183,14 @@ def signal_and_wait(service, pid, how, ending):
 
 
 def count_lines(log):
-    """Return how many lines there are of each event and level; each must have the shape of all."""
+    """Return how many lines there are of each event and level.
+
+    Each must have the shape of all.
+    """
     said = [json.loads(line) for line in log.splitlines()]
-    assert [each for each in said if not {"event", "level", "time"} <= each.keys()] == []
+    assert [
+        each for each in said if not {"event", "level", "time"} <= each.keys()
+    ] == []
     return Counter((each["event"], each["level"]) for each in said)
 
 
@@ -182,7 +212,11 @@ def test_a_line_of_others_has_its_text_as_message_and_quotes_no_exception(name, 
 
     [told] = events(line)
     assert re.fullmatch(r"\S*tests/operations/test_log\.py:\d+", told.pop("places"))
-    assert told == said | {"level": "warning", "message": "worker is 5", "error": "ValueError"}
+    assert told == said | {
+        "level": "warning",
+        "message": "worker is 5",
+        "error": "ValueError",
+    }
     assert MARK not in line
 
 
@@ -208,19 +242,30 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens_to_the_service(
     assert service.process.wait(timeout=30) == 0
 
     counts = count_lines(service.log_text())
-    assert {event for event, _ in counts} == {"server", "request", "mark_off", "client_refused"}
+    assert {event for event, _ in counts} == {
+        "server",
+        "request",
+        "mark_off",
+        "client_refused",
+    }
     assert counts["mark_off", "warning"] == counts["client_refused", "warning"] == 1
     assert_no_trace(service.log_text().encode())
     # What is refused before the application sees it has the id of its answer.
     [refused, *_] = [each for each in events(service.log_text()) if each.get("problem")]
-    assert (refused["route"], refused["method"], refused["status"]) == ("unmatched", "other", 400)
+    assert (refused["route"], refused["method"], refused["status"]) == (
+        "unmatched",
+        "other",
+        400,
+    )
     assert f"x-request-id: {refused['request_id']}\r\n" in answers[0].lower()
 
 
 def test_a_start_that_fails_says_why_as_json(tmp_path):
     log = tmp_path / "service.log"
 
-    with start_gunicorn(log, JSON | {"DATABASE_URL": "mysql://localhost/deeds"}) as process:
+    with start_gunicorn(
+        log, JSON | {"DATABASE_URL": "mysql://localhost/deeds"}
+    ) as process:
         assert process.wait(timeout=30) == 1
 
     [stopped] = [each for each in events(log.read_text()) if each["event"] != "server"]
@@ -234,7 +279,10 @@ def test_a_start_that_fails_says_why_as_json(tmp_path):
 
 def test_what_python_would_print_is_json_and_quotes_nothing(tmp_path, sqlite_url):
     log = tmp_path / "service.log"
-    settings = JSON | {"DATABASE_URL": sqlite_url, "BREAKS": "a thread, a finalizer, a warning"}
+    settings = JSON | {
+        "DATABASE_URL": sqlite_url,
+        "BREAKS": "a thread, a finalizer, a warning",
+    }
 
     with start_gunicorn(log, settings, BREAKING) as process:
         wait_until(lambda: count_lines(log.read_text())["library", "warning"] == 2)

@@ -1,4 +1,7 @@
-"""`make check` where programs are missing, and `make native`: Argon2 built for this CPU."""
+"""`make check` where programs are missing, and `make native`.
+
+Argon2 built for this CPU.
+"""
 
 import os
 import shutil
@@ -16,14 +19,19 @@ from tests.support.serving import REPOSITORY, clean_environment
 
 # One test for each thing that is not there.
 NODE = "tests/page/test_javascript.py::test_the_page_has_a_text_for_every_problem_and_for_no_other"
-CHROMIUM = "tests/page/test_quality.py::test_the_first_tab_leads_past_the_head_of_a_page"
+CHROMIUM = (
+    "tests/page/test_quality.py::test_the_first_tab_leads_past_the_head_of_a_page"
+)
 COMPILER = "tests/ledger/test_disk_writes.py::test_each_commit_is_one_fsync_and_nothing_else_is"
 CURL = "tests/operations/test_docs.py::test_the_python_line_makes_strong_secrets"
 
 
 @pytest.fixture
 def run_pytest(tmp_path):
-    """A function that runs pytest where no program is found; its exit status and lines."""
+    """A function that runs pytest where no program is found.
+
+    Its exit status and lines.
+    """
     inherited = {k: v for k, v in os.environ.items() if k not in ("CI", "CHROMIUM")}
 
     def run(*arguments, **variables):
@@ -32,7 +40,12 @@ def run_pytest(tmp_path):
         ours = {"PATH": str(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         environment = inherited | ours | variables
         ran = subprocess.run(
-            command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+            command,
+            cwd=REPOSITORY,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         return ran.returncode, ran.stdout.splitlines()
 
@@ -56,7 +69,11 @@ def test_what_cannot_run_is_skipped_and_the_last_lines_say_how_to_get_it(run_pyt
 @pytest.mark.parametrize(
     ("text", "arguments", "variables"),
     [
-        ("@pytest.mark.skip(reason='no')\ndef test_it():\n    pass", [], {"CI": "true"}),
+        (
+            "@pytest.mark.skip(reason='no')\ndef test_it():\n    pass",
+            [],
+            {"CI": "true"},
+        ),
         ("pytest.skip('no', allow_module_level=True)", ["--all"], {}),
     ],
     ids=["in CI", "with --all"],
@@ -79,7 +96,9 @@ def test_where_none_may_be_skipped_for_whatever_reason_the_run_fails_and_says_so
 def test_make_check_asks_for_all():
     command = ["make", "--dry-run", "check", "-o", ".venv/dev.stamp"]
 
-    planned = subprocess.check_output(command, cwd=REPOSITORY, env=clean_environment({}), text=True)
+    planned = subprocess.check_output(
+        command, cwd=REPOSITORY, env=clean_environment({}), text=True
+    )
 
     assert "pytest --all" in planned
 
@@ -111,7 +130,8 @@ print(argon2id_digest("secret", bytes({SALT_BYTES}), STRONG_COST, None).hex())
 
 def make(environment, *variables):
     require("a C compiler with Python's headers")
-    # What `make run` makes first. As in the Makefile: relative, while pip builds elsewhere.
+    # What `make run` makes first. As in the Makefile: relative, while pip builds
+    # elsewhere.
     relative = os.path.relpath(environment, REPOSITORY)
     return subprocess.run(
         ["make", f"VENV={relative}", f"{relative}/native.stamp", *variables],

@@ -17,7 +17,12 @@ def with_length(body):
 
 def in_chunks(size):
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    return HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * (size // 0x10000) + b"0\r\n\r\n"
+    return (
+        HEAD
+        + b"Transfer-Encoding: chunked\r\n\r\n"
+        + chunk * (size // 0x10000)
+        + b"0\r\n\r\n"
+    )
 
 
 def lying(size):
@@ -26,16 +31,20 @@ def lying(size):
 
 
 def as_often_as_fits(begin, value, end):
-    return begin + value * ((BODY_BYTES_MAX - len(begin) - len(end)) // len(value)) + end
+    return (
+        begin + value * ((BODY_BYTES_MAX - len(begin) - len(end)) // len(value)) + end
+    )
 
 
-# Each is sent as often as makes its share of all. What is not larger than the limit is read whole.
+# Each is sent as often as makes its share of all. What is not larger than the limit is
+# read whole.
 BODIES = {
     "no JSON": (with_length(b" " * BODY_BYTES_MAX), 400),
     "too large": (with_length(b"[" * 2 * BODY_BYTES_MAX), 413),
     "too large in chunks": (in_chunks(2 * BODY_BYTES_MAX), 413),
     "a length far above what is sent": (lying(BODY_BYTES_MAX), 413),
-    # Parsed, these would take up to 25 times their bytes: 349,000 objects, 131,000 pairs.
+    # Parsed, these would take up to 25 times their bytes: 349,000 objects, 131,000
+    # pairs.
     "empty objects": (with_length(as_often_as_fits(b"[{}", b",{}", b"]")), 400),
     "pairs": (with_length(as_often_as_fits(b'{"a":[1', b',{"a":1}', b"]}")), 400),
     "texts": (with_length(as_often_as_fits(b'{"outputs":["ab"', b',"ab"', b"]}")), 400),
@@ -58,12 +67,19 @@ def test_200_mb_of_refused_bodies_leave_no_memory_behind(gunicorn_service):
     with ThreadPoolExecutor(CLIENTS_COUNT) as clients:
 
         def settled_mb():
-            """Return the memory after small requests: until then a thread holds its last one."""
+            """Return the memory after small requests.
+
+            Until then a thread holds its last one.
+            """
             list(clients.map(status_of, [with_length(b"{}")] * 8 * CLIENTS_COUNT))
             [rss_mb] = children_rss_mb(service.process.pid)
             return rss_mb
 
-        list(clients.map(status_of, [data for data, _ in BODIES.values()] * 4 * CLIENTS_COUNT))
+        list(
+            clients.map(
+                status_of, [data for data, _ in BODIES.values()] * 4 * CLIENTS_COUNT
+            )
+        )
         before_mb = settled_mb()
         statuses = list(clients.map(status_of, [data for data, _ in requests]))
         after_mb = settled_mb()

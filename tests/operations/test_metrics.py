@@ -1,4 +1,7 @@
-"""What GET /metrics tells: of one process, and of a gunicorn whose processes come and go."""
+"""What GET /metrics tells.
+
+Of one process, and of a gunicorn whose processes come and go.
+"""
 
 import os
 import signal
@@ -50,7 +53,12 @@ def test_requests_are_counted_by_outcome_and_the_rule_of_their_route(
     swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
     swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
     check(client, f"+5.{item}.b")
-    for path in (f"/v1/item/{item}", "/v1/item/nobody", "/item/nobody", "/no/such/path"):
+    for path in (
+        f"/v1/item/{item}",
+        "/v1/item/nobody",
+        "/item/nobody",
+        "/no/such/path",
+    ):
         client.get(path)
     client.open("/v1/info", method="MADEUP")
     client.options("/v1/mint")
@@ -70,7 +78,9 @@ def test_requests_are_counted_by_outcome_and_the_rule_of_their_route(
         "deeds_operations_total{kind=item,outcome=internal}": 1,
     }
     # Every code begins with 0.
-    refusals = {name: value for name, value in before.items() if "deeds_refusals" in name}
+    refusals = {
+        name: value for name, value in before.items() if "deeds_refusals" in name
+    }
     assert refusals == {f"deeds_refusals_total{{code={code}}}": 0 for code in PROBLEMS}
     assert moved(told, "deeds_refusals_total") == {
         "deeds_refusals_total{code=spent_input}": 1,
@@ -82,9 +92,15 @@ def test_requests_are_counted_by_outcome_and_the_rule_of_their_route(
     }
     requests = moved(told, "deeds_request_duration_seconds_count")
     assert (
-        requests["deeds_request_duration_seconds_count{method=GET,route=/v1/item/<item_id>}"] == 3
+        requests[
+            "deeds_request_duration_seconds_count{method=GET,route=/v1/item/<item_id>}"
+        ]
+        == 3
     )
-    assert requests["deeds_request_duration_seconds_count{method=other,route=unmatched}"] == 1
+    assert (
+        requests["deeds_request_duration_seconds_count{method=other,route=unmatched}"]
+        == 1
+    )
     assert item not in told
 
 
@@ -101,7 +117,9 @@ def test_hashes_are_counted_by_class_with_their_time(client):
 
 def test_the_queue_of_ordinary_secrets_is_told_while_it_is_there(client, hash_costs):
     during = {}
-    hash_costs.meanwhile = lambda: during.update(moved(metrics(client), "deeds_hash_queue"))
+    hash_costs.meanwhile = lambda: during.update(
+        moved(metrics(client), "deeds_hash_queue")
+    )
 
     mint(client, "+5.a", "+5.b")
 
@@ -130,7 +148,11 @@ def workers(service):
 
 def wait_for_all_workers(service):
     """Wait until every process serves: then it has told its room."""
-    wait_until(lambda: len(workers(service)) == WORKERS and figures(service)[ROOM] == WORKERS * 24)
+    wait_until(
+        lambda: (
+            len(workers(service)) == WORKERS and figures(service)[ROOM] == WORKERS * 24
+        )
+    )
 
 
 def directory_of(service):
@@ -142,7 +164,9 @@ def directory_of(service):
     return directory
 
 
-def test_every_process_tells_the_sum_of_all_however_many_were_killed_or_replaced(gunicorn_service):
+def test_every_process_tells_the_sum_of_all_however_many_were_killed_or_replaced(
+    gunicorn_service,
+):
     settings = {"DEEDS_ARGON2": "m=8,t=1,p=1", "WEB_CONCURRENCY": str(WORKERS)}
     service = gunicorn_service(DEEDS_METRICS="on", **settings)
     wait_for_all_workers(service)

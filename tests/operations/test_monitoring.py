@@ -27,7 +27,11 @@ def test_a_service_that_can_work_is_alive_and_ready(client, hash_costs):
         assert log.sent == []
         assert said(client, "/readyz") == READY
 
-    assert (log.names, log.commits_count, hash_costs) == (["SELECT alembic_version"], 0, [])
+    assert (log.names, log.commits_count, hash_costs) == (
+        ["SELECT alembic_version"],
+        0,
+        [],
+    )
     for path in ("/healthz", "/readyz"):
         assert client.get(path).headers["Cache-Control"] == "no-store"
         assert client.head(path).status_code == 200
@@ -77,7 +81,9 @@ def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(client):
         ready = said(client, "/readyz")
 
     assert unnoticed == ready == READY
-    assert {refusal(each) for each in (refused, *unready)} == {(503, "ledger_unavailable", None)}
+    assert {refusal(each) for each in (refused, *unready)} == {
+        (503, "ledger_unavailable", None)
+    }
 
 
 def test_a_full_hash_pool_is_not_ready_and_serves_strong_secrets(
@@ -102,7 +108,9 @@ def test_a_full_hash_pool_is_not_ready_and_serves_strong_secrets(
     assert check(client, f"+5.{item}.b", f"+5.{item}.c") == ["unspent", "unknown"]
 
 
-def test_metrics_are_text_for_prometheus_where_they_are_asked_for(client, settings, open_app):
+def test_metrics_are_text_for_prometheus_where_they_are_asked_for(
+    client, settings, open_app
+):
     asked_for = open_app(replace(settings, metrics="on")).test_client()
 
     answer = asked_for.get("/metrics")

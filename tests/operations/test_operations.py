@@ -1,4 +1,6 @@
-"""The files for operators: the Procfile, the unit and nginx.conf agree with the service's settings;
+"""The files for operators.
+
+The Procfile, the unit and nginx.conf agree with the service's settings;
 the alert rules, the dashboard and their document name what the service really tells.
 """
 
@@ -23,7 +25,13 @@ from tests.support.serving import (
     start_command,
     wait_until_it_answers,
 )
-from tests.support.sources import module_paths, read_text, run_gunicorn_conf, section, table_rows
+from tests.support.sources import (
+    module_paths,
+    read_text,
+    run_gunicorn_conf,
+    section,
+    table_rows,
+)
 from tests.support.watched import read_metrics
 
 BIN = Path(sys.executable).parent
@@ -37,7 +45,9 @@ EVENT = re.compile(r'''extra={"event": "(\w+)"|"event"[:,] "(server|library)"'''
 
 
 def unit_settings(name):
-    found = re.findall(rf"^{name}=(.*)$", read_text("deploy/deeds.service"), re.MULTILINE)
+    found = re.findall(
+        rf"^{name}=(.*)$", read_text("deploy/deeds.service"), re.MULTILINE
+    )
     return found[0] if len(found) == 1 else found
 
 
@@ -46,7 +56,9 @@ def unit_environment():
 
 
 def nginx_setting(name):
-    return re.findall(rf"^ +{name} (.+);$", read_text("deploy/nginx.conf"), re.MULTILINE)
+    return re.findall(
+        rf"^ +{name} (.+);$", read_text("deploy/nginx.conf"), re.MULTILINE
+    )
 
 
 def test_the_procfile_releases_and_then_serves(postgres_url, tmp_path):
@@ -75,11 +87,15 @@ def test_the_unit_keeps_the_ledger_and_the_pepper_where_it_may():
 def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
     """Anybody may send them, and what they write is never deleted."""
     [compose] = re.findall(r"DEEDS_RATE_LIMITS: (.*)", read_text("deploy/compose.yaml"))
-    rates = re.findall(r"zone=deeds_(.*)s:10m rate=([0-9]+r/m);", read_text("deploy/nginx.conf"))
+    rates = re.findall(
+        r"zone=deeds_(.*)s:10m rate=([0-9]+r/m);", read_text("deploy/nginx.conf")
+    )
 
     unit = unit_environment()["DEEDS_RATE_LIMITS"]
 
-    of_nginx = RateLimits(routes={name: rate.replace("r/m", "/minute") for name, rate in rates})
+    of_nginx = RateLimits(
+        routes={name: rate.replace("r/m", "/minute") for name, rate in rates}
+    )
     assert parse_rate_limits(unit) == parse_rate_limits(compose) == of_nginx
 
 
@@ -92,7 +108,8 @@ def test_nginx_lets_bodies_pass_that_the_service_takes_and_writes_none_to_a_file
 
 
 def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
-    # The first is that of the upstream: nginx must be the one to close an idle connection.
+    # The first is that of the upstream: nginx must be the one to close an idle
+    # connection.
     idle, answer = (
         int(nginx_setting(name)[0].removesuffix("s"))
         for name in ("keepalive_timeout", "proxy_read_timeout")
@@ -100,16 +117,22 @@ def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
 
     gunicorn = run_gunicorn_conf({})
     assert idle < gunicorn["keepalive"]
-    assert min(answer, int(unit_settings("TimeoutStopSec"))) > gunicorn["graceful_timeout"]
+    assert (
+        min(answer, int(unit_settings("TimeoutStopSec"))) > gunicorn["graceful_timeout"]
+    )
     assert unit_settings("KillMode") == "mixed"
 
 
 def test_what_alerts_and_dashboard_ask_for_exists_and_the_document_lists_every_metric(
     sqlite_url, open_app
 ):
-    client = open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on")).test_client()
+    client = open_app(
+        Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on")
+    ).test_client()
     mint(client, "+5.a")
-    told = {name.partition("{")[0] for name in read_metrics(client.get("/metrics").text)}
+    told = {
+        name.partition("{")[0] for name in read_metrics(client.get("/metrics").text)
+    }
     families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}
     groups = yaml.safe_load(read_text("docs/operations/alerts.yaml"))["groups"]
     panels = json.loads(read_text("docs/operations/dashboard.json"))["panels"]
@@ -131,9 +154,13 @@ def test_what_alerts_and_dashboard_ask_for_exists_and_the_document_lists_every_m
         for value in values.split("|")
     }
 
-    assert {name for expression in expressions for name in NAME.findall(expression)} <= told
+    assert {
+        name for expression in expressions for name in NAME.findall(expression)
+    } <= told
     assert set(NAME.findall(read_text(DOCUMENT))) == families
-    assert asked <= {(label, value) for label, values in given.items() for value in values}
+    assert asked <= {
+        (label, value) for label, values in given.items() for value in values
+    }
     assert len(asked) > 5
 
 

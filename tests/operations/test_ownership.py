@@ -1,4 +1,6 @@
-"""What root makes beside a ledger is the directory owner's, who serves it; and no link is followed.
+"""What root makes beside a ledger is the directory owner's, who serves it.
+
+And no link is followed.
 
 Where another user runs the tests, that user takes the part of both.
 """
@@ -51,11 +53,19 @@ def used(tmp_path_factory):
 
 @pytest.fixture
 def run(directory, used):
-    """A function that runs a command on a ledger in the directory, and returns how that ended."""
-    arguments = {"restore": [str(used / "backup")], "accept-rollback": ["--yes"], "migrate": []}
+    """A function that runs a command on a ledger in the directory, and returns how that
+    ended.
+    """
+    arguments = {
+        "restore": [str(used / "backup")],
+        "accept-rollback": ["--yes"],
+        "migrate": [],
+    }
 
     def run_one(command, name=LEDGER):
-        ran = invoke(Settings(f"sqlite:///{directory}/{name}"), command, *arguments[command])
+        ran = invoke(
+            Settings(f"sqlite:///{directory}/{name}"), command, *arguments[command]
+        )
         assert ran.exit_code == 0 or isinstance(ran.exception, StartError | SystemExit)
         return ran.exit_code
 
@@ -79,7 +89,9 @@ def owners(directory):
 
 
 def assert_the_owner_can_serve(directory, *suffixes):
-    """Assert that the files with these suffixes are there, and all are the owner's to write."""
+    """Assert that the files with these suffixes are there, and all are the owner's to
+    write.
+    """
     assert set(owners(directory).values()) == {(OWNER, GROUP)}
     files = {path.name: path for path in directory.rglob("*") if path.is_file()}
     assert files.keys() >= {f"{LEDGER}{suffix}" for suffix in suffixes}
@@ -91,11 +103,15 @@ def test_the_tests_run_as_root_where_ci_does():
 
 
 @pytest.mark.parametrize("name", [LEDGER, f"new/instance/{LEDGER}"])
-def test_what_root_migrates_and_its_new_directories_are_the_owners(directory, run, name):
+def test_what_root_migrates_and_its_new_directories_are_the_owners(
+    directory, run, name
+):
     assert run("migrate", name) == 0
 
     assert_the_owner_can_serve(directory, "", "-lock", "-next-lock")
-    assert {path.stat().st_mode & 0o777 for path in directory.iterdir() if path.is_dir()} <= {0o700}
+    assert {
+        path.stat().st_mode & 0o777 for path in directory.iterdir() if path.is_dir()
+    } <= {0o700}
 
 
 def test_what_root_restores_is_the_owners_alone(directory, run):

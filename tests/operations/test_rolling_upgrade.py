@@ -1,4 +1,7 @@
-"""An upgrade without an outage: a migration under load, old and new code beside each other."""
+"""An upgrade without an outage.
+
+A migration under load, old and new code beside each other.
+"""
 
 import json
 import os
@@ -13,7 +16,12 @@ from storage.schema import HEAD_REVISION
 from tests.faults.journal import Sender
 from tests.faults.load import Load, assert_nothing_lost, line_of
 from tests.support.applications import BREAKING, HastyWorker
-from tests.support.migrating import migrate_by, newer_revision, set_revision, write_newer_code
+from tests.support.migrating import (
+    migrate_by,
+    newer_revision,
+    set_revision,
+    write_newer_code,
+)
 from tests.support.reporting import add_line
 from tests.support.serving import children, running_service
 from tests.support.waiting import wait_until
@@ -32,17 +40,23 @@ def database_url(ledger_url):
 def newer(directory, *, permits_old):
     """Write the next release; its revision permits our code or does not."""
     (directory / "newer").mkdir()
-    return write_newer_code(directory / "newer", newer_revision(permits_old=permits_old))
+    return write_newer_code(
+        directory / "newer", newer_revision(permits_old=permits_old)
+    )
 
 
 def end_worker(service, pid, how):
     """End a worker, and wait until it has gone and another one was begun."""
     os.kill(pid, how)
-    wait_until(lambda: len(now := children(service.process.pid)) == 2 and pid not in now)
+    wait_until(
+        lambda: len(now := children(service.process.pid)) == 2 and pid not in now
+    )
 
 
 def replace_workers(service, how, load):
-    """End one worker after the other, while the load goes on with what takes their place."""
+    """End one worker after the other, while the load goes on with what takes their
+    place.
+    """
     for pid in children(service.process.pid):
         end_worker(service, pid, how)
         load.wait_for_answers(ANSWERS_COUNT)
@@ -59,7 +73,9 @@ def cannot_start(service):
 
 
 class CalmSender(Sender):
-    """Opens a connection for each request, and leaves processor time to what is starting."""
+    """Opens a connection for each request, and leaves processor time to what is
+    starting.
+    """
 
     def send(self, *request):
         time.sleep(0.05)
@@ -72,7 +88,9 @@ class CalmSender(Sender):
 def load_on(ports):
     """Return clients that send each request to any of the ports."""
     seed = random.randrange(2**32)
-    return Load([lambda: random.choice(ports)], seed, looks_up=False, make_sender=CalmSender)
+    return Load(
+        [lambda: random.choice(ports)], seed, looks_up=False, make_sender=CalmSender
+    )
 
 
 def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
@@ -105,15 +123,22 @@ def test_old_and_new_code_serve_side_by_side_and_no_request_fails(
     assert cannot_start(old) == []
     # Any other answer but 200 fails the load itself.
     assert load.unavailable_count() == 0
-    add_line(request.node, line_of(assert_nothing_lost(load, lambda: old.port, database_url)))
+    add_line(
+        request.node, line_of(assert_nothing_lost(load, lambda: old.port, database_url))
+    )
 
 
 @pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
 def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
     database_url, gunicorn_service, tmp_path, ledger
 ):
-    """The worker that is left serves on; the place of the dead one is tried now and then."""
-    service = gunicorn_service(DATABASE_URL=database_url, GUNICORN_CMD_ARGS=HASTY, **SETTINGS)
+    """The worker that is left serves on.
+
+    The place of the dead one is tried now and then.
+    """
+    service = gunicorn_service(
+        DATABASE_URL=database_url, GUNICORN_CMD_ARGS=HASTY, **SETTINGS
+    )
     load = load_on([service.port])
 
     migrate_by(newer(tmp_path, permits_old=False), database_url)
@@ -143,8 +168,12 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
 def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
     sqlite_url, gunicorn_service, tmp_path
 ):
-    patient = "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
-    service = gunicorn_service(DATABASE_URL=sqlite_url, GUNICORN_CMD_ARGS=patient, **SETTINGS)
+    patient = (
+        "--bind 127.0.0.1:0 --worker-class tests.support.applications.PatientWorker"
+    )
+    service = gunicorn_service(
+        DATABASE_URL=sqlite_url, GUNICORN_CMD_ARGS=patient, **SETTINGS
+    )
     migrate_by(newer(tmp_path, permits_old=False), sqlite_url)
     end_worker(service, children(service.process.pid)[0], signal.SIGTERM)
     wait_until(lambda: cannot_start(service))
@@ -155,16 +184,24 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
     assert service.process.wait(timeout=20) == 0
 
 
-def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(sqlite_url, tmp_path):
+def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(
+    sqlite_url, tmp_path
+):
     trigger = tmp_path / "broken"
-    settings = {"BREAKS": "a later start", "TRIGGER": str(trigger), "DATABASE_URL": sqlite_url}
+    settings = {
+        "BREAKS": "a later start",
+        "TRIGGER": str(trigger),
+        "DATABASE_URL": sqlite_url,
+    }
     settings |= SETTINGS | {"GUNICORN_CMD_ARGS": HASTY}
     with running_service(tmp_path, application=BREAKING, **settings) as service:
         # Of the first two workers none may break: that ends the master.
         wait_until(lambda: len(list(tmp_path.glob("unbroken-*"))) == 2)
         trigger.touch()
         end_worker(service, children(service.process.pid)[0], signal.SIGTERM)
-        wait_until(lambda: [line for line in lines_of(service) if line["level"] == "error"])
+        wait_until(
+            lambda: [line for line in lines_of(service) if line["level"] == "error"]
+        )
         trigger.unlink()
         before = children(service.process.pid)
         answers = [service.get_status("/readyz") for _ in range(10)]

@@ -1,4 +1,7 @@
-"""The settings: what is accepted, and that invalid values stop the start with one line."""
+"""The settings.
+
+What is accepted, and that invalid values stop the start with one line.
+"""
 
 from dataclasses import astuple, fields
 
@@ -31,22 +34,63 @@ COUNTS = {
 }
 
 INVALID_COUNTS = [
-    *["-1", "+5", "1.5", "1e3", "1_0", " 5", "5 ", " ", "many", "0x10", "\u0665", "\u00b2"],
+    *[
+        "-1",
+        "+5",
+        "1.5",
+        "1e3",
+        "1_0",
+        " 5",
+        "5 ",
+        " ",
+        "many",
+        "0x10",
+        "\u0665",
+        "\u00b2",
+    ],
     *["99999999999", "000000000099999", "9" * 100_000],
 ]
 
 INVALID = {
     "DEEDS_ARGON2": [
         *["high", "7168", "t=5,m=7168,p=1", "m=7168, t=5, p=1", "m=7168,t=5"],
-        *["m=7168,t=5,p=1,v=19", "m=7M,t=5,p=1", "m=7168,t=5,p=1\n", "m=7168,t=\u0665,p=1"],
+        *[
+            "m=7168,t=5,p=1,v=19",
+            "m=7M,t=5,p=1",
+            "m=7168,t=5,p=1\n",
+            "m=7168,t=\u0665,p=1",
+        ],
         *["m=7168,t=0,p=1", "m=7168,t=5,p=0", "m=7168,t=-5,p=1", "m=7168,t=99999,p=1"],
         *["m=7,t=5,p=1", "m=31,t=5,p=4", "m=4194305,t=5,p=1"],
     ],
     "DEEDS_RATE_LIMITS": [
-        *["many", ";", "mint=10/minute;", "mint=", "mint=10", "mint=/minute", "info=10/minute"],
-        *["mint=10/week", "mint=10/minutes", "mint=0/minute", "mint=-1/minute", "mint=1.5/minute"],
-        *["mint=1000001/minute", "mint=10/minute/hour", "mint=10/minute,swap=10/minute"],
-        *["mint = 10/minute", "MINT=10/minute", "mint=10/minute\n;", "mint=\u0661/minute"],
+        *[
+            "many",
+            ";",
+            "mint=10/minute;",
+            "mint=",
+            "mint=10",
+            "mint=/minute",
+            "info=10/minute",
+        ],
+        *[
+            "mint=10/week",
+            "mint=10/minutes",
+            "mint=0/minute",
+            "mint=-1/minute",
+            "mint=1.5/minute",
+        ],
+        *[
+            "mint=1000001/minute",
+            "mint=10/minute/hour",
+            "mint=10/minute,swap=10/minute",
+        ],
+        *[
+            "mint = 10/minute",
+            "MINT=10/minute",
+            "mint=10/minute\n;",
+            "mint=\u0661/minute",
+        ],
         *["mint=10/minute;mint=20/minute", "failures=off;failures=10/minute"],
         f"mint={'9' * 10_000}/minute",
     ],
@@ -57,10 +101,21 @@ INVALID = {
     "DEEDS_LOG_LEVEL": ["INFO", "critical", "0"],
     "DEEDS_METRICS": ["On", "1", "yes", "on\n"],
     "DEEDS_PEPPER": [
-        *[MARK, (MARK * 4)[:31], f"{' ' * 32}{MARK}{' ' * 32}", f"{PEPPER}\udcff", " " * 64],
+        *[
+            MARK,
+            (MARK * 4)[:31],
+            f"{' ' * 32}{MARK}{' ' * 32}",
+            f"{PEPPER}\udcff",
+            " " * 64,
+        ],
         f"{PEPPER},{PEPPER}",
     ],
-    "DEEDS_PEPPERS_OLD": [MARK, (MARK * 4)[:31], f"{PEPPER}\udcff", f"{OLD_PEPPER},{MARK}"],
+    "DEEDS_PEPPERS_OLD": [
+        MARK,
+        (MARK * 4)[:31],
+        f"{PEPPER}\udcff",
+        f"{OLD_PEPPER},{MARK}",
+    ],
 }
 
 
@@ -147,7 +202,9 @@ def test_a_cost_at_its_bounds_is_accepted():
 
 # As files and shells can hold them: no NUL, and of UTF-8.
 PEPPER_TEXTS = st.text(
-    st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=32, max_size=40
+    st.characters(exclude_characters="\0", exclude_categories=["Cs"]),
+    min_size=32,
+    max_size=40,
 )
 
 
@@ -168,7 +225,9 @@ def test_peppers_in_a_file_are_the_same_peppers(tmp_path):
     file.write_text(f"{PEPPER}\n\n{OLD_PEPPER}, {OLD_PEPPER}2\n")
 
     peppers = read(DEEDS_PEPPERS_OLD_FILE=str(file)).peppers_old
-    assert peppers == tuple(each.encode() for each in (PEPPER, OLD_PEPPER, f"{OLD_PEPPER}2"))
+    assert peppers == tuple(
+        each.encode() for each in (PEPPER, OLD_PEPPER, f"{OLD_PEPPER}2")
+    )
 
 
 @pytest.mark.parametrize("name", ["DEEDS_PEPPER", "DEEDS_PEPPERS_OLD"])

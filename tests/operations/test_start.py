@@ -1,4 +1,7 @@
-"""The start: how many processes serve, and where, or in one line which setting is wrong."""
+"""The start.
+
+How many processes serve, and where, or in one line which setting is wrong.
+"""
 
 import json
 import os
@@ -39,7 +42,9 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(tmp_path, settings)
         lines = service.log_text().splitlines()
         [line] = [each for each in lines if each.startswith("curl ")]
         curl, silent, url, header, media_type, data, body = shlex.split(line)
-        request = urllib.request.Request(url, body.encode(), dict([media_type.split(": ")]))
+        request = urllib.request.Request(
+            url, body.encode(), dict([media_type.split(": ")])
+        )
         with urllib.request.urlopen(request, timeout=10) as answer:
             minted = json.load(answer)
 
@@ -50,7 +55,9 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(tmp_path, settings)
 
 
 def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
-    """gunicorn reads WEB_CONCURRENCY before its own configuration, and ends with a traceback."""
+    """gunicorn reads WEB_CONCURRENCY before its own configuration, and ends with a
+    traceback.
+    """
     checked = subprocess.run(
         [sys.executable, "gunicorn.conf.py"],
         cwd=REPOSITORY,
@@ -83,12 +90,15 @@ def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path):
         "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:0 --bind unix:{tmp_path / 'socket'}",
     }
     with running_service(tmp_path, **settings):
-        statuses = [status_for(client) for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2")]
+        statuses = [
+            status_for(client) for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2")
+        ]
 
     assert statuses == [b"404", b"429", b"404"]
 
 
-# The groups that a process is in, the files of their quotas, and how many of 16 CPUs it may use.
+# The groups that a process is in, the files of their quotas, and how many of 16 CPUs it
+# may use.
 QUOTAS = {
     "no quota": ("0::/\n", {"cpu.max": "max 100000\n"}, 16),
     "rounded up": ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
@@ -108,9 +118,15 @@ QUOTAS = {
 }
 
 
-@pytest.mark.parametrize(("own_cgroups", "files", "expected"), QUOTAS.values(), ids=QUOTAS)
-def test_quotas_of_all_groups_count_rounded_up(tmp_path, monkeypatch, own_cgroups, files, expected):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(16)), raising=False)
+@pytest.mark.parametrize(
+    ("own_cgroups", "files", "expected"), QUOTAS.values(), ids=QUOTAS
+)
+def test_quotas_of_all_groups_count_rounded_up(
+    tmp_path, monkeypatch, own_cgroups, files, expected
+):
+    monkeypatch.setattr(
+        os, "sched_getaffinity", lambda _pid: set(range(16)), raising=False
+    )
     (tmp_path / "cgroup").write_text(own_cgroups)
     for name, text in files.items():
         path = tmp_path / "mount" / name
@@ -120,7 +136,9 @@ def test_quotas_of_all_groups_count_rounded_up(tmp_path, monkeypatch, own_cgroup
     assert usable_cpus_count(tmp_path / "cgroup", tmp_path / "mount") == expected
 
 
-def test_without_affinity_all_cpus_count_and_two_processes_serve_at_least(tmp_path, monkeypatch):
+def test_without_affinity_all_cpus_count_and_two_processes_serve_at_least(
+    tmp_path, monkeypatch
+):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
 

@@ -1,4 +1,6 @@
-"""Films for Chromium's own camera: codes as a phone sees them on paper, with one edge further away,
+"""Films for Chromium's own camera.
+
+Codes as a phone sees them on paper, with one edge further away,
 unevenly lit and with the grain of a sensor."""
 
 import random
@@ -19,10 +21,15 @@ Scene = tuple[str, float]
 
 
 def film(path: Path, scenes: Iterable[Scene]) -> None:
-    """Write a film that Chromium repeats: each scene is a text, "" for none, and its seconds."""
+    """Write a film that Chromium repeats.
+
+    Each scene is a text, "" for none, and its seconds.
+    """
     grey = b"\x80" * (WIDTH * HEIGHT // 2)
     with path.open("wb") as file:
-        file.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FRAMES_PER_SECOND}:1 C420mpeg2\n".encode())
+        file.write(
+            f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{FRAMES_PER_SECOND}:1 C420mpeg2\n".encode()
+        )
         for text, seconds in scenes:
             frame = b"FRAME\n" + picture(text) + grey
             file.write(frame * round(seconds * FRAMES_PER_SECOND))
@@ -42,7 +49,9 @@ def picture(text: str) -> bytes:
         v, u = ((each + chance.random() - 0.5) / SIDE - 0.5 for each in (y, x))
         # The upper edge is further away.
         nearness = 1 / (1 + 0.1 * v)
-        column, row = (int((each * nearness + 0.5) * len(modules)) for each in (u + 0.04 * v, v))
+        column, row = (
+            int((each * nearness + 0.5) * len(modules)) for each in (u + 0.04 * v, v)
+        )
         # Beside the paper nothing is dark.
         is_dark = any(modules[row : row + 1]) and any(modules[row][column : column + 1])
         light = 45 if is_dark else 190 + 40 * y // SIDE

@@ -1,4 +1,7 @@
-"""Fixtures of the tests in a browser. One browser and one service do for all of them."""
+"""Fixtures of the tests in a browser.
+
+One browser and one service do for all of them.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -25,11 +28,12 @@ def database_url(sqlite_url: str) -> str:
     return sqlite_url
 
 
-# Playwright runs an event loop in this thread for as long as it is there, in which no other test
-# could run one: so it ends with this package.
+# Playwright runs an event loop in this thread for as long as it is there, in which no
+# other test could run one: so it ends with this package.
 @pytest.fixture(scope="package")
 def launch() -> Iterator[Callable[..., Browser]]:
-    """A function that starts Debian's Chromium, without a window, with more arguments if need be.
+    """A function that starts Debian's Chromium, without a window, with more arguments
+    if need be.
 
     Playwright brings no browser of its own here.
     """
@@ -44,7 +48,9 @@ def launch() -> Iterator[Callable[..., Browser]]:
 
         def start(*more: str) -> Browser:
             path = chromium_path()
-            return playwright.chromium.launch(executable_path=path, args=[*arguments, *more])
+            return playwright.chromium.launch(
+                executable_path=path, args=[*arguments, *more]
+            )
 
         yield start
 
@@ -70,7 +76,10 @@ def web_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def visit(browser: Browser, web_service: Service) -> Iterator[Callable[..., Visitor]]:
-    """A function that opens a browser profile of its own: `visit(java_script_enabled=False)`."""
+    """A function that opens a browser profile of its own.
+
+    `visit(java_script_enabled=False)`.
+    """
     with ExitStack() as stack:
 
         def open_profile(**options: Any) -> Visitor:
@@ -82,7 +91,10 @@ def visit(browser: Browser, web_service: Service) -> Iterator[Callable[..., Visi
 
 @pytest.fixture(scope="package")
 def phone(browser: Browser) -> Iterator[BrowserContext]:
-    """The profile that one visitor after another uses: a fresh one would load all files again."""
+    """The profile that one visitor after another uses.
+
+    A fresh one would load all files again.
+    """
     with profile(browser, viewport={"width": 360, "height": 740}) as context:
         yield context
 

@@ -1,4 +1,7 @@
-"""Reads a page as a browser does: its elements with their attributes, and the text within each."""
+"""Reads a page as a browser does.
+
+Its elements with their attributes, and the text within each.
+"""
 
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -17,7 +20,10 @@ class Html(HTMLParser):
 
     def all(self, tag, **attributes):
         """Return the elements of this tag with these attributes; `_` stands for `-`."""
-        wanted = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+        wanted = {
+            name.rstrip("_").replace("_", "-"): value
+            for name, value in attributes.items()
+        }
         return [
             element
             for element in self.elements

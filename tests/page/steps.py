@@ -46,16 +46,23 @@ def mint_deed(origin: str, metadata: dict[str, str] | None, *outputs: str) -> st
     return str(post(f"{origin}/v1/mint", body)["itemId"])
 
 
-def mint_outputs(origin: str, *secrets: str, metadata: dict[str, str] | None = SHED) -> list[str]:
+def mint_outputs(
+    origin: str, *secrets: str, metadata: dict[str, str] | None = SHED
+) -> list[str]:
     """Mint five units for each secret; return the raw outputs."""
     item_id = mint_deed(origin, metadata, *(f"+5.{secret}" for secret in secrets))
     return [f"+5.{item_id}.{secret}" for secret in secrets]
 
 
 def make_offer(origin: str, *wanted: str, inputs: Sequence[str] = ()) -> str:
-    """Offer the inputs for outputs such as `+5.deed_x`, under fresh secrets; return the id."""
+    """Offer the inputs for outputs such as `+5.deed_x`, under fresh secrets.
+
+    Return the id.
+    """
     outputs = [f"{each}.{make_strong_secret()}" for each in wanted]
-    return str(post(f"{origin}/v1/offers", {"inputs": inputs, "outputs": outputs})["offerId"])
+    return str(
+        post(f"{origin}/v1/offers", {"inputs": inputs, "outputs": outputs})["offerId"]
+    )
 
 
 def link(origin: str, raw: str) -> str:
@@ -67,7 +74,9 @@ def link(origin: str, raw: str) -> str:
 def spend(origin: str, raw: str) -> None:
     """Spend an output as somebody who has a copy of its secret."""
     made = f"{raw.rpartition('.')[0]}.{uuid4().hex}"
-    assert post(f"{origin}/v1/swap", {"inputs": [raw], "outputs": [made]}) == {"success": True}
+    assert post(f"{origin}/v1/swap", {"inputs": [raw], "outputs": [made]}) == {
+        "success": True
+    }
 
 
 def check(origin: str, raws: list[str]) -> list[str]:
@@ -90,8 +99,13 @@ def wait_for_rows(page: Page, *kinds: str) -> None:
     expect(page.locator("#found[data-looking]")).to_have_count(0)
 
 
-def hold(visitor: Visitor, *given: int, metadata: dict[str, str] | None = None) -> tuple[Page, str]:
-    """Mint these amounts into the visitor's wallet; return the deed's page and the item's id."""
+def hold(
+    visitor: Visitor, *given: int, metadata: dict[str, str] | None = None
+) -> tuple[Page, str]:
+    """Mint these amounts into the visitor's wallet.
+
+    Return the deed's page and the item's id.
+    """
     page = visitor.go("/wallet")
     outputs = [{"amount": amount} for amount in given]
     item_id = str(page.evaluate("given => inBrowser.mint(given)", [outputs, metadata]))
@@ -100,7 +114,11 @@ def hold(visitor: Visitor, *given: int, metadata: dict[str, str] | None = None) 
 
 
 def hold_links(
-    visitor: Visitor, count: int, *, unit: str = "", metadata: dict[str, str] | None = None
+    visitor: Visitor,
+    count: int,
+    *,
+    unit: str = "",
+    metadata: dict[str, str] | None = None,
 ) -> tuple[Page, str]:
     """Mint so many links of one unit; return the deed's page and the item's id."""
     page = visitor.go("/wallet")

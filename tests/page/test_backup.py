@@ -1,4 +1,7 @@
-"""The file of a wallet in a browser: it is written, read in a cleared profile, and refused."""
+"""The file of a wallet in a browser.
+
+It is written, read in a cleared profile, and refused.
+"""
 
 import json
 
@@ -49,7 +52,9 @@ def test_a_cleared_profile_reads_its_file_offline_and_finishes_what_was_begun(vi
     page.get_by_role("button", name="Restore").click()
     restore(page, path, "another one")
     field = page.get_by_label("Its passphrase")
-    expect(field).to_have_accessible_description("The passphrase does not open this file.")
+    expect(field).to_have_accessible_description(
+        "The passphrase does not open this file."
+    )
     expect(field).to_be_focused()
     assert steps.records(page) == []
     restore(page, path, PASSPHRASE)
@@ -92,7 +97,9 @@ def serve_narrow(route):
     route.fulfill(content_type="text/javascript", body=text)
 
 
-def test_what_is_wrong_is_said_at_its_field_alone_and_of_a_file_that_is_too_large(visitor):
+def test_what_is_wrong_is_said_at_its_field_alone_and_of_a_file_that_is_too_large(
+    visitor,
+):
     visitor.page.route("**/backup_forms.js", serve_narrow)
     page, _ = steps.hold(visitor, 1)
     page.go_back()

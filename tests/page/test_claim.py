@@ -1,4 +1,7 @@
-"""Claiming a deed in a browser: links, texts and QR codes, each once, by whoever is first."""
+"""Claiming a deed in a browser.
+
+Links, texts and QR codes, each once, by whoever is first.
+"""
 
 import json
 
@@ -42,7 +45,9 @@ def test_one_button_takes_a_deed_whose_secret_is_in_no_address_header_log_or_his
 ):
     secret = "pass-on quietly"
     image = f"{visitor.origin}/x.png"
-    [raw] = steps.mint_outputs(visitor.origin, secret, metadata=steps.SHED | {"image": image})
+    [raw] = steps.mint_outputs(
+        visitor.origin, secret, metadata=steps.SHED | {"image": image}
+    )
 
     page = visitor.go(f"/claim#{raw}")
     steps.wait_for_rows(page, "free")
@@ -53,7 +58,9 @@ def test_one_button_takes_a_deed_whose_secret_is_in_no_address_header_log_or_his
     steps.take(page)
     expect(page.get_by_role("heading", name="Yours now")).to_be_focused()
     expect(page).to_have_title("Claimed · Deeds")
-    expect(page.get_by_text("Saved in this browser. The link no longer works.")).to_be_visible()
+    expect(
+        page.get_by_text("Saved in this browser. The link no longer works.")
+    ).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
     [held] = steps.raws(page, "held")
     page.get_by_role("link", name="Show in My deeds").click()
@@ -61,28 +68,43 @@ def test_one_button_takes_a_deed_whose_secret_is_in_no_address_header_log_or_his
 
     secrets = [secret, "pass-on", parse_raw_output(held).secret]
     told = [f"{each.url} {json.dumps(each.all_headers())}" for each in visitor.requests]
-    entries = visitor.context.new_cdp_session(page).send("Page.getNavigationHistory")["entries"]
+    entries = visitor.context.new_cdp_session(page).send("Page.getNavigationHistory")[
+        "entries"
+    ]
     everything = [*told, *(each["url"] for each in entries), web_service.log_text()]
     assert [text for text in everything for each in secrets if each in text] == []
-    assert [each.url for each in visitor.requests if each.all_headers().get("referer")] == []
+    assert [
+        each.url for each in visitor.requests if each.all_headers().get("referer")
+    ] == []
     assert page.evaluate("document.referrer") == ""
-    bodies = {each.url.removeprefix(visitor.origin) for each in visitor.requests if each.post_data}
+    bodies = {
+        each.url.removeprefix(visitor.origin)
+        for each in visitor.requests
+        if each.post_data
+    }
     assert bodies == {"/v1/check", "/v1/swap"}
 
 
-def test_a_browser_that_makes_no_secrets_shows_the_deed_and_leaves_the_link_as_it_was(visitor):
+def test_a_browser_that_makes_no_secrets_shows_the_deed_and_leaves_the_link_as_it_was(
+    visitor,
+):
     [raw] = steps.mint_outputs(visitor.origin, "secret")
-    # A name that is not this machine's own: what comes from there by http is not trusted.
+    # A name that is not this machine's own: what comes from there by http is not
+    # trusted.
     visitor.origin = visitor.origin.replace("127.0.0.1", "deeds.test")
 
     page = visitor.go(steps.link("", raw))
 
     page.get_by_text("This page did not come by https").wait_for()
-    expect(page.locator("#lead")).to_have_text("Your link stays good. Open it in another browser.")
+    expect(page.locator("#lead")).to_have_text(
+        "Your link stays good. Open it in another browser."
+    )
     page.get_by_role("button", name="Copy link").click()
     expect(page.locator("#notices")).to_have_text("Copy it from the address bar.")
     assert page.url == steps.link(visitor.origin, raw)
-    expect(page.locator(".found").get_by_role("heading")).to_have_text(steps.SHED["name"])
+    expect(page.locator(".found").get_by_role("heading")).to_have_text(
+        steps.SHED["name"]
+    )
     expect(page.locator("#claim-button")).to_be_hidden()
     assert visitor.asked("/v1/check") == []
 
@@ -97,7 +119,9 @@ def test_secrets_of_any_characters_arrive_by_their_links_in_an_open_page_too(vis
     link = page.evaluate("output => inBrowser.claimLink(output)", output)
 
     # As links of earlier releases are: the page is not left.
-    page.evaluate("link => { location = link; }", link.replace(f"/{item_id}#+5", f"#+5.{item_id}"))
+    page.evaluate(
+        "link => { location = link; }", link.replace(f"/{item_id}#+5", f"#+5.{item_id}")
+    )
 
     steps.wait_for_rows(page, "free", "free")
     assert page.url == f"{visitor.origin}/claim"
@@ -106,8 +130,12 @@ def test_secrets_of_any_characters_arrive_by_their_links_in_an_open_page_too(vis
     assert steps.check(visitor.origin, both) == ["spent", "spent"]
 
 
-def test_several_are_pasted_after_one_was_put_away_and_those_that_are_left_are_taken(visitor):
-    first, gone, one, two = steps.mint_outputs(visitor.origin, "first", "gone", "one", "two")
+def test_several_are_pasted_after_one_was_put_away_and_those_that_are_left_are_taken(
+    visitor,
+):
+    first, gone, one, two = steps.mint_outputs(
+        visitor.origin, "first", "gone", "one", "two"
+    )
     steps.spend(visitor.origin, gone)
     page = visitor.go(f"/claim#{first}")
     steps.wait_for_rows(page, "free")
@@ -133,7 +161,10 @@ def test_several_are_pasted_after_one_was_put_away_and_those_that_are_left_are_t
     steps.wait_for_rows(page, "spent", "taken", "taken", "unknown")
     assert steps.operations(page) == [("claim", "done")] * 2
     assert sorted(steps.raws(page, "spent")) == sorted([one, two])
-    assert steps.check(visitor.origin, [first, *steps.raws(page, "held")]) == ["unspent"] * 3
+    assert (
+        steps.check(visitor.origin, [first, *steps.raws(page, "held")])
+        == ["unspent"] * 3
+    )
 
 
 def test_what_is_no_deed_of_this_service_is_told_and_nothing_of_it_is_sent(visitor):
@@ -168,11 +199,16 @@ def test_what_is_no_deed_of_this_service_is_told_and_nothing_of_it_is_sent(visit
     visitor.assert_good()
 
 
-def test_a_forged_deed_is_red_where_the_true_one_was_minted_and_a_link_is_taken_back(visitor):
+def test_a_forged_deed_is_red_where_the_true_one_was_minted_and_a_link_is_taken_back(
+    visitor,
+):
     page, item_id = steps.hold(visitor, 5, metadata=steps.SHED)
     steps.give(page, "5")
     [raw] = steps.raws(page, "given")
-    forged = {**steps.SHED, "name": steps.SHED["name"].replace("a", "\N{CYRILLIC SMALL LETTER A}")}
+    forged = {
+        **steps.SHED,
+        "name": steps.SHED["name"].replace("a", "\N{CYRILLIC SMALL LETTER A}"),
+    }
     other = steps.mint_deed(visitor.origin, forged, "+5.a", "+5.b")
 
     visitor.go(steps.link("", f"+5.{other}.a"))
@@ -181,7 +217,9 @@ def test_a_forged_deed_is_red_where_the_true_one_was_minted_and_a_link_is_taken_
     origin = page.locator(".origin")
     expect(origin).to_contain_text("Another deed of the same name is in your wallet")
     expect(origin).to_have_class("origin notice bad")
-    expect(page.get_by_role("button", name="Claim anyway")).to_have_class("button wide quiet")
+    expect(page.get_by_role("button", name="Claim anyway")).to_have_class(
+        "button wide quiet"
+    )
     expect(page.locator(".mark")).to_contain_text(f"{other[5:9]}·{other[-4:]}")
     visitor.assert_good()
     page.get_by_role("button", name="Add another").click()
@@ -198,7 +236,9 @@ def test_a_forged_deed_is_red_where_the_true_one_was_minted_and_a_link_is_taken_
     assert steps.operations(page)[-1] == ("takeBack", "done")
 
 
-def test_what_the_page_says_of_a_deed_stands_before_what_its_maker_wrote_and_links_to(visitor):
+def test_what_the_page_says_of_a_deed_stands_before_what_its_maker_wrote_and_links_to(
+    visitor,
+):
     said = "x\n" * 60 + "Same deed as the one you minted." + "\n" * 60
     image = "https://images.example.com/seat.png"
     metadata = {"name": "W" * 5000, "description": said, "image": image}
@@ -235,7 +275,8 @@ def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
 
     button = page.get_by_role("button", name="Claim all 30")
     assert button.evaluate(in_view)
-    # What has the focus, and what is told for a moment, is not behind it and not before it.
+    # What has the focus, and what is told for a moment, is not behind it and not before
+    # it.
     look = "[getComputedStyle(document.documentElement).scrollPaddingBottom, "
     look += "getComputedStyle(document.getElementById('notices')).bottom]"
     assert page.evaluate(look) == ["96px", "88px"]

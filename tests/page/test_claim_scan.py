@@ -38,7 +38,9 @@ def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
     expect(scan).to_be_focused()
     expect(page.locator("#scan-video")).to_be_hidden()
     page.keyboard.press("Enter")
-    wait_until(lambda: page.evaluate("document.getElementById('scan-video').videoWidth > 0"))
+    wait_until(
+        lambda: page.evaluate("document.getElementById('scan-video').videoWidth > 0")
+    )
     visitor.assert_good()
     see = "text => { window.inSight = text; }"
     page.evaluate(see, "https://example.net/")

@@ -25,14 +25,21 @@ RECORD = """() => {
 
 
 def mint(origin, *amounts, metadata=CONCERT):
-    """Mint an item; return its id, and for each amount a link and the raw output that it holds."""
-    item_id = steps.mint_deed(origin, metadata, *(f"+{n}.s{i}" for i, n in enumerate(amounts)))
+    """Mint an item.
+
+    Return its id, and for each amount a link and the raw output that it holds.
+    """
+    item_id = steps.mint_deed(
+        origin, metadata, *(f"+{n}.s{i}" for i, n in enumerate(amounts))
+    )
     raws = [f"+{n}.{item_id}.s{i}" for i, n in enumerate(amounts)]
     return item_id, [steps.link(origin, raw) for raw in raws], raws
 
 
 def wait_for_last(page, *texts):
-    """Wait until the list says these of the first codes, times apart, the first of them first."""
+    """Wait until the list says these of the first codes, times apart, the first of them
+    first.
+    """
 
     def last():
         found = page.locator("#door-last li > span").all_text_contents()
@@ -52,7 +59,9 @@ def type_link(page, text):
     page.keyboard.press("Enter")
 
 
-def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(launch, web_service, tmp_path):
+def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(
+    launch, web_service, tmp_path
+):
     require("npm: make test fetches what reads codes")
     item_id, [link], raws = mint(web_service.url, 2)
     _, [forged], forged_raws = mint(web_service.url, 2)
@@ -74,13 +83,18 @@ def test_a_ticket_on_paper_is_let_in_once_and_a_forged_one_never(launch, web_ser
         assert said < set(page.evaluate("window.said"))
 
         expect(page.locator("#door-count")).to_have_text("1 (2 units)")
-        assert steps.check(visitor.origin, [*raws, *forged_raws]) == ["spent", "unspent"]
+        assert steps.check(visitor.origin, [*raws, *forged_raws]) == [
+            "spent",
+            "unspent",
+        ]
         assert len(visitor.swap_keys()) == 1
         page.get_by_role("button", name="Stop").click()
         assert not page.evaluate("document.getElementById('door-video').srcObject")
 
 
-def test_without_a_reader_links_are_typed_and_one_without_an_answer_is_claimed_once(visitor, visit):
+def test_without_a_reader_links_are_typed_and_one_without_an_answer_is_claimed_once(
+    visitor, visit
+):
     item_id, [used, link], [raw, _] = mint(visitor.origin, 1, 1)
     steps.spend(visitor.origin, raw)
     page = visitor.go(f"/door#{item_id}")
@@ -88,7 +102,9 @@ def test_without_a_reader_links_are_typed_and_one_without_an_answer_is_claimed_o
     page.evaluate("delete document.body.dataset.codeReader")
     page.get_by_role("button", name="Start").click()
 
-    expect(page.get_by_text("This browser cannot read QR codes. Type or paste")).to_be_visible()
+    expect(
+        page.get_by_text("This browser cannot read QR codes. Type or paste")
+    ).to_be_visible()
     expect(page.get_by_role("button", name="Turn on the camera")).to_be_hidden()
     type_link(page, "not a link")
     wait_for_last(page, "Not a ticket")
@@ -110,7 +126,9 @@ def test_without_a_reader_links_are_typed_and_one_without_an_answer_is_claimed_o
     type_link(other, link)
     wait_for_last(other, TAKEN)
     page = visitor.go("/door")
-    assert page.get_by_role("link", name="Concert, 1 June").bounding_box()["height"] >= 44
+    assert (
+        page.get_by_role("link", name="Concert, 1 June").bounding_box()["height"] >= 44
+    )
 
 
 def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor):

@@ -1,17 +1,34 @@
-"""What strangers put into the metadata of a deed does no harm on any page that shows it."""
+"""What strangers put into the metadata of a deed does no harm on any page that shows
+it.
+"""
 
 import json
 import re
 
 from playwright.sync_api import expect
 
-from tests.page.steps import mint_deed, mint_outputs, open_deed, paste, raws, send, wait_for_rows
+from tests.page.steps import (
+    mint_deed,
+    mint_outputs,
+    open_deed,
+    paste,
+    raws,
+    send,
+    wait_for_rows,
+)
 from tests.page.visitor import ALL_CAME
 from tests.support.hostile_metadata import ACCEPTED_IMAGES, IMAGES, TEXTS
 from tests.support.waiting import wait_until
 
-# All texts of TEXTS. By itself is what fills a place, and what ends an attribute: titles are cut.
-ALONE = ["one long word", "many lines", "end of attribute", "attribute", "single quotes"]
+# All texts of TEXTS. By itself is what fills a place, and what ends an attribute:
+# titles are cut.
+ALONE = [
+    "one long word",
+    "many lines",
+    "end of attribute",
+    "attribute",
+    "single quotes",
+]
 NAMES = [
     "\n".join(text for key, text in TEXTS.items() if key not in ALONE),
     *(TEXTS[key] for key in ALONE),
@@ -29,7 +46,9 @@ def assert_unharmed(visitor, path):
     assert visitor.watched("violations") == []
     # Where the pictures that a mint takes are; nothing listens there.
     nowhere = "https://127.0.0.1:9/"
-    assert [url for url in visitor.foreign_requests() if not url.startswith(nowhere)] == []
+    assert [
+        url for url in visitor.foreign_requests() if not url.startswith(nowhere)
+    ] == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -81,10 +100,21 @@ def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(v
     pictures = list(IMAGES.values())
     ids = [f"deed_{place}" for place in range(len(pictures))]
     items = [
-        {"key": item_id, "id": item_id, "total": 1, "metadata": json.dumps({"image": image})}
+        {
+            "key": item_id,
+            "id": item_id,
+            "total": 1,
+            "metadata": json.dumps({"image": image}),
+        }
         for item_id, image in zip(ids, pictures, strict=True)
     ]
-    shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1e300}
+    shared = {
+        "amount": 1,
+        "secret": "a",
+        "state": "held",
+        "createdAt": 1,
+        "changedAt": 1e300,
+    }
     outputs = [{"key": f"{each}.a", "itemId": each} | shared for each in ids]
     page = visitor.go("/wallet")
 
@@ -95,11 +125,15 @@ def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(v
 
     assert sources_of(page) == []
     page.get_by_role("button", name="Refresh").click()
-    expect(page.locator("#notices")).to_contain_text("Not known to the service: 1 unit of “A deed")
+    expect(page.locator("#notices")).to_contain_text(
+        "Not known to the service: 1 unit of “A deed"
+    )
     assert_unharmed(visitor, "/wallet")
     open_deed(page, ids[0])
     assert sources_of(page) == []
-    assert texts_of(page, "image-note") == [f"Browsers cannot show its picture: {pictures[0]}"]
+    assert texts_of(page, "image-note") == [
+        f"Browsers cannot show its picture: {pictures[0]}"
+    ]
     expect(page.locator("[data-part=send]:visible")).to_have_count(0)
 
 
@@ -107,7 +141,9 @@ def shape_of(page):
     """Return the elements of a page, each with the names of its attributes."""
     # What a picture adds for previews, and takes away where it is broken, aside.
     names = "[each.tagName, ...each.getAttributeNames()].filter((name) => name !== 'hidden')"
-    return page.locator(":not(meta)").evaluate_all(f"all => all.map((each) => {names}.join())")
+    return page.locator(":not(meta)").evaluate_all(
+        f"all => all.map((each) => {names}.join())"
+    )
 
 
 def test_hostile_texts_and_pictures_stay_in_their_places_on_the_page_of_a_deed(visitor):

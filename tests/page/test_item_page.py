@@ -1,4 +1,7 @@
-"""GET /item/{id} and /claim/{id}: what the pages of a deed say, and that metadata stays text."""
+"""GET /item/{id} and /claim/{id}.
+
+What the pages of a deed say, and that metadata stays text.
+"""
 
 import json
 from dataclasses import replace
@@ -22,14 +25,19 @@ SHED = {
 
 
 def mint_with(client, metadata):
-    answer = post(client, "/v1/mint", {"outputs": ["+40.a", "+2.b"], "metadata": metadata})
+    answer = post(
+        client, "/v1/mint", {"outputs": ["+40.a", "+2.b"], "metadata": metadata}
+    )
     assert answer.status_code == 200, answer.text
     return answer.get_json()["itemId"]
 
 
 def read(client, item_id, path="/item"):
     answer = client.get(f"{path}/{item_id}")
-    assert (answer.status_code, answer.content_type) == (200, "text/html; charset=utf-8")
+    assert (answer.status_code, answer.content_type) == (
+        200,
+        "text/html; charset=utf-8",
+    )
     return Html(answer.text)
 
 
@@ -49,8 +57,14 @@ PREVIEWED = [
 
 def previewed(page):
     """Return what the page says of itself to those who show a link to it, by name."""
-    metas = [element.attributes for element in page.all("meta") if "content" in element.attributes]
-    found = [(meta.get("property", meta.get("name")), meta["content"]) for meta in metas]
+    metas = [
+        element.attributes
+        for element in page.all("meta")
+        if "content" in element.attributes
+    ]
+    found = [
+        (meta.get("property", meta.get("name")), meta["content"]) for meta in metas
+    ]
     return sorted(pair for pair in found if pair[0].startswith(("og:", "twitter:")))
 
 
@@ -75,12 +89,19 @@ def test_a_deed_is_shown_and_its_link_unfolds_with_title_and_picture(client):
     assert previewed(page) == sorted([*PREVIEWED, ("og:url", address)])
 
 
-def test_a_deed_without_a_name_whose_picture_no_browser_can_show_is_shown_all_the_same(client):
+def test_a_deed_without_a_name_whose_picture_no_browser_can_show_is_shown_all_the_same(
+    client,
+):
     page = read(client, mint_with(client, {"image": "ipfs://bafybei/x.png"}))
 
     assert page.one("h1").text == "A deed without a name"
-    assert page.all("img", data_card="image") + page.all("p", data_card="description") == []
-    assert [each.text for each in page.all("p", class_="code")] == ["ipfs://bafybei/x.png"]
+    assert (
+        page.all("img", data_card="image") + page.all("p", data_card="description")
+        == []
+    )
+    assert [each.text for each in page.all("p", class_="code")] == [
+        "ipfs://bafybei/x.png"
+    ]
     assert ("og:description", "A deed of 42 units.") in previewed(page)
     assert "ipfs:" not in str(previewed(page))
 
@@ -88,7 +109,9 @@ def test_a_deed_without_a_name_whose_picture_no_browser_can_show_is_shown_all_th
 def test_no_browser_is_given_an_address_of_another_scheme():
     cards = [card_of(image=image) for image in IMAGES.values()]
 
-    assert {(card.shown_image, card.preview_image("http://a")) for card in cards} == {("", "")}
+    assert {(card.shown_image, card.preview_image("http://a")) for card in cards} == {
+        ("", "")
+    }
 
 
 def test_metadata_of_another_form_shows_nothing():
@@ -121,7 +144,9 @@ def test_titles_and_summaries_are_one_short_line():
         {"image": f"data:image/svg+xml,{'&' * 1_048_000}"},
     ],
 )
-def test_a_page_of_the_longest_metadata_is_short_and_says_where_there_is_more(client, metadata):
+def test_a_page_of_the_longest_metadata_is_short_and_says_where_there_is_more(
+    client, metadata
+):
     item_id = mint_with(client, metadata)
 
     page = client.get(f"/item/{item_id}")
@@ -141,19 +166,30 @@ def test_a_picture_as_large_as_a_body_is_in_the_page_once(client):
 
 
 def test_a_text_as_long_as_is_shown_is_whole_and_a_longer_one_is_cut():
-    whole = {"name": "a" * TEXT_LENGTH_MAX, "image": f"ar:{'b' * (TEXT_LENGTH_MAX - 3)}"}
+    whole = {
+        "name": "a" * TEXT_LENGTH_MAX,
+        "image": f"ar:{'b' * (TEXT_LENGTH_MAX - 3)}",
+    }
 
     assert card_of(**whole) == DeedCard(ID, 5, **whole)
-    assert card_of(name=whole["name"] + "a") == DeedCard(ID, 5, name=whole["name"], is_cut=True)
+    assert card_of(name=whole["name"] + "a") == DeedCard(
+        ID, 5, name=whole["name"], is_cut=True
+    )
 
 
 def test_a_total_is_written_as_the_scripts_of_the_page_write_it():
     texts = [DeedCard(ID, total).units for total in (1, 999, 9_007_199_254_740_991)]
 
-    assert texts == ["1 unit", "999 units", "9\u202f007\u202f199\u202f254\u202f740\u202f991 units"]
+    assert texts == [
+        "1 unit",
+        "999 units",
+        "9\u202f007\u202f199\u202f254\u202f740\u202f991 units",
+    ]
 
 
-def test_a_claim_link_unfolds_as_the_deed_and_names_no_address_that_lacks_its_secret(client):
+def test_a_claim_link_unfolds_as_the_deed_and_names_no_address_that_lacks_its_secret(
+    client,
+):
     page = read(client, mint_with(client, SHED), "/claim")
 
     assert page.one("body").attributes["data-page"] == "claim"
@@ -170,7 +206,9 @@ def assert_plain_claim_page(client, item_id):
 
 
 @pytest.mark.parametrize("item_id", [ID, "<b>", "%00", "deed_" + "a" * 3000])
-def test_a_claim_link_of_an_unknown_deed_opens_the_claim_page_that_says_so(client, item_id):
+def test_a_claim_link_of_an_unknown_deed_opens_the_claim_page_that_says_so(
+    client, item_id
+):
     assert_plain_claim_page(client, item_id)
 
 
@@ -178,7 +216,10 @@ def test_a_claim_link_of_an_unknown_deed_opens_the_claim_page_that_says_so(clien
 def test_an_unknown_deed_is_a_page_that_nobody_keeps(client, item_id):
     answer = client.get(f"/item/{item_id}")
 
-    assert (answer.status_code, answer.content_type) == (404, "text/html; charset=utf-8")
+    assert (answer.status_code, answer.content_type) == (
+        404,
+        "text/html; charset=utf-8",
+    )
     assert answer.headers["Cache-Control"] == "no-store"
     assert "ETag" not in answer.headers
     assert Html(answer.text).one("h1").text == "There is no such deed here"
@@ -201,7 +242,9 @@ def test_while_the_database_is_away_a_deed_says_so_and_the_claim_page_can_be_use
     assert Html(answer.text).one("h1").text == "The deed cannot be shown just now"
 
 
-def test_pages_and_the_interface_count_together_where_items_are_limited(settings, open_app):
+def test_pages_and_the_interface_count_together_where_items_are_limited(
+    settings, open_app
+):
     limited = replace(settings, rate_limits=parse_rate_limits("item=3/day"))
     client = open_app(limited).test_client()
     item_id = mint_with(client, SHED)

@@ -1,4 +1,7 @@
-"""The page's own code: its unit tests run in node, and its texts are those of the service."""
+"""The page's own code.
+
+Its unit tests run in node, and its texts are those of the service.
+"""
 
 import json
 import re
@@ -19,7 +22,12 @@ def run_node(*arguments: str) -> str:
     require("node 20 or newer")
     command = ["node", *arguments]
     done = subprocess.run(
-        command, cwd=REPOSITORY, capture_output=True, text=True, timeout=600, check=False
+        command,
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -32,7 +40,9 @@ def test_the_unit_tests_of_the_page_pass() -> None:
 
     output = run_node("tests/page/js/run_all.js", *files)
 
-    counts = {name: int(count) for name, count in re.findall(r"^# (\w+) (\d+)$", output, re.M)}
+    counts = {
+        name: int(count) for name, count in re.findall(r"^# (\w+) (\d+)$", output, re.M)
+    }
     if counts["tests"] != counts["pass"] or counts["tests"] <= len(files):
         pytest.fail(output, pytrace=False)
 
@@ -50,7 +60,11 @@ def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
 
 
 def test_page_and_service_give_a_deed_the_same_mark() -> None:
-    ids = [make_id(ITEM_ID_PREFIX) for _ in range(300)] + ["deed_", "deed_short", "no prefix"]
+    ids = [make_id(ITEM_ID_PREFIX) for _ in range(300)] + [
+        "deed_",
+        "deed_short",
+        "no prefix",
+    ]
     script = f"""
         import {{ markShape, markText }} from "./deeds/page/static/js/ui/card.js";
         const marks = {json.dumps(ids)}.map((id) => ({{ text: markText(id), ...markShape(id) }}));

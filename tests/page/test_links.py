@@ -1,4 +1,7 @@
-"""The links of a deed in a browser: each way of handing one out, the list of them, and a series."""
+"""The links of a deed in a browser.
+
+Each way of handing one out, the list of them, and a series.
+"""
 
 import csv
 import io
@@ -20,7 +23,8 @@ def clipboard(visitor):
 def put_back(page):
     """Make all that is handed out held again, as it was before."""
     changed = [
-        {name: value for name, value in record.items() if name != "givenAt"} | {"state": "held"}
+        {name: value for name, value in record.items() if name != "givenAt"}
+        | {"state": "held"}
         for record in steps.records(page)
     ]
     page.evaluate("given => inBrowser.put(given)", ["outputs", changed])
@@ -75,14 +79,21 @@ def test_a_link_that_was_copied_is_never_sent_to_another(visitor, clipboard):
 
 
 def test_each_way_of_handing_out_a_link_is_written_down_before_it(visitor, clipboard):
-    visitor.page.add_init_script("navigator.share = async (data) => { window.shared = data; };")
+    visitor.page.add_init_script(
+        "navigator.share = async (data) => { window.shared = data; };"
+    )
     page, _ = steps.hold_links(visitor, 1, unit="seat", metadata=steps.TICKET)
     [raw] = steps.raws(page, "held")
     link = f"{steps.link(visitor.origin, raw)}&unit=seat"
     row(page, 1).get_by_role("button", name="Show link").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("img", name="QR code: 1 seat of “A ticket”")).to_be_visible()
-    press = {name: dialog.get_by_role("button", name=name).click for name in ["Share", "Copy link"]}
+    expect(
+        dialog.get_by_role("img", name="QR code: 1 seat of “A ticket”")
+    ).to_be_visible()
+    press = {
+        name: dialog.get_by_role("button", name=name).click
+        for name in ["Share", "Copy link"]
+    }
     save = dialog.get_by_role("button", name="Download").click
     ways = [
         lambda: None,
@@ -97,7 +108,10 @@ def test_each_way_of_handing_out_a_link_is_written_down_before_it(visitor, clipb
         wait_until(lambda: steps.amounts(page) == {"given": [1]})
         put_back(page)
 
-    assert page.evaluate("window.shared") == {"text": "1 seat of “A ticket”", "url": link}
+    assert page.evaluate("window.shared") == {
+        "text": "1 seat of “A ticket”",
+        "url": link,
+    }
     assert clipboard() == link
     expect(dialog.get_by_label("Claim link")).to_have_value(link)
     expect(dialog.get_by_label("Raw output")).to_have_value(raw)
@@ -107,9 +121,13 @@ def test_each_way_of_handing_out_a_link_is_written_down_before_it(visitor, clipb
     put_back(page)
     page.evaluate("navigator.clipboard.writeText('')")
     [record] = steps.records(page)
-    page.evaluate("given => inBrowser.put(given)", ["outputs", [record | {"state": "spent"}]])
+    page.evaluate(
+        "given => inBrowser.put(given)", ["outputs", [record | {"state": "spent"}]]
+    )
     press["Copy link"]()
-    expect(dialog.get_by_role("status")).to_have_text("These units are no longer here to hand out.")
+    expect(dialog.get_by_role("status")).to_have_text(
+        "These units are no longer here to hand out."
+    )
     assert clipboard() == ""
 
 
@@ -123,7 +141,13 @@ def test_links_are_exported_by_number_and_copied_all_at_once(visitor, clipboard)
     text = download_text(page, save)
 
     given = sorted(steps.records(page), key=lambda record: record["number"])
-    assert [record["state"] for record in given] == ["held", "given", "given", "held", "held"]
+    assert [record["state"] for record in given] == [
+        "held",
+        "given",
+        "given",
+        "held",
+        "held",
+    ]
     links = [steps.link(visitor.origin, f"+1.{each['key']}") for each in given]
     assert list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))) == [
         ["number", "units", "link", "note"],
@@ -135,13 +159,17 @@ def test_links_are_exported_by_number_and_copied_all_at_once(visitor, clipboard)
     steps.spend(visitor.origin, f"+1.{given[0]['key']}")
     page.get_by_label("Which links to show").select_option(label="waiting (5)")
     page.reload()
-    expect(page.locator("[data-part=links] .tag")).to_have_text(["claimed", *4 * ["waiting"]])
+    expect(page.locator("[data-part=links] .tag")).to_have_text(
+        ["claimed", *4 * ["waiting"]]
+    )
     page.get_by_label("Which links to show").select_option(label="claimed (1)")
     expect(row(page, 1)).to_contain_text("1/5")
     expect(row(page, 1).get_by_role("button")).to_have_count(0)
 
 
-def test_many_links_are_taken_back_and_a_closed_dialog_says_which_are_not(visitor, clipboard):
+def test_many_links_are_taken_back_and_a_closed_dialog_says_which_are_not(
+    visitor, clipboard
+):
     page, _ = steps.hold_links(visitor, 5, metadata=steps.TICKET)
     for_many(page, "Copy all links").click()
     wait_until(clipboard)

@@ -1,4 +1,7 @@
-"""The service dies while units move: the next visit finishes it, and nothing is lost."""
+"""The service dies while units move.
+
+The next visit finishes it, and nothing is lost.
+"""
 
 import re
 
@@ -7,7 +10,16 @@ from playwright.sync_api import expect
 
 from tests.faults import load
 from tests.faults.mortal_service import MortalService
-from tests.page.steps import amounts, check, hold, mint_outputs, operations, raws, records, take
+from tests.page.steps import (
+    amounts,
+    check,
+    hold,
+    mint_outputs,
+    operations,
+    raws,
+    records,
+    take,
+)
 from tests.page.visitor import visiting
 from tests.support.applications import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.ledger_view import ledger_view
@@ -15,7 +27,10 @@ from tests.support.waiting import wait_until
 
 
 class HeldService(MortalService):
-    """Is held at a commit. Comes back at the same address, by which pages know a service."""
+    """Is held at a commit.
+
+    Comes back at the same address, by which pages know a service.
+    """
 
     def __init__(self, directory):
         self.hold_file = directory / "hold"
@@ -43,7 +58,10 @@ def visitor(phone, service):
 
 
 def claim_until_held(service, visitor, moment):
-    """Claim a deed; return page and deed once the service is held at this moment of the commit."""
+    """Claim a deed.
+
+    Return page and deed once the service is held at this moment of the commit.
+    """
     [raw] = mint_outputs(service.url, "secret")
     service.hold_file.write_text(moment)
     page = visitor.go(f"/claim#{raw}")
@@ -59,13 +77,18 @@ def assert_claimed_once(service, page, raw):
     assert raws(page, "spent") == [raw]
     assert check(service.url, [raw, held]) == ["spent", "unspent"]
     # All that there is since the deed was minted.
-    assert load.operations(service.database_url)[-2:] == [("mint", 0, 1), ("swap", 1, 1)]
+    assert load.operations(service.database_url)[-2:] == [
+        ("mint", 0, 1),
+        ("swap", 1, 1),
+    ]
 
 
 @pytest.mark.parametrize(
     ("moment", "path"), [(BEFORE_COMMIT, "/claim"), (AFTER_COMMIT, "/item/{item_id}")]
 )
-def test_a_claim_whose_tab_is_closed_is_finished_by_the_next_visit(service, visitor, moment, path):
+def test_a_claim_whose_tab_is_closed_is_finished_by_the_next_visit(
+    service, visitor, moment, path
+):
     page, raw = claim_until_held(service, visitor, moment)
     page.close()
     service.kill()
@@ -80,7 +103,9 @@ def test_a_claim_whose_tab_is_closed_is_finished_by_the_next_visit(service, visi
     assert replayed == ("true" if moment == AFTER_COMMIT else None)
 
 
-def test_a_claim_is_finished_by_the_page_that_has_seen_the_service_die(service, visitor):
+def test_a_claim_is_finished_by_the_page_that_has_seen_the_service_die(
+    service, visitor
+):
     page, raw = claim_until_held(service, visitor, AFTER_COMMIT)
 
     service.kill()
@@ -93,8 +118,12 @@ def test_a_claim_is_finished_by_the_page_that_has_seen_the_service_die(service, 
 
 
 @pytest.mark.parametrize("moment", [BEFORE_COMMIT, AFTER_COMMIT])
-def test_an_offer_whose_tabs_are_closed_is_made_once_and_completed_once(service, visitor, moment):
-    parts = [{"itemId": hold(visitor, amount)[1], "amount": amount} for amount in (5, 3)]
+def test_an_offer_whose_tabs_are_closed_is_made_once_and_completed_once(
+    service, visitor, moment
+):
+    parts = [
+        {"itemId": hold(visitor, amount)[1], "amount": amount} for amount in (5, 3)
+    ]
 
     def lose_answer(begin, given):
         """Begin in one tab, and return the next one."""
@@ -110,13 +139,17 @@ def test_an_offer_whose_tabs_are_closed_is_made_once_and_completed_once(service,
     page = lose_answer("beginToTrade", parts)
     wait_until(lambda: ("trade", "open") in operations(page))
     assert amounts(page) == {"coming": [3], "held": [3], "offered": [5]}
-    [offer_id] = [each["offerId"] for each in records(page, "operations") if "offerId" in each]
+    [offer_id] = [
+        each["offerId"] for each in records(page, "operations") if "offerId" in each
+    ]
     page = lose_answer("beginToComplete", offer_id)
     wait_until(lambda: ("complete", "done") in operations(page))
     # A page asks what became of an offer when it is opened, then every 20 s.
     page = visitor.open_tab("/wallet")
 
-    wait_until(lambda: {("trade", "done"), ("complete", "done")} <= set(operations(page)))
+    wait_until(
+        lambda: {("trade", "done"), ("complete", "done")} <= set(operations(page))
+    )
     assert amounts(page) == {"held": [3, 5], "spent": [3, 5]}
     assert check(service.url, raws(page, "held")) == ["unspent"] * 2
     with ledger_view(service.database_url) as ledger:

@@ -1,4 +1,7 @@
-"""The Mint page in a browser: a form, a review, and links that are ready to hand over."""
+"""The Mint page in a browser.
+
+A form, a review, and links that are ready to hand over.
+"""
 
 import base64
 import json
@@ -84,7 +87,9 @@ def test_what_was_typed_is_what_is_minted(visitor):
     page.route("https://pictures.example/**", lambda route: route.abort())
     page.get_by_label("Name").fill(" A <b>ticket</b> ")
     page.get_by_label("Description").fill("One seat,\non the lawn")
-    page.get_by_label("Image link").press_sequentially("https://pictures.example/ä b.png#top")
+    page.get_by_label("Image link").press_sequentially(
+        "https://pictures.example/ä b.png#top"
+    )
     page.get_by_text("There is no picture at this address.").wait_for()
     assert visitor.foreign_requests() == ["https://pictures.example/%C3%A4%20b.png"]
     expect(page.locator("#preview [data-card=name]")).to_have_text("A <b>ticket</b>")
@@ -92,7 +97,9 @@ def test_what_was_typed_is_what_is_minted(visitor):
     fill_amounts(page, "1 000", "2")
     page.get_by_label("Choose the secret myself").first.check()
     page.get_by_label("Secret", exact=True).first.fill("a.b+c päivä 東京 correct horse")
-    expect(page.locator("#preview [data-card=units]")).to_have_text("1\u202f002 \u00d7 seat")
+    expect(page.locator("#preview [data-card=units]")).to_have_text(
+        "1\u202f002 \u00d7 seat"
+    )
 
     create(page)
 
@@ -102,7 +109,9 @@ def test_what_was_typed_is_what_is_minted(visitor):
     assert made == f"+1000.{item_id}.a.b+c päivä 東京 correct horse"
     assert is_strong_secret(parse_raw_output(small).secret)
     assert check(visitor.origin, [made, small]) == ["unspent", "unspent"]
-    metadata = page.request.get(f"{visitor.origin}/v1/item/{item_id}").json()["metadata"]
+    metadata = page.request.get(f"{visitor.origin}/v1/item/{item_id}").json()[
+        "metadata"
+    ]
     assert json.loads(metadata) == {
         "name": "A <b>ticket</b>",
         "description": "One seat,\non the lawn",
@@ -114,7 +123,8 @@ def test_what_was_typed_is_what_is_minted(visitor):
     expect(page.locator("[data-part=links] .tag")).to_have_text("waiting")
 
 
-# What a photo holds besides its picture: how it was held, here on its side, and where it was taken.
+# What a photo holds besides its picture: how it was held, here on its side, and where
+# it was taken.
 PHOTO = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0 60.17 N, 24.94 E"
 NOISE = """() => {
   const canvas = Object.assign(document.createElement("canvas"), {width: 1600, height: 1200});
@@ -180,7 +190,9 @@ def test_each_mistake_is_told_beside_its_field(visitor):
     page.get_by_label("each?").fill(str(2**53 - 1))
     page.get_by_label("How many links?").fill("2")
     review_button(page).click()
-    expect(page.get_by_label("each?")).to_have_accessible_description(re.compile("more than"))
+    expect(page.get_by_label("each?")).to_have_accessible_description(
+        re.compile("more than")
+    )
     visitor.assert_good()
 
     fill_amounts(page, "1", "1")
@@ -189,7 +201,9 @@ def test_each_mistake_is_told_beside_its_field(visitor):
     for secret in page.get_by_label("Secret", exact=True).all():
         secret.fill("same")
     review_button(page).click()
-    expect(secret).to_have_accessible_description(re.compile("Another link has this secret"))
+    expect(secret).to_have_accessible_description(
+        re.compile("Another link has this secret")
+    )
     # What is out of play is not wrong.
     page.get_by_text("Different amounts").click()
     page.get_by_label("each?").fill("1")
@@ -210,7 +224,10 @@ def test_a_second_tap_on_review_creates_nothing_and_a_refusal_loses_nothing(visi
     assert visitor.asked("/v1/mint") == []
     page.unroute("**/result.js")
 
-    page.route("**/mint", lambda route: route.fulfill(status=413, json={"code": "body_too_large"}))
+    page.route(
+        "**/mint",
+        lambda route: route.fulfill(status=413, json={"code": "body_too_large"}),
+    )
     page.get_by_role("button", name="Create", exact=True).click()
 
     expect(page.locator("#create-error")).to_be_focused()
@@ -232,7 +249,9 @@ def test_a_mint_that_is_held_up_is_told_on_the_next_visit(visitor):
     page.route("**/v1/mint", lambda route: route.fulfill(**problem))
     review_button(page).click()
     page.get_by_role("button", name="Create", exact=True).click()
-    expect(page.locator("#create-error")).to_contain_text("We keep trying; nothing is lost.")
+    expect(page.locator("#create-error")).to_contain_text(
+        "We keep trying; nothing is lost."
+    )
 
     page.reload()
 
@@ -256,7 +275,9 @@ def test_rows_come_and_go_and_the_total_follows(visitor):
     expect(page.locator("#preview .deed-units")).to_be_hidden()
     page.get_by_label("Amount", exact=True).first.fill("40")
     expect(page.locator("#preview [data-card=units]")).to_have_text("1\u202f040 units")
-    page.evaluate("for (let n = 0; n < 40; n += 1) document.getElementById('add-output').click()")
+    page.evaluate(
+        "for (let n = 0; n < 40; n += 1) document.getElementById('add-output').click()"
+    )
     expect(page.locator("[data-row]")).to_have_count(OUTPUTS_MAX)
     page.evaluate("scrollTo(0, 0)")
     assert review_button(page).evaluate(IN_VIEW)

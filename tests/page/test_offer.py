@@ -1,4 +1,7 @@
-"""The page of an offer: what its link unfolds as, and paying and trading in a browser."""
+"""The page of an offer.
+
+What its link unfolds as, and paying and trading in a browser.
+"""
 
 from dataclasses import replace
 
@@ -43,15 +46,22 @@ def test_a_link_to_an_offer_unfolds_as_what_one_gives_and_gets_until_it_is_over(
     completion = {"inputs": [f"+40.{choir}.a"], "outputs": [f"+39.{choir}.c"]}
     assert post(client, f"/v1/offers/{request}/complete", completion).status_code == 200
     assert preview(client, request)[0] == f"Paid: 1 unit of {QUOTED}"
-    assert preview(client, trade)[0].startswith("Withdrawn: 1 unit of “Drink” for 40 units")
+    assert preview(client, trade)[0].startswith(
+        "Withdrawn: 1 unit of “Drink” for 40 units"
+    )
 
 
-def test_an_unknown_offer_and_too_many_requests_open_the_page_that_asks_again(settings, open_app):
+def test_an_unknown_offer_and_too_many_requests_open_the_page_that_asks_again(
+    settings, open_app
+):
     limited = replace(settings, rate_limits=parse_rate_limits("item=1/day"))
     client = open_app(limited).test_client()
     plain = client.get("/offer").text
 
-    assert [client.get(f"/offer/{each}").text for each in (UNKNOWN, "<b>")] == [plain, plain]
+    assert [client.get(f"/offer/{each}").text for each in (UNKNOWN, "<b>")] == [
+        plain,
+        plain,
+    ]
     assert client.get(f"/v1/offers/{UNKNOWN}").status_code == 429
 
 
@@ -77,7 +87,9 @@ def test_a_request_is_paid_with_one_tap_and_what_is_left_stays_here(visitor):
     button = page.get_by_role("button", name=name, exact=True)
     for each in (page.get_by_role("heading", name=name), button):
         expect(each).to_be_in_viewport(ratio=1)
-    expect(page.get_by_role("button", name="Show picture from example.net")).to_be_visible()
+    expect(
+        page.get_by_role("button", name="Show picture from example.net")
+    ).to_be_visible()
     visitor.assert_good()
     visitor.assert_still()
     button.click()
@@ -110,7 +122,9 @@ def test_a_trade_for_a_look_alike_is_warned_of_before_it_is_shown(visitor):
     assert steps.live_amounts(visitor.origin, page) == [2, 2]
 
 
-def test_an_offer_that_somebody_else_takes_while_it_is_looked_at_is_not_completed(visitor):
+def test_an_offer_that_somebody_else_takes_while_it_is_looked_at_is_not_completed(
+    visitor,
+):
     page, item_id = steps.hold(visitor, 5, metadata=steps.TICKET)
     shed = steps.mint_deed(visitor.origin, steps.SHED, "+2.a")
     steps.give(page, "2")
@@ -145,10 +159,15 @@ def test_several_deeds_change_hands_at_once_when_there_is_enough_of_each(visitor
 
 
 def offer_own(visitor, page, *parts):
-    """Offer what the visitor holds, of this item, for that one; open the page of the offer."""
+    """Offer what the visitor holds, of this item, for that one.
+
+    Open the page of the offer.
+    """
     page.evaluate("given => inBrowser.beginToTrade(given)", parts)
     wait_until(lambda: ("trade", "open") in steps.operations(page))
-    [made] = [each for each in steps.records(page, "operations") if each["state"] == "open"]
+    [made] = [
+        each for each in steps.records(page, "operations") if each["state"] == "open"
+    ]
     return visitor.go(f"/offer/{made['offerId']}"), made["offerId"]
 
 

@@ -1,4 +1,7 @@
-"""Offers in My deeds: a shop that asks to be paid, a trade, and an offer that is withdrawn."""
+"""Offers in My deeds.
+
+A shop that asks to be paid, a trade, and an offer that is withdrawn.
+"""
 
 import pytest
 from playwright.sync_api import expect
@@ -31,7 +34,9 @@ def shown_id(dialog, page):
 def complete(origin, offer_id, inputs, outputs=()):
     """Complete an offer as somebody at another browser."""
     body = {"inputs": list(inputs), "outputs": list(outputs)}
-    assert steps.post(f"{origin}/v1/offers/{offer_id}/complete", body) == {"success": True}
+    assert steps.post(f"{origin}/v1/offers/{offer_id}/complete", body) == {
+        "success": True
+    }
 
 
 def test_a_shop_asks_for_what_it_does_not_hold_and_its_code_turns_to_paid(visitor):
@@ -39,16 +44,22 @@ def test_a_shop_asks_for_what_it_does_not_hold_and_its_code_turns_to_paid(visito
     page = visitor.go(f"/item/{item_id}")
     page.get_by_role("link", name="Ask for it").click()
     dialog = make_offer(page, "Ask for", How_many="101")
-    expect(dialog.get_by_text("There are only 100 units in all.")).to_have_class("error")
+    expect(dialog.get_by_text("There are only 100 units in all.")).to_have_class(
+        "error"
+    )
     dialog.get_by_label("How many?").fill("5")
     page.keyboard.press("Enter")
     offer_id = shown_id(dialog, page)
     visitor.assert_good()
-    expect(page.locator(".holding-sum")).to_have_text("Nothing here of 100 · 5 asked for")
+    expect(page.locator(".holding-sum")).to_have_text(
+        "Nothing here of 100 · 5 asked for"
+    )
     # The page may be closed meanwhile.
     page = visitor.open_tab("/wallet#offers")
     row = page.locator("#offers li")
-    expect(row.get_by_role("button")).to_have_text(["Show link: Ask for 5 units of “A drink”"])
+    expect(row.get_by_role("button")).to_have_text(
+        ["Show link: Ask for 5 units of “A drink”"]
+    )
     row.get_by_role("button").click()
     assert shown_id(page.get_by_role("dialog"), page) == offer_id
 
@@ -65,7 +76,10 @@ def test_a_shop_asks_for_what_it_does_not_hold_and_its_code_turns_to_paid(visito
 
 @pytest.fixture
 def trade(visitor):
-    """Two tickets of ten, offered for three drinks: the page, and the ids of offer and deeds."""
+    """Two tickets of ten, offered for three drinks.
+
+    The page, and the ids of offer and deeds.
+    """
     drinks = steps.mint_deed(visitor.origin, DRINK, "+3.a", "+97.b")
     page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
     asked = {"do_you_give": "2", "What_do_you_want": drinks, "many_do_you_want": "3"}
@@ -84,7 +98,11 @@ def test_a_wrong_text_stays_where_it_was_typed_and_nothing_is_sent_for_it(visito
     foreign = link.replace(visitor.origin, "https://deeds.example")
     dialog = make_offer(page, "Trade", What_do_you_want="")
     what = dialog.get_by_label("What do you want?")
-    wrong = {foreign: "to deeds.example.", "a drink": "no deed in", item_id: "the deed you give"}
+    wrong = {
+        foreign: "to deeds.example.",
+        "a drink": "no deed in",
+        item_id: "the deed you give",
+    }
     for text, said in wrong.items():
         what.fill(text)
         page.keyboard.press("Enter")
@@ -102,16 +120,22 @@ def test_a_wrong_text_stays_where_it_was_typed_and_nothing_is_sent_for_it(visito
     expect(review.locator(".mark")).to_have_count(2)
     expect(review.get_by_text("You have not seen this deed before.")).to_be_visible()
     visitor.assert_good()
-    assert not [each for each in visitor.requests if "hush" in (each.post_data or "") + each.url]
+    assert not [
+        each for each in visitor.requests if "hush" in (each.post_data or "") + each.url
+    ]
     review.get_by_role("button", name="Cancel").click()
     expect(what).to_have_value(link)
 
 
-def test_two_people_trade_and_what_is_offered_is_sent_to_nobody_meanwhile(trade, visit, visitor):
+def test_two_people_trade_and_what_is_offered_is_sent_to_nobody_meanwhile(
+    trade, visit, visitor
+):
     page, offer_id, drinks, _ = trade
     expect(page.locator(".holding-sum")).to_have_text("8 units of 10 · 2 offered")
     steps.send(page, "9")
-    expect(page.get_by_label("How many?")).to_have_accessible_description("You have 8 units.")
+    expect(page.get_by_label("How many?")).to_have_accessible_description(
+        "You have 8 units."
+    )
     theirs = visit().go(f"/claim#+3.{drinks}.a")
     steps.take(theirs)
     steps.wait_for_rows(theirs, "taken")

@@ -51,7 +51,10 @@ LOADED = """() => [...new Set(performance.getEntriesByType("resource")
 
 @dataclass
 class Front:
-    """What stands before the service: it may be away, or at another release than the service is."""
+    """What stands before the service.
+
+    It may be away, or at another release than the service is.
+    """
 
     origin: str = ""
     is_away: bool = False
@@ -84,7 +87,8 @@ def front(web_service: Service) -> Iterator[Front]:
             release = front.release(self.path)
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {"Content-Type": "application/json", "Host": self.headers["Host"]}
-            # Closed before the answer is sent: a browser that left the page may not take it.
+            # Closed before the answer is sent: a browser that left the page may not
+            # take it.
             service = http.client.HTTPConnection("127.0.0.1", web_service.port)
             with contextlib.closing(service):
                 service.request(self.command, front.path(self.path), body, headers)
@@ -93,7 +97,13 @@ def front(web_service: Service) -> Iterator[Front]:
             content = re.sub(rb'(?<={"name": ")[0-9a-f]+', release.encode(), content)
             self.send_response(found.status)
             for name, value in found.getheaders():
-                if name.lower() not in {"content-length", "connection", "etag", "date", "server"}:
+                if name.lower() not in {
+                    "content-length",
+                    "connection",
+                    "etag",
+                    "date",
+                    "server",
+                }:
                     self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
@@ -149,7 +159,9 @@ def test_without_a_network_what_is_held_is_shown_and_nothing_with_a_secret_was_k
         assert name == (path.split("/")[1] or "landing")
         assert holder.watched("violations") == []
     kept = page.evaluate(KEPT)
-    names = [name for name in read_static_files().by_name if name.startswith(("css/", "js/"))]
+    names = [
+        name for name in read_static_files().by_name if name.startswith(("css/", "js/"))
+    ]
     files = [f"/web/{OURS}/{name}" for name in ["icon.svg", *names]]
     assert kept.keys() == {front.origin + each for each in [*PATHS, *files]}
     said = [text for text in kept.values() if secret in text or item_id in text]
@@ -164,7 +176,9 @@ def test_a_browser_can_install_the_pages(holder: Visitor, front: Front) -> None:
 
     assert manifest["errors"] == []
     icons = [icon["src"] for icon in json.loads(manifest["data"])["icons"]]
-    assert [holder.page.request.get(front.origin + icon).ok for icon in icons] == [True] * 3
+    assert [holder.page.request.get(front.origin + icon).ok for icon in icons] == [
+        True
+    ] * 3
     # A fresh profile counts as a private window.
     assert [fault["errorId"] for fault in faults] == ["in-incognito"]
 

@@ -1,4 +1,7 @@
-"""All pages for people: nothing from elsewhere, nothing inline, and the files that they load."""
+"""All pages for people.
+
+Nothing from elsewhere, nothing inline, and the files that they load.
+"""
 
 import gzip
 from pathlib import PurePath
@@ -27,7 +30,9 @@ PAGES = [
     "/problems",
 ]
 
-CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+CLOSED = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 POLICIES = {
     "/docs": f"{CLOSED}; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'",
@@ -48,21 +53,34 @@ SQUEEZED = {"Accept-Encoding": "gzip"}
 
 
 def loaded(html):
-    """Return what a page loads: its links, scripts and pictures, and of each whether at once."""
-    named = [each.attributes for each in html.elements if each.tag in ("link", "script", "img")]
+    """Return what a page loads.
+
+    Its links, scripts and pictures, and of each whether at once.
+    """
+    named = [
+        each.attributes
+        for each in html.elements
+        if each.tag in ("link", "script", "img")
+    ]
     loading = [each for each in named if each.get("rel") != "canonical"]
-    addresses = {each.get("href") or each.get("src"): each.get("rel") for each in loading}
+    addresses = {
+        each.get("href") or each.get("src"): each.get("rel") for each in loading
+    }
     return {name: rel not in LATER for name, rel in addresses.items() if name}
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_has_a_strict_policy_and_loads_few_bytes_all_of_this_service(client, path):
+def test_a_page_has_a_strict_policy_and_loads_few_bytes_all_of_this_service(
+    client, path
+):
     item_id = mint(client, "+1.a")
     answer = client.get(path.format(item_id=item_id, offer_id=ask_for(client, item_id)))
 
     html = Html(answer.text)
     assert answer.content_type == "text/html; charset=utf-8"
-    assert answer.headers["Content-Security-Policy"] == POLICIES.get(path.rstrip("/"), OUR_POLICY)
+    assert answer.headers["Content-Security-Policy"] == POLICIES.get(
+        path.rstrip("/"), OUR_POLICY
+    )
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert html.all("style") == []
     assert [each for each in html.all("script") if each.text.strip()] == []
@@ -71,14 +89,18 @@ def test_a_page_has_a_strict_policy_and_loads_few_bytes_all_of_this_service(clie
     is_at_once = loaded(html)
     files = {each: client.get(each, headers=SQUEEZED) for each in is_at_once}
     for name, file in files.items():
-        assert (file.status_code, file.content_type) == (200, TYPES[PurePath(name).suffix])
+        assert (file.status_code, file.content_type) == (
+            200,
+            TYPES[PurePath(name).suffix],
+        )
     if not path.startswith("/docs"):
         sizes = [len(file.data) for name, file in files.items() if is_at_once[name]]
         assert len(gzip.compress(answer.data)) + sum(sizes) < FIRST_LOAD_BYTES_MAX
 
 
 @pytest.mark.parametrize(
-    ("accepted", "encoding"), [("br, gzip;q=0.5", "gzip"), ("*", "gzip"), ("gzip;q=0", None)]
+    ("accepted", "encoding"),
+    [("br, gzip;q=0.5", "gzip"), ("*", "gzip"), ("gzip;q=0", None)],
 )
 def test_text_is_compressed_for_those_who_take_it_and_sent_again_only_when_it_has_changed(
     client, accepted, encoding
@@ -98,7 +120,10 @@ def test_text_is_compressed_for_those_who_take_it_and_sent_again_only_when_it_ha
 
 def test_answers_with_secrets_and_pages_with_large_pictures_are_not_compressed(client):
     image = "data:image/png;base64," + "A" * 100_000
-    body = {"outputs": [f"+1.{number}" for number in range(100)], "metadata": {"image": image}}
+    body = {
+        "outputs": [f"+1.{number}" for number in range(100)],
+        "metadata": {"image": image},
+    }
     minted = client.post("/v1/mint", json=body, headers=SQUEEZED)
 
     answers = [
@@ -108,7 +133,11 @@ def test_answers_with_secrets_and_pages_with_large_pictures_are_not_compressed(c
     ]
 
     assert [answer.status_code for answer in answers] == [200, 200, 200]
-    assert [answer.headers.get("Content-Encoding") for answer in answers] == [None, None, None]
+    assert [answer.headers.get("Content-Encoding") for answer in answers] == [
+        None,
+        None,
+        None,
+    ]
 
 
 def test_a_file_may_be_kept_for_good_under_its_address(client):
@@ -124,7 +153,11 @@ def test_a_file_may_be_kept_for_good_under_its_address(client):
 def test_nothing_else_is_served_and_nothing_of_another_release(client):
     version = read_static_files().version
     names = ["nothing.css", "..%2Fpages.py", "js/", "css/base.css%00"]
-    paths = ["/docs/index.html", "/docs/%2e%2e%2fdocs.py", "/web/0123456789abcdef/css/base.css"]
+    paths = [
+        "/docs/index.html",
+        "/docs/%2e%2e%2fdocs.py",
+        "/web/0123456789abcdef/css/base.css",
+    ]
 
     for path in [*paths, *(f"/web/{version}/{name}" for name in names)]:
         answer = client.get(path)
@@ -147,29 +180,38 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path):
         {"css/base.css": "a{}", "js/a.js": "b", "js/c.js": ""},
     ]
 
-    found = [static_files_of(tmp_path / str(place), texts) for place, texts in enumerate(sets)]
+    found = [
+        static_files_of(tmp_path / str(place), texts)
+        for place, texts in enumerate(sets)
+    ]
 
     assert len({each.version for each in found}) == len(sets)
 
 
 def test_comments_on_lines_of_their_own_are_not_served(tmp_path):
-    text = (
-        '// one\n/**\n * two * / */\na("//"); // b\n  /* three */\nlet c = /** @type {d} */ (e);\n'
-    )
+    kept = 'a("//"); // b\n'
+    text = f"// one\n/**\n * two * / */\n{kept}  /* three */\nlet c = /** @type {{d}} */ (e);\n"
 
-    served = static_files_of(tmp_path, {"js/a.js": text, "a.svg": "<svg/>"}).by_name["js/a.js"]
+    served = static_files_of(tmp_path, {"js/a.js": text, "a.svg": "<svg/>"}).by_name[
+        "js/a.js"
+    ]
 
     assert served == b'a("//"); // b\nlet c = /** @type {d} */ (e);\n'
 
 
-def test_the_reader_of_codes_is_served_and_said_to_be_there_only_if_it_was_fetched(tmp_path):
+def test_the_reader_of_codes_is_served_and_said_to_be_there_only_if_it_was_fetched(
+    tmp_path,
+):
     without = read_static_files(tmp_path, reader=tmp_path)
     for name in ("decode.js", "index.js"):
         (tmp_path / name).write_text("export {};")
 
     found = read_static_files(tmp_path, reader=tmp_path)
 
-    vendored = {"vendor/qr/decode.js": b"export {};", "vendor/qr/index.js": b"export {};"}
+    vendored = {
+        "vendor/qr/decode.js": b"export {};",
+        "vendor/qr/index.js": b"export {};",
+    }
     assert found.by_name.items() - without.by_name.items() >= vendored.items()
     assert vendored.keys() & without.by_name.keys() == set()
     assert found.version != without.version
@@ -186,7 +228,9 @@ def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
 
     modules = static_files_of(tmp_path, texts).modules
 
-    assert modules == {"p": ("js/pages/p/page.js", "js/a.js", "js/pages/p/b.js", "js/q/r/c.js")}
+    assert modules == {
+        "p": ("js/pages/p/page.js", "js/a.js", "js/pages/p/b.js", "js/q/r/c.js")
+    }
 
 
 def test_every_problem_is_on_the_page_that_its_type_names(client):

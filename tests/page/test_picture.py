@@ -24,7 +24,9 @@ def data_uri(kind, content):
 
 
 @pytest.mark.parametrize(("kind", "content"), PICTURES.items())
-def test_an_uploaded_picture_is_served_for_good_and_can_do_nothing(client, kind, content):
+def test_an_uploaded_picture_is_served_for_good_and_can_do_nothing(
+    client, kind, content
+):
     item_id = mint_with(client, {"image": data_uri(kind, content)})
 
     answer = client.get(f"/item/{item_id}/picture")
@@ -50,7 +52,9 @@ def test_a_picture_may_have_48_kib_and_its_type_any_case():
 
     assert uploaded_picture(data_uri("png", most)) == Picture("png", most)
     assert uploaded_picture(data_uri("png", most + b"x")) is None
-    assert uploaded_picture("DATA:image/PNG;BASE64,iVBORw0KGgo=") == Picture("png", most[:8])
+    assert uploaded_picture("DATA:image/PNG;BASE64,iVBORw0KGgo=") == Picture(
+        "png", most[:8]
+    )
 
 
 @pytest.mark.parametrize(
@@ -76,7 +80,10 @@ def test_nothing_else_is_a_picture(image):
 def test_what_has_no_uploaded_picture_is_not_found_and_nobody_is_sent_elsewhere(client):
     for item_id in (mint_with(client, {"image": "https://example.net/a.png"}), ID):
         answer = client.get(f"/item/{item_id}/picture")
-        assert (answer.status_code, answer.headers["Cache-Control"]) == (404, "no-store")
+        assert (answer.status_code, answer.headers["Cache-Control"]) == (
+            404,
+            "no-store",
+        )
         assert "Location" not in answer.headers
 
 

@@ -1,4 +1,7 @@
-"""Paper tickets: what Chromium prints as a PDF, of which every code is read back to its link."""
+"""Paper tickets.
+
+What Chromium prints as a PDF, of which every code is read back to its link.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +15,8 @@ from tests.support.waiting import wait_until
 
 POINTS = 72 / 25.4
 PIXELS = 6
-# In millimetres, as css/print.css has it: two by four tickets in the middle of the width.
+# In millimetres, as css/print.css has it: two by four tickets in the middle of the
+# width.
 WIDTH, HEIGHT, TOP = 95, 65, 9.5
 INSET, TEXT_WIDTH, CODE_WIDTH = 5, 36, 46
 CODE_LEFT = WIDTH - INSET - CODE_WIDTH
@@ -32,7 +36,10 @@ class Ticket:
 
     def part(self, left: float, top: float, right: float, bottom: float) -> list[bytes]:
         columns = slice(round(left * PIXELS), round(right * PIXELS))
-        return [row[columns] for row in self.rows[round(top * PIXELS) : round(bottom * PIXELS)]]
+        return [
+            row[columns]
+            for row in self.rows[round(top * PIXELS) : round(bottom * PIXELS)]
+        ]
 
     def code(self) -> list[bytes]:
         """Return the place of its QR code."""
@@ -40,7 +47,9 @@ class Ticket:
 
 
 def read_pdf(data: bytes) -> tuple[list[Ticket], str]:
-    """Return eight places of each page, of which the last may be empty, and all that is written."""
+    """Return eight places of each page, of which the last may be empty, and all that is
+    written.
+    """
     document = pypdfium2.PdfDocument(data)
     pages = list(document)
     tickets = [ticket for page in pages for ticket in tickets_of(page)]
@@ -82,7 +91,9 @@ def test_without_the_codes_nothing_is_printed_and_nothing_handed_out(visitor):
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Print").click()
 
-    expect(dialog.get_by_role("alert")).to_have_text("No connection. Nothing was printed.")
+    expect(dialog.get_by_role("alert")).to_have_text(
+        "No connection. Nothing was printed."
+    )
     assert steps.amounts(page) == {"held": [1, 1]}
 
 
@@ -106,7 +117,10 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(visitor)
         margin = dict.fromkeys(["top", "right", "bottom", "left"], "10mm")
         background = paper == "Letter"
         drawn = page.pdf(
-            format=paper, margin=margin, display_header_footer=True, print_background=background
+            format=paper,
+            margin=margin,
+            display_header_footer=True,
+            print_background=background,
         )
         tickets, text = read_pdf(drawn)
         assert len(tickets) == 24
@@ -119,6 +133,8 @@ def test_tickets_are_printed_eight_to_a_sheet_and_each_code_is_its_link(visitor)
             assert ticket.is_white(0.5, 3.5, INSET - 0.5, HEIGHT - 3.5)
             assert ticket.is_white(3.5, 0.5, WIDTH - 3.5, INSET - 0.5)
             assert ticket.is_white(INSET + TEXT_WIDTH, 3.5, CODE_LEFT, HEIGHT - 3.5)
-        assert "".join(text.split()) == "".join("".join(each.text.split()) for each in printed)
+        assert "".join(text.split()) == "".join(
+            "".join(each.text.split()) for each in printed
+        )
         assert all(ticket.is_white(1, 1, WIDTH - 1, HEIGHT - 1) for ticket in left_free)
     assert visitor.errors == []

@@ -86,7 +86,9 @@ def test_invalid_texts_are_refused_in_one_line(client, texts, index, detail):
     assert answer.get_json()["detail"] == detail
 
 
-@pytest.mark.parametrize("body", [{"texts": [LINK + MARK]}, {"text": [MARK]}, {MARK: MARK}])
+@pytest.mark.parametrize(
+    "body", [{"texts": [LINK + MARK]}, {"text": [MARK]}, {MARK: MARK}]
+)
 def test_no_log_and_no_refusal_tells_the_text(client, capfd, caplog, body):
     caplog.set_level(logging.DEBUG)
 
@@ -137,7 +139,9 @@ def test_a_client_prints_one_batch_at_a_time_and_others_find_a_place(app, monkey
 
 def test_after_each_code_other_threads_run_four_times_as_long(client, monkeypatch):
     pauses = []
-    clock = SimpleNamespace(thread_time=count().__next__, monotonic=lambda: 0, sleep=pauses.append)
+    clock = SimpleNamespace(
+        thread_time=count().__next__, monotonic=lambda: 0, sleep=pauses.append
+    )
     monkeypatch.setattr("deeds.page.qr_codes.time", clock)
 
     ask(client, "a", "b")

@@ -1,4 +1,7 @@
-"""The pages in both themes and widths: accessible, still, and with nothing from elsewhere."""
+"""The pages in both themes and widths.
+
+Accessible, still, and with nothing from elsewhere.
+"""
 
 import pytest
 from playwright.sync_api import expect
@@ -31,7 +34,8 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
         f"/claim#+5.{shed}.a": "[data-state=free]",
         f"/offer/{offer}": "[data-kind=open]",
         "/wallet": "[data-ready]",
-        # Where only what stands behind "#" changes, it loads itself again: that one first.
+        # Where only what stands behind "#" changes, it loads itself again: that one
+        # first.
         f"/door#{ticket}": "[data-ready]",
         "/door": "[data-ready]",
         f"/item/{shed}": "h1",
@@ -65,7 +69,16 @@ def test_pages_fit_at_twice_the_size_and_from_right_to_left_and_nothing_moves(vi
     steps.hold(visitor, 3, 4, metadata=steps.SHED)
 
     offer = f"/offer/{steps.make_offer(visitor.origin, f'+5.{item_id}')}"
-    pages = ["/", "/mint", "/claim", f"/claim#{raw}", "/wallet", "/door", f"/item/{item_id}", offer]
+    pages = [
+        "/",
+        "/mint",
+        "/claim",
+        f"/claim#{raw}",
+        "/wallet",
+        "/door",
+        f"/item/{item_id}",
+        offer,
+    ]
     for path in [*pages, "/problems", "/docs"]:
         page = visitor.go(path)
         for direction in ["ltr", "rtl"]:
@@ -127,7 +140,9 @@ def test_claiming_is_accessible_and_still(viewer):
 
     page = viewer.go(f"/claim#{one}")
     steps.wait_for_rows(page, "free")
-    page.evaluate("addEventListener('click', () => { window.topsAtTap = inBrowser.tops(); })")
+    page.evaluate(
+        "addEventListener('click', () => { window.topsAtTap = inBrowser.tops(); })"
+    )
     steps.take(page)
     steps.wait_for_rows(page, "taken")
     page.get_by_role("link", name="Show in My deeds").wait_for()
@@ -172,7 +187,8 @@ def test_a_wallet_and_its_dialogs_are_accessible_and_still(viewer):
 
 
 COLORS = (
-    "(({ backgroundColor, color }) => backgroundColor + color)(getComputedStyle(document.body))"
+    "(({ backgroundColor, color }) => backgroundColor + color)"
+    "(getComputedStyle(document.body))"
 )
 
 
@@ -220,10 +236,16 @@ def frame(visitor, metadata):
 
 @pytest.mark.parametrize("has_scripts", [True, False])
 def test_a_broken_picture_shows_the_drawing_as_no_picture_does(visit, has_scripts):
-    visitor = visit(java_script_enabled=has_scripts, viewport={"width": 360, "height": 740})
+    visitor = visit(
+        java_script_enabled=has_scripts, viewport={"width": 360, "height": 740}
+    )
     drawing = frame(visitor, steps.TICKET)
 
-    for image in [f"{visitor.origin}/nothing.png", f"{visitor.origin}/v1/info", "data:image/png,x"]:
+    for image in [
+        f"{visitor.origin}/nothing.png",
+        f"{visitor.origin}/v1/info",
+        "data:image/png,x",
+    ]:
         assert frame(visitor, steps.TICKET | {"image": image}) == drawing, image
 
 
@@ -235,11 +257,18 @@ def test_a_picture_covers_the_drawing_where_it_is_transparent(visitor):
     assert frame(visitor, steps.TICKET) != opaque
 
 
-@pytest.mark.parametrize(("width", "height"), [(1910, 1000), (800, 1000), (90, 2000), (2000, 9)])
+@pytest.mark.parametrize(
+    ("width", "height"), [(1910, 1000), (800, 1000), (90, 2000), (2000, 9)]
+)
 def test_a_picture_is_shown_whole_and_in_its_own_ratio(visitor, width, height):
-    page = visitor.go(f"/item/{steps.mint_deed(visitor.origin, {'image': svg(width, height)})}")
+    page = visitor.go(
+        f"/item/{steps.mint_deed(visitor.origin, {'image': svg(width, height)})}"
+    )
 
-    picture, box = page.locator(".deed-image"), page.locator(".deed-frame").bounding_box()
+    picture, box = (
+        page.locator(".deed-image"),
+        page.locator(".deed-frame").bounding_box(),
+    )
     inner = picture.bounding_box()
     assert picture.evaluate("each => getComputedStyle(each).objectFit") == "contain"
     assert (inner["x"], inner["width"]) == (box["x"], box["width"])
@@ -251,7 +280,9 @@ def test_a_picture_is_shown_whole_and_in_its_own_ratio(visitor, width, height):
 
 def test_nothing_moves_when_a_picture_comes_late(visitor):
     late = hold_back(visitor.page, "https://pictures.example/**")
-    item_id = steps.mint_deed(visitor.origin, {"image": "https://pictures.example/a.svg"})
+    item_id = steps.mint_deed(
+        visitor.origin, {"image": "https://pictures.example/a.svg"}
+    )
     visitor.page.goto(f"{visitor.origin}/item/{item_id}")
     wait_until(lambda: visitor.page.evaluate("1") and late)
 
@@ -264,10 +295,14 @@ def test_nothing_moves_when_a_picture_comes_late(visitor):
     assert "referer" not in late[0].request.headers
 
 
-MARK = "id => inBrowser.load('ui/card.js').then(({ makeMark }) => makeMark(id).innerHTML)"
+MARK = (
+    "id => inBrowser.load('ui/card.js').then(({ makeMark }) => makeMark(id).innerHTML)"
+)
 
 
-def test_an_item_id_is_copied_and_scripts_draw_the_mark_of_a_deed_as_its_page_does(visitor):
+def test_an_item_id_is_copied_and_scripts_draw_the_mark_of_a_deed_as_its_page_does(
+    visitor,
+):
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     item_id = steps.mint_deed(visitor.origin, None)
 

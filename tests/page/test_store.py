@@ -1,4 +1,7 @@
-"""The wallet's store on a real IndexedDB: one update is one transaction, between two tabs too."""
+"""The wallet's store on a real IndexedDB.
+
+One update is one transaction, between two tabs too.
+"""
 
 import pytest
 from playwright.sync_api import expect
@@ -46,14 +49,20 @@ def test_what_an_update_puts_is_on_disk_and_read_in_every_tab(tab):
 def test_a_query_loads_what_it_names_alone(tab):
     page = tab()
     places = [("a", "held"), ("a", "given"), ("b", "held")]
-    outputs = [{"key": f"{it}.{state}", "itemId": it, "state": state} for it, state in places]
+    outputs = [
+        {"key": f"{it}.{state}", "itemId": it, "state": state} for it, state in places
+    ]
     update(page, {"outputs": [*outputs, {"key": "without", "state": "held"}]})
 
     def keys_in(wanted, fields):
         return page.evaluate("given => inBrowser.keysIn(given)", [wanted, fields])
 
     assert keys_in({"itemId": "a"}, {"itemId": "a"}) == ["a.given", "a.held"]
-    assert keys_in({"state": "held"}, {"state": "held"}) == ["a.held", "b.held", "without"]
+    assert keys_in({"state": "held"}, {"state": "held"}) == [
+        "a.held",
+        "b.held",
+        "without",
+    ]
     one = {"itemId": "a", "state": "held"}
     assert keys_in([one, "b.held", "nobody"], one) == ["a.held"]
     assert keys_in([one], {"itemId": "a"}) == "a look at records that were not loaded"
@@ -85,7 +94,9 @@ def test_a_store_of_an_earlier_version_keeps_all_and_the_first_learns_what_was_g
     kept = first if version == 1 else [back, held, *shown, *named]
     assert read(page) == old | {"outputs": kept}
     for query in [{"itemId": "x", "state": "seen"}, {"state": "seen"}]:
-        assert page.evaluate("given => inBrowser.keysIn(given)", [query, query]) == ["x.y"]
+        assert page.evaluate("given => inBrowser.keysIn(given)", [query, query]) == [
+            "x.y"
+        ]
 
 
 def test_an_update_that_fails_half_way_leaves_nothing(tab):
@@ -133,7 +144,9 @@ def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(tab):
     assert old.evaluate("inBrowser.openStore()") == too_old
 
 
-def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(tab, visitor):
+def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(
+    tab, visitor
+):
     old = tab()
     old.evaluate("inBrowser.store.close()")
     # A tab that does not stand aside, as a page of a release without that would not.
@@ -160,7 +173,9 @@ def test_a_profile_that_is_cleared_while_the_page_is_open_says_so(visitor):
 
     visitor.clear_storage()
 
-    expect(page.get_by_role("alert").filter(has_text="Reload it to go on.")).to_be_visible()
+    expect(
+        page.get_by_role("alert").filter(has_text="Reload it to go on.")
+    ).to_be_visible()
 
 
 def test_a_browser_that_keeps_nothing_is_told_so(visitor):
@@ -170,7 +185,9 @@ def test_a_browser_that_keeps_nothing_is_told_so(visitor):
 
     page = visitor.go("/wallet")
 
-    said = page.get_by_role("alert").filter(has_text="This browser keeps nothing for this page.")
+    said = page.get_by_role("alert").filter(
+        has_text="This browser keeps nothing for this page."
+    )
     expect(said).to_be_visible()
     expect(page.get_by_role("heading", name="Keep a copy")).to_be_hidden()
     expect(page.get_by_text("Loading…")).to_be_hidden()
@@ -220,7 +237,9 @@ def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
 
     steps.send(one, "2")
     wait_until(lambda: one.evaluate("1") and waiting)
-    expect(other.locator(".holding-sum")).to_have_text("Nothing here of 5 · 3 units on the way")
+    expect(other.locator(".holding-sum")).to_have_text(
+        "Nothing here of 5 · 3 units on the way"
+    )
     # Though the page has hidden the form.
     other.evaluate("document.querySelector('[data-part=send]').requestSubmit()")
 
@@ -232,7 +251,9 @@ def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
     assert steps.amounts(other) == {"given": [2], "held": [3], "spent": [5]}
 
 
-def test_what_is_typed_stays_and_the_focus_near_when_another_tab_takes_what_had_it(visitor):
+def test_what_is_typed_stays_and_the_focus_near_when_another_tab_takes_what_had_it(
+    visitor,
+):
     one, item_id = steps.hold(visitor, 5, 6)
     one.get_by_label("How many?").fill("4")
     steps.open_parts(one)

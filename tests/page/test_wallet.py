@@ -1,4 +1,7 @@
-"""The My deeds page in a browser: what is held there, every way in which it moves, and its file."""
+"""The My deeds page in a browser.
+
+What is held there, every way in which it moves, and its file.
+"""
 
 import json
 
@@ -30,7 +33,9 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
 
 
 def come_back_until(page, is_so):
-    """Come back to a page, which asks at most every other second, until it shows something."""
+    """Come back to a page, which asks at most every other second, until it shows
+    something.
+    """
     wait_until(lambda: page.evaluate("dispatchEvent(new Event('focus'))") and is_so())
 
 
@@ -41,13 +46,17 @@ def test_a_claim_is_neutral_news_and_only_what_was_never_handed_out_is_lost(visi
     page.get_by_role("link", name="All deeds").click()
 
     # An open page notices by itself, here when the person comes back to it.
-    come_back_until(page, page.get_by_text("Claimed: 4 units of “A ticket”.").is_visible)
+    come_back_until(
+        page, page.get_by_text("Claimed: 4 units of “A ticket”.").is_visible
+    )
     expect(page.locator("[data-row]")).to_contain_text("4 claimed")
     expect(page.locator("main .bad:visible")).to_have_count(0)
     steps.spend(visitor.origin, steps.raws(page, "held")[0])
     page.get_by_role("button", name="Refresh").click()
 
-    expect(page.locator("#notices")).to_have_text("No longer yours: 3 units of “A ticket”.")
+    expect(page.locator("#notices")).to_have_text(
+        "No longer yours: 3 units of “A ticket”."
+    )
     page.get_by_role("button", name="Refresh").click()
     expect(page.locator("#notices")).to_have_text("Everything is up to date.")
     steps.open_deed(page, item_id)
@@ -64,14 +73,18 @@ def test_a_claim_is_neutral_news_and_only_what_was_never_handed_out_is_lost(visi
 def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
     page, item_id = steps.hold_links(visitor, 20, unit="ticket", metadata=steps.TICKET)
     expect(page.get_by_text("You made this.")).to_be_visible()
-    expect(page.get_by_role("link", name="Door mode")).to_have_attribute("href", f"/door#{item_id}")
+    expect(page.get_by_role("link", name="Door mode")).to_have_attribute(
+        "href", f"/door#{item_id}"
+    )
 
     steps.give(page, "2")
     steps.spend(visitor.origin, steps.raws(page, "given")[0])
 
     overview = page.locator("[data-part=overview] dd:visible")
     come_back_until(page, lambda: overview.all_inner_texts() == ["20", "2", "2", "18"])
-    expect(page.locator(".holding-sum")).to_have_text("18 \N{MULTIPLICATION SIGN} ticket of 20")
+    expect(page.locator(".holding-sum")).to_have_text(
+        "18 \N{MULTIPLICATION SIGN} ticket of 20"
+    )
 
 
 def test_a_deed_that_only_has_the_name_of_another_says_so(visitor):
@@ -82,7 +95,9 @@ def test_a_deed_that_only_has_the_name_of_another_says_so(visitor):
     page.goto(f"{visitor.origin}/wallet#{forged}")
 
     expect(page.locator("[data-part=origin]")).to_have_class("notice bad")
-    expect(page.get_by_text("Another deed of the same name is in your wallet")).to_be_visible()
+    expect(
+        page.get_by_text("Another deed of the same name is in your wallet")
+    ).to_be_visible()
 
 
 def test_each_deed_and_the_history_have_an_address_and_the_keyboard_follows(visitor):
@@ -110,7 +125,13 @@ def keep(page, names):
         {"key": each, "id": each, "total": 9, "metadata": json.dumps({"name": name})}
         for each, name in names.items()
     ]
-    shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1}
+    shared = {
+        "amount": 1,
+        "secret": "a",
+        "state": "held",
+        "createdAt": 1,
+        "changedAt": 1,
+    }
     outputs = [{"key": f"{each}.a", "itemId": each} | shared for each in names]
     for kind, records in [("items", items), ("outputs", outputs)]:
         page.evaluate("given => inBrowser.put(given)", [kind, records])
@@ -131,7 +152,10 @@ def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(visitor):
 def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
     page = visitor.go("/wallet")
     keep(page, {f"deed_{n}{'0' * 22}abcz": f"Seat {n}" for n in range(8)})
-    search, rows = page.get_by_label("Search by name or mark"), page.locator("[data-row]")
+    search, rows = (
+        page.get_by_label("Search by name or mark"),
+        page.locator("[data-row]"),
+    )
 
     search.fill("seat 3")
     expect(rows).to_have_count(1)
@@ -178,12 +202,16 @@ def test_units_are_split_into_different_amounts_and_merged_again(visitor):
     expect(amount).to_be_focused()
     page.keyboard.type("5")
     page.keyboard.press("Enter")
-    expect(dialog.locator(".error:visible")).to_have_text("Together they are more than 4 units.")
+    expect(dialog.locator(".error:visible")).to_have_text(
+        "Together they are more than 4 units."
+    )
     amount.fill("1")
     page.keyboard.press("Enter")
     expect(dialog).to_be_hidden()
     steps.open_parts(page)
-    expect(page.locator("[data-part=parts] .part-units")).to_have_text(["3 units", "1 unit"])
+    expect(page.locator("[data-part=parts] .part-units")).to_have_text(
+        ["3 units", "1 unit"]
+    )
     page.get_by_role("button", name="Merge").click()
     dialog.get_by_role("button", name="Merge").click()
     expect(dialog).to_be_hidden()

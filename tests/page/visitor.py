@@ -7,12 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Route,
+)
 
 from tests.support.waiting import wait_until
 
-# A twentieth of what counts as good (Cumulative Layout Shift, 0.1): once in some hundred visits a
-# picture was painted a moment before it was in its place, and moved by 0.002.
+# A twentieth of what counts as good (Cumulative Layout Shift, 0.1): once in some
+# hundred visits a picture was painted a moment before it was in its place, and moved by
+# 0.002.
 SHIFT_MAX = 0.005
 
 # What Playwright says where a test lets no service worker start.
@@ -75,7 +83,9 @@ class Visitor:
         return [each.url for each in self.requests if not each.url.startswith(ours)]
 
     def watched(self, name: str) -> list[Any]:
-        """Return the layout `shifts` or the policy's `violations` of the page that is open."""
+        """Return the layout `shifts` or the policy's `violations` of the page that is
+        open.
+        """
         return self.page.evaluate("name => window.watched[name]", name)
 
     def assert_still(self) -> None:
@@ -84,9 +94,11 @@ class Visitor:
         assert sum(shift["value"] for shift in shifts) < SHIFT_MAX, shifts
 
     def assert_good(self) -> None:
-        """Assert that the page is accessible, fits the window, and did nothing that it should not.
+        """Assert that the page is accessible, fits the window, and did nothing that it
+        should not.
 
-        axe-core tells what keeps people out, each fault with the element that it is about.
+        axe-core tells what keeps people out, each fault with the element that it is
+        about.
         """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE_SCRIPT)
@@ -100,8 +112,8 @@ class Visitor:
 @contextmanager
 def profile(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
     """Yield a fresh profile; `options` are those of Playwright's contexts."""
-    # A worker that fetches all files would be among the requests of every test; and a page that
-    # scrolls smoothly moves a button away while it is clicked.
+    # A worker that fetches all files would be among the requests of every test; and a
+    # page that scrolls smoothly moves a button away while it is clicked.
     usual = {"service_workers": "block", "reduced_motion": "reduce"}
     with browser.new_context(**usual | options) as context:
         context.add_init_script(path=IN_BROWSER)
@@ -110,7 +122,10 @@ def profile(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
 
 @contextmanager
 def visiting(context: BrowserContext, origin: str) -> Iterator[Visitor]:
-    """Yield a visitor; their profile keeps nothing afterwards but the files of the pages."""
+    """Yield a visitor.
+
+    Their profile keeps nothing afterwards but the files of the pages.
+    """
     page = context.pages[0] if context.pages else context.new_page()
     visitor = Visitor(context, page, origin)
 
@@ -139,7 +154,10 @@ def visiting(context: BrowserContext, origin: str) -> Iterator[Visitor]:
 
 
 def hold_back(page: Page, pattern: str) -> list[Route]:
-    """Keep requests of a page from the service; return the list that they are put into."""
+    """Keep requests of a page from the service.
+
+    Return the list that they are put into.
+    """
     held: list[Route] = []
 
     def hold(route: Route) -> None:

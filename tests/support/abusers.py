@@ -1,4 +1,7 @@
-"""Clients that hold on to a service: they send slowly, without end, too much, or do not read."""
+"""Clients that hold on to a service.
+
+They send slowly, without end, too much, or do not read.
+"""
 
 import socket
 import threading
@@ -6,7 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 GET = b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\n"
-POST = b"POST /v1/mint HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+POST = (
+    b"POST /v1/mint HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+)
 CHUNK = b"1\r\n \r\n"
 
 # Enough answers to fill what the kernel keeps for a client that does not read.
@@ -15,7 +20,9 @@ UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000
 
 @dataclass(frozen=True, slots=True)
 class Abuse:
-    """What such a client sends first, what it sends again and again, and what it is answered."""
+    """What such a client sends first, what it sends again and again, and what it is
+    answered.
+    """
 
     first: bytes
     more: bytes = b""
@@ -26,14 +33,22 @@ ABUSES = {
     "nothing": Abuse(b""),
     "a slow head": Abuse(GET + b"X: ", more=b"x"),
     "a slow body": Abuse(POST + b'Content-Length: 50000\r\n\r\n{"out', more=b" "),
-    "a length above what is sent": Abuse(POST + b'Content-Length: 1000000\r\n\r\n{"out'),
+    "a length above what is sent": Abuse(
+        POST + b'Content-Length: 1000000\r\n\r\n{"out'
+    ),
     "a length far above it": Abuse(
         POST + b"Content-Length: 1000000000000\r\n\r\n", answer=b"HTTP/1.1 413 "
     ),
-    "endless chunks": Abuse(POST + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 100, more=CHUNK),
-    "one endless chunk": Abuse(POST + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n", more=b" "),
+    "endless chunks": Abuse(
+        POST + b"Transfer-Encoding: chunked\r\n\r\n" + CHUNK * 100, more=CHUNK
+    ),
+    "one endless chunk": Abuse(
+        POST + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n", more=b" "
+    ),
     "a header of 64 kB": Abuse(GET + b"X: " + b"a" * 65_536, answer=b"HTTP/1.1 431 "),
-    "headers of 64 kB": Abuse(GET + (b"X: " + b"a" * 1000 + b"\r\n") * 65, answer=b"HTTP/1.1 431 "),
+    "headers of 64 kB": Abuse(
+        GET + (b"X: " + b"a" * 1000 + b"\r\n") * 65, answer=b"HTTP/1.1 431 "
+    ),
     "pipelined garbage": Abuse(b"garbage\r\n\r\n" * 1000, answer=b"HTTP/1.1 400 "),
     "pipelined requests, answers unread": Abuse(UNREAD, answer=b"HTTP/1.1 200 "),
 }

@@ -1,4 +1,7 @@
-"""Workers and applications that differ a little from the service's. gunicorn imports this."""
+"""Workers and applications that differ a little from the service's.
+
+Gunicorn imports this.
+"""
 
 import gc
 import os
@@ -16,8 +19,8 @@ from tests.support.marker import MARK
 
 BREAKING = "tests.support.applications:create_breaking_app()"
 
-# Moments of a commit. One is written into a file just before the request that is to meet it. It is
-# met once: the file is gone then.
+# Moments of a commit. One is written into a file just before the request that is to
+# meet it. It is met once: the file is gone then.
 BEFORE_COMMIT = "before commit"
 AFTER_COMMIT = "after commit"
 
@@ -29,7 +32,9 @@ class ImpatientWorker(WaitressWorker):
 
 
 class PatientWorker(WaitressWorker):
-    """Waits an hour for each client, and after a failed start, so that no deadline can help."""
+    """Waits an hour for each client, and after a failed start, so that no deadline can
+    help.
+    """
 
     client_seconds_max = 3600.0
     retry_seconds = 3600.0
@@ -51,7 +56,10 @@ class StoppedWorker(WaitressWorker):
 
 
 def lasting_app(environ, start_response):
-    """Answer what has the query `last` after a while, all else at once; always with its body."""
+    """Answer what has the query `last` after a while, all else at once.
+
+    Always with its body.
+    """
     if environ["QUERY_STRING"] == "last":
         # The impatient worker looks for what has had its second at least once a second.
         time.sleep(3.0)
@@ -60,7 +68,10 @@ def lasting_app(environ, start_response):
 
 
 def create_garbage_app():
-    """Return the service with one more page: how much a collection of garbage looks through."""
+    """Return the service with one more page.
+
+    How much a collection of garbage looks through.
+    """
     service = create_app()
     service.add_url_rule(
         "/garbage", view_func=lambda: f"{len(gc.get_objects())} {gc.get_freeze_count()}"
@@ -87,7 +98,10 @@ def break_here():
 
 
 def break_where_triggered():
-    """Break if the trigger is there; else leave a file that says this process goes on."""
+    """Break if the trigger is there.
+
+    Else leave a file that says this process goes on.
+    """
     trigger = Path(os.environ["TRIGGER"])
     if trigger.exists():
         break_here()
@@ -117,7 +131,10 @@ def create_held_app():
 
 
 def create_app_at_commit(armed, happen):
-    """Return the service with its commits wrapped: `happen` is called at the moment in the file."""
+    """Return the service with its commits wrapped.
+
+    `happen` is called at the moment in the file.
+    """
     commit = DefaultDialect.do_commit
 
     def meet(moment):

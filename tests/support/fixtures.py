@@ -52,7 +52,10 @@ def postgres():
 
 @pytest.fixture(scope="module")
 def stoppable_postgres():
-    """A PostgreSQL that nobody else uses: the tests of one file may stop it and start it."""
+    """A PostgreSQL that nobody else uses.
+
+    The tests of one file may stop it and start it.
+    """
     with running_server() as server:
         yield StoppablePostgres(server)
 
@@ -67,7 +70,9 @@ def postgres_url(postgres):
 
 @pytest.fixture
 def fresh_postgres_url(postgres):
-    """A function that makes a PostgreSQL database with the service's tables and returns its URL."""
+    """A function that makes a PostgreSQL database with the service's tables and returns
+    its URL.
+    """
     with ExitStack() as stack:
 
         def make():
@@ -90,8 +95,8 @@ def reused_postgres_url(postgres):
 def emptied_postgres_url(reused_postgres_url):
     """The URL of a PostgreSQL database with the service's tables and nothing in them.
 
-    For tests that leave the tables themselves alone: to make a database and to drop it costs some
-    hundred times what most tests cost.
+    For tests that leave the tables themselves alone: to make a database and to drop it
+    costs some hundred times what most tests cost.
     """
     delete_all_rows(reused_postgres_url)
     return reused_postgres_url
@@ -130,7 +135,10 @@ def thread():
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request):
-    """The URL of a database that the service can start on: the test runs once on each kind."""
+    """The URL of a database that the service can start on.
+
+    The test runs once on each kind.
+    """
     if request.param == "sqlite":
         return request.getfixturevalue("sqlite_url")
     url = request.getfixturevalue("emptied_postgres_url")
@@ -162,7 +170,10 @@ def settings(database_url):
 
 @pytest.fixture
 def open_app():
-    """A function that opens the service with its settings: several may share a database."""
+    """A function that opens the service with its settings.
+
+    Several may share a database.
+    """
     with ExitStack() as closing:
 
         def open_one(settings):

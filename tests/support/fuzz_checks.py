@@ -1,12 +1,16 @@
-"""What schemathesis is told about this service. See tests/contract/test_fuzzed_requests.py."""
+"""What schemathesis is told about this service.
+
+See tests/contract/test_fuzzed_requests.py.
+"""
 
 import schemathesis
 from schemathesis.checks import CHECKS
 
 from deeds.domain.raw_output import make_strong_secret
 
-# What the schemas of the document cannot say: that depends on other values of the request, or on
-# what the ledger holds. A request of the right form may be refused for these alone.
+# What the schemas of the document cannot say: that depends on other values of the
+# request, or on what the ledger holds. A request of the right form may be refused for
+# these alone.
 MEANINGS = {
     "total_too_large",
     "unbalanced",
@@ -33,25 +37,40 @@ def after_call(context, case, response):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    if case.path == "/v1/offers" and case.meta.phase.name.value == "stateful" and minted:
-        case.body = {"inputs": [], "outputs": [f"+1.{minted[-1]}.{make_strong_secret()}"]}
+    if (
+        case.path == "/v1/offers"
+        and case.meta.phase.name.value == "stateful"
+        and minted
+    ):
+        case.body = {
+            "inputs": [],
+            "outputs": [f"+1.{minted[-1]}.{make_strong_secret()}"],
+        }
 
 
 @schemathesis.check
 def valid_requests_are_refused_for_their_meaning_alone(ctx, response, case):
-    """Stand for positive_data_acceptance: 400 alone does not tell wrong form from meaning."""
+    """Stand for positive_data_acceptance.
+
+    400 alone does not tell wrong form from meaning.
+    """
     is_problem = response.headers.get("content-type") == ["application/problem+json"]
     code = response.json()["code"] if is_problem else None
     if code in MEANINGS or _holds_integral_float(case.body):
         return None
     if code == "invalid_request" and "at most 9007199254740991" in response.text:
-        return None  # The pattern of a raw output bounds the digits of its amount alone.
+        return (
+            None  # The pattern of a raw output bounds the digits of its amount alone.
+        )
     positive_data_acceptance = CHECKS.get_one("positive_data_acceptance")
     return positive_data_acceptance(ctx, response, case)
 
 
 def _holds_integral_float(value):
-    """Return whether there is a 1.0 in it: an integer to JSON Schema, but none to the contract."""
+    """Return whether there is a 1.0 in it.
+
+    An integer to JSON Schema, but none to the contract.
+    """
     if isinstance(value, dict):
         return any(map(_holds_integral_float, value.values()))
     if isinstance(value, list):

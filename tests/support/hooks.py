@@ -74,7 +74,9 @@ class StatementLog:
         if threading.current_thread().name == "mark":
             return
         if match := _STATEMENT.match(text):
-            self.sent.append(Statement(" ".join(filter(None, match.groups())), text, parameters))
+            self.sent.append(
+                Statement(" ".join(filter(None, match.groups())), text, parameters)
+            )
 
     def note_commit(self, _connection):
         self.commits_count += 1

@@ -1,4 +1,6 @@
-"""What a stranger may put into the metadata of an item to do harm on a page that shows it."""
+"""What a stranger may put into the metadata of an item to do harm on a page that shows
+it.
+"""
 
 import base64
 
@@ -7,7 +9,8 @@ HARMFUL_SVG = (
     b"<script>top.harmed=1</script></svg>"
 )
 
-# Each would run, load or break out somewhere if it were not escaped as that place needs it.
+# Each would run, load or break out somewhere if it were not escaped as that place needs
+# it.
 TEXTS = {
     "script": "<script>window.harmed = 1</script>",
     "end of title": "</title><script>window.harmed = 1</script>",
@@ -44,6 +47,7 @@ IMAGES = {
 ACCEPTED_IMAGES = {
     "quotes": "https://127.0.0.1:9/'onerror='window.harmed=1",
     "ampersands": "https://127.0.0.1:9/?a=1&quot;&lt=2&amp;b",
-    "svg with a script": "data:image/svg+xml;base64," + base64.b64encode(HARMFUL_SVG).decode(),
+    "svg with a script": "data:image/svg+xml;base64,"
+    + base64.b64encode(HARMFUL_SVG).decode(),
     "html in the name of an image": "data:image/svg+xml,%3Cscript%3Etop.harmed=1%3C/script%3E",
 }

@@ -1,4 +1,7 @@
-"""Records as the service hands them to the ledger, made up: also such as it would never make."""
+"""Records as the service hands them to the ledger, made up.
+
+Also such as it would never make.
+"""
 
 import secrets
 
@@ -22,10 +25,14 @@ def mint_record(*outputs, key_hashes=()):
 def add_item(repository, number):
     """Mint an item of this number under the first scheme; return the operation."""
     scheme = repository.read_schemes()[0]
-    return repository.record_mint(mint_record(output(scheme.id, 5, f"deed_{number:026}")))
+    return repository.record_mint(
+        mint_record(output(scheme.id, 5, f"deed_{number:026}"))
+    )
 
 
-def swap_record(inputs, outputs, *, schemes_count=1, schemes_added=frozenset(), key_hashes=()):
+def swap_record(
+    inputs, outputs, *, schemes_count=1, schemes_added=frozenset(), key_hashes=()
+):
     """Return a swap of one item whose outputs were hashed under so many schemes."""
     return SwapRecord(
         inputs=tuple(inputs),

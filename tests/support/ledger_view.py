@@ -39,7 +39,10 @@ class LedgerView:
     def rows(self):
         with self.engine.connect() as connection:
             return {
-                table.name: [tuple(row) for row in connection.execute(select(table).order_by(*key))]
+                table.name: [
+                    tuple(row)
+                    for row in connection.execute(select(table).order_by(*key))
+                ]
                 for table in metadata.sorted_tables
                 if (key := list(table.primary_key))
             }
@@ -53,8 +56,14 @@ class LedgerView:
         return self._amounts(item_id, spent=True)
 
     def operations(self):
-        """Return kind, number of inputs and number of outputs of each operation, oldest first."""
-        columns = (operations.c.kind, operations.c.inputs_count, operations.c.outputs_count)
+        """Return kind, number of inputs and number of outputs of each operation, oldest
+        first.
+        """
+        columns = (
+            operations.c.kind,
+            operations.c.inputs_count,
+            operations.c.outputs_count,
+        )
         with self.engine.connect() as connection:
             found = connection.execute(select(*columns).order_by(operations.c.id))
             return [(row.kind, row.inputs_count, row.outputs_count) for row in found]
@@ -66,11 +75,18 @@ class LedgerView:
             connection.execute(expired.where(offers.c.completed_by.is_(None)))
 
     def assert_sound(self):
-        """Assert what holds after every request, good or bad: all that an audit looks for."""
+        """Assert what holds after every request, good or bad.
+
+        All that an audit looks for.
+        """
         assert audit(self.engine).findings == {}
 
     def _amounts(self, item_id, *, spent):
-        state = outputs.c.spent_by.is_not(None) if spent else outputs.c.spent_by.is_(None)
+        state = (
+            outputs.c.spent_by.is_not(None) if spent else outputs.c.spent_by.is_(None)
+        )
         statement = select(outputs.c.amount).where(outputs.c.item_id == item_id, state)
         with self.engine.connect() as connection:
-            return list(connection.execute(statement.order_by(outputs.c.amount)).scalars())
+            return list(
+                connection.execute(statement.order_by(outputs.c.amount)).scalars()
+            )

@@ -1,4 +1,6 @@
-"""A secret that can be looked for, and the ways to send it where it could be left lying about."""
+"""A secret that can be looked for, and the ways to send it where it could be left lying
+about.
+"""
 
 import base64
 import json
@@ -17,23 +19,38 @@ NOWHERE = "deed_00000000000000000000000000"
 
 
 def traces(mark):
-    """Return what to look for: the mark as it is, and written in hexadecimal or base64."""
+    """Return what to look for.
+
+    The mark as it is, and written in hexadecimal or base64.
+    """
     raw = mark.encode()
-    plain = [raw, mark.encode("utf-16-le"), raw.hex().encode(), raw.hex().upper().encode()]
-    # Three places that a text can have within groups of three bytes; without the outer groups,
-    # which hold a part of what is beside the text.
+    plain = [
+        raw,
+        mark.encode("utf-16-le"),
+        raw.hex().encode(),
+        raw.hex().upper().encode(),
+    ]
+    # Three places that a text can have within groups of three bytes; without the outer
+    # groups, which hold a part of what is beside the text.
     aligned = [base64.b64encode(b"x" * shift + raw)[4:-4] for shift in range(3)]
     return [*plain, *aligned]
 
 
 def assert_no_trace(data):
     """Assert that the bytes hold none of the marks in any form."""
-    found = [trace for mark in (MARK, OTHER, STRONG) for trace in traces(mark) if trace in data]
+    found = [
+        trace
+        for mark in (MARK, OTHER, STRONG)
+        for trace in traces(mark)
+        if trace in data
+    ]
     assert found == []
 
 
 def send_good_requests(client):
-    """Mint, swap and check with the marks, each also repeated; return answers that may be read.
+    """Mint, swap and check with the marks, each also repeated.
+
+    Return answers that may be read.
 
     The answer of a mint is not among them: it repeats the secret to its owner.
     """
@@ -72,7 +89,10 @@ def send_refused_swaps(client):
 
 def send_offers(client):
     """Make, complete and fail to, each under a key."""
-    item_id, wanted = mint(client, f"+5.{MARK}"), mint(client, f"+2.{MARK}", f"+2.{OTHER}")
+    item_id, wanted = (
+        mint(client, f"+5.{MARK}"),
+        mint(client, f"+2.{MARK}", f"+2.{OTHER}"),
+    )
     hers, his = [f"+5.{item_id}.{MARK}"], [f"+2.{wanted}.{MARK}"]
     for_her, for_him = [f"+2.{wanted}.{STRONG}"], [f"+5.{item_id}.{OTHER}"]
     weak = offer(client, hers, [f"+2.{wanted}.{MARK}"], MARK)
@@ -87,7 +107,9 @@ def send_offers(client):
         complete(client, made, his, for_him, OTHER),
         complete(client, made, [f"+2.{wanted}.{OTHER}"], for_him),
         client.get(f"/v1/offers/{MARK}"),
-        post(client, f"/v1/offers/{MARK}/complete", {"inputs": his, "outputs": for_him}),
+        post(
+            client, f"/v1/offers/{MARK}/complete", {"inputs": his, "outputs": for_him}
+        ),
     ]
 
 
@@ -121,7 +143,9 @@ def send_malformed_requests(client):
             for text in texts
         ),
         client.post("/v1/mint", data=MARK, content_type=f"text/{MARK}"),
-        client.post("/v1/mint", data=MARK, environ_overrides=is_json | {"CONTENT_LENGTH": "99"}),
+        client.post(
+            "/v1/mint", data=MARK, environ_overrides=is_json | {"CONTENT_LENGTH": "99"}
+        ),
     ]
 
 
@@ -137,6 +161,10 @@ def send_to_odd_places(client):
         client.open("/v1/mint", method=MARK),
         client.open(f"/v1/{MARK}", method="OPTIONS"),
         client.post(f"/v1/mint/{MARK}", data=MARK),
-        client.get("/nothing", headers={"Authorization": MARK, "Cookie": MARK, "Referer": MARK}),
-        client.get("/nothing", headers={"Origin": MARK, "Host": MARK, "X-Forwarded-For": MARK}),
+        client.get(
+            "/nothing", headers={"Authorization": MARK, "Cookie": MARK, "Referer": MARK}
+        ),
+        client.get(
+            "/nothing", headers={"Origin": MARK, "Host": MARK, "X-Forwarded-For": MARK}
+        ),
     ]

@@ -1,4 +1,7 @@
-"""What migrations make, and the next release of the service: our sources with one more of them."""
+"""What migrations make, and the next release of the service.
+
+Our sources with one more of them.
+"""
 
 import re
 import shutil
@@ -49,25 +52,35 @@ def revisions():
 def set_revision(engine, revision):
     """Make a database say that it is at a revision."""
     with engine.execution_options(**{WRITES: True}).begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = :it"), {"it": revision})
+        connection.execute(
+            text("UPDATE alembic_version SET version_num = :it"), {"it": revision}
+        )
 
 
 def words(engine):
     """Return what the database tells of its tables and constraints, spaces evened out."""
     with engine.connect() as connection:
         rows = connection.execute(text(CONSTRAINTS[engine.dialect.name])).all()
-    found = [tuple(" ".join(str(each).split()).replace('"', "") for each in row) for row in rows]
+    found = [
+        tuple(" ".join(str(each).split()).replace('"', "") for each in row)
+        for row in rows
+    ]
     return sorted(row for row in found if "alembic_version" not in row[0] + row[1])
 
 
 def newer_revision(*, permits_old):
-    """Return the revision after the newest one; it may permit the code of now to serve it."""
+    """Return the revision after the newest one.
+
+    It may permit the code of now to serve it.
+    """
     number = int(HEAD_REVISION[:4])
     return f"{number + 1:04}_from_{number:04}" if permits_old else f"{number + 1:04}"
 
 
 def write_newer_code(directory, revision, more="pass"):
-    """Copy the sources into the directory, with a migration to the revision; return where to.
+    """Copy the sources into the directory, with a migration to the revision.
+
+    Return where to.
 
     `more` is a statement at the end of the migration.
     """
@@ -79,7 +92,10 @@ def write_newer_code(directory, revision, more="pass"):
     (storage / "migrations" / "versions" / f"{revision}.py").write_text(migration)
     schema = storage / "schema.py"
     text, count = re.subn(
-        '^HEAD_REVISION = ".*"$', f'HEAD_REVISION = "{revision}"', schema.read_text(), flags=re.M
+        '^HEAD_REVISION = ".*"$',
+        f'HEAD_REVISION = "{revision}"',
+        schema.read_text(),
+        flags=re.M,
     )
     assert count == 1
     schema.write_text(text)

@@ -4,24 +4,55 @@ from hypothesis import strategies as st
 
 # One code point of each kind that matters somewhere: a surrogate has no UTF-8 form.
 SURROGATES = st.sampled_from("\ud800\udbff\udc00\udfff")
-ANY_CHARACTER = st.characters(exclude_categories=[]) | SURROGATES | st.sampled_from("+.deed_05 \n")
+ANY_CHARACTER = (
+    st.characters(exclude_categories=[]) | SURROGATES | st.sampled_from("+.deed_05 \n")
+)
 ANY_TEXT = st.text(ANY_CHARACTER, max_size=40)
 
 # What turns a raw output into something else, or just does not.
-PIECES = ["", "+", ".", "..", "+5.", "deed_", "0", "1", "9" * 17, "a" * 32, "e1", "-", " ", "\n"]
-ODD_PIECES = ["\0", "\u0665", "\u00b2", "\uff0e", "\uff0b", "\u0301", "\u202e", "\ufeff", "\ud800"]
+PIECES = [
+    "",
+    "+",
+    ".",
+    "..",
+    "+5.",
+    "deed_",
+    "0",
+    "1",
+    "9" * 17,
+    "a" * 32,
+    "e1",
+    "-",
+    " ",
+    "\n",
+]
+ODD_PIECES = [
+    "\0",
+    "\u0665",
+    "\u00b2",
+    "\uff0e",
+    "\uff0b",
+    "\u0301",
+    "\u202e",
+    "\ufeff",
+    "\ud800",
+]
 
 
 @st.composite
 def near_texts(draw, texts):
     """A text with one to three places changed."""
-    return _patched(draw, draw(texts), st.sampled_from(PIECES + ODD_PIECES) | ANY_CHARACTER)
+    return _patched(
+        draw, draw(texts), st.sampled_from(PIECES + ODD_PIECES) | ANY_CHARACTER
+    )
 
 
 @st.composite
 def near_bytes(draw, bodies):
     """A body with one to three places changed."""
-    pieces = st.binary(max_size=3) | st.sampled_from([b'"', b",", b"[", b"}", b"\\u0000"])
+    pieces = st.binary(max_size=3) | st.sampled_from(
+        [b'"', b",", b"[", b"}", b"\\u0000"]
+    )
     return _patched(draw, draw(st.sampled_from(bodies)), pieces)
 
 

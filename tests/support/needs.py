@@ -1,7 +1,8 @@
 """What some tests need beside Python and make.
 
-Where it is missing they are skipped, and the last lines of the run say which and how to install it.
-With CI=true or --all a run fails in which a test was skipped, for whatever reason.
+Where it is missing they are skipped, and the last lines of the run say which and how to
+install it. With CI=true or --all a run fails in which a test was skipped, for whatever
+reason.
 """
 
 import os
@@ -23,7 +24,9 @@ def pytest_addoption(parser):
 
 
 def require(need):
-    """Skip the test unless all is there of what it needs, which is a key of `_PACKAGES`."""
+    """Skip the test unless all is there of what it needs, which is a key of
+    `_PACKAGES`.
+    """
     if _missing(need):
         pytest.skip(_NEEDS + need)
 
@@ -74,7 +77,9 @@ def pytest_sessionfinish(session):
 
 
 def skipped_lines(reports):
-    """Yield how many tests were skipped for which reason, and the command that ends that."""
+    """Yield how many tests were skipped for which reason, and the command that ends
+    that.
+    """
     counts = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     for reason, count in counts.items():
         yield f"{count} {'test' if count == 1 else 'tests'}: {reason}"

@@ -10,10 +10,15 @@ def read_document(client):
 
 
 def faults(document, schema, value):
-    """Return what is wrong with the value by a schema of the document; nothing if it fits."""
+    """Return what is wrong with the value by a schema of the document.
+
+    Nothing if it fits.
+    """
     # The components beside the schema are what its references name.
     validator = OAS31Validator({**schema, "components": document["components"]})
-    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+    return [
+        f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)
+    ]
 
 
 def operations(document):
@@ -51,7 +56,9 @@ def _header_faults(document, described, answer):
         if name in answer.headers:
             is_number = header["schema"]["type"] == "integer"
             value = answer.headers[name]
-            yield from faults(document, header["schema"], int(value) if is_number else value)
+            yield from faults(
+                document, header["schema"], int(value) if is_number else value
+            )
         elif header.get("required"):
             yield f"no header {name}"
 
@@ -63,4 +70,6 @@ def _body_faults(document, content, answer):
         return []
     # A reader takes fields that it does not know, but we describe all that we send.
     schema = content[answer.content_type]["schema"]
-    return faults(document, {"allOf": [schema], "unevaluatedProperties": False}, answer.get_json())
+    return faults(
+        document, {"allOf": [schema], "unevaluatedProperties": False}, answer.get_json()
+    )

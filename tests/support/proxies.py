@@ -1,4 +1,6 @@
-"""A real nginx with the settings of deploy/nginx.conf, and what clients of a proxy need."""
+"""A real nginx with the settings of deploy/nginx.conf, and what clients of a proxy
+need.
+"""
 
 import http.client
 import os
@@ -39,17 +41,23 @@ class Proxy:
         return http.client.HTTPSConnection(*place, timeout=timeout_s, context=self.tls)
 
     def ask(self, method, path, body=b"", headers=None):
-        """Return the status, headers and body of an answer over a connection of its own."""
+        """Return the status, headers and body of an answer over a connection of its
+        own.
+        """
         with closing(self.connect()) as connection:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
 
     def set_upstreams(self, *lines):
-        """Write other servers into the running nginx's file, as its administrator would."""
+        """Write other servers into the running nginx's file, as its administrator
+        would.
+        """
         path = self.directory / "nginx.conf"
         before, start, rest = path.read_text().partition("upstream deeds {\n")
-        kept = [line for line in rest.splitlines() if not line.startswith("    server ")]
+        kept = [
+            line for line in rest.splitlines() if not line.startswith("    server ")
+        ]
         path.write_text("\n".join([before + start.rstrip(), *lines, *kept]))
 
 
@@ -72,7 +80,11 @@ def is_open(port):
 def run(*command, **environment):
     """Return what a command prints; fail where it does."""
     ran = subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, check=False
+        command,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
@@ -99,8 +111,12 @@ def running_nginx(directory, ports):
         "listen 443": f"listen 127.0.0.1:{https_port}",
         "listen [::]:80": f"listen [::1]:{http_port}",
         "listen [::]:443": f"listen [::1]:{https_port}",
-        "/etc/letsencrypt/live/deeds.example.org/fullchain.pem": str(directory / "cert.pem"),
-        "/etc/letsencrypt/live/deeds.example.org/privkey.pem": str(directory / "key.pem"),
+        "/etc/letsencrypt/live/deeds.example.org/fullchain.pem": str(
+            directory / "cert.pem"
+        ),
+        "/etc/letsencrypt/live/deeds.example.org/privkey.pem": str(
+            directory / "key.pem"
+        ),
         "/var/cache/nginx/deeds": str(directory / "cache"),
         "/var/log/nginx/": f"{directory}/",
     }.items():

@@ -1,4 +1,6 @@
-"""Reads QR codes with what door mode reads them with, which shares nothing with what draws them."""
+"""Reads QR codes with what door mode reads them with, which shares nothing with what
+draws them.
+"""
 
 import json
 import re
@@ -29,14 +31,18 @@ def read_codes(pictures: list[list[bytes]]) -> list[str]:
     require("npm: make test fetches what reads codes")
     rows = json.dumps([[row.hex() for row in picture] for picture in pictures])
     command = ["node", "--input-type=module", "--eval", SCRIPT]
-    done = subprocess.run(command, input=rows, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, input=rows, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     texts: list[str] = json.loads(done.stdout)
     return texts
 
 
 def picture_of(svg: str) -> list[bytes]:
-    """Return the picture of a code that is drawn as SVG, and assert that all around it is light."""
+    """Return the picture of a code that is drawn as SVG, and assert that all around it
+    is light.
+    """
     [side] = {int(side) for side in re.findall(r'viewBox="0 0 (\d+) \1"', svg)}
     rows = [bytearray(b"\xff" * side) for _ in range(side)]
     [drawn] = re.findall(r'<path stroke="#000" d="([^"]*)"/>', svg)

@@ -1,4 +1,7 @@
-"""Lets many clients send at the same moment: to an app of this process, or to a real gunicorn."""
+"""Lets many clients send at the same moment.
+
+To an app of this process, or to a real gunicorn.
+"""
 
 import http.client
 import json
@@ -13,7 +16,10 @@ WAIT_SECONDS_MAX = 60
 
 
 def at_once(calls):
-    """Make all calls at the same moment, each in a thread of its own; return what they return."""
+    """Make all calls at the same moment, each in a thread of its own.
+
+    Return what they return.
+    """
     start = threading.Barrier(len(calls))
 
     def run(call):
@@ -26,7 +32,10 @@ def at_once(calls):
 
 @contextmanager
 def client_of_app(app):
-    """Yield a function that sends a body, or asks for what is there; returns status and JSON."""
+    """Yield a function that sends a body, or asks for what is there.
+
+    Returns status and JSON.
+    """
     client = app.test_client()
 
     def send(path, body=None, key=None):
@@ -38,14 +47,20 @@ def client_of_app(app):
 
 @contextmanager
 def client_of_port(port, headers=None):
-    """Yield a function that sends a body, or asks for what is there, over one open connection."""
+    """Yield a function that sends a body, or asks for what is there, over one open
+    connection.
+    """
     headers = {"Content-Type": "application/json"} | (headers or {})
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)) as opened:
+    with closing(
+        http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)
+    ) as opened:
         opened.connect()
 
         def send(path, body=None, key=None):
             keyed = headers if key is None else headers | {"Idempotency-Key": key}
-            opened.request("POST" if body else "GET", path, body and json.dumps(body), keyed)
+            opened.request(
+                "POST" if body else "GET", path, body and json.dumps(body), keyed
+            )
             answer = opened.getresponse()
             return answer.status, json.load(answer)
 
@@ -63,18 +78,30 @@ class Racers:
             return send(path, body)
 
     def send_at_once(self, requests):
-        """Send all requests at the same moment; return status and JSON of each answer."""
+        """Send all requests at the same moment.
+
+        Return status and JSON of each answer.
+        """
         with ExitStack() as stack:
             senders = [stack.enter_context(self._open_client()) for _ in requests]
             return at_once(
-                [partial(send, *each) for send, each in zip(senders, requests, strict=True)]
+                [
+                    partial(send, *each)
+                    for send, each in zip(senders, requests, strict=True)
+                ]
             )
 
     def swap_at_once(self, swaps):
-        """Send all swaps at the same moment; return status, code and index of each answer."""
+        """Send all swaps at the same moment.
+
+        Return status, code and index of each answer.
+        """
         bodies = [{"inputs": inputs, "outputs": outputs} for inputs, outputs in swaps]
         answers = self.send_at_once([("/v1/swap", body) for body in bodies])
-        return [(status, answer.get("code"), answer.get("index")) for status, answer in answers]
+        return [
+            (status, answer.get("code"), answer.get("index"))
+            for status, answer in answers
+        ]
 
     def mint(self, *outputs):
         status, answer = self.send("/v1/mint", {"outputs": outputs})

@@ -1,4 +1,6 @@
-"""The fenced blocks of the documents, and what of their answers differs from run to run."""
+"""The fenced blocks of the documents, and what of their answers differs from run to
+run.
+"""
 
 import json
 import os
@@ -17,7 +19,8 @@ WALK = ("README.md", "docs/clients.md")
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
-# What the first block defines does the same, in ten times the time: it loads the whole service.
+# What the first block defines does the same, in ten times the time: it loads the whole
+# service.
 SECRET = f"""secret() {{ {shlex.quote(sys.executable)} -c '
 from deeds.domain.raw_output import make_strong_secret
 print(make_strong_secret())'; }}"""
@@ -29,7 +32,9 @@ _RANDOM = re.compile(
 
 
 def blocks_of(documents, language):
-    """Return the blocks of one language, each with the language and text of the next block."""
+    """Return the blocks of one language, each with the language and text of the next
+    block.
+    """
     fences = [fence for path in documents for fence in FENCE.findall(read_text(path))]
     following = [*fences[1:], (None, None)]
     return [
@@ -46,7 +51,9 @@ def run_bash(script, **environment):
     ours = {"FLASK_SKIP_DOTENV": "1", "no_proxy": "127.0.0.1"}
     ran = subprocess.run(
         ["bash", "-eu", "-o", "pipefail"],
-        input=script.replace(".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask "),
+        input=script.replace(
+            ".venv/bin/flask ", f"{shlex.quote(sys.executable)} -m flask "
+        ),
         cwd=REPOSITORY,
         env=os.environ | ours | environment,
         capture_output=True,
@@ -71,7 +78,9 @@ def walk(url, curl="curl -s", **environment):
 def assert_answers_as_shown(printed):
     """Assert that each block of the walk has an answer below it, and printed the same."""
     shown = [after for _, after in blocks_of(WALK, "bash")]
-    real = [(language, text) for (language, _), text in zip(shown, printed, strict=True)]
+    real = [
+        (language, text) for (language, _), text in zip(shown, printed, strict=True)
+    ]
     assert {language for language, _ in shown} == {"json", "text"}
     assert _comparable(real) == _comparable(shown)
 
@@ -79,8 +88,8 @@ def assert_answers_as_shown(printed):
 def _comparable(answers):
     """Return answers so that they are equal for every run.
 
-    Ids and secrets are numbered as they appear: the same one has the same number everywhere, and
-    two different ones never do.
+    Ids and secrets are numbered as they appear: the same one has the same number
+    everywhere, and two different ones never do.
     """
     numbers = {}
 

@@ -1,8 +1,11 @@
-"""Ledgers of released schemas: SQL text under tests/support/schemas/, with what was asked of them.
+"""Ledgers of released schemas.
 
-They stand for the databases that people have, so a file that was released is never changed.
-`python -m tests.support.released_ledgers PG_DUMP`, with the path of that program, writes those of
-the newest revision, once, when it is released: it asks the service and dumps what is there.
+SQL text under tests/support/schemas/, with what was asked of them.
+
+They stand for the databases that people have, so a file that was released is never
+changed. `python -m tests.support.released_ledgers PG_DUMP`, with the path of that
+program, writes those of the newest revision, once, when it is released: it asks the
+service and dumps what is there.
 """
 
 import json
@@ -46,7 +49,9 @@ EPOCHS = (
 )
 
 # What pg_dump writes for psql, or for its own version of the server alone.
-_NOT_SQL = re.compile(r"^(?:\\.*|--.*|SET .*|SELECT pg_catalog\.set_config.*|)\n", re.MULTILINE)
+_NOT_SQL = re.compile(
+    r"^(?:\\.*|--.*|SET .*|SELECT pg_catalog\.set_config.*|)\n", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,11 @@ class Request:
 
     @property
     def outputs(self):
-        return [raw for each in self._moved() for raw in each.get("rawOutputs") or each["outputs"]]
+        return [
+            raw
+            for each in self._moved()
+            for raw in each.get("rawOutputs") or each["outputs"]
+        ]
 
     def _moved(self):
         if self.path == "/v1/offers":
@@ -102,7 +111,9 @@ def load(revision, database_url):
 
 
 class Asking:
-    """Asks the service under the settings of one epoch after the other, and notes what it said."""
+    """Asks the service under the settings of one epoch after the other, and notes what
+    it said.
+    """
 
     def __init__(self, database_url):
         self.database_url, self.epoch, self.asked = database_url, 0, []
@@ -116,13 +127,19 @@ class Asking:
         return answer.get_json().get("itemId")
 
     def mint(self, *outputs, metadata=None, key=None):
-        return self.ask("/v1/mint", {"outputs": list(outputs), "metadata": metadata}, key)
+        return self.ask(
+            "/v1/mint", {"outputs": list(outputs), "metadata": metadata}, key
+        )
 
     def swap(self, inputs, outputs, key=None):
         self.ask("/v1/swap", {"inputs": inputs, "outputs": outputs}, key)
 
     def offer(self, inputs, outputs, key=None):
-        self.ask("/v1/offers", {"inputs": inputs, "outputs": outputs, "expiresIn": 2592000}, key)
+        self.ask(
+            "/v1/offers",
+            {"inputs": inputs, "outputs": outputs, "expiresIn": 2592000},
+            key,
+        )
 
     def complete_last(self, inputs, outputs, key=None):
         made = self.asked[-1]
@@ -131,10 +148,15 @@ class Asking:
 
 
 def make_asked(database_url):
-    """Ask the service for mints, a split, claims, a join, a trade and offers, in each epoch."""
+    """Ask the service for mints, a split, claims, a join, a trade and offers, in each
+    epoch.
+    """
     to = Asking(database_url)
     s = [make_strong_secret() for _ in range(14)]
-    picture = {"name": "Anteil am Gartenhäuschen 🌱", "image": "https://example.org/a.png"}
+    picture = {
+        "name": "Anteil am Gartenhäuschen 🌱",
+        "image": "https://example.org/a.png",
+    }
     shed = to.mint("+60.first", f"+40.{s[0]}", metadata=picture, key="order 1")
     to.swap([f"+60.{shed}.first"], [f"+20.{shed}.a", f"+40.{shed}.b"])
     large = to.mint(f"+{AMOUNT_MAX - 500}.rest", f"+500.{s[1]}", key=s[5])
@@ -155,7 +177,11 @@ def make_asked(database_url):
     to.swap(traded, got, "order 3")
     to.swap([f"+2.{three}.d", f"+3.{three}.e"], [f"+5.{three}.joined"])
     to.mint("+7.last", key="order 4")
-    to.offer([f"+15.{shed}.{s[6]}"], [f"+10.{shed}.{s[10]}", f"+9.{large}.{s[11]}"], "open trade")
+    to.offer(
+        [f"+15.{shed}.{s[6]}"],
+        [f"+10.{shed}.{s[10]}", f"+9.{large}.{s[11]}"],
+        "open trade",
+    )
     to.offer([], [f"+5.{three}.{s[12]}"])
     to.offer([f"+100.{large}.{s[8]}"], [f"+1.{three}.{s[13]}"], "withdrawn trade")
     to.swap([f"+100.{large}.{s[8]}"], [f"+100.{large}.withdrawn"])
@@ -163,7 +189,9 @@ def make_asked(database_url):
 
 
 def with_offers_of_now(asked, database_url):
-    """Let the offers expire when no test runs any more, and return each as it is in the end."""
+    """Let the offers expire when no test runs any more, and return each as it is in the
+    end.
+    """
     with ledger_view(database_url) as view, view.engine.connect() as connection:
         connection.execute(text("UPDATE offers SET expires_at = :end"), {"end": 2**32})
         connection.commit()
@@ -176,7 +204,8 @@ def with_offers_of_now(asked, database_url):
     }
     app.extensions["deeds"].close()
     return [
-        replace(each, answer=offers.get(each.answer.get("offerId"), each.answer)) for each in asked
+        replace(each, answer=offers.get(each.answer.get("offerId"), each.answer))
+        for each in asked
     ]
 
 
@@ -192,8 +221,17 @@ def make_postgresql(pg_dump):
     with running_server() as server:
         url = PostgresCluster(server.get_uri()).create_migrated_database()
         asked = make_asked(url)
-        command = [pg_dump, "--inserts", "--no-owner", "--no-privileges", "--encoding=UTF8", url]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        command = [
+            pg_dump,
+            "--inserts",
+            "--no-owner",
+            "--no-privileges",
+            "--encoding=UTF8",
+            url,
+        ]
+        said = subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout
     return _NOT_SQL.sub("", said), asked
 
 
@@ -201,9 +239,13 @@ def main(pg_dump="pg_dump"):
     """Write the four files; never over those that are there."""
     for database in DATABASES:
         sql, asked = make_sqlite() if database == "sqlite" else make_postgresql(pg_dump)
-        said = json.dumps([asdict(each) for each in asked], ensure_ascii=False, indent=1)
+        said = json.dumps(
+            [asdict(each) for each in asked], ensure_ascii=False, indent=1
+        )
         for kind, content in (("sql", sql), ("json", said + "\n")):
-            with file_of(HEAD_REVISION, database, kind).open("x", encoding="utf-8") as file:
+            with file_of(HEAD_REVISION, database, kind).open(
+                "x", encoding="utf-8"
+            ) as file:
                 file.write(content)
 
 

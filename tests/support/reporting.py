@@ -1,4 +1,7 @@
-"""Shares the time of `make soak`, and prints lines after all tests: counts and what was not run."""
+"""Shares the time of `make soak`, and prints lines after all tests.
+
+Counts and what was not run.
+"""
 
 import secrets
 import time
@@ -11,8 +14,12 @@ _LINES = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser):
-    parser.addoption("--soak-seconds", type=float, default=0.0, help="for all soak tests together")
-    parser.addoption("--seed", type=int, help="what random tests begin with, to repeat one")
+    parser.addoption(
+        "--soak-seconds", type=float, default=0.0, help="for all soak tests together"
+    )
+    parser.addoption(
+        "--seed", type=int, help="what random tests begin with, to repeat one"
+    )
 
 
 @pytest.fixture
@@ -43,7 +50,10 @@ def add_line(item, line):
 def pytest_terminal_summary(terminalreporter, config):
     skipped = skipped_lines(terminalreporter.stats.get("skipped", []))
     judged = "not run" if may_skip(config) else "failed, for no test may be skipped"
-    for title, lines in (("counted", config.stash.get(_LINES, [])), (judged, list(skipped))):
+    for title, lines in (
+        ("counted", config.stash.get(_LINES, [])),
+        (judged, list(skipped)),
+    ):
         if lines:
             terminalreporter.section(title)
         for line in lines:
@@ -66,10 +76,17 @@ def pytest_runtest_call(item):
 
 
 def _seconds_of(item):
-    """Return how long a test may repeat itself: 0 where it is not marked, or nothing is soaked."""
+    """Return how long a test may repeat itself.
+
+    0 where it is not marked, or nothing is soaked.
+    """
     seconds = float(item.config.getoption("--soak-seconds"))
     share = _share_of(item)
-    return seconds * share / sum(map(_share_of, item.session.items)) if seconds and share else 0.0
+    return (
+        seconds * share / sum(map(_share_of, item.session.items))
+        if seconds and share
+        else 0.0
+    )
 
 
 def _share_of(item):

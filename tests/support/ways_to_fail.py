@@ -132,34 +132,64 @@ GUESS = {"outputs": ["+1.deed_0.<b>"]}
 
 # Code, place of the element at fault, and how to come by it.
 WAYS = {
-    "body broken off": ("body_unreadable", None, lambda g: g.send(b"{", CONTENT_LENGTH="9")),
-    "no media type": ("wrong_media_type", None, lambda g: g.send(b"{}", CONTENT_TYPE="")),
+    "body broken off": (
+        "body_unreadable",
+        None,
+        lambda g: g.send(b"{", CONTENT_LENGTH="9"),
+    ),
+    "no media type": (
+        "wrong_media_type",
+        None,
+        lambda g: g.send(b"{}", CONTENT_TYPE=""),
+    ),
     "no body": ("invalid_json", None, lambda g: g.send(b"")),
     "array": ("invalid_request", None, lambda g: g.post("/v1/mint", [])),
     "bad element": ("invalid_request", 1, lambda g: g.mint("+1.a", "<b>")),
     "empty key": ("invalid_idempotency_key", None, lambda g: g.mint("+1.a", key="")),
     "total": ("total_too_large", None, lambda g: g.mint("+9007199254740991.a", "+1.b")),
-    "units from nowhere": ("unbalanced", None, lambda g: g.swap(["+5.{}.a"], ["+6.{}.d"])),
-    "input twice": ("duplicate_input", 1, lambda g: g.swap(["+5.{}.a", "+5.{}.a"], ["+10.{}.d"])),
+    "units from nowhere": (
+        "unbalanced",
+        None,
+        lambda g: g.swap(["+5.{}.a"], ["+6.{}.d"]),
+    ),
+    "input twice": (
+        "duplicate_input",
+        1,
+        lambda g: g.swap(["+5.{}.a", "+5.{}.a"], ["+10.{}.d"]),
+    ),
     "secret twice": ("duplicate_secret", 1, lambda g: g.mint("+1.a", "+1.a")),
-    "item of nobody": ("unknown_item", 0, lambda g: g.swap(["+5.deed_<b>.a"], ["+5.deed_<b>.d"])),
+    "item of nobody": (
+        "unknown_item",
+        0,
+        lambda g: g.swap(["+5.deed_<b>.a"], ["+5.deed_<b>.d"]),
+    ),
     "wrong secret": ("unknown_input", 0, lambda g: g.swap(["+5.{}.<b>"], ["+5.{}.d"])),
     "spent": ("spent_input", 1, lambda g: g.swap(["+5.{}.a", "+3.{}.b"], ["+8.{}.d"])),
     "old secret": ("used_secret", 0, lambda g: g.swap(["+5.{}.a"], ["+5.{}.b"])),
-    "nothing wanted": ("not_an_offer", None, lambda g: g.offer(["+5.{}.a"], ["+5.{}.$"])),
+    "nothing wanted": (
+        "not_an_offer",
+        None,
+        lambda g: g.offer(["+5.{}.a"], ["+5.{}.$"]),
+    ),
     "weak": ("weak_secret", 0, lambda g: g.offer([], ["+5.{}.<b>"])),
     "expired": ("offer_not_open", None, complete_too_late),
     "no offer": (
         "unknown_offer",
         None,
-        lambda g: g.post("/v1/offers/<b>/complete", {"inputs": ["+1.deed_<b>.a"], "outputs": []}),
+        lambda g: g.post(
+            "/v1/offers/<b>/complete", {"inputs": ["+1.deed_<b>.a"], "outputs": []}
+        ),
     ),
     "no item": ("item_not_found", None, lambda g: g.client.get("/v1/item/<b>")),
     "no path": ("not_found", None, lambda g: g.client.get("/<b>")),
     "wrong method": ("method_not_allowed", None, lambda g: g.client.delete("/v1/mint")),
     "2 MiB": ("body_too_large", None, lambda g: g.send(b" " * 2**21)),
     "key of another request": ("idempotency_key_reused", None, reuse_a_key),
-    "guesses": ("too_many_failures", None, exceed("failures=1/day", "/v1/check", GUESS)),
+    "guesses": (
+        "too_many_failures",
+        None,
+        exceed("failures=1/day", "/v1/check", GUESS),
+    ),
     "haste": ("too_many_requests", None, exceed("check=1/day", "/v1/check", GUESS)),
     "no memory": ("overloaded", None, hash_without_memory),
     "no database": ("ledger_unavailable", None, lose_the_database),

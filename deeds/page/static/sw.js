@@ -1,8 +1,10 @@
-// The service worker: keeps the pages and their files, so that what is held is shown without a
-// network. It keeps nothing else: no answer of the interface, and nothing that holds a secret.
+// The service worker: keeps the pages and their files, so that what is held is shown
+// without a network. It keeps nothing else: no answer of the interface, and nothing
+// that holds a secret.
 //
-// Each release has a cache of its own, which gets its pages last: a page that is in it has all of
-// its files there. Files have their release in their address, so that no two releases mix.
+// Each release has a cache of its own, which gets its pages last: a page that is in it
+// has all of its files there. Files have their release in their address, so that no two
+// releases mix.
 
 /* global RELEASE */ // {name, version, pages, files}: deeds/page/offline.py writes it above.
 
@@ -35,22 +37,31 @@ async function fill() {
   await Promise.all(pages.map((page, place) => cache.put(RELEASE.pages[place], page)));
 }
 
-/** Return a page of this release; a machine that is still at another makes the installation fail. */
+/**
+ * Return a page of this release; a machine that is still at another makes the
+ * installation fail.
+ */
 async function fetchPage(path) {
   const page = await fetch(path, { cache: "reload", redirect: "error" });
-  const isOwn = page.ok && (await page.clone().text()).includes(`"/web/${RELEASE.version}/`);
+  const isOwn =
+    page.ok && (await page.clone().text()).includes(`"/web/${RELEASE.version}/`);
   if (!isOwn) throw new Error("a page of another release");
   return page;
 }
 
-const keptNames = async () => (await caches.keys()).filter((name) => name.startsWith(PREFIX));
+const keptNames = async () =>
+  (await caches.keys()).filter((name) => name.startsWith(PREFIX));
 
 async function forgetOthers() {
   const names = await keptNames();
-  await Promise.all(names.filter((name) => name !== OWN).map((name) => caches.delete(name)));
+  await Promise.all(
+    names.filter((name) => name !== OWN).map((name) => caches.delete(name)),
+  );
 }
 
-/** Return the page as it is now; the one that is kept where no good answer comes soon. */
+/**
+ * Return the page as it is now; the one that is kept where no good answer comes soon.
+ */
 async function answerPage(request, page) {
   const kept = await newest(page);
   if (!kept) return fetch(request);

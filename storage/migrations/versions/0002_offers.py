@@ -1,6 +1,7 @@
 """Offers: three tables, and an operation of a kind of its own that makes one.
 
-Code of the first schema may go on beside it: it knows nothing of offers, and harms none.
+Code of the first schema may go on beside it: it knows nothing of offers, and harms
+none.
 """
 
 from alembic import op
@@ -14,7 +15,9 @@ down_revision = "0001"
 _KIND = "kind = 'mint' AND inputs_count = 0 OR kind = 'swap' AND inputs_count > 0"
 _KIND_WITH_OFFER = f"{_KIND} OR kind = 'offer' AND inputs_count >= 0"
 
-_CREATED = [metadata.tables[name] for name in ("offers", "offer_inputs", "offer_outputs")]
+_CREATED = [
+    metadata.tables[name] for name in ("offers", "offer_inputs", "offer_outputs")
+]
 
 
 def upgrade() -> None:
@@ -31,8 +34,8 @@ def upgrade() -> None:
 def _widen_on_sqlite() -> None:
     """Change the text of the constraint, which changes no row that is there.
 
-    SQLite cannot alter one. This is the second procedure of its page on ALTER TABLE; the first one
-    would copy the whole table, with foreign keys off for the connection.
+    SQLite cannot alter one. This is the second procedure of its page on ALTER TABLE;
+    the first one would copy the whole table, with foreign keys off for the connection.
     """
     connection = op.get_bind()
     version = connection.scalar(text("PRAGMA schema_version"))

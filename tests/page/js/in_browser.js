@@ -1,17 +1,27 @@
-// What tests do inside a page, past the page's own code. A script that runs before those of the page.
+// What tests do inside a page, past the page's own code. A script that runs before
+// those of the page.
 
 window.watched = { shifts: [], violations: [] };
 new PerformanceObserver((list) => {
   for (const { hadRecentInput, value, startTime, sources } of list.getEntries()) {
     if (hadRecentInput) continue;
-    window.watched.shifts.push({ value, at: Math.round(startTime), moved: sources.map(movedOf) });
+    window.watched.shifts.push({
+      value,
+      at: Math.round(startTime),
+      moved: sources.map(movedOf),
+    });
   }
 }).observe({ type: "layout-shift", buffered: true });
 
 /** Return which node moved, from where to where; one that is gone again has no name. */
 function movedOf({ node, previousRect, currentRect }) {
   const { localName = node?.nodeName, id = "", className = "" } = node ?? {};
-  const [from, to] = [previousRect, currentRect].map(({ x, y, width, height }) => [x, y, width, height]);
+  const [from, to] = [previousRect, currentRect].map(({ x, y, width, height }) => [
+    x,
+    y,
+    width,
+    height,
+  ]);
   return `${localName}#${id}.${className}: ${from} → ${to}`;
 }
 
@@ -22,10 +32,15 @@ document.addEventListener("securitypolicyviolation", (event) => {
 const inBrowser = {
   /** Return a module of the page, as a second tab would run it. */
   load(name) {
-    return import(new URL(`../js/${name}`, document.querySelector("link[rel=stylesheet]").href));
+    return import(
+      new URL(`../js/${name}`, document.querySelector("link[rel=stylesheet]").href)
+    );
   },
 
-  /** Return how far down the parts of the Claim page are that are there when something is claimed. */
+  /**
+   * Return how far down the parts of the Claim page are that are there when something
+   * is claimed.
+   */
   tops() {
     const parts = [".deed", "#claimed", "#add-more", ".foot"];
     return parts.map((each) => document.querySelector(each).offsetTop);
@@ -40,7 +55,8 @@ const inBrowser = {
     const names = ["wallet/store.js", "wallet/api.js", "format/raw_output.js"];
     names.push("wallet/wallet.js", "wallet/offers.js");
     const modules = await Promise.all(names.map((name) => this.load(name)));
-    const { openStore, makeApi, makeStrongSecret, makeWallet, offersOf } = Object.assign({}, ...modules);
+    const { openStore, makeApi, makeStrongSecret, makeWallet, offersOf } =
+      Object.assign({}, ...modules);
     const store = await openStore();
     const api = makeApi((...request) => fetch(...request));
     const arrayMax = Number(document.body.dataset.arrayMax);
@@ -55,7 +71,10 @@ const inBrowser = {
   async mint([outputs, metadata]) {
     const { wallet, store } = await this.openWallet();
     const wanted = Array.isArray(outputs) ? { outputs } : outputs;
-    const { operation } = await wallet.mint({ ...wanted, metadata: metadata ?? undefined });
+    const { operation } = await wallet.mint({
+      ...wanted,
+      metadata: metadata ?? undefined,
+    });
     store.close();
     return operation.itemId;
   },
@@ -77,7 +96,8 @@ const inBrowser = {
     return new Promise((resolve, reject) => {
       const opening = indexedDB.open(name, version);
       opening.onupgradeneeded = () => {
-        if (name !== "deeds") opening.result.createObjectStore("all", { autoIncrement: true });
+        if (name !== "deeds")
+          opening.result.createObjectStore("all", { autoIncrement: true });
       };
       opening.onerror = () => reject(opening.error);
       opening.onblocked = () => reject(new Error("blocked"));
@@ -114,7 +134,9 @@ const inBrowser = {
     return this.open(undefined, putAll);
   },
 
-  /** Fill a database of its own with whatever still fits, in smaller and smaller pieces. */
+  /**
+   * Fill a database of its own with whatever still fits, in smaller and smaller pieces.
+   */
   async fillUp() {
     const ballast = await this.open(undefined, undefined, "ballast");
     const put = (length) =>
@@ -128,7 +150,9 @@ const inBrowser = {
     while (length >= 1) if (!(await put(length))) length /= 2;
   },
 
-  /** Open the store of this tab, and count changes and whether it was closed for good. */
+  /**
+   * Open the store of this tab, and count changes and whether it was closed for good.
+   */
   async openStore() {
     this.closedCount = 0;
     this.changesCount = 0;
@@ -149,7 +173,10 @@ const inBrowser = {
     return this.store.read(wanted, listed).then(Object.fromEntries);
   },
 
-  /** Return the keys of outputs that the store loads for a query, or the message of the error. */
+  /**
+   * Return the keys of outputs that the store loads for a query, or the message of the
+   * error.
+   */
   keysIn([wanted, fields]) {
     const keys = ({ outputs }) => outputs.list(fields).map(({ key }) => key);
     return this.store.read({ outputs: wanted }, keys).catch(({ message }) => message);
@@ -180,7 +207,9 @@ const inBrowser = {
       .catch((error) => `${error.name} ${error.code}`);
   },
 
-  /** Try updates that go wrong in the middle, after another record was put; count them. */
+  /**
+   * Try updates that go wrong in the middle, after another record was put; count them.
+   */
   async failHalfWay() {
     const outputs = [{ key: "a" }];
     const rules = [
@@ -191,7 +220,9 @@ const inBrowser = {
       () => ({ outputs, items: [undefined] }),
       () => ({ outputs, items: [{ key: "b", n: () => 1 }] }),
     ];
-    const results = await Promise.allSettled(rules.map((rule) => this.store.update({}, rule)));
+    const results = await Promise.allSettled(
+      rules.map((rule) => this.store.update({}, rule)),
+    );
     return results.filter(({ status }) => status === "rejected").length;
   },
 
@@ -212,7 +243,9 @@ const inBrowser = {
       operations: [],
       items: [{ key: "count", n: (items.get("count")?.n ?? 0) + 1 }],
     });
-    this.counted = Promise.all(Array.from({ length: times }, () => this.store.update(wanted, addOne)));
+    this.counted = Promise.all(
+      Array.from({ length: times }, () => this.store.update(wanted, addOne)),
+    );
   },
 
   /** Return mode and durability of the transactions of an update. */
@@ -238,14 +271,16 @@ const inBrowser = {
   },
 
   /**
-   * Return the controls that are too small for a thumb; a check box is hit by its label too, and a
-   * link within a sentence is as high as that.
+   * Return the controls that are too small for a thumb; a check box is hit by its label
+   * too, and a link within a sentence is as high as that.
    */
   smallControls() {
     const isText = ({ data = "" }) => data.trim();
     return [...document.querySelectorAll("button, input, select, textarea, a, summary")]
       .filter((each) => each.checkVisibility({ visibilityProperty: true }))
-      .filter((each) => each.closest("nav") || ![...each.parentNode.childNodes].some(isText))
+      .filter(
+        (each) => each.closest("nav") || ![...each.parentNode.childNodes].some(isText),
+      )
       .map((each) => (each.type === "checkbox" ? each.labels[0] : each))
       .filter((each) => each.getBoundingClientRect().height < 44)
       .map((each) => each.outerHTML);

@@ -3,9 +3,17 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
-const TEXT = readFileSync(new URL("../../../deeds/page/static/sw.js", import.meta.url), "utf8");
+const TEXT = readFileSync(
+  new URL("../../../deeds/page/static/sw.js", import.meta.url),
+  "utf8",
+);
 const ORIGIN = "https://deeds.test";
-const RELEASE = { name: "a", version: "a", pages: ["/", "/claim", "/offer", "/wallet"], files: [] };
+const RELEASE = {
+  name: "a",
+  version: "a",
+  pages: ["/", "/claim", "/offer", "/wallet"],
+  files: [],
+};
 const KEPT = { status: 200, text: "kept" };
 
 /** Return what asks a worker; `undefined` is what it leaves to the browser. */
@@ -21,7 +29,8 @@ function workerWith({ fetch, isKept = true }) {
     match: async (page, { cacheName }) =>
       isKept && RELEASE.pages.includes(page) && cacheName ? KEPT : undefined,
   };
-  const setTimeout = (resolve, milliseconds, value) => timers.push([milliseconds, resolve, value]);
+  const setTimeout = (resolve, milliseconds, value) =>
+    timers.push([milliseconds, resolve, value]);
   runInNewContext(TEXT, { RELEASE, self, caches, fetch, setTimeout, URL });
   const ask = (path, { mode = "navigate", method = "GET" } = {}) => {
     let answer;
@@ -35,7 +44,14 @@ function workerWith({ fetch, isKept = true }) {
 test("nothing but pages and their files goes through the worker", () => {
   const { ask } = workerWith({ fetch: () => assert.fail("asked") });
 
-  for (const path of ["/item/deed_x", "/docs", "/v1/info", "/claim/a/b", "/web/qr", "/sw.js"]) {
+  for (const path of [
+    "/item/deed_x",
+    "/docs",
+    "/v1/info",
+    "/claim/a/b",
+    "/web/qr",
+    "/sw.js",
+  ]) {
     assert.equal(ask(path), undefined, path);
     assert.equal(ask(path, { mode: "cors" }), undefined, path);
   }
@@ -75,7 +91,10 @@ test("a page that has not come after four seconds is the one that is kept", asyn
 });
 
 test("where nothing is kept the network alone answers", async () => {
-  const { ask, timers } = workerWith({ fetch: async () => ({ status: 503 }), isKept: false });
+  const { ask, timers } = workerWith({
+    fetch: async () => ({ status: 503 }),
+    isKept: false,
+  });
 
   assert.equal((await ask("/wallet")).status, 503);
   assert.deepEqual(timers, []);

@@ -5,7 +5,8 @@ import { nameOf } from "./ui/card.js";
 
 const LATER = "Try again in a moment.";
 const TRY_AGAIN = `Nothing was changed. ${LATER}`;
-const OUR_FAULT = "This page and the service do not understand each other. Reload the page.";
+const OUR_FAULT =
+  "This page and the service do not understand each other. Reload the page.";
 
 /**
  * What a person is told for each problem that the service answers (docs/problems.md).
@@ -35,8 +36,10 @@ export const PROBLEM_TEXTS = Object.freeze({
   method_not_allowed: OUR_FAULT,
   body_too_large: "That is too much at once. A smaller picture may help.",
   headers_too_large: OUR_FAULT,
-  idempotency_key_reused: "This was sent before with other contents. Nothing was changed now.",
-  too_many_failures: "Too many wrong links came from your network. Wait a minute, then try again.",
+  idempotency_key_reused:
+    "This was sent before with other contents. Nothing was changed now.",
+  too_many_failures:
+    "Too many wrong links came from your network. Wait a minute, then try again.",
   too_many_requests: "Too many requests. Wait a minute, then try again.",
   overloaded: `The service is busy. ${TRY_AGAIN}`,
   ledger_unavailable: `The service is not ready. ${TRY_AGAIN}`,
@@ -46,17 +49,26 @@ export const PROBLEM_TEXTS = Object.freeze({
   internal: "The service made a mistake. Nothing that you hold is lost.",
 });
 
-/** Errors of our own modules have messages for people; those of the browser have not. */
+/**
+ * Errors of our own modules have messages for people; those of the browser have not.
+ */
 const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
-/** Return the sentence for anything that went wrong, here, at the service or in the browser. */
+/**
+ * Return the sentence for anything that went wrong, here, at the service or in the
+ * browser.
+ */
 export function textFor(error) {
   const { code, name, message, status } = /** @type {any} */ (error ?? {});
-  if (name === "NoAnswerError" && status) return `The service cannot be reached now. ${LATER}`;
+  if (name === "NoAnswerError" && status)
+    return `The service cannot be reached now. ${LATER}`;
   // Said of a request that is not sent again.
   if (name === "NoAnswerError") return "No connection. Check it and try again.";
-  if (name === "ProblemError") return PROBLEM_TEXTS[code] ?? "The service refused this.";
-  return (OURS.test(name) && message) || "Something went wrong in this page. Reload it.";
+  if (name === "ProblemError")
+    return PROBLEM_TEXTS[code] ?? "The service refused this.";
+  return (
+    (OURS.test(name) && message) || "Something went wrong in this page. Reload it."
+  );
 }
 
 const NAME_LENGTH_MAX = 60;
@@ -81,7 +93,8 @@ const VERBS = {
  * @typedef {(itemId?: string) => import("./wallet/records.js").Item | null | undefined} ItemOf finds
  *   what this browser knows of a deed
  *
- * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before its answer.
+ * Return for example "Created 5 units of “A ticket”"; a mint knows its own name before
+ * its answer.
  * @param {Partial<import("./wallet/records.js").OperationRecord> & {count?: number}} operation
  *   `count` of them are told as one
  * @param {string} [units] what to say of its units, if not how many of which deed
@@ -90,16 +103,21 @@ export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
   const { kind = "", amount = 0, state, itemId, atDoor, body, count = 1 } = operation;
   const [done, underWay] = VERBS[atDoor ? "collect" : kind];
   const verb = state === "done" ? done : underWay;
-  const all = kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
+  const all =
+    kind === "send" && count > 1 ? verb.replace("a link", `${count} links`) : verb;
   const called = itemId ? nameOf(itemOf(itemId)) : body?.metadata?.name;
   const of = called ? ` of ${quoted(called)}` : "";
   return `${all} ${units ?? unitsText(amount, itemOf(itemId)?.unit ?? operation.unit) + of}`;
 }
 
-/** Return why an operation was refused. @param {{code?: string, kind?: string}} operation */
+/**
+ * Return why an operation was refused. @param {{code?: string, kind?: string}}
+ * operation
+ */
 export function refusalText({ code, kind = "claim" }) {
   if (code === "spent_input" && kind === "takeBack") return "Already claimed.";
-  if (code === "spent_input" && kind !== "claim") return "These units are no longer here.";
+  if (code === "spent_input" && kind !== "claim")
+    return "These units are no longer here.";
   return textFor({ name: "ProblemError", code });
 }
 
@@ -112,26 +130,39 @@ export function countText(count, word) {
 export function shortName(name) {
   const letters = [...name.replace(/\s+/g, " ").trim()];
   const isLong = letters.length > NAME_LENGTH_MAX;
-  return isLong ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…` : letters.join("");
+  return isLong
+    ? `${letters.slice(0, NAME_LENGTH_MAX - 1).join("")}…`
+    : letters.join("");
 }
 
-/** Return the short name in quotation marks, which it does not end: a stranger may have written it. */
+/**
+ * Return the short name in quotation marks, which it does not end: a stranger may have
+ * written it.
+ */
 export const quoted = (name) => `“${shortName(name).replace(/[“”„‟"«»]/g, "’")}”`;
 
 /** Return for example "2 × ticket of “Concert”". */
-export const partText = (amount, item) => `${unitsText(amount, item?.unit)} of ${quoted(nameOf(item))}`;
+export const partText = (amount, item) =>
+  `${unitsText(amount, item?.unit)} of ${quoted(nameOf(item))}`;
 
-/** Return when it was, as the browser's language writes it; nothing for no time (of a file). */
+/**
+ * Return when it was, as the browser's language writes it; nothing for no time (of a
+ * file).
+ */
 export function timeText(milliseconds) {
   const date = new Date(milliseconds);
   if (Number.isNaN(date.getTime())) return "";
   return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** Return what to say of what earlier visits began; that some of it waits only if it is news. */
+/**
+ * Return what to say of what earlier visits began; that some of it waits only if it is
+ * news.
+ */
 export function outcomesText(outcomes, wasWaiting) {
   const ended = outcomes.map(({ operation }) => endText(operation)).filter(Boolean);
-  if (ended.length) return `What was begun earlier is finished: ${ended.join("; ")}. See My deeds.`;
+  if (ended.length)
+    return `What was begun earlier is finished: ${ended.join("; ")}. See My deeds.`;
   const waiting = outcomes.find(({ problem }) => problem);
   return waiting && !wasWaiting ? waitText(waiting.problem) : "";
 }
@@ -165,14 +196,16 @@ const ENDINGS = {
 export function sideText(units, /** @type {ItemOf} */ itemOf) {
   const all = [units ?? []].flat();
   const more = all.length - NAMED_MAX;
-  const named = all.slice(0, NAMED_MAX).map(({ itemId, amount }) => partText(amount, itemOf(itemId)));
+  const named = all
+    .slice(0, NAMED_MAX)
+    .map(({ itemId, amount }) => partText(amount, itemOf(itemId)));
   return [...named, ...(more > 0 ? [countText(more, "more deed")] : [])].join(" and ");
 }
 
 /**
- * Return what an offer means to the person who reads it, without a full stop: "Ask for …" where
- * nothing is given, "Pay …" where nothing comes back, else "You give … and get …"; of one that is not
- * open, only "… for …".
+ * Return what an offer means to the person who reads it, without a full stop: "Ask for
+ * …" where nothing is given, "Pay …" where nothing comes back, else "You give … and get
+ * …"; of one that is not open, only "… for …".
  * @param {{give?: Part | Part[] | null, want?: Part | Part[] | null, state?: string}} offer
  */
 export function offerText({ give = null, want = null, state = "open" }, itemOf) {

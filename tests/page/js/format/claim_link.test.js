@@ -1,9 +1,14 @@
-// Claim links, and texts that hold some: whole ones, and what messengers and people make of them.
+// Claim links, and texts that hold some: whole ones, and what messengers and people
+// make of them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { claimLink, readItem, readLinks } from "../../../../deeds/page/static/js/format/claim_link.js";
+import {
+  claimLink,
+  readItem,
+  readLinks,
+} from "../../../../deeds/page/static/js/format/claim_link.js";
 import { formatRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
 import { makeStrongSecret } from "../../../../deeds/page/static/js/format/raw_output.js";
 
@@ -32,10 +37,11 @@ const SECRETS = [
 const outputWith = (secret) => ({ amount: 5, itemId: ID, secret });
 const linkOf = (secret) => claimLink(ORIGIN, outputWith(secret));
 const rawOf = (secret) => formatRawOutput(outputWith(secret));
-const oldLinkOf = (secret) =>
-  linkOf(secret).replace(/\/[^/]*#\+5\./, `#+5.${ID}.`);
+const oldLinkOf = (secret) => linkOf(secret).replace(/\/[^/]*#\+5\./, `#+5.${ID}.`);
 
-/** Return the secrets that are found in a text, each of which must be of the same item. */
+/**
+ * Return the secrets that are found in a text, each of which must be of the same item.
+ */
 async function secretsIn(text) {
   const { links, problem } = await readLinks(text);
   for (const { output } of links) assert.deepEqual(output, outputWith(output.secret));
@@ -68,9 +74,14 @@ for (const secret of SECRETS) {
 }
 
 test("every single character makes the round trip, whatever follows the link", async () => {
-  const secrets = Array.from({ length: 0x3000 }, (_, code) => String.fromCodePoint(code));
+  const secrets = Array.from({ length: 0x3000 }, (_, code) =>
+    String.fromCodePoint(code),
+  );
 
-  assert.deepEqual(await secretsIn(secrets.map((each) => `${linkOf(each)}.\n`).join("")), secrets);
+  assert.deepEqual(
+    await secretsIn(secrets.map((each) => `${linkOf(each)}.\n`).join("")),
+    secrets,
+  );
 });
 
 // What is done to a link as a whole.
@@ -92,19 +103,28 @@ const DONE_TO_LINKS = {
   "without a scheme": (link) => link.replace("https://", ""),
   "without a scheme, after a word": (link) => `Link:${link.replace("https://", "")}`,
   "after a word": (link) => `Link:${link}`,
-  "followed for advertising": (link) => link.replace("#", "?utm_source=x&fbclid=Iw_-1#"),
+  "followed for advertising": (link) =>
+    link.replace("#", "?utm_source=x&fbclid=Iw_-1#"),
   "followed for advertising behind": (link) => `${link}&utm_source=x&fbclid=Iw`,
   "its hash escaped": (link) => link.replace("#", "%23"),
   "its plus escaped": (link) => link.replace("+", "%2b"),
   "both escaped": (link) => link.replace("#", "%23").replace("+", "%2B"),
-  "as HTML": (link) => link.replace("#", "&#35;").replace("+", "&#43;").replaceAll("&unit", "&amp;unit"),
-  "in a wrapper": (link) => `https://safe.example/?url=${encodeURIComponent(link)}&data=05%7C01&r=0`,
+  "as HTML": (link) =>
+    link.replace("#", "&#35;").replace("+", "&#43;").replaceAll("&unit", "&amp;unit"),
+  "in a wrapper": (link) =>
+    `https://safe.example/?url=${encodeURIComponent(link)}&data=05%7C01&r=0`,
   "in two wrappers": (link) =>
     `https://a.example/?u=${encodeURIComponent(`https://b.example/?u=${encodeURIComponent(link)}`)}`,
-  "broken in its id": (link) => link.replace("xxx#", "x\n> xx#").replace(`${ID}.`, `${ID.slice(0, 9)}=\r\n${ID.slice(9)}.`),
+  "broken in its id": (link) =>
+    link
+      .replace("xxx#", "x\n> xx#")
+      .replace(`${ID}.`, `${ID.slice(0, 9)}=\r\n${ID.slice(9)}.`),
   "broken before its fragment": (link) => link.replace("#", "\n> > #"),
   "with soft hyphens and characters without a width": (link) =>
-    link.replace("claim", "cl\u00adaim").replace("deed", "de\u200bed").replace("+5", "+\u20605"),
+    link
+      .replace("claim", "cl\u00adaim")
+      .replace("deed", "de\u200bed")
+      .replace("+5", "+\u20605"),
   "in full width": (link) =>
     link.replace(/[!-~]/g, (each) => String.fromCharCode(each.charCodeAt(0) + 0xfee0)),
   "its underscore escaped": (link) => link.replaceAll("deed_", "deed\\_"),
@@ -118,7 +138,11 @@ for (const [name, change] of Object.entries(DONE_TO_LINKS)) {
       const changed = change(link);
       const whole = { output, unit: "hour", host: HOST, address: link };
 
-      assert.deepEqual(await readLinks(changed), { links: [whole], problem: "" }, changed);
+      assert.deepEqual(
+        await readLinks(changed),
+        { links: [whole], problem: "" },
+        changed,
+      );
       assert.deepEqual(await secretsIn(change(oldLinkOf(secret))), [secret]);
     }
   });
@@ -149,11 +173,20 @@ const TEXTS = {
   "blanks in secrets": [`+5.${ID}.a b +5.${ID}.c  d`, ["a b", "c  d"]],
   "a blank behind a made-up secret is a part of it": [`+5.${ID}.a `, ["a "]],
   "a mark behind a made-up secret is a part of it": [`+5.${ID}.a.)`, ["a.)"]],
-  "what is not seen is a part of a made-up secret": [`+5.${ID}.👩\u200d🚀`, ["👩\u200d🚀"]],
+  "what is not seen is a part of a made-up secret": [
+    `+5.${ID}.👩\u200d🚀`,
+    ["👩\u200d🚀"],
+  ],
   "words in the next line": [`+5.${ID}.a\nhello`, ["a"]],
-  "in brackets": [`(+5.${ID}.a(b)c) and <+5.${ID}.d>, "+5.${ID}.e".`, ["a(b)c", "d", "e"]],
+  "in brackets": [
+    `(+5.${ID}.a(b)c) and <+5.${ID}.d>, "+5.${ID}.e".`,
+    ["a(b)c", "d", "e"],
+  ],
   "in quotes": [`„+5.${ID}.a“ and '+5.${ID}.don't'`, ["a", "don't"]],
-  "a link that nobody escaped": [`${ORIGIN}/claim#+5.${ID}.pass-on.it+now`, ["pass-on.it+now"]],
+  "a link that nobody escaped": [
+    `${ORIGIN}/claim#+5.${ID}.pass-on.it+now`,
+    ["pass-on.it+now"],
+  ],
   "a link whose escapes are no text": [`#+5.${ID}.%FF 100%`, ["%FF"]],
   "no end": [`#+5.${ID}.100%`, ["100%"]],
 };
@@ -181,7 +214,9 @@ for (const text of CUT) {
 }
 
 test("those that can be read are there beside one that is cut off", async () => {
-  const { links, problem } = await readLinks(`${linkOf("a")}\n+5.${ID}.\n${rawOf("b")}`);
+  const { links, problem } = await readLinks(
+    `${linkOf("a")}\n+5.${ID}.\n${rawOf("b")}`,
+  );
 
   assert.deepEqual([links.length, /cut off/.test(problem)], [2, true]);
 });
@@ -199,7 +234,10 @@ for (const query of ["", `?${"a".repeat(400)}`]) {
 
     assert.deepEqual(await secretsIn(named(ID)), ["a"]);
     assert.match(String(await secretsIn(named(OTHER))), /names two deeds/);
-    assert.match(String(await secretsIn(named(OTHER).replace("#", "%23"))), /names two deeds/);
+    assert.match(
+      String(await secretsIn(named(OTHER).replace("#", "%23"))),
+      /names two deeds/,
+    );
   });
 }
 
@@ -249,7 +287,20 @@ test("the host is the one that would be asked", async () => {
 
 const MEGABYTE = 2 ** 20;
 const BREAK = `https://x${"\n".repeat(4000)}"/claim/${ID}#+5.${ID}.`;
-for (const piece of ["+1.deed_", "+", "claim/", `claim/${ID}`, "1\n", "%2B5.", `#+5.${ID}.`, "https://a.b/", " ", ">", "a.", BREAK]) {
+for (const piece of [
+  "+1.deed_",
+  "+",
+  "claim/",
+  `claim/${ID}`,
+  "1\n",
+  "%2B5.",
+  `#+5.${ID}.`,
+  "https://a.b/",
+  " ",
+  ">",
+  "a.",
+  BREAK,
+]) {
   test(`a long text is read in a moment: ${JSON.stringify(piece.slice(0, 40))}`, async () => {
     // Of this process alone: the machine may be busy with others.
     const before = process.cpuUsage();
@@ -262,20 +313,38 @@ for (const piece of ["+1.deed_", "+", "claim/", `claim/${ID}`, "1\n", "%2B5.", `
 
 test("the deed that a text names is found by its id or by a link to any of its pages", () => {
   const named = { itemId: ID, problem: "" };
-  const texts = [`${ORIGIN}/item/${ID}`, `See <${ORIGIN}/wallet#${ID}>.`, linkOf("a b"), oldLinkOf("a")];
+  const texts = [
+    `${ORIGIN}/item/${ID}`,
+    `See <${ORIGIN}/wallet#${ID}>.`,
+    linkOf("a b"),
+    oldLinkOf("a"),
+  ];
 
   for (const text of [...texts, `deeds.example.com/item/${ID}`]) {
     assert.deepEqual(readItem(text), { ...named, host: HOST }, text);
   }
-  for (const text of [ID, ` ${ID.slice(0, 20)}\u200b\n${ID.slice(20)}`, rawOf("a"), `/item/${ID}`]) {
+  for (const text of [
+    ID,
+    ` ${ID.slice(0, 20)}\u200b\n${ID.slice(20)}`,
+    rawOf("a"),
+    `/item/${ID}`,
+  ]) {
     assert.deepEqual(readItem(text), { ...named, host: "" }, text);
   }
 });
 
 test("a text that names no deed, half of one or two says so", () => {
-  const texts = ["", "Night Choir", ID.slice(0, 20), ID.toUpperCase(), `${ID} deed_${"y".repeat(26)}`];
+  const texts = [
+    "",
+    "Night Choir",
+    ID.slice(0, 20),
+    ID.toUpperCase(),
+    `${ID} deed_${"y".repeat(26)}`,
+  ];
 
-  const problems = texts.map((text) => readItem(text)).map(({ itemId, problem }) => itemId || problem);
+  const problems = texts
+    .map((text) => readItem(text))
+    .map(({ itemId, problem }) => itemId || problem);
 
   for (const problem of problems) assert.match(problem, /^T.*\.$/);
   assert.equal(new Set(problems).size, 4);

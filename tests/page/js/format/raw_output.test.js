@@ -1,4 +1,5 @@
-// The grammar of raw outputs (contract 2.1 and part 2), as tests/contract/test_raw_output.py holds it.
+// The grammar of raw outputs (contract 2.1 and part 2), as
+// tests/contract/test_raw_output.py holds it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +21,12 @@ const ACCEPTED = {
   "blanks in the secret": ["+5.deed_x.  ", 5, "deed_x", "  "],
   "line end in the secret": ["+5.deed_x.a\nb", 5, "deed_x", "a\nb"],
   "a NUL in the secret": ["+5.deed_x.\0", 5, "deed_x", "\0"],
-  "32 characters of two units each": [`+5.deed_x.${"😀".repeat(32)}`, 5, "deed_x", "😀".repeat(32)],
+  "32 characters of two units each": [
+    `+5.deed_x.${"😀".repeat(32)}`,
+    5,
+    "deed_x",
+    "😀".repeat(32),
+  ],
   "prefix alone": ["+5.deed_.a", 5, "deed_", "a"],
   "odd item id": ["+5.deed_é +.a", 5, "deed_é +", "a"],
 };

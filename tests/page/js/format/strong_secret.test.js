@@ -12,7 +12,10 @@ import {
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 
 const vectors = JSON.parse(
-  readFileSync(new URL("../../../support/strong_secrets.json", import.meta.url), "utf-8"),
+  readFileSync(
+    new URL("../../../support/strong_secrets.json", import.meta.url),
+    "utf-8",
+  ),
 );
 
 async function strongOnes(secrets) {
@@ -44,7 +47,9 @@ test("no known secret with another character is strong", async () => {
 });
 
 test("made secrets are strong, different and of the alphabet", async () => {
-  const made = await Promise.all(Array.from({ length: 1000 }, () => makeStrongSecret()));
+  const made = await Promise.all(
+    Array.from({ length: 1000 }, () => makeStrongSecret()),
+  );
 
   assert.deepEqual(await strongOnes(made), made);
   assert.equal(new Set(made).size, made.length);

@@ -21,7 +21,9 @@ const begun = {
 };
 
 test("what is finished is said in one sentence for all", () => {
-  const refused = { operation: { kind: "send", amount: 1, state: "refused", code: "spent_input" } };
+  const refused = {
+    operation: { kind: "send", amount: 1, state: "refused", code: "spent_input" },
+  };
 
   assert.equal(
     outcomesText([done("mint"), done("claim", 1000), begun, refused], false),
@@ -31,9 +33,11 @@ test("what is finished is said in one sentence for all", () => {
 });
 
 test("every kind has a word", () => {
-  const kinds = "mint claim send split merge takeBack ask trade complete withdraw".split(" ");
+  const kinds =
+    "mint claim send split merge takeBack ask trade complete withdraw".split(" ");
 
-  for (const kind of kinds) assert.doesNotMatch(outcomesText([done(kind)], false), /undefined/);
+  for (const kind of kinds)
+    assert.doesNotMatch(outcomesText([done(kind)], false), /undefined/);
 });
 
 test("that there is no answer is said once", () => {
@@ -57,13 +61,18 @@ test("whose units are gone decides what is said of them", () => {
 
   assert.match(said("claim"), /ask the sender/);
   assert.equal(said("takeBack"), "Already claimed.");
-  for (const kind of ["send", "split", "merge"]) assert.match(said(kind), /no longer here/);
-  assert.equal(refusalText({ kind: "send", code: "unbalanced" }), "The amounts do not add up.");
+  for (const kind of ["send", "split", "merge"])
+    assert.match(said(kind), /no longer here/);
+  assert.equal(
+    refusalText({ kind: "send", code: "unbalanced" }),
+    "The amounts do not add up.",
+  );
 });
 
 test("an operation is told in words, whatever became of it", () => {
   const itemOf = () => ({ metadata: '{"name":"A"}' });
-  const told = (kind, state) => operationText({ kind, state, amount: 1, itemId: "deed_a" }, itemOf);
+  const told = (kind, state) =>
+    operationText({ kind, state, amount: 1, itemId: "deed_a" }, itemOf);
   const kinds = ["mint", "claim", "send", "split", "merge", "takeBack"];
 
   assert.deepEqual(

@@ -1,4 +1,5 @@
-// Where QR codes come from: what the wallet keeps, else the service, which draws many at once.
+// Where QR codes come from: what the wallet keeps, else the service, which draws many
+// at once.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +7,10 @@ import { test } from "node:test";
 import { claimLink } from "../../../../deeds/page/static/js/format/claim_link.js";
 import { codesOf } from "../../../../deeds/page/static/js/ui/link_view.js";
 
-const outputs = Array.from({ length: 150 }, (_, place) => ({ key: `k${place}`, n: place }));
+const outputs = Array.from({ length: 150 }, (_, place) => ({
+  key: `k${place}`,
+  n: place,
+}));
 const link = ({ n }) => `link ${n}`;
 
 /** Return tools whose service refuses the first requests with these errors. */
@@ -22,7 +26,10 @@ function makeTools(kept = [], errors = []) {
       if (errors.length) throw errors.shift();
       asked.push(texts.length);
       const bytes = Buffer.byteLength(texts.join(""));
-      assert.ok(texts.length <= 64 && bytes <= 12_288, `${texts.length} of ${bytes} bytes`);
+      assert.ok(
+        texts.length <= 64 && bytes <= 12_288,
+        `${texts.length} of ${bytes} bytes`,
+      );
       return texts.map((text) => `code of ${text}`);
     },
   };
@@ -36,7 +43,10 @@ test("codes that are not kept are asked for in batches, and kept", async () => {
   const { tools, codes, asked } = makeTools([["k3", "kept"]]);
   const progress = [];
 
-  const found = await codesOf(outputs, tools, { link, onProgress: (count) => progress.push(count) });
+  const found = await codesOf(outputs, tools, {
+    link,
+    onProgress: (count) => progress.push(count),
+  });
 
   assert.deepEqual(asked, [64, 64, 21]);
   assert.deepEqual(progress, [1, 65, 129, 150]);
@@ -53,7 +63,9 @@ test("links with the longest units and secrets fit into their batches", async ()
   const output = { itemId, amount: 2 ** 53 - 1, secret };
   const long = claimLink(`https://${"a".repeat(60)}.example`, output, { unit });
 
-  const found = await codesOf(outputs, tools, { link: ({ n }) => (n % 2 ? long : "s") });
+  const found = await codesOf(outputs, tools, {
+    link: ({ n }) => (n % 2 ? long : "s"),
+  });
 
   assert.equal(found.size, 150);
   assert.deepEqual(asked, [...Array(9).fill(16), 6]);
@@ -68,7 +80,9 @@ test("a busy service is asked again after as long as it says, and no other refus
   assert.deepEqual([waited, asked], [[7, 1], [2]]);
 
   const refused = makeTools([], [refusal(400)]);
-  await assert.rejects(codesOf(outputs, refused.tools, { link, wait }), { status: 400 });
+  await assert.rejects(codesOf(outputs, refused.tools, { link, wait }), {
+    status: 400,
+  });
   assert.deepEqual(refused.asked, []);
 });
 

@@ -16,7 +16,9 @@ test("a letter anywhere in the middle makes another picture, whose halves mirror
   assert.equal(new Set(shapes.map((shape) => JSON.stringify(shape))).size, ids.length);
   for (const { cells, hue } of shapes) {
     const places = new Set(cells.map(String));
-    assert.ok(cells.every(([x, y]) => x < 5 && y < 5 && places.has(String([4 - x, y]))));
+    assert.ok(
+      cells.every(([x, y]) => x < 5 && y < 5 && places.has(String([4 - x, y]))),
+    );
     assert.ok(hue >= 0 && hue < 360);
   }
 });

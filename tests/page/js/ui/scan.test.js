@@ -19,22 +19,39 @@ function told(...looks) {
 }
 
 test("a code is told once while it stays in sight, a blurred picture or two between", () => {
-  const tenLooks = Array.from({ length: 10 }, (_, n) => [n * 200, ...(n % 3 ? ["a"] : [])]);
+  const tenLooks = Array.from({ length: 10 }, (_, n) => [
+    n * 200,
+    ...(n % 3 ? ["a"] : []),
+  ]);
 
   assert.deepEqual(told(...tenLooks), ["200 a"]);
 });
 
 test("the next one is told at once, and the first again only after it was gone for a while", () => {
-  const looks = [[0, "a"], [300, "b"], [600, "a"], [900], [2099], [2101, "a"], [2200, "b"]];
+  const looks = [
+    [0, "a"],
+    [300, "b"],
+    [600, "a"],
+    [900],
+    [2099],
+    [2101, "a"],
+    [2200, "b"],
+  ];
 
   assert.deepEqual(told(...looks), ["0 a", "300 b", "2101 a", "2200 b"]);
 });
 
 test("of several in one picture each is told, one a look", () => {
-  assert.deepEqual(told([0, "a", "b"], [150, "a", "b"], [300, "", "a", "b"]), ["0 a", "150 b"]);
+  assert.deepEqual(told([0, "a", "b"], [150, "a", "b"], [300, "", "a", "b"]), [
+    "0 a",
+    "150 b",
+  ]);
 });
 
-/** Stand in for a page whose camera sees these texts; return what counts looks, and what hides it. */
+/**
+ * Stand in for a page whose camera sees these texts; return what counts looks, and what
+ * hides it.
+ */
 function fakePage(texts) {
   const page = new EventTarget();
   const seen = { looksCount: 0 };

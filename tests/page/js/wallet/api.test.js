@@ -18,7 +18,9 @@ const MINTED = {
   rawOutputs: ["+5.deed_x.a"],
 };
 
-/** Return an api whose service gives these answers in turn, and what was asked of it. */
+/**
+ * Return an api whose service gives these answers in turn, and what was asked of it.
+ */
 function apiAnswering(...answers) {
   const asked = [];
   const fetch = async (url, options) => {
@@ -95,7 +97,9 @@ test("QR codes are asked by POST", async () => {
 
 test("a problem comes with its code and seconds to wait", async () => {
   const problem = { code: "overloaded", detail: "busy", status: 503 };
-  const { api } = apiAnswering(json(problem, { status: 503, headers: { "Retry-After": "7" } }));
+  const { api } = apiAnswering(
+    json(problem, { status: 503, headers: { "Retry-After": "7" } }),
+  );
 
   const error = await api.swap({}, KEY).catch((caught) => caught);
 
@@ -113,7 +117,10 @@ test("a problem comes with its code and seconds to wait", async () => {
 });
 
 const WRONG_ANSWERS = {
-  "a page in place of a swap's answer": ["swap", () => new Response("<html>", { status: 200 })],
+  "a page in place of a swap's answer": [
+    "swap",
+    () => new Response("<html>", { status: 200 }),
+  ],
   "fewer codes than texts": ["qr", () => json({ codes: [] })],
   "no success": ["swap", () => json({ success: false })],
   null: ["swap", () => json(null)],
@@ -127,14 +134,26 @@ const WRONG_ANSWERS = {
     () => json({ ...MINTED, outputs: [{ amount: 6, secret: "a" }] }),
   ],
   "a mint with fewer outputs": ["mint", () => json({ ...MINTED, outputs: [] })],
-  "a mint with an item id that has a dot": ["mint", () => json({ ...MINTED, itemId: "deed_x.y" })],
+  "a mint with an item id that has a dot": [
+    "mint",
+    () => json({ ...MINTED, itemId: "deed_x.y" }),
+  ],
   "too few states": ["check", () => json({ states: [] })],
   "another state": ["check", () => json({ states: ["lost"] })],
   "another item": ["item", () => json({ id: "deed_y", total: 5, metadata: null })],
-  "a page in place of a problem": ["swap", () => new Response("<html>", { status: 502 })],
+  "a page in place of a problem": [
+    "swap",
+    () => new Response("<html>", { status: 502 }),
+  ],
   "a problem without a code": ["swap", () => json({ title: "?" }, { status: 400 })],
 };
-const ASKED = { swap: {}, mint: MINT, check: ["+5.deed_x.a"], item: "deed_x", qr: ["a"] };
+const ASKED = {
+  swap: {},
+  mint: MINT,
+  check: ["+5.deed_x.a"],
+  item: "deed_x",
+  qr: ["a"],
+};
 
 for (const [name, [verb, answer]] of Object.entries(WRONG_ANSWERS)) {
   test(`what is not the service's answer is none: ${name}`, async () => {
@@ -147,7 +166,10 @@ for (const [name, [verb, answer]] of Object.entries(WRONG_ANSWERS)) {
 test("a request that is too large for what stands before the service was not passed on", async () => {
   const { api } = apiAnswering(new Response("<html>", { status: 413 }));
 
-  await assert.rejects(api.mint(MINT, KEY), { name: "ProblemError", code: "body_too_large" });
+  await assert.rejects(api.mint(MINT, KEY), {
+    name: "ProblemError",
+    code: "body_too_large",
+  });
 });
 
 test("a broken connection is no answer, and has a text", async () => {
@@ -192,5 +214,8 @@ test("the browser's own errors get a text for people", () => {
 
   assert.equal(textFor(new TypeError("x is undefined")), text);
   assert.equal(textFor(null), text);
-  assert.equal(textFor({ name: "ProblemError", code: "new_one" }), "The service refused this.");
+  assert.equal(
+    textFor({ name: "ProblemError", code: "new_one" }),
+    "The service refused this.",
+  );
 });

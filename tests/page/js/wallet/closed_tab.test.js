@@ -1,5 +1,6 @@
-// The page may die at any moment: at every await of every verb, before or after what it waited for
-// has happened. The next page on the same store must bring all to a good end.
+// The page may die at any moment: at every await of every verb, before or after what it
+// waited for has happened. The next page on the same store must bring all to a good
+// end.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +12,10 @@ import { amountsByState, madeBy, makerOn, walletHolding, walletOn } from "./part
 
 class TabClosed extends Error {}
 
-/** Let the tab die at the n-th call of any of these objects; from then on nothing happens. */
+/**
+ * Let the tab die at the n-th call of any of these objects; from then on nothing
+ * happens.
+ */
 function dying(deadAt, isDoneFirst, ...objects) {
   let callsCount = 0;
   const wrapped = objects.map((object) =>
@@ -20,7 +24,8 @@ function dying(deadAt, isDoneFirst, ...objects) {
         name,
         async (...given) => {
           callsCount += 1;
-          if (callsCount === deadAt && isDoneFirst) await call(...given).catch(() => {});
+          if (callsCount === deadAt && isDoneFirst)
+            await call(...given).catch(() => {});
           if (callsCount >= deadAt) throw new TabClosed();
           return call(...given);
         },
@@ -41,7 +46,10 @@ async function halfMade(count) {
   return { service, store, itemId: operation.itemId };
 }
 
-/** Return somebody who holds 5 units of a deed, and somebody else who holds 3 of another. */
+/**
+ * Return somebody who holds 5 units of a deed, and somebody else who holds 3 of
+ * another.
+ */
 async function traders() {
   const one = await walletHolding(5);
   const other = makerOn(one.service);
@@ -51,7 +59,10 @@ async function traders() {
   return { ...makerOn(one.service, one.store), other, wanted };
 }
 
-/** Return what completes an offer of somebody else, who wants so many units and may give some. */
+/**
+ * Return what completes an offer of somebody else, who wants so many units and may give
+ * some.
+ */
 const completing = (amount, gives) => async () => {
   const { service, store, other, wanted } = await traders();
   const want = { ...wanted.give, amount };
@@ -64,14 +75,18 @@ const completing = (amount, gives) => async () => {
 };
 
 /**
- * What is there before each verb, the verb, and the amounts by state when all is done. `others` have
- * deeds too; `before` is over after so many awaits.
+ * What is there before each verb, the verb, and the amounts by state when all is done.
+ * `others` have deeds too; `before` is over after so many awaits.
  */
 const VERBS = {
   mint: {
     before: async () => {
       const [service, store] = [fakeService(), memoryStore()];
-      return { service, store, verb: (wallet) => wallet.mint({ outputs: [{ amount: 5 }] }) };
+      return {
+        service,
+        store,
+        verb: (wallet) => wallet.mint({ outputs: [{ amount: 5 }] }),
+      };
     },
     done: { held: [5] },
     undone: {},
@@ -113,7 +128,11 @@ const VERBS = {
   makeLinks: {
     before: async () => {
       const { service, store, itemId } = await walletHolding(9);
-      return { service, store, verb: (wallet) => wallet.makeLinks(itemId, { count: 3, each: 2 }) };
+      return {
+        service,
+        store,
+        verb: (wallet) => wallet.makeLinks(itemId, { count: 3, each: 2 }),
+      };
     },
     done: { spent: [9], held: [2, 2, 2, 3] },
     undone: { held: [9] },
@@ -206,14 +225,16 @@ async function assertEndsWell(ground, expected, { isAllHere = true } = {}) {
   const { service, store, others = [] } = ground;
   const wallet = walletOn(service, store);
   await wallet.finishBegun();
-  for (const each of [wallet, ...others.map((other) => other.wallet)]) await each.checkStates();
+  for (const each of [wallet, ...others.map((other) => other.wallet)])
+    await each.checkStates();
 
   const outputs = [store, ...others.map((other) => other.store)].flatMap(({ kept }) => [
     ...kept.outputs.values(),
   ]);
   const mine = outputs.filter(({ state }) => /held|given|offered/.test(state));
   assert.deepEqual(amountsByState(store), expected);
-  if (isAllHere) assert.deepEqual(mine.map(({ key }) => key).sort(), service.live().sort());
+  if (isAllHere)
+    assert.deepEqual(mine.map(({ key }) => key).sort(), service.live().sort());
 }
 
 for (const [name, { before, done, undone }] of Object.entries(VERBS)) {
@@ -226,14 +247,16 @@ for (const [name, { before, done, undone }] of Object.entries(VERBS)) {
         const isOver = await runDying(ground, deadAt, isDoneFirst);
         // Until the first transaction nothing has begun; after it nothing is forgotten.
         const { beginsAt = 1 } = ground;
-        const hasBegun = isOver || deadAt > beginsAt || (isDoneFirst && deadAt === beginsAt);
+        const hasBegun =
+          isOver || deadAt > beginsAt || (isDoneFirst && deadAt === beginsAt);
         // What nobody has begun to claim is in the giver's wallet.
         const isAllHere = hasBegun || name !== "claim";
         await assertEndsWell(ground, hasBegun ? done : undone, { isAllHere });
         if (isOver) break;
         diedCount += 1;
       }
-      // Begin, read, send, settle; a withdraw also reads before, and asks after it for its offer.
+      // Begin, read, send, settle; a withdraw also reads before, and asks after it for
+      // its offer.
       assert.ok(name === "withdraw" ? diedCount > 6 : diedCount === 4);
     });
   }
@@ -285,14 +308,24 @@ test("however often a tab closes while links are made, each number is there once
 
       // Each tab gets a little further than the one before, if at all.
       for (let tabs = 0; tabs < 30; tabs += 1) {
-        if (await runDying({ ...ground, verb }, deadAt + (tabs % 3), isDoneFirst)) break;
+        if (await runDying({ ...ground, verb }, deadAt + (tabs % 3), isDoneFirst))
+          break;
       }
       await verb(walletOn(service, store, service.api(), { arrayMax }));
 
       const live = service.live().map((key) => store.kept.outputs.get(key));
-      const numbers = live.map(({ number }) => number).sort((one, other) => one - other);
-      assert.deepEqual(numbers, Array.from({ length: 20 }, (_, place) => place + 1));
-      assert.ok(live.every(({ state, amount, each }) => state === "held" && amount === 1 && !each));
+      const numbers = live
+        .map(({ number }) => number)
+        .sort((one, other) => one - other);
+      assert.deepEqual(
+        numbers,
+        Array.from({ length: 20 }, (_, place) => place + 1),
+      );
+      assert.ok(
+        live.every(
+          ({ state, amount, each }) => state === "held" && amount === 1 && !each,
+        ),
+      );
     }
   }
 });

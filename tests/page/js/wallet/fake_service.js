@@ -1,7 +1,11 @@
-// A service in memory that keeps the contract of mint, swap, check and offers with their
-// Idempotency-Keys, and that can lose a request or an answer, deliver late, and refuse without a reason.
+// A service in memory that keeps the contract of mint, swap, check and offers with
+// their Idempotency-Keys, and that can lose a request or an answer, deliver late, and
+// refuse without a reason.
 
-import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../deeds/page/static/js/wallet/api.js";
 import { parseRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
 import { now } from "./clock.js";
 
@@ -38,17 +42,29 @@ export function fakeService() {
 
   function makeOffer({ inputs, outputs: made, expiresIn }) {
     const [put, got] = [inputs, made].map((texts) => texts.map(parseRawOutput));
-    const sums = sumsOf([...put.map(({ itemId, amount }) => ({ itemId, amount: -amount })), ...got]);
+    const sums = sumsOf([
+      ...put.map(({ itemId, amount }) => ({ itemId, amount: -amount })),
+      ...got,
+    ]);
     const parts = (sign) =>
-      sums.filter(([, sum]) => sign * sum > 0).map(([itemId, sum]) => ({ itemId, amount: sign * sum }));
+      sums
+        .filter(([, sum]) => sign * sum > 0)
+        .map(([itemId, sum]) => ({ itemId, amount: sign * sum }));
     if (!parts(1).length) throw problem("not_an_offer");
-    const isItem = ({ itemId }) => [...outputs.keys()].some((key) => key.startsWith(`${itemId}.`));
+    const isItem = ({ itemId }) =>
+      [...outputs.keys()].some((key) => key.startsWith(`${itemId}.`));
     if (!got.every(isItem)) throw problem("unknown_item");
     checkInputs(inputs.map(find));
     checkFresh(got);
     const offerId = `offer_${String(offers.size).padStart(26, "0")}`;
     const expiresAt = 1000 * Math.ceil(now() / 1000 + expiresIn);
-    offers.set(offerId, { inputs, outputs: made, gives: parts(-1), wants: parts(1), expiresAt });
+    offers.set(offerId, {
+      inputs,
+      outputs: made,
+      gives: parts(-1),
+      wants: parts(1),
+      expiresAt,
+    });
     return { offerId };
   }
 
@@ -63,7 +79,9 @@ export function fakeService() {
     if (offer.isCompleted) return "completed";
     if (now() >= offer.expiresAt) return "expired";
     const isSpent = (text) => find(text).found.spent;
-    return offer.inputs.some(isSpent) || !areFresh(offer.outputs.map(parseRawOutput)) ? "void" : "open";
+    return offer.inputs.some(isSpent) || !areFresh(offer.outputs.map(parseRawOutput))
+      ? "void"
+      : "open";
   }
 
   function complete({ offerId, body }) {
@@ -88,7 +106,8 @@ export function fakeService() {
     });
   }
 
-  const areFresh = (made) => !made.some(({ itemId, secret }) => outputs.has(`${itemId}.${secret}`));
+  const areFresh = (made) =>
+    !made.some(({ itemId, secret }) => outputs.has(`${itemId}.${secret}`));
 
   function checkFresh(made) {
     if (!areFresh(made)) throw problem("used_secret");
@@ -142,9 +161,12 @@ export function fakeService() {
               late.push(call);
               throw new NoAnswerError();
             case "refused":
-              // Nothing but its key tells of a payment that makes nothing: a service never forgets it.
+              // Nothing but its key tells of a payment that makes nothing: a service
+              // never forgets it.
               if (name === "complete" && done.has(given[2])) return call();
-              throw problem(/swap|makeOffer|complete/.test(name) ? "unknown_input" : "overloaded");
+              throw problem(
+                /swap|makeOffer|complete/.test(name) ? "unknown_input" : "overloaded",
+              );
             case "busy":
               throw problem("overloaded", 503);
             default:
@@ -154,7 +176,9 @@ export function fakeService() {
       return Object.fromEntries(Object.keys(verbs).map((name) => [name, ask(name)]));
     },
 
-    /** Carry out requests that were under way, in the order that `choose` picks them. */
+    /**
+     * Carry out requests that were under way, in the order that `choose` picks them.
+     */
     deliverLate(choose = () => 0, count = Infinity) {
       for (let left = count; left > 0 && late.length; left -= 1) {
         const [call] = late.splice(choose(late.length), 1);
@@ -162,7 +186,10 @@ export function fakeService() {
       }
     },
 
-    /** Take an output away, as somebody does who knows its secret; return where its units went. */
+    /**
+     * Take an output away, as somebody does who knows its secret; return where its
+     * units went.
+     */
     take(raw, secret) {
       const { itemId, amount } = raw;
       verbs.swap(
@@ -194,7 +221,8 @@ function problem(code, status = 400) {
 
 function sumsOf(parts) {
   const byItem = {};
-  for (const { itemId, amount } of parts) byItem[itemId] = (byItem[itemId] ?? 0) + amount;
+  for (const { itemId, amount } of parts)
+    byItem[itemId] = (byItem[itemId] ?? 0) + amount;
   return Object.entries(byItem).sort();
 }
 

@@ -13,19 +13,29 @@ import {
 } from "../../../../deeds/page/static/js/wallet/file.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
-import { amountsByState, madeBy, makerOn, walletHolding, walletMeeting, walletOn } from "./parts.js";
+import {
+  amountsByState,
+  madeBy,
+  makerOn,
+  walletHolding,
+  walletMeeting,
+  walletOn,
+} from "./parts.js";
 
 const PASSPHRASE = "Käse & Brot 😀";
 let records;
 let file;
 
-const exportWallet = async (all, passphrase) => exportUnder(all, await makeMaterial(passphrase));
+const exportWallet = async (all, passphrase) =>
+  exportUnder(all, await makeMaterial(passphrase));
 
 /** Links in every state, and a part that is still to be split into some. */
 async function richLinks({ service, store, itemId }) {
   const wallet = walletOn(service, store, service.api(), { arrayMax: 4 });
   const { operation } = await wallet.makeLinks(itemId, { count: 9, each: 1 });
-  const [first, second] = operation.outputs.map(({ key }) => store.kept.outputs.get(key));
+  const [first, second] = operation.outputs.map(({ key }) =>
+    store.kept.outputs.get(key),
+  );
   await wallet.giveOut([first.key]);
   await wallet.setNote(first.key, "Anna");
   await wallet.claim(second, { atDoor: true, unit: "ticket" });
@@ -35,8 +45,12 @@ async function richLinks({ service, store, itemId }) {
 /** Offers that are open, done, withdrawn and begun. */
 async function richOffers({ service, store }, itemId) {
   const { wallet, offers } = makerOn(service, store);
-  const own = (await wallet.mint({ outputs: [{ amount: 4 }, { amount: 5 }] })).operation;
-  const [give, want] = [{ itemId: own.itemId, amount: 5 }, { itemId, amount: 2 }];
+  const own = (await wallet.mint({ outputs: [{ amount: 4 }, { amount: 5 }] }))
+    .operation;
+  const [give, want] = [
+    { itemId: own.itemId, amount: 5 },
+    { itemId, amount: 2 },
+  ];
   const { operation } = await offers.trade({ give, want });
   await offers.withdraw(operation.key);
   const paid = await offers.ask({ itemId: own.itemId, amount: 4 });
@@ -45,7 +59,11 @@ async function richOffers({ service, store }, itemId) {
   await offers.trade({ give, want });
   const asked = await offers.ask(want);
   const offer = await service.api().offer(asked.operation.offerId);
-  const lost = makerOn(service, store, service.api(() => "lost"));
+  const lost = makerOn(
+    service,
+    store,
+    service.api(() => "lost"),
+  );
   await lost.offers.ask(want);
   await lost.offers.complete({ ...offer, wants: [{ itemId: own.itemId, amount: 1 }] });
 }
@@ -61,7 +79,10 @@ async function richRecords() {
   await wallet.takeBack(given.key);
   const offline = walletMeeting({ service, store }, () => "lost");
   await offline.send(itemId, 7);
-  await offline.mint({ outputs: [{ amount: 1, secret: "ü. +" }], metadata: { name: "ü" } });
+  await offline.mint({
+    outputs: [{ amount: 1, secret: "ü. +" }],
+    metadata: { name: "ü" },
+  });
   await offline.claim({ amount: 3, itemId, secret: "a link's" });
   return wallet.exportRecords();
 }
@@ -74,7 +95,10 @@ before(async () => {
 test("a wallet goes into a file and comes back whole", async () => {
   const states = new Set(records.outputs.map(({ state }) => state));
 
-  assert.deepEqual(await importWallet(file, PASSPHRASE), JSON.parse(JSON.stringify(records)));
+  assert.deepEqual(
+    await importWallet(file, PASSPHRASE),
+    JSON.parse(JSON.stringify(records)),
+  );
   const all = ["coming", "given", "held", "leaving", "offered", "spent", "void"];
   assert.deepEqual([...states].sort(), all);
 });
@@ -96,19 +120,30 @@ test("a wallet from a file finishes what was begun", async () => {
 
 /** Return the text of a file as an earlier version would have written it. */
 async function fileOf(version, { outputs, ...rest }, context) {
-  const older = { ...rest, outputs: outputs.map((output) => olderOutput(version, output)) };
+  const older = {
+    ...rest,
+    outputs: outputs.map((output) => olderOutput(version, output)),
+  };
   const encrypt = crypto.subtle.encrypt.bind(crypto.subtle);
   // The version is sealed with the rest.
   context.mock.method(crypto.subtle, "encrypt", (parameters, ...given) => {
-    const head = new TextDecoder().decode(parameters.additionalData).replace('n":3', `n":${version}`);
-    return encrypt({ ...parameters, additionalData: new TextEncoder().encode(head) }, ...given);
+    const head = new TextDecoder()
+      .decode(parameters.additionalData)
+      .replace('n":3', `n":${version}`);
+    return encrypt(
+      { ...parameters, additionalData: new TextEncoder().encode(head) },
+      ...given,
+    );
   });
   const text = await exportWallet(older, "x");
   return text.replace('"version": 3', `"version": ${version}`);
 }
 
 function olderOutput(version, { givenAt, ...output }) {
-  const older = { ...output, state: output.state === "seen" ? "offered" : output.state };
+  const older = {
+    ...output,
+    state: output.state === "seen" ? "offered" : output.state,
+  };
   if (older.before === "seen") older.before = "offered";
   return version === 1 ? older : { ...older, givenAt };
 }
@@ -123,15 +158,24 @@ test("a file of the first release tells what was handed out, or may have been", 
   for (const output of [sent, shown]) service.take(output, `somebody's ${output.key}`);
   await wallet.checkStates();
 
-  const read = await importWallet(await fileOf(1, await wallet.exportRecords(), context), "x");
+  const read = await importWallet(
+    await fileOf(1, await wallet.exportRecords(), context),
+    "x",
+  );
 
   const told = read.outputs.map(({ state, before, amount, givenAt, createdAt }) => {
     return `${before ?? state} ${amount}${givenAt === createdAt ? " given" : ""}`;
   });
-  const given = ["coming 5", "given 5", "given 7", "spent 2", "spent 6"].map((it) => `${it} given`);
+  const given = ["coming 5", "given 5", "given 7", "spent 2", "spent 6"].map(
+    (it) => `${it} given`,
+  );
   assert.deepEqual(told.sort(), [...given, "held 18", "spent 20"].sort());
   assert.deepEqual(readRecords(read), read);
-  assert.ok(read.outputs.every((output) => output.before !== undefined || !("before" in output)));
+  assert.ok(
+    read.outputs.every(
+      (output) => output.before !== undefined || !("before" in output),
+    ),
+  );
 });
 
 test("a file of the second version is read, whatever was only seen in a link", async (context) => {
@@ -174,7 +218,10 @@ test("the file shows no secret, and no two files are alike", async () => {
   const { kdf, cipher, data, ...rest } = JSON.parse(file);
 
   assert.deepEqual(rest, { format: "deeds wallet", version: 3 });
-  assert.deepEqual([kdf.name, kdf.hash, kdf.iterations], ["PBKDF2", "SHA-256", 600_000]);
+  assert.deepEqual(
+    [kdf.name, kdf.hash, kdf.iterations],
+    ["PBKDF2", "SHA-256", 600_000],
+  );
   assert.deepEqual([cipher.name, cipher.length], ["AES-GCM", 256]);
   assert.ok(records.outputs.every(({ secret }) => !atob(data).includes(secret)));
   const parts = JSON.parse(other);
@@ -194,18 +241,31 @@ for (const wrong of ["", "Käse & Brot", "käse & Brot 😀", "Käse & Brot 😀
 
 const CHANGES = {
   "more iterations": [(parts) => (parts.kdf.iterations += 1), WrongPassphraseError],
-  "another salt": [(parts) => (parts.kdf.salt = btoa("0123456789abcdef")), WrongPassphraseError],
-  "a byte of data": [
-    (parts) => (parts.data = parts.data.replace(/^./, (it) => (it === "A" ? "B" : "A"))),
+  "another salt": [
+    (parts) => (parts.kdf.salt = btoa("0123456789abcdef")),
     WrongPassphraseError,
   ],
-  "data cut off": [(parts) => (parts.data = parts.data.slice(0, 40)), WrongPassphraseError],
+  "a byte of data": [
+    (parts) =>
+      (parts.data = parts.data.replace(/^./, (it) => (it === "A" ? "B" : "A"))),
+    WrongPassphraseError,
+  ],
+  "data cut off": [
+    (parts) => (parts.data = parts.data.slice(0, 40)),
+    WrongPassphraseError,
+  ],
   "a new member": [(parts) => (parts.more = 1), WrongPassphraseError],
   "another format": [(parts) => (parts.format = "x"), NotAWalletFileError],
   "a newer version": [(parts) => (parts.version = 4), NotAWalletFileError],
-  "too few iterations": [(parts) => (parts.kdf.iterations = 99_999), NotAWalletFileError],
+  "too few iterations": [
+    (parts) => (parts.kdf.iterations = 99_999),
+    NotAWalletFileError,
+  ],
   "endless iterations": [(parts) => (parts.kdf.iterations = 1e15), NotAWalletFileError],
-  "half an iteration": [(parts) => (parts.kdf.iterations = 600_000.5), NotAWalletFileError],
+  "half an iteration": [
+    (parts) => (parts.kdf.iterations = 600_000.5),
+    NotAWalletFileError,
+  ],
   "another derivation": [(parts) => (parts.kdf.name = "scrypt"), NotAWalletFileError],
   "another cipher": [(parts) => (parts.cipher.name = "AES-CBC"), NotAWalletFileError],
   "no derivation": [(parts) => delete parts.kdf, NotAWalletFileError],
@@ -243,7 +303,8 @@ const FORGED = {
   "an unknown kind": (forged) => (forged.operations[0].kind = "gift"),
   "an input that is not there": (forged) => swap(forged).inputs.push("deed_x.y"),
   "a request of other inputs": (forged) => (swap(forged).body.inputs = ["+1.deed_x.y"]),
-  "a request of other outputs": (forged) => swap(forged).body.outputs.reverse().push("x"),
+  "a request of other outputs": (forged) =>
+    swap(forged).body.outputs.reverse().push("x"),
   "an unknown target": (forged) => (swap(forged).outputs[0].state = "spent"),
   "handed out at no time": (forged) => (link(forged).givenAt = null),
   "collected at no time": (forged) => (link(forged).collectedAt = "now"),
@@ -254,28 +315,34 @@ const FORGED = {
   "too long a note": (forged) => (link(forged).note = "a".repeat(161)),
   "a part that is not so many links": (forged) => (promise(forged).each += 1),
   "a part without a number": (forged) => delete promise(forged).number,
-  "a part that promises and is handed out": (forged) => (promise(forged).state = "given"),
+  "a part that promises and is handed out": (forged) =>
+    (promise(forged).state = "given"),
   "a series of nothing": (forged) => (series(forged).links.count = 0),
-  "a series that its mint did not ask for": (forged) => (series(forged).links.count += 1),
+  "a series that its mint did not ask for": (forged) =>
+    (series(forged).links.count += 1),
   "a door that is none": (forged) => (forged.operations[0].atDoor = "yes"),
   "too long a unit": (forged) => (forged.items[0].unit = "a".repeat(21)),
-  "an item that nobody minted": (forged) => (forged.items[0].id = forged.items[0].key = "deed_x"),
+  "an item that nobody minted": (forged) =>
+    (forged.items[0].id = forged.items[0].key = "deed_x"),
   "a mint of nothing": (forged) => (forged.operations[0].body.outputs[0].amount = 0),
   "an open offer without an id": (forged) => delete made(forged).offerId,
-  "an open offer whose id leads elsewhere": (forged) => (made(forged).offerId = "offer_a/../x"),
+  "an open offer whose id leads elsewhere": (forged) =>
+    (made(forged).offerId = "offer_a/../x"),
   "an open offer without a time": (forged) => delete made(forged).expiresAt,
   "an open swap": (forged) => (swap(forged).state = "open"),
   "a completion of no offer": (forged) => delete completion(forged).offerId,
   "an open completion": (forged) => (completion(forged).state = "open"),
   "an offer for no time": (forged) => delete made(forged).body.expiresIn,
-  "an item without a total": (forged) => forged.items.push({ key: "deed_x", id: "deed_x" }),
+  "an item without a total": (forged) =>
+    forged.items.push({ key: "deed_x", id: "deed_x" }),
 };
 const link = ({ outputs }) => outputs.find(({ number }) => number);
 const promise = ({ outputs }) => outputs.find(({ each }) => each);
 const series = ({ operations }) =>
   operations.find(({ kind, links }) => kind === "mint" && links?.count > 4);
 const made = ({ operations }) => operations.find(({ state }) => state === "open");
-const completion = ({ operations }) => operations.find(({ kind }) => kind === "complete");
+const completion = ({ operations }) =>
+  operations.find(({ kind }) => kind === "complete");
 const leaving = ({ outputs }) => outputs.find(({ state }) => state === "leaving");
 const swap = ({ operations }) => operations.find(({ kind }) => kind === "send");
 
@@ -289,18 +356,27 @@ for (const [name, change] of Object.entries(FORGED)) {
 }
 
 test("a file with forged records is refused", async () => {
-  const text = await exportWallet({ outputs: [{ amount: 0 }], operations: [], items: [] }, "x");
+  const text = await exportWallet(
+    { outputs: [{ amount: 0 }], operations: [], items: [] },
+    "x",
+  );
 
   await assert.rejects(importWallet(text, "x"), NotAWalletFileError);
 });
 
 test("a kept key writes the next file, which the same passphrase opens", async () => {
   const material = structuredClone(await makeMaterial(PASSPHRASE));
-  const [one, other] = [await exportUnder(records, material), await exportUnder(records, material)];
+  const [one, other] = [
+    await exportUnder(records, material),
+    await exportUnder(records, material),
+  ];
 
   assert.equal(material.key.extractable, false);
   assert.notEqual(JSON.parse(one).cipher.iv, JSON.parse(other).cipher.iv);
-  assert.deepEqual(await importWallet(other, PASSPHRASE), JSON.parse(JSON.stringify(records)));
+  assert.deepEqual(
+    await importWallet(other, PASSPHRASE),
+    JSON.parse(JSON.stringify(records)),
+  );
 });
 
 test("changes are counted from the last backup on, whatever happens meanwhile", async () => {
@@ -315,7 +391,9 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
   await wallet.backup.saved({ key: "a key", salt: "salt", iterations: 1 });
 
   assert.equal(await count(), 1);
-  const [held] = [...store.kept.outputs.values()].filter(({ state }) => state === "held");
+  const [held] = [...store.kept.outputs.values()].filter(
+    ({ state }) => state === "held",
+  );
   await wallet.giveOut([held.key]);
   await wallet.giveOut([held.key]);
   await wallet.setNote(held.key, "Anna");
@@ -329,7 +407,10 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
 test("what a file brings into an empty wallet is backed up, and beside other deeds it is a change", async () => {
   const { service, wallet } = await walletHolding(5);
   const copy = await wallet.exportRecords();
-  const [restored, other] = [walletOn(service, memoryStore()), walletOn(service, memoryStore())];
+  const [restored, other] = [
+    walletOn(service, memoryStore()),
+    walletOn(service, memoryStore()),
+  ];
   await other.mint({ outputs: [{ amount: 1 }] });
 
   for (const each of [restored, other]) await each.importRecords(copy);
@@ -340,7 +421,10 @@ test("what a file brings into an empty wallet is backed up, and beside other dee
   assert.equal((await restored.backup.status()).changesCount, 0);
   await restored.mint({ outputs: [{ amount: 1 }] });
   assert.equal((await restored.backup.status()).changesCount, 1);
-  assert.deepEqual([(await other.backup.status()).changesCount, (await other.backup.status()).at], [2, null]);
+  assert.deepEqual(
+    [(await other.backup.status()).changesCount, (await other.backup.status()).at],
+    [2, null],
+  );
 });
 
 test("codes of links are kept for a time without a network, and are in no file", async () => {

@@ -52,7 +52,9 @@ test("a link that somebody claimed is claimed, and what else was spent elsewhere
 
   await wallet.checkStates();
 
-  assert.deepEqual(await told(store), [{ sum: 5, given: 2, claimed: 2, lost: 5, isMinted }]);
+  assert.deepEqual(await told(store), [
+    { sum: 5, given: 2, claimed: 2, lost: 5, isMinted },
+  ]);
   const { parts } = holdingOf(slicesOf(store.kept), itemId);
   assert.deepEqual(
     parts.map(({ amount }) => amount),
@@ -71,13 +73,18 @@ test("what was claimed too late was never here, and is not lost", async () => {
   assert.deepEqual(await told(store), []);
   // Who has handed it out knows better, in whatever order their records come together.
   await giver.wallet.checkStates();
-  for (const [mine, theirs] of [[giver.store, store], [store, giver.store]]) {
+  for (const [mine, theirs] of [
+    [giver.store, store],
+    [store, giver.store],
+  ]) {
     const both = memoryStore();
     for (const each of [mine, theirs]) {
       const records = await walletOn(giver.service, each).exportRecords();
       await walletOn(giver.service, both).importRecords(records);
     }
-    assert.deepEqual(await told(both), [{ given: 5, claimed: 5, isMinted, isOver: true }]);
+    assert.deepEqual(await told(both), [
+      { given: 5, claimed: 5, isMinted, isOver: true },
+    ]);
   }
 });
 
@@ -89,9 +96,18 @@ test("a minted link that was handed out and claimed is claimed and never lost", 
 
   await ground.wallet.checkStates();
 
-  assert.deepEqual((await told(ground.store))[0], { sum: 4, given: 2, claimed: 2, isMinted });
+  assert.deepEqual((await told(ground.store))[0], {
+    sum: 4,
+    given: 2,
+    claimed: 2,
+    isMinted,
+  });
   const { itemId } = operation;
-  assert.deepEqual(await links({ ...ground, itemId }), ["claimed 1", "here 2", "here 3"]);
+  assert.deepEqual(await links({ ...ground, itemId }), [
+    "claimed 1",
+    "here 2",
+    "here 3",
+  ]);
 });
 
 test("a link that somebody claimed before it could be taken back is claimed too", async () => {
@@ -121,7 +137,9 @@ test("what came in at the door is collected, and where it was handed out its lin
 
   await ground.wallet.claim(given, { atDoor: true });
 
-  assert.deepEqual(await told(ground.store), [{ sum: 3, given: 2, collected: 2, isMinted }]);
+  assert.deepEqual(await told(ground.store), [
+    { sum: 3, given: 2, collected: 2, isMinted },
+  ]);
   assert.deepEqual(await links(ground), ["collected"]);
 });
 
@@ -152,13 +170,17 @@ test("what is all on its way is not over, and what is all spent is not shown", a
   assert.deepEqual(await told(store), [{ isMinted, isMoving: true }]);
   const [{ operation }] = await wallet.finishBegun();
   await wallet.takeBack(operation.outputs[0].key);
-  await wallet.claim({ itemId, amount: 5, secret: heldIn(store)[0].secret }).catch(() => {});
+  await wallet
+    .claim({ itemId, amount: 5, secret: heldIn(store)[0].secret })
+    .catch(() => {});
   assert.deepEqual(await told(store), [{ sum: 5, isMinted }]);
 });
 
 test("links that are still to be made are counted, and can be told from parts", async () => {
   const ground = await walletHolding();
-  const small = walletOn(ground.service, ground.store, ground.service.api(), { arrayMax: 4 });
+  const small = walletOn(ground.service, ground.store, ground.service.api(), {
+    arrayMax: 4,
+  });
   const { operation } = await small.mint({ links: { count: 9, each: 5 } });
   const { itemId } = operation;
 
@@ -209,8 +231,18 @@ test("all operations are in the history, the latest first", async () => {
 test("an item that this wallet minted is known at once, and another is asked for once", async () => {
   const { service, store, wallet } = await walletHolding(5);
   const metadata = { description: "of ten", name: "a shed" };
-  const { operation } = await wallet.mint({ outputs: [{ amount: 5 }], metadata, unit: " hour " });
-  const minted = { id: operation.itemId, key: operation.itemId, total: 5, isMinted, unit: "hour" };
+  const { operation } = await wallet.mint({
+    outputs: [{ amount: 5 }],
+    metadata,
+    unit: " hour ",
+  });
+  const minted = {
+    id: operation.itemId,
+    key: operation.itemId,
+    total: 5,
+    isMinted,
+    unit: "hour",
+  };
   const text = '{"name":"a shed","description":"of ten"}';
   const other = { id: "deed_other", total: 5, metadata: null };
   const answers = [other];

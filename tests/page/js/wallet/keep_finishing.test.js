@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { keepFinishing, untilEnded } from "../../../../deeds/page/static/js/pages/open_wallet.js";
+import {
+  keepFinishing,
+  untilEnded,
+} from "../../../../deeds/page/static/js/pages/open_wallet.js";
 import { amountsByState, walletHolding, walletMeeting, walletOn } from "./parts.js";
 
 /** Run `keepFinishing` with a clock that the test turns. */
@@ -110,7 +113,9 @@ test("a store that fails ends it, and says so", async () => {
 
 test("who wakes it while it runs is served after that", async () => {
   let end;
-  const kept = keeping({ finishBegun: () => new Promise((resolve) => (end = resolve)) });
+  const kept = keeping({
+    finishBegun: () => new Promise((resolve) => (end = resolve)),
+  });
   await kept.turn();
 
   kept.wake();
@@ -135,26 +140,38 @@ test("a verb that was told to wait is sent again no sooner, whatever else wakes 
   untilEnded({ store, wake: kept.wake }, { operation, problem: BUSY }, () => {});
   kept.wake();
 
-  assert.deepEqual(kept.scheduled.map(({ delayMs }) => delayMs), [90_000, 90_000]);
+  assert.deepEqual(
+    kept.scheduled.map(({ delayMs }) => delayMs),
+    [90_000, 90_000],
+  );
 });
 
 test("of many that were told to wait during one try, one more try follows", async () => {
   let end;
-  const kept = keeping({ finishBegun: () => new Promise((resolve) => (end = resolve)) });
+  const kept = keeping({
+    finishBegun: () => new Promise((resolve) => (end = resolve)),
+  });
   await kept.turn();
 
   for (const problem of [BUSY, { retryAfterS: 5 }]) kept.wake(problem);
   end([]);
   await setImmediate();
 
-  assert.deepEqual(kept.scheduled.map(({ delayMs }) => delayMs), [90_000]);
+  assert.deepEqual(
+    kept.scheduled.map(({ delayMs }) => delayMs),
+    [90_000],
+  );
 });
 
 test("once the service says to wait, nothing more of what was begun is sent", async () => {
   const ground = await walletHolding(5, 6);
-  for (const amount of [5, 6]) await walletMeeting(ground, () => "lost").send(ground.itemId, amount);
+  for (const amount of [5, 6])
+    await walletMeeting(ground, () => "lost").send(ground.itemId, amount);
 
   const outcomes = await walletMeeting(ground, () => "busy").finishBegun();
 
-  assert.deepEqual(outcomes.map(({ operation }) => operation.state), ["begun"]);
+  assert.deepEqual(
+    outcomes.map(({ operation }) => operation.state),
+    ["begun"],
+  );
 });

@@ -1,13 +1,18 @@
-// Links: made in series, handed out, kept from every other verb, and claimed at the door.
+// Links: made in series, handed out, kept from every other verb, and claimed at the
+// door.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { AMOUNT_MAX, AmountError } from "../../../../deeds/page/static/js/format/amounts.js";
+import {
+  AMOUNT_MAX,
+  AmountError,
+} from "../../../../deeds/page/static/js/format/amounts.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { amountsByState, heldIn, madeBy, walletHolding, walletOn } from "./parts.js";
 
-const hasCode = (code) => (error) => error instanceof WalletError && error.code === code;
+const hasCode = (code) => (error) =>
+  error instanceof WalletError && error.code === code;
 
 /** Return a wallet that has minted these links, all that one mint can make. */
 async function minted(links, arrayMax = 256) {
@@ -68,7 +73,9 @@ for (const [count, arrayMax, batches] of [
     assert.equal(batchesCount, batches);
     assert.ok(Math.max(...sizes) <= arrayMax);
     assert.deepEqual(liveNumbers(ground), upTo(count));
-    assert.ok(heldIn(ground.store).every(({ amount, of }) => amount === 3 && of === count));
+    assert.ok(
+      heldIn(ground.store).every(({ amount, of }) => amount === 3 && of === count),
+    );
   });
 }
 
@@ -84,7 +91,10 @@ test("a batch that was begun and has no answer is finished before the next one",
 
   const again = await ground.wallet.prepareNext(ground.itemId);
 
-  assert.deepEqual([again.operation.key, again.operation.state], [operation.key, "done"]);
+  assert.deepEqual(
+    [again.operation.key, again.operation.state],
+    [operation.key, "done"],
+  );
 });
 
 test("a second series goes on counting, and what was refused has had its numbers", async () => {
@@ -115,7 +125,9 @@ test("a second series goes on counting, and what was refused has had its numbers
 
 test("a series that is larger than one swap leaves its change", async () => {
   const ground = await walletHolding(50);
-  const small = walletOn(ground.service, ground.store, ground.service.api(), { arrayMax: 4 });
+  const small = walletOn(ground.service, ground.store, ground.service.api(), {
+    arrayMax: 4,
+  });
 
   await small.makeLinks(ground.itemId, { count: 9, each: 5 });
   while (await small.prepareNext(ground.itemId));
@@ -172,12 +184,15 @@ test("a merge joins the parts without a number, and leaves the links theirs", as
 
   await wallet.merge(itemId);
 
-  assert.deepEqual(heldIn(store).map(({ number, amount }) => [number, amount]), [
-    [1, 2],
-    [2, 2],
-    [3, 2],
-    [undefined, 6],
-  ]);
+  assert.deepEqual(
+    heldIn(store).map(({ number, amount }) => [number, amount]),
+    [
+      [1, 2],
+      [2, 2],
+      [3, 2],
+      [undefined, 6],
+    ],
+  );
 });
 
 test("numbered links are sent last, the last of them first, with its number", async () => {
@@ -198,7 +213,10 @@ test("numbered links are sent last, the last of them first, with its number", as
 });
 
 test("several links are taken back at once, but those that somebody claimed", async () => {
-  const { service, store, wallet, operation, itemId } = await minted({ count: 4, each: 2 });
+  const { service, store, wallet, operation, itemId } = await minted({
+    count: 4,
+    each: 2,
+  });
   const [first, ...others] = operation.outputs.map(({ key }) => key);
   await wallet.giveOut([first, ...others]);
   service.take(store.kept.outputs.get(first), "somebody's");
@@ -206,14 +224,20 @@ test("several links are taken back at once, but those that somebody claimed", as
   const refused = await wallet.takeBack(first, ...others);
   const done = await wallet.takeBack(first, ...others);
 
-  assert.deepEqual([refused, done].map((each) => each.operation.state), ["refused", "done"]);
+  assert.deepEqual(
+    [refused, done].map((each) => each.operation.state),
+    ["refused", "done"],
+  );
   assert.deepEqual(done.operation.inputs, others);
   assert.deepEqual([done.operation.itemId, madeBy(store, done).amount], [itemId, 6]);
   assert.ok(store.kept.outputs.get(first).spentElsewhere);
   const claimed = { code: "not_given", message: "Already claimed." };
   await assert.rejects(wallet.takeBack(first, ...others), claimed);
   const [other] = others;
-  await assert.rejects(wallet.takeBack(other), { code: "not_given", message: /not handed out/ });
+  await assert.rejects(wallet.takeBack(other), {
+    code: "not_given",
+    message: /not handed out/,
+  });
 });
 
 test("what is handed out twice stays as it was, and what is gone is left out", async () => {
@@ -238,7 +262,10 @@ const TOO_MUCH = {
   "half a link": [{ count: 1.5, each: 1 }, AmountError],
   "links of nothing": [{ count: 1, each: 0 }, AmountError],
   "one link more than there may be": [{ count: 10_001, each: 1 }, hasCode("too_many")],
-  "one unit more than there can be": [{ count: 2, each: (AMOUNT_MAX + 1) / 2 }, AmountError],
+  "one unit more than there can be": [
+    { count: 2, each: (AMOUNT_MAX + 1) / 2 },
+    AmountError,
+  ],
 };
 
 for (const [name, [links, expected]] of Object.entries(TOO_MUCH)) {
@@ -281,7 +308,10 @@ test("a ticket comes in once, whoever shows it, and what came in is set aside", 
 
   const collected = heldIn(store);
   assert.ok(collected.every(({ collectedAt }) => collectedAt));
-  await assert.rejects(wallet.claim(collected[0], { atDoor: true }), hasCode("already_held"));
+  await assert.rejects(
+    wallet.claim(collected[0], { atDoor: true }),
+    hasCode("already_held"),
+  );
   await assert.rejects(wallet.send(itemId, 1), hasCode("not_enough"));
 });
 
@@ -300,7 +330,10 @@ test("a ticket whose claim has no answer yet does not come in a second time", as
   });
   const [finished] = await ground.wallet.finishBegun();
 
-  assert.deepEqual([finished.operation.key, finished.operation.state], [operation.key, "done"]);
+  assert.deepEqual(
+    [finished.operation.key, finished.operation.state],
+    [operation.key, "done"],
+  );
 });
 
 test("at the door a ticket that was spent elsewhere and one that never was are told apart", async () => {
@@ -320,7 +353,9 @@ test("at the door a ticket that was spent elsewhere and one that never was are t
 for (const isKnownFirst of [true, false]) {
   test(`a link's word for a unit is kept, and no other replaces it: ${isKnownFirst}`, async () => {
     const { service, store, operation, itemId } = await minted({ count: 2, each: 1 });
-    const [one, other] = operation.outputs.map(({ key }) => store.kept.outputs.get(key));
+    const [one, other] = operation.outputs.map(({ key }) =>
+      store.kept.outputs.get(key),
+    );
     const item = async () => ({ id: itemId, total: 2, metadata: null });
     const taker = walletOn(service, undefined, { ...service.api(), item });
 
@@ -346,7 +381,10 @@ test("who minted an item names its unit, and no link does", async () => {
   assert.equal((await wallet.item(operation.itemId)).unit, undefined);
 });
 
-/** A wallet whose links wait, made by machines unless they are named, and what is asked of them. */
+/**
+ * A wallet whose links wait, made by machines unless they are named, and what is asked
+ * of them.
+ */
 async function waiting(count, weak = []) {
   const ground = await minted({ count, each: 1 });
   const keys = ground.operation.outputs.map(({ key }) => key);
@@ -355,7 +393,9 @@ async function waiting(count, weak = []) {
   const asked = [];
   const api = ground.service.api();
   const check = async (raws) => {
-    asked.push(raws.map((raw) => 1 + secrets.findIndex((secret) => raw.endsWith(`.${secret}`))));
+    asked.push(
+      raws.map((raw) => 1 + secrets.findIndex((secret) => raw.endsWith(`.${secret}`))),
+    );
     return api.check(raws);
   };
   const isStrong = async (secret) => !weak.includes(1 + secrets.indexOf(secret));
@@ -367,14 +407,10 @@ async function waiting(count, weak = []) {
 test("rounds of checks go from the newest link to the oldest, and begin again", async () => {
   const { wallet, asked } = await waiting(10, [9]);
 
-  for (let round = 0; round < 4; round += 1) assert.equal(await wallet.checkRound(), false);
+  for (let round = 0; round < 4; round += 1)
+    assert.equal(await wallet.checkRound(), false);
 
-  assert.deepEqual(asked, [
-    [10, 8, 7, 6],
-    [5, 4, 3, 2],
-    [1],
-    [10, 8, 7, 6],
-  ]);
+  assert.deepEqual(asked, [[10, 8, 7, 6], [5, 4, 3, 2], [1], [10, 8, 7, 6]]);
 });
 
 test("a round finds what was claimed, and goes on behind it", async () => {

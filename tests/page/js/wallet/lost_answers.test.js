@@ -1,14 +1,26 @@
-// Requests and answers that were lost, late, or refused although they had been carried out.
+// Requests and answers that were lost, late, or refused although they had been carried
+// out.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../deeds/page/static/js/wallet/api.js";
 import { fakeService } from "./fake_service.js";
 import { memoryStore } from "./memory_store.js";
-import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+import {
+  amountsByState,
+  madeBy,
+  walletHolding,
+  walletMeeting,
+  walletOn,
+} from "./parts.js";
 
-/** Return a wallet whose requests of each verb have these fates, one after the other. */
+/**
+ * Return a wallet whose requests of each verb have these fates, one after the other.
+ */
 function walletWith({ service, store }, ...fates) {
   return walletMeeting({ service, store }, (verb) =>
     verb === "swap" ? fates.shift() : "answered",
@@ -27,7 +39,11 @@ for (const fate of ["lost", "answer lost", "late"]) {
     ground.service.deliverLate();
 
     assert.equal(finished.operation.state, "done");
-    assert.deepEqual(amountsByState(ground.store), { spent: [5], given: [2], held: [3] });
+    assert.deepEqual(amountsByState(ground.store), {
+      spent: [5],
+      given: [2],
+      held: [3],
+    });
     assert.equal(ground.service.live().length, 2);
   });
 }
@@ -35,7 +51,10 @@ for (const fate of ["lost", "answer lost", "late"]) {
 test("a busy service is asked again, after the seconds that it names", async () => {
   const ground = await walletHolding(5);
 
-  const { operation, problem } = await walletWith(ground, "busy").send(ground.itemId, 2);
+  const { operation, problem } = await walletWith(ground, "busy").send(
+    ground.itemId,
+    2,
+  );
 
   assert.equal(operation.state, "begun");
   assert.ok(problem instanceof ProblemError);
@@ -75,7 +94,9 @@ for (const [place, states] of [
 
 test("a refusal is not believed until the service has been asked", async () => {
   const ground = await walletHolding(5);
-  const silent = walletMeeting(ground, (verb) => (verb === "swap" ? "refused" : "lost"));
+  const silent = walletMeeting(ground, (verb) =>
+    verb === "swap" ? "refused" : "lost",
+  );
 
   const { operation, problem } = await silent.send(ground.itemId, 2);
 
@@ -84,7 +105,10 @@ test("a refusal is not believed until the service has been asked", async () => {
   assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
 });
 
-/** A send that is refused at its second try, and whose first try is carried out after that. */
+/**
+ * A send that is refused at its second try, and whose first try is carried out after
+ * that.
+ */
 async function carriedOutLate() {
   const ground = await walletHolding(5, 4);
   const begun = await walletWith(ground, "late").send(ground.itemId, 2);
@@ -110,7 +134,12 @@ test("what was carried out after its refusal is found by the next refusal", asyn
   const { operation } = await wallet.send(itemId, 5);
 
   assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
-  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2], void: [5] });
+  assert.deepEqual(amountsByState(store), {
+    spent: [5],
+    held: [3, 4],
+    given: [2],
+    void: [5],
+  });
   assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
 });
 
@@ -139,7 +168,12 @@ test("nothing is refused before what was carried out late has been looked for", 
 
   assert.deepEqual([operation.state, problem.name], ["begun", "NoAnswerError"]);
   await wallet.finishBegun();
-  assert.deepEqual(amountsByState(store), { spent: [5], held: [3, 4], given: [2], void: [5] });
+  assert.deepEqual(amountsByState(store), {
+    spent: [5],
+    held: [3, 4],
+    given: [2],
+    void: [5],
+  });
   assert.equal(store.kept.operations.get(begun.operation.key).state, "done");
 });
 
@@ -162,10 +196,9 @@ for (const code of ["new_problem", "not_found", "body_unreadable", "internal"]) 
       throw new ProblemError({ code }, 400, null);
     };
 
-    const { operation, problem } = await walletOn(ground.service, ground.store, { swap }).send(
-      ground.itemId,
-      2,
-    );
+    const { operation, problem } = await walletOn(ground.service, ground.store, {
+      swap,
+    }).send(ground.itemId, 2);
 
     assert.deepEqual([operation.state, problem.code], ["begun", code]);
     assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3] });
@@ -194,7 +227,10 @@ for (const [code, state] of [
 
     assert.equal(again.operation.state, state);
     await ground.wallet.finishBegun();
-    assert.deepEqual(amountsByState(ground.store), state === "begun" ? { held: [5] } : {});
+    assert.deepEqual(
+      amountsByState(ground.store),
+      state === "begun" ? { held: [5] } : {},
+    );
   });
 }
 

@@ -1,7 +1,12 @@
-// The store of store.js in memory, for tests: one transaction after the other, all or nothing. What
-// goes in and out is copied, as a database does.
+// The store of store.js in memory, for tests: one transaction after the other, all or
+// nothing. What goes in and out is copied, as a database does.
 
-import { hasFields, KINDS, load, makeSlices } from "../../../../deeds/page/static/js/wallet/records.js";
+import {
+  hasFields,
+  KINDS,
+  load,
+  makeSlices,
+} from "../../../../deeds/page/static/js/wallet/records.js";
 
 export function memoryStore() {
   const kept = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));
@@ -27,11 +32,15 @@ export function memoryStore() {
         const { result, ...changed } = structuredClone(apply(slices));
         for (const kind of KINDS) {
           // No rule changes a record that it was shown: it puts another.
-          for (const record of changed[kind] ?? []) kept[kind].set(record.key, Object.freeze(record));
+          for (const record of changed[kind] ?? [])
+            kept[kind].set(record.key, Object.freeze(record));
         }
         return result;
       }),
-    /** What is kept, for the test to look at, and the key of each record that was ever loaded. */
+    /**
+     * What is kept, for the test to look at, and the key of each record that was ever
+     * loaded.
+     */
     kept,
     loaded,
   };

@@ -19,9 +19,14 @@ async function walletOf(service, records) {
 
 const live = ({ service }, ...stores) => {
   const mine = stores.flatMap(({ kept }) =>
-    [...kept.outputs.values()].filter(({ state }) => state === "held" || state === "given"),
+    [...kept.outputs.values()].filter(
+      ({ state }) => state === "held" || state === "given",
+    ),
   );
-  assert.deepEqual([...new Set(mine.map(({ key }) => key))].sort(), service.live().sort());
+  assert.deepEqual(
+    [...new Set(mine.map(({ key }) => key))].sort(),
+    service.live().sort(),
+  );
 };
 
 test("an empty wallet that takes in a copy is the same wallet", async () => {
@@ -30,7 +35,10 @@ test("an empty wallet that takes in a copy is the same wallet", async () => {
 
   const copy = await walletOf(ground.service, await ground.wallet.exportRecords());
 
-  assert.deepEqual(await copy.wallet.exportRecords(), await ground.wallet.exportRecords());
+  assert.deepEqual(
+    await copy.wallet.exportRecords(),
+    await ground.wallet.exportRecords(),
+  );
 });
 
 test("an old copy revives nothing and forgets nothing", async () => {
@@ -95,7 +103,9 @@ test("a done operation without its outputs' ends brings them to it", async () =>
 test("a swap that was refused is not begun again by an old copy", async () => {
   const ground = await walletHolding(5);
   const fates = ["lost", "refused"];
-  const unlucky = walletMeeting(ground, (verb) => (verb === "swap" ? fates.shift() : "answered"));
+  const unlucky = walletMeeting(ground, (verb) =>
+    verb === "swap" ? fates.shift() : "answered",
+  );
   await unlucky.send(ground.itemId, 2);
   const old = await ground.wallet.exportRecords();
   await unlucky.finishBegun();
@@ -172,11 +182,17 @@ test("an operation refused in one wallet leaves alone what another has begun wit
   }
   await ground.wallet.importRecords(await copy.wallet.exportRecords());
   const [, mine, theirs] = [...ground.store.kept.operations.keys()];
-  const refusing = walletMeeting(ground, (verb) => (verb === "swap" ? "refused" : "answered"));
+  const refusing = walletMeeting(ground, (verb) =>
+    verb === "swap" ? "refused" : "answered",
+  );
 
   await refusing.finish(theirs);
 
-  assert.deepEqual(amountsByState(ground.store), { leaving: [5], coming: [2, 3], void: [2, 3] });
+  assert.deepEqual(amountsByState(ground.store), {
+    leaving: [5],
+    coming: [2, 3],
+    void: [2, 3],
+  });
   await ground.wallet.finish(mine);
   live(ground, ground.store);
 });
@@ -295,7 +311,13 @@ for (const [name, heard] of Object.entries(HEARSAY)) {
     test(`who holds an output knows its amount better than a link: ${name}, ${isMineHearsay}`, async () => {
       const ground = await walletHolding(5);
       const [held] = (await ground.wallet.exportRecords()).outputs;
-      const begun = { key: "x", kind: "claim", state: "begun", inputs: [], outputs: [] };
+      const begun = {
+        key: "x",
+        kind: "claim",
+        state: "begun",
+        inputs: [],
+        outputs: [],
+      };
       const operations = name === "leaving" ? [begun] : [];
       const copies = [
         { outputs: [heard(held)], operations, items: [] },
@@ -320,7 +342,10 @@ test("what one wallet handed out, noted or collected is so in the other, whichev
   await copy.wallet.giveOut([first]);
   await ground.wallet.setNote(first, "Anna");
   await copy.wallet.claim(copy.store.kept.outputs.get(second), { atDoor: true });
-  const [mine, theirs] = [await ground.wallet.exportRecords(), await copy.wallet.exportRecords()];
+  const [mine, theirs] = [
+    await ground.wallet.exportRecords(),
+    await copy.wallet.exportRecords(),
+  ];
 
   await ground.wallet.importRecords(theirs);
   await copy.wallet.importRecords(mine);
@@ -341,7 +366,10 @@ test("of what a file holds only what is live is counted", async () => {
 
   const [held] = records.outputs.filter(({ state }) => state === "held");
   const nothingNew = { live: [held], added: [], given: [] };
-  assert.deepEqual(await wallet.importRecords(records), { ...nothingNew, added: [held] });
+  assert.deepEqual(await wallet.importRecords(records), {
+    ...nothingNew,
+    added: [held],
+  });
   assert.deepEqual(await wallet.importRecords(records), nothingNew);
 });
 
@@ -368,7 +396,11 @@ for (const [name, wanted] of Object.entries(LINKS)) {
     for (const each of ["live", "added", "given"]) assert.equal(found[each].length, 3);
     const { links, lost } = holdingOf(slicesOf(store.kept), operation.itemId);
     assert.equal(lost, 0);
-    assert.deepEqual(links.map(({ state }) => state).sort(), ["claimed", "waiting", "waiting"]);
+    assert.deepEqual(links.map(({ state }) => state).sort(), [
+      "claimed",
+      "waiting",
+      "waiting",
+    ]);
     assert.ok(keys.slice(1).every((key) => ground.service.live().includes(key)));
   });
 }
@@ -413,11 +445,21 @@ async function openTrade() {
   const other = makerOn(ground.service);
   const { itemId } = (await other.wallet.mint({ outputs: [{ amount: 3 }] })).operation;
   const give = { itemId: ground.itemId, amount: 5 };
-  const begun = makerOn(ground.service, ground.store, ground.service.api(() => "answer lost"));
+  const begun = makerOn(
+    ground.service,
+    ground.store,
+    ground.service.api(() => "answer lost"),
+  );
   const { operation } = await begun.offers.trade({ give, want: { itemId, amount: 3 } });
   const before = await maker.wallet.exportRecords();
   await maker.wallet.finishBegun();
-  return { ...maker, other, before, key: operation.key, open: await maker.wallet.exportRecords() };
+  return {
+    ...maker,
+    other,
+    before,
+    key: operation.key,
+    open: await maker.wallet.exportRecords(),
+  };
 }
 
 /** Take two files into an empty wallet, in both orders; return what each comes to. */
@@ -426,7 +468,9 @@ async function inBothOrders(service, ...files) {
   for (const order of [files, [...files].reverse()]) {
     const { store, wallet } = await walletOf(service, order[0]);
     await wallet.importRecords(readRecords(order[1]));
-    const [operation] = [...store.kept.operations.values()].filter(({ kind }) => kind === "trade");
+    const [operation] = [...store.kept.operations.values()].filter(
+      ({ kind }) => kind === "trade",
+    );
     found.push([operation.code ?? operation.state, amountsByState(store)]);
   }
   assert.deepEqual(found[0], found[1]);
@@ -470,8 +514,14 @@ test("an offer that was completed or withdrawn is so in every wallet that had it
   const withdrawn = await two.wallet.exportRecords();
 
   const done = ["done", { spent: [5], held: [3] }];
-  assert.deepEqual(await inBothOrders(one.service, one.open, await one.wallet.exportRecords()), done);
-  const half = { ...one.open, operations: (await one.wallet.exportRecords()).operations };
+  assert.deepEqual(
+    await inBothOrders(one.service, one.open, await one.wallet.exportRecords()),
+    done,
+  );
+  const half = {
+    ...one.open,
+    operations: (await one.wallet.exportRecords()).operations,
+  };
   assert.deepEqual(await inBothOrders(one.service, half, half), done);
   const back = ["offer_withdrawn", { spent: [5], held: [5], void: [3] }];
   assert.deepEqual(await inBothOrders(two.service, two.open, withdrawn), back);
@@ -491,7 +541,11 @@ test("a withdraw that was refused in one wallet leaves the offer open, and one t
   const begun = structuredClone(refused);
   Object.assign(begun.operations.at(-1), { state: "begun", code: undefined });
   const input = begun.outputs.find((output) => output.state === "offered");
-  const leaving = { state: "leaving", before: "offered", operation: begun.operations.at(-1).key };
+  const leaving = {
+    state: "leaving",
+    before: "offered",
+    operation: begun.operations.at(-1).key,
+  };
   Object.assign(input, leaving);
 
   assert.deepEqual(await inBothOrders(service, begun, refused), ["open", offered]);

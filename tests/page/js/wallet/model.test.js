@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SUMMARIES_WANTED, summariesOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
+import {
+  SUMMARIES_WANTED,
+  summariesOf,
+} from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { memoryStore } from "./memory_store.js";
 import { makerOn, walletOn } from "./parts.js";
 import { finishAll, OURS, throughText, World } from "./world.js";
@@ -11,11 +14,16 @@ import { finishAll, OURS, throughText, World } from "./world.js";
 const SEEDS = Array.from({ length: 40 }, (_, place) => 1000 + place);
 const STEPS_COUNT = 60;
 
-/** Return a wallet with files of one person read in some order, with checks in between. */
+/**
+ * Return a wallet with files of one person read in some order, with checks in between.
+ */
 async function restored({ random, service, stores, exports }) {
   const store = memoryStore();
   const { wallet } = makerOn(service, store);
-  const files = [throughText(await walletOn(service, stores[0]).exportRecords()), ...exports];
+  const files = [
+    throughText(await walletOn(service, stores[0]).exportRecords()),
+    ...exports,
+  ];
   while (files.length) {
     await wallet.importRecords(files.splice(random.below(files.length), 1)[0]);
     if (random.chance(60)) await wallet.checkStates();
@@ -35,7 +43,8 @@ for (const seed of SEEDS) {
   });
 }
 
-// The last one has an operation that is refused in one file and, carried out late, lost in another.
+// The last one has an operation that is refused in one file and, carried out late, lost
+// in another.
 for (const seed of [...SEEDS, 1083]) {
   test(`one person's files are one wallet in whatever order they are read: ${seed}`, async () => {
     const world = new World(seed, 1);
@@ -44,9 +53,14 @@ for (const seed of [...SEEDS, 1083]) {
 
     const store = await restored(world);
 
-    const resting = [...store.kept.outputs.values()].filter(({ state }) => OURS.test(state));
+    const resting = [...store.kept.outputs.values()].filter(({ state }) =>
+      OURS.test(state),
+    );
     assert.deepEqual(resting.map(({ key }) => key).sort(), world.service.live().sort());
-    for (const { lost, claimed, ...here } of await store.read(SUMMARIES_WANTED, summariesOf)) {
+    for (const { lost, claimed, ...here } of await store.read(
+      SUMMARIES_WANTED,
+      summariesOf,
+    )) {
       assert.deepEqual([lost, claimed], [0, 0]);
       const { total = 0 } = here.item ?? {};
       assert.equal(here.sum + here.waiting + here.collected + here.offered, total);

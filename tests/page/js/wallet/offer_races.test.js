@@ -1,4 +1,5 @@
-// Tabs and people who make, complete and withdraw one offer at once, in many orders of what they do.
+// Tabs and people who make, complete and withdraw one offer at once, in many orders of
+// what they do.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +16,10 @@ function tab(turns, who, { service, store }, fate) {
   return makerOn(service, gated, turns.gated(who, service.api(fate)));
 }
 
-/** Somebody who offers 5 units of a deed for 3 of another, and two people who hold 3 of that. */
+/**
+ * Somebody who offers 5 units of a deed for 3 of another, and two people who hold 3 of
+ * that.
+ */
 async function market() {
   const maker = await walletHolding(5);
   const { service } = maker;
@@ -27,7 +31,14 @@ async function market() {
   const { offers } = makerOn(service, maker.store);
   const { operation } = await offers.trade({ give, want: { itemId, amount: 3 } });
   const offer = await service.api().offer(operation.offerId);
-  return { service, maker: makerOn(service, maker.store), buyer, rival, operation, offer };
+  return {
+    service,
+    maker: makerOn(service, maker.store),
+    buyer,
+    rival,
+    operation,
+    offer,
+  };
 }
 
 async function given({ wallet, store }, itemId, amount) {
@@ -35,14 +46,19 @@ async function given({ wallet, store }, itemId, amount) {
   return store.kept.outputs.get(operation.outputs[0].key);
 }
 
-/** Open each wallet once more, and after its time; fail unless every unit is held once, and the offer has ended. */
+/**
+ * Open each wallet once more, and after its time; fail unless every unit is held once,
+ * and the offer has ended.
+ */
 async function assertEndsWell({ service, maker, buyer, rival, operation }) {
   const all = [maker, buyer, rival];
   for (const { wallet } of all) await wallet.finishBegun();
   pass(WEEK_S + 120);
   for (const { wallet } of all) await wallet.checkStates();
   const here = all.flatMap(({ store }) => [...store.kept.outputs.values()]);
-  const live = here.filter(({ state }) => /held|given|offered|leaving|coming/.test(state));
+  const live = here.filter(({ state }) =>
+    /held|given|offered|leaving|coming/.test(state),
+  );
   assert.deepEqual(live.map(({ key }) => key).sort(), service.live().sort());
   assert.deepEqual(amountsByState(maker.store).offered, undefined);
   const { state, code } = maker.store.kept.operations.get(operation.key);
@@ -62,7 +78,11 @@ const PAIRS = {
   ],
   "two people complete it": [["buyer", complete], ["rival", complete], ["done"]],
   "two tabs complete it": [["buyer", complete], ["buyer", complete], ["done"]],
-  "two tabs withdraw it": [["maker", withdraw], ["maker", withdraw], ["offer_withdrawn"]],
+  "two tabs withdraw it": [
+    ["maker", withdraw],
+    ["maker", withdraw],
+    ["offer_withdrawn"],
+  ],
   "one tab withdraws it, one asks for it": [
     ["maker", withdraw],
     ["maker", refresh],
@@ -70,7 +90,11 @@ const PAIRS = {
   ],
   "one tab withdraws it, one finds that it was completed": [
     ["maker", withdraw],
-    ["maker", (person, ground) => ground.buyer.offers.complete(ground.offer).then(() => refresh(person, ground))],
+    [
+      "maker",
+      (person, ground) =>
+        ground.buyer.offers.complete(ground.offer).then(() => refresh(person, ground)),
+    ],
     ["done", "offer_withdrawn"],
   ],
   "it expires, and somebody completes it": [
@@ -94,13 +118,15 @@ for (const fates of [[], ["answer lost"], ["lost", "answer lost", "refused"]]) {
         const turns = new Turns();
         const act = ([name_, verb], who) => {
           const left = [...fates];
-          const fate = (request) => (request === "check" ? "answered" : (left.shift() ?? "answered"));
+          const fate = (request) =>
+            request === "check" ? "answered" : (left.shift() ?? "answered");
           return verb(tab(turns, who, ground[name_], fate), ground);
         };
 
         const ended = await turns.run([act(one, "a"), act(other, "b")], choose);
 
-        const isExpected = ({ reason }) => !reason || reason instanceof WalletError || reason.name === "NoAnswerError";
+        const isExpected = ({ reason }) =>
+          !reason || reason instanceof WalletError || reason.name === "NoAnswerError";
         for (const each of ended) assert.ok(isExpected(each), each.reason);
         found.add(await assertEndsWell(ground));
       });
@@ -114,8 +140,13 @@ test("two tabs that finish one making make one offer", async () => {
     const maker = await walletHolding(5);
     const { service, store } = maker;
     const other = makerOn(service);
-    const { itemId } = (await other.wallet.mint({ outputs: [{ amount: 3 }] })).operation;
-    const lost = makerOn(service, store, service.api(() => "answer lost"));
+    const { itemId } = (await other.wallet.mint({ outputs: [{ amount: 3 }] }))
+      .operation;
+    const lost = makerOn(
+      service,
+      store,
+      service.api(() => "answer lost"),
+    );
     const give = { itemId: maker.itemId, amount: 5 };
     await lost.offers.trade({ give, want: { itemId, amount: 3 } });
     const turns = new Turns();
@@ -123,7 +154,9 @@ test("two tabs that finish one making make one offer", async () => {
     const all = ["a", "b"].map((who) => tab(turns, who, maker).wallet.finishBegun());
     const ended = await turns.run(all, choose);
 
-    const ids = ended.flatMap(({ value }) => value.map(({ operation }) => operation.offerId));
+    const ids = ended.flatMap(({ value }) =>
+      value.map(({ operation }) => operation.offerId),
+    );
     assert.deepEqual([...new Set(ids)], [...service.offers.keys()]);
     assert.deepEqual(amountsByState(store), { offered: [5], coming: [3] });
     assert.deepEqual(heldIn(other.store).length, 1);

@@ -5,12 +5,16 @@ import { test } from "node:test";
 
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import { openOffersOf, partsOf } from "../../../../deeds/page/static/js/wallet/offers.js";
+import {
+  openOffersOf,
+  partsOf,
+} from "../../../../deeds/page/static/js/wallet/offers.js";
 import { fakeService } from "./fake_service.js";
 import { slicesOf } from "./memory_store.js";
 import { amountsByState, makerOn, now, pass } from "./parts.js";
 
-const hasCode = (code) => (error) => error instanceof WalletError && error.code === code;
+const hasCode = (code) => (error) =>
+  error instanceof WalletError && error.code === code;
 
 /** Return people on one service, each of whom holds an item in these amounts. */
 async function people(...holdings) {
@@ -35,7 +39,9 @@ function told({ store }, itemId) {
 }
 
 const offersOfPerson = ({ store }) =>
-  store.read({ operations: "all" }, ({ operations }) => openOffersOf(operations.list(), now()));
+  store.read({ operations: "all" }, ({ operations }) =>
+    openOffersOf(operations.list(), now()),
+  );
 
 test("an ask is open until somebody pays it, and what is paid is held", async () => {
   const [shop, customer] = await people([], [5, 6]);
@@ -43,14 +49,22 @@ test("an ask is open until somebody pays it, and what is paid is held", async ()
 
   const asked = await shop.offers.ask({ itemId, amount: 5 });
   assert.equal(asked.operation.state, "open");
-  assert.deepEqual(told(shop, itemId), { sum: 0, offered: 0, asked: 5, isMoving: false });
+  assert.deepEqual(told(shop, itemId), {
+    sum: 0,
+    offered: 0,
+    asked: 5,
+    isMoving: false,
+  });
   const paid = await customer.offers.complete(await seen(shop, asked));
   const { operation } = await shop.wallet.finish(asked.operation.key);
 
   assert.deepEqual([paid.operation.state, operation.state], ["done", "done"]);
   assert.deepEqual(amountsByState(shop.store), { held: [5] });
   assert.deepEqual(amountsByState(customer.store), { spent: [5], held: [6] });
-  assert.deepEqual(partsOf(paid.operation), { gives: [{ itemId, amount: 5 }], gets: [] });
+  assert.deepEqual(partsOf(paid.operation), {
+    gives: [{ itemId, amount: 5 }],
+    gets: [],
+  });
 });
 
 test("a trade gives one deed for another at once, and what is not offered stays free", async () => {
@@ -60,8 +74,18 @@ test("a trade gives one deed for another at once, and what is not offered stays 
     give: { itemId: one.itemId, amount: 2 },
     want: { itemId: other.itemId, amount: 3 },
   });
-  assert.deepEqual(told(one, one.itemId), { sum: 8, offered: 2, asked: 0, isMoving: false });
-  assert.deepEqual(told(one, other.itemId), { sum: 0, offered: 0, asked: 3, isMoving: false });
+  assert.deepEqual(told(one, one.itemId), {
+    sum: 8,
+    offered: 2,
+    asked: 0,
+    isMoving: false,
+  });
+  assert.deepEqual(told(one, other.itemId), {
+    sum: 0,
+    offered: 0,
+    asked: 3,
+    isMoving: false,
+  });
   await other.offers.complete(await seen(one, trading));
   await one.wallet.checkRound();
 
@@ -114,7 +138,10 @@ test("a completion that has no room for its change is refused before anything is
 test("a trade that is withdrawn gives back what it put in, under a secret that is new", async () => {
   const [one, other] = await people([5], [3]);
   const give = { itemId: one.itemId, amount: 5 };
-  const trading = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const trading = await one.offers.trade({
+    give,
+    want: { itemId: other.itemId, amount: 3 },
+  });
   const offer = await seen(one, trading);
 
   const { operation } = await one.offers.withdraw(trading.operation.key);
@@ -124,7 +151,10 @@ test("a trade that is withdrawn gives back what it put in, under a secret that i
   assert.deepEqual([ended.state, ended.code], ["refused", "offer_withdrawn"]);
   assert.deepEqual(amountsByState(one.store), { spent: [5], held: [5], void: [3] });
   const late = await other.offers.complete(offer);
-  assert.deepEqual([late.operation.state, late.operation.code], ["refused", "offer_not_open"]);
+  assert.deepEqual(
+    [late.operation.state, late.operation.code],
+    ["refused", "offer_not_open"],
+  );
   assert.deepEqual(amountsByState(other.store), { held: [3], void: [5] });
   await assert.rejects(one.offers.withdraw(trading.operation.key), hasCode("not_open"));
 });
@@ -132,7 +162,10 @@ test("a trade that is withdrawn gives back what it put in, under a secret that i
 test("a withdraw that comes too late is refused, and the trade is done", async () => {
   const [one, other] = await people([5], [3]);
   const give = { itemId: one.itemId, amount: 5 };
-  const trading = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const trading = await one.offers.trade({
+    give,
+    want: { itemId: other.itemId, amount: 3 },
+  });
   await other.offers.complete(await seen(one, trading));
 
   const { operation } = await one.offers.withdraw(trading.operation.key);
@@ -166,25 +199,35 @@ async function exact(...fates) {
   const [shop, customer] = await people([], [5]);
   const { service, store, itemId } = customer;
   const asked = await shop.offers.ask({ itemId, amount: 5 });
-  const fate = (verb) => (verb === "complete" ? (fates.shift() ?? "answered") : "answered");
+  const fate = (verb) =>
+    verb === "complete" ? (fates.shift() ?? "answered") : "answered";
   const unlucky = makerOn(service, store, service.api(fate));
   const paid = await unlucky.offers.complete(await seen(shop, asked));
   return { shop, customer: unlucky, asked, paid };
 }
 
-for (const fates of [["answer lost"], ["lost"], ["answer lost", "lost"], ["lost", "busy"]]) {
+for (const fates of [
+  ["answer lost"],
+  ["lost"],
+  ["answer lost", "lost"],
+  ["lost", "busy"],
+]) {
   test(`a payment that makes nothing and whose answer was lost is carried out once: ${fates}`, async () => {
     const { shop, customer, asked, paid } = await exact(...fates);
     assert.equal(paid.operation.state, "begun");
     assert.deepEqual(paid.operation.outputs, []);
 
-    const again = await customer.offers.complete(await seen(shop, asked)).catch(() => paid);
+    const again = await customer.offers
+      .complete(await seen(shop, asked))
+      .catch(() => paid);
     assert.equal(again.operation.key, paid.operation.key);
     await customer.wallet.finishBegun();
 
     assert.equal(customer.store.kept.operations.get(paid.operation.key).state, "done");
     assert.deepEqual(amountsByState(customer.store), { spent: [5] });
-    assert.ok(!customer.store.kept.outputs.get(paid.operation.inputs[0]).spentElsewhere);
+    assert.ok(
+      !customer.store.kept.outputs.get(paid.operation.inputs[0]).spentElsewhere,
+    );
   });
 }
 
@@ -215,15 +258,24 @@ test("a payment of units that somebody else has taken is refused, and nothing is
   assert.ok(customer.store.kept.outputs.get(held.key).spentElsewhere);
 });
 
-for (const [end, code] of [["completed"], ["expired", "offer_expired"], ["void", "offer_void"]]) {
+for (const [end, code] of [
+  ["completed"],
+  ["expired", "offer_expired"],
+  ["void", "offer_void"],
+]) {
   test(`a making whose answer comes late is settled by what became of it since: ${end}`, async () => {
     const [one, other] = await people([5], [3]);
     const give = { itemId: one.itemId, amount: 5 };
-    const lost = makerOn(one.service, one.store, one.service.api(() => "answer lost"));
+    const lost = makerOn(
+      one.service,
+      one.store,
+      one.service.api(() => "answer lost"),
+    );
     await lost.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
     assert.deepEqual(amountsByState(one.store), { leaving: [5], coming: [3] });
     const [offerId] = one.service.offers.keys();
-    if (end === "completed") await other.offers.complete(await one.service.api().offer(offerId));
+    if (end === "completed")
+      await other.offers.complete(await one.service.api().offer(offerId));
     if (end === "expired") pass(8 * 24 * 60 * 60);
     if (end === "void") one.service.take(heldOrLeaving(one), "somebody's");
 
@@ -231,7 +283,10 @@ for (const [end, code] of [["completed"], ["expired", "offer_expired"], ["void",
 
     const [offer] = await offersOfPerson(one);
     assert.deepEqual([offer.state, offer.code], [code ? "refused" : "done", code]);
-    const left = { completed: { spent: [5], held: [3] }, expired: { held: [5], void: [3] } };
+    const left = {
+      completed: { spent: [5], held: [3] },
+      expired: { held: [5], void: [3] },
+    };
     assert.deepEqual(amountsByState(one.store), left[end] ?? { spent: [5], void: [3] });
   });
 }
@@ -243,7 +298,8 @@ test("a round asks for 300 open requests in checks of 256, and for no offer by i
   const [shop, customer] = await people([], [5]);
   const { itemId } = customer;
   const first = await shop.offers.ask({ itemId, amount: 5 });
-  for (let count = 1; count < 300; count += 1) await shop.offers.ask({ itemId, amount: 1 });
+  for (let count = 1; count < 300; count += 1)
+    await shop.offers.ask({ itemId, amount: 1 });
   const asked = [];
   const api = shop.service.api();
   const check = (raws) => (asked.push(raws.length), api.check(raws));
@@ -262,12 +318,16 @@ test("a round asks for 300 open requests in checks of 256, and for no offer by i
 test("after a weekend a shop asks for a few of its ended requests at a time", async () => {
   const [shop, customer] = await people([], [5]);
   const { itemId } = customer;
-  for (let count = 0; count < 40; count += 1) await shop.offers.ask({ itemId, amount: 1 });
+  for (let count = 0; count < 40; count += 1)
+    await shop.offers.ask({ itemId, amount: 1 });
   pass(2 * 24 * 60 * 60);
 
   const left = [];
   while (await shop.wallet.checkRound()) {
-    left.push([...shop.store.kept.operations.values()].filter(({ state }) => state === "open").length);
+    left.push(
+      [...shop.store.kept.operations.values()].filter(({ state }) => state === "open")
+        .length,
+    );
   }
 
   assert.deepEqual(left, [24, 8, 0]);
@@ -276,12 +336,18 @@ test("after a weekend a shop asks for a few of its ended requests at a time", as
 test("an offer that the service no longer knows has ended", async () => {
   const [one, other] = await people([5], [3]);
   const give = { itemId: one.itemId, amount: 5 };
-  const { operation } = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const { operation } = await one.offers.trade({
+    give,
+    want: { itemId: other.itemId, amount: 3 },
+  });
   one.service.offers.clear();
 
   const ended = await one.wallet.finish(operation.key);
 
-  assert.deepEqual([ended.operation.state, ended.operation.code], ["refused", "unknown_offer"]);
+  assert.deepEqual(
+    [ended.operation.state, ended.operation.code],
+    ["refused", "unknown_offer"],
+  );
   assert.deepEqual(amountsByState(one.store), { held: [5], void: [3] });
 });
 
@@ -289,7 +355,10 @@ test("a request that was said to have ended and is paid after all is found by a 
   const [shop, customer] = await people([], [5]);
   const asked = await shop.offers.ask({ itemId: customer.itemId, amount: 5 });
   const offer = await seen(shop, asked);
-  const wrong = { ...shop.service.api(), offer: async () => ({ ...offer, state: "void" }) };
+  const wrong = {
+    ...shop.service.api(),
+    offer: async () => ({ ...offer, state: "void" }),
+  };
   await makerOn(shop.service, shop.store, wrong).wallet.finish(asked.operation.key);
   assert.deepEqual(amountsByState(shop.store), { void: [5] });
 
@@ -300,7 +369,10 @@ test("a request that was said to have ended and is paid after all is found by a 
 });
 
 const IMPOSSIBLE = {
-  "an ask for nothing": [({ offers }, itemId) => offers.ask({ itemId, amount: 0 }), "AmountError"],
+  "an ask for nothing": [
+    ({ offers }, itemId) => offers.ask({ itemId, amount: 0 }),
+    "AmountError",
+  ],
   "a trade of one deed for itself": [
     ({ offers }, itemId) =>
       offers.trade({ give: { itemId, amount: 1 }, want: { itemId, amount: 2 } }),
@@ -308,7 +380,10 @@ const IMPOSSIBLE = {
   ],
   "a trade of more than is held": [
     ({ offers }, itemId) =>
-      offers.trade({ give: { itemId, amount: 6 }, want: { itemId: "deed_x", amount: 2 } }),
+      offers.trade({
+        give: { itemId, amount: 6 },
+        want: { itemId: "deed_x", amount: 2 },
+      }),
     "not_enough",
   ],
 };
@@ -318,7 +393,10 @@ for (const [name, [attempt, expected]] of Object.entries(IMPOSSIBLE)) {
     const [one] = await people([5]);
     const before = structuredClone(one.store.kept);
 
-    await assert.rejects(attempt(one, one.itemId), (error) => (error.code ?? error.name) === expected);
+    await assert.rejects(
+      attempt(one, one.itemId),
+      (error) => (error.code ?? error.name) === expected,
+    );
 
     assert.deepEqual(one.store.kept, before);
   });
@@ -336,7 +414,10 @@ test("a withdraw of a request says that it only ends by its time", async () => {
 test("an offer that expires while its withdraw is under way gives back what it put in", async () => {
   const [one, other] = await people([5], [3]);
   const give = { itemId: one.itemId, amount: 5 };
-  const { operation } = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const { operation } = await one.offers.trade({
+    give,
+    want: { itemId: other.itemId, amount: 3 },
+  });
   const fates = ["lost", "refused"];
   const api = one.service.api((verb) => (verb === "swap" ? fates.shift() : "answered"));
   const unlucky = makerOn(one.service, one.store, api);
@@ -352,7 +433,11 @@ test("an offer that expires while its withdraw is under way gives back what it p
 
 test("an offer that is completed in the moment in which it expires is found", async () => {
   const [shop, customer] = await people([], [5]);
-  const asked = await shop.offers.ask({ itemId: customer.itemId, amount: 5, expiresInS: 60 });
+  const asked = await shop.offers.ask({
+    itemId: customer.itemId,
+    amount: 5,
+    expiresInS: 60,
+  });
   const offer = await seen(shop, asked);
   const { offerId } = offer;
   const early = makerOn(shop.service, shop.store, {
@@ -373,7 +458,10 @@ test("an offer that is completed in the moment in which it expires is found", as
 test("an offer that one tab has withdrawn has not expired for a tab that hears so later", async () => {
   const [one, other] = await people([5], [3]);
   const give = { itemId: one.itemId, amount: 5 };
-  const { operation } = await one.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
+  const { operation } = await one.offers.trade({
+    give,
+    want: { itemId: other.itemId, amount: 3 },
+  });
   const api = one.service.api();
   let endedAt;
   const offer = async (id) => {
@@ -393,9 +481,15 @@ test("an offer that one tab has withdrawn has not expired for a tab that hears s
 test("a making that one tab is told is refused stays open where another was told so", async () => {
   const [one, other] = await people([5], [3]);
   const give = { itemId: one.itemId, amount: 5 };
-  const lost = makerOn(one.service, one.store, one.service.api(() => "answer lost"));
+  const lost = makerOn(
+    one.service,
+    one.store,
+    one.service.api(() => "answer lost"),
+  );
   await lost.offers.trade({ give, want: { itemId: other.itemId, amount: 3 } });
-  const api = one.service.api((verb) => (verb === "makeOffer" ? "refused" : "answered"));
+  const api = one.service.api((verb) =>
+    verb === "makeOffer" ? "refused" : "answered",
+  );
   const check = async (raws) => {
     await one.wallet.finishBegun();
     return api.check(raws);

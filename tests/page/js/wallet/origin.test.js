@@ -48,7 +48,20 @@ for (const name of OTHERS) {
 }
 
 test("names without letters and of other scripts are told apart too", () => {
-  const names = ["🎟", "🎵", "!!", "東京", "京都", "Кино", "Киев", "Ж", "Б", "კინო", "კონცერტი", ""];
+  const names = [
+    "🎟",
+    "🎵",
+    "!!",
+    "東京",
+    "京都",
+    "Кино",
+    "Киев",
+    "Ж",
+    "Б",
+    "კინო",
+    "კონცერტი",
+    "",
+  ];
 
   assert.equal(new Set(names.map(nameKey)).size, names.length);
 });
@@ -61,7 +74,13 @@ test("the picture makes deeds without a name the same, whatever it is that is no
   const of = (metadata) => likenessOf({ metadata: JSON.stringify(metadata) });
   const nameless = of({ image: "https://a.example/" });
 
-  for (const name of ["", "\u200b", "\u2800 \u3164", "\u202e", "a deed without a n\u0430me"]) {
+  for (const name of [
+    "",
+    "\u200b",
+    "\u2800 \u3164",
+    "\u202e",
+    "a deed without a n\u0430me",
+  ]) {
     assert.equal(of({ name, image: "https://a.example/" }), nameless);
   }
   assert.notEqual(of({ image: "https://b.example/" }), nameless);
@@ -104,5 +123,8 @@ test("a deed of which only a claim was refused is as new as before", async () =>
 
   assert.equal(operation.state, "refused");
   const origins = await findOrigins(store, items);
-  assert.deepEqual(items.map(({ id }) => origins.get(id).kind), ["new", "new"]);
+  assert.deepEqual(
+    items.map(({ id }) => origins.get(id).kind),
+    ["new", "new"],
+  );
 });

@@ -1,5 +1,6 @@
-// Prints what the tests of the client compare with: pairs of files of random wallets, each with
-// what the page makes of them, and files with one field changed, each with whether the page reads it.
+// Prints what the tests of the client compare with: pairs of files of random wallets,
+// each with what the page makes of them, and files with one field changed, each with
+// whether the page reads it.
 
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { memoryStore } from "./memory_store.js";
@@ -8,16 +9,35 @@ import { throughText, World } from "./world.js";
 
 const STEPS_COUNT = 40;
 const PAIRS_COUNT = 4;
-const JUNK = [null, true, -1, 0, 7, 1.5, 2 ** 53, "", "x", "given", "deed_1.x", [], [null], {}];
+const JUNK = [
+  null,
+  true,
+  -1,
+  0,
+  7,
+  1.5,
+  2 ** 53,
+  "",
+  "x",
+  "given",
+  "deed_1.x",
+  [],
+  [null],
+  {},
+];
 
 const seen = new Set();
 const pairs = [];
 for (let seed = 1; seed <= Number(process.argv[2]); seed += 1) {
   pairs.push(...(await pairsOf(new World(seed))).filter(isNews));
 }
-console.log(JSON.stringify({ pairs, forged: [...fieldsOf(pairs).values()].flatMap(forgedOf) }));
+console.log(
+  JSON.stringify({ pairs, forged: [...fieldsOf(pairs).values()].flatMap(forgedOf) }),
+);
 
-/** Return pairs of files of one world, each with what a wallet is that has read both. */
+/**
+ * Return pairs of files of one world, each with what a wallet is that has read both.
+ */
 async function pairsOf(world) {
   const { random, service, stores, exports } = world;
   for (let step = 0; step < STEPS_COUNT; step += 1) await world.step();
@@ -34,11 +54,16 @@ async function pairsOf(world) {
   return Promise.all(found);
 }
 
-/** Return whether a pair has a record whose two states, or what came of them, no other had. */
+/**
+ * Return whether a pair has a record whose two states, or what came of them, no other
+ * had.
+ */
 function isNews({ files, merged }) {
   const signs = ["outputs", "operations"].flatMap((kind) =>
     merged[kind].map(({ key }) =>
-      [...files, merged].map((each) => signOf(each[kind].find((it) => it.key === key))).join(),
+      [...files, merged]
+        .map((each) => signOf(each[kind].find((it) => it.key === key)))
+        .join(),
     ),
   );
   const isNew = signs.some((sign) => !seen.has(sign));
@@ -56,7 +81,9 @@ function signOf({ kind, state, before, expiresAt, code, ...output } = {}) {
 function fieldsOf(all) {
   const fields = new Map();
   const files = all.flatMap((pair) => pair.files);
-  const sizes = new Map(files.map((records) => [records, JSON.stringify(records).length]));
+  const sizes = new Map(
+    files.map((records) => [records, JSON.stringify(records).length]),
+  );
   for (const records of files.sort((one, other) => sizes.get(one) - sizes.get(other))) {
     for (const path of pathsOf(records)) {
       const name = path.filter((step) => !/^\d+$/.test(step)).join(".");

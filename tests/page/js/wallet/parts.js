@@ -18,22 +18,41 @@ export async function makeSecret() {
   return `secret-${secretsCount}`;
 }
 
-export function walletOn(service, store = memoryStore(), api = service.api(), options = {}) {
+export function walletOn(
+  service,
+  store = memoryStore(),
+  api = service.api(),
+  options = {},
+) {
   return makeWallet({ store, api, now, makeSecret, ...options });
 }
 
 /** Return a wallet, and the verbs of its offers. */
-export function makerOn(service, store = memoryStore(), api = service.api(), options = {}) {
-  const wallet = walletOn(service, store, api, { isStrong: async () => true, ...options });
+export function makerOn(
+  service,
+  store = memoryStore(),
+  api = service.api(),
+  options = {},
+) {
+  const wallet = walletOn(service, store, api, {
+    isStrong: async () => true,
+    ...options,
+  });
   return { service, store, wallet, offers: offersOf(wallet) };
 }
 
-/** Return a wallet on this service and store whose requests meet the fate that it tells of each. */
+/**
+ * Return a wallet on this service and store whose requests meet the fate that it tells
+ * of each.
+ */
 export function walletMeeting({ service, store }, fate) {
   return walletOn(service, store, service.api(fate));
 }
 
-/** Return a service, a store and its wallet that holds one item in these amounts, if any. */
+/**
+ * Return a service, a store and its wallet that holds one item in these amounts, if
+ * any.
+ */
 export async function walletHolding(...amounts) {
   const service = fakeService();
   const store = memoryStore();

@@ -7,7 +7,10 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** Return a whole number from 0 to below `count`: a linear congruential generator's high bits. */
+  /**
+   * Return a whole number from 0 to below `count`: a linear congruential generator's
+   * high bits.
+   */
   below(count) {
     this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0;
     return Math.floor((this.#state / 2 ** 32) * count);

@@ -8,7 +8,13 @@ import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
 import { slicesOf } from "./memory_store.js";
 import { now, walletHolding, walletOn } from "./parts.js";
 
-const SPENT = { key: "deed_x.a", itemId: "deed_x", secret: "a", amount: 5, state: "spent" };
+const SPENT = {
+  key: "deed_x.a",
+  itemId: "deed_x",
+  secret: "a",
+  amount: 5,
+  state: "spent",
+};
 
 function draftWith(record) {
   return new Draft(slicesOf({ outputs: new Map([[record.key, record]]) }));
@@ -34,7 +40,12 @@ test("no output is written over another", () => {
 test("a source of secrets that repeats itself changes nothing", async () => {
   const { service, store, itemId } = await walletHolding(5);
   const [{ secret }] = store.kept.outputs.values();
-  const wallet = makeWallet({ store, api: service.api(), now, makeSecret: async () => secret });
+  const wallet = makeWallet({
+    store,
+    api: service.api(),
+    now,
+    makeSecret: async () => secret,
+  });
   const before = structuredClone(store.kept);
 
   await assert.rejects(wallet.send(itemId, 2), { code: "used_secret" });
@@ -46,12 +57,16 @@ test("what was not loaded cannot be looked at, and is not taken for what does no
   const { store, itemId } = await walletHolding(5, 6);
   const [key] = store.kept.outputs.keys();
   const other = "deed_other.a";
-  const look = (wanted, see) => store.read({ outputs: wanted }, ({ outputs }) => see(outputs));
+  const look = (wanted, see) =>
+    store.read({ outputs: wanted }, ({ outputs }) => see(outputs));
   const allowed = [
     [[key, "none"], (outputs) => [outputs.get(key).key, outputs.get("none")]],
     [[undefined], (outputs) => outputs.get(undefined)],
     ["all", (outputs) => [outputs.list().length, outputs.get("none")]],
-    [{ itemId }, (outputs) => [outputs.list({ itemId }).length, outputs.get(`${itemId}.none`)]],
+    [
+      { itemId },
+      (outputs) => [outputs.list({ itemId }).length, outputs.get(`${itemId}.none`)],
+    ],
     [[{ state: "held" }], (outputs) => outputs.list({ itemId, state: "held" }).length],
   ];
   const forbidden = [
@@ -65,8 +80,15 @@ test("what was not loaded cannot be looked at, and is not taken for what does no
 
   const seen = await Promise.all(allowed.map(([wanted, see]) => look(wanted, see)));
 
-  assert.deepEqual(seen, [[key, undefined], undefined, [2, undefined], [2, undefined], 2]);
-  for (const [wanted, see] of forbidden) await assert.rejects(look(wanted, see), /not loaded/);
+  assert.deepEqual(seen, [
+    [key, undefined],
+    undefined,
+    [2, undefined],
+    [2, undefined],
+    2,
+  ]);
+  for (const [wanted, see] of forbidden)
+    await assert.rejects(look(wanted, see), /not loaded/);
 });
 
 test("a claim in a wallet of 10,000 parts reads what it is about alone", async () => {
@@ -75,7 +97,13 @@ test("a claim in a wallet of 10,000 parts reads what it is about alone", async (
   for (let place = 0; place < 10_000; place += 1) {
     const secret = `part-${place}`;
     const key = `${itemId}.${secret}`;
-    store.kept.outputs.set(key, { ...first, key, secret, amount: 1, number: place + 1 });
+    store.kept.outputs.set(key, {
+      ...first,
+      key,
+      secret,
+      amount: 1,
+      number: place + 1,
+    });
   }
   const link = { amount: 10_000, itemId, secret: "somebody's" };
   service.take(first, link.secret);

@@ -1,5 +1,5 @@
-// Takes apart what runs at once: every call of a store or an api waits for its turn, and the test
-// says whose turn it is.
+// Takes apart what runs at once: every call of a store or an api waits for its turn,
+// and the test says whose turn it is.
 
 import { setImmediate } from "node:timers/promises";
 
@@ -47,7 +47,8 @@ export class Turns {
 }
 
 /**
- * Run a test under every order in which its calls can come; returns how many there were.
+ * Run a test under every order in which its calls can come; returns how many there
+ * were.
  * @param {(choose: (count: number) => number) => Promise<void>} run
  */
 export async function inEveryOrder(run) {
@@ -71,7 +72,9 @@ export async function inEveryOrder(run) {
   }
 }
 
-/** Run a test under so many random orders: what makes many calls has too many of them. */
+/**
+ * Run a test under so many random orders: what makes many calls has too many of them.
+ */
 export async function inSomeOrders(ordersCount, run) {
   for (let seed = 1; seed <= ordersCount; seed += 1) {
     const random = new Random(seed);

@@ -6,7 +6,13 @@ import { test } from "node:test";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { memoryStore } from "./memory_store.js";
 import { inEveryOrder, Turns } from "./turns.js";
-import { amountsByState, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+import {
+  amountsByState,
+  madeBy,
+  walletHolding,
+  walletMeeting,
+  walletOn,
+} from "./parts.js";
 
 /** Return a wallet that does one thing after another when it is its turn. */
 function tab(turns, who, { service, store }, fate) {
@@ -24,10 +30,15 @@ const arrayMax = 4;
 async function holding({ amounts = [], given, links }) {
   const ground = await walletHolding(...amounts);
   if (links) {
-    const wallet = walletOn(ground.service, ground.store, ground.service.api(), { arrayMax });
-    ground.itemId = (await wallet.mint({ links: { count: links, each: 1 } })).operation.itemId;
+    const wallet = walletOn(ground.service, ground.store, ground.service.api(), {
+      arrayMax,
+    });
+    ground.itemId = (
+      await wallet.mint({ links: { count: links, each: 1 } })
+    ).operation.itemId;
   }
-  if (given) ground.given = madeBy(ground.store, await ground.wallet.send(ground.itemId, given));
+  if (given)
+    ground.given = madeBy(ground.store, await ground.wallet.send(ground.itemId, given));
   return ground;
 }
 
@@ -44,7 +55,9 @@ function assertAllIsHere({ service, store }) {
     outputs.filter(({ spentElsewhere }) => spentElsewhere),
     [],
   );
-  const numbers = outputs.filter(({ state }) => state !== "spent").flatMap((each) => each.number ?? []);
+  const numbers = outputs
+    .filter(({ state }) => state !== "spent")
+    .flatMap((each) => each.number ?? []);
   assert.equal(new Set(numbers).size, numbers.length);
 }
 
@@ -53,7 +66,8 @@ const send =
   (wallet, { itemId }) =>
     wallet.send(itemId, amount);
 const prepare = (wallet, { itemId }) => wallet.prepareNext(itemId);
-const makeLinks = (wallet, { itemId }) => wallet.makeLinks(itemId, { count: 2, each: 2 });
+const makeLinks = (wallet, { itemId }) =>
+  wallet.makeLinks(itemId, { count: 2, each: 2 });
 const PAIRS = {
   "both send all": [{ amounts: [5] }, send(5), send(5)],
   "both send a part": [{ amounts: [5] }, send(2), send(2)],
@@ -68,8 +82,16 @@ const PAIRS = {
     send(2),
     (wallet, { store }) => wallet.split([...store.kept.outputs.keys()][0], [1, 1]),
   ],
-  "one sends, one checks": [{ amounts: [5] }, send(2), (wallet) => wallet.checkStates()],
-  "one sends, one finishes": [{ amounts: [5] }, send(2), (wallet) => wallet.finishBegun()],
+  "one sends, one checks": [
+    { amounts: [5] },
+    send(2),
+    (wallet) => wallet.checkStates(),
+  ],
+  "one sends, one finishes": [
+    { amounts: [5] },
+    send(2),
+    (wallet) => wallet.finishBegun(),
+  ],
   "both take back": [
     { amounts: [5], given: 2 },
     (wallet, { given }) => wallet.takeBack(given.key),
@@ -107,7 +129,8 @@ for (const [name, [amounts, one, other]] of Object.entries(PAIRS)) {
         choose,
       );
 
-      for (const { reason } of ended) assert.ok(!reason || reason instanceof WalletError, reason);
+      for (const { reason } of ended)
+        assert.ok(!reason || reason instanceof WalletError, reason);
       assertAllIsHere(ground);
     });
     assert.ok(ordersCount > 1);
@@ -170,7 +193,9 @@ test("two tabs that finish one operation settle it alike", async () => {
         choose,
       );
 
-      const states = ended.flatMap(({ value }) => value.map(({ operation }) => operation.state));
+      const states = ended.flatMap(({ value }) =>
+        value.map(({ operation }) => operation.state),
+      );
       assert.deepEqual([...new Set(states)], [isTaken ? "refused" : "done"]);
       const spent = { spent: [5, 5] };
       assert.deepEqual(
@@ -186,9 +211,14 @@ test("a tab that is refused without a reason does not undo what the other has do
     const ground = await holding({ amounts: [5] });
     await walletMeeting(ground, () => "lost").send(ground.itemId, 2);
     const turns = new Turns();
-    const refused = tab(turns, "b", ground, (verb) => (verb === "swap" ? "refused" : "answered"));
+    const refused = tab(turns, "b", ground, (verb) =>
+      verb === "swap" ? "refused" : "answered",
+    );
 
-    await turns.run([tab(turns, "a", ground).finishBegun(), refused.finishBegun()], choose);
+    await turns.run(
+      [tab(turns, "a", ground).finishBegun(), refused.finishBegun()],
+      choose,
+    );
     const isDone = ground.service.live().length === 2;
     await ground.wallet.checkStates();
 

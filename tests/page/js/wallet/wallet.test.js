@@ -11,7 +11,8 @@ import { fakeService } from "./fake_service.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
 import { amountsByState, madeBy, walletHolding, walletOn } from "./parts.js";
 
-const hasCode = (code) => (error) => error instanceof WalletError && error.code === code;
+const hasCode = (code) => (error) =>
+  error instanceof WalletError && error.code === code;
 
 test("what is minted is held", async () => {
   const service = fakeService();
@@ -29,7 +30,10 @@ test("what is minted is held", async () => {
   assert.deepEqual(amountsByState(store), { held: [5], given: [3] });
   const secrets = (await wallet.outputsOf(operation)).map(({ secret }) => secret);
   assert.equal(secrets[1], "my own. secret");
-  assert.deepEqual([holding.itemId, holding.sum, holding.coming], [operation.itemId, 5, 0]);
+  assert.deepEqual(
+    [holding.itemId, holding.sum, holding.coming],
+    [operation.itemId, 5, 0],
+  );
   assert.deepEqual(service.live().sort(), [...store.kept.outputs.keys()].sort());
 });
 
@@ -143,7 +147,10 @@ test("a link that somebody else has taken is refused, and stays known as spent",
 
   assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
   assert.deepEqual(amountsByState(taker.store), { spent: [5], void: [5] });
-  await assert.rejects(walletOn(service, taker.store).claim(given), hasCode("spent_elsewhere"));
+  await assert.rejects(
+    walletOn(service, taker.store).claim(given),
+    hasCode("spent_elsewhere"),
+  );
 });
 
 test("a link with a wrong amount is refused, and the right one is claimed after it", async () => {
@@ -153,7 +160,10 @@ test("a link with a wrong amount is refused, and the right one is claimed after 
   const taker = walletOn(service, takers);
 
   const wrong = await taker.claim({ ...given, amount: 7 });
-  assert.deepEqual([wrong.operation.state, wrong.operation.code], ["refused", "unknown_input"]);
+  assert.deepEqual(
+    [wrong.operation.state, wrong.operation.code],
+    ["refused", "unknown_input"],
+  );
   assert.deepEqual(amountsByState(takers), { seen: [7], void: [7] });
   const right = await taker.claim(given);
 
@@ -206,20 +216,35 @@ test("what the service has never had is kept apart and spent by nothing", async 
 });
 
 const IMPOSSIBLE = {
-  "more than is held": [(wallet, itemId) => wallet.send(itemId, 9), hasCode("not_enough")],
+  "more than is held": [
+    (wallet, itemId) => wallet.send(itemId, 9),
+    hasCode("not_enough"),
+  ],
   "another item": [(wallet) => wallet.send("deed_other", 1), hasCode("not_enough")],
   nothing: [(wallet, itemId) => wallet.send(itemId, 0), AmountError],
   "half a unit": [(wallet, itemId) => wallet.send(itemId, 0.5), AmountError],
-  "parts that are more": [(wallet, _, key) => wallet.split(key, [3, 3]), hasCode("not_enough")],
+  "parts that are more": [
+    (wallet, _, key) => wallet.split(key, [3, 3]),
+    hasCode("not_enough"),
+  ],
   "a part of nothing": [(wallet, _, key) => wallet.split(key, [0]), AmountError],
   "no parts": [(wallet, _, key) => wallet.split(key, []), hasCode("too_many")],
-  "257 parts": [(wallet, _, key) => wallet.split(key, Array(257).fill(1)), hasCode("too_many")],
-  "a split of what is not there": [(wallet) => wallet.split("deed_x.y", [1]), hasCode("not_held")],
+  "257 parts": [
+    (wallet, _, key) => wallet.split(key, Array(257).fill(1)),
+    hasCode("too_many"),
+  ],
+  "a split of what is not there": [
+    (wallet) => wallet.split("deed_x.y", [1]),
+    hasCode("not_held"),
+  ],
   "taking back what was not given": [
     (wallet, _, key) => wallet.takeBack(key),
     hasCode("not_given"),
   ],
-  "merging one": [(wallet, itemId) => wallet.merge(itemId), hasCode("nothing_to_merge")],
+  "merging one": [
+    (wallet, itemId) => wallet.merge(itemId),
+    hasCode("nothing_to_merge"),
+  ],
   "claiming what is held": [
     (wallet, itemId, key) =>
       wallet.claim({ itemId, amount: 5, secret: key.slice(itemId.length + 1) }),
@@ -227,7 +252,8 @@ const IMPOSSIBLE = {
   ],
   "a mint of nothing": [(wallet) => wallet.mint({ outputs: [] }), hasCode("too_many")],
   "a mint of too much": [
-    (wallet) => wallet.mint({ outputs: [{ amount: Number.MAX_SAFE_INTEGER }, { amount: 1 }] }),
+    (wallet) =>
+      wallet.mint({ outputs: [{ amount: Number.MAX_SAFE_INTEGER }, { amount: 1 }] }),
     AmountError,
   ],
   "a mint with too long a secret": [
@@ -252,7 +278,13 @@ for (const [name, [attempt, expected]] of Object.entries(IMPOSSIBLE)) {
 
 test("what a deed is can be shown where there is no room to keep it", async () => {
   const item = { id: "deed_1", total: 1, metadata: null };
-  const full = { ...memoryStore(), update: async () => Promise.reject(new Error("no room")) };
+  const full = {
+    ...memoryStore(),
+    update: async () => Promise.reject(new Error("no room")),
+  };
 
-  assert.deepEqual(await walletOn(null, full, { item: async () => item }).item(item.id), item);
+  assert.deepEqual(
+    await walletOn(null, full, { item: async () => item }).item(item.id),
+    item,
+  );
 });

@@ -1,9 +1,13 @@
-// People who do everything at once that the wallet can, while requests and answers are lost or late,
-// refusals have no reason, tabs die, offers expire and old copies come back.
+// People who do everything at once that the wallet can, while requests and answers are
+// lost or late, refusals have no reason, tabs die, offers expire and old copies come
+// back.
 
 import assert from "node:assert/strict";
 
-import { NoAnswerError, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../deeds/page/static/js/wallet/api.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
 import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
 import { makeWallet } from "../../../../deeds/page/static/js/wallet/wallet.js";
@@ -34,7 +38,13 @@ function watchedStore() {
     const known = new Set(store.kept.operations.keys());
     const since = now();
     const result = await store.update(...given);
-    for (const { key, kind, inputs, links, begunAt } of store.kept.operations.values()) {
+    for (const {
+      key,
+      kind,
+      inputs,
+      links,
+      begunAt,
+    } of store.kept.operations.values()) {
       // What is taken in from a file was begun before.
       if (known.has(key) || begunAt < since || !SPENDING.includes(kind)) continue;
       for (const input of inputs.map((each) => before.get(each))) {
@@ -66,10 +76,14 @@ export class World {
     for (const { reason } of ended) {
       if (reason && !EXPECTED.some((each) => reason instanceof each)) throw reason;
     }
-    if (this.random.chance(15)) this.service.deliverLate((count) => this.random.below(count), 1);
+    if (this.random.chance(15))
+      this.service.deliverLate((count) => this.random.below(count), 1);
   }
 
-  /** Return a wallet in a new tab of either person, which may die at one of its next calls. */
+  /**
+   * Return a wallet in a new tab of either person, which may die at one of its next
+   * calls.
+   */
   tab(turns, who) {
     const store = this.random.pick(this.stores);
     const fate = () => (this.random.chance(40) ? this.random.pick(FAULTS) : "answered");
@@ -114,11 +128,14 @@ export class World {
     const { random, service } = this;
     const part = () => {
       const kept = random.pick(this.stores).kept.outputs;
-      const { itemId = "deed_none", amount = 1 } = random.pick([...kept.values()]) ?? {};
+      const { itemId = "deed_none", amount = 1 } =
+        random.pick([...kept.values()]) ?? {};
       return { itemId, amount: 1 + random.below(amount) };
     };
     const expiresInS = random.pick([60, 3600, undefined]);
-    const made = [...store.kept.operations.values()].filter(({ kind }) => /ask|trade/.test(kind));
+    const made = [...store.kept.operations.values()].filter(({ kind }) =>
+      /ask|trade/.test(kind),
+    );
     const { key } = random.pick(made) ?? {};
     const operations = this.stores.flatMap(({ kept }) => [...kept.operations.values()]);
     const ids = operations.flatMap(({ offerId }) => offerId ?? []).slice(-6);
@@ -145,12 +162,17 @@ export class World {
     const own = [...store.kept.outputs.values()];
     const output = random.pick(own) ?? { key: "none", itemId: "deed_none", amount: 1 };
     const links = this.stores.flatMap((each) =>
-      [...each.kept.outputs.values()].filter(({ state }) => state === "given" || state === "spent"),
+      [...each.kept.outputs.values()].filter(
+        ({ state }) => state === "given" || state === "spent",
+      ),
     );
     const amount = 1 + random.below(output.amount);
     return [
       () => wallet.mint({ outputs: [{ amount: 1 + random.below(9) }, { amount: 20 }] }),
-      () => wallet.mint({ links: { count: 1 + random.below(20), each: 1 + random.below(3) } }),
+      () =>
+        wallet.mint({
+          links: { count: 1 + random.below(20), each: 1 + random.below(3) },
+        }),
       () => wallet.prepareNext(output.itemId),
       () => wallet.prepareNext(output.itemId),
       () => wallet.makeLinks(output.itemId, { count: 1 + random.below(9), each: 1 }),
@@ -182,7 +204,8 @@ export class World {
       for (const record of kept.outputs.values()) {
         known.add(record.key);
         this.seen.set(record.key, record.secret);
-        if (record.state === "spent") assert.ok(!live.has(record.key), "live, but held as spent");
+        if (record.state === "spent")
+          assert.ok(!live.has(record.key), "live, but held as spent");
       }
       for (const { kind, body } of kept.operations.values()) {
         // A mint's answer may be missing still: then its secrets are in what was asked.
@@ -191,12 +214,19 @@ export class World {
     }
     for (const key of live) {
       const secret = key.slice(key.indexOf(".") + 1);
-      assert.ok(known.has(key) || known.has(secret), "a live secret that no wallet has");
+      assert.ok(
+        known.has(key) || known.has(secret),
+        "a live secret that no wallet has",
+      );
     }
-    for (const key of this.seen.keys()) assert.ok(known.has(key), "a secret was forgotten");
+    for (const key of this.seen.keys())
+      assert.ok(known.has(key), "a secret was forgotten");
   }
 
-  /** When the faults are over and every wallet was opened once more, all is where it belongs. */
+  /**
+   * When the faults are over and every wallet was opened once more, all is where it
+   * belongs.
+   */
   async assertEndsWell() {
     this.service.deliverLate();
     const isOver = this.random.chance(50);
@@ -208,10 +238,13 @@ export class World {
     this.assertNothingIsLost();
     const mine = new Set();
     for (const { kept } of this.stores) {
-      const open = [...kept.operations.values()].filter(({ state }) => state === "open");
+      const open = [...kept.operations.values()].filter(
+        ({ state }) => state === "open",
+      );
       assert.ok(!isOver || !open.length, "an offer that should have ended");
       const offered = new Set(open.flatMap(({ inputs }) => inputs));
-      for (const operation of kept.operations.values()) assertIsSettled(operation, kept.outputs);
+      for (const operation of kept.operations.values())
+        assertIsSettled(operation, kept.outputs);
       for (const { key, state, unknown } of kept.outputs.values()) {
         assert.ok(state !== "offered" || offered.has(key), "offered by no offer");
         assert.ok(state !== "leaving");
@@ -233,7 +266,8 @@ export class World {
       }
     }
     for (const amount of minted.values()) sums.minted += amount;
-    for (const { amount, spent } of this.service.outputs.values()) sums.live += spent ? 0 : amount;
+    for (const { amount, spent } of this.service.outputs.values())
+      sums.live += spent ? 0 : amount;
     assert.equal(sums.live, sums.minted);
   }
 }
@@ -257,8 +291,10 @@ function assertIsSettled({ kind, state, inputs, outputs }, kept) {
   const made = outputs.map(({ key }) => kept.get(key).state);
   assert.ok(["done", "refused", "open"].includes(state));
   if (state === "open") assert.ok(made.every((each) => each === "coming"));
-  if (state === "done") assert.ok(inputs.every((key) => kept.get(key).state === "spent"));
-  if (state === "done") assert.ok(made.every((each) => each === "spent" || OURS.test(each)));
+  if (state === "done")
+    assert.ok(inputs.every((key) => kept.get(key).state === "spent"));
+  if (state === "done")
+    assert.ok(made.every((each) => each === "spent" || OURS.test(each)));
   if (state === "refused") assert.ok(made.every((each) => each === "void"));
   if (state === "refused") assert.notEqual(kind, "mint");
 }

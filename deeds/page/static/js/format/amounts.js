@@ -13,13 +13,17 @@ export class AmountError extends Error {
 }
 
 /**
- * Return the amount that a person typed; spaces, narrow ones too, or commas may group its digits.
+ * Return the amount that a person typed; spaces, narrow ones too, or commas may group
+ * its digits.
  * @throws {AmountError}
  */
 export function parseAmount(text) {
   const typed = text.trim().replace(/([0-9])[ \u00a0\u202f](?=[0-9])/g, "$1");
-  const digits = /^[0-9]{1,3}(,[0-9]{3})+$/.test(typed) ? typed.replaceAll(",", "") : typed;
-  if (!/^0*[1-9][0-9]*$/.test(digits)) throw new AmountError("Enter a whole number, 1 or more.");
+  const digits = /^[0-9]{1,3}(,[0-9]{3})+$/.test(typed)
+    ? typed.replaceAll(",", "")
+    : typed;
+  if (!/^0*[1-9][0-9]*$/.test(digits))
+    throw new AmountError("Enter a whole number, 1 or more.");
   const amount = Number(digits);
   if (!isAmount(amount)) throw new AmountError(`Enter at most ${MOST}.`);
   return amount;
@@ -27,31 +31,40 @@ export function parseAmount(text) {
 
 export const isAmount = (value) => Number.isSafeInteger(value) && value >= 1;
 
-/** Return the digits in groups of three, which narrow spaces part: no language reads them wrongly. */
+/**
+ * Return the digits in groups of three, which narrow spaces part: no language reads
+ * them wrongly.
+ */
 export function formatAmount(/** @type {number} */ amount) {
   return String(amount).replace(/\B(?=(\d{3})+$)/g, NARROW_SPACE);
 }
 
-/** Return the sum of amounts. @throws {AmountError} it is more than an item can hold. */
+/**
+ * Return the sum of amounts. @throws {AmountError} it is more than an item can hold.
+ */
 export function sumOf(amounts) {
   let sum = 0;
   for (const amount of amounts) {
-    // Both are at most 2**53 - 1, so that a sum above that is never rounded to below it.
+    // Both are at most 2**53 - 1, so that a sum above that is never rounded to below
+    // it.
     sum += amount;
     if (sum > AMOUNT_MAX) throw new AmountError(`Together they are more than ${MOST}.`);
   }
   return sum;
 }
 
-/** Return whether a text can be the word for a unit: a digit in it would pass for the amount's. */
+/**
+ * Return whether a text can be the word for a unit: a digit in it would pass for the
+ * amount's.
+ */
 export function isUnit(text) {
   const isWord = /^\p{L}/u.test(text) && !/[\p{N}\p{C}\p{DI}]/u.test(text);
   return isWord && [...text].length <= UNIT_LENGTH_MAX;
 }
 
 /**
- * Return "1 unit" or "100 units"; "1 ticket" or "100 × ticket" where the issuer has named the unit:
- * no plural can be made of a word in any language.
+ * Return "1 unit" or "100 units"; "1 ticket" or "100 × ticket" where the issuer has
+ * named the unit: no plural can be made of a word in any language.
  */
 export function unitsText(/** @type {number} */ amount, unit = "") {
   if (unit) return `${formatAmount(amount)} ${amount === 1 ? "" : "× "}${unit}`;

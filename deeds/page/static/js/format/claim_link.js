@@ -1,9 +1,15 @@
-// Claim links, `/claim/<item id>#+<amount>.<secret>`, and texts that hold links or raw outputs. The
-// secret is in the fragment alone, which no browser sends to a server. All but letters and digits of
-// it is escaped, so that what others have put behind a link is never taken for a part of it.
+// Claim links, `/claim/<item id>#+<amount>.<secret>`, and texts that hold links or raw
+// outputs. The secret is in the fragment alone, which no browser sends to a server. All
+// but letters and digits of it is escaped, so that what others have put behind a link
+// is never taken for a part of it.
 
 import { isUnit } from "./amounts.js";
-import { isStrongSecret, parseRawOutput, RawOutputError, SECRET_LENGTH_MAX } from "./raw_output.js";
+import {
+  isStrongSecret,
+  parseRawOutput,
+  RawOutputError,
+  SECRET_LENGTH_MAX,
+} from "./raw_output.js";
 
 /**
  * @typedef {import("./raw_output.js").RawOutput} RawOutput
@@ -16,17 +22,22 @@ const CUT_TEXT = "This link is cut off. Ask for it again.";
 const CAPITALS_TEXT = "This link was put into capitals. Ask for it again.";
 const TWO_DEEDS_TEXT = "This link names two deeds. Ask for another.";
 const NOTHING_TEXT = "There is no claim link in this text.";
-const NO_ITEM_TEXT = "There is no deed in this text. Paste a link to it, or its item id.";
+const NO_ITEM_TEXT =
+  "There is no deed in this text. Paste a link to it, or its item id.";
 const TWO_ITEMS_TEXT = "This text names two deeds. Paste one link.";
 
-/** Of what stands before the item id, and of what follows it: no service takes longer addresses. */
+/**
+ * Of what stands before the item id, and of what follows it: no service takes longer
+ * addresses.
+ */
 const PART_LENGTH_MAX = 4200;
 
 // Characters that are not seen, which apps put into long words.
 const UNSEEN =
   "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff";
 const UNSEEN_ONES = new RegExp(`[${UNSEEN}]`, "g");
-// What a mail program, or a person, breaks a link with: line ends, and marks of a quotation.
+// What a mail program, or a person, breaks a link with: line ends, and marks of a
+// quotation.
 const GAPS = new RegExp(`[\\s>=${UNSEEN}]+`, "g");
 const GAP = `[\\s>=${UNSEEN}]{0,24}`;
 const BASE32 = "[0-9a-hjkmnp-tv-z]";
@@ -38,8 +49,9 @@ const SLASH = "(?:/|%(?:25){0,2}2[Ff])";
 const HASH = "(?:#|%(?:25){0,2}23|&num;|&#35;)";
 const PLUS = "(?:\\+|%(?:25){0,2}2[Bb]|&plus;|&#43;)";
 const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})`;
-// What starts here is longer than a secret can be, so it is never a part of one. Behind the page of
-// an item its id may stand once more: so it was in the links of earlier releases.
+// What starts here is longer than a secret can be, so it is never a part of one. Behind
+// the page of an item its id may stand once more: so it was in the links of earlier
+// releases.
 const START = new RegExp(
   `${PAGE}${GAP}[^\\s#]{0,300}?(?<mark>${HASH}${GAP}${PLUS})${GAP}(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}\\.)?` +
     `|(?<plus>${PLUS})${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}\\.`,
@@ -51,21 +63,37 @@ const HASH_AT_END = new RegExp(`${HASH}${GAP}$`);
 const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
 const CAPITALS = /\bDEED_[0-9A-Z]{26}/;
 const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
-// In a link that a person wrote by hand, marks within a word are of the secret; those at its end are
-// of the sentence around it.
+// In a link that a person wrote by hand, marks within a word are of the secret; those
+// at its end are of the sentence around it.
 const LETTER = "[A-Za-z0-9%]|[^\\x00-\\x7f\\s\\p{P}]";
 const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u");
 const UNIT = /^[^\s"<>]{0,300}?&unit=([A-Za-z0-9%]{1,240})/;
 const HOST =
   /(?:^|[^\p{L}\p{N}.-])((?:(?:[\p{L}\p{N}-]+\.)+[\p{L}\p{N}-]+|localhost)(?::\d+)?\/.*)$/u;
 /** One of a single word, right before the path. */
-const SHORT_HOST = /(?:^|[^\p{L}\p{N}.-])((?!claim\b)[\p{L}\p{N}-]+(?::\d+)?\/(?:claim\W*)?)$/u;
+const SHORT_HOST =
+  /(?:^|[^\p{L}\p{N}.-])((?!claim\b)[\p{L}\p{N}-]+(?::\d+)?\/(?:claim\W*)?)$/u;
 const BROKEN_HOST = /https?:\/\/[^\s/>=]*[\s>=]{0,9}\n[\s>=]{0,24}$/i;
 // By the mark before a raw output, the one that ends it.
 const CLOSERS = new Map(
-  ["()", "[]", "{}", "<>", "«»", "»«", "“”", "„“", "‘’", "‚‘", "「」", '""', "''", "``", "**", "__"].map(
-    ([opener, closer]) => [opener, closer],
-  ),
+  [
+    "()",
+    "[]",
+    "{}",
+    "<>",
+    "«»",
+    "»«",
+    "“”",
+    "„“",
+    "‘’",
+    "‚‘",
+    "「」",
+    '""',
+    "''",
+    "``",
+    "**",
+    "__",
+  ].map(([opener, closer]) => [opener, closer]),
 );
 
 /** Return the link that hands over an output; `unit` is the issuer's word for one. */
@@ -75,10 +103,11 @@ export function claimLink(origin, /** @type {RawOutput} */ output, { unit = "" }
 }
 
 /**
- * Return the links and raw outputs of a text, and what to say if there are none or one cannot be
- * read. What messengers, mail programs and people do to them is undone.
+ * Return the links and raw outputs of a text, and what to say if there are none or one
+ * cannot be read. What messengers, mail programs and people do to them is undone.
  *
- * A line end always ends a raw output with an ordinary secret: one that holds any travels by link.
+ * A line end always ends a raw output with an ordinary secret: one that holds any
+ * travels by link.
  * @param {string} text
  * @returns {Promise<{links: ReadLink[], problem: string}>}
  */
@@ -92,7 +121,8 @@ export async function readLinks(text) {
     }),
   );
   const links = read.filter((link) => link !== null);
-  if (starts.some(({ isTwofold }) => isTwofold)) return { links, problem: TWO_DEEDS_TEXT };
+  if (starts.some(({ isTwofold }) => isTwofold))
+    return { links, problem: TWO_DEEDS_TEXT };
   if (links.length < starts.length) return { links, problem: CUT_TEXT };
   if (links.length) return { links, problem: "" };
   if (CAPITALS.test(plain)) return { links, problem: CAPITALS_TEXT };
@@ -100,14 +130,16 @@ export async function readLinks(text) {
 }
 
 /**
- * Return the deed that a text names, by its item id or by a link to any page of it, and the `host`
- * if it names one; or the `problem`. The secret of a claim link is not read.
+ * Return the deed that a text names, by its item id or by a link to any page of it, and
+ * the `host` if it names one; or the `problem`. The secret of a claim link is not read.
  */
 export function readItem(text) {
   const plain = narrowed(text);
   const hosts = new Map();
   for (const { 0: id, index } of plain.matchAll(ITEM)) {
-    const word = plain.slice(Math.max(0, index - PART_LENGTH_MAX), index).split(/[\s"'`<>()[\]]/);
+    const word = plain
+      .slice(Math.max(0, index - PART_LENGTH_MAX), index)
+      .split(/[\s"'`<>()[\]]/);
     const itemId = clean(id);
     if (hosts.size > 1) break;
     hosts.set(itemId, hosts.get(itemId) || urlOf(word.at(-1))?.host || "");
@@ -119,7 +151,9 @@ export function readItem(text) {
   return { itemId: "", host: "", problem: hosts.size ? TWO_ITEMS_TEXT : problem };
 }
 
-/** Return a text with letters of Latin width, as those of East Asian keyboards are not. */
+/**
+ * Return a text with letters of Latin width, as those of East Asian keyboards are not.
+ */
 function narrowed(text) {
   return text.replace(/[\uff01-\uff5e]/g, (wide) =>
     String.fromCharCode(wide.charCodeAt(0) - 0xfee0),
@@ -131,12 +165,20 @@ function startsOf(plain) {
   let to = 0;
   return Array.from(plain.matchAll(START), (match) => {
     const { page, mark, amount, again, plus, rawAmount, id } = match.groups ?? {};
-    const before = plain.slice(Math.max(to, match.index - PART_LENGTH_MAX), match.index);
+    const before = plain.slice(
+      Math.max(to, match.index - PART_LENGTH_MAX),
+      match.index,
+    );
     const isLink = Boolean(page) || HASH_AT_END.test(before.slice(-32));
-    const word = isLink ? (before.split(/[\s"'`<>()[\]]|(?=https?:\/\/)/i).at(-1) ?? "") : "";
-    const host = BROKEN_HOST.exec(before.slice(0, before.length - word.length))?.[0] ?? "";
+    const word = isLink
+      ? (before.split(/[\s"'`<>()[\]]|(?=https?:\/\/)/i).at(-1) ?? "")
+      : "";
+    const host =
+      BROKEN_HOST.exec(before.slice(0, before.length - word.length))?.[0] ?? "";
     const front = host.replace(GAPS, "") + word;
-    const url = isLink ? (urlOf(front, SHORT_HOST) ?? urlOf(before.replace(GAPS, ""))) : null;
+    const url = isLink
+      ? (urlOf(front, SHORT_HOST) ?? urlOf(before.replace(GAPS, "")))
+      : null;
     const named = [page ?? IN_PAGE.exec(word)?.groups?.page, again ?? id];
     const ids = named.flatMap((each) => (each ? clean(each).replace(".", "") : []));
     const from = match.index - word.length;
@@ -165,7 +207,8 @@ async function readOne(start, tail) {
   const strong = broken.replace(GAPS, "");
   try {
     // Pages that did not come by https have no checksums: there the form must do.
-    const isStrong = strong && (!globalThis.crypto?.subtle || (await isStrongSecret(strong)));
+    const isStrong =
+      strong && (!globalThis.crypto?.subtle || (await isStrongSecret(strong)));
     if (isStrong) return linkOf(start, strong, text.slice(broken.length));
     if (!start.isLink) return linkOf(start, rawSecret(text, start.opener), "");
     const word = WORD.exec(text)?.[0] ?? "";
@@ -179,22 +222,30 @@ async function readOne(start, tail) {
 function linkOf({ front, url, isOld }, secret, rest) {
   const output = parseRawOutput(front + secret);
   const unit = unescape(UNIT.exec(rest)?.[1] ?? "").trim();
-  const link = { output, unit: isUnit(unit) ? unit : "", host: url?.host ?? "", address: "" };
+  const link = {
+    output,
+    unit: isUnit(unit) ? unit : "",
+    host: url?.host ?? "",
+    address: "",
+  };
   if (url && isOld) link.address = `${url.origin}/claim#${front}${escape(secret)}`;
   else if (url) link.address = claimLink(url.origin, output, link);
   return link;
 }
 
 /**
- * Return the ordinary secret of a raw output: the rest of the line, without a mark that answers the
- * one before the raw output. Blanks at its end are dropped only if it has no meaning with them.
+ * Return the ordinary secret of a raw output: the rest of the line, without a mark that
+ * answers the one before the raw output. Blanks at its end are dropped only if it has
+ * no meaning with them.
  */
 function rawSecret(tail, opener) {
   const [line] = tail.slice(0, PART_LENGTH_MAX).split(/[\r\n]/, 1);
   const closer = CLOSERS.get(opener);
   const words = closer ? line.split(closer) : [];
   // The first one that no letter follows.
-  const ends = words.findIndex((_, place) => /^(?:[\s\p{P}]|$)/u.test(words[place + 1] ?? "x"));
+  const ends = words.findIndex((_, place) =>
+    /^(?:[\s\p{P}]|$)/u.test(words[place + 1] ?? "x"),
+  );
   if (closer && ends >= 0) return words.slice(0, ends + 1).join(closer);
   return [...line].length > SECRET_LENGTH_MAX ? line.trimEnd() : line;
 }
@@ -204,7 +255,8 @@ function unwrapped(tail, escapesCount) {
   let text = tail.slice(0, PART_LENGTH_MAX).replace(UNSEEN_ONES, "");
   text = text.replace(/&(?:amp|#38);/g, "&");
   if (escapesCount) text = text.replace(/%(?:25)*26([a-z_]+)%(?:25)*3[Dd]/g, "&$1=");
-  for (let count = 0; count < escapesCount; count += 1) text = text.replaceAll("%25", "%");
+  for (let count = 0; count < escapesCount; count += 1)
+    text = text.replaceAll("%25", "%");
   return text;
 }
 
@@ -214,7 +266,10 @@ function escapesCount(marks) {
   return found ? 1 + inner.length / 2 : 0;
 }
 
-/** Return the address that a link's front names, without its path, or null if it names none. */
+/**
+ * Return the address that a link's front names, without its path, or null if it names
+ * none.
+ */
 function urlOf(front, alsoHost = HOST) {
   const plain = unescape(unescape(unescape(front)));
   const last = plain.split(/(?=https?:\/\/)/i).at(-1) ?? "";

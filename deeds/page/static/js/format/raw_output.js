@@ -1,8 +1,9 @@
-// The grammar of raw outputs, `+<amount>.<item_id>.<secret>`, and strong secrets, both as
-// deeds/domain/raw_output.py has them. No message here ever holds a secret.
+// The grammar of raw outputs, `+<amount>.<item_id>.<secret>`, and strong secrets, both
+// as deeds/domain/raw_output.py has them. No message here ever holds a secret.
 //
-// A strong secret is 26 random characters (130 bits) and a checksum of 6, by which the service knows
-// that a machine made it. The characters are lower-case Crockford base32, five bits each.
+// A strong secret is 26 random characters (130 bits) and a checksum of 6, by which the
+// service knows that a machine made it. The characters are lower-case Crockford base32,
+// five bits each.
 
 import { AMOUNT_MAX } from "./amounts.js";
 
@@ -25,7 +26,8 @@ export class RawOutputError extends Error {
 /** Return what a raw output says. @returns {RawOutput} @throws {RawOutputError} */
 export function parseRawOutput(text) {
   const [, amountText, itemId, secret] = FORM.exec(text) ?? [];
-  if (itemId === undefined || SURROGATE.test(itemId)) throw new RawOutputError(FORM_TEXT);
+  if (itemId === undefined || SURROGATE.test(itemId))
+    throw new RawOutputError(FORM_TEXT);
   return { amount: parseAmountPart(amountText), itemId, secret: checkSecret(secret) };
 }
 
@@ -43,14 +45,16 @@ export function checkSecret(secret) {
   if (!secret || !isShort || [...secret].length > SECRET_LENGTH_MAX) {
     throw new RawOutputError(`A secret has 1 to ${SECRET_LENGTH_MAX} characters.`);
   }
-  if (SURROGATE.test(secret)) throw new RawOutputError("The secret has an invalid character.");
+  if (SURROGATE.test(secret))
+    throw new RawOutputError("The secret has an invalid character.");
   return secret;
 }
 
 function parseAmountPart(text) {
   if (!/^[1-9][0-9]*$/.test(text)) throw new RawOutputError(FORM_TEXT);
   const amount = Number(text);
-  if (amount > AMOUNT_MAX) throw new RawOutputError("This is more than a deed can hold.");
+  if (amount > AMOUNT_MAX)
+    throw new RawOutputError("This is more than a deed can hold.");
   return amount;
 }
 
@@ -74,9 +78,14 @@ export async function isStrongSecret(/** @type {string} */ text) {
   return text.slice(BODY_LENGTH) === (await checksum(text.slice(0, BODY_LENGTH)));
 }
 
-/** Return the first 30 bits of SHA-256(label + body) as 6 characters, the highest first. */
+/**
+ * Return the first 30 bits of SHA-256(label + body) as 6 characters, the highest first.
+ */
 async function checksum(body) {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(LABEL + body));
+  const digest = await crypto.subtle.digest(
+    "SHA-256",
+    new TextEncoder().encode(LABEL + body),
+  );
   const bits = new DataView(digest).getUint32(0);
   const character = (_, place) => ALPHABET[(bits >>> (27 - 5 * place)) & 31];
   return Array.from({ length: CHECKSUM_LENGTH }, character).join("");

@@ -1,5 +1,6 @@
-// Opens this browser's wallet for a page, and goes on with what is begun in it: each operation is
-// sent again until it has ended, as long as the page is open; in words where it cannot be done.
+// Opens this browser's wallet for a page, and goes on with what is begun in it: each
+// operation is sent again until it has ended, as long as the page is open; in words
+// where it cannot be done.
 
 import { makeStrongSecret } from "../format/raw_output.js";
 import { outcomesText, refusalText, textFor, waitText } from "../texts.js";
@@ -26,24 +27,34 @@ const DELAY_MS_MAX = 60_000;
  */
 
 /**
- * Return the wallet with its store and the service, or null after saying why it cannot be opened.
+ * Return the wallet with its store and the service, or null after saying why it cannot
+ * be opened.
  *
- * What was begun, on earlier visits too, is sent again until it has ended; `wake` does so at once, or
- * after a problem soon.
+ * What was begun, on earlier visits too, is sent again until it has ended; `wake` does
+ * so at once, or after a problem soon.
  * @param {(outcomes: Outcome[]) => void} onOutcomes called after each try
  * @returns {Promise<Opened | null>}
  */
 export async function openWallet(onOutcomes) {
   const missing = whatIsMissing();
   if (missing.length) {
-    showMissing([...missing, "You can look at deeds here, but not create, claim or keep them."]);
+    showMissing([
+      ...missing,
+      "You can look at deeds here, but not create, claim or keep them.",
+    ]);
     return null;
   }
   try {
-    const onClosed = () => showMissing(["This page is out of date. Reload it to go on."]);
+    const onClosed = () =>
+      showMissing(["This page is out of date. Reload it to go on."]);
     const store = await openStore(onClosed);
     const api = makePageApi();
-    const wallet = makeWallet({ store, api, arrayMax: arrayMax(), makeSecret: makeStrongSecret });
+    const wallet = makeWallet({
+      store,
+      api,
+      arrayMax: arrayMax(),
+      makeSecret: makeStrongSecret,
+    });
     const onError = (error) => showMissing([textFor(error)]);
     const wake = keepFinishing({ wallet, onOutcomes, onError });
     window.addEventListener("online", () => wake());
@@ -62,9 +73,10 @@ const arrayMax = () => Number(document.body.dataset.arrayMax);
 export const makePageApi = () => makeApi((...request) => fetch(...request), arrayMax());
 
 /**
- * Finish what was begun, now and again after growing delays, until nothing is left to finish.
- * `onError` is called when the store fails, which ends it. Return what wakes it up, after a verb has
- * left something begun or once online again; nothing is sent sooner than the service said.
+ * Finish what was begun, now and again after growing delays, until nothing is left to
+ * finish. `onError` is called when the store fails, which ends it. Return what wakes it
+ * up, after a verb has left something begun or once online again; nothing is sent
+ * sooner than the service said.
  */
 export function keepFinishing(parts) {
   const { wallet, onOutcomes, onError } = parts;
@@ -113,15 +125,21 @@ export function keepFinishing(parts) {
   return wake;
 }
 
-/** Return how long to wait: twice as long each time, and never less than the service asked for. */
+/**
+ * Return how long to wait: twice as long each time, and never less than the service
+ * asked for.
+ */
 export function delayMs(left, triesCount) {
   const asked = left.map(({ problem }) => 1000 * (problem?.retryAfterS ?? 0));
-  return Math.max(...asked, Math.min(FIRST_DELAY_MS * 2 ** (triesCount - 1), DELAY_MS_MAX));
+  return Math.max(
+    ...asked,
+    Math.min(FIRST_DELAY_MS * 2 ** (triesCount - 1), DELAY_MS_MAX),
+  );
 }
 
 /**
- * Return the operation of an outcome once it has ended, by this tab or another; meanwhile, say that
- * it is sent again.
+ * Return the operation of an outcome once it has ended, by this tab or another;
+ * meanwhile, say that it is sent again.
  * @param {Pick<Opened, "store" | "wake">} opened
  * @param {Outcome} outcome
  * @returns {Promise<OperationRecord>}
@@ -133,7 +151,9 @@ export async function untilEnded({ store, wake }, { operation, problem }, onWait
   wake(problem);
   return new Promise((resolve, reject) => {
     const look = async () => {
-      const now = await store.read({ operations: [key] }, ({ operations }) => operations.get(key));
+      const now = await store.read({ operations: [key] }, ({ operations }) =>
+        operations.get(key),
+      );
       if (!now || now.state === "begun") return;
       stop();
       resolve(now);
@@ -145,7 +165,9 @@ export async function untilEnded({ store, wake }, { operation, problem }, onWait
 
 /** Return the records of outputs, each with the operation that had it last. */
 export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
-  const next = (slices) => ({ operations: keys.map((key) => slices.outputs.get(key)?.operation) });
+  const next = (slices) => ({
+    operations: keys.map((key) => slices.outputs.get(key)?.operation),
+  });
   return store.read({ outputs: keys, next }, (slices) =>
     keys.map((key) => {
       const record = slices.outputs.get(key);
@@ -154,14 +176,20 @@ export function recordsOf(/** @type {Opened["store"]} */ store, keys) {
   );
 }
 
-/** Carry out a verb; return its operation once it is done, or throw why it was refused. */
+/**
+ * Carry out a verb; return its operation once it is done, or throw why it was refused.
+ */
 async function runVerb(opened, verb, onWait) {
   const operation = await untilEnded(opened, await verb(), onWait);
-  if (operation.state === "refused") throw new WalletError("refused", refusalText(operation));
+  if (operation.state === "refused")
+    throw new WalletError("refused", refusalText(operation));
   return operation;
 }
 
-/** Return what tells of operations that earlier visits began, to be called after each try. */
+/**
+ * Return what tells of operations that earlier visits began, to be called after each
+ * try.
+ */
 export function makeTeller() {
   const openedAt = Date.now();
   let isWaiting = false;
@@ -174,7 +202,9 @@ export function makeTeller() {
   };
 }
 
-/** Start the worker once the page is there: what it fetches must not hold the page up. */
+/**
+ * Start the worker once the page is there: what it fetches must not hold the page up.
+ */
 function prepareOffline() {
   // Without one the page is as good while there is a network.
   const start = () => navigator.serviceWorker?.register(workerUrl()).catch(() => {});
@@ -182,14 +212,21 @@ function prepareOffline() {
   else window.addEventListener("load", start, { once: true });
 }
 
-/** Return the one address that the page's policy (Trusted Types) lets become a script. */
+/**
+ * Return the one address that the page's policy (Trusted Types) lets become a script.
+ */
 function workerUrl() {
   const { trustedTypes } = /** @type {any} */ (window);
   const rules = { createScriptURL: () => WORKER };
-  return trustedTypes?.createPolicy("deeds-offline", rules).createScriptURL("") ?? WORKER;
+  return (
+    trustedTypes?.createPolicy("deeds-offline", rules).createScriptURL("") ?? WORKER
+  );
 }
 
-/** Return what does it again at each call, one after the other, and no more than one waits. */
+/**
+ * Return what does it again at each call, one after the other, and no more than one
+ * waits.
+ */
 export function oneByOne(draw) {
   let [last, isWanted] = [Promise.resolve(), false];
   const drawNext = () => {

@@ -1,13 +1,13 @@
-// Shows a deed: its card (templates/_card.html) and its mark. What a card shows was written by
-// strangers: it goes into the page as text, and a picture only from where deeds/page/card.py lets one
-// come.
+// Shows a deed: its card (templates/_card.html) and its mark. What a card shows was
+// written by strangers: it goes into the page as text, and a picture only from where
+// deeds/page/card.py lets one come.
 
 import { formatAmount, unitsText } from "../format/amounts.js";
 import { copyTemplate, find, make } from "./dom.js";
 
 const SHOWN = /^(?:https?:\/\/|data:image\/)\S+$/i;
-// What turns the direction of writing makes one name look like another; deeds/page/card.py too
-// leaves it out, and texts of which nothing is seen.
+// What turns the direction of writing makes one name look like another;
+// deeds/page/card.py too leaves it out, and texts of which nothing is seen.
 const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 
@@ -22,7 +22,10 @@ const BLANK = /^[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]*$/u;
 export function metadataOf(item) {
   try {
     const about = JSON.parse(item?.metadata ?? "{}") ?? {};
-    const texts = ["name", "description", "image"].map((name) => [name, textOf(about[name])]);
+    const texts = ["name", "description", "image"].map((name) => [
+      name,
+      textOf(about[name]),
+    ]);
     return Object.fromEntries(texts.filter(([, text]) => text));
   } catch {
     return {};
@@ -47,18 +50,23 @@ export function makeCard(item, options = {}) {
   return card;
 }
 
-/** Show an item, which may not be known, in a card that there is. @param {CardOptions} [options] */
+/**
+ * Show an item, which may not be known, in a card that there is. @param {CardOptions}
+ * [options]
+ */
 export function fillCard(card, item, options = {}) {
   const { itemId = "", amount, unit = item?.unit, pictures = "shown" } = options;
   const { description = "", image = "" } = metadataOf(item);
   const total = item?.total ?? amount ?? 0;
   place(card, "name").textContent = nameOf(item);
   place(card, "units").textContent = unitsText(amount ?? total, unit);
-  place(card, "of").textContent = amount === undefined ? "in all" : `of ${formatAmount(total)}`;
+  place(card, "of").textContent =
+    amount === undefined ? "in all" : `of ${formatAmount(total)}`;
   place(card, "mark").replaceChildren(...(itemId ? makeMark(itemId).childNodes : []));
   place(card, "description").textContent = description;
   const unseen = isShown(image) ? "" : image;
-  place(card, "image-note").textContent = unseen && `Browsers cannot show its picture: ${unseen}`;
+  place(card, "image-note").textContent =
+    unseen && `Browsers cannot show its picture: ${unseen}`;
   showImage(card, unseen ? "" : image, pictures);
 }
 
@@ -79,14 +87,18 @@ function showImage(card, address, pictures) {
   else picture.setAttribute("src", address);
 }
 
-/** Return the host that a picture comes from; nothing for one of ours, or within the metadata. */
+/**
+ * Return the host that a picture comes from; nothing for one of ours, or within the
+ * metadata.
+ */
 function foreignHost(address) {
   const { host } = make("a", { href: address });
   return host === location.host ? "" : host;
 }
 
-// The mark of a deed tells it from another of the same name and picture: two short ends of its id to
-// be read aloud, and a small picture made from the letters between. deeds/page/card.py makes the same.
+// The mark of a deed tells it from another of the same name and picture: two short ends
+// of its id to be read aloud, and a small picture made from the letters between.
+// deeds/page/card.py makes the same.
 
 const END_LENGTH = 4;
 /** Columns of the picture; the right half mirrors the left. */
@@ -100,7 +112,10 @@ export function makeMark(itemId) {
   const [ground, drawing] = mark.querySelectorAll("path");
   ground.setAttribute("fill", `hsl(${hue} 60% 88%)`);
   drawing.setAttribute("fill", `hsl(${hue} 60% 32%)`);
-  drawing.setAttribute("d", cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""));
+  drawing.setAttribute(
+    "d",
+    cells.map(([x, y]) => `M${x + 1} ${y + 1}h1v1h-1z`).join(""),
+  );
   mark.append(markText(itemId));
   return mark;
 }
@@ -111,7 +126,9 @@ export function markText(itemId) {
   return `${letters.slice(0, END_LENGTH)}·${letters.slice(-END_LENGTH)}`;
 }
 
-/** Return the picture: the cells that are filled, of five by five, and a hue in degrees. */
+/**
+ * Return the picture: the cells that are filled, of five by five, and a hue in degrees.
+ */
 export function markShape(itemId) {
   const hash = hashOf(lettersOf(itemId).slice(END_LENGTH, -END_LENGTH));
   /** @returns {[x: number, y: number]} */
@@ -123,9 +140,13 @@ export function markShape(itemId) {
 
 const lettersOf = (itemId) => itemId.replace(/^deed_/, "");
 
-/** FNV-1a of 32 bits. An id is random and the service's choice, so that no stronger one is needed. */
+/**
+ * FNV-1a of 32 bits. An id is random and the service's choice, so that no stronger one
+ * is needed.
+ */
 function hashOf(letters) {
   let hash = 0x811c9dc5;
-  for (const letter of letters) hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
+  for (const letter of letters)
+    hash = Math.imul(hash ^ letter.charCodeAt(0), 0x01000193);
   return hash >>> 0;
 }

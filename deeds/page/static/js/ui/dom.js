@@ -1,6 +1,6 @@
-// What each page needs of the browser: elements, lists of them, and to hand a text to the person, on
-// the clipboard or as a file. Texts stay texts: nothing here, or anywhere in the page, turns one into
-// HTML.
+// What each page needs of the browser: elements, lists of them, and to hand a text to
+// the person, on the clipboard or as a file. Texts stay texts: nothing here, or
+// anywhere in the page, turns one into HTML.
 
 /** How many records a list draws before a person asks for more. */
 const SHOWN_AT_ONCE = 100;
@@ -28,7 +28,8 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * Return the first element that matches; what a page lacks is a fault that should be seen at once.
+ * Return the first element that matches; what a page lacks is a fault that should be
+ * seen at once.
  * @template {HTMLElement} [Kind=HTMLElement]
  * @param {ParentNode} root
  * @param {string} selector
@@ -37,7 +38,8 @@ export function make(tag, attributes = {}, ...children) {
  */
 export function find(root, selector, kind) {
   const element = root.querySelector(selector);
-  if (!(element instanceof (kind ?? HTMLElement))) throw new Error(`the page has no ${selector}`);
+  if (!(element instanceof (kind ?? HTMLElement)))
+    throw new Error(`the page has no ${selector}`);
   return /** @type {Kind} */ (element);
 }
 
@@ -69,15 +71,24 @@ export function freshId(word) {
   return `${word}-made-${idsCount}`;
 }
 
-/** Return a button that does no more than `onclick` says; screen readers say also what it is about. */
+/**
+ * Return a button that does no more than `onclick` says; screen readers say also what
+ * it is about.
+ */
 export function makeButton(text, onclick, { kind = "quiet", about = "" } = {}) {
   const unseen = about ? [make("span", { class: "unseen" }, about)] : [];
-  return make("button", { type: "button", class: `button ${kind}`, onclick }, text, ...unseen);
+  return make(
+    "button",
+    { type: "button", class: `button ${kind}`, onclick },
+    text,
+    ...unseen,
+  );
 }
 
 /**
- * Return the heading of the part of the page that an element is in. It gets the focus when what had
- * it is gone: a person who uses the keyboard must not be thrown back to the start of the page.
+ * Return the heading of the part of the page that an element is in. It gets the focus
+ * when what had it is gone: a person who uses the keyboard must not be thrown back to
+ * the start of the page.
  */
 export function headingOf(/** @type {Element} */ element) {
   const own = element.closest("[data-holding]")?.querySelector("[data-focus]");
@@ -86,8 +97,9 @@ export function headingOf(/** @type {Element} */ element) {
 }
 
 /**
- * Return what draws records in their order, a hundred at a time. What is there already is left: what a
- * person has typed, opened or focused stays when something else changes.
+ * Return what draws records in their order, a hundred at a time. What is there already
+ * is left: what a person has typed, opened or focused stays when something else
+ * changes.
  * @template Record
  * @param {Element} list holds nothing else
  * @param {HTMLElement | null} more the button that shows a hundred more; without it all are shown
@@ -112,7 +124,8 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
     for (const record of shown) views.get(keyOf(record)).update?.(record);
     for (const [key, { element }] of before) if (!views.has(key)) remove(element);
     [...views.values()].forEach(({ element }, place) => {
-      if (list.children[place] !== element) list.insertBefore(element, list.children[place] ?? null);
+      if (list.children[place] !== element)
+        list.insertBefore(element, list.children[place] ?? null);
     });
     if (more) more.hidden = all.length <= shownCount;
   }
@@ -134,7 +147,8 @@ export function listInPieces(list, more, { keyOf, make: makeRow }) {
 }
 
 /**
- * Copy a text, or what a promise brings: Safari copies only what is asked for within the tap.
+ * Copy a text, or what a promise brings: Safari copies only what is asked for within
+ * the tap.
  * @returns {Promise<boolean>} whether the browser did
  */
 export async function copyText(text) {
@@ -146,8 +160,8 @@ export async function copyText(text) {
     ]);
     return true;
   } catch {
-    // Not over http but on localhost, and not where the person has refused it. What went wrong with
-    // the text itself is thrown.
+    // Not over http but on localhost, and not where the person has refused it. What
+    // went wrong with the text itself is thrown.
     await text;
     return false;
   }

@@ -1,7 +1,7 @@
-// Tells and asks a person: notices, fields and dialogs. What is wrong with a field is said beside it,
-// in the element whose id is the field's and "-error". The field names it in aria-describedby, so that
-// a screen reader speaks both together. A dialog is the browser's own, which keeps the focus within and
-// gives it back, and closes on Escape.
+// Tells and asks a person: notices, fields and dialogs. What is wrong with a field is
+// said beside it, in the element whose id is the field's and "-error". The field names
+// it in aria-describedby, so that a screen reader speaks both together. A dialog is the
+// browser's own, which keeps the focus within and gives it back, and closes on Escape.
 
 import { textFor } from "../texts.js";
 import { byId, find, freshId, headingOf, make, makeButton } from "./dom.js";
@@ -10,14 +10,17 @@ import { byId, find, freshId, headingOf, make, makeButton } from "./dom.js";
 const STAY_MS = 6000;
 
 /**
- * Return what is missing for secrets to be made and kept, in whole sentences; nothing if all is
- * there. Browsers give WebCrypto only to pages that came by https or from the machine itself.
+ * Return what is missing for secrets to be made and kept, in whole sentences; nothing
+ * if all is there. Browsers give WebCrypto only to pages that came by https or from the
+ * machine itself.
  * @param {{crypto?: Crypto, indexedDB?: IDBFactory, isSecureContext?: boolean}} [browser]
  */
 export function whatIsMissing(browser = globalThis) {
   const missing = [];
   if (!browser.isSecureContext) {
-    missing.push("This page did not come by https, so the browser makes no secrets for it.");
+    missing.push(
+      "This page did not come by https, so the browser makes no secrets for it.",
+    );
   } else if (!browser.crypto?.subtle || !browser.crypto.randomUUID) {
     missing.push("This browser is too old to make secrets for pages.");
   }
@@ -27,11 +30,16 @@ export function whatIsMissing(browser = globalThis) {
 
 /** Say at the head of the page what is missing, or any other sentences in its place. */
 export function showMissing(sentences) {
-  byId("missing").replaceChildren(...sentences.map((sentence) => make("p", {}, sentence)));
+  byId("missing").replaceChildren(
+    ...sentences.map((sentence) => make("p", {}, sentence)),
+  );
   byId("missing").hidden = false;
 }
 
-/** Show and speak a text; it goes away by itself and takes the place of the one before it. */
+/**
+ * Show and speak a text; it goes away by itself and takes the place of the one before
+ * it.
+ */
 export function say(text) {
   // While a dialog is open, all else is out of reach, for screen readers too.
   const dialogs = document.querySelectorAll("dialog[open] [data-notices]");
@@ -54,10 +62,16 @@ export function showError(field, text) {
 
 /** Take back what is said of a field once something else is typed into it. */
 export function clearWhenTyped(form) {
-  form.addEventListener("input", ({ target }) => target.ariaInvalid && showError(target, ""));
+  form.addEventListener(
+    "input",
+    ({ target }) => target.ariaInvalid && showError(target, ""),
+  );
 }
 
-/** Return what `read` makes of a field, or null after showing beside it what `read` throws. */
+/**
+ * Return what `read` makes of a field, or null after showing beside it what `read`
+ * throws.
+ */
 export function readField(field, read) {
   try {
     const value = read(field.value);
@@ -99,8 +113,19 @@ export class FieldError extends Error {
 export function makeField(label, attributes) {
   const id = freshId("field");
   const place = make("p", { id: `${id}-error`, class: "error" });
-  const field = make("input", { type: "text", ...attributes, id, "aria-describedby": place.id });
-  const element = make("div", { class: "field" }, make("label", { for: id }, label), field, place);
+  const field = make("input", {
+    type: "text",
+    ...attributes,
+    id,
+    "aria-describedby": place.id,
+  });
+  const element = make(
+    "div",
+    { class: "field" },
+    make("label", { for: id }, label),
+    field,
+    place,
+  );
   return { element, field };
 }
 
@@ -110,19 +135,36 @@ export function makeField(label, attributes) {
  * @param {Parts & {actions?: Node[], closeText?: string}} parts `actions` are buttons beside the one
  *   that closes
  */
-export function openDialog({ title, content, actions = [], closeText = "Close", opener }) {
+export function openDialog({
+  title,
+  content,
+  actions = [],
+  closeText = "Close",
+  opener,
+}) {
   const titleId = freshId("dialog");
   const row = /** @type {HTMLElement | null} */ (opener.closest("li[tabindex]"));
   const places = [opener, row ?? opener, headingOf(opener)];
   const heading = make("h2", { id: titleId, tabindex: "-1" }, title);
   const close = () => element.close();
-  const buttons = make("p", { class: "action-bar" }, ...actions, makeButton(closeText, close));
+  const buttons = make(
+    "p",
+    { class: "action-bar" },
+    ...actions,
+    makeButton(closeText, close),
+  );
   const element = make(
     "dialog",
     { class: "sheet", "aria-labelledby": titleId },
     make("div", { class: "sheet-inner stack" }, heading, ...content, buttons),
-    // What is said while a dialog is open has to be said within it: all else is out of reach then.
-    make("div", { class: "notices", role: "status", "aria-live": "polite", "data-notices": true }),
+    // What is said while a dialog is open has to be said within it: all else is out of
+    // reach then.
+    make("div", {
+      class: "notices",
+      role: "status",
+      "aria-live": "polite",
+      "data-notices": true,
+    }),
   );
   element.addEventListener("close", () => {
     element.remove();
@@ -136,13 +178,15 @@ export function openDialog({ title, content, actions = [], closeText = "Close", 
 
 /** Give the focus back to the first of these that is still there. */
 function giveBack(places) {
-  // The browser has done so, or the person has gone on: what is typed must not land elsewhere.
+  // The browser has done so, or the person has gone on: what is typed must not land
+  // elsewhere.
   if (document.activeElement !== document.body) return;
   places.find((place) => place.isConnected && place.checkVisibility())?.focus();
 }
 
 /**
- * Ask, and do it when the answer is yes. The dialog stays open until it is done, and says why not.
+ * Ask, and do it when the answer is yes. The dialog stays open until it is done, and
+ * says why not.
  * @param {Parts & {
  *   yes: string, said?: string,
  *   act: (onWait: (text: string) => boolean, fields: HTMLInputElement[]) => Promise<any>,
@@ -154,9 +198,21 @@ export function ask({ title, content, yes, opener, said, act }) {
   const problem = make("p", { class: "error", tabindex: "-1", role: "alert" });
   const progress = make("p", { role: "status", "data-wait": true });
   const id = freshId("form");
-  const form = make("form", { id, class: "stack", novalidate: true }, ...content, progress, problem);
+  const form = make(
+    "form",
+    { id, class: "stack", novalidate: true },
+    ...content,
+    progress,
+    problem,
+  );
   const actions = [make("button", { class: "button", type: "submit", form: id }, yes)];
-  const { close } = openDialog({ title, content: [form], actions, closeText: "Cancel", opener });
+  const { close } = openDialog({
+    title,
+    content: [form],
+    actions,
+    closeText: "Cancel",
+    opener,
+  });
   const onWait = (text) => {
     progress.textContent = text;
     return progress.isConnected;
@@ -170,7 +226,9 @@ export function ask({ title, content, yes, opener, said, act }) {
   };
   const carryOut = async () => {
     problem.textContent = "";
-    const done = await act(onWait, [...form.querySelectorAll("input")]).finally(() => onWait(""));
+    const done = await act(onWait, [...form.querySelectorAll("input")]).finally(() =>
+      onWait(""),
+    );
     if (done !== false) close();
     if (said || done) say(said || done);
   };

@@ -1,8 +1,10 @@
-// Shows one link to its owner, with the ways of handing it over, and links as QR codes: drawn by the
-// service, many in one request, and kept in the wallet, so that they are there without a network.
+// Shows one link to its owner, with the ways of handing it over, and links as QR codes:
+// drawn by the service, many in one request, and kept in the wallet, so that they are
+// there without a network.
 //
-// A person who sees a link can claim it. So before it is shown, copied, shared, drawn or saved, the
-// wallet writes down that it is handed out: nothing else in this browser spends it from then on.
+// A person who sees a link can claim it. So before it is shown, copied, shared, drawn
+// or saved, the wallet writes down that it is handed out: nothing else in this browser
+// spends it from then on.
 
 import { unitsText } from "../format/amounts.js";
 import { claimLink } from "../format/claim_link.js";
@@ -12,8 +14,8 @@ import { makeCard } from "./card.js";
 import { copyText, download, make, makeButton } from "./dom.js";
 import { makeField, openDialog, say, sayError } from "./forms.js";
 
-// What the service draws in one request: deeds/page/qr_codes.py. A link has no other letters than
-// ASCII, so its length is that in bytes.
+// What the service draws in one request: deeds/page/qr_codes.py. A link has no other
+// letters than ASCII, so its length is that in bytes.
 const CODES_AT_ONCE_MAX = 64;
 const BYTES_AT_ONCE_MAX = 12_288;
 /** How often a busy service is asked for the same codes. */
@@ -31,8 +33,14 @@ const TRIES_MAX = 20;
  * }} LinkTools
  */
 
-/** Return the view of a link that is held or given. The page needs the template of cards. */
-export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {LinkTools} */ tools) {
+/**
+ * Return the view of a link that is held or given. The page needs the template of
+ * cards.
+ */
+export function makeLinkView(
+  /** @type {OutputRecord} */ output,
+  /** @type {LinkTools} */ tools,
+) {
   const { item, unit } = tools;
   const { itemId, amount } = output;
   const link = linkOf(output, unit);
@@ -49,19 +57,30 @@ export function makeLinkView(/** @type {OutputRecord} */ output, /** @type {Link
     "div",
     { class: "link-view stack" },
     makeCard(item, { itemId, amount, unit }),
-    linkButtons(handOverBy(() => share(link, about)), () => copyLink(output, tools, showInstead)),
+    linkButtons(
+      handOverBy(() => share(link, about)),
+      () => copyLink(output, tools, showInstead),
+    ),
     codePlace(output, tools, handOverBy, about),
     make("h3", {}, "Keep a copy"),
-    make("p", { class: "hint" }, "This link is like cash. If you lose it, we can't restore it."),
+    make(
+      "p",
+      { class: "hint" },
+      "This link is like cash. If you lose it, we can't restore it.",
+    ),
     make("p", { class: "actions" }, makeButton("Download", save)),
     developers,
   );
 }
 
-/** Hand out a link that is held or given, and show it. Nothing is shown where that cannot be. */
+/**
+ * Hand out a link that is held or given, and show it. Nothing is shown where that
+ * cannot be.
+ */
 export function openLinkDialog(output, tools) {
   return handOver(output, tools, ([given]) => {
-    const hint = "Whoever opens it first can claim it. Until then you can take it back.";
+    const hint =
+      "Whoever opens it first can claim it. Until then you can take it back.";
     openDialog({
       title: "Your link",
       content: [make("p", { class: "hint" }, hint), makeLinkView(given, tools)],
@@ -72,18 +91,30 @@ export function openLinkDialog(output, tools) {
 }
 
 /** Hand a link out, and copy it; show it where the browser does not let pages copy. */
-export function handOverByCopy(output, /** @type {LinkTools & {opener: HTMLElement}} */ tools) {
+export function handOverByCopy(
+  output,
+  /** @type {LinkTools & {opener: HTMLElement}} */ tools,
+) {
   return copyLink(output, tools, () => openLinkDialog(output, tools));
 }
 
-/** Write down that a link is handed out, and hand it over only then; say what stands in the way. */
-const handOver = ({ key }, { wallet }, act) => wallet.giveOut([key]).then(act).catch(sayError);
+/**
+ * Write down that a link is handed out, and hand it over only then; say what stands in
+ * the way.
+ */
+const handOver = ({ key }, { wallet }, act) =>
+  wallet.giveOut([key]).then(act).catch(sayError);
 
-/** Return the buttons that hand a link over: the one that matters is to share it, where pages can. */
+/**
+ * Return the buttons that hand a link over: the one that matters is to share it, where
+ * pages can.
+ */
 export function linkButtons(onShare, onCopy) {
   const canShare = "share" in navigator;
   const shareButtons = canShare ? [makeButton("Share", onShare, { kind: "wide" })] : [];
-  const copyButton = makeButton("Copy link", onCopy, { kind: canShare ? "quiet" : "wide" });
+  const copyButton = makeButton("Copy link", onCopy, {
+    kind: canShare ? "quiet" : "wide",
+  });
   return make("p", { class: "actions" }, ...shareButtons, copyButton);
 }
 
@@ -93,11 +124,15 @@ export async function share(url, text) {
     await navigator.share({ text, url });
   } catch (error) {
     // A person who changes their mind has seen that already.
-    if (error.name !== "AbortError") say("This device did not share it. Copy the link.");
+    if (error.name !== "AbortError")
+      say("This device did not share it. Copy the link.");
   }
 }
 
-/** Copy a link once it is handed out; that it is copied has to be asked for within the tap. */
+/**
+ * Copy a link once it is handed out; that it is copied has to be asked for within the
+ * tap.
+ */
 function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead) {
   const told = () => say(`The link to ${unitsText(output.amount, unit)} is copied.`);
   return copyText(wallet.giveOut([output.key]).then(() => linkOf(output, unit)))
@@ -121,7 +156,9 @@ function developersFold(output, link, handOverBy) {
   const place = make("div", { class: "stack" });
   const details = make("details", {}, make("summary", {}, "For developers"), place);
   const texts = { "Claim link": link, "Raw output": formatRawOutput(output) };
-  const fill = handOverBy(() => place.replaceChildren(...Object.entries(texts).map(textField)));
+  const fill = handOverBy(() =>
+    place.replaceChildren(...Object.entries(texts).map(textField)),
+  );
   details.addEventListener("toggle", () => details.open && fill());
   return details;
 }
@@ -136,16 +173,21 @@ export function textField([label, value]) {
 /** Return the link that hands over an output, as it is copied, drawn and printed. */
 export const linkOf = (output, unit) => claimLink(location.origin, output, { unit });
 
-const sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+const sleep = (seconds) =>
+  new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
 
 /**
- * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came before an
- * error are not asked for again. `onProgress` says how many are there.
+ * Return the codes of outputs as SVG texts, by the keys of the outputs. Those that came
+ * before an error are not asked for again. `onProgress` says how many are there.
  * @returns {Promise<Map<string, string>>}
  */
 export async function codesOf(outputs, /** @type {CodeTools} */ tools, options = {}) {
   const { wallet, api, unit } = tools;
-  const { onProgress = () => {}, wait = sleep, link = (output) => linkOf(output, unit) } = options;
+  const {
+    onProgress = () => {},
+    wait = sleep,
+    link = (output) => linkOf(output, unit),
+  } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
   const texts = missing.map(link);
@@ -166,10 +208,19 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
 export function codeImage(svg = "", alt = "") {
   const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
   const onload = () => URL.revokeObjectURL(url);
-  return make("img", { src: url, alt, width: "256", height: "256", onload, onerror: onload });
+  return make("img", {
+    src: url,
+    alt,
+    width: "256",
+    height: "256",
+    onload,
+    onerror: onload,
+  });
 }
 
-/** Return how many texts the service draws at once, be they all as long as the longest. */
+/**
+ * Return how many texts the service draws at once, be they all as long as the longest.
+ */
 function sizeOfBatches(texts) {
   const longest = texts.reduce((most, { length }) => Math.max(most, length), 1);
   return Math.min(CODES_AT_ONCE_MAX, Math.floor(BYTES_AT_ONCE_MAX / longest));

@@ -1,5 +1,5 @@
-// Says whether a deed is one that this wallet knows, or only has the name of one. Anybody can mint a
-// deed of any name: what makes two the same is their id.
+// Says whether a deed is one that this wallet knows, or only has the name of one.
+// Anybody can mint a deed of any name: what makes two the same is their id.
 
 import { metadataOf, nameOf } from "./card.js";
 
@@ -13,36 +13,45 @@ const TEXTS = {
   minted: ["Same deed as the one you minted.", "You made this"],
   held: ["You hold this deed already.", "You have this"],
   new: ["You have not seen this deed before.", "New to you"],
-  lookalike: ["Another deed of the same name is in your wallet: ask the sender.", "Look-alike"],
+  lookalike: [
+    "Another deed of the same name is in your wallet: ask the sender.",
+    "Look-alike",
+  ],
   unknown: ["We could not load what this is.", "Not loaded"],
 };
 
-// Behind each Latin letter, letters and digits that look like it. A capital stands here only where it
-// looks like another letter than its small one.
+// Behind each Latin letter, letters and digits that look like it. A capital stands here
+// only where it looks like another letter than its small one.
 const ALIKE =
   "aаαɑᴀᎪꓮ bвьΒʙᏏᏴꓐ cсϲςᴄᏟꓚ dԁđᴅᎠᏧꓓ eеєεҽᴇᎬꓰ fƒꓝ gɡցɢᏀᏳꓖ hһհнħΗʜᎻᏂꓧ jјϳȷյᎫꓙ kкκᴋᏦꓗ mмᴍΜᎷꓟ " +
   "lіιıɪӏłʟ1|ǀᎥᏞꓡꓲ nпηոռɴΝꓠ oоοσօჿოᴏø0ꓳ pрρᴘᏢꓑ qԛզ rгʀᴦᎡᏒꓣ sѕꜱՏᏕᏚꓢ tтτᴛᎢꓔ uυսᴜμꓴ vνѵᴠᏙꓦ " +
   "wԝωաѡᴡᎳᏔꓪ xхχꓫ yуүγΥʏᎩᎽꓬ zζᴢᏃꓜ";
 const LATIN = new Map(
-  ALIKE.split(" ").flatMap(([latin, ...letters]) => letters.map((letter) => [letter, latin])),
+  ALIKE.split(" ").flatMap(([latin, ...letters]) =>
+    letters.map((letter) => [letter, latin]),
+  ),
 );
 
 /**
- * Return what two names have in common that a person takes for one: their case, accents, blanks and
- * marks do not count, nor does the script that a letter is from. It is empty for no name.
+ * Return what two names have in common that a person takes for one: their case,
+ * accents, blanks and marks do not count, nor does the script that a letter is from. It
+ * is empty for no name.
  */
 export function nameKey(name) {
   const plain = name.normalize("NFKD").replace(/[\p{M}\p{C}\p{Z}\p{DI}\s\u2800]/gu, "");
   const cases = (letter) => [letter, letter.toLowerCase(), letter.toUpperCase()];
   const alike = (letter) => LATIN.get(cases(letter).find((each) => LATIN.has(each)));
   const latin = Array.from(plain, (letter) => alike(letter) ?? letter).join("");
-  // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by nobody.
+  // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by
+  // nobody.
   const folded = latin.toUpperCase().toLowerCase().replaceAll("i", "l");
   // Of a name without letters, the marks are all that there is.
   return folded.replace(/[^\p{L}\p{N}]/gu, "") || folded;
 }
 
-/** Return what makes a person take deeds for one: the name, or without one the picture. */
+/**
+ * Return what makes a person take deeds for one: the name, or without one the picture.
+ */
 export function likenessOf(item) {
   const key = nameKey(nameOf(item));
   return key === nameKey(nameOf({})) ? `${key} ${metadataOf(item).image}` : key;
@@ -63,13 +72,18 @@ export function originOf(item, items) {
   const related = relatedTo(item, items);
   const own = related.find(({ id }) => id === item.id);
   if (own?.isMinted) return originAs("minted");
-  // Before what is held: whoever has claimed a forgery must not be told that all is well.
+  // Before what is held: whoever has claimed a forgery must not be told that all is
+  // well.
   if (related.length > (own ? 1 : 0)) return originAs("lookalike");
   return originAs(own ? "held" : "new");
 }
 
 /** @param {OriginKind} kind @returns {Origin} */
-export const originAs = (kind) => ({ kind, text: TEXTS[kind][0], short: TEXTS[kind][1] });
+export const originAs = (kind) => ({
+  kind,
+  text: TEXTS[kind][0],
+  short: TEXTS[kind][1],
+});
 
 /**
  * Return what to say of items, by their ids.
@@ -92,7 +106,8 @@ export async function findOrigins(store, items) {
     },
   };
   return store.read(wanted, ({ outputs }) => {
-    const isOwn = (each) => each.isMinted || outputs.list({ itemId: each.id }).some(wasHere);
+    const isOwn = (each) =>
+      each.isMinted || outputs.list({ itemId: each.id }).some(wasHere);
     const own = related.filter(isOwn);
     return new Map(asked.map((item) => [item.id, originOf(item, own)]));
   });

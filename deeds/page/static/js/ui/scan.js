@@ -1,5 +1,5 @@
-// Reads QR codes with the camera: by the browser's own detector, or else by the npm package `qr`,
-// which comes from our own address once a person has asked for it.
+// Reads QR codes with the camera: by the browser's own detector, or else by the npm
+// package `qr`, which comes from our own address once a person has asked for it.
 
 const FORMAT = "qr_code";
 const READER = "../../vendor/qr/decode.js";
@@ -8,7 +8,10 @@ const READER = "../../vendor/qr/decode.js";
 const REST_MS = 120;
 /** A text that was out of sight for so long is told again. */
 const GONE_MS = 1500;
-/** Of what the package looks at. A code of 45 modules on a third of it has 5 pixels a module. */
+/**
+ * Of what the package looks at. A code of 45 modules on a third of it has 5 pixels a
+ * module.
+ */
 const SIDE_MAX = 720;
 
 const CAMERA_TEXTS = {
@@ -16,18 +19,24 @@ const CAMERA_TEXTS = {
   NotFoundError: "There is no camera.",
 };
 
-/** Return why this page cannot scan and what to do `instead`, or nothing where it can. */
-export async function whyNoScan(instead = "Use the phone's camera app: it opens the link.") {
+/**
+ * Return why this page cannot scan and what to do `instead`, or nothing where it can.
+ */
+export async function whyNoScan(
+  instead = "Use the phone's camera app: it opens the link.",
+) {
   if (!isSecureContext) return "The camera works on pages that came by https only.";
-  if (!navigator.mediaDevices?.getUserMedia) return "This browser gives pages no camera.";
+  if (!navigator.mediaDevices?.getUserMedia)
+    return "This browser gives pages no camera.";
   const canRead = "codeReader" in document.body.dataset || (await nativeDetector());
   return canRead ? "" : `This browser cannot read QR codes. ${instead}`;
 }
 
 /**
- * Show in `video` what the camera sees, and call `onText` with each text of a QR code, once for as
- * long as it stays in sight. It ends by itself when the page is left or hidden, or by what is
- * returned; `onEnd` is called once when it has ended, with what went wrong.
+ * Show in `video` what the camera sees, and call `onText` with each text of a QR code,
+ * once for as long as it stays in sight. It ends by itself when the page is left or
+ * hidden, or by what is returned; `onEnd` is called once when it has ended, with what
+ * went wrong.
  * @param {(problem: string) => void} [onEnd]
  */
 export function startScan(video, onText, onEnd = () => {}) {
@@ -37,7 +46,9 @@ export function startScan(video, onText, onEnd = () => {}) {
     ending.abort();
     onEnd(problem);
   };
-  watch(video, untilGone(onText), stop, ending.signal).catch(({ message }) => stop(message));
+  watch(video, untilGone(onText), stop, ending.signal).catch(({ message }) =>
+    stop(message),
+  );
   return () => stop();
 }
 
@@ -54,7 +65,9 @@ async function watch(video, onTexts, stop, signal) {
   });
   video.srcObject = stream;
   stream.getVideoTracks()[0].onended = () => stop();
-  document.addEventListener("visibilitychange", () => document.hidden && stop(), { signal });
+  document.addEventListener("visibilitychange", () => document.hidden && stop(), {
+    signal,
+  });
   await video.play().catch(() => {});
   if (document.hidden) stop();
   while (!signal.aborted) {
@@ -65,8 +78,9 @@ async function watch(video, onTexts, stop, signal) {
 }
 
 /**
- * Return what is told the texts of each look, and tells of each at its first sight: no more than
- * one of a look, so that each can be answered. The time of day may be set back.
+ * Return what is told the texts of each look, and tells of each at its first sight: no
+ * more than one of a look, so that each can be answered. The time of day may be set
+ * back.
  */
 export function untilGone(onText, now = () => performance.now()) {
   const seen = new Map();
@@ -74,21 +88,32 @@ export function untilGone(onText, now = () => performance.now()) {
     const moment = now();
     for (const [text, lastMs] of seen) if (moment - lastMs > GONE_MS) seen.delete(text);
     const fresh = texts.find((text) => text && !seen.has(text));
-    for (const text of texts) if (text === fresh || seen.has(text)) seen.set(text, moment);
+    for (const text of texts)
+      if (text === fresh || seen.has(text)) seen.set(text, moment);
     if (fresh) onText(fresh);
   };
 }
 
 async function openCamera() {
-  const video = { facingMode: "environment", width: { ideal: 1280 }, height: { ideal: 720 } };
+  const video = {
+    facingMode: "environment",
+    width: { ideal: 1280 },
+    height: { ideal: 720 },
+  };
   try {
     return await navigator.mediaDevices.getUserMedia({ video });
   } catch (error) {
-    throw new Error(CAMERA_TEXTS[error.name] ?? "The camera cannot be used. Perhaps another app has it.");
+    throw new Error(
+      CAMERA_TEXTS[error.name] ??
+        "The camera cannot be used. Perhaps another app has it.",
+    );
   }
 }
 
-/** Return the browser's own detector where it knows QR codes; TypeScript does not know it yet. */
+/**
+ * Return the browser's own detector where it knows QR codes; TypeScript does not know
+ * it yet.
+ */
 async function nativeDetector() {
   const { BarcodeDetector } = /** @type {{BarcodeDetector?: any}} */ (globalThis);
   const formats = await BarcodeDetector?.getSupportedFormats().catch(() => []);
@@ -100,18 +125,23 @@ async function makeReader() {
   const Detector = native ?? (await loadDetector());
   const detector = new Detector({ formats: [FORMAT] });
   const draw = native ? (video) => video : makeDrawing();
-  return async (video) => (await detector.detect(draw(video))).map(({ rawValue }) => rawValue);
+  return async (video) =>
+    (await detector.detect(draw(video))).map(({ rawValue }) => rawValue);
 }
 
 async function loadDetector() {
   try {
     return (await import(new URL(READER, import.meta.url).href)).BarcodeDetector;
   } catch {
-    throw new Error("The QR reader could not be loaded. Check the connection and reload this page.");
+    throw new Error(
+      "The QR reader could not be loaded. Check the connection and reload this page.",
+    );
   }
 }
 
-/** Return what draws the middle of a video, for a detector that would look at all of it. */
+/**
+ * Return what draws the middle of a video, for a detector that would look at all of it.
+ */
 function makeDrawing() {
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d", { willReadFrequently: true });

@@ -1,5 +1,6 @@
-// Asks the service. Every request ends in its answer, a ProblemError or a NoAnswerError.
-// An answer of 200 must have the service's form: a hotel's login page answers 200 too.
+// Asks the service. Every request ends in its answer, a ProblemError or a
+// NoAnswerError. An answer of 200 must have the service's form: a hotel's login page
+// answers 200 too.
 
 import { isAmount } from "../format/amounts.js";
 
@@ -21,7 +22,10 @@ export class ProblemError extends Error {
   }
 }
 
-/** No answer came, or one that is not the service's: whatever was asked may have been done. */
+/**
+ * No answer came, or one that is not the service's: whatever was asked may have been
+ * done.
+ */
 export class NoAnswerError extends Error {
   name = "NoAnswerError";
 
@@ -47,7 +51,8 @@ export class NoAnswerError extends Error {
 export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
   const get = (path, isRight, options) => ask(fetch, path, options, isRight);
-  const post = (path, body, isRight, key) => ask(fetch, path, postOptions(body, key), isRight);
+  const post = (path, body, isRight, key) =>
+    ask(fetch, path, postOptions(body, key), isRight);
   return {
     mint: (body, key) =>
       post("/v1/mint", body, (answer) => isMintAnswer(answer, body.outputs), key),
@@ -57,9 +62,13 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
       const isRight = (offer) => offer?.offerId === id && isOffer(offer);
       return get(`/v1/offers/${id}`, isRight, { cache: "no-store" }).then(offerFrom);
     },
-    complete: (id, body, key) => post(`/v1/offers/${id}/complete`, body, isSuccess, key),
+    complete: (id, body, key) =>
+      post(`/v1/offers/${id}/complete`, body, isSuccess, key),
     item: (id) =>
-      get(`/v1/item/${encodeURIComponent(id)}`, (item) => item?.id === id && isItem(item)),
+      get(
+        `/v1/item/${encodeURIComponent(id)}`,
+        (item) => item?.id === id && isItem(item),
+      ),
     /** Return the QR codes of 1 to 64 texts, as SVG. @returns {Promise<string[]>} */
     async qr(texts) {
       const isCode = (code) => typeof code === "string" && code.startsWith("<svg ");
@@ -87,7 +96,11 @@ function postOptions(body, key) {
 async function ask(fetch, url, options, isRight) {
   // The body too is read before the time is up.
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const shared = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer" };
+  const shared = {
+    credentials: "omit",
+    redirect: "error",
+    referrerPolicy: "no-referrer",
+  };
   try {
     const response = await fetch(url, { ...shared, ...options, signal });
     const answer = await response.json().catch(() => null);
@@ -103,7 +116,8 @@ async function ask(fetch, url, options, isRight) {
 
 function problemOf(response, problem) {
   // Whatever stands before the service has passed nothing on.
-  if (response.status === 413) return new ProblemError({ code: "body_too_large" }, 413, null);
+  if (response.status === 413)
+    return new ProblemError({ code: "body_too_large" }, 413, null);
   if (typeof problem?.code !== "string") return new NoAnswerError(response.status);
   return new ProblemError(problem, response.status, retryAfterS(response));
 }
@@ -115,7 +129,9 @@ function retryAfterS(response) {
 
 /** Return whether there is one answer to each that was asked, and all are right. */
 function areAll(answers, asked, isRight) {
-  return Array.isArray(answers) && answers.length === asked.length && answers.every(isRight);
+  return (
+    Array.isArray(answers) && answers.length === asked.length && answers.every(isRight)
+  );
 }
 
 const isSuccess = (answer) => answer?.success === true;
@@ -128,7 +144,11 @@ function isMintAnswer(answer, asked) {
 
 /** Return whether these are an item's own fields, as the registry has them. */
 export function isItem({ id, total, metadata = null }) {
-  return isItemId(id) && isAmount(total) && (metadata === null || typeof metadata === "string");
+  return (
+    isItemId(id) &&
+    isAmount(total) &&
+    (metadata === null || typeof metadata === "string")
+  );
 }
 
 /** Return whether a text can be an offer's id: it becomes a part of addresses. */
@@ -140,7 +160,12 @@ function isOffer(answer) {
   const { offerId, state, gives, wants, expiresAt } = answer ?? {};
   const areParts = (parts) => Array.isArray(parts) && parts.every(isPart);
   const isKnown = ["open", "completed", "void", "expired"].includes(state);
-  return isOfferId(offerId) && isKnown && [gives, wants].every(areParts) && Date.parse(expiresAt) > 0;
+  return (
+    isOfferId(offerId) &&
+    isKnown &&
+    [gives, wants].every(areParts) &&
+    Date.parse(expiresAt) > 0
+  );
 }
 
 const isPart = (part) => isItemId(part?.itemId) && isAmount(part.amount);

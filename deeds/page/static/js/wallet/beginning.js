@@ -1,33 +1,45 @@
-// How operations begin: in one transaction their inputs are reserved, and their new secrets and the
-// whole request are written down, before anything is sent. Pure: changes a draft only.
+// How operations begin: in one transaction their inputs are reserved, and their new
+// secrets and the whole request are written down, before anything is sent. Pure:
+// changes a draft only.
 
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
 import { itemIdOf, keyOf, WalletError } from "./records.js";
 
 const UNDER_WAY = ["coming", "leaving"];
-/** What can be chosen of an item, and what would be enough but for an operation or an offer. */
+/**
+ * What can be chosen of an item, and what would be enough but for an operation or an
+ * offer.
+ */
 const CHOSEN_FROM = ["held", "leaving", "offered"];
 
 /**
- * Each returns `inputs` and what is `made` of them, or the operation that is `begun` already. Those
- * of offers.js also tell what the other half `gives` and `gets`.
+ * Each returns `inputs` and what is `made` of them, or the operation that is `begun`
+ * already. Those of offers.js also tell what the other half `gives` and `gets`.
  */
 const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
 
-/** Return what a rule looks at: the outputs it names or what rests of items, and what is made. */
+/**
+ * Return what a rule looks at: the outputs it names or what rests of items, and what is
+ * made.
+ */
 export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan }) {
   const { outputKeys = outputKey ? [outputKey] : [] } = plan;
   const { itemId = itemIdOf(outputKeys[0] ?? ""), itemIds = [itemId] } = plan;
   if (rule === "mint") return { operations: [key] };
-  const all = itemIds.flatMap((id) => CHOSEN_FROM.map((state) => ({ itemId: id, state })));
+  const all = itemIds.flatMap((id) =>
+    CHOSEN_FROM.map((state) => ({ itemId: id, state })),
+  );
   const named = outputKeys.length ? outputKeys : all;
-  const fresh = itemIds.flatMap((id) => secrets.map((secret) => keyOf({ itemId: id, secret })));
+  const fresh = itemIds.flatMap((id) =>
+    secrets.map((secret) => keyOf({ itemId: id, secret })),
+  );
   return {
     operations: [key, { state: "begun" }],
     outputs: rule === "links" ? { itemId } : [...named, ...fresh],
     items: itemIds,
-    // What is leaving is of an operation that is begun; what is named may be coming by an open offer.
+    // What is leaving is of an operation that is begun; what is named may be coming by
+    // an open offer.
     next: ({ outputs }) => ({
       operations: [...new Set(outputKeys.map((each) => outputs.get(each)?.operation))],
     }),
@@ -35,7 +47,8 @@ export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan })
 }
 
 /**
- * Begin an operation by a rule; return what is begun already, or null when there is nothing to do.
+ * Begin an operation by a rule; return what is begun already, or null when there is
+ * nothing to do.
  * @param {import("./records.js").Draft} draft
  * @param {keyof typeof RULES | Function} rule
  */
@@ -43,7 +56,8 @@ export function begin(draft, rule, plan) {
   const found = (typeof rule === "string" ? RULES[rule] : rule)(draft, plan);
   if ("begun" in found) return found.begun;
   const { key, now } = plan;
-  if (draft.operations.get(key)) throw new Error("an Idempotency-Key that was used before");
+  if (draft.operations.get(key))
+    throw new Error("an Idempotency-Key that was used before");
   const operation = "made" in found ? reserve(draft, found, plan) : found;
   return draft.put("operations", { ...operation, key, state: "begun", begunAt: now });
 }
@@ -61,8 +75,9 @@ function mint(_draft, { outputs: asked, secrets, links, metadata, unit, amount }
 }
 
 /**
- * Claim an output of a link; a second call returns what the first one began. At the door what this
- * wallet holds or has handed out itself is claimed too, and a second call is refused.
+ * Claim an output of a link; a second call returns what the first one began. At the
+ * door what this wallet holds or has handed out itself is claimed too, and a second
+ * call is refused.
  */
 function claim(draft, plan) {
   const { output, outputKey, atDoor, now } = plan;
@@ -77,10 +92,13 @@ function claim(draft, plan) {
   if (isOurs && !(atDoor && isFree(record))) {
     throw new WalletError("already_held", "You hold these units already.");
   }
-  if (record?.state === "given" && !atDoor) return takeBack(draft, { outputKeys: [outputKey] });
+  if (record?.state === "given" && !atDoor)
+    return takeBack(draft, { outputKeys: [outputKey] });
   if (!record) draft.addOutput(newOutput(output, "seen", now));
-  // The link before it may have named another amount; of what this wallet made it knows better.
-  if (record?.state === "seen") draft.changeOutput(outputKey, { amount: output.amount });
+  // The link before it may have named another amount; of what this wallet made it knows
+  // better.
+  if (record?.state === "seen")
+    draft.changeOutput(outputKey, { amount: output.amount });
   const unit = unitOf(plan.unit);
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];
@@ -89,8 +107,8 @@ function claim(draft, plan) {
 }
 
 /**
- * Make a fresh secret of `amount` units to give away; change comes back. A link that has just this
- * amount passes its number on.
+ * Make a fresh secret of `amount` units to give away; change comes back. A link that
+ * has just this amount passes its number on.
  */
 function send(draft, { itemId, amount, arrayMax, now }) {
   const { inputs, change } = chooseOutputs(draft, itemId, amount, arrayMax);
@@ -103,7 +121,8 @@ function send(draft, { itemId, amount, arrayMax, now }) {
 function split(draft, { outputKey, amounts, arrayMax }) {
   const input = mine(draft, outputKey, "held");
   const rest = amounts.reduce((left, amount) => left - amount, input.amount);
-  if (rest < 0) throw new WalletError("not_enough", "The parts are more than there is.");
+  if (rest < 0)
+    throw new WalletError("not_enough", "The parts are more than there is.");
   const all = rest ? [...amounts, rest] : amounts;
   checkCount(all, arrayMax);
   return { kind: "split", inputs: [input], made: all.map((amount) => ({ amount })) };
@@ -118,28 +137,45 @@ function links(draft, { itemId, links: { count, each }, arrayMax }) {
   return { kind: "split", inputs, made, amount, links: series };
 }
 
-/** Split one more batch of links off a part that was made for them, unless a tab does already. */
+/**
+ * Split one more batch of links off a part that was made for them, unless a tab does
+ * already.
+ */
 function nextLinks(draft, { itemId, arrayMax }) {
   const input = ["held", "leaving"]
     .flatMap((state) => draft.outputs.list({ itemId, state }))
     .find((output) => output.each && !output.unknown);
-  if (input?.state !== "held") return { begun: draft.operations.get(input?.operation) ?? null };
+  if (input?.state !== "held")
+    return { begun: draft.operations.get(input?.operation) ?? null };
   const { amount, each, number: from, of } = input;
   const count = amount / each;
   const made = linkParts({ count, each, from, of }, arrayMax);
-  return { kind: "split", inputs: [input], made, links: { count, each, from, isNext: true } };
+  return {
+    kind: "split",
+    inputs: [input],
+    made,
+    links: { count, each, from, isNext: true },
+  };
 }
 
-/** Join what is free of an item, as many as one swap takes; links keep their numbers. */
+/**
+ * Join what is free of an item, as many as one swap takes; links keep their numbers.
+ */
 function merge(draft, { itemId, arrayMax }) {
   const loose = freeOf(draft, itemId).filter(({ number }) => !number);
   // The smallest first, so that every merge leaves as few as it can.
-  const inputs = loose.sort((one, other) => one.amount - other.amount).slice(0, arrayMax);
-  if (inputs.length < 2) throw new WalletError("nothing_to_merge", "There is nothing to merge.");
+  const inputs = loose
+    .sort((one, other) => one.amount - other.amount)
+    .slice(0, arrayMax);
+  if (inputs.length < 2)
+    throw new WalletError("nothing_to_merge", "There is nothing to merge.");
   return { kind: "merge", ...joined(inputs) };
 }
 
-/** Make links that were handed out worthless, but those of several that were claimed meanwhile. */
+/**
+ * Make links that were handed out worthless, but those of several that were claimed
+ * meanwhile.
+ */
 function takeBack(draft, { outputKeys }) {
   const given = outputKeys.filter((key) => draft.outputs.get(key)?.state === "given");
   const keys = given.length ? given : outputKeys;
@@ -150,8 +186,15 @@ export function joined(inputs, more) {
   return { inputs, made: [{ ...more, amount: unitsOf(inputs) }] };
 }
 
-/** Reserve the inputs of a swap, or half of one, and write down its outputs; return the request. */
-function reserve(draft, { inputs, made, ...more }, { key: operation, secrets, now: changedAt }) {
+/**
+ * Reserve the inputs of a swap, or half of one, and write down its outputs; return the
+ * request.
+ */
+function reserve(
+  draft,
+  { inputs, made, ...more },
+  { key: operation, secrets, now: changedAt },
+) {
   const [{ itemId }] = [...inputs, ...made];
   const { gives, gets, terms, ...about } = more;
   const outputs = made.map(({ state, ...part }, place) => {
@@ -167,50 +210,78 @@ function reserve(draft, { inputs, made, ...more }, { key: operation, secrets, no
     itemId,
     amount: unitsOf(inputs),
     ...about,
-    body: { inputs: inputs.map(formatRawOutput), outputs: outputs.map(formatRawOutput), ...terms },
+    body: {
+      inputs: inputs.map(formatRawOutput),
+      outputs: outputs.map(formatRawOutput),
+      ...terms,
+    },
     inputs: inputs.map(({ key }) => key),
-    outputs: outputs.map(({ key }, place) => ({ key, state: made[place].state ?? "held" })),
+    outputs: outputs.map(({ key }, place) => ({
+      key,
+      state: made[place].state ?? "held",
+    })),
   };
 }
 
-/** The last look before anything is written: a swap that does not balance must not exist. */
+/**
+ * The last look before anything is written: a swap that does not balance must not
+ * exist.
+ */
 function checkBalance(inputs, outputs) {
-  const unitsIn = (parts, itemId) => unitsOf(parts.filter((part) => part.itemId === itemId));
+  const unitsIn = (parts, itemId) =>
+    unitsOf(parts.filter((part) => part.itemId === itemId));
   const isEven = ({ itemId }) => unitsIn(inputs, itemId) === unitsIn(outputs, itemId);
   const isRight = (part) => part.amount >= 1 && isEven(part);
-  if (![...inputs, ...outputs].every(isRight)) throw new Error("a swap that does not balance");
+  if (![...inputs, ...outputs].every(isRight))
+    throw new Error("a swap that does not balance");
 }
 
 const unitsOf = (records) => records.reduce((sum, { amount }) => sum + amount, 0);
 
-const freeOf = (draft, itemId) => draft.outputs.list({ itemId, state: "held" }).filter(isFree);
+const freeOf = (draft, itemId) =>
+  draft.outputs.list({ itemId, state: "held" }).filter(isFree);
 
 function mine(draft, key, state) {
   const output = draft.outputs.get(key);
   if (UNDER_WAY.includes(output?.state)) throw busy();
   if (output?.state !== state) {
-    if (state === "held") throw new WalletError("not_held", "These units are no longer here.");
-    const why = output?.spentElsewhere ? "Already claimed." : "These units are not handed out.";
+    if (state === "held")
+      throw new WalletError("not_held", "These units are no longer here.");
+    const why = output?.spentElsewhere
+      ? "Already claimed."
+      : "These units are not handed out.";
     throw new WalletError("not_given", why);
   }
-  if (output.collectedAt) throw new WalletError("collected", "These units came in at the door.");
+  if (output.collectedAt)
+    throw new WalletError("collected", "These units came in at the door.");
   if (output.each) throw inTheMaking();
   return output;
 }
 
 function busy(at = null) {
-  return new WalletError("busy", "These units are on their way, in this or another tab.", at);
+  return new WalletError(
+    "busy",
+    "These units are on their way, in this or another tab.",
+    at,
+  );
 }
 
-const inTheMaking = () => new WalletError("busy", "These units are being made into links.");
+const inTheMaking = () =>
+  new WalletError("busy", "These units are being made into links.");
 
 function spent({ spentElsewhere, changedAt }) {
   return spentElsewhere
-    ? new WalletError("spent_elsewhere", "Already claimed. If it wasn't you, ask the sender.")
+    ? new WalletError(
+        "spent_elsewhere",
+        "Already claimed. If it wasn't you, ask the sender.",
+      )
     : new WalletError("already_spent", "Already claimed in this browser.", changedAt);
 }
 
-/** Keep the word for a unit that a link brings, unless the wallet knows one or made the item. */
+/**
+ * Keep the word for a unit that a link brings, unless the wallet knows one or made the
+ * item.
+ */
 function keepUnit(draft, itemId, unit) {
   const item = draft.items.get(itemId);
   if (item && !item.isMinted && !item.unit && unit) draft.putItem({ ...item, unit });
@@ -221,8 +292,8 @@ function newOutput(output, state, now) {
 }
 
 /**
- * Return the outputs to spend, and the change that they leave: an exact one, else the fewest that
- * reach the amount; numbered links only if nothing else is enough.
+ * Return the outputs to spend, and the change that they leave: an exact one, else the
+ * fewest that reach the amount; numbered links only if nothing else is enough.
  */
 export function chooseOutputs(draft, itemId, amount, countMax) {
   // The last link of a series is the last that is handed out.
@@ -239,7 +310,10 @@ export function chooseOutputs(draft, itemId, amount, countMax) {
 /** @throws {WalletError} these are more than the service takes at once. */
 export function checkRoom(parts, countMax) {
   if (parts.length <= countMax) return;
-  throw new WalletError("too_many", "These units are in too many parts. Take fewer at a time.");
+  throw new WalletError(
+    "too_many",
+    "These units are in too many parts. Take fewer at a time.",
+  );
 }
 
 function fewest(outputs, amount) {
@@ -259,7 +333,9 @@ function notEnough(draft, itemId, amount, free) {
     .filter((each) => each.before === "held" && isFree({ ...each, state: "held" }));
   const isEnough = (more) => unitsOf([...free, ...away, ...more]) >= amount;
   if (isEnough([])) return busy();
-  if (isEnough(draft.outputs.list({ itemId, state: "held" }).filter(({ each }) => each))) {
+  if (
+    isEnough(draft.outputs.list({ itemId, state: "held" }).filter(({ each }) => each))
+  ) {
     return inTheMaking();
   }
   if (isEnough(draft.outputs.list({ itemId, state: "offered" }))) {

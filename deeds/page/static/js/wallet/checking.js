@@ -1,13 +1,22 @@
-// Asks the service: sends what was begun, asks what became of outputs and offers, and finds what was
-// carried out after its refusal.
+// Asks the service: sends what was begun, asks what became of outputs and offers, and
+// finds what was carried out after its refusal.
 
 import { formatRawOutput } from "../format/raw_output.js";
 import { NoAnswerError, ProblemError } from "./api.js";
 import { existing } from "./records.js";
-import { AT_REST, DOUBTS, REFUSALS, settleChecked, settleDone, settleLate } from "./settling.js";
+import {
+  AT_REST,
+  DOUBTS,
+  REFUSALS,
+  settleChecked,
+  settleDone,
+  settleLate,
+} from "./settling.js";
 import { settleOpen, settleRefused, settlingWanted } from "./settling.js";
 
-/** What a service may still complete, by another clock or after a pepper has come back. */
+/**
+ * What a service may still complete, by another clock or after a pepper has come back.
+ */
 const LATE_MS = 24 * 60 * 60_000;
 /** What a service may take to commit what it began before an offer expired. */
 const COMMIT_MS = 60_000;
@@ -15,7 +24,8 @@ const COMMIT_MS = 60_000;
 const DUE_MAX = 16;
 
 /**
- * What became of an operation. Where it is still begun, `problem` says why; it will be sent again.
+ * What became of an operation. Where it is still begun, `problem` says why; it will be
+ * sent again.
  * @typedef {{operation: import("./records.js").OperationRecord, problem?: any}} Outcome
  *
  * Return the questions of a wallet, see wallet.js.
@@ -33,11 +43,13 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   let roundEnd = null;
 
   const operationOf = (key) =>
-    store.read({ operations: [key] }, ({ operations }) => existing(operations.get(key)));
+    store.read({ operations: [key] }, ({ operations }) =>
+      existing(operations.get(key)),
+    );
 
   /**
-   * Send an operation that was begun, again or first, or ask for an offer of ours that is open; and
-   * settle it.
+   * Send an operation that was begun, again or first, or ask for an offer of ours that
+   * is open; and settle it.
    * @returns {Promise<Outcome>}
    */
   async function finish(key, isFirst = false) {
@@ -59,7 +71,10 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return kind === "complete" ? api.complete(offerId, body, key) : api.swap(body, key);
   }
 
-  /** Settle what the service refused, unless it turns out to have been carried out before. */
+  /**
+   * Settle what the service refused, unless it turns out to have been carried out
+   * before.
+   */
   async function refuse(operation, code) {
     const { key, state: from } = operation;
     const { answer, problem } = await ask(async () => {
@@ -72,7 +87,10 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return settle(settleRefused, key, { code, from, states }, late);
   }
 
-  /** Settle an offer of ours by its state: a making that is sent again may have ended long ago. */
+  /**
+   * Settle an offer of ours by its state: a making that is sent again may have ended
+   * long ago.
+   */
   async function settleOffer({ key }, { state, offerId, expiresAt }) {
     const { operation } = await settle(settleOpen, key, { offerId, expiresAt });
     const isSure = state !== "expired" || now() >= expiresAt + COMMIT_MS;
@@ -81,13 +99,19 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   }
 
   const settle = async (rule, key, found, late = []) => ({
-    operation: await change(settlingWanted([key, ...keysOf(late)], found.itemId), (draft) => {
-      settleLate(draft, late, now());
-      return rule(draft, key, { ...found, now: now() });
-    }),
+    operation: await change(
+      settlingWanted([key, ...keysOf(late)], found.itemId),
+      (draft) => {
+        settleLate(draft, late, now());
+        return rule(draft, key, { ...found, now: now() });
+      },
+    ),
   });
 
-  /** Send again what was begun, until the service says to wait. @returns {Promise<Outcome[]>} */
+  /**
+   * Send again what was begun, until the service says to wait. @returns
+   * {Promise<Outcome[]>}
+   */
   async function finishBegun() {
     const outcomes = [];
     for (const { key } of await recordsIn("operations", "begun")) {
@@ -100,24 +124,29 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   }
 
   /**
-   * Ask for the state of an operation's inputs and its first output. All its outputs were made at
-   * once, so one tells whether any is there; the others are asked for only if it is: the service
-   * counts questions for ordinary secrets that it does not know.
+   * Ask for the state of an operation's inputs and its first output. All its outputs
+   * were made at once, so one tells whether any is there; the others are asked for only
+   * if it is: the service counts questions for ordinary secrets that it does not know.
    * @returns {Promise<{isDone: boolean, states: Map<string, string>, spent: Set<string>}>}
    */
   async function look(operation) {
     const { inputs, outputs } = operation;
     const [first, ...others] = keysOf(outputs);
-    const states = await statesOf(await readOutputs(store, first ? [...inputs, first] : inputs));
-    const isDone = first ? states.get(first) !== "unknown" : await isPaid(operation, states);
+    const states = await statesOf(
+      await readOutputs(store, first ? [...inputs, first] : inputs),
+    );
+    const isDone = first
+      ? states.get(first) !== "unknown"
+      : await isPaid(operation, states);
     const made = isDone ? await statesOf(await readOutputs(store, others)) : [];
     const all = new Map([...states, ...made]);
     return { isDone, states: all, spent: spentAmong(all) };
   }
 
   /**
-   * Return whether it was this payment that spent its inputs, where it makes nothing that tells. Once
-   * one is spent, the same request cannot be carried out: it is answered as the first time or refused.
+   * Return whether it was this payment that spent its inputs, where it makes nothing
+   * that tells. Once one is spent, the same request cannot be carried out: it is
+   * answered as the first time or refused.
    */
   async function isPaid({ key, offerId, body }, states) {
     if (!spentAmong(states).size) return false;
@@ -127,12 +156,14 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   }
 
   /**
-   * Return the refused and open operations that were carried out after all, where one of these
-   * outputs tells: an input that is spent, or something made that is there.
+   * Return the refused and open operations that were carried out after all, where one
+   * of these outputs tells: an input that is spent, or something made that is there.
    */
   async function findLate(telling, except) {
     const found = [];
-    const suspects = telling.size ? await recordsIn("operations", "refused", "open") : [];
+    const suspects = telling.size
+      ? await recordsIn("operations", "refused", "open")
+      : [];
     for (const operation of suspects) {
       const named = [...operation.inputs, ...keysOf(operation.outputs)];
       if (operation.key === except || !named.some((key) => telling.has(key))) continue;
@@ -159,28 +190,43 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return readOutputs(store, keysOf(offers.map(({ outputs: [first] }) => first)));
   }
 
-  /** Ask for outputs that are at rest or awaited here; return whether anything has changed. */
+  /**
+   * Ask for outputs that are at rest or awaited here; return whether anything has
+   * changed.
+   */
   async function checkSome(outputs) {
     const states = await statesOf(outputs);
     const isAtRest = ({ state }) => AT_REST.includes(state);
     const isThere = ({ key }) => states.get(key) !== "unknown";
-    const made = keysOf(outputs.filter((output) => !isAtRest(output) && isThere(output)));
+    const made = keysOf(
+      outputs.filter((output) => !isAtRest(output) && isThere(output)),
+    );
     const late = await findLate(new Set([...spentAmong(states), ...made]));
-    const isNews = ({ key, unknown }) => Boolean(unknown) || states.get(key) !== "unspent";
+    const isNews = ({ key, unknown }) =>
+      Boolean(unknown) || states.get(key) !== "unspent";
     const known = outputs.filter((output) => isAtRest(output) && isNews(output));
     const news = new Map(known.map(({ key }) => [key, states.get(key)]));
     if (!news.size && !late.length) return false;
-    return change({ ...settlingWanted(keysOf(late)), outputs: [...news.keys()] }, (draft) => {
-      settleLate(draft, late, now());
-      settleChecked(draft, news, now());
-      return draft.isChanged();
-    });
+    return change(
+      { ...settlingWanted(keysOf(late)), outputs: [...news.keys()] },
+      (draft) => {
+        settleLate(draft, late, now());
+        settleChecked(draft, news, now());
+        return draft.isChanged();
+      },
+    );
   }
 
-  /** Settle the open offers that should have ended: by their time, or because an input is spent. */
+  /**
+   * Settle the open offers that should have ended: by their time, or because an input
+   * is spent.
+   */
   async function endDue() {
     const open = await recordsIn("operations", "open");
-    const put = await readOutputs(store, open.flatMap(({ inputs }) => inputs));
+    const put = await readOutputs(
+      store,
+      open.flatMap(({ inputs }) => inputs),
+    );
     const spent = new Set(keysOf(put.filter(({ state }) => state === "spent")));
     const isDue = ({ expiresAt, inputs }) =>
       now() >= expiresAt + COMMIT_MS || inputs.some((input) => spent.has(input));
@@ -194,11 +240,15 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   }
 
   /**
-   * Ask the service what of ours is still unspent, in batches, and settle the offers that ended.
+   * Ask the service what of ours is still unspent, in batches, and settle the offers
+   * that ended.
    * @throws {ProblemError | NoAnswerError} and nothing was changed of the batch that it is about.
    */
   async function checkStates() {
-    const outputs = [...(await recordsIn("outputs", ...AT_REST)), ...(await awaited("open", "refused"))];
+    const outputs = [
+      ...(await recordsIn("outputs", ...AT_REST)),
+      ...(await awaited("open", "refused")),
+    ];
     for (let start = 0; start < outputs.length; start += checkedMax) {
       await checkSome(outputs.slice(start, start + checkedMax));
     }
@@ -206,18 +256,25 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   }
 
   /**
-   * Ask once for links and offers that wait, the newest first, going on where the last round ended.
-   * Of weak secrets the service is not asked: each question is a guess to it.
+   * Ask once for links and offers that wait, the newest first, going on where the last
+   * round ended. Of weak secrets the service is not asked: each question is a guess to
+   * it.
    * @returns {Promise<boolean>} whether anything has changed
    * @throws {ProblemError | NoAnswerError} and nothing was changed of the part that it is about.
    */
   async function checkRound() {
-    const all = [...(await recordsIn("outputs", "given", "offered")), ...(await awaited("open"))];
+    const all = [
+      ...(await recordsIn("outputs", "given", "offered")),
+      ...(await awaited("open")),
+    ];
     const waiting = all.sort(newestFirst);
-    const left = waiting.filter((output) => !roundEnd || newestFirst(roundEnd, output) < 0);
+    const left = waiting.filter(
+      (output) => !roundEnd || newestFirst(roundEnd, output) < 0,
+    );
     const asked = [];
     for (const output of left.length ? left : waiting) {
-      if (asked.length < checkedMax && (await isStrong(output.secret))) asked.push(output);
+      if (asked.length < checkedMax && (await isStrong(output.secret)))
+        asked.push(output);
     }
     const isChanged = asked.length > 0 && (await checkSome(asked));
     roundEnd = asked.length < checkedMax ? null : asked.at(-1);
@@ -235,13 +292,15 @@ async function ask(question) {
   try {
     return { answer: await question() };
   } catch (problem) {
-    if (problem instanceof ProblemError || problem instanceof NoAnswerError) return { problem };
+    if (problem instanceof ProblemError || problem instanceof NoAnswerError)
+      return { problem };
     throw problem;
   }
 }
 
 /** Return whether what was sent can never be carried out. */
-const isRefusal = (problem) => problem instanceof ProblemError && REFUSALS.has(problem.code);
+const isRefusal = (problem) =>
+  problem instanceof ProblemError && REFUSALS.has(problem.code);
 
 /** Return the records of outputs, which must be there. */
 export function readOutputs(store, keys) {
@@ -253,12 +312,20 @@ export function readOutputs(store, keys) {
 /** Return the keys of records, in their order. */
 export const keysOf = (records) => records.map(({ key }) => key);
 
-/** Return the keys of those that the service calls spent. @param {Map<string, string>} states */
+/**
+ * Return the keys of those that the service calls spent. @param {Map<string, string>}
+ * states
+ */
 function spentAmong(states) {
-  return new Set([...states].filter(([, state]) => state === "spent").map(([key]) => key));
+  return new Set(
+    [...states].filter(([, state]) => state === "spent").map(([key]) => key),
+  );
 }
 
 function newestFirst(one, other) {
   const since = ({ givenAt, createdAt }) => givenAt ?? createdAt;
-  return since(other) - since(one) || Number(one.key > other.key) - Number(one.key < other.key);
+  return (
+    since(other) - since(one) ||
+    Number(one.key > other.key) - Number(one.key < other.key)
+  );
 }

@@ -1,7 +1,7 @@
-// A wallet as a file: all records, encrypted under a passphrase by WebCrypto. The file names its
-// format and every parameter, so that it can be read when the defaults have changed. Somebody who
-// knows its passphrase may have written anything into it, and what is taken in is sent and shown: so
-// each record is checked.
+// A wallet as a file: all records, encrypted under a passphrase by WebCrypto. The file
+// names its format and every parameter, so that it can be read when the defaults have
+// changed. Somebody who knows its passphrase may have written anything into it, and
+// what is taken in is sent and shown: so each record is checked.
 
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
@@ -12,8 +12,8 @@ import { fromVersion, hasFields, keyOf } from "./records.js";
 
 const FORMAT = "deeds wallet";
 const VERSION = 3;
-// OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within bounds: less is
-// no protection, more would only hang the page.
+// OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within
+// bounds: less is no protection, more would only hang the page.
 const ITERATIONS = 600_000;
 const ITERATIONS_MIN = 100_000;
 const ITERATIONS_MAX = 10_000_000;
@@ -42,11 +42,14 @@ export class NotAWalletFileError extends Error {
 }
 
 /**
- * What a passphrase was made into: the key, which no script can read, does for the next file too.
+ * What a passphrase was made into: the key, which no script can read, does for the next
+ * file too.
  * @typedef {{key: CryptoKey, salt: Uint8Array<ArrayBuffer>, iterations: number}} Material
  */
 
-/** Return what to encrypt files with under a passphrase. @returns {Promise<Material>} */
+/**
+ * Return what to encrypt files with under a passphrase. @returns {Promise<Material>}
+ */
 export async function makeMaterial(passphrase) {
   const salt = crypto.getRandomValues(new Uint8Array(SALT_BYTES));
   const key = await deriveKey(passphrase, salt, ITERATIONS);
@@ -72,13 +75,17 @@ export async function exportWallet(records, { key, salt, iterations }) {
   return `${JSON.stringify({ ...head, data: toBase64(new Uint8Array(sealed)) }, null, 2)}\n`;
 }
 
-/** Return the records of a file. @throws {NotAWalletFileError | WrongPassphraseError} */
+/**
+ * Return the records of a file. @throws {NotAWalletFileError | WrongPassphraseError}
+ */
 export async function importWallet(text, passphrase) {
   const { head, salt, iv, data } = readFile(text);
   const key = await deriveKey(passphrase, salt, head.kdf.iterations);
-  const opened = await crypto.subtle.decrypt(parameters(head, iv), key, data).catch(() => {
-    throw new WrongPassphraseError();
-  });
+  const opened = await crypto.subtle
+    .decrypt(parameters(head, iv), key, data)
+    .catch(() => {
+      throw new WrongPassphraseError();
+    });
   try {
     const records = JSON.parse(new TextDecoder().decode(opened));
     const outputs = fromVersion(head.version, records.outputs, records.operations);
@@ -90,9 +97,12 @@ export async function importWallet(text, passphrase) {
 
 function readFile(text) {
   const { data, ...head } = parse(text);
-  if (head.format !== FORMAT) throw new NotAWalletFileError("This is not a backup file.");
+  if (head.format !== FORMAT)
+    throw new NotAWalletFileError("This is not a backup file.");
   if (![1, 2, VERSION].includes(head.version)) {
-    throw new NotAWalletFileError("This file was made by a newer page. Use that to read it.");
+    throw new NotAWalletFileError(
+      "This file was made by a newer page. Use that to read it.",
+    );
   }
   const [kdf, cipher] = [head.kdf ?? {}, head.cipher ?? {}];
   const { iterations } = kdf;
@@ -126,7 +136,9 @@ function parameters(head, iv) {
 async function deriveKey(passphrase, salt, iterations) {
   // One passphrase, however a keyboard composes its letters (RFC 8265).
   const bytes = new TextEncoder().encode(passphrase.normalize("NFC"));
-  const material = await crypto.subtle.importKey("raw", bytes, KDF.name, false, ["deriveKey"]);
+  const material = await crypto.subtle.importKey("raw", bytes, KDF.name, false, [
+    "deriveKey",
+  ]);
   const kdf = { ...KDF, salt, iterations };
   return crypto.subtle.deriveKey(kdf, material, CIPHER, false, ["encrypt", "decrypt"]);
 }
@@ -145,7 +157,9 @@ function fromBase64(text) {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-/** Return the records. @throws {Error} one is not whole, or they do not belong together. */
+/**
+ * Return the records. @throws {Error} one is not whole, or they do not belong together.
+ */
 export function readRecords({ outputs, operations, items }) {
   const known = new Map(outputs.map((output) => [output.key, output]));
   const begun = new Set(operations.map((operation) => operation.key));
@@ -160,7 +174,8 @@ export function readRecords({ outputs, operations, items }) {
 function isOutput(output, begun) {
   const { key, itemId, amount, secret, state, before, operation } = output;
   checkSecret(secret);
-  // What is written and read back is the same: the item id has no dot, the amount is one.
+  // What is written and read back is the same: the item id has no dot, the amount is
+  // one.
   const isRaw = parseRawOutput(formatRawOutput(output)).itemId === itemId;
   const isUnderWay = state === "leaving" || state === "coming";
   return (
@@ -178,7 +193,8 @@ function isOutput(output, begun) {
 /** What is there besides, which older pages did not write. */
 function isLink(output) {
   const { givenAt = 0, collectedAt = 0, note = "", number, of, each } = output;
-  const isNumbered = number === undefined ? of === undefined : isNumber(number) && isNumber(of);
+  const isNumbered =
+    number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
     areTimes(givenAt, collectedAt) &&
     isNote(note) &&
@@ -187,9 +203,16 @@ function isLink(output) {
   );
 }
 
-/** A part that is still to be split is as many links as its numbers say, and not handed out. */
+/**
+ * A part that is still to be split is as many links as its numbers say, and not handed
+ * out.
+ */
 function isPromise({ amount, each, number, of, state, before }) {
-  return isAmount(each) && amount === each * (of - number + 1) && ![state, before].includes("given");
+  return (
+    isAmount(each) &&
+    amount === each * (of - number + 1) &&
+    ![state, before].includes("given")
+  );
 }
 
 const isNumber = (value) => isAmount(value) && value <= NUMBER_MAX;
@@ -198,7 +221,8 @@ const isNumber = (value) => isAmount(value) && value <= NUMBER_MAX;
 function isSeries(links, { kind, body }) {
   if (links === undefined) return true;
   const { count, each, from, isNext = false } = links;
-  const isWhole = [count, from].every(isNumber) && isAmount(each) && typeof isNext === "boolean";
+  const isWhole =
+    [count, from].every(isNumber) && isAmount(each) && typeof isNext === "boolean";
   if (!isWhole || kind !== "mint") return isWhole;
   const parts = linkParts(links, body.outputs.length);
   return parts.every(({ amount }, place) => body.outputs[place]?.amount === amount);
@@ -219,10 +243,13 @@ function isOperation(operation, known) {
     hasOffer(operation) &&
     own.every(Number.isInteger) &&
     inputs.every((input) => known.has(input)) &&
-    outputs.every((output) => known.has(output.key) && TARGET_STATES.includes(output.state));
+    outputs.every(
+      (output) => known.has(output.key) && TARGET_STATES.includes(output.state),
+    );
   if (!isWhole) return false;
   if (kind === "mint") return body.outputs.every(isNew);
-  // What is sent must be what is settled. The amount of a link may have been put right since.
+  // What is sent must be what is settled. The amount of a link may have been put right
+  // since.
   const keys = (raws) => JSON.stringify(raws.map((raw) => keyOf(parseRawOutput(raw))));
   return (
     keys(body.inputs) === JSON.stringify(inputs) &&
@@ -239,12 +266,14 @@ function hasOffer({ kind, state, offerId, expiresAt, body, outputs }) {
   return isAmount(body.expiresIn) && outputs.length > 0 && (isMade || isUnmade);
 }
 
-const isNew = ({ amount, secret }) => isAmount(amount) && checkSecret(secret) === secret;
+const isNew = ({ amount, secret }) =>
+  isAmount(amount) && checkSecret(secret) === secret;
 
 function isItem(item, operations) {
   const { key, id, unit, isMinted } = item;
   const isMint = ({ kind, itemId }) => kind === "mint" && itemId === id;
-  const isOurs = isMinted === undefined || (isMinted === true && operations.some(isMint));
+  const isOurs =
+    isMinted === undefined || (isMinted === true && operations.some(isMint));
   return key === id && isItemOfService(item) && isOurs && unitOf(unit) === unit;
 }
 

@@ -1,5 +1,5 @@
-// What a wallet shows of its records: what is held of each item, what became of its links, what is
-// under way, and the past. Pure.
+// What a wallet shows of its records: what is held of each item, what became of its
+// links, what is under way, and the past. Pure.
 
 import { AMOUNT_MAX } from "../format/amounts.js";
 import { isFree } from "./links.js";
@@ -8,12 +8,13 @@ import { AT_REST } from "./settling.js";
 /**
  * @typedef {import("./records.js").OutputRecord} OutputRecord
  *
- * What is shown of an item in a list. Units: `sum` is here, to be sent or split; `coming` is on its
- * way back; `given` was handed out as links, of which `waiting` and `claimed` are those that nobody
- * or somebody has claimed; `lost` was spent elsewhere and never handed out; `collected` came in at
- * the door; `unknownSum` the service says it has never had; `offered` is in open offers, and `asked`
- * what they get, neither of which counts in another sum. `preparing` counts links while some of a
- * series are still to be made; `isMoving` tells of an operation under way.
+ * What is shown of an item in a list. Units: `sum` is here, to be sent or split;
+ * `coming` is on its way back; `given` was handed out as links, of which `waiting` and
+ * `claimed` are those that nobody or somebody has claimed; `lost` was spent elsewhere
+ * and never handed out; `collected` came in at the door; `unknownSum` the service says
+ * it has never had; `offered` is in open offers, and `asked` what they get, neither of
+ * which counts in another sum. `preparing` counts links while some of a series are
+ * still to be made; `isMoving` tells of an operation under way.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, given: number, waiting: number, claimed: number, lost: number,
@@ -26,8 +27,9 @@ import { AT_REST } from "./settling.js";
  * @typedef {"here" | "waiting" | "claimed" | "collected" | "taken back"} LinkState
  * @typedef {{output: OutputRecord, state: LinkState, at: number}} Link
  *
- * What is shown of one item: `parts` are outputs that can be split, merged or sent, the largest
- * first and before those with a number; `links` those that have a number or were handed out.
+ * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
+ * largest first and before those with a number; `links` those that have a number or
+ * were handed out.
  * @typedef {Summary & {parts: OutputRecord[], links: Link[]}} Holding
  */
 
@@ -42,14 +44,16 @@ export function holdingWanted(itemId) {
 }
 
 /**
- * Return what is shown of each item, the latest first: where nothing is left comes last, and the
- * rest stays in its place whatever is done with it.
+ * Return what is shown of each item, the latest first: where nothing is left comes
+ * last, and the rest stays in its place whatever is done with it.
  * @param {import("./records.js").Slices} slices
  * @returns {Summary[]}
  */
 export function summariesOf(slices) {
   const byItem = new Map();
-  for (const output of slices.outputs.list().sort((one, other) => one.createdAt - other.createdAt)) {
+  for (const output of slices.outputs
+    .list()
+    .sort((one, other) => one.createdAt - other.createdAt)) {
     if (!byItem.has(output.itemId)) byItem.set(output.itemId, []);
     byItem.get(output.itemId).push(output);
   }
@@ -74,7 +78,15 @@ export function holdingOf(slices, itemId) {
 }
 
 // With one of these an item is not over.
-const HERE = ["sum", "coming", "waiting", "collected", "unknownSum", "offered", "asked"];
+const HERE = [
+  "sum",
+  "coming",
+  "waiting",
+  "collected",
+  "unknownSum",
+  "offered",
+  "asked",
+];
 const LEFT = [...HERE, "isMoving"];
 const SHOWN = [...LEFT, "claimed", "lost"];
 const SUMS = [...HERE, "given", "claimed", "lost"];
@@ -101,7 +113,9 @@ function summaryOf(itemId, all, { items, operations }) {
     unit: item?.unit,
     isMinted: Boolean(item?.isMinted),
     preparing: preparingOf(all),
-    isMoving: all.some((output) => /leaving|coming/.test(output.state) && !isAsked(output)),
+    isMoving: all.some(
+      (output) => /leaving|coming/.test(output.state) && !isAsked(output),
+    ),
   };
   return { ...summary, isOver: !LEFT.some((name) => summary[name]) };
 }
@@ -121,17 +135,25 @@ function groupOf(output) {
 }
 
 function preparingOf(all) {
-  const isPromised = ({ state, unknown }) => ["held", "leaving"].includes(state) && !unknown;
+  const isPromised = ({ state, unknown }) =>
+    ["held", "leaving"].includes(state) && !unknown;
   const promised = all.filter((output) => output.each && isPromised(output));
   if (!promised.length) return null;
-  const left = promised.reduce((count, { amount, each = 1 }) => count + amount / each, 0);
+  const left = promised.reduce(
+    (count, { amount, each = 1 }) => count + amount / each,
+    0,
+  );
   const count = Math.max(...promised.map(({ of = 0 }) => of));
   return { ready: count - left, count };
 }
 
-/** Return what became of a link, or null for what is none. What was sent by this wallet is gone. */
+/**
+ * Return what became of a link, or null for what is none. What was sent by this wallet
+ * is gone.
+ */
 function linkOf(output) {
-  const { number, givenAt, each, state, before, createdAt, changedAt, collectedAt } = output;
+  const { number, givenAt, each, state, before, createdAt, changedAt, collectedAt } =
+    output;
   if (each || !(number || givenAt)) return null;
   const link = (linkState, at) => ({ output, state: linkState, at });
   const now = state === "leaving" ? before : state;

@@ -1,8 +1,14 @@
-// Links: numbered parts of one size that are handed out one by one. Handed out is a state; what was
-// handed out, collected at the door or is still to be split is spent by nothing but its own verb.
-// Pure: changes a draft only.
+// Links: numbered parts of one size that are handed out one by one. Handed out is a
+// state; what was handed out, collected at the door or is still to be split is spent by
+// nothing but its own verb. Pure: changes a draft only.
 
-import { AmountError, formatAmount, isAmount, isUnit, sumOf } from "../format/amounts.js";
+import {
+  AmountError,
+  formatAmount,
+  isAmount,
+  isUnit,
+  sumOf,
+} from "../format/amounts.js";
 import { WalletError } from "./records.js";
 
 const LINKS_COUNT_MAX = 10_000;
@@ -14,7 +20,8 @@ const NOTE_LENGTH_MAX = 80;
  */
 
 /**
- * Return whether a verb may spend an output: what the service does not know would spoil a swap.
+ * Return whether a verb may spend an output: what the service does not know would spoil
+ * a swap.
  * @param {Partial<OutputRecord>} output
  */
 export function isFree({ state, unknown, collectedAt, each }) {
@@ -36,15 +43,18 @@ export function checkCount(parts, most) {
 /** @param {Links} links @throws {AmountError | WalletError} they cannot be made. */
 export function checkLinks({ count, each }) {
   if (checkAmount(count) > LINKS_COUNT_MAX) {
-    throw new WalletError("too_many", `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`);
+    throw new WalletError(
+      "too_many",
+      `At most ${formatAmount(LINKS_COUNT_MAX)} links at once.`,
+    );
   }
   sumOf(Array(count).fill(checkAmount(each)));
   return { count, each };
 }
 
 /**
- * Return the parts that one operation makes of a series of links: all links, or one less than there
- * is room for and one part that is split later.
+ * Return the parts that one operation makes of a series of links: all links, or one
+ * less than there is room for and one part that is split later.
  * @param {Links & {from?: number, of?: number}} series `from` is the first number
  * @param {number} room how many parts there may be
  * @returns {{amount: number, number: number, of: number, each?: number}[]}
@@ -54,22 +64,25 @@ export function linkParts({ count, each, from = 1, of = from + count - 1 }, room
   const part = (place) => ({ amount: each, number: from + place, of });
   const parts = Array.from({ length: readyCount }, (_, place) => part(place));
   const left = count - readyCount;
-  if (left > 1 && room < 2) throw new WalletError("too_many", "There is room for one part only.");
+  if (left > 1 && room < 2)
+    throw new WalletError("too_many", "There is room for one part only.");
   return left ? [...parts, { ...part(readyCount), amount: left * each, each }] : parts;
 }
 
 /**
- * Return the first number that no link of an item has had. What was refused counts too: it may have
- * been carried out after all.
+ * Return the first number that no link of an item has had. What was refused counts too:
+ * it may have been carried out after all.
  * @param {OutputRecord[]} outputs all of the item
  */
 export function nextNumber(outputs) {
-  return 1 + outputs.reduce((last, { of = 0, number = 0 }) => Math.max(last, of, number), 0);
+  return (
+    1 + outputs.reduce((last, { of = 0, number = 0 }) => Math.max(last, of, number), 0)
+  );
 }
 
 /**
- * Note that the links of these outputs are handed out; return those that are now: what was spent
- * meanwhile is not among them.
+ * Note that the links of these outputs are handed out; return those that are now: what
+ * was spent meanwhile is not among them.
  * @param {import("./records.js").Draft} draft
  * @throws {WalletError} none of them can be handed out.
  */
@@ -91,7 +104,10 @@ export function giveOut(draft, keys, now) {
 export function setNote(draft, key, text) {
   const note = clean(text);
   if (!isNote(note)) {
-    throw new WalletError("too_long", `A note has at most ${NOTE_LENGTH_MAX} characters.`);
+    throw new WalletError(
+      "too_long",
+      `A note has at most ${NOTE_LENGTH_MAX} characters.`,
+    );
   }
   draft.changeOutput(key, { note: note || undefined });
 }
@@ -109,7 +125,10 @@ export function unitOf(text) {
 /** @throws {WalletError} it is no such word. */
 export function checkUnit(text) {
   if (!text || clean(text) === "" || unitOf(text)) return unitOf(text);
-  throw new WalletError("invalid_unit", "A word for a unit has at most 20 letters, and no digits.");
+  throw new WalletError(
+    "invalid_unit",
+    "A word for a unit has at most 20 letters, and no digits.",
+  );
 }
 
 const clean = (text) => text.replace(/\s+/g, " ").trim();

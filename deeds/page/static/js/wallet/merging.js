@@ -1,15 +1,24 @@
-// Takes the records of another wallet, or of an older copy of this one, into a draft. No secret is
-// lost, no spent output revived, nothing that was handed out is free again, or that may have been
-// since a file was written, and no operation that surely ended is begun again. Pure.
+// Takes the records of another wallet, or of an older copy of this one, into a draft.
+// No secret is lost, no spent output revived, nothing that was handed out is free
+// again, or that may have been since a file was written, and no operation that surely
+// ended is begun again. Pure.
 
 import { hasFields, keyOf, withGivenAt } from "./records.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
 export const REST_STATES = ["seen", "void", "held", "offered", "given"];
-export const OUTPUT_STATES = ["seen", "void", "coming", ...REST_STATES.slice(2), "leaving", "spent"];
-// To ask for a mint once more under its key is always safe; a swap that was refused must not move
-// units that its wallet has counted as its own since. An offer that is open was made, whatever another
-// wallet was told; once the service has said that it ended, it has.
+export const OUTPUT_STATES = [
+  "seen",
+  "void",
+  "coming",
+  ...REST_STATES.slice(2),
+  "leaving",
+  "spent",
+];
+// To ask for a mint once more under its key is always safe; a swap that was refused
+// must not move units that its wallet has counted as its own since. An offer that is
+// open was made, whatever another wallet was told; once the service has said that it
+// ended, it has.
 const MINT_STATES = ["refused", "begun", "done"];
 const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
 
@@ -25,28 +34,38 @@ const GONE_STATES = new Set(["spent", "void", "seen"]);
 export function mergeInto(draft, theirs) {
   const { outputs, operations } = theirs;
   const unknown = outputs.filter(({ key }) => !draft.outputs.get(key));
-  const fresh = new Map(withGivenAt(unknown, operations).map((output) => [output.key, output]));
-  const contested = new Set(outputs.filter((output) => isContested(draft, output)).map(keyOf));
+  const fresh = new Map(
+    withGivenAt(unknown, operations).map((output) => [output.key, output]),
+  );
+  const contested = new Set(
+    outputs.filter((output) => isContested(draft, output)).map(keyOf),
+  );
   for (const operation of operations) mergeOperation(draft, operation);
   for (const output of outputs) mergeOutput(draft, fresh.get(output.key) ?? output);
   for (const item of theirs.items) mergeItem(draft, item);
   for (const operation of draft.operations.list({ state: "refused" })) {
     const isInDoubt = operation.inputs.some((input) => contested.has(input));
-    if (isInDoubt) draft.put("operations", { ...operation, state: "begun", code: undefined });
+    if (isInDoubt)
+      draft.put("operations", { ...operation, state: "begun", code: undefined });
   }
   const open = draft.operations.list({ state: "open" });
   const offered = new Set(open.flatMap(({ inputs }) => inputs));
   for (const output of draft.outputs.list()) bringToOperation(draft, output, offered);
   const live = outputs.filter(({ key }) => isLive(draft.outputs.get(key)));
   const added = live.filter(({ key }) => fresh.has(key));
-  const given = added.filter((output) => !output.givenAt && fresh.get(output.key)?.givenAt);
+  const given = added.filter(
+    (output) => !output.givenAt && fresh.get(output.key)?.givenAt,
+  );
   return { live, added, given };
 }
 
 /** Return whether an output is neither spent nor void, by what is known now. */
 export const isLive = ({ state = "" } = {}) => !GONE_STATES.has(state);
 
-/** At rest in one wallet and spent in the other: a refused operation may have spent it late. */
+/**
+ * At rest in one wallet and spent in the other: a refused operation may have spent it
+ * late.
+ */
 function isContested(draft, theirs) {
   const both = [theirs, draft.outputs.get(theirs.key) ?? theirs];
   const isAtRest = both.some(({ state }) => REST_STATES.includes(state));
@@ -65,13 +84,15 @@ function mergeOperation(draft, theirs) {
   const states = theirs.kind === "mint" ? MINT_STATES : SWAP_STATES;
   const isEnded = ({ state, expiresAt }) => state === "refused" && expiresAt;
   const stateOf = (each) => (isEnded(each) ? "ended" : each.state);
-  if (!mine || isFurther(states, stateOf(theirs), stateOf(mine))) draft.put("operations", theirs);
+  if (!mine || isFurther(states, stateOf(theirs), stateOf(mine)))
+    draft.put("operations", theirs);
 }
 
 function mergeOutput(draft, theirs) {
   const mine = draft.outputs.get(theirs.key);
   if (!mine) return draft.addOutput(theirs);
-  const isTheirs = isFurther(OUTPUT_STATES, theirs.state, mine.state) || isOwnSpend(theirs, mine);
+  const isTheirs =
+    isFurther(OUTPUT_STATES, theirs.state, mine.state) || isOwnSpend(theirs, mine);
   const { state, spentElsewhere } = isTheirs ? theirs : mine;
   const before = further(mine.state, mine.before, theirs.state, theirs.before);
   const isUnknown = (each) => each.neverHeld || isHearsay(each);
@@ -103,8 +124,8 @@ function isHearsay({ state, before }) {
 }
 
 /**
- * An output whose operation ended in one wallet and not yet in the other goes where it belongs; of
- * what is ours, what open offers put in is offered, and nothing else is.
+ * An output whose operation ended in one wallet and not yet in the other goes where it
+ * belongs; of what is ours, what open offers put in is offered, and nothing else is.
  */
 function bringToOperation(draft, /** @type {Outputs[number]} */ output, offered) {
   const { key, state, before, operation } = output;
@@ -116,7 +137,10 @@ function bringToOperation(draft, /** @type {Outputs[number]} */ output, offered)
   if (state === "leaving" || state === "offered") {
     const now = isDone ? "spent" : resting(before ?? state);
     const isLeaving = state === "leaving" && !isOver;
-    draft.changeOutput(key, isLeaving ? { before: now } : { state: now, before: undefined });
+    draft.changeOutput(
+      key,
+      isLeaving ? { before: now } : { state: now, before: undefined },
+    );
   } else if (state === "held") draft.changeOutput(key, { state: resting(state) });
   else if (state === "coming" && isOver && owner?.state !== "open") {
     const target = owner?.outputs.find((output) => output.key === key)?.state;
@@ -124,7 +148,11 @@ function bringToOperation(draft, /** @type {Outputs[number]} */ output, offered)
   }
 }
 
-/** Return the state to go back to: a link that was handed out in either wallet stays handed out. */
-const further = (...candidates) => REST_STATES.findLast((state) => candidates.includes(state));
+/**
+ * Return the state to go back to: a link that was handed out in either wallet stays
+ * handed out.
+ */
+const further = (...candidates) =>
+  REST_STATES.findLast((state) => candidates.includes(state));
 
 const isFurther = (states, one, other) => states.indexOf(one) > states.indexOf(other);

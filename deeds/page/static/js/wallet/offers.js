@@ -1,5 +1,6 @@
-// Offers: half a swap that somebody else completes. An ask puts nothing in, a trade something; a
-// completion is the other half of somebody's. For the pages that make or show offers.
+// Offers: half a swap that somebody else completes. An ask puts nothing in, a trade
+// something; a completion is the other half of somebody's. For the pages that make or
+// show offers.
 
 import { parseRawOutput } from "../format/raw_output.js";
 import { checkRoom, chooseOutputs, joined } from "./beginning.js";
@@ -24,8 +25,8 @@ const TRADE_S = 7 * ASK_S;
 export function offersOf(wallet) {
   return {
     /**
-     * Ask for units, from whoever pays them. Done is an operation that is `open`, with `offerId` and
-     * `expiresAt`.
+     * Ask for units, from whoever pays them. Done is an operation that is `open`, with
+     * `offerId` and `expiresAt`.
      * @param {Part & {expiresInS?: number}} wanted
      * @returns {Promise<Outcome>}
      */
@@ -35,8 +36,8 @@ export function offersOf(wallet) {
     },
 
     /**
-     * Offer units for others. Where no part of what is held is just as much, one is split off first:
-     * the outcome is that of the split unless it is done.
+     * Offer units for others. Where no part of what is held is just as much, one is
+     * split off first: the outcome is that of the split unless it is done.
      * @param {{give: Part, want: Part, expiresInS?: number}} wanted
      * @returns {Promise<Outcome>}
      * @throws {WalletError} `not_enough`, `busy`, `offered`; `same_item` for units of one deed
@@ -47,14 +48,16 @@ export function offersOf(wallet) {
         throw new WalletError("same_item", "Choose another deed to trade for.");
       }
       const itemIds = [give.itemId, want.itemId];
-      const carryOut = () => wallet.carryOut(trade, 2, { itemIds, give, want, expiresIn });
+      const carryOut = () =>
+        wallet.carryOut(trade, 2, { itemIds, give, want, expiresIn });
       const outcome = await carryOut();
       const { kind, state } = outcome.operation;
       return kind === "split" && state === "done" ? carryOut() : outcome;
     },
 
     /**
-     * Give what an offer wants, and get what it gives; a second call finishes what the first began.
+     * Give what an offer wants, and get what it gives; a second call finishes what the
+     * first began.
      * @param {import("./api.js").Offer} offer
      * @returns {Promise<Outcome>}
      * @throws {WalletError} `not_enough`, `busy`, `offered`, `too_many`
@@ -66,8 +69,8 @@ export function offersOf(wallet) {
     },
 
     /**
-     * Take back what a trade put in; its making has ended then too. Where somebody completed it
-     * first, the outcome is refused and the trade is done.
+     * Take back what a trade put in; its making has ended then too. Where somebody
+     * completed it first, the outcome is refused and the trade is done.
      * @param {string} key of the trade's operation
      * @returns {Promise<Outcome>} of the withdraw
      * @throws {WalletError} `not_open`: it has ended, or is an ask, which only ends by its time
@@ -75,7 +78,9 @@ export function offersOf(wallet) {
     async withdraw(key) {
       const trading = await wallet.operationOf(key);
       if (trading.state !== "open" || !trading.inputs.length) throw notOpen();
-      const outcome = await wallet.carryOut(withdraw, 1, { outputKeys: trading.inputs });
+      const outcome = await wallet.carryOut(withdraw, 1, {
+        outputKeys: trading.inputs,
+      });
       if (outcome.operation.state === "done") await wallet.finish(key);
       return outcome;
     },
@@ -90,8 +95,16 @@ function ask(_draft, { want, expiresIn }) {
 function trade(draft, { give, want, expiresIn, arrayMax }) {
   const { inputs, change } = chooseOutputs(draft, give.itemId, give.amount, arrayMax);
   // What is not offered stays free.
-  if (change.length) return { kind: "split", inputs, made: [{ amount: give.amount }, ...change] };
-  return { kind: "trade", inputs, made: [want], gives: [want], gets: [give], terms: { expiresIn } };
+  if (change.length)
+    return { kind: "split", inputs, made: [{ amount: give.amount }, ...change] };
+  return {
+    kind: "trade",
+    inputs,
+    made: [want],
+    gives: [want],
+    gets: [give],
+    terms: { expiresIn },
+  };
 }
 
 function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
@@ -99,12 +112,23 @@ function complete(draft, { offer: { offerId, gives, wants }, arrayMax }) {
     .list({ state: "begun" })
     .find((each) => each.kind === "complete" && each.offerId === offerId);
   if (begun) return { begun };
-  const chosen = wants.map(({ itemId, amount }) => chooseOutputs(draft, itemId, amount, arrayMax));
+  const chosen = wants.map(({ itemId, amount }) =>
+    chooseOutputs(draft, itemId, amount, arrayMax),
+  );
   const inputs = chosen.flatMap((each) => each.inputs);
   const made = [...gives, ...chosen.flatMap((each) => each.change)];
   for (const half of [inputs, made]) checkRoom(half, arrayMax);
   const [{ itemId, amount }] = wants;
-  return { kind: "complete", inputs, made, offerId, itemId, amount, gives, gets: wants };
+  return {
+    kind: "complete",
+    inputs,
+    made,
+    offerId,
+    itemId,
+    amount,
+    gives,
+    gets: wants,
+  };
 }
 
 function withdraw(draft, { outputKeys }) {
@@ -118,7 +142,8 @@ function withdraw(draft, { outputKeys }) {
 const notOpen = () => new WalletError("not_open", "This offer is no longer open.");
 
 /**
- * Return what an ask, trade or completion gives and gets, each in order of its first output.
+ * Return what an ask, trade or completion gives and gets, each in order of its first
+ * output.
  * @param {OperationRecord} operation
  * @returns {{gives: Part[], gets: Part[]}}
  */
@@ -132,7 +157,9 @@ export function partsOf({ body }) {
   body.outputs.forEach(add(1));
   const parts = Array.from(sums, ([itemId, sum]) => ({ itemId, amount: sum }));
   const lost = parts.map(({ itemId, amount }) => ({ itemId, amount: -amount }));
-  const [gives, gets] = [lost, parts].map((all) => all.filter(({ amount }) => amount > 0));
+  const [gives, gets] = [lost, parts].map((all) =>
+    all.filter(({ amount }) => amount > 0),
+  );
   return { gives, gets };
 }
 
@@ -143,8 +170,8 @@ export function partsOf({ body }) {
  *   endedAt?: number,
  * }} OfferMade `code` of one that is refused: `offer_expired`, `offer_void` or `offer_withdrawn`
  *
- * Return which of these operations are offers of ours that are open, or ended within a day, the
- * newest first.
+ * Return which of these operations are offers of ours that are open, or ended within a
+ * day, the newest first.
  * @param {OperationRecord[]} operations
  * @returns {OfferMade[]}
  */

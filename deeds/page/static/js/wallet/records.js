@@ -1,6 +1,7 @@
-// What a wallet keeps: outputs with their secrets, and the operations that move them. Nothing of it
-// is ever deleted, and a spent output stays spent. A transaction loads what it names; looking at
-// anything else throws, so that what was not loaded is never taken for what does not exist. Pure.
+// What a wallet keeps: outputs with their secrets, and the operations that move them.
+// Nothing of it is ever deleted, and a spent output stays spent. A transaction loads
+// what it names; looking at anything else throws, so that what was not loaded is never
+// taken for what does not exist. Pure.
 //
 // An output is one of
 //   seen     in a link, not ours
@@ -11,12 +12,13 @@
 //   leaving  spent by an operation that was begun; `before` is the state to go back to
 //   spent    the service said so; `neverHeld` where it was only seen until then
 //   void     made by an operation that was refused
-// An operation is begun, done or refused. The making of an offer is open between begun and its end:
-// what it puts in is offered, what it gets is coming.
+// An operation is begun, done or refused. The making of an offer is open between begun
+// and its end: what it puts in is offered, what it gets is coming.
 //
-// A link has a `number` of so many, unique within its item, and a person's `note`. A part with `each`
-// is still to be split into links of so many units, the first of which gets its number. What came in
-// at the door has `collectedAt`, under its old secret and its new one.
+// A link has a `number` of so many, unique within its item, and a person's `note`. A
+// part with `each` is still to be split into links of so many units, the first of which
+// gets its number. What came in at the door has `collectedAt`, under its old secret and
+// its new one.
 
 /**
  * @typedef {{
@@ -46,7 +48,8 @@
  * @typedef {{itemId?: string, state?: string}} Fields
  * @typedef {"all" | Fields | (string | Fields | undefined)[]} Wanted
  *
- * What a transaction loads. `next` sees what is loaded by then, and returns what else is needed.
+ * What a transaction loads. `next` sees what is loaded by then, and returns what else
+ * is needed.
  * @typedef {{
  *   outputs?: Wanted, operations?: Wanted, items?: Wanted, codes?: Wanted, notes?: Wanted,
  *   next?: (slices: Slices) => Plan,
@@ -76,7 +79,9 @@ export class WalletError extends Error {
 /** Return the key of an output's record: no item has two outputs with one secret. */
 export const keyOf = ({ itemId, secret }) => `${itemId}.${secret}`;
 
-/** Return the item of an output's key, or nothing of another key: no item id has a dot. */
+/**
+ * Return the item of an output's key, or nothing of another key: no item id has a dot.
+ */
 export const itemIdOf = (key) => /^[^.]*(?=\.)/.exec(key)?.[0] ?? "";
 
 /** Return a record that must be there. */
@@ -86,8 +91,9 @@ export function existing(record) {
 }
 
 /**
- * Return the outputs of a store or file of any version (1 to 3) as this one keeps them: what
- * was only seen in a link was called offered, and the first one did not know what was handed out.
+ * Return the outputs of a store or file of any version (1 to 3) as this one keeps them:
+ * what was only seen in a link was called offered, and the first one did not know what
+ * was handed out.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations
  */
@@ -101,9 +107,10 @@ export function fromVersion(version, outputs, operations) {
 }
 
 /**
- * Return outputs with `givenAt` where that is not known to be false: the first release did not write
- * it, and another browser may have handed out links since it wrote its file. Links are what has a
- * number, and what a mint of several outputs made: its page showed them all at once.
+ * Return outputs with `givenAt` where that is not known to be false: the first release
+ * did not write it, and another browser may have handed out links since it wrote its
+ * file. Links are what has a number, and what a mint of several outputs made: its page
+ * showed them all at once.
  * @param {OutputRecord[]} outputs
  * @param {OperationRecord[]} operations
  */
@@ -151,7 +158,8 @@ class Slice {
   get(key) {
     if (key === undefined) return undefined;
     const record = this.#records.get(key);
-    // The key of an output begins with its item: of one that was all loaded, none is missing.
+    // The key of an output begins with its item: of one that was all loaded, none is
+    // missing.
     if (!record && !this.#keys.has(key)) this.#check({ itemId: itemIdOf(key) });
     return record;
   }
@@ -171,7 +179,9 @@ class Slice {
 
 /** @returns {Slices} */
 export function makeSlices() {
-  return /** @type {any} */ (Object.fromEntries(KINDS.map((kind) => [kind, new Slice()])));
+  return /** @type {any} */ (
+    Object.fromEntries(KINDS.map((kind) => [kind, new Slice()]))
+  );
 }
 
 /**
@@ -182,7 +192,9 @@ export function makeSlices() {
 export async function load(wanted, find) {
   const slices = makeSlices();
   for (let plan = wanted; plan; plan = plan.next?.(slices)) {
-    const queries = KINDS.flatMap((kind) => [plan[kind]].flat().map((query) => ({ kind, query })));
+    const queries = KINDS.flatMap((kind) =>
+      [plan[kind]].flat().map((query) => ({ kind, query })),
+    );
     const asked = queries.filter(({ query }) => query !== undefined);
     const found = await Promise.all(asked.map(({ kind, query }) => find(kind, query)));
     asked.forEach(({ kind, query }, place) => slices[kind].take(query, found[place]));
@@ -207,10 +219,16 @@ export class Draft {
     this.changed = {};
   }
 
-  /** Put an output that the wallet has not seen yet: no record is ever written over by another. */
+  /**
+   * Put an output that the wallet has not seen yet: no record is ever written over by
+   * another.
+   */
   addOutput(record) {
     if (this.outputs.get(record.key)) {
-      throw new WalletError("used_secret", "This secret was used for this deed before.");
+      throw new WalletError(
+        "used_secret",
+        "This secret was used for this deed before.",
+      );
     }
     this.put("outputs", record);
   }

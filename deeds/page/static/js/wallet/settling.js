@@ -1,7 +1,8 @@
 // How operations end. Pure: changes a draft only.
 //
-// Two tabs may settle one operation, and a request may be carried out long after it was given up.
-// So that both are told the truth, "done" may follow "refused", and nothing follows "done".
+// Two tabs may settle one operation, and a request may be carried out long after it was
+// given up. So that both are told the truth, "done" may follow "refused", and nothing
+// follows "done".
 
 import { linkParts } from "./links.js";
 import { existing, hasFields, keyOf } from "./records.js";
@@ -14,7 +15,10 @@ export const AT_REST = ["held", "offered", "given"];
 
 const METADATA_NAMES = ["name", "description", "image"];
 
-/** These mean that a request can never be carried out. After anything else it is sent again. */
+/**
+ * These mean that a request can never be carried out. After anything else it is sent
+ * again.
+ */
 export const REFUSALS = new Set([
   "wrong_media_type",
   "invalid_json",
@@ -36,8 +40,14 @@ export const REFUSALS = new Set([
   "offer_not_open",
 ]);
 
-/** What a service may say of a mint that it has carried out, once its limits are others. */
-export const DOUBTS = new Set(["invalid_request", "body_too_large", "idempotency_key_reused"]);
+/**
+ * What a service may say of a mint that it has carried out, once its limits are others.
+ */
+export const DOUBTS = new Set([
+  "invalid_request",
+  "body_too_large",
+  "idempotency_key_reused",
+]);
 
 /** Return what settling these operations looks at; a mint's answer names the item. */
 export function settlingWanted(keys, itemId = "") {
@@ -65,12 +75,17 @@ export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state === "done") return operation;
   const { kind, inputs, atDoor } = operation;
-  const nothingElse = { before: undefined, spentElsewhere: undefined, neverHeld: undefined };
+  const nothingElse = {
+    before: undefined,
+    spentElsewhere: undefined,
+    neverHeld: undefined,
+  };
   const taken = { state: "spent", operation: key, changedAt: now, ...nothingElse };
   for (const input of inputs) {
     draft.changeOutput(input, atDoor ? { ...taken, collectedAt: now } : taken);
   }
-  const outputs = kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
+  const outputs =
+    kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
   for (const output of outputs) bringToEnd(draft, output, spent.has(output.key), now);
   const ended = { state: "done", code: undefined, endedAt: now };
   return draft.put("operations", { itemId, ...operation, ...ended, outputs });
@@ -120,14 +135,20 @@ export function settleRefused(draft, key, { code, from, states, now }) {
     if (state === "leaving" && owner === key) rest(draft, input, before, found, now);
     else if (state === "offered" && isOpen) rest(draft, input, "held", found, now);
     // It is being withdrawn: there is no offer to go back to.
-    else if (before === "offered" && isOpen) draft.changeOutput(input, { before: "held" });
+    else if (before === "offered" && isOpen)
+      draft.changeOutput(input, { before: "held" });
   }
   for (const output of operation.outputs) {
     if (existing(draft.outputs.get(output.key)).state === "coming") {
       draft.changeOutput(output.key, { state: "void", changedAt: now });
     }
   }
-  return draft.put("operations", { ...operation, state: "refused", code: why, endedAt: now });
+  return draft.put("operations", {
+    ...operation,
+    state: "refused",
+    code: why,
+    endedAt: now,
+  });
 }
 
 /** What an open offer put in and we have spent ourselves, or are about to. */
@@ -143,31 +164,41 @@ export function settleChecked(draft, states, now) {
   }
 }
 
-/** Leave an output in this state, unless the service says that it is spent or unknown. */
+/**
+ * Leave an output in this state, unless the service says that it is spent or unknown.
+ */
 function rest(draft, key, wanted, found, now) {
   // What was only seen is no loss.
   const neverHeld = wanted === "seen" || undefined;
   const taken = { state: "spent", spentElsewhere: true, neverHeld };
   const state = found === "spent" ? taken : { state: wanted };
-  const told = { ...state, before: undefined, unknown: found === "unknown" || undefined };
+  const told = {
+    ...state,
+    before: undefined,
+    unknown: found === "unknown" || undefined,
+  };
   if (hasFields(draft.outputs.get(key), told)) return;
   draft.changeOutput(key, { ...told, changedAt: now });
 }
 
-/** Bring an output of a done operation to its state, unless it has gone on from there. */
+/**
+ * Bring an output of a done operation to its state, unless it has gone on from there.
+ */
 function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
   const { state, before } = draft.outputs.get(key);
   draft.changeOutput(key, { neverHeld: undefined });
   // Somebody has begun to claim it as a link, and knew no better.
-  if (state === "leaving" && AWAITED.includes(before)) draft.changeOutput(key, { before: wanted });
+  if (state === "leaving" && AWAITED.includes(before))
+    draft.changeOutput(key, { before: wanted });
   if (!AWAITED.includes(state)) return;
   const fields = isSpent ? { state: "spent", spentElsewhere: true } : { state: wanted };
   draft.changeOutput(key, { ...fields, unknown: undefined, changedAt: now });
 }
 
 /**
- * Add what the mint has made, and what is known of the item, so that its name is there offline. A
- * secret that a person made may have been told to others by now: it counts as handed out.
+ * Add what the mint has made, and what is known of the item, so that its name is there
+ * offline. A secret that a person made may have been told to others by now: it counts
+ * as handed out.
  */
 function addMinted(draft, minting, itemId, now) {
   const { key: operation, body, links, amount: total, own = [] } = minting;
@@ -184,7 +215,13 @@ function addMinted(draft, minting, itemId, now) {
     // A link may have named it before, with another amount.
     if (draft.outputs.get(output.key)) draft.changeOutput(output.key, output);
     else {
-      draft.addOutput({ ...output, state: "coming", operation, createdAt: now, changedAt: now });
+      draft.addOutput({
+        ...output,
+        state: "coming",
+        operation,
+        createdAt: now,
+        changedAt: now,
+      });
     }
     return { key: output.key, state: given ? "given" : "held" };
   });

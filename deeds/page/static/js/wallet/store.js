@@ -1,8 +1,10 @@
-// The records of records.js in IndexedDB. One `update` is one transaction, which the browser lets no
-// other tab come between, and which is there wholly or not at all, on disk when its promise resolves.
+// The records of records.js in IndexedDB. One `update` is one transaction, which the
+// browser lets no other tab come between, and which is there wholly or not at all, on
+// disk when its promise resolves.
 //
-// Nothing but IndexedDB's own requests may be waited for inside a transaction, or the browser commits
-// it too soon: so what is wanted is read first, and what decides is a plain function.
+// Nothing but IndexedDB's own requests may be waited for inside a transaction, or the
+// browser commits it too soon: so what is wanted is read first, and what decides is a
+// plain function.
 
 import { fromVersion, KINDS, load, WalletError } from "./records.js";
 
@@ -15,7 +17,8 @@ const INDEXED_KINDS = ["outputs", "operations"];
 
 /** Messages for people, by the browser's name for what it cannot do. */
 const TEXTS = {
-  QuotaExceededError: "This device has no room left to keep it. Make some, then reload this page.",
+  QuotaExceededError:
+    "This device has no room left to keep it. Make some, then reload this page.",
   InvalidStateError: "This page is out of date. Reload it.",
   VersionError: "A newer page has been here. Reload this one.",
   blocked: "Close the other tabs of this page, then reload it.",
@@ -64,7 +67,8 @@ export async function openStore(onClosed = () => {}) {
 
   return {
     /**
-     * Return what `look` makes of the records; it must not wait for anything, and sees no others.
+     * Return what `look` makes of the records; it must not wait for anything, and sees
+     * no others.
      * @template Result
      * @param {import("./records.js").Plan} wanted
      * @param {(slices: import("./records.js").Slices) => Result} look
@@ -74,8 +78,8 @@ export async function openStore(onClosed = () => {}) {
       transact(database, "readonly", wanted, (slices) => ({ result: look(slices) })),
 
     /**
-     * Put the records that `apply` returns by their kind, and return its `result`; it must not wait
-     * for anything, and if it throws, nothing is changed.
+     * Put the records that `apply` returns by their kind, and return its `result`; it
+     * must not wait for anything, and if it throws, nothing is changed.
      * @param {import("./records.js").Plan} wanted
      * @param {(slices: import("./records.js").Slices) => any} apply
      */
@@ -93,7 +97,10 @@ export async function openStore(onClosed = () => {}) {
       return result;
     },
 
-    /** Call `listener` after every change, in this tab or another; returns what stops that. */
+    /**
+     * Call `listener` after every change, in this tab or another; returns what stops
+     * that.
+     */
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -106,7 +113,10 @@ export async function openStore(onClosed = () => {}) {
 /** Ask the browser not to clear the store when the device runs out of room. */
 export const askToKeep = async () => globalThis.navigator?.storage?.persist?.();
 
-/** Return what `act` makes of this tab's own storage, or null where the browser keeps nothing. */
+/**
+ * Return what `act` makes of this tab's own storage, or null where the browser keeps
+ * nothing.
+ */
 export function inSession(act, findStorage = () => sessionStorage) {
   try {
     return act(findStorage());
@@ -156,7 +166,8 @@ async function upgrade(database, transaction, oldVersion) {
     INDEXED_KINDS.map((kind) => ask(transaction, kind, "all")),
   );
   const records = transaction.objectStore("outputs");
-  for (const output of fromVersion(oldVersion, outputs, operations)) records.put(output);
+  for (const output of fromVersion(oldVersion, outputs, operations))
+    records.put(output);
 }
 
 function transact(database, mode, wanted, apply) {
@@ -168,9 +179,12 @@ function transact(database, mode, wanted, apply) {
     transaction.onabort = () => reject(failure ?? new StoreError(transaction.error));
 
     async function run() {
-      const changed = apply(await load(wanted, (...query) => ask(transaction, ...query)));
+      const changed = apply(
+        await load(wanted, (...query) => ask(transaction, ...query)),
+      );
       for (const kind of KINDS) {
-        for (const record of changed[kind] ?? []) transaction.objectStore(kind).put(record);
+        for (const record of changed[kind] ?? [])
+          transaction.objectStore(kind).put(record);
       }
       result = changed.result;
     }
@@ -182,7 +196,10 @@ function transact(database, mode, wanted, apply) {
   });
 }
 
-/** Ask for what one query of records.js wants: a key finds one record or none, all else a list. */
+/**
+ * Ask for what one query of records.js wants: a key finds one record or none, all else
+ * a list.
+ */
 function ask(transaction, kind, query) {
   const request = requestOf(transaction.objectStore(kind), query);
   // One that fails ends its transaction.

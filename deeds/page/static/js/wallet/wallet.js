@@ -1,7 +1,8 @@
 // The wallet: what this browser holds, and how it moves.
 //
-// Every verb is first written down whole, then sent, then settled. Whenever the page dies in between,
-// `finishBegun` sends it again with the same Idempotency-Key, which the service carries out once.
+// Every verb is first written down whole, then sent, then settled. Whenever the page
+// dies in between, `finishBegun` sends it again with the same Idempotency-Key, which
+// the service carries out once.
 
 import { sumOf } from "../format/amounts.js";
 import { checkSecret, isStrongSecret } from "../format/raw_output.js";
@@ -67,7 +68,9 @@ export function makeWallet({
    * @returns {Promise<Outcome>}
    */
   async function carryOut(rule, secretsCount, given) {
-    const secrets = await Promise.all(Array.from({ length: secretsCount }, () => makeSecret()));
+    const secrets = await Promise.all(
+      Array.from({ length: secretsCount }, () => makeSecret()),
+    );
     const plan = { ...given, secrets, key: crypto.randomUUID(), now: now(), arrayMax };
     const wanted = beginningWanted(rule, plan);
     const begun = await changeOfNote(wanted, (draft) => begin(draft, rule, plan));
@@ -79,8 +82,8 @@ export function makeWallet({
     ...asked,
 
     /**
-     * Mint an item in these amounts, or as so many numbered links: of more links than the service
-     * takes outputs at once, `prepareNext` makes the rest.
+     * Mint an item in these amounts, or as so many numbered links: of more links than
+     * the service takes outputs at once, `prepareNext` makes the rest.
      * @param {{
      *   outputs?: {amount: number, secret?: string}[], links?: import("./links.js").Links,
      *   metadata?: object, unit?: string,
@@ -104,11 +107,18 @@ export function makeWallet({
      *   `already_held`; at the door `busy` where its claim began before, at the time `at`
      */
     async claim({ amount, itemId, secret }, { unit, atDoor = false } = {}) {
-      const output = { amount: checkAmount(amount), itemId, secret: checkSecret(secret) };
+      const output = {
+        amount: checkAmount(amount),
+        itemId,
+        secret: checkSecret(secret),
+      };
       return carryOut("claim", 1, { output, outputKey: keyOf(output), unit, atDoor });
     },
 
-    /** Make a fresh secret of `amount` units to give away; it is the operation's first output. */
+    /**
+     * Make a fresh secret of `amount` units to give away; it is the operation's first
+     * output.
+     */
     send: async (itemId, amount) =>
       carryOut("send", 2, { itemId, amount: checkAmount(amount) }),
 
@@ -126,27 +136,38 @@ export function makeWallet({
     },
 
     /**
-     * Make one more batch of the links that a mint or `makeLinks` promised; what is begun already, by
-     * another tab too, is finished instead.
+     * Make one more batch of the links that a mint or `makeLinks` promised; what is
+     * begun already, by another tab too, is finished instead.
      * @returns {Promise<Outcome | null>} null when all are made
      */
     prepareNext: (itemId) => carryOut("nextLinks", arrayMax, { itemId }),
 
-    /** Note that the links of these outputs are handed out, see links.js. Nothing is sent. */
-    giveOut: (keys) => changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
+    /**
+     * Note that the links of these outputs are handed out, see links.js. Nothing is
+     * sent.
+     */
+    giveOut: (keys) =>
+      changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
 
     /** Keep a person's note on an output. */
-    setNote: (key, text) => changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
+    setNote: (key, text) =>
+      changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
 
     /** Join the parts of an item that are free and have no number. */
     merge: (itemId) => carryOut("merge", 1, { itemId }),
 
-    /** Make links of an item that were handed out worthless, unless somebody was faster. */
+    /**
+     * Make links of an item that were handed out worthless, unless somebody was faster.
+     */
     takeBack: (...outputKeys) => carryOut("takeBack", 1, { outputKeys }),
 
-    /** Return the registry's item, which never changes, from the store if it is there. */
+    /**
+     * Return the registry's item, which never changes, from the store if it is there.
+     */
     async item(itemId) {
-      const known = await store.read({ items: [itemId] }, ({ items }) => items.get(itemId));
+      const known = await store.read({ items: [itemId] }, ({ items }) =>
+        items.get(itemId),
+      );
       if (known) return known;
       const item = await api.item(itemId);
       const kept = change({ items: [itemId], operations: { itemId } }, (draft) => {
@@ -158,10 +179,14 @@ export function makeWallet({
       return kept.catch(() => item);
     },
 
-    /** Return the records of what an operation makes; a mint has none before its answer. */
+    /**
+     * Return the records of what an operation makes; a mint has none before its answer.
+     */
     outputsOf: (operation) => readOutputs(store, keysOf(operation.outputs)),
 
-    /** Return the QR codes that are kept of these outputs' links, as SVG, by their keys. */
+    /**
+     * Return the QR codes that are kept of these outputs' links, as SVG, by their keys.
+     */
     codes: (keys) =>
       store.read({ codes: keys }, ({ codes }) => {
         const found = keys.flatMap((key) => codes.get(key) ?? []);
@@ -172,7 +197,10 @@ export function makeWallet({
     keepCodes: (codes) => store.update({}, () => ({ codes, result: undefined })),
 
     backup: {
-      /** Return how much has changed since the last backup, and what encrypts the next one too. */
+      /**
+       * Return how much has changed since the last backup, and what encrypts the next
+       * one too.
+       */
       async status() {
         const { count, savedCount, at, material } = await store.read(NOTE, noteOf);
         return { changesCount: count - savedCount, at, material };
@@ -185,7 +213,8 @@ export function makeWallet({
        */
       async saved(material) {
         const about = { savedCount: exportedCount, at: now(), material };
-        const save = (draft) => void draft.put("notes", { ...noteOf(draft.slices), ...about });
+        const save = (draft) =>
+          void draft.put("notes", { ...noteOf(draft.slices), ...about });
         await change(NOTE, save).catch((error) => {
           // Some private windows keep no keys.
           if (error.name !== "DataCloneError" || !material) throw error;
@@ -199,7 +228,11 @@ export function makeWallet({
       store.read(ALL, (slices) => {
         exportedCount = noteOf(slices).count;
         const { outputs, operations, items } = slices;
-        return { outputs: outputs.list(), operations: operations.list(), items: items.list() };
+        return {
+          outputs: outputs.list(),
+          operations: operations.list(),
+          items: items.list(),
+        };
       }),
 
     /** Merge the records of another wallet, or of an earlier state of this one. */
@@ -217,5 +250,13 @@ export function makeWallet({
 }
 
 function noteOf({ notes }) {
-  return notes.get(BACKUP) ?? { key: BACKUP, count: 0, savedCount: 0, at: null, material: null };
+  return (
+    notes.get(BACKUP) ?? {
+      key: BACKUP,
+      count: 0,
+      savedCount: 0,
+      at: null,
+      material: null,
+    }
+  );
 }

@@ -4,8 +4,14 @@ import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { test } from "node:test";
 
-import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
-import { makeClaimList, makeClaims } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../../deeds/page/static/js/wallet/api.js";
+import {
+  makeClaimList,
+  makeClaims,
+} from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
@@ -14,7 +20,14 @@ const ITEM = { id: "deed_a", total: 5, metadata: null };
 
 /** A view that notes each call by its name, and the texts that it is to tell. */
 function notingView(seen, texts) {
-  const names = ["draw", "focusFound", "focusOutcome", "setAdding", "setBusy", "setLooking"];
+  const names = [
+    "draw",
+    "focusFound",
+    "focusOutcome",
+    "setAdding",
+    "setBusy",
+    "setLooking",
+  ];
   const noting = Object.fromEntries(names.map((name) => [name, () => seen.push(name)]));
   return { ...noting, tell: (text) => texts.push(text) };
 }
@@ -26,7 +39,14 @@ function claimsOn(store, parts = {}) {
   const api = { check: async () => ["unspent"], item: async () => ITEM };
   const list = makeClaimList(() => null);
   list.add([OUTPUT]);
-  const claims = makeClaims({ list, view: notingView(seen, texts), api, store, isAsked: true, ...parts });
+  const claims = makeClaims({
+    list,
+    view: notingView(seen, texts),
+    api,
+    store,
+    isAsked: true,
+    ...parts,
+  });
   return { claims, seen, texts };
 }
 
@@ -58,7 +78,9 @@ test("the focus moves to what was found when it is drawn, though another draw be
   assert.deepEqual(told.slice(0, 2), ["draw", "focusFound"]);
 });
 
-test("what a link is of is asked again where it could not be loaded, and said meanwhile", async ({ mock }) => {
+test("what a link is of is asked again where it could not be loaded, and said meanwhile", async ({
+  mock,
+}) => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const drawn = [];
   const answers = [new NoAnswerError(), ITEM];
@@ -68,10 +90,16 @@ test("what a link is of is asked again where it could not be loaded, and said me
     throw answer;
   };
   const view = { ...notingView([], []), draw: ([row]) => drawn.push(row) };
-  const { claims } = claimsOn({ ...memoryStore(), onChange: () => {} }, { wallet: { item }, view });
+  const { claims } = claimsOn(
+    { ...memoryStore(), onChange: () => {} },
+    { wallet: { item }, view },
+  );
 
   await claims.show();
-  assert.deepEqual([drawn.at(-1).state.kind, drawn.at(-1).origin.kind], ["free", "unknown"]);
+  assert.deepEqual(
+    [drawn.at(-1).state.kind, drawn.at(-1).origin.kind],
+    ["free", "unknown"],
+  );
   mock.timers.tick(2000);
   for (let count = 0; count < 20; count += 1) await setImmediate();
 
@@ -80,7 +108,10 @@ test("what a link is of is asked again where it could not be loaded, and said me
 
 test("what another tab changes is drawn", async () => {
   const listeners = [];
-  const { seen } = claimsOn({ ...memoryStore(), onChange: (listener) => listeners.push(listener) });
+  const { seen } = claimsOn({
+    ...memoryStore(),
+    onChange: (listener) => listeners.push(listener),
+  });
 
   await listeners[0]();
 
@@ -102,8 +133,15 @@ test("while the service says to wait, no other link is claimed, and the page is 
       return { operation: store.kept.operations.get("k"), problem: busy };
     },
   };
-  const api = { check: async (outputs) => outputs.map(() => "unspent"), item: async () => ITEM };
-  const { claims } = claimsOn(store, { wallet, api, wake: (problem) => woken.push(problem) });
+  const api = {
+    check: async (outputs) => outputs.map(() => "unspent"),
+    item: async () => ITEM,
+  };
+  const { claims } = claimsOn(store, {
+    wallet,
+    api,
+    wake: (problem) => woken.push(problem),
+  });
   await claims.receive([{ ...OUTPUT, secret: "two" }]);
 
   const taken = claims.take();
@@ -118,8 +156,14 @@ test("while the service says to wait, no other link is claimed, and the page is 
 
 test("a claim that another tab has made is no mistake", async () => {
   const overtaken = new WalletError("already_spent", "no");
-  const wallet = { claim: async () => Promise.reject(overtaken), item: async () => ITEM };
-  const { claims, seen, texts } = claimsOn({ ...memoryStore(), onChange: () => {} }, { wallet });
+  const wallet = {
+    claim: async () => Promise.reject(overtaken),
+    item: async () => ITEM,
+  };
+  const { claims, seen, texts } = claimsOn(
+    { ...memoryStore(), onChange: () => {} },
+    { wallet },
+  );
   await claims.show();
 
   await claims.take();

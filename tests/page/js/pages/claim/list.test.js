@@ -79,7 +79,11 @@ test("a storage that is forbidden, full or holds something else does no harm", (
   };
   const strange = fakeStorage();
   strange.kept.set("deeds.claim", '{"a": 1}');
-  for (const findStorage of [forbidden, () => ({ getItem: () => null }), () => strange]) {
+  for (const findStorage of [
+    forbidden,
+    () => ({ getItem: () => null }),
+    () => strange,
+  ]) {
     const list = makeClaimList(findStorage);
 
     list.add([ONE]);

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../../deeds/page/static/js/wallet/api.js";
 import { makeLooking } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 
 const ONE = { amount: 5, itemId: "deed_a", secret: "one" };
@@ -38,7 +41,11 @@ test("states are asked for at once, and each item once", async () => {
 
   await looking.look([ONE, { ...ONE, secret: "three" }, TWO]);
 
-  assert.deepEqual(asked, ["+5.deed_a.one +5.deed_a.three +7.deed_b.two", "deed_a", "deed_b"]);
+  assert.deepEqual(asked, [
+    "+5.deed_a.one +5.deed_a.three +7.deed_b.two",
+    "deed_a",
+    "deed_b",
+  ]);
   assert.equal(looking.stateOf(ONE), "unspent");
   assert.deepEqual(looking.itemOf(TWO), ITEMS.deed_b);
   assert.deepEqual([looking.problem(), scheduled], [null, []]);
@@ -70,7 +77,11 @@ test("what passes is waited for as long as the service says, and only what is mi
 });
 
 test("it waits twice as long each time where there is no answer", async () => {
-  const { looking, scheduled } = lookingAt([null, new NoAnswerError(), new NoAnswerError()]);
+  const { looking, scheduled } = lookingAt([
+    null,
+    new NoAnswerError(),
+    new NoAnswerError(),
+  ]);
 
   await looking.look([ONE]);
   await scheduled[0].run();

@@ -1,9 +1,13 @@
-// What the Claim page says of an output, for all that a wallet and a service may know of it.
+// What the Claim page says of an output, for all that a wallet and a service may know
+// of it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../../deeds/page/static/js/wallet/api.js";
 import {
   claimState,
   headingOf,
@@ -13,7 +17,12 @@ import {
 } from "../../../../../deeds/page/static/js/pages/claim/state.js";
 
 const record = (state, fields = {}) => ({ key: "k", state, ...fields });
-const operation = (kind, state, inputs = ["k"]) => ({ kind, state, inputs, code: "spent_input" });
+const operation = (kind, state, inputs = ["k"]) => ({
+  kind,
+  state,
+  inputs,
+  code: "spent_input",
+});
 
 const CASES = [
   ["asking", {}],
@@ -25,7 +34,14 @@ const CASES = [
   ["busy", { record: record("leaving"), operation: operation("claim", "begun") }],
   ["busy", { record: record("leaving"), found: "spent" }],
   ["busy", { record: record("coming"), found: "unknown" }],
-  ["taken", { record: record("spent"), operation: operation("claim", "done"), found: "unspent" }],
+  [
+    "taken",
+    {
+      record: record("spent"),
+      operation: operation("claim", "done"),
+      found: "unspent",
+    },
+  ],
   ["back", { record: record("spent"), operation: operation("takeBack", "done") }],
   ["used", { record: record("spent"), operation: operation("send", "done") }],
   ["used", { record: record("spent"), operation: operation("merge", "done") }],
@@ -53,7 +69,11 @@ for (const [kind, known] of CASES) {
 
 test("what was refused and can still be taken says why it was refused", () => {
   const refused = { ...operation("claim", "refused"), code: "body_too_large" };
-  const state = claimState({ record: record("seen"), operation: refused, found: "unspent" });
+  const state = claimState({
+    record: record("seen"),
+    operation: refused,
+    found: "unspent",
+  });
 
   assert.equal(state.canTake, true);
   assert.match(state.text, /too much at once/);
@@ -62,7 +82,10 @@ test("what was refused and can still be taken says why it was refused", () => {
 test("what keeps the service from answering is said while it is waited for", () => {
   const busy = new ProblemError({ code: "overloaded" }, 503, 1);
   const waiting = [
-    [{ record: record("leaving"), problem: new NoAnswerError() }, /No connection.*keep trying/],
+    [
+      { record: record("leaving"), problem: new NoAnswerError() },
+      /No connection.*keep trying/,
+    ],
     [{ record: record("leaving"), problem: busy }, /busy.*keep trying/],
     [{ problem: busy }, /busy/],
   ];
@@ -81,11 +104,24 @@ test("what is over may make room, and what the wallet has needs no other place",
 });
 
 const stateOf = (kind) => claimState(CASES.find(([each]) => each === kind)[1]);
-const row = (kind, origin = "new") => ({ state: stateOf(kind), origin: { kind: origin } });
+const row = (kind, origin = "new") => ({
+  state: stateOf(kind),
+  origin: { kind: origin },
+});
 
 test("the heading says what a link is now", () => {
   const seen = new Set();
-  for (const kind of ["free", "own", "spent", "gone", "unknown", "busy", "taken", "back", "mine"]) {
+  for (const kind of [
+    "free",
+    "own",
+    "spent",
+    "gone",
+    "unknown",
+    "busy",
+    "taken",
+    "back",
+    "mine",
+  ]) {
     const [title, lead] = headingOf([row(kind)]);
 
     assert.ok(title && lead.endsWith("."));
@@ -131,7 +167,12 @@ for (const [kinds, title] of SEVERAL) {
 }
 
 test("one tap claims what is surely wanted, and what may not be what it seems by itself", () => {
-  const [free, own, spent, unknown] = [row("free"), row("own"), row("spent"), row("free", "unknown")];
+  const [free, own, spent, unknown] = [
+    row("free"),
+    row("own"),
+    row("spent"),
+    row("free", "unknown"),
+  ];
   const named = { ...own, item: { metadata: '{"name":"A ticket"}' } };
   const loading = { state: stateOf("free") };
 

@@ -8,7 +8,10 @@ import {
   otherVerdict,
   usedVerdict,
 } from "../../../../../deeds/page/static/js/pages/door/judge.js";
-import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../../deeds/page/static/js/wallet/api.js";
 import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 
 const ITEM = itemOf("1", "A ticket");
@@ -18,10 +21,17 @@ const OPENED_AT = 1000;
 mock.timers.enable({ apis: ["setTimeout"] });
 
 function itemOf(digit, name) {
-  return { id: `deed_${digit.repeat(26)}`, total: 9, metadata: JSON.stringify({ name }) };
+  return {
+    id: `deed_${digit.repeat(26)}`,
+    total: 9,
+    metadata: JSON.stringify({ name }),
+  };
 }
 
-/** Return a door before a wallet whose claims end as `claim` says, and what it was asked for. */
+/**
+ * Return a door before a wallet whose claims end as `claim` says, and what it was asked
+ * for.
+ */
 function doorOf(claim, { isSeen = true, ...more } = {}) {
   const asked = [];
   const late = [];
@@ -37,9 +47,18 @@ function doorOf(claim, { isSeen = true, ...more } = {}) {
     },
   };
   const untilEnded = async ({ operation }) =>
-    operation.state === "begun" ? new Promise((resolve) => (end.now = resolve)) : operation;
+    operation.state === "begun"
+      ? new Promise((resolve) => (end.now = resolve))
+      : operation;
   const onLate = ({ title }) => late.push(title) && isSeen;
-  const parts = { item: ITEM, host: "deeds.test", wallet, untilEnded, onLate, openedAt: OPENED_AT };
+  const parts = {
+    item: ITEM,
+    host: "deeds.test",
+    wallet,
+    untilEnded,
+    onLate,
+    openedAt: OPENED_AT,
+  };
   const judge = makeJudge({ readRecords: async () => ({}), ...parts, ...more });
   const titles = async (...texts) => {
     const found = [];
@@ -64,9 +83,14 @@ test("a ticket is claimed for the door, and is valid once the service has said s
 test("a unit is called what the issuer calls it, whatever the link says", async () => {
   const two = async () => ({ operation: { ...done, amount: 2 } });
 
-  for (const [unit, said] of [["seat", "2 × seat"], [undefined, "2 units"]]) {
+  for (const [unit, said] of [
+    ["seat", "2 × seat"],
+    [undefined, "2 units"],
+  ]) {
     const { judge, asked } = doorOf(two, { item: { ...ITEM, unit } });
-    const { detail } = await judge(`${TICKET.replace("+1", "+2")}&unit=VIP%20%2B%20backstage`);
+    const { detail } = await judge(
+      `${TICKET.replace("+1", "+2")}&unit=VIP%20%2B%20backstage`,
+    );
     assert.equal(detail, said);
     assert.deepEqual(asked, [[ITEM.id, { atDoor: true }]]);
   }
@@ -112,7 +136,11 @@ test("of what is no ticket of this door nothing is sent but the id of its deed",
     TICKET.replace(ITEM.id, other),
   );
 
-  assert.deepEqual(found, ["Not a ticket", "A link of another service", "Another deed"]);
+  assert.deepEqual(found, [
+    "Not a ticket",
+    "A link of another service",
+    "Another deed",
+  ]);
   assert.deepEqual(asked, [other]);
 });
 
@@ -128,10 +156,16 @@ test("another deed is named, and one that is called alike is told apart", () => 
 });
 
 test("a ticket that waits for its answer is claimed once, and is valid when it is there", async () => {
-  const begun = { operation: { state: "begun", amount: 1 }, problem: new NoAnswerError() };
+  const begun = {
+    operation: { state: "begun", amount: 1 },
+    problem: new NoAnswerError(),
+  };
   const { titles, asked, late, end } = doorOf(async () => begun);
 
-  assert.deepEqual(await titles(TICKET, TICKET), Array(2).fill("No connection. Hold on."));
+  assert.deepEqual(
+    await titles(TICKET, TICKET),
+    Array(2).fill("No connection. Hold on."),
+  );
   end.now(done);
   await soon();
 
@@ -166,7 +200,8 @@ const busy = async () => {
 };
 
 test("a ticket that an earlier visit has begun to claim is let in by its answer", async () => {
-  const doorWith = (operation) => doorOf(busy, { readRecords: async () => ({ operation }) });
+  const doorWith = (operation) =>
+    doorOf(busy, { readRecords: async () => ({ operation }) });
   const begun = { state: "begun", atDoor: true, begunAt: OPENED_AT - 1 };
 
   const { titles, end, late } = doorWith(begun);
@@ -175,7 +210,11 @@ test("a ticket that an earlier visit has begun to claim is let in by its answer"
   await soon();
 
   assert.deepEqual(late, ["Valid"]);
-  const takenBack = doorWith({ state: "begun", kind: "takeBack", begunAt: OPENED_AT - 1 });
+  const takenBack = doorWith({
+    state: "begun",
+    kind: "takeBack",
+    begunAt: OPENED_AT - 1,
+  });
   assert.deepEqual(await takenBack.titles(TICKET), ["On its way."]);
 });
 
@@ -190,7 +229,9 @@ test("what an earlier visit began and this one ended is let in once", async () =
   const gone = () => Promise.reject(new WalletError("already_spent", ""));
   const doorAfter = (endedAt) => {
     const operation = { ...done, atDoor: true, begunAt: OPENED_AT - 2, endedAt };
-    return doorOf(gone, { readRecords: async () => ({ record: { state: "spent" }, operation }) });
+    return doorOf(gone, {
+      readRecords: async () => ({ record: { state: "spent" }, operation }),
+    });
   };
 
   const found = await doorAfter(OPENED_AT + 1).titles(TICKET, TICKET);
@@ -225,7 +266,11 @@ test("an end is told by why, and by how many units", () => {
   const refused = (code) => said({ state: "refused", code }).slice(0, 2);
 
   assert.deepEqual(said(done), ["valid", "Valid", ""]);
-  assert.deepEqual(said({ ...done, amount: 2 }, "ticket"), ["valid", "Valid", "2 × ticket"]);
+  assert.deepEqual(said({ ...done, amount: 2 }, "ticket"), [
+    "valid",
+    "Valid",
+    "2 × ticket",
+  ]);
   assert.deepEqual(refused("spent_input"), ["refused", "Already claimed elsewhere"]);
   assert.deepEqual(refused("unknown_input"), ["refused", "Not valid"]);
 });
@@ -236,9 +281,15 @@ test("a ticket that this wallet knows to be spent is told by who spent it, and w
   const title = (more, record = {}) =>
     usedVerdict({ record, operation: { ...operation, ...more } }, now).title;
 
-  assert.match(title({ kind: "claim", atDoor: true }), /^Already used at \D*(19|0?7)\D42\D00/);
+  assert.match(
+    title({ kind: "claim", atDoor: true }),
+    /^Already used at \D*(19|0?7)\D42\D00/,
+  );
   assert.match(title({ kind: "claim" }), /^Already claimed here at/);
-  assert.match(title({ kind: "claim", atDoor: true, endedAt: 0 }), /^Already used on .*1970/);
+  assert.match(
+    title({ kind: "claim", atDoor: true, endedAt: 0 }),
+    /^Already used on .*1970/,
+  );
   assert.equal(title({}, { spentElsewhere: true }), "Already claimed elsewhere");
 });
 

@@ -4,13 +4,29 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { originAs } from "../../../../../deeds/page/static/js/ui/origin.js";
-import { NoAnswerError, ProblemError } from "../../../../../deeds/page/static/js/wallet/api.js";
-import { readKnown, sayingOf } from "../../../../../deeds/page/static/js/pages/offer/state.js";
+import {
+  NoAnswerError,
+  ProblemError,
+} from "../../../../../deeds/page/static/js/wallet/api.js";
+import {
+  readKnown,
+  sayingOf,
+} from "../../../../../deeds/page/static/js/pages/offer/state.js";
 import { memoryStore } from "../../wallet/memory_store.js";
 
-const itemOf = (id, name, unit) => ({ id, total: 100, metadata: JSON.stringify({ name }), unit });
+const itemOf = (id, name, unit) => ({
+  id,
+  total: 100,
+  metadata: JSON.stringify({ name }),
+  unit,
+});
 const CHOIR = { itemId: "deed_c", amount: 5, item: itemOf("deed_c", "Choir"), free: 8 };
-const DRINK = { itemId: "deed_d", amount: 2, item: itemOf("deed_d", "Drink"), origin: originAs("new") };
+const DRINK = {
+  itemId: "deed_d",
+  amount: 2,
+  item: itemOf("deed_d", "Drink"),
+  origin: originAs("new"),
+};
 const OPEN = { state: "open", expiresAt: "2026-12-01T10:00:00Z" };
 const [REQUEST, TRADE] = [{ wants: [CHOIR] }, { wants: [CHOIR], gives: [DRINK] }];
 
@@ -30,7 +46,10 @@ test("an open offer says in one sentence what one gives and gets, and one tap do
 
 test("what one gets that only has a known name, or was not loaded, is traded as a second thought", () => {
   for (const origin of [originAs("lookalike"), originAs("unknown"), undefined]) {
-    const { action, lead } = saying({ wants: [CHOIR], gives: [DRINK, { ...DRINK, origin }] });
+    const { action, lead } = saying({
+      wants: [CHOIR],
+      gives: [DRINK, { ...DRINK, origin }],
+    });
     assert.ok(lead.startsWith(origin?.text ?? "You have enough"), lead);
     assert.deepEqual([action?.text, action?.isQuiet], ["Trade anyway", true]);
   }
@@ -44,7 +63,8 @@ test("who has too little is told how much is missing, and where more of it is", 
   assert.equal(few.lead, "You still need 2 units of “Choir”.");
   assert.match(away.lead, /^You still need 2 units of “Choir”\. .* links or offers/);
   assert.equal(both.lead, "You still need 5 units of “Choir” and 1 unit of “Drink”.");
-  for (const each of [few, away, both]) assert.deepEqual([each.action, each.isLacking], [undefined, true]);
+  for (const each of [few, away, both])
+    assert.deepEqual([each.action, each.isLacking], [undefined, true]);
 });
 
 const SHOW = "Show link and code";
@@ -52,10 +72,16 @@ const paying = (state) => ({ paying: { state } });
 const own = (state, code) => ({ own: { kind: "trade", state, code, expiresAt: 0 } });
 const offer = (state) => ({ offer: { ...OPEN, state } });
 
-const [NOW, OVER] = [["You give", "You get"], ["Wanted", "Offered"]];
+const [NOW, OVER] = [
+  ["You give", "You get"],
+  ["Wanted", "Offered"],
+];
 const DONE = ["You gave", "You got"];
 
-/** By what is known beside a trade: what heads the page and both sides, and what came in. */
+/**
+ * By what is known beside a trade: what heads the page and both sides, and what came
+ * in.
+ */
 const TOLD = {
   "this browser has traded": [paying("done"), "Traded", DONE, "deed_d"],
   "its answer is lost": [paying("begun"), "On its way", NOW],
@@ -63,8 +89,17 @@ const TOLD = {
   "it has expired": [offer("expired"), "Expired", OVER],
   "it is void": [offer("void"), "Withdrawn", OVER],
   "it is this browser's own": [own("open"), "Your offer", NOW],
-  "it is settled in a moment": [{ ...own("open"), ...offer("completed") }, "On its way", NOW],
-  "it was this browser's own": [{ ...own("done"), ...offer("completed") }, "Traded", DONE, "deed_c"],
+  "it is settled in a moment": [
+    { ...own("open"), ...offer("completed") },
+    "On its way",
+    NOW,
+  ],
+  "it was this browser's own": [
+    { ...own("done"), ...offer("completed") },
+    "Traded",
+    DONE,
+    "deed_c",
+  ],
   "it was withdrawn here": [own("refused", "offer_withdrawn"), "Your offer", NOW],
 };
 
@@ -72,18 +107,30 @@ for (const [name, [known, title, titles, gainedId]] of Object.entries(TOLD)) {
   test(`of a trade that cannot be completed, the page says that ${name}`, () => {
     const said = saying({ ...TRADE, ...known });
 
-    assert.deepEqual([said.title, said.titles, said.gainedId], [title, titles, gainedId]);
-    assert.equal(said.action?.text, known.own?.state === "open" && said.kind === "own" ? SHOW : undefined);
+    assert.deepEqual(
+      [said.title, said.titles, said.gainedId],
+      [title, titles, gainedId],
+    );
+    assert.equal(
+      said.action?.text,
+      known.own?.state === "open" && said.kind === "own" ? SHOW : undefined,
+    );
     // Only of what can still happen it is said what one gives and gets.
     const isOpen = said.kind === "own" && known.own?.state === "open";
     assert.equal(/^You give .* and get .*\. [A-Z]/.test(said.lead), isOpen);
-    assert.equal(/^\d.* for .*\. [A-Z]/.test(said.lead), said.kind === "own" && !isOpen);
+    assert.equal(
+      /^\d.* for .*\. [A-Z]/.test(said.lead),
+      said.kind === "own" && !isOpen,
+    );
   });
 }
 
 test("who did not pay it does not read that it is paid", () => {
   assert.equal(saying({ ...REQUEST, ...offer("completed") }).title, "Already paid");
-  assert.equal(saying({ ...REQUEST, ...offer("completed"), ...paying("done") }).title, "Paid");
+  assert.equal(
+    saying({ ...REQUEST, ...offer("completed"), ...paying("done") }).title,
+    "Paid",
+  );
 });
 
 test("a payment brings nothing, and one that is received is what came in", () => {
@@ -96,7 +143,10 @@ test("without an answer it says so, and what is known stays; an unknown offer is
   const unknown = new ProblemError({ code: "unknown_offer" }, 404, null);
 
   assert.equal(sayingOf({ offer: null }).lead, "Loading…");
-  assert.match(sayingOf({ offer: null, problem: new NoAnswerError() }).lead, /^No connection\./);
+  assert.match(
+    sayingOf({ offer: null, problem: new NoAnswerError() }).lead,
+    /^No connection\./,
+  );
   assert.equal(sayingOf({ offer: null, problem: unknown }).kind, "unknown");
   const later = saying({ ...REQUEST, problem: new NoAnswerError() });
   // It is tried again to read it, and not to pay.
@@ -107,7 +157,9 @@ test("without an answer it says so, and what is known stays; an unknown offer is
 test("a name cannot end its own quotation", () => {
   const name = "Choir” and get 90 units of “Gold";
 
-  const { title } = saying({ wants: [{ ...CHOIR, item: itemOf("deed_c", name, "seat") }] });
+  const { title } = saying({
+    wants: [{ ...CHOIR, item: itemOf("deed_c", name, "seat") }],
+  });
 
   assert.equal(title, "Pay 5 × seat of “Choir’ and get 90 units of ’Gold”");
 });
@@ -121,7 +173,12 @@ test("of the wallet it reads what is free, what is not, and who made or complete
     { amount: 1, state: "held", collectedAt: 1 },
     { amount: 4, state: "coming" },
     { amount: 9, state: "spent" },
-  ].map((output, place) => ({ ...output, itemId, secret: `${place}`, key: `${itemId}.${place}` }));
+  ].map((output, place) => ({
+    ...output,
+    itemId,
+    secret: `${place}`,
+    key: `${itemId}.${place}`,
+  }));
   const operations = [
     { key: "a", kind: "complete", state: "refused", offerId: "offer_a" },
     { key: "b", kind: "complete", state: "begun", offerId: "offer_a" },
@@ -129,13 +186,26 @@ test("of the wallet it reads what is free, what is not, and who made or complete
   ];
   const store = memoryStore();
   await store.update({}, () => ({ outputs, operations, items: [], result: undefined }));
-  const origins = new Map([["deed_c", originAs("lookalike")], ["deed_d", originAs("new")]]);
-  const read = (offer) => readKnown(store, { gives: [DRINK], wants: [CHOIR], ...offer }, origins);
+  const origins = new Map([
+    ["deed_c", originAs("lookalike")],
+    ["deed_d", originAs("new")],
+  ]);
+  const read = (offer) =>
+    readKnown(store, { gives: [DRINK], wants: [CHOIR], ...offer }, origins);
 
-  const [theirs, ours] = [await read({ offerId: "offer_a" }), await read({ offerId: "offer_b" })];
+  const [theirs, ours] = [
+    await read({ offerId: "offer_a" }),
+    await read({ offerId: "offer_b" }),
+  ];
 
   const [{ free, away }] = theirs.wants;
   assert.deepEqual([free, away, theirs.paying.key, theirs.own], [8, 6, "b", undefined]);
-  assert.deepEqual([theirs.wants[0].origin?.kind, theirs.gives[0].origin?.kind], ["lookalike", "new"]);
-  assert.deepEqual([ours.own.key, ours.paying, ours.gives[0].origin], ["c", undefined, undefined]);
+  assert.deepEqual(
+    [theirs.wants[0].origin?.kind, theirs.gives[0].origin?.kind],
+    ["lookalike", "new"],
+  );
+  assert.deepEqual(
+    [ours.own.key, ours.paying, ours.gives[0].origin],
+    ["c", undefined, undefined],
+  );
 });

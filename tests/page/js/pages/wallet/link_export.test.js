@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { chosenLinks, csvOf } from "../../../../../deeds/page/static/js/pages/wallet/link_export.js";
+import {
+  chosenLinks,
+  csvOf,
+} from "../../../../../deeds/page/static/js/pages/wallet/link_export.js";
 
 const link = (number, state, more = {}) => ({
   output: { key: `k${number}`, number, amount: 1, ...more },
@@ -25,13 +28,19 @@ for (const [choice, chosen] of [
   [{ which: "numbers", from: "1", to: "1 000" }, [1, 2, 10]],
 ]) {
   test(`links are chosen: ${JSON.stringify(choice)}`, () => {
-    const found = chosenLinks(LINKS, choice, 9).map(({ output }) => output.number ?? output.amount);
+    const found = chosenLinks(LINKS, choice, 9).map(
+      ({ output }) => output.number ?? output.amount,
+    );
     assert.deepEqual(found, chosen);
   });
 }
 
 for (const [choice, countMax, message] of [
-  [{ which: "numbers", from: "3", to: "4" }, 5, /^There are no such links between 3 and 4\.$/],
+  [
+    { which: "numbers", from: "3", to: "4" },
+    5,
+    /^There are no such links between 3 and 4\.$/,
+  ],
   [{ which: "numbers", from: "9", to: "1" }, 5, /between 9 and 1/],
   [{ which: "here" }, 1, /at most 1 link/i],
   [{ which: "numbers", from: "one", to: "2" }, 5, /whole number/],
@@ -42,16 +51,40 @@ for (const [choice, countMax, message] of [
 }
 
 test("a file for spreadsheets has a line for each link, and no note is a formula", () => {
-  const notes = ['=HYPERLINK("x")', "+1", "-1", "@a", "Anna, Berta", "line\nend", "עברית", undefined];
+  const notes = [
+    '=HYPERLINK("x")',
+    "+1",
+    "-1",
+    "@a",
+    "Anna, Berta",
+    "line\nend",
+    "עברית",
+    undefined,
+  ];
   const outputs = notes.map((note, place) => ({ number: place + 1, amount: 5, note }));
 
-  const text = csvOf(outputs, ({ number }) => `https://deeds.example.org/claim#${number}`);
+  const text = csvOf(
+    outputs,
+    ({ number }) => `https://deeds.example.org/claim#${number}`,
+  );
 
   assert.equal(text[0], "\ufeff");
   const [head, ...lines] = text.slice(1).split("\r\n");
   assert.equal(head, "number,units,link,note");
   assert.deepEqual(
-    lines.map((line) => line.replace(/^(\d),5,https:\/\/deeds.example.org\/claim#\1,/, "")),
-    [`"'=HYPERLINK(""x"")"`, "'+1", "'-1", "'@a", '"Anna, Berta"', '"line\nend"', "עברית", "", ""],
+    lines.map((line) =>
+      line.replace(/^(\d),5,https:\/\/deeds.example.org\/claim#\1,/, ""),
+    ),
+    [
+      `"'=HYPERLINK(""x"")"`,
+      "'+1",
+      "'-1",
+      "'@a",
+      '"Anna, Berta"',
+      '"line\nend"',
+      "עברית",
+      "",
+      "",
+    ],
   );
 });

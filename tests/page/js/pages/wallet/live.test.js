@@ -3,7 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { keepAsking, newsOf, seriesMaker } from "../../../../../deeds/page/static/js/pages/wallet/live.js";
+import {
+  keepAsking,
+  newsOf,
+  seriesMaker,
+} from "../../../../../deeds/page/static/js/pages/wallet/live.js";
 
 /** A page with a clock of its own: `later` lets time pass up to the next timer. */
 function page({ answers = [], isWanted = () => true, ...more } = {}) {
@@ -64,7 +68,10 @@ test("a timer that a later round has overtaken asks nothing", async () => {
 });
 
 test("after a failure it is asked later and later, and never before the service said", async () => {
-  const [failure, tooMany] = [new Error(), Object.assign(new Error(), { retryAfterS: 300 })];
+  const [failure, tooMany] = [
+    new Error(),
+    Object.assign(new Error(), { retryAfterS: 300 }),
+  ];
   const { ask, at, later } = page({ answers: [failure, failure, tooMany] });
 
   await ask();
@@ -100,7 +107,10 @@ test("a batch of links that has no answer is waited for, before any other is ask
     onChange: (listener) => (listeners.push(listener), () => {}),
     read: async (_wanted, look) => look({ operations }),
   };
-  const goOn = seriesMaker({ wallet, store, wake: (why) => woken.push(why) }, () => "a");
+  const goOn = seriesMaker(
+    { wallet, store, wake: (why) => woken.push(why) },
+    () => "a",
+  );
 
   goOn();
   for (let times = 0; times < 5; times += 1) await Promise.resolve();
@@ -128,7 +138,13 @@ const nothing = { claimed: 0, lost: 0, unknownSum: 0 };
 test("a claim is said in neutral words, and a deed that is new is no news", () => {
   const before = new Map([["a", { ...nothing, itemId: "a", claimed: 2 }]]);
   const after = [
-    { ...nothing, itemId: "a", claimed: 5, lost: 1, item: { ...named("A"), unit: "ticket" } },
+    {
+      ...nothing,
+      itemId: "a",
+      claimed: 5,
+      lost: 1,
+      item: { ...named("A"), unit: "ticket" },
+    },
     { ...nothing, itemId: "b", claimed: 7, item: named("B") },
   ];
 
@@ -142,7 +158,12 @@ test("a claim is said in neutral words, and a deed that is new is no news", () =
 test("of much news the first is said", () => {
   const ids = ["a", "b", "c", "d", "e"];
   const before = new Map(ids.map((itemId) => [itemId, { ...nothing, itemId }]));
-  const after = ids.map((itemId) => ({ ...nothing, itemId, claimed: 1, item: named(itemId) }));
+  const after = ids.map((itemId) => ({
+    ...nothing,
+    itemId,
+    claimed: 1,
+    item: named(itemId),
+  }));
 
   const news = newsOf(before, after);
 

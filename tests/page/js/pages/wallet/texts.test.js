@@ -3,11 +3,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { groupsOf, historyText, noteOf } from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
+import {
+  groupsOf,
+  historyText,
+  noteOf,
+} from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
 import { goneText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
 import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/deed_forms.js";
 
-const nothing = { lost: 0, unknownSum: 0, goneSeen: 0, preparing: null, coming: 0, waiting: 0, claimed: 0 };
+const nothing = {
+  lost: 0,
+  unknownSum: 0,
+  goneSeen: 0,
+  preparing: null,
+  coming: 0,
+  waiting: 0,
+  claimed: 0,
+};
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
   const preparing = { ready: 2560, count: 10_000 };
@@ -38,10 +50,16 @@ test("what is lost is said in its number", () => {
 
 test("before a split it is said what becomes of the units", () => {
   assert.equal(evenText("3", "2", 7), "3 links of 2 units each, 1 unit left.");
-  assert.equal(evenText("1", "6", 7, "Ticket"), "1 link of 6 × Ticket each, 1 Ticket left.");
+  assert.equal(
+    evenText("1", "6", 7, "Ticket"),
+    "1 link of 6 × Ticket each, 1 Ticket left.",
+  );
   assert.equal(evenText("1", "7", 7), "1 link of 7 units each, nothing left.");
   assert.equal(evenText("4", "2", 7), "You have 7 units.");
-  assert.equal(evenText("9007199254740991", "9007199254740991", 7), "You have 7 units.");
+  assert.equal(
+    evenText("9007199254740991", "9007199254740991", 7),
+    "You have 7 units.",
+  );
   assert.equal(evenText("x", "2", 7), "");
 });
 
@@ -81,10 +99,15 @@ test("only what is alike and no more than a minute apart is one entry", () => {
 });
 
 test("a trade is told with what was given and what came in", () => {
-  const itemOf = (id) => ({ id, total: 9, metadata: JSON.stringify({ name: id.at(-1) }) });
+  const itemOf = (id) => ({
+    id,
+    total: 9,
+    metadata: JSON.stringify({ name: id.at(-1) }),
+  });
   const [give, want] = ["a", "b"].map((end) => `deed_${"0".repeat(25)}${end}.s`);
   const body = { inputs: [`+5.${give}`], outputs: [`+3.${want}`, `+1.${give}`] };
-  const told = (kind, state) => historyText({ kind, state, body, itemId: "deed_x" }, itemOf);
+  const told = (kind, state) =>
+    historyText({ kind, state, body, itemId: "deed_x" }, itemOf);
 
   assert.equal(told("trade", "done"), "Traded 4 units of “a” for 3 units of “b”");
   assert.equal(told("complete", "begun"), "Paying 4 units of “a” for 3 units of “b”");

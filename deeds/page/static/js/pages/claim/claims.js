@@ -1,5 +1,5 @@
-// What the Claim page was given, looked at and claimed: it joins the list, the service, the wallet
-// and what is drawn of them.
+// What the Claim page was given, looked at and claimed: it joins the list, the service,
+// the wallet and what is drawn of them.
 
 import { formatRawOutput } from "../../format/raw_output.js";
 import { refusalText, textFor } from "../../texts.js";
@@ -14,7 +14,8 @@ import { claimState, isKept, isOver, offerOf, ON_ITS_WAY } from "./state.js";
 const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
 
 /**
- * Return what claims and shows. There is a wallet with its store where the browser can have one.
+ * Return what claims and shows. There is a wallet with its store where the browser can
+ * have one.
  * @param {{
  *   list: ReturnType<typeof makeClaimList>,
  *   view: ReturnType<typeof import("./view.js").claimView>, api: import("../../wallet/api.js").Api,
@@ -22,7 +23,15 @@ const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
  * } & Partial<import("../open_wallet.js").Opened>} parts `isAsked` tells whether a secret may be sent to
  *   ask for its state
  */
-export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isSecureContext }) {
+export function makeClaims({
+  list,
+  view,
+  api,
+  wallet,
+  store,
+  wake,
+  isAsked = isSecureContext,
+}) {
   /** Why an operation has not ended, by its key. */
   const problems = new Map();
   /** What is said of items before any of them is claimed here, by their ids. */
@@ -55,15 +64,25 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
 
   function rowOf(output, item, known) {
     const problem = problems.get(known?.operation?.key) ?? looking.problem();
-    const state = claimState({ ...known, found: looking.stateOf(output), problem, isAsked });
+    const state = claimState({
+      ...known,
+      found: looking.stateOf(output),
+      problem,
+      isAsked,
+    });
     const isLost = item === null || (item === undefined && looking.problem());
-    const origin = origins.get(output.itemId) ?? (isLost ? originAs("unknown") : undefined);
+    const origin =
+      origins.get(output.itemId) ?? (isLost ? originAs("unknown") : undefined);
     return asTaken({ output, state, item, origin });
   }
 
-  /** From the tap on it is on its way, whatever is known so far: so nothing moves later. */
+  /**
+   * From the tap on it is on its way, whatever is known so far: so nothing moves later.
+   */
   function asTaken(row) {
-    return row.state.canTake && taking.has(keyOf(row.output)) ? { ...row, state: ON_ITS_WAY } : row;
+    return row.state.canTake && taking.has(keyOf(row.output))
+      ? { ...row, state: ON_ITS_WAY }
+      : row;
   }
 
   async function takeOne(output) {
@@ -72,9 +91,12 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
       if (!OVERTAKEN.has(error.code)) throw error;
     });
     if (!outcome) return;
-    const ended = follow(outcome, output, { store, wake }).catch((error) => view.tell(textFor(error)));
+    const ended = follow(outcome, output, { store, wake }).catch((error) =>
+      view.tell(textFor(error)),
+    );
     // While the service says to wait, nothing more is claimed either.
-    if (outcome.operation.state !== "begun" || outcome.problem?.retryAfterS) await ended;
+    if (outcome.operation.state !== "begun" || outcome.problem?.retryAfterS)
+      await ended;
   }
 
   /** Say of a claim that was refused why, and ask what its output is now. */
@@ -125,7 +147,8 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
       askToKeep();
       try {
         for (const [place, { output }] of wanted.entries()) {
-          if (wanted.length > 1) view.setBusy(`Claiming ${place + 1} of ${wanted.length}…`);
+          if (wanted.length > 1)
+            view.setBusy(`Claiming ${place + 1} of ${wanted.length}…`);
           await takeOne(output);
         }
       } catch (error) {
@@ -144,14 +167,16 @@ export function makeClaims({ list, view, api, wallet, store, wake, isAsked = isS
     },
 
     note(outcomes) {
-      for (const { operation, problem } of outcomes) problems.set(operation.key, problem);
+      for (const { operation, problem } of outcomes)
+        problems.set(operation.key, problem);
       draw();
     },
   };
 }
 
 /**
- * Return what asks the service for outputs and their items, until it has said what it knows.
+ * Return what asks the service for outputs and their items, until it has said what it
+ * knows.
  * @param {{
  *   check: ((rawOutputs: string[]) => Promise<string[]>) | null, readItem: (itemId: string) =>
  *   Promise<import("../../wallet/records.js").Item>, onChange: () => void, schedule?: Function,
@@ -167,7 +192,10 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
   async function ask(outputs, triesCount = 1) {
     const itemIds = new Set(outputs.map(({ itemId }) => itemId));
     const missing = [...itemIds].filter((itemId) => !items.has(itemId));
-    const ended = await Promise.allSettled([askStates(outputs), ...missing.map(askItem)]);
+    const ended = await Promise.allSettled([
+      askStates(outputs),
+      ...missing.map(askItem),
+    ]);
     const problems = ended.flatMap((each) => ("reason" in each ? each.reason : []));
     if (outputs !== wanted) return;
     problem = problems[0] ?? null;
@@ -195,14 +223,19 @@ export function makeLooking({ check, readItem, onChange, schedule = setTimeout }
   }
 
   return {
-    /** Look at these outputs and at nothing else; what was known of `again` is asked again. */
+    /**
+     * Look at these outputs and at nothing else; what was known of `again` is asked
+     * again.
+     */
     look(outputs, again = []) {
       for (const output of again) states.delete(keyOf(output));
       wanted = [...outputs];
       return ask(wanted);
     },
     stateOf: (output) => states.get(keyOf(output)),
-    /** Return the item, null if it does not exist, undefined if that is not known yet. */
+    /**
+     * Return the item, null if it does not exist, undefined if that is not known yet.
+     */
     itemOf: ({ itemId }) => items.get(itemId),
     problem: () => problem,
   };
@@ -214,8 +247,9 @@ const isPassing = (error) =>
 const NAME = "deeds.claim";
 
 /**
- * Return the list of outputs that the page was given. Those that may still be taken are kept for as
- * long as the tab is there, so that a reload shows them again; their secrets are in its storage alone.
+ * Return the list of outputs that the page was given. Those that may still be taken are
+ * kept for as long as the tab is there, so that a reload shows them again; their
+ * secrets are in its storage alone.
  * @param {() => Storage} [findStorage] may throw, and so may the storage: then a reload forgets
  */
 export function makeClaimList(findStorage) {
@@ -235,7 +269,10 @@ export function makeClaimList(findStorage) {
   return {
     all: () => [...shown.values()],
 
-    /** Add outputs behind those that are there; one that is there already stays in its place. */
+    /**
+     * Add outputs behind those that are there; one that is there already stays in its
+     * place.
+     */
     add(outputs) {
       for (const output of outputs) shown.set(keyOf(output), output);
       keep();

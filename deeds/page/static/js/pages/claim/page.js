@@ -13,7 +13,8 @@ const PATH = "/claim";
 const paste = byId("paste", HTMLTextAreaElement);
 const list = makeClaimList();
 const isOurs = ({ host }) => !host || host === location.host;
-const oursOf = (links) => links.filter(isOurs).map(({ output, unit }) => ({ ...output, unit }));
+const oursOf = (links) =>
+  links.filter(isOurs).map(({ output, unit }) => ({ ...output, unit }));
 
 // Before anything else is waited for, so that a reload finds it too.
 const address = takeAddress();
@@ -30,7 +31,10 @@ if (!opened && address) history.replaceState(history.state, "", address);
 const view = claimView();
 const claims = makeClaims({ list, view, api: makePageApi(), ...opened });
 
-/** Read the links of a text. An offer that it names instead is opened: somebody asks to be paid. */
+/**
+ * Read the links of a text. An offer that it names instead is opened: somebody asks to
+ * be paid.
+ */
 async function read(text) {
   const found = await readLinks(text);
   const [, behind = ""] = text.split(`${location.host}/offer/`);
@@ -40,7 +44,10 @@ async function read(text) {
   return { links: [], problem: "" };
 }
 
-/** Show links, and what is wrong with the text that they are from; return whether it is all right. */
+/**
+ * Show links, and what is wrong with the text that they are from; return whether it is
+ * all right.
+ */
 function show({ links, problem }) {
   showError(paste, problem);
   if (links.length) {
@@ -110,8 +117,8 @@ async function readyToScan() {
 }
 
 /**
- * Return the address if it holds more than the page's own, and remove that from it and from this
- * entry of the history, unless it is left there: the secret is in it.
+ * Return the address if it holds more than the page's own, and remove that from it and
+ * from this entry of the history, unless it is left there: the secret is in it.
  */
 function takeAddress(isLeft = false) {
   const { href, hash, pathname } = location;

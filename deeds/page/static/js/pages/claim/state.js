@@ -1,5 +1,5 @@
-// What the Claim page says of outputs that somebody was sent, from what the wallet knows of them and
-// what the service says. Pure.
+// What the Claim page says of outputs that somebody was sent, from what the wallet
+// knows of them and what the service says. Pure.
 
 import { formatAmount } from "../../format/amounts.js";
 import { quoted, refusalText, waitText } from "../../texts.js";
@@ -13,29 +13,49 @@ import { nameOf } from "../../ui/card.js";
  */
 
 /**
- * By its kind: the word for it, what is said beside, and what heads the page if that is not the word.
+ * By its kind: the word for it, what is said beside, and what heads the page if that is
+ * not the word.
  * @type {Record<ClaimKind, string[]>}
  */
 const SAID = {
   unasked: ["Not checked", "This page is not on https."],
   asking: ["Loading…", "", "Claim"],
-  free: ["Ready", "Claim it to make it yours. Until then the sender can take it back.", "Ready to claim"],
-  own: ["Your own link", "You made this link. Until somebody claims it, you can take it back."],
+  free: [
+    "Ready",
+    "Claim it to make it yours. Until then the sender can take it back.",
+    "Ready to claim",
+  ],
+  own: [
+    "Your own link",
+    "You made this link. Until somebody claims it, you can take it back.",
+  ],
   spent: ["Already claimed", "If it wasn't you, ask the sender."],
-  gone: ["Claimed", "You made this link, and somebody has claimed it.", "Your link was claimed"],
-  unknown: ["Not found", "The link may be cut off, or it was never valid. Ask for it again."],
+  gone: [
+    "Claimed",
+    "You made this link, and somebody has claimed it.",
+    "Your link was claimed",
+  ],
+  unknown: [
+    "Not found",
+    "The link may be cut off, or it was never valid. Ask for it again.",
+  ],
   busy: ["On its way", "It is on its way to you."],
   taken: ["Yours", "Saved in this browser. The link no longer works.", "Claimed"],
-  back: ["Yours again", "Saved in this browser. The link no longer works.", "Taken back"],
+  back: [
+    "Yours again",
+    "Saved in this browser. The link no longer works.",
+    "Taken back",
+  ],
   mine: ["Yours already", "This browser has it. The link still works for others."],
   used: ["Passed on", "It was yours, and you have passed it on."],
 };
 
-const ALL_LEAD = "Claim them to make them yours. Until then the senders can take them back.";
+const ALL_LEAD =
+  "Claim them to make them yours. Until then the senders can take them back.";
 
 /**
- * Return what to say of an output: `found` is what the service says of it, `problem` what keeps the
- * service from answering, `isAsked` whether it is asked at all.
+ * Return what to say of an output: `found` is what the service says of it, `problem`
+ * what keeps the service from answering, `isAsked` whether it is asked at all.
  * @param {{
  *   record?: import("../../wallet/records.js").OutputRecord, found?: string, problem?: Error,
  *   operation?: import("../../wallet/records.js").OperationRecord, isAsked?: boolean,
@@ -46,7 +66,13 @@ export function claimState({ record, operation, found, problem, isAsked = true }
   const kind = isAsked ? kindOf(record, operation, found) : "unasked";
   const [word, usual] = SAID[kind];
   const canTake = kind === "free" || kind === "own";
-  const say = (text) => ({ kind, word, text, canTake, isTold: isBad({ kind }) || text !== usual });
+  const say = (text) => ({
+    kind,
+    word,
+    text,
+    canTake,
+    isTold: isBad({ kind }) || text !== usual,
+  });
   if ((kind === "busy" || kind === "asking") && problem) return say(waitText(problem));
   if (canTake && operation?.state === "refused") return say(refusalText(operation));
   return say(usual);
@@ -60,18 +86,28 @@ export const isKept = ({ kind }) => ["taken", "back", "mine", "used"].includes(k
 export const isOver = (state) => isBad(state) || isKept(state) || state.kind === "gone";
 
 /** What is said from the tap on, before the wallet has written it down. */
-export const ON_ITS_WAY = claimState({ record: /** @type {any} */ ({ state: "leaving" }) });
+export const ON_ITS_WAY = claimState({
+  record: /** @type {any} */ ({ state: "leaving" }),
+});
 
 /** @typedef {Pick<import("./view.js").FoundRow, "state" | "item" | "origin">} Row */
 
 const isFree = ({ state }) => state.kind === "free";
 const isOwn = ({ state }) => state.kind === "own";
-/** What has only the name of another deed, or is not known, is never claimed with others. */
-const isSafe = (row) => isFree(row) && ["minted", "held", "new"].includes(row.origin?.kind);
+/**
+ * What has only the name of another deed, or is not known, is never claimed with
+ * others.
+ */
+const isSafe = (row) =>
+  isFree(row) && ["minted", "held", "new"].includes(row.origin?.kind);
 const isDoubtful = (row) => isFree(row) && row.origin && !isSafe(row);
 
-/** Return whether there is something to claim that a browser without a wallet cannot claim. */
-export const isStuck = (rows, canClaim) => !canClaim && !rows.every(({ state }) => isOver(state));
+/**
+ * Return whether there is something to claim that a browser without a wallet cannot
+ * claim.
+ */
+export const isStuck = (rows, canClaim) =>
+  !canClaim && !rows.every(({ state }) => isOver(state));
 
 /**
  * Return the heading of the page; `strangersCount` links are of other services.
@@ -79,9 +115,14 @@ export const isStuck = (rows, canClaim) => !canClaim && !rows.every(({ state }) 
  */
 export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
   if (isStuck(rows, canClaim)) {
-    return ["You can't claim here", "Your link stays good. Open it in another browser."];
+    return [
+      "You can't claim here",
+      "Your link stays good. Open it in another browser.",
+    ];
   }
-  const loading = rows.filter((row) => row.state.kind === "asking" || (isFree(row) && !row.origin));
+  const loading = rows.filter(
+    (row) => row.state.kind === "asking" || (isFree(row) && !row.origin),
+  );
   const problem = loading.find(({ state }) => state.kind === "asking" && state.text);
   if (loading.length) return ["Claim", problem?.state.text ?? SAID.asking[0]];
   if (rows.length > 1) return headingOfMany(rows);
@@ -96,32 +137,42 @@ export function headingOf(rows, { strangersCount = 0, canClaim = true } = {}) {
 
 /** @param {Row[]} rows @returns {[title: string, lead: string]} */
 function headingOfMany(rows) {
-  const count = (...kinds) => rows.filter(({ state }) => kinds.includes(state.kind)).length;
+  const count = (...kinds) =>
+    rows.filter(({ state }) => kinds.includes(state.kind)).length;
   const [free, taken] = [rows.filter(isSafe).length, count("taken", "back")];
   const of = ` of ${formatAmount(rows.length)}`;
-  if (free) return [`${formatAmount(free)}${of} ready to claim`, free > 1 ? ALL_LEAD : SAID.free[1]];
+  if (free)
+    return [
+      `${formatAmount(free)}${of} ready to claim`,
+      free > 1 ? ALL_LEAD : SAID.free[1],
+    ];
   if (count("busy")) return ["On their way", "They are on their way to you."];
-  if (rows.some(isDoubtful)) return ["Ask the sender first", "What is left may not be what it seems."];
+  if (rows.some(isDoubtful))
+    return ["Ask the sender first", "What is left may not be what it seems."];
   const lead = "Saved in this browser. Their links no longer work.";
   if (taken) return [`${formatAmount(taken)}${of} claimed`, lead];
-  if (count("own")) return ["Nothing to claim", "What is left is your own. You can take it back."];
+  if (count("own"))
+    return ["Nothing to claim", "What is left is your own. You can take it back."];
   return ["Nothing to claim", "None of these links can be claimed."];
 }
 
 /**
- * Return what one tap on the button claims, and its words: what is surely wanted goes first, what
- * may not be what it seems last and by itself.
+ * Return what one tap on the button claims, and its words: what is surely wanted goes
+ * first, what may not be what it seems last and by itself.
  * @template {Row} Some
  * @param {Some[]} rows
  * @returns {{rows: Some[], text: string, isQuiet: boolean}}
  */
 export function offerOf(rows) {
-  const [safe, own, doubtful] = [isSafe, isOwn, isDoubtful].map((is) => rows.filter(is));
+  const [safe, own, doubtful] = [isSafe, isOwn, isDoubtful].map((is) =>
+    rows.filter(is),
+  );
   const all = ({ length }) => (length === 2 ? "both" : `all ${formatAmount(length)}`);
   const offer = (list, one, many, isQuiet = true) => {
     return { rows: list, text: list.length > 1 ? many : one, isQuiet };
   };
-  if (safe.length) return offer(safe, "Claim", `Claim all ${formatAmount(safe.length)}`, false);
+  if (safe.length)
+    return offer(safe, "Claim", `Claim all ${formatAmount(safe.length)}`, false);
   if (own.length) {
     const name = quoted(nameOf(own[0].item));
     const one = rows.length > 1 ? `Take back ${name}` : "Take it back";

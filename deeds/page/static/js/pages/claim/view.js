@@ -37,16 +37,24 @@ export function claimView() {
     byId("claimed-link").classList.toggle("quiet", !offer.isQuiet);
   }
 
-  /** From the tap on in the place of the button, so that nothing moves when the answer comes. */
+  /**
+   * From the tap on in the place of the button, so that nothing moves when the answer
+   * comes.
+   */
   function drawOutcome(rows) {
     const taken = rows.filter(({ state }) => ["taken", "back"].includes(state.kind));
-    outcome.hidden = !isBusy && !taken.length && rows.every(({ state }) => state.kind !== "busy");
+    outcome.hidden =
+      !isBusy && !taken.length && rows.every(({ state }) => state.kind !== "busy");
     outcome.className = `notice ${isBusy || !taken.length ? "wait" : "good"}`;
     outcome.toggleAttribute("data-busy", isBusy);
     if (isBusy || outcome.hidden) return;
     const [itemId = "", ...others] = new Set(taken.map(({ output }) => output.itemId));
-    byId("claimed-link").setAttribute("href", others.length ? "/wallet" : `/wallet#${itemId}`);
-    const title = taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now";
+    byId("claimed-link").setAttribute(
+      "href",
+      others.length ? "/wallet" : `/wallet#${itemId}`,
+    );
+    const title =
+      taken.length > 1 ? `${formatAmount(taken.length)} are yours now` : "Yours now";
     put(outcomeTitle, taken.length ? title : "On its way");
   }
 
@@ -65,7 +73,8 @@ export function claimView() {
       drawOffer(rows, canClaim);
       byId("stuck").hidden = !isStuck(rows, canClaim);
       byId("paste-button").classList.toggle("quiet", !section.hidden);
-      byId("put-away").hidden = rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
+      byId("put-away").hidden =
+        rows.length > 0 && rows.every(({ state }) => state.kind === "busy");
     },
 
     drawStrangers(links) {
@@ -79,7 +88,10 @@ export function claimView() {
       if (isBusy) put(outcomeTitle, text);
     },
 
-    /** Rows of which nothing is known are shown once that is over, so that they do not jump. */
+    /**
+     * Rows of which nothing is known are shown once that is over, so that they do not
+     * jump.
+     */
     setLooking(isLooking) {
       section.toggleAttribute("data-looking", isLooking);
       if (!isLooking) byId("waiting").hidden = true;
@@ -119,7 +131,10 @@ function makeFoundRow({ output }) {
       }
       shown = item;
       element.dataset.state = claim.kind;
-      element.toggleAttribute("data-pending", item === undefined || claim.kind === "asking");
+      element.toggleAttribute(
+        "data-pending",
+        item === undefined || claim.kind === "asking",
+      );
       put(tag, claim.word);
       tag.classList.toggle("good", isKept(claim) && claim.kind !== "used");
       tag.classList.toggle("bad", isBad(claim));
@@ -130,21 +145,30 @@ function makeFoundRow({ output }) {
   };
 }
 
-/** Once it is claimed, it is no news that the wallet has it; what could mislead is said for ever. */
+/**
+ * Once it is claimed, it is no news that the wallet has it; what could mislead is said
+ * for ever.
+ */
 function drawOrigin(place, origin, { canTake }, isAlone) {
   const isBad = origin?.kind === "lookalike";
   place.hidden = !origin || !(canTake || isBad);
-  place.className = isBad ? "origin notice bad" : `origin ${isAlone ? "notice" : "tag"}`;
+  place.className = isBad
+    ? "origin notice bad"
+    : `origin ${isAlone ? "notice" : "tag"}`;
   place.dataset.origin = origin?.kind ?? "";
   put(place, (isBad || isAlone ? origin?.text : origin?.short) ?? "");
 }
 
 /** Whether texts of strangers would push out of view what the page says itself. */
 function isLong({ name = "", description = "" }) {
-  return name.length > 80 || description.length > 300 || description.split("\n").length > 6;
+  return (
+    name.length > 80 || description.length > 300 || description.split("\n").length > 6
+  );
 }
 
-/** Whoever serves a picture would learn who is about to claim, so it is asked for first. */
+/**
+ * Whoever serves a picture would learn who is about to claim, so it is asked for first.
+ */
 function fillFound(card, { itemId, amount, unit }, item) {
   fillCard(card, item, { itemId, amount, unit: item?.unit ?? unit, pictures: "ask" });
   if (item === null) find(card, "[data-card=name]").textContent = "Unknown deed";

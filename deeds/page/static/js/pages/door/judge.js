@@ -1,5 +1,5 @@
-// What the door says of a code that it is shown, and the one claim that a ticket gets. Nothing is
-// valid before the service has said so.
+// What the door says of a code that it is shown, and the one claim that a ticket gets.
+// Nothing is valid before the service has said so.
 
 import { unitsText } from "../../format/amounts.js";
 import { readLinks } from "../../format/claim_link.js";
@@ -27,13 +27,15 @@ const TAKEN = "Already claimed elsewhere";
 
 /** @type {((title: string, detail?: string) => Verdict)[]} */
 const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
-  (kind) => (title, detail = "") => ({ kind, title, detail }),
+  (kind) =>
+    (title, detail = "") => ({ kind, title, detail }),
 );
 
 /**
- * Return what judges the texts that a door is shown. Its promise resolves once the service has
- * answered, or when that takes too long to stand there without a word: `onLate` is called with what
- * was waited for, and returns whether the person before the door could see it.
+ * Return what judges the texts that a door is shown. Its promise resolves once the
+ * service has answered, or when that takes too long to stand there without a word:
+ * `onLate` is called with what was waited for, and returns whether the person before
+ * the door could see it.
  * @param {{
  *   item: import("../../wallet/records.js").Item, host: string, openedAt: number,
  *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">,
@@ -41,12 +43,26 @@ const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
  *   untilEnded: (outcome: any) => Promise<any>, onLate: (verdict: Verdict) => boolean,
  * }} parts the `item` whose tickets are let in: its id decides, and nothing else
  */
-export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate, openedAt }) {
-  /** By key, what was said of each ticket that is waited for, or is to be said once it is shown. */
+export function makeJudge({
+  item,
+  host,
+  wallet,
+  readRecords,
+  untilEnded,
+  onLate,
+  openedAt,
+}) {
+  /**
+   * By key, what was said of each ticket that is waited for, or is to be said once it
+   * is shown.
+   */
   const late = new Map();
   const letIn = new Map();
 
-  /** Return whether an earlier visit has begun a claim, and nobody has seen how it ended. */
+  /**
+   * Return whether an earlier visit has begun a claim, and nobody has seen how it
+   * ended.
+   */
   const isUnseen = (key, { atDoor, begunAt, endedAt = openedAt }) =>
     atDoor && begunAt < openedAt && endedAt >= openedAt && !letIn.has(key);
 
@@ -55,7 +71,10 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
     return verdict;
   }
 
-  /** Return the first word on a ticket, which may be the last. @returns {Promise<Verdict>} */
+  /**
+   * Return the first word on a ticket, which may be the last. @returns
+   * {Promise<Verdict>}
+   */
   async function judgeTicket(output) {
     const key = keyOf(output);
     const known = late.get(key);
@@ -89,7 +108,8 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
       const records = await readRecords(key);
       const { operation = {} } = records;
       const seconds = Math.ceil((performance.now() - letIn.get(key)) / 1000);
-      if (seconds <= JUST_NOW_S) return waiting(`Let in ${seconds} s ago, at this door`);
+      if (seconds <= JUST_NOW_S)
+        return waiting(`Let in ${seconds} s ago, at this door`);
       if (isUnseen(key, operation)) return end(records, hold);
       if (records.record?.state === "spent") return usedVerdict(records);
       const isInOtherTab = error.code === "busy" && operation.atDoor;
@@ -110,7 +130,8 @@ export function makeJudge({ item, host, wallet, readRecords, untilEnded, onLate,
     const { size } = new Set(links.map(({ output }) => keyOf(output)));
     if (size > 1) return refused(`${size} tickets: show them one by one.`);
     // Of what is not ours nothing is sent but the id of a deed, which is no secret.
-    if (link.host && link.host !== host) return refused("A link of another service", link.host);
+    if (link.host && link.host !== host)
+      return refused("A link of another service", link.host);
     const { itemId } = link.output;
     if (itemId === item.id) return judgeTicket(link.output);
     return otherVerdict(await wallet.item(itemId).catch(() => null), item);
@@ -124,19 +145,30 @@ export function endVerdict({ state, code = "", amount, key }, unit) {
   }
   if (code === "spent_input") return refused(TAKEN);
   const isUnknown = code === "unknown_input";
-  return refused("Not valid", isUnknown ? "The service has no such ticket." : refusalText({ code }));
+  return refused(
+    "Not valid",
+    isUnknown ? "The service has no such ticket." : refusalText({ code }),
+  );
 }
 
-/** Return what to say of a spent ticket from the wallet's record of it and of its last operation. */
+/**
+ * Return what to say of a spent ticket from the wallet's record of it and of its last
+ * operation.
+ */
 export function usedVerdict({ record, operation }, now = Date.now()) {
   if (operation?.state !== "done" || record?.spentElsewhere) return refused(TAKEN);
   const [then, today] = [operation.endedAt, now].map((each) => new Date(each));
   const isToday = then.toDateString() === today.toDateString();
-  const when = isToday ? `at ${then.toLocaleTimeString()}` : `on ${timeText(operation.endedAt)}`;
+  const when = isToday
+    ? `at ${then.toLocaleTimeString()}`
+    : `on ${timeText(operation.endedAt)}`;
   return refused(`Already ${operation.atDoor ? "used" : "claimed here"} ${when}`);
 }
 
-/** Return what to say of a ticket of another deed than our own; it is null where it is not known. */
+/**
+ * Return what to say of a ticket of another deed than our own; it is null where it is
+ * not known.
+ */
 export function otherVerdict(other, own) {
   const { name = "" } = metadataOf(other);
   const isAlike = name && nameKey(name) === nameKey(metadataOf(own).name ?? "");

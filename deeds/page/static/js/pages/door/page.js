@@ -1,5 +1,6 @@
-// The door: which deed it lets in, how many came, and each ticket in its turn; and the screen, which
-// sees by the camera, is filled by a verdict, and lets it be heard and felt.
+// The door: which deed it lets in, how many came, and each ticket in its turn; and the
+// screen, which sees by the camera, is filled by a verdict, and lets it be heard and
+// felt.
 
 import { waitText } from "../../texts.js";
 import { makeMark, nameOf } from "../../ui/card.js";
@@ -16,13 +17,25 @@ const HOLD_MS = 300;
 const LAST_COUNT = 5;
 
 /**
- * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one is a no;
- * frequencies in Hz, length in s, pattern of the vibration in ms. What more will be told of stays
- * until it is known, or until the next code.
+ * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
+ * is a no; frequencies in Hz, length in s, pattern of the vibration in ms. What more
+ * will be told of stays until it is known, or until the next code.
  */
 const SIGNALS = {
-  valid: { stayMs: 1500, type: "sine", notes: [880, 1320], lengthS: 0.12, pattern: [80] },
-  refused: { stayMs: 4000, type: "sawtooth", notes: [150], lengthS: 0.5, pattern: [250, 100, 250] },
+  valid: {
+    stayMs: 1500,
+    type: "sine",
+    notes: [880, 1320],
+    lengthS: 0.12,
+    pattern: [80],
+  },
+  refused: {
+    stayMs: 4000,
+    type: "sawtooth",
+    notes: [150],
+    lengthS: 0.5,
+    pattern: [250, 100, 250],
+  },
   waiting: { stayMs: 4000, type: "sine", notes: [], lengthS: 0, pattern: [] },
 };
 
@@ -80,7 +93,9 @@ async function work(item, { wallet, store, wake }) {
   };
 }
 
-/** Return what counts a ticket by its claim, once, beside those that were let in before. */
+/**
+ * Return what counts a ticket by its claim, once, beside those that were let in before.
+ */
 async function makeCount(store, unit) {
   const held = { itemId, state: "held" };
   const all = await store.read({ outputs: held }, ({ outputs }) => outputs.list(held));
@@ -95,14 +110,20 @@ async function makeCount(store, unit) {
   return count;
 }
 
-/** Offer the deeds that this wallet has minted, and those of which it has let in tickets. */
+/**
+ * Offer the deeds that this wallet has minted, and those of which it has let in
+ * tickets.
+ */
 async function offer(store) {
   const held = { state: "held" };
-  const found = await store.read({ items: "all", outputs: held }, ({ items, outputs }) => {
-    const letIn = outputs.list(held).filter(({ collectedAt }) => collectedAt);
-    const ids = new Set(letIn.map((ticket) => ticket.itemId));
-    return items.list().filter(({ id, isMinted }) => isMinted || ids.has(id));
-  });
+  const found = await store.read(
+    { items: "all", outputs: held },
+    ({ items, outputs }) => {
+      const letIn = outputs.list(held).filter(({ collectedAt }) => collectedAt);
+      const ids = new Set(letIn.map((ticket) => ticket.itemId));
+      return items.list().filter(({ id, isMinted }) => isMinted || ids.has(id));
+    },
+  );
   byId("choose").hidden = false;
   byId("choose-none").hidden = found.length > 0;
   for (const item of found) {
@@ -117,10 +138,17 @@ async function showAddress(api) {
   const content = copyTemplate("address-template");
   find(content, ".door-code").append(codeImage(svg, "QR code of this page's address"));
   find(content, ".code").textContent = location.href;
-  openDialog({ title: "Open on another phone", content: [content], opener: byId("elsewhere") });
+  openDialog({
+    title: "Open on another phone",
+    content: [content],
+    opener: byId("elsewhere"),
+  });
 }
 
-/** Return the door, which the button Start opens; `onText` gets what is seen and what is typed. */
+/**
+ * Return the door, which the button Start opens; `onText` gets what is seen and what is
+ * typed.
+ */
 function makeDoor(onText) {
   const list = byId("door-last");
   const waiting = new Map();
@@ -128,7 +156,9 @@ function makeDoor(onText) {
   let timer = 0;
   let audio = null;
 
-  /** Let a verdict fill the screen, and be heard; with none, show what the camera sees. */
+  /**
+   * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
+   */
   function show({ kind = "", title = "", detail = "", key = "", isHeld = false } = {}) {
     clearTimeout(timer);
     shownKey = key;
@@ -192,14 +222,19 @@ function makeEyes(onText) {
     tell(true, "The camera starts.");
     const why = await whyNoScan("Type or paste the links of tickets below.");
     if (why) return tell(true, why);
-    stop = startScan(video, onText, (problem) => tell(false, problem || "The camera is off."));
+    stop = startScan(video, onText, (problem) =>
+      tell(false, problem || "The camera is off."),
+    );
   }
 
   video.addEventListener("playing", () => video.srcObject && tell(true, ""));
   again.addEventListener("click", look);
   byId("stop").addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => stop());
-  document.addEventListener("visibilitychange", () => dialog.open && !document.hidden && look());
+  document.addEventListener(
+    "visibilitychange",
+    () => dialog.open && !document.hidden && look(),
+  );
   return look;
 }
 

@@ -1,4 +1,5 @@
-// The page of a deed: what goes beyond showing it. Without this it is whole all the same.
+// The page of a deed: what goes beyond showing it. Without this it is whole all the
+// same.
 
 import { byId, copyText } from "../../ui/dom.js";
 
@@ -8,8 +9,9 @@ byId("copy-id").addEventListener("click", async () => {
   say(isCopied ? "The item id is copied." : "This browser does not let pages copy.");
 });
 
-// The drawing behind a broken picture is shown where the browser gives that room anyway; this is
-// for those that draw a sign of their own. It may have broken before this ran.
+// The drawing behind a broken picture is shown where the browser gives that room
+// anyway; this is for those that draw a sign of their own. It may have broken before
+// this ran.
 for (const image of document.images) {
   const hide = () => image.toggleAttribute("hidden", true);
   image.addEventListener("error", hide);

@@ -1,5 +1,6 @@
-// The form of the Mint page: what is typed, what is wrong with it, and a draft that outlives the
-// page, so that nothing that was typed is lost. Secrets of a person's own are never in the draft.
+// The form of the Mint page: what is typed, what is wrong with it, and a draft that
+// outlives the page, so that nothing that was typed is lost. Secrets of a person's own
+// are never in the draft.
 
 import { formatAmount, parseAmount, sumOf, unitsText } from "../../format/amounts.js";
 import { checkSecret } from "../../format/raw_output.js";
@@ -10,7 +11,10 @@ import { checkLinks, checkUnit } from "../../wallet/links.js";
 import { inSession } from "../../wallet/store.js";
 import { imageField } from "./image_field.js";
 
-/** Characters at most. The service takes longer texts, which nobody could read on a ticket. */
+/**
+ * Characters at most. The service takes longer texts, which nobody could read on a
+ * ticket.
+ */
 const [NAME_MAX, DESCRIPTION_MAX] = [100, 1000];
 const DRAFT = "deeds-mint";
 
@@ -20,13 +24,20 @@ const DRAFT = "deeds-mint";
  *   `text` says how many, or what is wrong while `total` is 0
  */
 
-/** Make the form work, with a preview of the picture. @param {(shown: Shown) => void} onChange */
+/**
+ * Make the form work, with a preview of the picture. @param {(shown: Shown) => void}
+ * onChange
+ */
 export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   const form = byId("mint-form", HTMLFormElement);
   const different = byId("different", HTMLDetailsElement);
-  const [name, unit, count, each, link] = ["name", "unit", "count", "each", "image"].map((id) =>
-    byId(id, HTMLInputElement),
-  );
+  const [name, unit, count, each, link] = [
+    "name",
+    "unit",
+    "count",
+    "each",
+    "image",
+  ].map((id) => byId(id, HTMLInputElement));
   const description = byId("description", HTMLTextAreaElement);
   const image = imageField(picture, draw);
   const rows = outputRows(draw);
@@ -34,15 +45,24 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
 
   function shown() {
     const texts = { name: name.value.trim(), description: description.value.trim() };
-    const about = Object.entries({ ...texts, image: image.address() }).filter(([, text]) => text);
+    const about = Object.entries({ ...texts, image: image.address() }).filter(
+      ([, text]) => text,
+    );
     const word = unit.value.trim();
-    return { metadata: JSON.stringify(Object.fromEntries(about)), unit: word, ...sum(word) };
+    return {
+      metadata: JSON.stringify(Object.fromEntries(about)),
+      unit: word,
+      ...sum(word),
+    };
   }
 
   function sum(word) {
     try {
       if (different.open) return sumOfRows(rows.amounts().map(parseAmount), word);
-      return sumOfLinks({ count: parseAmount(count.value), each: parseAmount(each.value) }, word);
+      return sumOfLinks(
+        { count: parseAmount(count.value), each: parseAmount(each.value) },
+        word,
+      );
     } catch (error) {
       return { count: 0, total: 0, text: textFor(error) };
     }
@@ -61,8 +81,12 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
   }
 
   function readLinks() {
-    const links = readField(count, (text) => checkLinks({ count: parseAmount(text), each: 1 }));
-    return readField(each, (text) => checkLinks({ count: 1, ...links, each: parseAmount(text) }));
+    const links = readField(count, (text) =>
+      checkLinks({ count: parseAmount(text), each: 1 }),
+    );
+    return readField(each, (text) =>
+      checkLinks({ count: 1, ...links, each: parseAmount(text) }),
+    );
   }
 
   function saveDraft() {
@@ -79,9 +103,12 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     rows.fill(draft.amounts ?? ["1"]);
   }
 
-  /** Take back what was said of amounts and secrets: what is out of play is not wrong. */
+  /**
+   * Take back what was said of amounts and secrets: what is out of play is not wrong.
+   */
   function clearErrors() {
-    for (const field of form.querySelectorAll("#many [aria-invalid]")) showError(field, "");
+    for (const field of form.querySelectorAll("#many [aria-invalid]"))
+      showError(field, "");
   }
 
   // The browser's own question: it does not show the words of a page.
@@ -104,7 +131,9 @@ export function mintForm(/** @type {HTMLElement} */ picture, onChange) {
     async read() {
       await image.read();
       clearErrors();
-      const amounts = different.open ? { outputs: rows.read() } : { links: readLinks() };
+      const amounts = different.open
+        ? { outputs: rows.read() }
+        : { links: readLinks() };
       /** @type {HTMLElement | null} */
       const wrong = form.querySelector("[aria-invalid=true]");
       wrong?.focus();
@@ -129,17 +158,28 @@ const atMost = (max) => (text) => {
 };
 
 /** Return how much so many links hold together. @returns {Sum} */
-export function sumOfLinks(/** @type {import("../../wallet/links.js").Links} */ links, unit) {
+export function sumOfLinks(
+  /** @type {import("../../wallet/links.js").Links} */ links,
+  unit,
+) {
   const { count, each } = checkLinks(links);
   const total = count * each;
   const text = `${countText(count, "link")}, ${unitsText(each, unit)}`;
-  return { count, total, text: count === 1 ? text : `${text} each: ${formatAmount(total)} in all` };
+  return {
+    count,
+    total,
+    text: count === 1 ? text : `${text} each: ${formatAmount(total)} in all`,
+  };
 }
 
 function sumOfRows(amounts, unit) {
   const total = sumOf(amounts);
   const { length: count } = amounts;
-  return { count, total, text: `${countText(count, "link")}, together ${unitsText(total, unit)}` };
+  return {
+    count,
+    total,
+    text: `${countText(count, "link")}, together ${unitsText(total, unit)}`,
+  };
 }
 
 /** Make the rows work; `onChange` is called when there are more or fewer of them. */
@@ -164,9 +204,14 @@ function outputRows(onChange) {
   function makeRow(amount = "1") {
     number += 1;
     const row = copyTemplate("output-row");
-    const attributes = [...row.querySelectorAll("[id], [for]")].flatMap((each) => [...each.attributes]);
-    for (const each of attributes) each.value = each.value.replaceAll("-0", `-${number}`);
-    const [field, own, secret] = ["amount", "own", "secret"].map((name) => fieldOf(row, name));
+    const attributes = [...row.querySelectorAll("[id], [for]")].flatMap((each) => [
+      ...each.attributes,
+    ]);
+    for (const each of attributes)
+      each.value = each.value.replaceAll("-0", `-${number}`);
+    const [field, own, secret] = ["amount", "own", "secret"].map((name) =>
+      fieldOf(row, name),
+    );
     field.value = amount;
     own.addEventListener("change", () => own.checked && secret.focus());
     removeButtonOf(row).addEventListener("click", () => remove(row));
@@ -214,11 +259,15 @@ const isOwn = (row) => fieldOf(row, "own").checked;
 function readRow(row, secrets) {
   const amount = readField(fieldOf(row, "amount"), parseAmount);
   if (!isOwn(row)) return { amount };
-  return { amount, secret: readField(fieldOf(row, "secret"), (text) => checkNew(text, secrets)) };
+  return {
+    amount,
+    secret: readField(fieldOf(row, "secret"), (text) => checkNew(text, secrets)),
+  };
 }
 
 function checkNew(secret, secrets) {
-  if (secrets.has(secret)) throw new RangeError("Another link has this secret already.");
+  if (secrets.has(secret))
+    throw new RangeError("Another link has this secret already.");
   secrets.add(checkSecret(secret));
   return secret;
 }

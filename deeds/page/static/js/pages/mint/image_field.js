@@ -1,19 +1,21 @@
-// The field for a picture: a link to one, or a file of the person's own, which is made small enough
-// for a deed to hold it.
+// The field for a picture: a link to one, or a file of the person's own, which is made
+// small enough for a deed to hold it.
 
 import { textFor } from "../../texts.js";
 import { byId } from "../../ui/dom.js";
 import { showError } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 
-// While a person types, each letter makes another address: it is loaded only after a pause.
+// While a person types, each letter makes another address: it is loaded only after a
+// pause.
 const REST_MS = 400;
 
 const STORED = /^(?:ipfs|ar):\S+$/i;
 const DATA = /^data:image\/[^,\s]+,[A-Za-z0-9\-._~!$&'()*+,;=:@%/?]*$/i;
 // What URL() leaves as it is and RFC 3986 does not, and a % that escapes nothing.
 const UNFIT = /[^A-Za-z0-9\-._~!$&'()*+,;=:@%/?]|%(?![0-9A-Fa-f]{2})/g;
-const WRONG = "An image link starts with https://, http://, ipfs: or ar:. Or upload a picture.";
+const WRONG =
+  "An image link starts with https://, http://, ipfs: or ar:. Or upload a picture.";
 
 const URI_LENGTH_MAX = 48 * 1024;
 const FILE_BYTES_MAX = 64 * 1024 * 1024;
@@ -24,10 +26,14 @@ const QUALITIES = [0.85, 0.7, 0.5];
 // The tallest picture that is advised: 4 to 5.
 const HEIGHT_PER_WIDTH = 1.25;
 
-/** Make the field work; `onChange` is called when there is another picture to preview. */
+/**
+ * Make the field work; `onChange` is called when there is another picture to preview.
+ */
 export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   const [field, upload] = ["image", "upload"].map((id) => byId(id, HTMLInputElement));
-  const [uploadButton, removeButton] = ["upload-button", "upload-remove"].map((id) => byId(id));
+  const [uploadButton, removeButton] = ["upload-button", "upload-remove"].map((id) =>
+    byId(id),
+  );
   const hint = byId("image-hint");
   let timer = 0;
   let uploaded = "";
@@ -89,7 +95,10 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   });
 
   return {
-    /** Return the address that is previewed, "" for no picture, or null for an invalid link. */
+    /**
+     * Return the address that is previewed, "" for no picture, or null for an invalid
+     * link.
+     */
     address: () => address,
 
     uploaded: () => uploaded,
@@ -104,7 +113,10 @@ export function imageField(/** @type {HTMLElement} */ preview, onChange) {
   };
 }
 
-/** Return the address as the service takes it (RFC 3986): escaped, and without a fragment. */
+/**
+ * Return the address as the service takes it (RFC 3986): escaped, and without a
+ * fragment.
+ */
 function readAddress(typed) {
   const text = typed.trim();
   if (!text || STORED.test(text) || DATA.test(text)) return text;
@@ -135,7 +147,8 @@ async function shrinkPicture(file) {
 }
 
 async function decode(file) {
-  if (file.size > FILE_BYTES_MAX) throw refusal("This file is too large: at most 64 MB.");
+  if (file.size > FILE_BYTES_MAX)
+    throw refusal("This file is too large: at most 64 MB.");
   try {
     return await createImageBitmap(file, { imageOrientation: "from-image" });
   } catch {
@@ -165,6 +178,8 @@ function encode(canvas, quality) {
 }
 
 function isTransparent(canvas) {
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const { data } = canvas
+    .getContext("2d")
+    .getImageData(0, 0, canvas.width, canvas.height);
   return data.some((value, place) => place % 4 === 3 && value < 255);
 }

@@ -1,5 +1,5 @@
-// The Mint page in three steps: a form with a preview that follows it, a review, and the result.
-// Only the button of the review creates anything.
+// The Mint page in three steps: a form with a preview that follows it, a review, and
+// the result. Only the button of the review creates anything.
 
 import { textFor } from "../../texts.js";
 import { fillCard, makeCard } from "../../ui/card.js";
@@ -8,7 +8,8 @@ import { makeTeller, openWallet } from "../open_wallet.js";
 import { drawBegun } from "../wallet/live.js";
 import { mintForm } from "./form.js";
 
-// A second tap on "Review" must not land on "Create", which comes to stand in its place.
+// A second tap on "Review" must not land on "Create", which comes to stand in its
+// place.
 const CALM_MS = 400;
 
 const createButton = byId("create-button", HTMLButtonElement);
@@ -82,11 +83,17 @@ function refuse(error) {
   place.focus();
 }
 
-/** Show what earlier visits began to create, so that a person does not create it twice. */
+/**
+ * Show what earlier visits began to create, so that a person does not create it twice.
+ */
 async function drawEarlier(store) {
   const begun = { state: "begun" };
-  const all = await store.read({ operations: begun }, ({ operations }) => operations.list(begun));
-  const mints = all.filter(({ kind, begunAt }) => kind === "mint" && begunAt < openedAt);
+  const all = await store.read({ operations: begun }, ({ operations }) =>
+    operations.list(begun),
+  );
+  const mints = all.filter(
+    ({ kind, begunAt }) => kind === "mint" && begunAt < openedAt,
+  );
   drawBegun(mints);
 }
 

@@ -1,5 +1,6 @@
-// What a mint gave: one link to hand over, or many, to be printed, written to a file or copied. Those
-// that the mint itself had no room for are split off here, for as long as the page is open.
+// What a mint gave: one link to hand over, or many, to be printed, written to a file or
+// copied. Those that the mint itself had no room for are split off here, for as long as
+// the page is open.
 
 import { countText } from "../../texts.js";
 import { makeCard } from "../../ui/card.js";
@@ -36,7 +37,11 @@ function manyLinks(opened, { item, unit, count }) {
   const copies = make(
     "section",
     { class: "stack", hidden: true },
-    make("p", {}, "These links are like cash. If you lose them, we can't restore them."),
+    make(
+      "p",
+      {},
+      "These links are like cash. If you lose them, we can't restore them.",
+    ),
     make("p", { class: "actions" }, ...manyLinksButtons(shown)),
   );
   const stop = opened.store.onChange(draw);
@@ -48,13 +53,19 @@ function manyLinks(opened, { item, unit, count }) {
     shown.links = [...links, ...others.map((output) => ({ output, state: "here" }))];
     drawSeries(series, preparing);
     copies.hidden = Boolean(preparing);
-    ready.textContent = preparing ? "" : `${countText(count, "link")} are ready in My deeds.`;
+    ready.textContent = preparing
+      ? ""
+      : `${countText(count, "link")} are ready in My deeds.`;
     if (preparing) goOn();
     else if (!series.isConnected) stop();
   }
 
   draw();
   const card = makeCard(item, { itemId: item.id, unit });
-  const open = make("a", { class: "button wide", href: `/wallet#${item.id}` }, "Open the links");
+  const open = make(
+    "a",
+    { class: "button wide", href: `/wallet#${item.id}` },
+    "Open the links",
+  );
   return [card, make("div", { class: "action-bar" }, series, ready, open), copies];
 }

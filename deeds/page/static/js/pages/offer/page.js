@@ -33,7 +33,8 @@ async function start(opened) {
   async function look() {
     try {
       const offer = await api.offer(offerId);
-      if (known.own?.state === "open" && offer.state !== "open") await wallet.finish(known.own.key);
+      if (known.own?.state === "open" && offer.state !== "open")
+        await wallet.finish(known.own.key);
       // What is said of deeds before any of them comes in by this offer.
       if (!known.offer) origins = await findOrigins(store, await itemsOf(offer));
       known = { ...known, offer, problem: null };
@@ -49,7 +50,8 @@ async function start(opened) {
     Promise.all([...gives, ...wants].map(({ itemId }) => wallet.item(itemId)));
 
   const draw = oneByOne(async () => {
-    if (known.offer) known = { ...known, ...(await readKnown(store, known.offer, origins)) };
+    if (known.offer)
+      known = { ...known, ...(await readKnown(store, known.offer, origins)) };
     saying = sayingOf(known);
     drawSaying(saying);
     const sides = known.own ? ["gives", "wants"] : ["wants", "gives"];
@@ -80,7 +82,9 @@ async function start(opened) {
 
   const withdraw = byId("withdraw");
   withdraw.addEventListener("click", () => showOwn("askToWithdraw", withdraw));
-  button.addEventListener("click", () => (known.own ? showOwn("openOffer", button) : pay()));
+  button.addEventListener("click", () =>
+    known.own ? showOwn("openOffer", button) : pay(),
+  );
   store.onChange(draw);
   const isWanted = () => !document.hidden && LIVE.includes(saying.kind);
   const ask = keepAsking({ checkRound: look, isWanted, roundMs: ROUND_MS });
@@ -119,7 +123,9 @@ function drawSide(name, sides = [], title) {
   find(place, "ol").append(...sides.map(makeRow));
 }
 
-function makeRow(/** @type {import("./state.js").Side} */ { itemId, amount, item, origin: said }) {
+function makeRow(
+  /** @type {import("./state.js").Side} */ { itemId, amount, item, origin: said },
+) {
   const row = copyTemplate("side-row");
   const origin = find(row, ".origin");
   origin.hidden = !said;

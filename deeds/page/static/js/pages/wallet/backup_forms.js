@@ -1,5 +1,5 @@
-// One line that says what is not backed up yet, and the dialogs that write the wallet to a file and
-// read one.
+// One line that says what is not backed up yet, and the dialogs that write the wallet
+// to a file and read one.
 
 import { countText, textFor } from "../../texts.js";
 import { byId, copyTemplate, download } from "../../ui/dom.js";
@@ -15,20 +15,27 @@ const PASSPHRASE_LENGTH_MIN = 10;
 const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
-const MAY_BE_GIVEN = "Links that may have been handed out since this backup count as handed out.";
+const MAY_BE_GIVEN =
+  "Links that may have been handed out since this backup count as handed out.";
 
 /**
  * Make the buttons work; `onRestored` returns what else to say of a file that was read.
  * @param {import("../../wallet/wallet.js").Wallet} wallet
  */
 export function backups(wallet, onRestored) {
-  const acts = { "back-up": backUp, "change-passphrase": askToBackUp, restore: askToRestore };
+  const acts = {
+    "back-up": backUp,
+    "change-passphrase": askToBackUp,
+    restore: askToRestore,
+  };
   for (const [id, act] of Object.entries(acts)) {
     byId(id).addEventListener("click", () => act(wallet, byId(id), onRestored));
   }
 }
 
-/** Say in one line what is not backed up; `isEmpty` where there is nothing to back up. */
+/**
+ * Say in one line what is not backed up; `isEmpty` where there is nothing to back up.
+ */
 export async function drawBackup({ backup }, isEmpty) {
   const { changesCount, material, at } = await backup.status();
   const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
@@ -62,9 +69,13 @@ function askToBackUp(wallet, opener) {
     act: async (_onWait, [first, again]) => {
       const { value } = first;
       if ([...value].length < PASSPHRASE_LENGTH_MIN) {
-        throw new FieldError(first, `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`);
+        throw new FieldError(
+          first,
+          `Enter at least ${PASSPHRASE_LENGTH_MIN} characters.`,
+        );
       }
-      if (value !== again.value) throw new FieldError(again, "The two are not the same.");
+      if (value !== again.value)
+        throw new FieldError(again, "The two are not the same.");
       await writeFile(wallet, await makeMaterial(value));
     },
   });
@@ -72,7 +83,8 @@ function askToBackUp(wallet, opener) {
 
 async function writeFile(wallet, material) {
   const text = await exportWallet(await wallet.exportRecords(), material);
-  if (text.length > FILE_BYTES_MAX) throw new WalletError("full", "Too much for one backup file.");
+  if (text.length > FILE_BYTES_MAX)
+    throw new WalletError("full", "Too much for one backup file.");
   const date = new Date().toISOString().slice(0, 10);
   download(text, "application/json", `my-deeds-${date}.json`);
   await wallet.backup.saved(material);
@@ -88,7 +100,8 @@ function askToRestore(wallet, opener, onRestored) {
       const { live, added, given } = await readFile(wallet, file, passphrase);
       const problem = await onRestored();
       // Only now is it known what has been spent since.
-      const count = async (outputs) => (await wallet.outputsOf({ outputs })).filter(isLive).length;
+      const count = async (outputs) =>
+        (await wallet.outputsOf({ outputs })).filter(isLive).length;
       const counts = { newCount: await count(added), liveCount: await count(live) };
       return `${restoredText({ ...counts, isGiven: given.length > 0 })} ${problem}`.trim();
     },
@@ -98,7 +111,8 @@ function askToRestore(wallet, opener, onRestored) {
 async function readFile(wallet, field, passphrase) {
   const file = field.files?.[0];
   if (!file) throw new FieldError(field, "Choose the file first.");
-  if (file.size > FILE_BYTES_MAX) throw new FieldError(field, "This is not a backup file.");
+  if (file.size > FILE_BYTES_MAX)
+    throw new FieldError(field, "This is not a backup file.");
   const text = await file.text().catch(() => {
     throw new FieldError(field, "The browser cannot read this file.");
   });

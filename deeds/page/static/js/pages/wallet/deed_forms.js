@@ -20,12 +20,20 @@ const NUMBER = { inputmode: "numeric", dir: "ltr", autocomplete: "off" };
 const TRADE_HINT =
   "Anyone with the link can take it, within a week. Until then your units stay yours, and you can withdraw it.";
 
-/** Split what is held into links of one amount, or a part of it into others. What is left stays. */
+/**
+ * Split what is held into links of one amount, or a part of it into others. What is
+ * left stays.
+ */
 export function askToSplit(holding, opener, /** @type {OfferTools} */ { wallet, run }) {
   const { itemId, item, parts } = holding;
   const even = evenFields(holding);
   const rows = amountRows(holding);
-  const choose = make("details", {}, make("summary", {}, "Different amounts"), rows.element);
+  const choose = make(
+    "details",
+    {},
+    make("summary", {}, "Different amounts"),
+    rows.element,
+  );
   choose.addEventListener("toggle", () => {
     even.element.hidden = choose.open;
     if (choose.open) rows.focus();
@@ -61,7 +69,10 @@ function evenFields(/** @type {Holding} */ { sum, unit }) {
   return { element, read };
 }
 
-/** Return what becomes of the units, or nothing while the fields are not filled in rightly. */
+/**
+ * Return what becomes of the units, or nothing while the fields are not filled in
+ * rightly.
+ */
 export function evenText(links, each, sum, unit) {
   try {
     const [count, amount] = [parseAmount(links), parseAmount(each)];
@@ -110,7 +121,8 @@ function readAmounts(fields, whole, unit) {
   const sum = amounts.reduce((total, amount) => total + amount, 0);
   const all = unitsText(whole, unit);
   if (sum > whole) throw new FieldError(last, `Together they are more than ${all}.`);
-  if (amounts[0] === whole) throw new FieldError(last, "That is all of it. Enter less.");
+  if (amounts[0] === whole)
+    throw new FieldError(last, "That is all of it. Enter less.");
   return amounts;
 }
 
@@ -122,7 +134,11 @@ function readAmount(field) {
   }
 }
 
-export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opener, tools) {
+export function askForUnits(
+  /** @type {Holding} */ { itemId, item, unit },
+  opener,
+  tools,
+) {
   askToMake({
     title: `Ask for ${quoted(nameOf(item))}`,
     content: [copyTemplate("ask-template")],
@@ -137,7 +153,11 @@ export function askForUnits(/** @type {Holding} */ { itemId, item, unit }, opene
 }
 
 /** Ask what is wanted for units of a deed. The offer is shown before it is made. */
-export function askToTrade(/** @type {Holding} */ { itemId, item, sum, unit }, opener, tools) {
+export function askToTrade(
+  /** @type {Holding} */ { itemId, item, sum, unit },
+  opener,
+  tools,
+) {
   async function read(give, what, get) {
     const given = { itemId, amount: readAmount(give) };
     if (given.amount > sum) throw new FieldError(give, tooMuchText(sum, unit));
@@ -155,15 +175,20 @@ export function askToTrade(/** @type {Holding} */ { itemId, item, sum, unit }, o
       const wanted = await read(give, what, get);
       const content = await reviewOf(wanted, tools);
       const made = { yes: "Make offer", opener, tools, onMade: close };
-      askToMake({ title: "Your offer", content, ...made, read: () => (offers) => offers.trade(wanted) });
+      askToMake({
+        title: "Your offer",
+        content,
+        ...made,
+        read: () => (offers) => offers.trade(wanted),
+      });
       return false;
     },
   });
 }
 
 /**
- * Ask whether to make an offer; once it is made, show it. `read` returns what makes it of what was
- * typed.
+ * Ask whether to make an offer; once it is made, show it. `read` returns what makes it
+ * of what was typed.
  */
 function askToMake({ title, content, yes, opener, tools, read, onMade = () => {} }) {
   const offers = offersOf(tools.wallet);
@@ -176,8 +201,10 @@ function askToMake({ title, content, yes, opener, tools, read, onMade = () => {}
     act: async (onWait, fields) => {
       const makeIt = read(fields);
       let made;
-      // Of a trade, what is given may have to be split off first: a person may have left meanwhile.
-      while (!made && isHere()) [made] = openOffersOf([await tools.run(() => makeIt(offers), onWait)]);
+      // Of a trade, what is given may have to be split off first: a person may have
+      // left meanwhile.
+      while (!made && isHere())
+        [made] = openOffersOf([await tools.run(() => makeIt(offers), onWait)]);
       if (!made) return "No offer was made.";
       if (!isHere()) return "Your offer is ready under Offers.";
       close();
@@ -192,7 +219,9 @@ function askToMake({ title, content, yes, opener, tools, read, onMade = () => {}
 async function lookUp(field, givenId, { wallet }) {
   const { itemId, host, problem } = readItem(field.value);
   const isOurs = !host || host === location.host;
-  const elsewhere = isOurs ? "" : `This deed belongs to ${host}. It can be traded there only.`;
+  const elsewhere = isOurs
+    ? ""
+    : `This deed belongs to ${host}. It can be traded there only.`;
   const same = itemId === givenId && "That is the deed you give. Choose another.";
   const why = problem || elsewhere || same;
   if (why) throw new FieldError(field, why);
@@ -207,14 +236,25 @@ function readWanted(field, item, unit) {
   throw new FieldError(field, `There are only ${unitsText(item.total, unit)} in all.`);
 }
 
-/** Return what a person reads before an offer is made: what they give and get, with both marks. */
+/**
+ * Return what a person reads before an offer is made: what they give and get, with both
+ * marks.
+ */
 async function reviewOf({ item, give, want }, /** @type {OfferTools} */ tools) {
   const itemOf = (itemId) => (itemId === item.id ? item : tools.itemOf(itemId));
   const origin = (await findOrigins(tools.store, [item])).get(item.id);
   const kind = origin?.kind === "lookalike" ? "notice bad" : "hint";
   return [
-    make("p", { dir: "auto" }, make("strong", {}, `${offerText({ give, want }, itemOf)}.`)),
-    make("div", { class: "link-view stack" }, ...(await sideCards({ give, want }, tools))),
+    make(
+      "p",
+      { dir: "auto" },
+      make("strong", {}, `${offerText({ give, want }, itemOf)}.`),
+    ),
+    make(
+      "div",
+      { class: "link-view stack" },
+      ...(await sideCards({ give, want }, tools)),
+    ),
     make("p", { class: kind }, origin?.text ?? ""),
     make("p", { class: "hint" }, TRADE_HINT),
   ];

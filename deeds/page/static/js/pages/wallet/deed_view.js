@@ -1,11 +1,19 @@
-// The page of one deed: its card, what is held of it, and all that can be done with that.
+// The page of one deed: its card, what is held of it, and all that can be done with
+// that.
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { countText, partText, quoted, textFor } from "../../texts.js";
 import { fillCard, nameOf } from "../../ui/card.js";
 import { copyTemplate, find, listInPieces, make, makeButton } from "../../ui/dom.js";
 import { openLinkDialog } from "../../ui/link_view.js";
-import { ask, clearWhenTyped, FieldError, onSubmit, say, showError } from "../../ui/forms.js";
+import {
+  ask,
+  clearWhenTyped,
+  FieldError,
+  onSubmit,
+  say,
+  showError,
+} from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
 import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
 import { linksView } from "./links_view.js";
@@ -13,13 +21,17 @@ import { waitTexts } from "./lists.js";
 
 const ORIGIN_TEXTS = {
   minted: "You made this.",
-  lookalike: "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
+  lookalike:
+    "Another deed of the same name is in your wallet: compare their marks, and ask the sender.",
 };
 
 /** @typedef {import("../../wallet/holdings.js").Holding} Holding */
 
 /** Return the page of a deed, which can be drawn again. */
-export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTools} */ tools) {
+export function deedPage(
+  itemId,
+  /** @type {import("./offers_view.js").OfferTools} */ tools,
+) {
   const view = copyTemplate("deed-template");
   const part = (name) => find(view, `[data-part="${name}"]`);
   /** @type {Holding & {origin: string, goneSeen: number, isHere: boolean}} */
@@ -30,7 +42,12 @@ export function deedPage(itemId, /** @type {import("./offers_view.js").OfferTool
   part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
   part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
   const sayOfForm = sendForm(part("send"), () => holding, tools);
-  const acts = { split: askToSplit, merge: askToMerge, ask: askForUnits, trade: askToTrade };
+  const acts = {
+    split: askToSplit,
+    merge: askToMerge,
+    ask: askForUnits,
+    trade: askToTrade,
+  };
   for (const [name, act] of Object.entries(acts)) {
     part(name).addEventListener("click", () => act(holding, part(name), tools));
   }
@@ -86,22 +103,27 @@ function goneNotice(place, { store }) {
 
 export function goneText({ lost, unknownSum, unit = "" }) {
   // Units are not links: of several it is not said how many there were.
-  const why = lost === 1 ? "is no longer yours: its link was used" : "are no longer yours: they were claimed";
+  const why =
+    lost === 1
+      ? "is no longer yours: its link was used"
+      : "are no longer yours: they were claimed";
   const texts = lost ? [`${unitsText(lost, unit)} ${why}.`] : [];
-  if (unknownSum) texts.push(`Not known to the service: ${unitsText(unknownSum, unit)}.`);
+  if (unknownSum)
+    texts.push(`Not known to the service: ${unitsText(unknownSum, unit)}.`);
   return texts.join(" ");
 }
 
 function drawOverview(part, { isMinted, item, given, claimed, collected, sum }) {
   part("overview").hidden = !isMinted || !item;
   const counts = { made: item?.total ?? 0, given, claimed, here: sum, collected };
-  for (const [name, count] of Object.entries(counts)) part(name).textContent = formatAmount(count);
+  for (const [name, count] of Object.entries(counts))
+    part(name).textContent = formatAmount(count);
   part("collected").parentElement.hidden = !collected;
 }
 
 /**
- * Make the form work that sends units as a link. Return what tells what is said there: it stays
- * until it was read, for another tab may have taken what was to be sent.
+ * Make the form work that sends units as a link. Return what tells what is said there:
+ * it stays until it was read, for another tab may have taken what was to be sent.
  */
 function sendForm(form, holdingNow, tools) {
   const field = find(form, "input", HTMLInputElement);
@@ -133,10 +155,14 @@ async function send({ itemId, sum, unit }, field, onWait, { wallet, run }) {
 }
 
 function partsList(details, holdingNow, tools) {
-  const drawRows = listInPieces(find(details, "ul"), find(details, "[data-part=more-parts]"), {
-    keyOf: ({ key }) => key,
-    make: (output) => ({ element: partRow(output, holdingNow, tools) }),
-  });
+  const drawRows = listInPieces(
+    find(details, "ul"),
+    find(details, "[data-part=more-parts]"),
+    {
+      keyOf: ({ key }) => key,
+      make: (output) => ({ element: partRow(output, holdingNow, tools) }),
+    },
+  );
   return () => {
     const parts = looseOf(holdingNow());
     details.hidden = parts.length < 2;
@@ -150,8 +176,15 @@ function partRow(output, holdingNow, tools) {
   const units = unitsText(output.amount, unit);
   const open = ({ currentTarget: opener }) =>
     openLinkDialog(output, { ...tools, ...holdingNow(), opener });
-  const button = makeButton("Show link", open, { about: ` to ${partText(output.amount, item)}` });
-  return make("li", { class: "part" }, make("p", { class: "part-units" }, units), button);
+  const button = makeButton("Show link", open, {
+    about: ` to ${partText(output.amount, item)}`,
+  });
+  return make(
+    "li",
+    { class: "part" },
+    make("p", { class: "part-units" }, units),
+    button,
+  );
 }
 
 /** The parts that are not links of a series, which keep their numbers. */

@@ -1,6 +1,7 @@
-// Many links at once: which of them a person chooses, and how those are printed, written as a file
-// for spreadsheets, copied, or taken back. They are handed out before anything of them leaves. Paper
-// tickets are sheets of eight: a part of the document that only a printer shows (css/print.css).
+// Many links at once: which of them a person chooses, and how those are printed,
+// written as a file for spreadsheets, copied, or taken back. They are handed out before
+// anything of them leaves. Paper tickets are sheets of eight: a part of the document
+// that only a printer shows (css/print.css).
 
 import { formatAmount, parseAmount, unitsText } from "../../format/amounts.js";
 import { waitText } from "../../texts.js";
@@ -15,11 +16,17 @@ const TICKETS_ON_A_SHEET = 8;
 const PICTURE_MS_MAX = 10_000;
 
 const BYTE_ORDER_MARK = "\ufeff";
-const GIVEN = "They count as handed out from then on; My deeds won't send them to anyone else.";
-const NO_COPY = "This browser does not let pages copy. They now count as handed out. Use CSV.";
+const GIVEN =
+  "They count as handed out from then on; My deeds won't send them to anyone else.";
+const NO_COPY =
+  "This browser does not let pages copy. They now count as handed out. Use CSV.";
 const TAKEN_BACK = "The links stop working.";
 /** Which links a person can choose; only by numbers are two more asked for. */
-const CHOICES = { here: "All not handed out yet", waiting: "All waiting", numbers: "By number" };
+const CHOICES = {
+  here: "All not handed out yet",
+  waiting: "All waiting",
+  numbers: "By number",
+};
 /** What makes a formula of a cell, which a spreadsheet would carry out. */
 const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
@@ -27,19 +34,27 @@ const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
 export const isUsable = ({ state }) => state === "here" || state === "waiting";
 
-export const countIn = (links, state) => links.filter((link) => link.state === state).length;
+export const countIn = (links, state) =>
+  links.filter((link) => link.state === state).length;
 
-/** Return the links that a person chose: `which` is one of CHOICES, `from` and `to` as typed. */
+/**
+ * Return the links that a person chose: `which` is one of CHOICES, `from` and `to` as
+ * typed.
+ */
 export function chosenLinks(links, { which, from = "", to = "" }, countMax) {
   const isBetween = ({ output: { number = 0 } }) =>
     number >= parseAmount(from) && number <= parseAmount(to);
   const isChosen = which === "numbers" ? isBetween : ({ state }) => state === which;
   const chosen = links.filter((link) => isUsable(link) && isChosen(link));
   const range = which === "numbers" ? ` between ${from} and ${to}` : "";
-  if (!chosen.length) throw new WalletError("no_links", `There are no such links${range}.`);
+  if (!chosen.length)
+    throw new WalletError("no_links", `There are no such links${range}.`);
   if (chosen.length > countMax) {
     const most = formatAmount(countMax);
-    throw new WalletError("too_many", `Choose at most ${most} links at a time, by their numbers.`);
+    throw new WalletError(
+      "too_many",
+      `Choose at most ${most} links at a time, by their numbers.`,
+    );
   }
   return chosen;
 }
@@ -64,12 +79,25 @@ function cell(value) {
 export function manyLinksButtons(/** @type {Shown} */ shown) {
   const onlyWaiting = { hint: TAKEN_BACK, isFor: ({ state }) => state === "waiting" };
   const actions = [
-    { text: "Print", said: "The tickets are ready.", countMax: PRINTED_MAX, act: print },
+    {
+      text: "Print",
+      said: "The tickets are ready.",
+      countMax: PRINTED_MAX,
+      act: print,
+    },
     { text: "CSV", said: "The file is written.", act: writeCsv },
     { text: "Copy all links", said: "All are copied.", act: copy },
-    { text: "Take back", said: "They are back in your deeds.", act: takeBack, ...onlyWaiting },
+    {
+      text: "Take back",
+      said: "They are back in your deeds.",
+      act: takeBack,
+      ...onlyWaiting,
+    },
   ];
-  const askFor = (action) => ({ currentTarget }) => askWhich(shown, action, currentTarget);
+  const askFor =
+    (action) =>
+    ({ currentTarget }) =>
+      askWhich(shown, action, currentTarget);
   return actions.map((action) => makeButton(action.text, askFor(action)));
 }
 
@@ -89,13 +117,16 @@ async function print(outputs, /** @type {Shown} */ shown, onWait) {
 }
 
 async function writeCsv(outputs, /** @type {Shown} */ shown) {
-  const text = csvOf(await giveOut(outputs, shown), (output) => linkOf(output, shown.unit));
+  const text = csvOf(await giveOut(outputs, shown), (output) =>
+    linkOf(output, shown.unit),
+  );
   download(text, "text/csv", `${outputs[0].itemId}.csv`);
 }
 
 async function copy(outputs, /** @type {Shown} */ shown) {
   const given = await giveOut(outputs, shown);
-  if (await copyText(given.map((output) => linkOf(output, shown.unit)).join("\n"))) return;
+  if (await copyText(given.map((output) => linkOf(output, shown.unit)).join("\n")))
+    return;
   throw new WalletError("no_copy", NO_COPY);
 }
 
@@ -108,7 +139,8 @@ async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, onWait) {
     if (!isOpen) throw new WalletError("cancelled", "The others stay handed out.");
     const keys = outputs.slice(start, start + size).map(({ key }) => key);
     const take = () => run(() => wallet.takeBack(...keys), onWait);
-    // What was claimed meanwhile is known after the first try, and left out of the second.
+    // What was claimed meanwhile is known after the first try, and left out of the
+    // second.
     await take().catch(take);
   }
 }
@@ -117,7 +149,14 @@ async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, onWait) {
 const giveOut = (outputs, { wallet }) => wallet.giveOut(outputs.map(({ key }) => key));
 
 function askWhich(shown, action, opener) {
-  const { text, said, countMax = Infinity, act, hint = GIVEN, isFor = isUsable } = action;
+  const {
+    text,
+    said,
+    countMax = Infinity,
+    act,
+    hint = GIVEN,
+    isFor = isUsable,
+  } = action;
   const linksNow = () => shown.links.filter(isFor);
   if (!linksNow().length) return say("No link is waiting to be claimed.");
   const choice = choiceFields(linksNow(), countMax);
@@ -129,22 +168,34 @@ function askWhich(shown, action, opener) {
     said,
     act: async (onWait) => {
       const chosen = chosenLinks(linksNow(), choice.read(), countMax);
-      await act(chosen.map(({ output }) => output), shown, onWait);
+      await act(
+        chosen.map(({ output }) => output),
+        shown,
+        onWait,
+      );
     },
   });
 }
 
-/** The fields of a choice; numbers are asked for only where links are chosen by them. */
+/**
+ * The fields of a choice; numbers are asked for only where links are chosen by them.
+ */
 function choiceFields(links, countMax) {
   const numbers = links.flatMap(({ output }) => output.number ?? []);
-  const countOf = (which) => (which === "numbers" ? numbers.length : countIn(links, which));
+  const countOf = (which) =>
+    which === "numbers" ? numbers.length : countIn(links, which);
   const options = Object.entries(CHOICES)
     .filter(([value]) => countOf(value))
-    .map(([value, text]) => make("option", { value }, `${text} (${formatAmount(countOf(value))})`));
+    .map(([value, text]) =>
+      make("option", { value }, `${text} (${formatAmount(countOf(value))})`),
+    );
   const which = make("select", { id: freshId("which") }, ...options);
   const number = (label, value = "") =>
     makeField(label, { inputmode: "numeric", value: String(value) });
-  const [from, to] = [number("From", numbers[0]), number("To", numbers.slice(0, countMax).at(-1))];
+  const [from, to] = [
+    number("From", numbers[0]),
+    number("To", numbers.slice(0, countMax).at(-1)),
+  ];
   const range = make("div", { class: "row-line" }, from.element, to.element);
   const showRange = () => (range.hidden = which.value !== "numbers");
   which.addEventListener("change", showRange);
@@ -168,8 +219,11 @@ async function printLinks(links, printed) {
   const on = (event, act) => window.addEventListener(event, act, { once: true });
   on("hashchange", removeSheets);
   await picturesOf(sheets);
-  // Phones draw the preview after this event, so the sheets stay until the page is touched again.
-  on("afterprint", () => ["pointerdown", "keydown"].forEach((event) => on(event, removeSheets)));
+  // Phones draw the preview after this event, so the sheets stay until the page is
+  // touched again.
+  on("afterprint", () =>
+    ["pointerdown", "keydown"].forEach((event) => on(event, removeSheets)),
+  );
   window.print();
 }
 
@@ -184,7 +238,12 @@ function makeTicket(link, { item, image, unit, codes }) {
     make("p", { class: "ticket-number" }, numberText(link)),
   ];
   const code = make("div", { class: "ticket-code" }, codeImage(codes.get(link.key)));
-  return make("div", { class: "ticket" }, make("div", { class: "ticket-text" }, ...texts), code);
+  return make(
+    "div",
+    { class: "ticket" },
+    make("div", { class: "ticket-text" }, ...texts),
+    code,
+  );
 }
 
 /** Return for example "17/200"; nothing for a link that was made alone. */

@@ -1,5 +1,5 @@
-// The links of one deed: which are here, handed out and claimed, a note for each, and what can be
-// done with one or with many of them.
+// The links of one deed: which are here, handed out and claimed, a note for each, and
+// what can be done with one or with many of them.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import { quoted } from "../../texts.js";
@@ -23,7 +23,8 @@ const textOf = (state) => TEXTS[state] ?? state;
  */
 
 /**
- * Return what draws the links of a deed after each change, and hides the place while there are none.
+ * Return what draws the links of a deed after each change, and hides the place while
+ * there are none.
  * @returns {(holding: import("../../wallet/holdings.js").Holding) => void}
  */
 export function linksView(place, /** @type {Opened} */ tools) {
@@ -41,7 +42,10 @@ export function linksView(place, /** @type {Opened} */ tools) {
   };
 }
 
-export function drawSeries(place, /** @type {{ready: number, count: number} | null} */ preparing) {
+export function drawSeries(
+  place,
+  /** @type {{ready: number, count: number} | null} */ preparing,
+) {
   place.hidden = !preparing;
   const { ready, count } = preparing ?? { ready: 0, count: 1 };
   Object.assign(find(place, "progress"), { max: count, value: ready });
@@ -51,13 +55,19 @@ export function drawSeries(place, /** @type {{ready: number, count: number} | nu
 
 function rowsOf(place, shown) {
   const filter = find(place, "select", HTMLSelectElement);
-  const drawRows = listInPieces(find(place, "ul"), find(place, "[data-part=more-links]"), {
-    keyOf: ({ output }) => output.key,
-    make: (link) => rowOf(link, shown),
-  });
+  const drawRows = listInPieces(
+    find(place, "ul"),
+    find(place, "[data-part=more-links]"),
+    {
+      keyOf: ({ output }) => output.key,
+      make: (link) => rowOf(link, shown),
+    },
+  );
   const draw = () => {
     drawFilter(filter, shown.links);
-    drawRows(shown.links.filter(({ state }) => !filter.value || state === filter.value));
+    drawRows(
+      shown.links.filter(({ state }) => !filter.value || state === filter.value),
+    );
   };
   filter.addEventListener("change", draw);
   return draw;
@@ -69,7 +79,11 @@ function drawFilter(filter, links) {
   const chosen = states.includes(filter.value) ? filter.value : "";
   const options = ["", ...states].map((value) => {
     const count = formatAmount(value ? countIn(links, value) : links.length);
-    return make("option", { value, selected: value === chosen }, `${textOf(value)} (${count})`);
+    return make(
+      "option",
+      { value, selected: value === chosen },
+      `${textOf(value)} (${count})`,
+    );
   });
   // A person may be choosing just now.
   if (options.map(({ text }) => text).join("") === filter.textContent) return;
@@ -91,9 +105,15 @@ function rowOf({ output: first }, shown) {
   note.addEventListener("change", () =>
     shown.wallet.setNote(first.key, note.value).catch(sayError),
   );
-  const acts = { show: openLinkDialog, copy: handOverByCopy, "take-back": askToTakeBack };
+  const acts = {
+    show: openLinkDialog,
+    copy: handOverByCopy,
+    "take-back": askToTakeBack,
+  };
   for (const [name, act] of Object.entries(acts)) {
-    part(name).addEventListener("click", () => act(output, { ...shown, opener: part(name) }));
+    part(name).addEventListener("click", () =>
+      act(output, { ...shown, opener: part(name) }),
+    );
   }
   const update = (link) => {
     output = link.output;

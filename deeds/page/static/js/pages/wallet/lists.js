@@ -1,8 +1,14 @@
-// The list of deeds, with a row for each that leads to its page and a search from eight deeds on; and
-// the list of what was done.
+// The list of deeds, with a row for each that leads to its page and a search from eight
+// deeds on; and the list of what was done.
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
-import { countText, offerStateText, offerText, operationText, timeText } from "../../texts.js";
+import {
+  countText,
+  offerStateText,
+  offerText,
+  operationText,
+  timeText,
+} from "../../texts.js";
 import { isShown, makeMark, markText, metadataOf, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
 import { partsOf } from "../../wallet/offers.js";
@@ -39,11 +45,16 @@ export function deedList() {
   return draw;
 }
 
-/** Whether what a person searches for is in the name, or in the id, of which the mark is a part. */
+/**
+ * Whether what a person searches for is in the name, or in the id, of which the mark is
+ * a part.
+ */
 function isFound({ itemId, item }, text) {
   const wanted = text.trim().toLocaleLowerCase();
   const mark = markText(itemId).toLocaleLowerCase();
-  return [nameOf(item).toLocaleLowerCase(), mark, itemId].some((each) => each.includes(wanted));
+  return [nameOf(item).toLocaleLowerCase(), mark, itemId].some((each) =>
+    each.includes(wanted),
+  );
 }
 
 function deedRow({ itemId }) {
@@ -78,8 +89,9 @@ function showPicture(picture, item) {
 }
 
 /**
- * Return the one thing that is worth saying of a deed in the list; red is only what needs a person.
- * Once the page of the deed was seen, that something is gone is no news.
+ * Return the one thing that is worth saying of a deed in the list; red is only what
+ * needs a person. Once the page of the deed was seen, that something is gone is no
+ * news.
  */
 export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
   const { unit, goneSeen, preparing, claimed } = summary;
@@ -95,7 +107,9 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
 }
 
 /** Return how many units of a deed are elsewhere for now, or will be here. */
-export function waitTexts(/** @type {Summary} */ { unit, coming, waiting, offered, asked }) {
+export function waitTexts(
+  /** @type {Summary} */ { unit, coming, waiting, offered, asked },
+) {
   const counts = { waiting, offered, "asked for": asked };
   const waits = Object.entries(counts).filter(([, count]) => count);
   const texts = waits.map(([word, count]) => `${formatAmount(count)} ${word}`);
@@ -103,8 +117,9 @@ export function waitTexts(/** @type {Summary} */ { unit, coming, waiting, offere
 }
 
 /**
- * Return the operations, the latest first, with those that follow one another within a minute, of
- * one kind, deed and end, as one: a hundred links that were pasted at once were claimed at once.
+ * Return the operations, the latest first, with those that follow one another within a
+ * minute, of one kind, deed and end, as one: a hundred links that were pasted at once
+ * were claimed at once.
  */
 export function groupsOf(history) {
   const groups = [];
@@ -122,7 +137,9 @@ export function groupsOf(history) {
 function isAlike(group, operation) {
   const names = ["kind", "state", "itemId", "code", "atDoor"];
   const isEqual = names.every((name) => group[name] === operation[name]);
-  return isEqual && !isExchange(group) && group.oldestAt - operation.begunAt <= GROUP_MS_MAX;
+  return (
+    isEqual && !isExchange(group) && group.oldestAt - operation.begunAt <= GROUP_MS_MAX
+  );
 }
 
 const isExchange = ({ kind }) => kind === "trade" || kind === "complete";
@@ -136,7 +153,8 @@ export function historyText(group, itemOf) {
 
 export function historyView(itemOf) {
   const drawRows = listInPieces(byId("history"), byId("history-more"), {
-    keyOf: (group) => `${group.key} ${group.state} ${historyText(group, itemOf)} ${group.count}`,
+    keyOf: (group) =>
+      `${group.key} ${group.state} ${historyText(group, itemOf)} ${group.count}`,
     make: (group) => ({ element: historyRow(group, itemOf) }),
   });
   return (history) => drawRows(groupsOf(history));
@@ -147,7 +165,8 @@ function historyRow(group, itemOf) {
   // That nobody took an offer is no fault.
   const [kind, word] = TAGS[code.startsWith("offer_") ? "ended" : state] ?? [];
   const tag = word ? make("span", { class: `tag ${kind}` }, word) : "";
-  const when = count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
+  const when =
+    count > 1 ? `${timeText(begunAt)}, ${countText(count, "time")}` : timeText(begunAt);
   const hints = state === "refused" ? [offerStateText(group), when] : [when];
   const lines = hints.map((text) => make("p", { class: "hint" }, text));
   const text = make("p", {}, historyText(group, itemOf), " ", tag);

@@ -1,5 +1,5 @@
-// Asks for the state of links that wait, so that an open page notices a claim by itself, says what
-// is new and what is under way, and goes on with a series of links.
+// Asks for the state of links that wait, so that an open page notices a claim by
+// itself, says what is new and what is under way, and goes on with a series of links.
 
 import { operationText, partText, refusalText, waitText } from "../../texts.js";
 import { byId, make } from "../../ui/dom.js";
@@ -9,11 +9,15 @@ import { oneByOne, untilEnded } from "../open_wallet.js";
 const ROUND_MS = 20_000;
 const DELAY_MS_MAX = 600_000;
 const NEWS_COUNT_MAX = 3;
-const NEWS = { claimed: "Claimed", lost: "No longer yours", unknownSum: "Not known to the service" };
+const NEWS = {
+  claimed: "Claimed",
+  lost: "No longer yours",
+  unknownSum: "Not known to the service",
+};
 
 /**
- * Ask now and every 20 seconds (`roundMs`) while it is wanted, more and more rarely while it fails,
- * and no more once it is over.
+ * Ask now and every 20 seconds (`roundMs`) while it is wanted, more and more rarely
+ * while it fails, and no more once it is over.
  * @param {{
  *   checkRound: () => Promise<unknown>, isWanted: () => boolean, isOver?: () => boolean,
  *   roundMs?: number, now?: () => number, schedule?: (run: () => void, delayMs: number) => unknown,
@@ -46,11 +50,14 @@ export function keepAsking({ checkRound, isWanted, ...more }) {
     if (mine === turn && !isOver()) schedule(() => mine === turn && round(), delayMs());
   }
 
-  const delayMs = () => (notBefore === Infinity ? roundMs : Math.max(roundMs, notBefore - now()));
+  const delayMs = () =>
+    notBefore === Infinity ? roundMs : Math.max(roundMs, notBefore - now());
   return round;
 }
 
-/** Return a sentence for each deed of which links were claimed, or something was lost. */
+/**
+ * Return a sentence for each deed of which links were claimed, or something was lost.
+ */
 export function newsOf(before, after) {
   const all = after.flatMap((summary) => {
     const { itemId, item } = summary;
@@ -63,8 +70,9 @@ export function newsOf(before, after) {
 }
 
 /**
- * Return what goes on making links of a series, also of one that an earlier visit or another tab
- * has begun. It is to be called after each change of the store: each batch is one.
+ * Return what goes on making links of a series, also of one that an earlier visit or
+ * another tab has begun. It is to be called after each change of the store: each batch
+ * is one.
  * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store" | "wake">} opened
  * @param {() => string | undefined} wanted returns a deed of which links are still to be made
  */

@@ -1,14 +1,23 @@
-// Offers of ours: the list of them, and the view of one, which tells by itself when it was taken.
+// Offers of ours: the list of them, and the view of one, which tells by itself when it
+// was taken.
 
 import { offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard } from "../../ui/card.js";
 import { byId, copyText, listInPieces, make, makeButton, put } from "../../ui/dom.js";
-import { codeImage, codesOf, linkButtons, share, textField } from "../../ui/link_view.js";
+import {
+  codeImage,
+  codesOf,
+  linkButtons,
+  share,
+  textField,
+} from "../../ui/link_view.js";
 import { ask, openDialog, say, sayError } from "../../ui/forms.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { keepAsking } from "./live.js";
 
-/** How often it is asked whether an offer was taken, while a person looks at its code. */
+/**
+ * How often it is asked whether an offer was taken, while a person looks at its code.
+ */
 const LOOK_MS = 2_500;
 
 /**
@@ -29,17 +38,30 @@ function rowOf(/** @type {Offer} */ offer, tools) {
   const sentence = offerText(offer, tools.itemOf);
   const about = `: ${sentence}`;
   const buttonFor = (text, act) =>
-    makeButton(text, ({ currentTarget }) => act(offer, currentTarget, tools), { about });
+    makeButton(text, ({ currentTarget }) => act(offer, currentTarget, tools), {
+      about,
+    });
   const buttons = [buttonFor("Show link", openOffer)];
   if (offer.give) buttons.push(buttonFor("Withdraw", askToWithdraw));
   const kind = offer.state === "done" ? "tag good" : "hint";
   const state = make("p", {}, make("span", { class: kind }, offerStateText(offer)));
-  const actions = offer.state === "open" ? [make("p", { class: "actions" }, ...buttons)] : [];
-  return make("li", { tabindex: "-1" }, make("p", { dir: "auto" }, sentence), state, ...actions);
+  const actions =
+    offer.state === "open" ? [make("p", { class: "actions" }, ...buttons)] : [];
+  return make(
+    "li",
+    { tabindex: "-1" },
+    make("p", { dir: "auto" }, sentence),
+    state,
+    ...actions,
+  );
 }
 
 /** Show the link and code of an open offer, and what becomes of it meanwhile. */
-export async function openOffer(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
+export async function openOffer(
+  /** @type {Offer} */ offer,
+  opener,
+  /** @type {OfferTools} */ tools,
+) {
   const { element, draw } = await offerView(offer, tools);
   const title = offer.give ? "Your offer" : "Your request";
   openDialog({ title, content: [element], closeText: "Done", opener });
@@ -51,10 +73,18 @@ export async function openOffer(/** @type {Offer} */ offer, opener, /** @type {O
     if (problem) throw problem;
   };
   const isOver = () => !element.isConnected || state !== "open";
-  keepAsking({ checkRound, isWanted: () => !document.hidden, isOver, roundMs: LOOK_MS })();
+  keepAsking({
+    checkRound,
+    isWanted: () => !document.hidden,
+    isOver,
+    roundMs: LOOK_MS,
+  })();
 }
 
-/** Return the view of one offer. `draw` shows its state; its link is there while it is open. */
+/**
+ * Return the view of one offer. `draw` shows its state; its link is there while it is
+ * open.
+ */
 async function offerView(offer, tools) {
   // What it means to the person who gets the link.
   const about = offerText({ give: offer.want, want: offer.give }, tools.itemOf);
@@ -64,9 +94,16 @@ async function offerView(offer, tools) {
     if (await copyText(link)) say("The link is copied.");
     else ways.append(textField(["Link", link]));
   };
-  const ways = make("div", { class: "stack" }, linkButtons(() => share(link, about), copy), place);
+  const ways = make(
+    "div",
+    { class: "stack" },
+    linkButtons(() => share(link, about), copy),
+    place,
+  );
   codesOf([{ key: offer.offerId }], tools, { link: () => link })
-    .then((codes) => place.append(codeImage(codes.get(offer.offerId), `QR code: ${about}`)))
+    .then((codes) =>
+      place.append(codeImage(codes.get(offer.offerId), `QR code: ${about}`)),
+    )
     .catch(sayError);
   const [said, state] = [make("p", { dir: "auto" }), make("p", { role: "status" })];
   const draw = (now) => {
@@ -77,7 +114,14 @@ async function offerView(offer, tools) {
   };
   draw(offer);
   const cards = await sideCards(offer, tools);
-  const element = make("div", { class: "link-view stack" }, said, ...cards, state, ways);
+  const element = make(
+    "div",
+    { class: "link-view stack" },
+    said,
+    ...cards,
+    state,
+    ways,
+  );
   element.dataset.offer = offer.offerId;
   return { element, draw };
 }
@@ -90,8 +134,15 @@ export function sideCards({ give, want }, { wallet }) {
   return Promise.all([give, want].filter(Boolean).map(cardOf));
 }
 
-/** Ask, and withdraw an offer that gives something; say so where somebody has taken it first. */
-export function askToWithdraw(/** @type {Offer} */ offer, opener, /** @type {OfferTools} */ tools) {
+/**
+ * Ask, and withdraw an offer that gives something; say so where somebody has taken it
+ * first.
+ */
+export function askToWithdraw(
+  /** @type {Offer} */ offer,
+  opener,
+  /** @type {OfferTools} */ tools,
+) {
   const { wallet, run } = tools;
   ask({
     title: "Withdraw this offer?",

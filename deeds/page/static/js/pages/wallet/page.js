@@ -1,5 +1,6 @@
-// The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history are views of
-// one document. They are drawn again whenever the store has changed, in any tab.
+// The My deeds page: the list of deeds, the page of each (`#<item id>`) and the history
+// are views of one document. They are drawn again whenever the store has changed, in
+// any tab.
 
 import { operationText, shortName, textFor } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
@@ -28,7 +29,9 @@ let openKeys = [];
 
 const itemOf = (itemId) => items.get(itemId);
 
-/** Note why what is under way has not ended, and tell of what earlier visits had begun. */
+/**
+ * Note why what is under way has not ended, and tell of what earlier visits had begun.
+ */
 function onOutcomes(outcomes) {
   problems.clear();
   for (const { operation, problem } of outcomes) {
@@ -47,10 +50,14 @@ const isTaken = ({ state, offerId }) =>
 function viewNow() {
   const id = location.hash.slice(1);
   if (id === "offers" || id === "history") return { name: id, itemId: "" };
-  return id && id !== "main" ? { name: "deed", itemId: id } : { name: "list", itemId: "" };
+  return id && id !== "main"
+    ? { name: "deed", itemId: id }
+    : { name: "list", itemId: "" };
 }
 
-/** What each view shows of the store, as little as it can; all want what is under way. */
+/**
+ * What each view shows of the store, as little as it can; all want what is under way.
+ */
 const READINGS = {
   list: () => [holdings.SUMMARIES_WANTED, holdings.summariesOf],
   deed(itemId) {
@@ -66,8 +73,8 @@ const READINGS = {
 };
 
 /**
- * Note what a view shows, of each deed how much a person knows to be gone, and which offers are open;
- * `taken` are those that somebody has taken since.
+ * Note what a view shows, of each deed how much a person knows to be gone, and which
+ * offers are open; `taken` are those that somebody has taken since.
  */
 function read(store, { name, itemId }) {
   const [wanted, look] = READINGS[name](itemId);
@@ -78,7 +85,10 @@ function read(store, { name, itemId }) {
     const { operations } = slices;
     items = new Map(slices.items.list().map((item) => [item.key, item]));
     const seen = new Map(slices.notes.list().map((note) => [note.key, note.goneSum]));
-    summaries = look(slices).map((each) => ({ ...each, goneSeen: seen.get(each.itemId) ?? 0 }));
+    summaries = look(slices).map((each) => ({
+      ...each,
+      goneSeen: seen.get(each.itemId) ?? 0,
+    }));
     const taken = openKeys.flatMap((key) => operations.get(key) ?? []).filter(isTaken);
     openKeys = operations.list(open).map(({ key }) => key);
     const past = wanted.operations === "all" ? holdings.historyOf(slices) : [];
@@ -88,7 +98,8 @@ function read(store, { name, itemId }) {
 
 async function readOrAsk({ wallet, store }, view) {
   const found = await read(store, view);
-  if (view.name !== "deed" || summaries.length || !ITEM_ID.test(view.itemId)) return found;
+  if (view.name !== "deed" || summaries.length || !ITEM_ID.test(view.itemId))
+    return found;
   const item = await wallet.item(view.itemId).catch(() => null);
   return item ? { ...(await read(store, view)), taken: found.taken } : found;
 }
@@ -123,7 +134,10 @@ function drawer(opened) {
   };
 }
 
-/** Most of the scripts are for the page of a deed: the list is there before they have come. */
+/**
+ * Most of the scripts are for the page of a deed: the list is there before they have
+ * come.
+ */
 const loadDeedView = () => import("./deed_view.js");
 const noDeed = () => ({ element: copyTemplate("no-deed-template") });
 
@@ -142,7 +156,8 @@ function deedPlace(tools) {
     const make = () => (holding ? deedPage(itemId, tools) : noDeed());
     const key = holding ? itemId : `no ${itemId}`;
     if (open?.key !== key) show({ key, ...make() });
-    if (holding) open.draw({ ...holding, origin: await originOf(tools.store, holding) });
+    if (holding)
+      open.draw({ ...holding, origin: await originOf(tools.store, holding) });
   }
   return { draw, close: () => show(null) };
 }
@@ -205,15 +220,20 @@ async function start(opened) {
 function listen(opened) {
   const { wallet, store } = opened;
   const fetchItems = itemFetcher(wallet);
-  const goOn = seriesMaker(opened, () => summaries.find(({ preparing }) => preparing)?.itemId);
-  const isWaiting = () => openKeys.length > 0 || summaries.some(({ waiting }) => waiting);
+  const goOn = seriesMaker(
+    opened,
+    () => summaries.find(({ preparing }) => preparing)?.itemId,
+  );
+  const isWaiting = () =>
+    openKeys.length > 0 || summaries.some(({ waiting }) => waiting);
   const isWanted = () => !document.hidden && isWaiting();
   const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
   store.onChange(draw);
   window.addEventListener("hashchange", () => {
     // The link past the head of the page leaves what is shown as it is.
-    if (location.hash === "#main") history.replaceState(null, "", location.pathname + address);
+    if (location.hash === "#main")
+      history.replaceState(null, "", location.pathname + address);
     else draw();
     address = location.hash;
   });
@@ -225,7 +245,9 @@ function listen(opened) {
   ask();
 }
 
-/** Return what asks for the deeds that are not known yet, once while there is an answer. */
+/**
+ * Return what asks for the deeds that are not known yet, once while there is an answer.
+ */
 function itemFetcher(wallet) {
   const asked = new Set();
   return async (isAgain = false) => {
