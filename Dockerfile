@@ -19,7 +19,7 @@ COPY --from=page /page/node_modules deeds/page/node_modules
 COPY schemas schemas
 COPY storage storage
 
-# The ledger, if it is SQLite, with its mark beside it; for PostgreSQL the mark: DEEDS_MARK_FILE.
+# The ledger, if it is SQLite, with its checkpoint file beside it; for PostgreSQL that file alone.
 ENV DATABASE_URL=sqlite:////var/lib/deeds/deeds.sqlite3 PORT=8000 PYTHONUNBUFFERED=1
 VOLUME /var/lib/deeds
 EXPOSE 8000

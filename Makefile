@@ -4,14 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
-BENCH_READY := $(VENV)/bench.stamp
 WALLET_READY := $(VENV)/wallet.stamp
-AUDIT := $(VENV)/audit
-AUDIT_READY := $(VENV)/audit.stamp
-LOCKED := redis client dev bench mutants native audit
-AUDITED := requirements.txt requirements/client.txt requirements/bench.txt requirements/native.txt requirements/audit.txt
-MUTANTS_READY := $(VENV)/mutants.stamp
 NATIVE_TRIED := $(VENV)/native.stamp
+# In an order in which each finds the lock files that bound it.
+LOCKED := requirements requirements/client requirements/dev requirements/native
 PAGE_TESTS := tests/page/js
 PRETTIER := --print-width 88 "deeds/**/*.js" "$(PAGE_TESTS)/**/*.js"
 READER_READY := deeds/page/node_modules/.package-lock.json
@@ -31,8 +27,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --custom-compile-command "make lock"
 
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
-$(shell test -x $(BIN)/python || \
-	rm -f $(RUN_READY) $(DEV_READY) $(BENCH_READY) $(WALLET_READY) $(AUDIT_READY) $(MUTANTS_READY) $(NATIVE_TRIED))
+$(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY) $(NATIVE_TRIED))
 
 # Targets share one environment.
 .NOTPARALLEL:
@@ -89,24 +84,23 @@ imports: $(DEV_READY) ## check that imports run one way
 operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say, and long walks of the client; needs nginx, pgbouncer, openssl, systemd-analyze
 	@$(BIN)/python -m pytest --all tests/operations/deploy_*.py client/tests/soak_*.py $(ARGS)
 
-mutants: $(MUTANTS_READY) ## break the ledger in every small way, an hour or so
+mutants: $(DEV_READY) ## break the ledger in every small way, an hour or so
 	@$(BIN)/mutmut run $(ARGS)
 
-bench: $(BENCH_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
+bench: $(DEV_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-long: $(BENCH_READY) $(NATIVE_TRIED) ## the same with the growth curves, about twenty minutes
+bench-long: $(DEV_READY) $(NATIVE_TRIED) ## the same with the growth curves, about twenty minutes
 	@$(BIN)/python -m bench --long $(ARGS)
 
-# In an order in which each finds the lock files that bound it.
 lock: $(DEV_READY) ## compile requirements.in and requirements/*.in, taking newer releases: make lock ARGS=--upgrade
-	@for name in requirements $(LOCKED:%=requirements/%); do \
+	@for name in $(LOCKED); do \
 		$(COMPILE) $(ARGS) --output-file $$name.txt $$name.in || exit 1; done
 
 # Strict, because what PyPI does not know of would otherwise pass as sound. Without PyPI it fails.
-audit-deps: $(AUDIT_READY) ## look all locked releases up in PyPI's list of known faults
-	@PYTHONPATH=$(AUDIT) $(BIN)/python -m pip_audit --strict --disable-pip --require-hashes \
-		--progress-spinner off $(AUDITED:%=--requirement %) $(ARGS) || { \
+audit-deps: $(DEV_READY) ## look all locked releases up in PyPI's list of known faults
+	@$(BIN)/pip-audit --strict --disable-pip --require-hashes \
+		--progress-spinner off $(LOCKED:%=--requirement %.txt) $(ARGS) || { \
 		echo "audit-deps: a release has a known fault, or PyPI could not tell (see above)" >&2; \
 		exit 1; }
 
@@ -132,21 +126,6 @@ $(WALLET_READY): requirements/client.txt
 $(DEV_READY): requirements.txt requirements/client.txt requirements/dev.txt
 	@$(call make_environment,requirements/dev.txt)
 	@touch $(RUN_READY) $(WALLET_READY) $@
-
-# This one holds both others.
-$(BENCH_READY): requirements.txt requirements/dev.txt requirements/bench.txt
-	@$(call make_environment,requirements/bench.txt)
-	@touch $(RUN_READY) $(WALLET_READY) $(DEV_READY) $@
-
-# Apart from the others: what audits them must not change them.
-$(AUDIT_READY): requirements/audit.txt $(RUN_READY)
-	@rm -rf $(AUDIT)
-	@$(PIP_INSTALL) --target $(AUDIT) --requirement requirements/audit.txt
-	@touch $@
-
-$(MUTANTS_READY): requirements.txt requirements/dev.txt requirements/mutants.txt
-	@$(call make_environment,requirements/mutants.txt)
-	@touch $(RUN_READY) $(WALLET_READY) $(DEV_READY) $@
 
 # What reads QR codes for door mode. Where it cannot be fetched, each run tries again.
 $(READER_READY): deeds/page/package-lock.json

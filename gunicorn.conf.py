@@ -99,8 +99,8 @@ def post_fork(server: Any, worker: Any) -> None:
     than workers, and no counter ever falls.
     """
     if _is_measured:
-        counted = values.MultiProcessValue(lambda: worker.metrics_number)  # type: ignore[no-untyped-call]
-        values.ValueClass = counted
+        make_value: Any = values.MultiProcessValue
+        values.ValueClass = make_value(lambda: worker.metrics_number)
 
 
 def post_worker_init(worker: Any) -> None:
@@ -115,7 +115,7 @@ def post_worker_init(worker: Any) -> None:
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    """Keep what a worker that has ended has counted, for the one that takes its place."""
+    """Keep what a worker that has ended has counted, for the one that replaces it."""
     if _is_measured:
         mark_process_dead(worker.metrics_number)  # type: ignore[no-untyped-call]
 
@@ -127,12 +127,13 @@ def on_exit(server: Any) -> None:
 
 
 def when_ready(server: Any) -> None:
-    """Tell a person at a terminal where the service is, and give a line to try it with."""
+    """Tell a person at a terminal where the service is, and a line to try it with."""
     url = str(server.LISTENERS[0]).replace("//0.0.0.0:", "//127.0.0.1:")
     if not (server.log.is_console and url.startswith("http")):
         return  # gunicorn's own line says enough. Only a proxy can reach a unix socket.
     print(
-        f"\nThe deed service listens at {url}  (Ctrl-C stops it). Mint a first deed:\n\n"
+        f"\nThe deed service listens at {url}  (Ctrl-C stops it)."
+        " Mint a first deed:\n\n"
         f"curl -s {url}/v1/mint -H 'Content-Type: application/json'"
         """ -d '{"outputs":["+5.my-secret"]}'\n""",
         file=sys.stderr,

@@ -1,4 +1,1 @@
-"""The benchmark.
-
-Measures the service from outside, each figure beside its reference in one run.
-"""
+"""The benchmark: figures of the service from outside, each beside its reference."""

@@ -1,7 +1,4 @@
-"""`python -m bench`: the table.
-
-With `--long` 10,000,000 outputs and the growth curves too.
-"""
+"""`python -m bench`: the table; with `--long` 10,000,000 outputs and the curves too."""
 
 import argparse
 import os
@@ -27,6 +24,7 @@ _PARTS = {
     "ledger": growth.ledger,
     "flood": stress.flood,
     "fairness": stress.fairness,
+    "crowd": stress.crowd,
     "slow": stress.slow_clients,
     "memory": rows.memory,
     "start": rows.start,
@@ -80,7 +78,7 @@ def _say(text: str) -> None:
 def _machine() -> str:
     """Return what the figures depend on, other work included."""
     releases = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
-    cores = f"{usable_cpus_count()} cores, load average before the run {os.getloadavg()[0]:.1f}"
+    cores = f"{usable_cpus_count()} cores, load before the run {os.getloadavg()[0]:.1f}"
     return f"{cores}; {platform.platform()}, {releases}"
 
 

@@ -1,7 +1,4 @@
-"""What a swap costs in a ledger that grows, beside one that began empty.
-
-And the curves.
-"""
+"""What a swap costs in a ledger that grows, beside one that began empty; the curves."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,15 +25,15 @@ _GROW_MINT = (
 )
 # By ascending digest, which is several times faster and leaves the same tree.
 _ADD = (
-    "INSERT INTO outputs (item_id, digest, scheme_id, amount, created_by)"
-    " SELECT items.id, {} AS digest, item_schemes.scheme_id, 1, items.created_by"
-    " FROM items JOIN item_schemes ON item_schemes.item_id = items.id, {}"
+    "INSERT INTO outputs (item_id, digest, amount, created_by)"
+    " SELECT items.id, {} AS digest, 1, items.created_by FROM items, {}"
     " WHERE items.id = :item_id ORDER BY digest"
 )
 _ADD_ON_SQLITE = _ADD.format(
     "randomblob(32)",
-    "(WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count)"
-    " SELECT n FROM numbers)",
+    "(WITH RECURSIVE numbers(n) AS ("
+    "SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :count"
+    ") SELECT n FROM numbers)",
 )
 _ADD_ON_POSTGRES = _ADD.format(
     "uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())",
@@ -47,8 +44,7 @@ _TRUST_FOREIGN_KEYS = "SELECT set_config('session_replication_role', 'replica', 
 
 
 def preload(database_url: str, item_id: str, outputs_count: int) -> None:
-    """Add outputs by SQL to an item whose outputs are all under one scheme, as part of
-    its mint.
+    """Add outputs of one unit each to an item by SQL, as part of its mint.
 
     Nobody knows their secrets. No service may run on the database meanwhile.
     """
@@ -75,10 +71,7 @@ def preload(database_url: str, item_id: str, outputs_count: int) -> None:
 
 
 def ledger(run: Run) -> list[Row]:
-    """Measure swaps in an item of a million outputs.
-
-    In the long run the curve to ten million.
-    """
+    """Measure swaps in an item of a million outputs, in the long run of ten million."""
     urls = [sqlite_url(run.directory) for _ in range(4)]
     rows = _grow(run, "sqlite, one item", urls[:2], 1, [1_000_000])
     if run.is_long:
@@ -92,9 +85,7 @@ def ledger(run: Run) -> list[Row]:
 def _grow(
     run: Run, database: str, urls: list[str], items_count: int, sizes: Sequence[int]
 ) -> list[Row]:
-    """Measure swaps in a ledger that grows to each of the sizes, beside one that began
-    empty.
-    """
+    """Measure swaps in a ledger that grows, beside one that began empty."""
     empty = run.service("empty", urls[1])
     with running(run.directory, "growing", urls[0]) as server:
         items = [

@@ -1,6 +1,4 @@
-"""Clients on kept connections, in processes of their own.
-
-Each sends when it was answered.
+"""Clients in processes of their own, each of which sends when it was answered.
 
 A client is a thread that blocks. It is written by hand, because a general HTTP client
 takes more CPU than the service: of an answer only the status and the length are read.
@@ -31,10 +29,7 @@ _RETRIED_STATUSES = frozenset({BROKEN, 429, 503})
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """When clients send: one request each in `interval_s` at most.
-
-    What is before is a warm-up.
-    """
+    """When clients send, one request in `interval_s` at most, after a warm-up."""
 
     start_s: float
     counted_from_s: float
@@ -50,8 +45,7 @@ class Stretch:
         return cls(start_s, counted_from_s, counted_from_s + seconds, interval_s)
 
 
-# The latencies of answers in seconds, by status; of a warm-up only those that were
-# refused.
+# Seconds of each answer by its status; of a warm-up only of those that were refused.
 Answers = dict[int, list[float]]
 
 
@@ -83,10 +77,7 @@ def start_pool() -> ProcessPoolExecutor:
 def start_load(
     pool: ProcessPoolExecutor, port: int, requests: Sequence[Requests], stretch: Stretch
 ) -> Callable[[], Answers]:
-    """Let a client for each of `requests` begin.
-
-    Return what waits for all their answers.
-    """
+    """Let a client for each begin; return what waits for all their answers."""
     step = max(CLIENTS_PER_PROCESS, math.ceil(len(requests) / PROCESSES_MAX))
     parts = [requests[first : first + step] for first in range(0, len(requests), step)]
     futures = [pool.submit(_serve, port, part, stretch) for part in parts]
@@ -116,6 +107,8 @@ def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answe
         except (OSError, ValueError):
             status, connection = BROKEN, None
         answered_s = time.monotonic()
+        if b" HTTP/1.0\r\n" in request:
+            connection = None
         if (
             status != HTTPStatus.OK
             or stretch.counted_from_s <= answered_s <= stretch.end_s
@@ -126,8 +119,6 @@ def _run_client(port: int, requests: Iterator[bytes], stretch: Stretch) -> Answe
         # Nothing is caught up with: what was held back has no burst afterwards.
         pause_s = BROKEN_PAUSE_S if status == BROKEN else stretch.interval_s
         next_s = max(answered_s, sent_s + pause_s)
-    if connection is not None:
-        connection.close()
     return answers
 
 

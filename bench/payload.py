@@ -50,7 +50,8 @@ def post(path: str, body: Any, address: str | None = None) -> bytes:
     forwarded = "" if address is None else f"X-Forwarded-For: {address}\r\n"
     head = (
         f"POST {path} HTTP/1.1\r\nHost: localhost\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n{forwarded}\r\n"
+        f"Content-Type: application/json\r\n{forwarded}"
+        f"Content-Length: {len(content)}\r\n\r\n"
     )
     return head.encode() + content
 
@@ -83,10 +84,7 @@ def make_offers(port: int, raw_outputs: list[str]) -> list[str]:
 
 
 def completions(port: int, count: int) -> list[bytes]:
-    """Return the completions of offers made for them.
-
-    Each pays what the one before it was paid.
-    """
+    """Return completions of new offers; each pays what the one before it was paid."""
     [first] = mint_item(port, 1, SecretKind.STRONG)
     raws = [
         first,

@@ -37,7 +37,8 @@ _PLOTS = {
 def draw(path: Path, name: str, curves: Curves) -> None:
     """Draw the curve of this name into a file."""
     title, x_label, y_label = _PLOTS[name]
-    axes = Figure(figsize=(7.0, 4.2)).subplots()
+    figure = Figure(figsize=(7.0, 4.2))
+    axes = figure.subplots()
     for label, points in curves[name].items():
         axes.plot(*zip(*points, strict=True), marker="o", label=label)
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
@@ -46,6 +47,6 @@ def draw(path: Path, name: str, curves: Curves) -> None:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    axes.grid(visible=True, alpha=0.3)
-    axes.legend(loc="best", framealpha=0.6)
-    axes.figure.savefig(path, dpi=130, bbox_inches="tight")
+    axes.grid()
+    axes.legend()
+    figure.savefig(path, dpi=130, bbox_inches="tight")

@@ -39,9 +39,7 @@ Curves = dict[str, dict[str, list[tuple[float, float]]]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure of each round, mostly a ratio to a reference, and its target, such as `≤
-    50 ms`.
-    """
+    """A figure of each round, mostly a ratio, and its target: `≤ 50 ms`."""
 
     name: str
     target: str
@@ -151,10 +149,7 @@ class Run:
 def ratio(
     name: str, target: str, found: Found, upper: str, lower: str, figure: str = "rate"
 ) -> Row:
-    """Return the row of a figure of one ÷ that of the other.
-
-    Its note holds the figure itself.
-    """
+    """Return the row of one's figure ÷ the other's; the note holds the figures."""
     pairs = list(zip(found[upper], found[lower], strict=True))
     values = [getattr(one, figure) / getattr(other, figure) for one, other in pairs]
     refused_count = sum(one.refused_count + other.refused_count for one, other in pairs)
@@ -171,9 +166,7 @@ def _shown(figure: float) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the table as text, with a line of absolute figures under each row that has
-    one.
-    """
+    """Return the table as text, absolute figures under the rows that have some."""
     cells = [
         ("", "target", "median", "min", "max", "verdict"),
         *(row.cells() for row in rows),

@@ -24,9 +24,7 @@ class Server:
     postgres_pid: int | None
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds that it has taken so far, those of PostgreSQL
-        included.
-        """
+        """Return the CPU seconds that it has taken, PostgreSQL's included."""
         return _tree_cpu_s(self.pid) + _tree_cpu_s(self.postgres_pid)
 
 
@@ -38,9 +36,7 @@ def running(
     application: str = SERVICE,
     **settings: str,
 ) -> Iterator[Server]:
-    """Run the service, or the bare application, with these settings.
-
-    `directory` takes its files.
+    """Run the service, or the bare application, with its files in this directory.
 
     Without a URL its database is a fresh SQLite file.
     """
@@ -78,10 +74,7 @@ def _tree_cpu_s(pid: int | None) -> float:
 
 
 def _postgres_pid(database_url: str) -> int:
-    """Return the main process of PostgreSQL.
-
-    The parent of the one that serves our session.
-    """
+    """Return the main process of PostgreSQL: the parent of our session's."""
     with psycopg.connect(database_url) as connection:
         # Asked for, not told at the handshake: there may be a pooler in between.
         [[backend]] = connection.execute("SELECT pg_backend_pid()").fetchall()

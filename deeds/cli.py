@@ -1,8 +1,7 @@
 """The commands of `flask --app app deeds`."""
 
 import sqlite3
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -13,14 +12,18 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import StartError
-from deeds.domain.model import SchemeSpec
 from deeds.domain.raw_output import make_strong_secret
-from deeds.domain.schemes import current_specs
 from deeds.settings import Settings
-from storage.audit import SchemeCounts, audit, count_bytes, count_ledger, count_schemes
+from storage.audit import audit, count_bytes, count_ledger, count_policies
 from storage.backup import back_up, restore
-from storage.failures import one_line
-from storage.mark import MarkFile, RollbackError, mark_file_of, raise_mark, read_newest
+from storage.checkpoint import (
+    CheckpointFile,
+    RollbackError,
+    checkpoint_file_of,
+    raise_checkpoint,
+    read_newest,
+)
+from storage.driver import one_line
 from storage.schema import check_schema, migrate
 from storage.transactions import snapshot
 
@@ -28,23 +31,20 @@ from storage.transactions import snapshot
 # work.
 SECRETS_COUNT_MAX = 10_000
 
-_AFTER_REMOVAL = """\
-After a pepper was removed, outputs spent under it are "unknown" to /v1/check, and an
-Idempotency-Key that is not a random UUID and was first used under it is forgotten."""
-
 _ACCEPT_WORD = "accept"
 _ACCEPT_MEANING = """\
-Accepting this means that anyone who spent a secret since, or was paid with one, may lose or gain
-units, because the ledger has forgotten it. Do it only if the newest ledger is lost for good."""
+Accepting this means that anyone who spent a secret since, or was paid with one, may
+lose or gain units, because the ledger has forgotten it. Do it only if the newest ledger
+is lost for good."""
 
 
 def deeds_commands(engine: Engine, settings: Settings) -> click.Group:
     """Return the command group on the engine of the settings."""
     group = click.Group("deeds", help="Look after the ledger.")
-    mark_file = mark_file_of(engine, settings.mark_file)
+    checkpoint_file = checkpoint_file_of(engine, settings.checkpoint_file)
     _add_reports(group, engine, settings)
-    _add_copying(group, engine, mark_file)
-    _add_changes(group, engine, mark_file)
+    _add_copying(group, engine, checkpoint_file)
+    _add_changes(group, engine, checkpoint_file)
     return group
 
 
@@ -76,16 +76,17 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
             counts, size = count_ledger(connection), count_bytes(connection)
         _show(counts | {"bytes on disk": size})
 
-    @group.command("schemes")
-    def schemes() -> None:
-        """Show which hash schemes guard live outputs, and which peppers can be removed."""
+    @group.command("policies")
+    def policies() -> None:
+        """Show how the secrets of items are hashed: costs, and peppers to be kept."""
         check_schema(engine)
         with snapshot(engine) as connection:
-            found = count_schemes(connection)
-        current = current_specs(settings.ordinary_cost, settings.pepper)
-        click.echo(_schemes_text(found, current))
-        if advice := _peppers_advice(found, current):
-            click.echo("\n".join(["", *advice, _AFTER_REMOVAL]))
+            found = count_policies(connection)
+        click.echo(f"{'cost':20} {'pepper':16} {'items':>13}")
+        for policy, items_count in found:
+            current = "  current" if policy == settings.hash_policy else ""
+            pepper = policy.pepper_fingerprint or "none"
+            click.echo(f"{policy.cost!s:20} {pepper:16} {items_count:>13,}{current}")
 
     @group.command("secret")
     @click.option(
@@ -101,16 +102,15 @@ def _add_reports(group: click.Group, engine: Engine, settings: Settings) -> None
 
 
 def _add_copying(
-    group: click.Group, engine: Engine, mark_file: MarkFile | None
+    group: click.Group, engine: Engine, checkpoint_file: CheckpointFile | None
 ) -> None:
     @group.command("backup")
     @click.argument("file", type=click.Path(path_type=Path))
     def run_backup(file: Path) -> None:
         """Copy the ledger into FILE, which must not exist.
 
-        The service may run meanwhile.
-
-        The copy is audited before it appears. It holds no pepper: keep those elsewhere.
+        The service may run meanwhile. The copy is audited before it appears. It holds
+        no pepper: keep those elsewhere.
         """
         _require_sqlite(engine)
         check_schema(engine)
@@ -121,27 +121,28 @@ def _add_copying(
     @group.command("restore")
     @click.argument("file", type=click.Path(path_type=Path))
     def run_restore(file: Path) -> None:
-        """Put the backup FILE in the place of the ledger, which is kept under another name.
+        """Put the backup FILE in the place of the ledger, which gets another name.
 
         The service must not be running. A backup that is older than the ledger has to
         be accepted before it is served: secrets spent since are live again in it.
         """
         _require_sqlite(engine)
-        assert mark_file is not None  # noqa: S101  (an SQLite ledger always has one)
+        # An SQLite ledger always has one.
+        assert checkpoint_file is not None  # noqa: S101
         with _one_line_errors(str(file)):
-            newest, replaced = restore(engine, mark_file, file, _inspect_copy)
+            newest, replaced = restore(engine, checkpoint_file, file, _inspect_copy)
         click.echo(f"Restored {file}, up to operation {newest.operation_id}.")
         if replaced is not None:
             click.echo(f"The ledger that was there is now {replaced}.")
         try:
-            raise_mark(engine, mark_file)
+            raise_checkpoint(engine, checkpoint_file)
         except RollbackError as rollback:
             click.echo(rollback)
         engine.dispose()
 
 
 def _add_changes(
-    group: click.Group, engine: Engine, mark_file: MarkFile | None
+    group: click.Group, engine: Engine, checkpoint_file: CheckpointFile | None
 ) -> None:
     @group.command("migrate")
     def run_migrate() -> None:
@@ -157,21 +158,25 @@ def _add_changes(
     @group.command("accept-rollback")
     @click.option("--yes", is_flag=True, help="Do not ask.")
     def accept_rollback(yes: bool) -> None:  # noqa: FBT001  (click calls it by name)
-        """Accept a ledger that is older than the newest, so that the service starts on it."""
-        if mark_file is None:
-            raise click.ClickException("no mark is kept: DEEDS_MARK_FILE is not set")
+        """Accept a ledger that is older than the newest, and start on it."""
+        if checkpoint_file is None:
+            raise click.ClickException(
+                "there is no checkpoint file: DEEDS_CHECKPOINT_FILE is not set"
+            )
         check_schema(engine)
         try:
-            raise_mark(engine, mark_file)
-            click.echo("the ledger is not behind its mark: there is nothing to accept")
+            raise_checkpoint(engine, checkpoint_file)
+            click.echo(
+                "the ledger is not behind its checkpoint: there is nothing to accept"
+            )
             return
         except RollbackError as rollback:
             click.echo(f"{rollback}\n{_ACCEPT_MEANING}")
         if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
             raise click.ClickException("nothing was accepted")
         newest = read_newest(engine)
-        with _one_line_errors(str(mark_file.path)):
-            mark_file.change(lambda _: newest)
+        with _one_line_errors(str(checkpoint_file.path)):
+            checkpoint_file.set(newest)
         click.echo(
             f"accepted: the ledger continues after operation {newest.operation_id}"
         )
@@ -180,8 +185,8 @@ def _add_changes(
 def _require_sqlite(engine: Engine) -> None:
     if engine.dialect.name != "sqlite":
         raise click.ClickException(
-            "this command copies SQLite files; for PostgreSQL use pg_dump and pg_restore, or "
-            "point-in-time recovery"
+            "this command copies SQLite files; for PostgreSQL use pg_dump and"
+            " pg_restore, or point-in-time recovery"
         )
 
 
@@ -230,37 +235,3 @@ _inspect_copy = partial(_inspect, otherwise="the copy is not used: ")
 def _show(counts: Mapping[str, int]) -> None:
     for name, count in counts.items():
         click.echo(f"{name.replace('_', ' '):<16} {count:>15,}")
-
-
-def _schemes_text(found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]) -> str:
-    lines = [
-        f"{'':>4} {'class':8} {'parameters':20} {'pepper':16} {'live':>13} {'spent':>13}"
-    ]
-    for each in found:
-        spec = each.scheme.spec
-        lines.append(
-            f"{each.scheme.id:>4} {spec.secret_class:8} {spec.cost!s:20} "
-            f"{spec.pepper_fingerprint or 'none':16} {each.live:>13,} {each.spent:>13,}"
-            f"{'  current' if spec in current else ''}"
-        )
-    return "\n".join(lines)
-
-
-def _peppers_advice(
-    found: Sequence[SchemeCounts], current: Sequence[SchemeSpec]
-) -> list[str]:
-    """Return a line for each pepper that was ever used."""
-    live: Counter[str] = Counter()
-    for each in found:
-        if fingerprint := each.scheme.spec.pepper_fingerprint:
-            live[fingerprint] += each.live
-    in_use = {spec.pepper_fingerprint for spec in current}
-    lines = []
-    for fingerprint, count in live.items():
-        advice = "can be removed: it guards no live output"
-        if fingerprint in in_use:
-            advice = "is the current one"
-        elif count:
-            advice = f"must stay: it guards {count:,} live outputs"
-        lines.append(f"Pepper {fingerprint} {advice}.")
-    return lines

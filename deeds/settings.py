@@ -8,7 +8,13 @@ from typing import Any, TypeVar
 
 from deeds.domain.errors import StartError
 from deeds.domain.hashing import ORDINARY_COST
-from deeds.domain.model import ARRAY_LENGTH_MAX, BODY_BYTES_MAX, Argon2Cost
+from deeds.domain.model import (
+    ARRAY_LENGTH_MAX,
+    BODY_BYTES_MAX,
+    Argon2Cost,
+    HashPolicy,
+)
+from deeds.domain.policies import pepper_fingerprint
 
 _Value = TypeVar("_Value")
 
@@ -16,7 +22,7 @@ _DATABASE = Path(__file__).parents[1] / "instance" / "deeds.sqlite3"
 
 # RFC 9106 3.1: at least 8 KiB of memory for each of the p lanes. 4 GiB is more than any
 # login should cost.
-_COST = re.compile(r"m=([0-9]{1,7}),t=([0-9]{1,4}),p=([0-9]{1,3})")
+_COST = re.compile(r"m=([0-9]{1,7}),t=([1-9][0-9]{0,3}),p=([1-9][0-9]{0,2})")
 _MEMORY_KIB_PER_LANE_MIN = 8
 _MEMORY_KIB_MAX = 4_194_304
 
@@ -25,13 +31,15 @@ _PEPPER_LENGTH_MIN = 32
 # Separates peppers in a list, so that no pepper may hold it.
 _PEPPER_SEPARATOR = re.compile(r"[,\s]")
 
-# What can be limited: failed secrets, and requests to a route.
+# What can be limited: failed secrets, and requests to a route by its name.
 FAILURES = "failures"
-ROUTES = ("mint", "swap", "check", "item", "offer", "qr")
 _RATE_LIMIT = re.compile(
-    rf"({'|'.join([FAILURES, *ROUTES])})="
-    r"(?:((?:1000000|[1-9][0-9]{0,5})/(?:second|minute|hour|day))|off)"
+    r"([a-z]+)=(?:((?:1000000|[1-9][0-9]{0,5})/(?:second|minute|hour|day))|off)"
 )
+
+
+# No more of them: int() of a very long text costs the square of it.
+_DIGITS = re.compile("[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +52,35 @@ class RateLimits:
     # 100 guesses a minute are 53 million a year: a secret of 6 random characters of 62
     # would still stand for 500 years. A person who mistypes is never near it.
     failures: str | None = "100/minute"
-    routes: dict[str, str] = field(default_factory=dict)
+    routes: dict[str, str | None] = field(default_factory=dict)
 
 
 def _whole(smallest: int, largest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        # The length first: int() of a very long text costs the square of it.
-        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(largest))
-        if not is_number or not smallest <= int(text) <= largest:
+        if not _DIGITS.fullmatch(text) or not smallest <= int(text) <= largest:
             raise ValueError(f"must be a whole number from {smallest} to {largest}")
         return int(text)
 
     return parse
 
 
-def _matching(pattern: str, demand: str) -> Callable[[str], str]:
+def _one_of(*words: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(demand)
+        if text not in words:
+            raise ValueError(f"must be one of {', '.join(words)}")
         return text
 
     return parse
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
-    return _matching("|".join(words), f"must be one of {', '.join(words)}")
-
-
 def _parse_cost(text: str) -> Argon2Cost:
     if match := _COST.fullmatch(text):
         memory, passes, lanes = map(int, match.groups())
-        if (
-            passes
-            and lanes
-            and _MEMORY_KIB_PER_LANE_MIN * lanes <= memory <= _MEMORY_KIB_MAX
-        ):
+        if _MEMORY_KIB_PER_LANE_MIN * lanes <= memory <= _MEMORY_KIB_MAX:
             return Argon2Cost(memory, passes, lanes)
     raise ValueError(
-        f"must look like {ORDINARY_COST}, with t and p at least 1 and m from 8 times p to "
-        f"{_MEMORY_KIB_MAX}"
+        f"must look like {ORDINARY_COST}, with t and p at least 1 and m from 8 times p"
+        f" to {_MEMORY_KIB_MAX}"
     )
 
 
@@ -90,8 +88,9 @@ def _parse_pepper(text: str) -> bytes:
     pepper = text.strip()
     if len(pepper) < _PEPPER_LENGTH_MIN or _PEPPER_SEPARATOR.search(pepper):
         raise ValueError(
-            f"must have at least {_PEPPER_LENGTH_MIN} characters, no comma and no space; "
-            'make one with: python3 -c "import secrets; print(secrets.token_hex(32))"'
+            f"must have at least {_PEPPER_LENGTH_MIN} characters, no comma and no"
+            ' space; make one with: python3 -c "import secrets;'
+            ' print(secrets.token_hex(32))"'
         )
     try:
         return pepper.encode("utf-8")
@@ -110,14 +109,13 @@ def parse_rate_limits(text: str) -> RateLimits:
         match = _RATE_LIMIT.fullmatch(part.strip())
         if match is None or match[1] in limits:
             raise ValueError(
-                f"must look like mint=10/minute;failures=off, where each of {FAILURES}, "
-                f"{', '.join(ROUTES)} may have a limit of 1 to 1000000 in a second, minute, hour "
-                "or day"
+                "must look like mint=10/minute;failures=off, each name once with a"
+                " limit of 1 to 1000000 in a second, minute, hour or day, or off"
             )
         limits[match[1]] = match[2]
     return RateLimits(
         failures=limits.pop(FAILURES, RateLimits().failures),
-        routes={name: limit for name, limit in limits.items() if limit is not None},
+        routes=limits,
     )
 
 
@@ -147,10 +145,10 @@ class Settings:
     peppers_old: tuple[bytes, ...] = _setting(
         "DEEDS_PEPPERS_OLD", _parse_peppers, (), is_secret=True, may_be_file=True
     )
-    # PostgreSQL binds 65,535 values in a statement: one locks the items of both halves
-    # of a swap.
+    # SQLite binds 32,766 values in a statement: one reads the items of both halves of a
+    # swap, four times as many.
     array_length_max: int = _setting(
-        "DEEDS_MAX_ARRAY", _whole(1, 16_000), ARRAY_LENGTH_MAX
+        "DEEDS_MAX_ARRAY", _whole(1, 8_000), ARRAY_LENGTH_MAX
     )
     body_bytes_max: int = _setting(
         "DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX
@@ -158,19 +156,15 @@ class Settings:
     port: int | None = _setting("PORT", _whole(0, 65_535), None)
     # 0: as many as the CPUs ask for.
     processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
-    mark_file: str | None = _setting("DEEDS_MARK_FILE", str, None)
+    checkpoint_file: str | None = _setting("DEEDS_CHECKPOINT_FILE", str, None)
     # A request that passed more proxies than 16 went in a circle.
     trusted_proxies: int = _setting("DEEDS_TRUSTED_PROXIES", _whole(0, 16), 0)
     rate_limits: RateLimits = _setting(
         "DEEDS_RATE_LIMITS", parse_rate_limits, RateLimits()
     )
+    # Judged by what connects to it.
     rate_limits_storage: str | None = _setting(
-        "DEEDS_RATE_LIMITS_STORAGE",
-        _matching(
-            r"(?:rediss?|redis\+unix)://\S+", "must look like redis://host:6379/0"
-        ),
-        None,
-        is_secret=True,
+        "DEEDS_RATE_LIMITS_STORAGE", str, None, is_secret=True
     )
     # `auto` is `console` on a terminal and `json` everywhere else.
     log_form: str = _setting("DEEDS_LOG", _one_of("auto", "json", "console"), "auto")
@@ -180,6 +174,17 @@ class Settings:
     # Off: they tell how much a mint is used, and a proxy that passes everything on
     # would show it.
     metrics: str = _setting("DEEDS_METRICS", _one_of("off", "on"), "off")
+
+    @property
+    def hash_policy(self) -> HashPolicy:
+        """Return how the secrets of new items are hashed."""
+        return HashPolicy(self.ordinary_cost, pepper_fingerprint(self.pepper))
+
+    @property
+    def peppers(self) -> dict[str, bytes | None]:
+        """Return every pepper by its fingerprint, and None for items without one."""
+        given = (None, self.pepper, *self.peppers_old)
+        return {pepper_fingerprint(each): each for each in given}
 
 
 def read_settings(environ: Mapping[str, str]) -> Settings:

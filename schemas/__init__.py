@@ -1,4 +1,1 @@
-"""Marshmallow schemas of every request and answer.
-
-JSON data to value objects and back.
-"""
+"""Marshmallow schemas of every request and answer: JSON to values and back."""

@@ -1,18 +1,16 @@
-"""The bodies of all answers (contract 2 and 4) and of problems (RFC 9457)."""
+"""The bodies of the answers that tell of the ledger (contract 2 and 4)."""
+
+from typing import Any
 
 from marshmallow import EXCLUDE, Schema, fields
 
 from deeds.domain.model import OfferState, OutputState
-from deeds.domain.raw_output import check_secret
-from schemas.requests import TextField, WholeField, about
+from schemas.fields import SECRET_LENGTH, WholeField, about, described_as
 
-
-class ItemIdField(fields.String):
-    """The id of an item."""
-
-
-class RawOutputTextsField(fields.Function):
-    """Raw outputs as strings."""
+_ITEM_ID: dict[str, Any] = {
+    "required": True,
+    "metadata": {"allOf": [described_as("ItemId")]},
+}
 
 
 class AnswerSchema(Schema):
@@ -31,50 +29,74 @@ class OutputSchema(AnswerSchema):
     """An output object of a mint's answer (contract 2.2)."""
 
     amount = WholeField(required=True)
-    secret = TextField(check_secret, required=True)
-    itemId = ItemIdField(attribute="item_id", required=True)
+    secret = fields.String(required=True, metadata=SECRET_LENGTH)
+    itemId = fields.String(attribute="item_id", **_ITEM_ID)
 
 
 class MintResponseSchema(AnswerSchema):
     """The answer to a mint (contract 4.1)."""
 
-    itemId = ItemIdField(attribute="item_id", required=True)
+    itemId = fields.String(attribute="item_id", **_ITEM_ID)
     outputs = fields.List(
         fields.Nested(OutputSchema), **about("The outputs in the order of the request.")
     )
-    rawOutputs = RawOutputTextsField(
+    rawOutputs = fields.Function(
         lambda minted: [str(raw) for raw in minted.outputs],
-        **about("The same outputs as strings, ready to be swapped."),
+        **about(
+            "The same outputs as strings, ready to be swapped.",
+            type="array",
+            items=described_as("RawOutput"),
+        ),
     )
 
 
 class SwapResponseSchema(AnswerSchema):
     """The answer to a swap that was made (contract 4.2)."""
 
-    success = fields.Constant(True, required=True, metadata={"type": "boolean"})
+    success = fields.Constant(
+        True, required=True, metadata={"type": "boolean", "enum": [True]}
+    )
 
 
 class CheckResponseSchema(AnswerSchema):
     """The state of each output, in the order of the request (contract part 2)."""
 
     states = fields.List(
-        fields.Enum(OutputState, by_value=True, metadata={"type": "string"}),
+        fields.Enum(OutputState, by_value=fields.String),
         **about(
-            "One for each output of the request, in its order. Unknown: no output has ever had "
-            "this item, amount and secret."
+            "One for each output of the request, in its order. Unknown: no output has "
+            "ever had this item, amount and secret."
         ),
+    )
+
+
+class FoundOutputSchema(AnswerSchema):
+    """An output that somebody has asked for who knows its secret."""
+
+    amount = WholeField(required=True)
+    state = fields.Enum(
+        OutputState, by_value=fields.String, **about("Unspent or spent.")
+    )
+
+
+class FindResponseSchema(AnswerSchema):
+    """What is recorded under each secret, in the order of the request (part 4)."""
+
+    outputs = fields.List(
+        fields.Nested(FoundOutputSchema, allow_none=True),
+        **about("One for each secret: null where the item never had it."),
     )
 
 
 class ItemSchema(AnswerSchema):
     """A registry item (contract 2.4)."""
 
-    id = ItemIdField(required=True)
+    id = fields.String(**_ITEM_ID)
     total = WholeField(**about("All units of the item, in whosever hands."))
     metadata = fields.String(
         allow_none=True,
         **about(
-            "The metadata of the mint as compact JSON text, or null where the mint had none. "
+            "The metadata of the mint as compact JSON text, or null where it had none. "
             "Anybody may have written it: treat it as text, never as HTML."
         ),
     )
@@ -83,93 +105,34 @@ class ItemSchema(AnswerSchema):
 class UnitsSchema(AnswerSchema):
     """Units of an item, in an offer."""
 
-    itemId = ItemIdField(attribute="item_id", required=True)
+    itemId = fields.String(attribute="item_id", **_ITEM_ID)
     amount = WholeField(required=True)
-
-
-class OfferIdField(fields.String):
-    """The id of an offer."""
 
 
 class OfferSchema(AnswerSchema):
     """An offer, as anybody may read it (contract part 3)."""
 
-    offerId = OfferIdField(attribute="id", required=True)
+    offerId = fields.String(
+        attribute="id",
+        required=True,
+        metadata={"allOf": [described_as("OfferId")]},
+    )
     state = fields.Enum(
         OfferState,
-        by_value=True,
+        by_value=fields.String,
         **about(
-            "Only an open one can be completed. Void: an input was spent otherwise or a new secret "
-            "used, as its maker withdraws one.",
-            type="string",
+            "Only an open one can be completed. Void: an input was spent otherwise or "
+            "a new secret used, as its maker withdraws one.",
         ),
     )
     gives = fields.List(fields.Nested(UnitsSchema), **about("What the completer gets."))
     wants = fields.List(fields.Nested(UnitsSchema), **about("What the completer pays."))
-    expiresAt = fields.DateTime(
-        "%Y-%m-%dT%H:%M:%SZ",
-        attribute="expires_at",
-        **about("In UTC, in whole seconds."),
-    )
-
-
-class LimitsSchema(AnswerSchema):
-    """What a request may hold at most."""
-
-    amountMax = fields.Integer(**about("Units of an output, and of an item in all."))
-    secretLengthMax = fields.Integer(**about("Unicode code points of a secret."))
-    arrayLengthMax = fields.Integer(**about("Elements of inputs and of outputs."))
-    bodyBytesMax = fields.Integer(**about("Bytes of a request's body."))
-    offerExpiresInMin = fields.Integer(
-        **about("Seconds for which an offer is open, at least.")
-    )
-    offerExpiresInMax = fields.Integer(
-        **about("Seconds for which an offer is open, at most.")
-    )
-
-
-class HashPolicySchema(AnswerSchema):
-    """How the secrets of one class are hashed in new outputs."""
-
-    name = fields.String(**about("The class of secrets: ordinary or strong."))
-    algorithm = fields.String(required=True)
-    parameters = fields.String(
-        **about("m: memory in KiB, t: passes over it, p: lanes (RFC 9106).")
-    )
-    peppered = fields.Boolean(
-        **about("Whether a key that is not in the database goes into the hash.")
-    )
-
-
-class InfoSchema(AnswerSchema):
-    """What this service is and keeps (contract part 2)."""
-
-    version = fields.String(**about("Of the software."))
-    interfaceVersion = fields.String(**about("Of this interface."))
-    limits = fields.Nested(LimitsSchema, required=True)
-    hashPolicies = fields.List(fields.Nested(HashPolicySchema), required=True)
-    idempotency = fields.Boolean(**about("Whether Idempotency-Key is honoured."))
-
-
-class ProblemSchema(AnswerSchema):
-    """A problem.
-
-    `index` is there where one element of an array is at fault (contract part 2).
-    """
-
-    type = fields.String(
-        **about("Where the problem is described.", format="uri-reference")
-    )
-    title = fields.String(**about("The kind of problem."))
-    status = fields.Integer(**about("The HTTP status again."))
-    detail = fields.String(
-        **about("What is wrong this time. Never holds a value of the request.")
-    )
-    code = fields.String(**about("A stable name to decide on in programs."))
-    index = fields.Integer(
+    expiresAt = fields.Function(
+        lambda offer: f"{offer.expires_at:%Y-%m-%dT%H:%M:%SZ}",
         **about(
-            "The element of inputs or outputs at fault, from 0.",
-            required=False,
-            minimum=0,
-        )
+            "In UTC, in whole seconds.",
+            type="string",
+            format="date-time",
+            pattern="Z$",
+        ),
     )

@@ -1,7 +1,4 @@
-"""The bodies of all requests, and what is wrong with one in a sentence.
-
-JSON is taken as it is: no text turns into a number here.
-"""
+"""The bodies of all requests, and what is wrong with one in a sentence."""
 
 import json
 import re
@@ -9,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, post_load
-from marshmallow.validate import Range
 
-from deeds.domain.errors import InvalidRequestError, RawOutputError
+from deeds.domain.errors import InvalidRequestError
 from deeds.domain.model import (
     AMOUNT_MAX,
     ARRAY_LENGTH_MAX,
     OFFER_EXPIRES_IN_S,
     OFFER_EXPIRES_IN_S_DEFAULT,
+    FindRequest,
     MintRequest,
     NewOutput,
     OfferRequest,
@@ -27,6 +24,14 @@ from deeds.domain.raw_output import (
     check_text,
     parse_mint_output,
     parse_raw_output,
+)
+from schemas.fields import (
+    SECRET_LENGTH,
+    ArrayField,
+    TextField,
+    WholeField,
+    about,
+    described_as,
 )
 
 # Only single characters are repeated without bound, never groups: Python remembers each
@@ -48,14 +53,10 @@ _TOKEN = r"[A-Za-z0-9!#$&^_.+\-]+"
 
 _IMAGE = re.compile(
     rf"https?:{_LOCATED}|(?:ipfs|ar):(?:{_LOCATED}|[{_CHARACTERS}]{_PATH_AND_QUERY})"
-    rf"|data:image/{_TOKEN}(?:;{_TOKEN}={_TOKEN}){{0,16}}(?:;base64)?,{_PATH_AND_QUERY}",
+    rf"|data:image/{_TOKEN}(?:;{_TOKEN}={_TOKEN}){{0,16}}(?:;base64)?,"
+    rf"{_PATH_AND_QUERY}",
     re.IGNORECASE,
 )
-
-
-def about(description: str, *, required: bool = True, **schema: Any) -> dict[str, Any]:
-    """Return the arguments of a field: what the OpenAPI document says of it."""
-    return {"required": required, "metadata": {"description": description, **schema}}
 
 
 def check_image(text: str) -> str:
@@ -71,69 +72,8 @@ def check_image(text: str) -> str:
     return text
 
 
-class WholeField(fields.Integer):
-    """A JSON integer, from 1 to AMOUNT_MAX unless given other bounds.
-
-    Not `1.0`, "1" or true.
-    """
-
-    def __init__(
-        self, smallest: int = 1, largest: int = AMOUNT_MAX, **kwargs: Any
-    ) -> None:
-        demand = f"must be a JSON integer from {smallest} to {largest}"
-        super().__init__(
-            strict=True,
-            validate=Range(smallest, largest, error=demand),
-            error_messages={"invalid": demand},
-            **kwargs,
-        )
-
-
-class TextField(fields.Field[Any]):
-    """A JSON string, made into what `parse` returns for it."""
-
-    def __init__(self, parse: Callable[[str], Any], **kwargs: Any) -> None:
-        """Create a field.
-
-        `parse` raises RawOutputError or ValidationError for an invalid text.
-        """
-        super().__init__(**kwargs)
-        self.parse = parse
-
-    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> Any:
-        if not isinstance(value, str):
-            raise ValidationError("must be a string")
-        try:
-            return self.parse(value)
-        except RawOutputError as error:
-            raise ValidationError(str(error)) from None
-
-
-class RawOutputsField(fields.Field[tuple[Any, ...]]):
-    """An array of `length_min` to `length_max` raw outputs, measured before any is parsed."""
-
-    length_max: int  # Set by the schema.
-    _strings = fields.List(TextField(parse_raw_output))
-
-    def __init__(self, length_min: int = 1, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.length_min = length_min
-
-    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise ValidationError("must be an array")
-        if not self.length_min <= len(value) <= self.length_max:
-            raise ValidationError(
-                f"must have {self.length_min} to {self.length_max} elements"
-            )
-        return tuple(self._parse(value))
-
-    def _parse(self, elements: list[Any]) -> Any:
-        return self._strings.deserialize(elements)
-
-
 class RequestSchema(Schema):
-    """A request, or a part of one, that is loaded as what `makes` makes of its fields."""
+    """A request, or a part of one, loaded as what `makes` makes of its fields."""
 
     makes: ClassVar[Callable[..., Any]]
 
@@ -141,9 +81,16 @@ class RequestSchema(Schema):
         self, *, array_length_max: int = ARRAY_LENGTH_MAX, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
+        self.array_length_max = array_length_max
         for each in self.fields.values():
-            if isinstance(each, RawOutputsField):
+            if isinstance(each, ArrayField):
                 each.length_max = array_length_max
+                # For the OpenAPI document.
+                each.metadata = {
+                    **each.metadata,
+                    "minItems": each.length_min,
+                    "maxItems": array_length_max,
+                }
 
     @post_load
     def _make(self, data: dict[str, Any], **_kwargs: Any) -> Any:
@@ -158,22 +105,27 @@ class NewOutputSchema(RequestSchema):
     amount = WholeField(**about("Units of the new item."))
     secret = TextField(
         check_secret,
-        **about("Whoever knows it owns the units. Unlike any other of the mint."),
+        **about(
+            "Whoever knows it owns the units. Unlike any other of the mint.",
+            **SECRET_LENGTH,
+        ),
     )
 
 
-class NewOutputsField(RawOutputsField):
+class NewOutputsField(ArrayField):
     """An array of strings, or an array of output objects."""
 
     _strings = fields.List(TextField(parse_mint_output))
     _objects = NewOutputSchema(many=True)
 
-    def _parse(self, elements: list[Any]) -> Any:
-        if all(isinstance(element, dict) for element in elements):
-            return self._objects.load(elements)
-        if not all(isinstance(element, str) for element in elements):
-            raise ValidationError("must be all strings or all objects")
-        return super()._parse(elements)
+    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> Any:
+        self.check(value)
+        kinds = {type(element) for element in value}
+        if kinds == {str}:
+            return tuple(self._strings.deserialize(value))
+        if kinds == {dict}:
+            return tuple(self._objects.load(value))
+        raise ValidationError("must be all strings or all objects")
 
 
 def compact_json(**metadata: str) -> str:
@@ -194,11 +146,15 @@ class MetadataSchema(RequestSchema):
     image = TextField(
         check_image,
         **about(
-            "An absolute URI with scheme http, https, ipfs or ar, or a data: URI with a media type "
-            "image/*. Best 320 to 1080 pixels wide and of an aspect ratio from 1.91:1 to 4:5.",
+            "An absolute URI with scheme http, https, ipfs or ar, or a data: URI with "
+            "a media type image/*. Best 320 to 1080 pixels wide, and 1.91:1 to 4:5.",
+            format="uri",
             required=False,
         ),
     )
+
+
+METADATA_NAMES = tuple(MetadataSchema().fields)
 
 
 class MintRequestSchema(RequestSchema):
@@ -207,10 +163,16 @@ class MintRequestSchema(RequestSchema):
     makes = MintRequest
 
     outputs = NewOutputsField(
+        fields.Raw(),
         **about(
             "What to issue: all strings or all objects. The amounts add up to at most "
-            f"{AMOUNT_MAX}."
-        )
+            f"{AMOUNT_MAX}.",
+            uniqueItems=True,
+            oneOf=[
+                {"title": "strings", "items": described_as("MintOutput")},
+                {"title": "objects", "items": described_as("NewOutput")},
+            ],
+        ),
     )
     metadata = fields.Nested(
         MetadataSchema,
@@ -220,20 +182,29 @@ class MintRequestSchema(RequestSchema):
     )
 
 
+_RAW_OUTPUT = TextField(
+    parse_raw_output, metadata={"allOf": [described_as("RawOutput")]}
+)
+
+
+class RawOutputsField(ArrayField):
+    """An array of raw outputs, no two of which are the same."""
+
+    def __init__(self, description: str, length_min: int = 1) -> None:
+        super().__init__(
+            _RAW_OUTPUT, length_min, **about(description, uniqueItems=True)
+        )
+
+
 class SwapRequestSchema(RequestSchema):
     """The body of a swap request."""
 
     makes = SwapRequest
 
-    inputs = RawOutputsField(
-        **about("The outputs to spend, each with its current secret.", uniqueItems=True)
-    )
+    inputs = RawOutputsField("The outputs to spend, each with its current secret.")
     outputs = RawOutputsField(
-        **about(
-            "The outputs to create, each with a secret that the item never had. Of every item "
-            "they add up to as much as its inputs.",
-            uniqueItems=True,
-        )
+        "The outputs to create, each with a secret that the item never had. Of every "
+        "item they add up to as much as its inputs."
     )
 
 
@@ -243,18 +214,12 @@ class OfferRequestSchema(RequestSchema):
     makes = OfferRequest
 
     inputs = RawOutputsField(
-        0,
-        **about(
-            "What the maker gives, each with its current secret; none in a payment request.",
-            uniqueItems=True,
-        ),
+        "What the maker gives, each with its secret; none in a payment request.",
+        length_min=0,
     )
     outputs = RawOutputsField(
-        **about(
-            "What the maker gets, change included, each under a fresh strong secret. Of at least "
-            "one item they are more than the inputs, and of none more than its total.",
-            uniqueItems=True,
-        )
+        "What the maker gets, change included, each under a fresh strong secret. Of "
+        "some item they are more than the inputs, of none more than its total."
     )
     expires_in_s = WholeField(
         *OFFER_EXPIRES_IN_S,
@@ -265,18 +230,24 @@ class OfferRequestSchema(RequestSchema):
 
 
 class CompletionRequestSchema(SwapRequestSchema):
-    """The body of the completion of an offer (contract part 3).
-
-    The other half of a swap.
-    """
+    """The body of the completion of an offer, half a swap (contract part 3)."""
 
     outputs = RawOutputsField(
-        0,
-        **about(
-            "What the offer gives, and change, each with a secret that the item never had. Of "
-            "every item both halves together spend as much as they create.",
-            uniqueItems=True,
-        ),
+        "What the offer gives, and change, each with a secret that the item never had. "
+        "Of every item both halves together spend as much as they create.",
+        length_min=0,
+    )
+
+
+class FindRequestSchema(RequestSchema):
+    """The body of a request that finds outputs by their secrets (contract part 4)."""
+
+    makes = FindRequest
+
+    item_id = TextField(check_text, data_key="itemId", **about("The item to look in."))
+    # The service judges them as secrets.
+    secrets = ArrayField(
+        TextField(str), **about("Strong secrets to look for; one may repeat.")
     )
 
 
@@ -285,7 +256,7 @@ class CheckRequestSchema(RequestSchema):
 
     makes = staticmethod(lambda outputs: outputs)
 
-    outputs = RawOutputsField(**about("What to look up."))
+    outputs = ArrayField(_RAW_OUTPUT, **about("What to look up."))
 
 
 # A key of the contract has at most 11 letters. What looks like a misspelt one is named;
@@ -316,17 +287,16 @@ def load(schema: Schema, data: Any) -> Any:
         raise InvalidRequestError(detail, index=index) from None
 
 
-def _first_fault(messages: Any, *path: str | int) -> tuple[tuple[str | int, ...], str]:
-    if isinstance(messages, dict):
-        key, below = next(iter(messages.items()))
-        return (
-            _first_fault(below, *path)
-            if key == "_schema"
-            else _first_fault(below, *path, key)
-        )
-    if isinstance(messages, list):
-        return _first_fault(messages[0], *path)
-    return path, str(messages)
+def _first_fault(messages: Any) -> tuple[list[str | int], str]:
+    path = []
+    while not isinstance(messages, str):
+        if isinstance(messages, dict):
+            key, messages = next(iter(messages.items()))
+            if key != "_schema":
+                path.append(key)
+        else:
+            messages = messages[0]
+    return path, messages
 
 
 def _step(step: str | int) -> str:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine
 
-from deeds.domain.model import HashScheme
-from storage import statements
-from storage.repository import scheme_of
+from deeds.domain.model import HashPolicy
+from storage.driver import execute
+from storage.repository import policy_of
 from storage.tables import metadata
 from storage.transactions import snapshot
 
@@ -27,21 +27,21 @@ class Invariant(StrEnum):
 
     DATABASE = "the database is not damaged and its constraints hold"
     ITEM_TOTAL = "the live outputs of an item sum to its total"
-    ITEM_SCHEMES = (
-        "an item names exactly the hash schemes of its outputs, and they are known"
-    )
+    ITEM_POLICY = "an item names a hash policy that is known"
     OPERATION_BALANCE = (
         "an operation gives as many units of an item as it takes, or mints"
     )
     OPERATION_COUNTS = (
         "an operation has the inputs, outputs and item or offer that it says"
     )
-    OFFER = "an offer names what exists, and was completed in time by a swap that holds its half"
+    OFFER = (
+        "an offer names what exists, and was completed in time by a swap that holds its"
+        " half"
+    )
 
 
 # Each returns where the invariant is violated. References to rows that are missing show
-# up as
-# differences: not even constraints are relied on for them.
+# up as differences: not even constraints are relied on for them.
 _CHECKS = {
     Invariant.ITEM_TOTAL: """
         SELECT id FROM items WHERE total <> (
@@ -49,22 +49,16 @@ _CHECKS = {
             WHERE item_id = items.id AND spent_by IS NULL
         )
     """,
-    Invariant.ITEM_SCHEMES: """
-        SELECT item_id || ' (scheme ' || scheme_id || ')' FROM (
-            SELECT DISTINCT item_id, scheme_id FROM outputs WHERE NOT EXISTS (
-                SELECT 1 FROM item_schemes JOIN hash_schemes ON hash_schemes.id = scheme_id
-                WHERE item_id = outputs.item_id AND scheme_id = outputs.scheme_id
-            )
-            UNION ALL SELECT item_id, scheme_id FROM item_schemes WHERE NOT EXISTS (
-                SELECT 1 FROM outputs
-                WHERE item_id = item_schemes.item_id AND scheme_id = item_schemes.scheme_id
-            )
-        ) AS differing
+    Invariant.ITEM_POLICY: """
+        SELECT id FROM items WHERE NOT EXISTS (
+            SELECT 1 FROM hash_policies WHERE hash_policies.id = hash_policy_id
+        )
     """,
     Invariant.OPERATION_BALANCE: """
         SELECT operation_id || ' (' || item_id || ')' FROM (
             SELECT created_by AS operation_id, item_id, amount AS units FROM outputs
-            UNION ALL SELECT spent_by, item_id, -amount FROM outputs WHERE spent_by IS NOT NULL
+            UNION ALL SELECT spent_by, item_id, -amount
+            FROM outputs WHERE spent_by IS NOT NULL
             UNION ALL SELECT created_by, id, -total FROM items
         ) AS parts
         GROUP BY item_id, operation_id HAVING SUM(units) <> 0
@@ -72,46 +66,49 @@ _CHECKS = {
     # The two sides of a making are apart from those of a swap: it may move nothing.
     Invariant.OPERATION_COUNTS: """
         SELECT DISTINCT id FROM (
-            SELECT created_by AS id, FALSE AS is_offer, 0 AS inputs, 1 AS outputs, 0 AS made
+            SELECT created_by AS id, FALSE AS is_offer,
+                0 AS inputs, 1 AS outputs, 0 AS made
             FROM outputs
-            UNION ALL SELECT spent_by, FALSE, 1, 0, 0 FROM outputs WHERE spent_by IS NOT NULL
+            UNION ALL SELECT spent_by, FALSE, 1, 0, 0
+            FROM outputs WHERE spent_by IS NOT NULL
             UNION ALL SELECT created_by, FALSE, 0, 0, 1 FROM items
             UNION ALL SELECT created_by, TRUE, 0, 0, 1 FROM offers
             UNION ALL SELECT created_by, TRUE, 1, 0, 0
             FROM offer_inputs JOIN offers ON offers.id = offer_id
             UNION ALL SELECT created_by, TRUE, 0, 1, 0
-            FROM offer_outputs JOIN offers ON offers.id = offer_id WHERE amount IS NOT NULL
+            FROM offer_outputs JOIN offers ON offers.id = offer_id
             UNION ALL SELECT
                 id, kind = 'offer', -inputs_count, -outputs_count,
                 CASE kind WHEN 'swap' THEN 0 ELSE -1 END
             FROM operations
         ) AS parts
-        GROUP BY id, is_offer HAVING SUM(inputs) <> 0 OR SUM(outputs) <> 0 OR SUM(made) <> 0
+        GROUP BY id, is_offer
+        HAVING SUM(inputs) <> 0 OR SUM(outputs) <> 0 OR SUM(made) <> 0
     """,
     Invariant.OFFER: """
-        SELECT id FROM offers WHERE NOT EXISTS (
-            SELECT 1 FROM hash_schemes WHERE hash_schemes.id = offers.scheme_id
-        ) OR completed_by IS NOT NULL AND NOT EXISTS (
+        SELECT id FROM offers WHERE completed_by IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM operations
             WHERE operations.id = completed_by AND created_at_ms < expires_at * 1000
         )
         UNION SELECT offer_id
         FROM offer_inputs LEFT JOIN offers ON offers.id = offer_id
         LEFT JOIN outputs USING (item_id, digest)
-        WHERE offers.id IS NULL OR amount IS NULL OR coalesce(spent_by, 0) <> completed_by
+        WHERE offers.id IS NULL OR amount IS NULL
+            OR coalesce(spent_by, 0) <> completed_by
         UNION SELECT offer_id
         FROM offer_outputs LEFT JOIN offers ON offers.id = offer_id
         LEFT JOIN items ON items.id = offer_outputs.item_id
         LEFT JOIN outputs ON outputs.item_id = offer_outputs.item_id
-            AND outputs.digest = offer_outputs.digest AND outputs.amount = offer_outputs.amount
-            AND outputs.scheme_id = offers.scheme_id
-        WHERE offers.id IS NULL OR items.id IS NULL OR offer_outputs.amount IS NOT NULL
-            AND coalesce(outputs.created_by, 0) <> completed_by
+            AND outputs.digest = offer_outputs.digest
+            AND outputs.amount = offer_outputs.amount
+        WHERE offers.id IS NULL OR items.id IS NULL
+            OR coalesce(outputs.created_by, 0) <> completed_by
     """,
 }
 
-_COUNT_LEDGER = text("""
-    SELECT items, mints, swaps, offers_made, offers_completed, live_outputs, spent_outputs
+_COUNT_LEDGER = """
+    SELECT items, mints, swaps, offers_made, offers_completed, live_outputs,
+        spent_outputs
     FROM (SELECT count(*) AS items FROM items) AS of_items
     CROSS JOIN (
         SELECT count(*) FILTER (WHERE kind = 'mint') AS mints,
@@ -119,31 +116,27 @@ _COUNT_LEDGER = text("""
         FROM operations
     ) AS of_operations
     CROSS JOIN (
-        SELECT count(*) AS offers_made, count(completed_by) AS offers_completed FROM offers
+        SELECT count(*) AS offers_made, count(completed_by) AS offers_completed
+        FROM offers
     ) AS of_offers
     CROSS JOIN (
-        SELECT count(*) - count(spent_by) AS live_outputs, count(spent_by) AS spent_outputs
+        SELECT count(*) - count(spent_by) AS live_outputs,
+            count(spent_by) AS spent_outputs
         FROM outputs
     ) AS of_outputs
-""")
+"""
 
-_COUNT_SCHEME = text(
-    "SELECT count(*) - count(spent_by), count(spent_by) FROM outputs WHERE scheme_id = :id"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class SchemeCounts:
-    """A scheme and how many outputs are hashed under it."""
-
-    scheme: HashScheme
-    live: int
-    spent: int
+_COUNT_ITEMS = """
+    SELECT memory_cost_kib, time_cost, parallelism, pepper_fingerprint,
+        count(items.id) AS items_count
+    FROM hash_policies LEFT JOIN items ON hash_policy_id = hash_policies.id
+    GROUP BY hash_policies.id ORDER BY hash_policies.id
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit counted, and the invariants that it found violated, with the first places."""
+    """What an audit counted, and where it found an invariant violated."""
 
     counts: dict[str, int]
     findings: dict[Invariant, str]
@@ -152,14 +145,14 @@ class AuditReport:
 def audit(engine: Engine) -> AuditReport:
     """Check every invariant of a ledger at the code's revision.
 
-    Raise DBAPIError if it cannot.
+    Raises DBAPIError if it cannot.
     """
     with snapshot(engine) as connection:
         counts = count_ledger(connection)
         found = {Invariant.DATABASE: _find_damage(connection)}
         for invariant, check in _CHECKS.items():
-            limited = text(f"{check} LIMIT {PLACES_COUNT_MAX + 1}")
-            found[invariant] = connection.execute(limited).scalars().all()
+            limited = f"{check} LIMIT {PLACES_COUNT_MAX + 1}"
+            found[invariant] = execute(connection, limited).scalars().all()
     return AuditReport(
         counts, {each: _listed(places) for each, places in found.items() if places}
     )
@@ -171,9 +164,7 @@ def _find_damage(connection: Connection) -> Sequence[str]:
         # PostgreSQL has amcheck for that, and no way past these constraints.
         return []
     check = f"PRAGMA integrity_check({PLACES_COUNT_MAX + 1})"
-    return [
-        said for said in connection.exec_driver_sql(check).scalars() if said != "ok"
-    ]
+    return [said for said in execute(connection, check).scalars() if said != "ok"]
 
 
 def _listed(places: Sequence[object]) -> str:
@@ -183,22 +174,13 @@ def _listed(places: Sequence[object]) -> str:
 
 def count_ledger(connection: Connection) -> dict[str, int]:
     """Count every row once. Reads the whole ledger."""
-    return dict(connection.execute(_COUNT_LEDGER).mappings().one())
+    return dict(execute(connection, _COUNT_LEDGER).mappings().one())
 
 
-def count_schemes(connection: Connection) -> list[SchemeCounts]:
-    """Return the counts of every scheme ever recorded, oldest first.
-
-    Reads every output.
-    """
-    schemes = [scheme_of(row) for row in connection.execute(statements.READ_SCHEMES)]
-    # One after the other, so that nothing is sorted: there are few.
-    return [
-        SchemeCounts(
-            scheme, *connection.execute(_COUNT_SCHEME, {"id": scheme.id}).one()
-        )
-        for scheme in schemes
-    ]
+def count_policies(connection: Connection) -> list[tuple[HashPolicy, int]]:
+    """Return every policy with its number of items, the first one first."""
+    rows = execute(connection, _COUNT_ITEMS)
+    return [(policy_of(row), row.items_count) for row in rows]
 
 
 def count_bytes(connection: Connection) -> int:
@@ -207,8 +189,8 @@ def count_bytes(connection: Connection) -> int:
         path = str(connection.engine.url.database)
         files = [Path(path + suffix) for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
-    size = text("SELECT pg_total_relation_size(CAST(:name AS regclass))")
+    size = "SELECT pg_total_relation_size(CAST(:name AS regclass))"
     return sum(
-        connection.execute(size, {"name": name}).scalar_one()
+        execute(connection, size, {"name": name}).scalar_one()
         for name in metadata.tables
     )

@@ -17,8 +17,13 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from deeds.domain.errors import StartError
+from storage.checkpoint import (
+    Checkpoint,
+    CheckpointFile,
+    raise_checkpoint,
+    read_newest,
+)
 from storage.engine import make_engine
-from storage.mark import Mark, MarkFile, raise_mark, read_newest
 from storage.schema import migrate, one_process
 from storage.sqlite_file import flush, has_content, make_directory, open_for_owner
 
@@ -30,7 +35,7 @@ _SHARED_LOCK_BYTES = 510
 Inspect = Callable[[Engine], None]
 
 
-def back_up(engine: Engine, path: Path, inspect: Inspect) -> Mark:
+def back_up(engine: Engine, path: Path, inspect: Inspect) -> Checkpoint:
     """Copy the ledger to a file that is not there yet, and return its newest operation.
 
     The copy is one state of the ledger. It appears under its name once it is whole,
@@ -48,12 +53,12 @@ def back_up(engine: Engine, path: Path, inspect: Inspect) -> Mark:
 
 
 def restore(
-    engine: Engine, file: MarkFile, path: Path, inspect: Inspect
-) -> tuple[Mark, Path | None]:
+    engine: Engine, file: CheckpointFile, path: Path, inspect: Inspect
+) -> tuple[Checkpoint, Path | None]:
     """Put a copy in the place of the ledger, which is kept under another name.
 
-    The mark is raised to what the ledger had reached, and never lowered. Returns the
-    copy's newest operation, and where the replaced ledger is now, if there was one.
+    The checkpoint is raised to what the ledger had reached, and never lowered. Returns
+    the copy's newest operation, and where the replaced ledger is now, if there was one.
     Raises OSError, also where it is in use, StartError where the copy holds no ledger,
     or sqlite3.Error.
     """
@@ -62,9 +67,9 @@ def restore(
     # A service that is being started waits, and then opens the copy.
     with _copied(engine, path, ledger, inspect) as (copy, newest), one_process(engine):
         if has_content(ledger):
-            # Where it is damaged or behind the mark, there is nothing to keep.
+            # Where it is damaged or behind the checkpoint, there is nothing to keep.
             with suppress(StartError):
-                raise_mark(engine, file)
+                raise_checkpoint(engine, file)
             engine.dispose()
             _refuse_open(ledger)
         replaced = _set_aside(ledger)
@@ -78,7 +83,7 @@ def restore(
 @contextmanager
 def _copied(
     engine: Engine, source: Path, target: Path, inspect: Inspect
-) -> Iterator[tuple[Path, Mark]]:
+) -> Iterator[tuple[Path, Checkpoint]]:
     """Yield a copy that is inspected and on disk, and its newest operation.
 
     It lies beside the target, under a name of its own, and what is left of it is
@@ -115,7 +120,7 @@ def _refuse_existing(path: Path) -> None:
 
 
 def _refuse_open(path: Path) -> None:
-    """Raise an OSError if a connection holds a lock on the file, damaged as it may be."""
+    """Raise an OSError if a connection holds a lock on the file."""
     with path.open("r+b") as file:
         try:
             fcntl.lockf(

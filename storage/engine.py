@@ -35,7 +35,8 @@ POOL_TIMEOUT_S = 2
 # User and password as SQLAlchemy reads them, so the password ends at the first "@";
 # then the hosts.
 _POSTGRESQL_URL = re.compile(
-    r"(postgres(?:ql)?(?:\+\w+)?://(?:[^:/]*(?P<password>:[^@]*)?@)?)(?P<hosts>[^/?]*)(?P<rest>.*)",
+    r"(postgres(?:ql)?(?:\+\w+)?://(?:[^:/]*(?P<password>:[^@]*)?@)?)"
+    r"(?P<hosts>[^/?]*)(?P<rest>.*)",
     re.DOTALL,
 )
 
@@ -43,7 +44,7 @@ _POSTGRESQL_URL = re.compile(
 def parse_database_url(text: str) -> URL:
     """Return the URL of an SQLite file or a PostgreSQL database.
 
-    Raise StartError for others.
+    Raises StartError for others.
     """
     try:
         url = _read_url(text)
@@ -84,9 +85,7 @@ def _read_url(text: str) -> URL:
 def make_engine(url: URL) -> Engine:
     """Return an engine with the safety settings of the ledger.
 
-    Raise StartError for wrong options.
-
-    It connects to nothing yet.
+    Raises StartError for wrong options. It connects to nothing yet.
     """
     is_sqlite = url.get_backend_name() == "sqlite"
     engine = _make_sqlite_engine(url) if is_sqlite else _make_postgresql_engine(url)
@@ -144,8 +143,8 @@ def _make_postgresql_engine(url: URL) -> Engine:
         )
     except (ArgumentError, ValueError):
         raise StartError(
-            "DATABASE_URL must give one host and port, or as many ports as hosts, and as "
-            "prepare_threshold, if at all, a whole number or None"
+            "DATABASE_URL must give one host and port, or as many ports as hosts, and"
+            " as prepare_threshold, if at all, a whole number or None"
         ) from None
     # Before SQLAlchemy's own first look at the server, which fails with some encodings.
     event.listen(

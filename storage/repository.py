@@ -1,79 +1,105 @@
-"""The repository.
+"""The repository: every question to the ledger and every change of it.
 
-Every question to the ledger and every change of it, one transaction a method.
+Each method is one transaction.
 """
 
-import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Executable, Row
+from sqlalchemy import Connection, Engine, Row
 from sqlalchemy.exc import DBAPIError
 
-from deeds.domain.errors import (
-    ItemNotFoundError,
-    LedgerRolledBackError,
-    LedgerUnavailableError,
-)
+from deeds.domain.errors import ItemNotFoundError, LedgerUnavailableError
 from deeds.domain.model import (
     Argon2Cost,
-    HashScheme,
+    HashPolicy,
     Item,
-    ItemSchemes,
+    ItemHashing,
     MintRecord,
     OfferRecord,
     OfferState,
     Operation,
-    OperationKind,
     Output,
     OutputKey,
     RecordedOutput,
-    SchemeSpec,
-    SchemeUse,
-    SecretClass,
     SwapRecord,
 )
 from deeds.domain.rules import check_balance, expires_at_s
-from storage import statements
-from storage.mark import LastOperations, Mark, MarkFile, MissingOperationError
-from storage.operations import Writer, read_item_schemes, read_outputs
-from storage.schema import may_serve
+from storage.checkpoint import Checkpoint, CheckpointFile
+from storage.driver import execute
+from storage.last_operations import LastOperations
+from storage.operations import read_operation, read_outputs
+from storage.schema import may_serve, read_readiness
 from storage.transactions import OnRetry, Transactions
 
 Value = TypeVar("Value")
 
-_KEY_SALT_BYTES = 16
-
-# Items whose salt and schemes are kept in memory, about 500 bytes each: 5 MB.
-ITEM_SCHEMES_KEPT_MAX = 10_000
+# Items whose hashing is kept in memory, about 600 bytes each: 6 MB.
+HASHINGS_KEPT_MAX = 10_000
 
 # Items kept in memory. With metadata of at most so many characters each, of up to 4
 # bytes: 16 MB.
 ITEMS_KEPT_MAX = 1_000
 METADATA_KEPT_LENGTH_MAX = 4_000
 
+# No `*`: PostgreSQL refuses a prepared one after a migration that adds a column.
+_READ_POLICIES = """
+    SELECT memory_cost_kib, time_cost, parallelism, pepper_fingerprint
+    FROM hash_policies ORDER BY id
+"""
+
+_READ_ITEM = "SELECT id, total, metadata FROM items WHERE id = :item_id"
+
+_READ_HASHINGS = """
+    SELECT items.id, salt, total,
+        memory_cost_kib, time_cost, parallelism, pepper_fingerprint
+    FROM items JOIN hash_policies ON hash_policies.id = hash_policy_id
+    WHERE items.id IN :item_ids
+"""
+
+# The offer itself with its state, then a row for each input and each output. Void: an
+# input is spent, or a new secret is used.
+_READ_OFFER = """
+    SELECT CASE
+        WHEN completed_by IS NOT NULL THEN 'completed'
+        WHEN expires_at * 1000 <= :now_ms THEN 'expired'
+        WHEN EXISTS (
+            SELECT 1 FROM offer_inputs JOIN outputs USING (item_id, digest)
+            WHERE offer_id = offers.id AND spent_by IS NOT NULL
+        ) OR EXISTS (
+            SELECT 1 FROM offer_outputs JOIN outputs USING (item_id, digest)
+            WHERE offer_id = offers.id
+        ) THEN 'void'
+        ELSE 'open'
+    END AS what, expires_in, expires_at, NULL AS item_id, NULL AS digest, NULL AS amount
+    FROM offers WHERE id = :offer_id
+    UNION ALL
+    SELECT 'input', NULL, NULL, item_id, digest, amount
+    FROM offer_inputs JOIN outputs USING (item_id, digest) WHERE offer_id = :offer_id
+    UNION ALL
+    SELECT 'output', NULL, NULL, item_id, digest, amount
+    FROM offer_outputs WHERE offer_id = :offer_id
+"""
+
 
 class Repository:
-    """A `Ledger` (deeds.domain.service) on an engine whose database this code may serve.
+    """A `Ledger` (deeds.domain.service) on the engine of a database.
 
     Any thread may call it. `on_retry` is called with a key of
-    `storage.transactions.TRIES_MAX`. Where a mark is kept, the ledger must not be
-    behind it, or the start stops.
+    `storage.transactions.TRIES_MAX`. Where there is a checkpoint file, the ledger must
+    have reached it, or the start stops.
     """
 
     def __init__(
         self,
         engine: Engine,
         on_retry: OnRetry | None = None,
-        mark_file: MarkFile | None = None,
+        checkpoint_file: CheckpointFile | None = None,
     ) -> None:
-        self._transactions = Transactions(engine, on_retry)
-        self._last = LastOperations(engine, mark_file, self._transactions.read)
-        self._dialect_name = engine.dialect.name
-        self._item_schemes: dict[str, ItemSchemes] = {}
+        self._last = LastOperations(engine, checkpoint_file)
+        self._transactions = Transactions(engine, self._last, on_retry)
+        self._hashings: dict[str, ItemHashing] = {}
         self._items: dict[str, Item] = {}
 
     def close(self) -> None:
@@ -82,14 +108,15 @@ class Repository:
         self._transactions.close()
 
     def check_ready(self) -> None:
-        """Return if the ledger can be read and written, and this code may serve its revision.
+        """Return if the ledger can be read and written, and this code may serve it.
 
         Where the last write was refused by the database, one that changes nothing is
         tried. Raises a RetryLaterError.
         """
-        self._last.check_not_lost()
         try:
-            row = self._row(statements.READ_READINESS[self._dialect_name])
+            row = self._transactions.read(read_readiness)
+            # The read may have told it.
+            self._last.check_not_lost()
             if row is None or not may_serve(row.version_num):
                 raise LedgerUnavailableError(
                     "the database has another revision than the code"
@@ -97,175 +124,115 @@ class Repository:
             if row.is_read_only:
                 raise LedgerUnavailableError("the database is read-only")
             if self._transactions.was_refused:
-                self._transactions.write(
-                    lambda connection: connection.execute(statements.WRITE_NOTHING)
-                )
+                self._transactions.write(None)
         except DBAPIError:
             raise LedgerUnavailableError from None
 
-    def register_schemes(self, specs: Sequence[SchemeSpec]) -> None:
-        """Record the schemes that are not recorded yet."""
+    def add_first_policy(self, policy: HashPolicy) -> None:
+        """Record the ledger's first policy; do nothing where there is one."""
+        self._transactions.write(policy)
 
-        def record(connection: Connection) -> None:
-            # One by one: many go through psycopg's pipeline, which logs a line of its
-            # own if one is refused.
-            for spec in specs:
-                values = {
-                    "secret_class": spec.secret_class,
-                    "pepper_fingerprint": spec.pepper_fingerprint,
-                    "key_salt": secrets.token_bytes(_KEY_SALT_BYTES),
-                }
-                connection.execute(statements.INSERT_SCHEME, values | asdict(spec.cost))
-
-        self._transactions.write(record)
-
-    def read_schemes(self) -> tuple[HashScheme, ...]:
-        """Return every scheme ever recorded, oldest first."""
-        return tuple(map(scheme_of, self._rows(statements.READ_SCHEMES)))
-
-    def read_scheme_use(self, scheme_id: int) -> SchemeUse:
-        """Return what was hashed under the scheme. May read every output."""
-        values = {"scheme_id": scheme_id}
-        return SchemeUse(
-            self._transactions.read(
-                lambda connection: connection.scalar(
-                    statements.READ_SCHEME_USE, values
-                ),
-                is_long=True,
-            )
-        )
+    def read_policies(self) -> list[HashPolicy]:
+        """Return every policy ever recorded, the first one first."""
+        return [policy_of(row) for row in self._rows(_READ_POLICIES)]
 
     def read_item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError if there is none."""
         if kept := self._items.get(item_id):
             return kept
-        row = self._row(statements.READ_ITEM, item_id=item_id)
-        if row is None:
+        rows = self._rows(_READ_ITEM, item_id=item_id)
+        if not rows:
             raise ItemNotFoundError
+        row = rows[0]
         item = Item(row.id, row.total, row.metadata)
         if len(item.metadata or "") <= METADATA_KEPT_LENGTH_MAX:
             _keep(self._items, {item_id: item}, ITEMS_KEPT_MAX)
         return item
 
-    def read_item_schemes(
-        self, item_ids: Collection[str], *, may_be_stale: bool = False
-    ) -> dict[str, ItemSchemes]:
-        """Return the salts and schemes of those of the items that exist.
-
-        If they `may_be_stale`, those of an item are what they were when they were last
-        read.
-        """
-        kept = self._item_schemes
-        found = {each: kept[each] for each in item_ids if may_be_stale and each in kept}
+    def read_items(self, item_ids: Collection[str]) -> dict[str, ItemHashing]:
+        """Return what hashing needs of those of the items that exist."""
+        kept = self._hashings
+        known = {each: kept.get(each) for each in item_ids}
+        found = {item_id: each for item_id, each in known.items() if each}
         missing = [each for each in item_ids if each not in found]
-        read_missing = partial(read_item_schemes, item_ids=missing)
-        rows = self._transactions.read(read_missing) if missing else ()
-        scheme_ids: dict[str, set[int]] = {}
-        for row in rows:
-            scheme_ids.setdefault(row.id, set()).add(row.scheme_id)
+        if not missing:
+            return found
+        rows = self._rows(_READ_HASHINGS, item_ids=missing)
         read = {
-            row.id: ItemSchemes(row.salt, frozenset(scheme_ids[row.id]), row.total)
-            for row in rows
+            row.id: ItemHashing(row.salt, policy_of(row), row.total) for row in rows
         }
-        _keep(kept, read, ITEM_SCHEMES_KEPT_MAX)
+        _keep(kept, read, HASHINGS_KEPT_MAX)
         return found | read
 
     def read_outputs(
         self, keys: Iterable[OutputKey]
     ) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
-        return self._transactions.read(
-            lambda connection: read_outputs(connection, keys)
-        )
+        return self._transactions.read(read_outputs, keys)
 
-    def read_operation(self, key_hashes: Sequence[bytes]) -> Operation | None:
-        """Return the operation recorded under one of the idempotency key hashes."""
-        if not key_hashes:
+    def read_operation(self, idempotency_key_hash: bytes | None) -> Operation | None:
+        """Return the operation recorded under the hash of a key, if any."""
+        if idempotency_key_hash is None:
             return None
-        row = self._row(statements.READ_OPERATION, key_hashes=list(key_hashes))
-        if row is None:
-            return None
-        kind = OperationKind(row.kind)
-        return Operation(
-            row.id, kind, row.inputs_count, row.outputs_count, row.item_id, row.offer_id
-        )
+        return self._transactions.read(read_operation, idempotency_key_hash)
 
     def record_mint(self, record: MintRecord) -> int:
         """Create an item and its outputs; return the operation's id."""
-        return self._write(lambda writer: writer.mint(record)).operation_id
+        return self._record(record).operation_id
 
     def record_swap(self, record: SwapRecord) -> int:
         """Spend the inputs and create the outputs, all or nothing.
 
-        Return the operation's id.
+        Returns the operation's id.
         """
         check_balance(record.inputs, record.outputs)
-        return self._write(lambda writer: writer.swap(record)).operation_id
+        return self._record(record).operation_id
 
     def record_offer(self, record: OfferRecord) -> tuple[int, int]:
         """Record the offer.
 
-        Return the operation's id and the second in which it expires.
+        Returns the operation's id and the second in which the offer expires.
         """
-        made = self._write(lambda writer: writer.offer(record))
+        made = self._record(record)
         return made.operation_id, expires_at_s(made.created_at_ms, record.expires_in_s)
 
-    def read_offer(self, offer_id: str, scheme_id: int) -> OfferRecord | None:
-        """Return the offer, in its state to a process with this current strong scheme."""
+    def read_offer(self, offer_id: str) -> OfferRecord | None:
+        """Return the offer in its state."""
         now_ms = time.time_ns() // 1_000_000
-        values = {"offer_id": offer_id, "scheme_id": scheme_id, "now_ms": now_ms}
-        offer, inputs, outputs, forbidden = None, [], [], {}
-        for row in self._rows(statements.READ_OFFER, **values):
-            if row.item_id is None:
-                offer = row
-                continue
-            key = OutputKey(row.item_id, row.digest)
-            if row.what == "input":
-                inputs.append(Output(key, row.scheme_id, row.amount))
-            elif row.amount is None:
-                forbidden[key] = 0
+        rows = self._rows(_READ_OFFER, offer_id=offer_id, now_ms=now_ms)
+        halves: dict[str, list[Output]] = {"input": [], "output": []}
+        offer = None
+        for row in rows:
+            if row.what in halves:
+                key = OutputKey(row.item_id, row.digest)
+                halves[row.what].append(Output(key, row.amount))
             else:
-                outputs.append((key, row.amount))
+                offer = row
         if offer is None:
             return None
-        half = SwapRecord(
-            inputs=tuple(inputs),
-            outputs=tuple(
-                Output(key, offer.scheme_id, amount) for key, amount in outputs
-            ),
-            outputs_forbidden=forbidden,
-            schemes_counts={},
-            schemes_added=frozenset(),
-            idempotency_key_hashes=(),
-        )
+        half = SwapRecord(tuple(halves["input"]), tuple(halves["output"]))
         state = OfferState(offer.what)
-        return OfferRecord(
-            offer_id, half, offer.scheme_id, offer.expires_in, offer.expires_at, state
-        )
+        return OfferRecord(offer_id, half, offer.expires_in, offer.expires_at, state)
 
-    def _write(self, work: Callable[[Writer], Mark]) -> Mark:
-        """Write an operation on the condition that those this process committed last are there."""
-        self._last.check_not_lost()
+    def _record(self, record: MintRecord | SwapRecord | OfferRecord) -> Checkpoint:
+        made = self._transactions.write(record)
+        self._last.note(made)
+        return made
 
-        def run(connection: Connection) -> tuple[Mark, Sequence[Mark]]:
-            predecessors = self._last.marks
-            return work(Writer(connection, predecessors)), predecessors
+    def _rows(self, sql: str, **values: Any) -> list[Row[Any]]:
+        return self._transactions.read(_read_rows, sql, values)
 
-        try:
-            committed, predecessors = self._transactions.write(run)
-        except MissingOperationError as missing:
-            self._last.report_lost(missing)
-            raise LedgerRolledBackError from None
-        self._last.note(committed, predecessors)
-        return committed
 
-    def _row(self, statement: Executable, **values: Any) -> Row[Any] | None:
-        return next(iter(self._rows(statement, **values)), None)
+def policy_of(row: Row[Any]) -> HashPolicy:
+    """Return the policy that a row has the columns of."""
+    cost = Argon2Cost(row.memory_cost_kib, row.time_cost, row.parallelism)
+    return HashPolicy(cost, row.pepper_fingerprint)
 
-    def _rows(self, statement: Executable, **values: Any) -> Sequence[Row[Any]]:
-        return self._transactions.read(
-            lambda connection: connection.execute(statement, values).all()
-        )
+
+def _read_rows(
+    connection: Connection, sql: str, values: Mapping[str, Any]
+) -> list[Row[Any]]:
+    return list(execute(connection, sql, values))
 
 
 def _keep(kept: dict[str, Value], read: Mapping[str, Value], count_max: int) -> None:
@@ -273,10 +240,3 @@ def _keep(kept: dict[str, Value], read: Mapping[str, Value], count_max: int) -> 
     if len(kept) + len(read) > count_max:
         kept.clear()
     kept.update(read)
-
-
-def scheme_of(row: Row[Any]) -> HashScheme:
-    """Return the scheme that a row of `hash_schemes` holds."""
-    cost = Argon2Cost(row.memory_cost_kib, row.time_cost, row.parallelism)
-    spec = SchemeSpec(SecretClass(row.secret_class), cost, row.pepper_fingerprint)
-    return HashScheme(row.id, spec, row.key_salt)

@@ -9,27 +9,39 @@ import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, Row, inspect
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.failures import code_of, is_unavailable, one_line
+from storage.driver import code_of, execute, is_unavailable, one_line
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
-from storage.statements import READ_READINESS
 from storage.tables import metadata
 from storage.transactions import WRITES
 
 # The newest of `migrations.versions`; a test says so.
-HEAD_REVISION = "0002_from_0001"
+HEAD_REVISION = "0001"
 
 # As Alembic has them.
-_CREATE_VERSION = text(
-    "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
-    "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
-)
-_SET_VERSION = text("INSERT INTO alembic_version VALUES (:revision)")
+_CREATE_VERSION = """
+    CREATE TABLE alembic_version (
+        version_num VARCHAR(32) NOT NULL,
+        CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+    )
+"""
+_SET_VERSION = "INSERT INTO alembic_version VALUES (:revision)"
+
+# A PostgreSQL that is in recovery is read-only too.
+_READ_READINESS = {
+    "sqlite": "SELECT version_num, FALSE AS is_read_only FROM alembic_version",
+    "postgresql": """
+        SELECT version_num,
+            current_setting('transaction_read_only') = 'on' AS is_read_only
+        FROM alembic_version
+    """,
+}
 
 # A revision, and in its id the oldest code that may serve it: older code knows nothing
 # else of it.
@@ -47,9 +59,7 @@ _MIGRATION_LOCK = 0x6465656473
 def open_schema(engine: Engine) -> None:
     """Raise StartError unless the code may serve the database.
 
-    Create or upgrade an SQLite file.
-
-    Any number of processes may do this at once.
+    Create or upgrade an SQLite file. Any number of processes may do this at once.
     """
     if engine.dialect.name == "sqlite":
         migrate(engine)
@@ -83,13 +93,17 @@ def may_serve(revision: str | None) -> bool:
     return later is not None and later[1] <= HEAD_REVISION[:4] < later[0][:4]
 
 
+def read_readiness(connection: Connection) -> Row[Any] | None:
+    """Return `version_num`, the revision, and `is_read_only`, or None without a row."""
+    return execute(connection, _READ_READINESS[connection.dialect.name]).first()
+
+
 def migrate(engine: Engine) -> tuple[str | None, str | None]:
     """Upgrade the database to the code's revision.
 
-    Return the revision it had and the one it has.
-
-    A database at a later revision that permits this code is left as it is. Raises
-    StartError where it cannot be opened, is damaged, is ahead of the code, or was lost.
+    Returns the revision it had and the one it has. A database at a later revision that
+    permits this code is left as it is. Raises StartError where it cannot be opened, is
+    damaged, is ahead of the code, or was lost.
     """
     if engine.dialect.name != "sqlite":
         return _migrate(engine)
@@ -125,8 +139,9 @@ def _create_file(path: Path) -> None:
     # SQLite would delete it, and with it what was committed last.
     if has_content(log) and not has_content(path):
         raise StartError(
-            f"DATABASE_URL: {path} is missing or empty, but {log} holds the end of a ledger; "
-            "put them back together, or run: flask --app app deeds restore FILE"
+            f"DATABASE_URL: {path} is missing or empty, but {log} holds the end of a"
+            " ledger; put them back together, or run: flask --app app deeds restore"
+            " FILE"
         )
     try:
         # Never opens a file that is there: closing it would release SQLite's locks on
@@ -148,11 +163,11 @@ def _migrate(engine: Engine) -> tuple[str | None, str | None]:
         check_file(engine)
     with _opening(), engine.execution_options(**{WRITES: True}).begin() as connection:
         if connection.dialect.name == "postgresql":
-            connection.execute(text("SET LOCAL statement_timeout = 0"))
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"))
+            execute(connection, "SET LOCAL statement_timeout = 0")
+            execute(connection, f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         if _revision_of(connection) is None:
-            connection.execute(_CREATE_VERSION)
-            connection.execute(_SET_VERSION, {"revision": HEAD_REVISION})
+            execute(connection, _CREATE_VERSION)
+            execute(connection, _SET_VERSION, {"revision": HEAD_REVISION})
             metadata.create_all(connection, checkfirst=False)
         else:
             _upgrade(connection)
@@ -200,8 +215,8 @@ def _opening() -> Iterator[None]:
 def _revision_of(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    revision: str | None = connection.scalar(READ_READINESS[connection.dialect.name])
-    return revision
+    row = read_readiness(connection)
+    return None if row is None else str(row.version_num)
 
 
 def _not_opened(cause: str) -> StartError:
@@ -212,6 +227,6 @@ def _wrong_revision(revision: str | None) -> StartError:
     is_newer = revision is not None and revision > HEAD_REVISION
     advice = "run newer code" if is_newer else "run: flask --app app deeds migrate"
     return StartError(
-        f"the database is at revision {revision or 'none'} and the code at {HEAD_REVISION}; "
-        f"{advice}"
+        f"the database is at revision {revision or 'none'} and the code at"
+        f" {HEAD_REVISION}; {advice}"
     )

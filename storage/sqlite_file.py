@@ -1,11 +1,9 @@
 """The file of an SQLite ledger and those beside it.
 
-Who owns them, and whether one is damaged.
-
-Files that root creates there are given to the owner of the directory, whose service
-opens them, as SQLite does with its own. This is done by descriptor and follows no link:
-the owner of the directory can put anything there, and must not get another file of
-root's that way.
+Who owns them, and whether one is damaged. Files that root creates there are given to
+the owner of the directory, whose service opens them, as SQLite does with its own. This
+is done by descriptor and follows no link: the owner of the directory can put anything
+there, and must not get another file of root's that way.
 """
 
 import fcntl
@@ -20,7 +18,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import StartError
-from storage.failures import one_line
+from storage.driver import execute, one_line
 
 # A million outputs, 84 MB, take about 0.2 s. A larger file would hold up the start for
 # too long: that one is for `deeds audit`.
@@ -31,7 +29,7 @@ _LOCK_POLL_S = 0.0005
 
 
 def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int:
-    """Open a file beside a ledger, creating it if the flags say so, and return its descriptor.
+    """Open a file beside a ledger, or create it, and return its descriptor.
 
     A file of root's is given to the owner of its directory, or of the one named. A link
     is an OSError.
@@ -50,7 +48,7 @@ def open_for_owner(path: Path, flags: int, directory: Path | None = None) -> int
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory and those above it, for their owner alone, unless they are there."""
+    """Create a directory and those above it, for their owner alone."""
     if path.is_dir():
         return
     make_directory(path.parent)
@@ -71,9 +69,8 @@ def flush(path: Path) -> None:
 def locked(file: int, deadline_s: float) -> Iterator[None]:
     """Lock an open file within the block.
 
-    Raise BlockingIOError at the deadline of `monotonic()`.
-
-    The lock is the descriptor's, not the process's, and ends with either of them.
+    Raises BlockingIOError at the deadline of `monotonic()`. The lock is the
+    descriptor's, not the process's, and ends with either of them.
     """
     while True:
         try:
@@ -112,12 +109,11 @@ def check_file(engine: Engine) -> None:
     try:
         with engine.connect() as connection:
             # One finding is enough to stop for.
-            found = one_line(
-                connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
-            )
+            found = one_line(execute(connection, "PRAGMA quick_check(1)").scalar_one())
     except DBAPIError as error:
         found = one_line(error)
     if found != "ok":
         raise StartError(
-            f"DATABASE_URL: the SQLite file is damaged ({found}); put a backup in its place"
+            f"DATABASE_URL: the SQLite file is damaged ({found}); put a backup in its"
+            " place"
         )

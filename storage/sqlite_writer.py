@@ -9,21 +9,25 @@ and is 15 ms with them (decision 0007).
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from deeds.domain.errors import LedgerInDoubtError, LedgerUnavailableError
-from storage.failures import CauseLog, code_of
+from deeds.domain.errors import (
+    IdempotencyKeyTakenError,
+    LedgerInDoubtError,
+    LedgerUnavailableError,
+)
+from storage.checkpoint import NO_OPERATION, Checkpoint
+from storage.driver import CauseLog, code_of
+from storage.operations import Record, write_record
 from storage.sqlite_file import locked, open_for_owner
-
-Result = TypeVar("Result")
 
 # How long a writer of another process may hold the lock before we answer 503.
 BUSY_TIMEOUT_S = 5.0
@@ -38,11 +42,9 @@ _REFUSED_WRITE_CODES = {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}
 class ProcessLock:
     """A fair lock between the processes that write an SQLite ledger.
 
-    One thread of each uses it.
-
-    A process waits for the writer's lock while it holds that of the next one, so the
-    process that has just written cannot overtake it. The files are empty, and a process
-    that dies holds nothing.
+    One thread of each uses it. A process waits for the writer's lock while it holds
+    that of the next one, so the process that has just written cannot overtake it. The
+    files are empty, and a process that dies holds nothing.
     """
 
     def __init__(self, url: URL, timeout_s: float = BUSY_TIMEOUT_S) -> None:
@@ -59,7 +61,7 @@ class ProcessLock:
     def turn(self) -> Iterator[None]:
         """Keep the turn of this process within the block.
 
-        Raise LedgerUnavailableError.
+        Raises LedgerUnavailableError.
         """
         deadline_s = monotonic() + self._timeout_s
         with ExitStack() as held:
@@ -78,24 +80,24 @@ class ProcessLock:
 
 @dataclass(slots=True, eq=False)
 class _Ticket:
-    """One thread's work, and its result once the group is committed."""
+    """One thread's record, and the operation once the group is committed."""
 
-    work: Callable[[Connection], Any]
-    # Set when the work is done, or when its thread is to lead the next group.
+    record: Record
+    # Set when the record is written, or when its thread is to lead the next group.
     gate: threading.Event = field(default_factory=threading.Event)
     is_done: bool = False
     # Set only after COMMIT.
     is_kept: bool = False
-    result: Any = None
+    made: Checkpoint = NO_OPERATION
     error: Exception | None = None
 
 
 class SqliteWriter:
-    """Runs works on an SQLite engine in groups: one transaction, one fsync.
+    """Writes records to an SQLite ledger in groups: one transaction, one fsync.
 
-    A thread that finds no other writing leads: it runs all works that wait, first come,
-    first served, and commits once, while the next group gathers. Where a work of
-    several fails, all are rolled back and run once more, each in a savepoint of its
+    A thread that finds no other writing leads: it writes all records that wait, first
+    come, first served, and commits once, while the next group gathers. Where one of
+    several fails, all are rolled back and written once more, each in a savepoint of its
     own.
     """
 
@@ -110,13 +112,13 @@ class SqliteWriter:
         # 6 % more.
         self._connection = engine.connect()
 
-    def write(self, work: Callable[[Connection], Result]) -> Result:
-        """Run the work, wait until its group is committed, and return its result.
+    def write_in_group(self, record: Record) -> Checkpoint:
+        """Write the record, and return the operation once its group is committed.
 
-        As `Transactions.write`; LedgerUnavailableError says that another work of the
+        As `Transactions.write`; LedgerUnavailableError says that another one of the
         group was refused, and this one with it.
         """
-        ticket = _Ticket(work)
+        ticket = _Ticket(record)
         with self._lock:
             self._waiting.append(ticket)
             leads = not self._is_led
@@ -127,7 +129,7 @@ class SqliteWriter:
             self._lead()
         if not ticket.is_kept:
             raise ticket.error or LedgerUnavailableError
-        return cast(Result, ticket.result)
+        return ticket.made
 
     def close(self) -> None:
         """Close the connection and the lock.
@@ -145,8 +147,8 @@ class SqliteWriter:
                 self._commit(group)
         except Exception as error:  # noqa: BLE001 - raised again in `write`
             group = group or self._take_waiting()
-            # Nobody is told what was true in this transaction only. The leader's is the
-            # first.
+            # Drop errors of the rolled-back attempt: they may be stale. The leader's
+            # ticket is the first.
             for ticket in group:
                 ticket.error = None
             group[0].error = error
@@ -171,7 +173,7 @@ class SqliteWriter:
                 self._is_led = False
 
     def _commit(self, group: list[_Ticket]) -> None:
-        """Run the works and commit those that succeed.
+        """Write the records and commit those that succeed.
 
         Raises only where nothing was kept.
         """
@@ -190,28 +192,31 @@ class SqliteWriter:
                 raise
             self._causes.log(error)
             for ticket in group:
-                ticket.error = LedgerInDoubtError() if ticket in kept else None
+                # One whose key was taken may have met an operation of this group.
+                is_twin = isinstance(ticket.error, IdempotencyKeyTakenError)
+                is_in_doubt = is_twin or ticket in kept
+                ticket.error = LedgerInDoubtError() if is_in_doubt else None
             self._reconnect()
         else:
             for ticket in kept:
                 ticket.is_kept = True
 
     def _reconnect(self) -> None:
-        """Let the next group have a new connection, whatever has become of the transaction."""
+        """Let the next group have a new connection, whatever became of this one."""
         self._connection.invalidate()
         self._connection.rollback()
 
 
 def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:
-    """Run all works; return those that succeeded."""
+    """Write all records; return those that succeeded."""
     try:
         for ticket in group:
-            ticket.result = ticket.work(connection)
+            ticket.made = write_record(connection, ticket.record)
     except Exception as error:  # noqa: BLE001 - raised again in `write`
         if len(group) == 1:
             group[0].error = error
             return []
-        # A savepoint for each from the start would make good works pay for bad ones.
+        # A savepoint for each from the start would make good ones pay for bad ones.
         connection.rollback()
         connection.begin()
         return [ticket for ticket in group if _run_alone(connection, ticket)]
@@ -219,16 +224,17 @@ def _run(connection: Connection, group: list[_Ticket]) -> list[_Ticket]:
 
 
 def _run_alone(connection: Connection, ticket: _Ticket) -> bool:
-    """Run one work; return whether it succeeded. A failure undoes it alone."""
-    driver: Any = connection.connection.driver_connection
-    # Later ones of the same name hide it, and COMMIT releases all of them.
-    driver.execute("SAVEPOINT work")
+    """Write one record; return whether it succeeded. A failure undoes it alone."""
+    savepoint = connection.begin_nested()
     try:
-        ticket.result = ticket.work(connection)
+        ticket.made = write_record(connection, ticket.record)
     except Exception as error:
+        driver: Any = connection.connection.driver_connection
         if not driver.in_transaction:
             # A full disk and its like: SQLite has undone the whole group.
             raise
-        driver.execute("ROLLBACK TO work")
+        savepoint.rollback()
         ticket.error = error
+    else:
+        savepoint.commit()
     return ticket.error is None

@@ -1,10 +1,8 @@
 """The tables of the ledger, for the statements of `repository`.
 
-The schema is made by `migrations`.
-
-Rows are never deleted. The constraints carry the invariants: amounts are positive, a
-secret is used once in an item (primary key of `outputs`), an output is spent by a later
-operation than created it.
+The schema is made by `migrations`. Rows are never deleted. The constraints carry the
+invariants: amounts are positive, a secret is used once in an item (primary key of
+`outputs`), an output is spent by a later operation than created it.
 """
 
 import sqlalchemy as sa
@@ -23,26 +21,19 @@ metadata = sa.MetaData(
     }
 )
 
-hash_schemes = sa.Table(
-    "hash_schemes",
+# What the settings asked for at some mint; the first one is that of the first start.
+hash_policies = sa.Table(
+    "hash_policies",
     metadata,
     sa.Column("id", SerialId, primary_key=True),
-    sa.Column("secret_class", sa.Text, nullable=False),
     sa.Column("memory_cost_kib", sa.Integer, nullable=False),
     sa.Column("time_cost", sa.Integer, nullable=False),
     sa.Column("parallelism", sa.Integer, nullable=False),
     # Empty where there is no pepper: NULLs would not be unique.
     sa.Column("pepper_fingerprint", sa.Text, nullable=False),
-    sa.Column("key_salt", sa.LargeBinary, nullable=False),
     sa.UniqueConstraint(
-        "secret_class",
-        "memory_cost_kib",
-        "time_cost",
-        "parallelism",
-        "pepper_fingerprint",
+        "memory_cost_kib", "time_cost", "parallelism", "pepper_fingerprint"
     ),
-    sa.CheckConstraint("secret_class IN ('ordinary', 'strong')", name="secret_class"),
-    sa.CheckConstraint("length(key_salt) = 16", name="key_salt"),
 )
 
 operations = sa.Table(
@@ -50,7 +41,7 @@ operations = sa.Table(
     metadata,
     sa.Column("id", SerialId, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("idempotency_key_hash", sa.LargeBinary, unique=True),
+    sa.Column("idempotency_key_hash", sa.LargeBinary),
     sa.Column("inputs_count", sa.Integer, nullable=False),
     sa.Column("outputs_count", sa.Integer, nullable=False),
     # Milliseconds since 1970-01-01 UTC.
@@ -66,6 +57,17 @@ operations = sa.Table(
     ),
 )
 
+# Most operations have no key: they add nothing to this index, which spares each of them
+# a page of the log.
+_HAS_KEY = operations.c.idempotency_key_hash.is_not(None)
+sa.Index(
+    "uq_operations_idempotency_key_hash",
+    operations.c.idempotency_key_hash,
+    unique=True,
+    sqlite_where=_HAS_KEY,
+    postgresql_where=_HAS_KEY,
+)
+
 items = sa.Table(
     "items",
     metadata,
@@ -73,6 +75,9 @@ items = sa.Table(
     sa.Column("total", sa.BigInteger, nullable=False),
     sa.Column("metadata", sa.Text),
     sa.Column("salt", sa.LargeBinary, nullable=False),
+    sa.Column(
+        "hash_policy_id", SerialId, sa.ForeignKey("hash_policies.id"), nullable=False
+    ),
     sa.Column(
         "created_by",
         SerialId,
@@ -84,24 +89,11 @@ items = sa.Table(
     sa.CheckConstraint("length(salt) = 16", name="salt"),
 )
 
-# Which schemes an item's outputs were hashed under: one row, or a few after a change of
-# settings.
-item_schemes = sa.Table(
-    "item_schemes",
-    metadata,
-    sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
-    sa.Column(
-        "scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), primary_key=True
-    ),
-    sqlite_with_rowid=False,
-)
-
 outputs = sa.Table(
     "outputs",
     metadata,
     sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
     sa.Column("digest", sa.LargeBinary, primary_key=True),
-    sa.Column("scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), nullable=False),
     sa.Column("amount", sa.BigInteger, nullable=False),
     sa.Column("created_by", SerialId, sa.ForeignKey("operations.id"), nullable=False),
     sa.Column("spent_by", SerialId, sa.ForeignKey("operations.id")),
@@ -128,10 +120,6 @@ offers = sa.Table(
     # Seconds, and seconds since 1970-01-01 UTC.
     sa.Column("expires_in", sa.Integer, nullable=False),
     sa.Column("expires_at", sa.BigInteger, nullable=False),
-    # The strong scheme of its outputs, and how many others their items had in all at
-    # the making.
-    sa.Column("scheme_id", SerialId, sa.ForeignKey("hash_schemes.id"), nullable=False),
-    sa.Column("other_schemes_count", sa.Integer, nullable=False),
     sa.CheckConstraint("completed_by > created_by", name="completed_by"),
     sa.CheckConstraint(
         "expires_in BETWEEN {} AND {}".format(*OFFER_EXPIRES_IN_S), name="expires_in"
@@ -156,9 +144,7 @@ offer_outputs = sa.Table(
     sa.Column("offer_id", sa.Text, sa.ForeignKey("offers.id"), primary_key=True),
     sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
     sa.Column("digest", sa.LargeBinary, primary_key=True),
-    # None where the key is what the secret of an output would have under an older
-    # scheme.
-    sa.Column("amount", sa.BigInteger),
+    sa.Column("amount", sa.BigInteger, nullable=False),
     sa.CheckConstraint("length(digest) = 32", name="digest"),
     sa.CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
     sqlite_with_rowid=False,

@@ -1,26 +1,29 @@
 """Runs work in one transaction and translates what goes wrong into the ledger's errors.
 
-A connection leaves this module only as the argument of the work. Work may run more than
-once, so it must do nothing but database statements.
+A connection leaves this module only as an argument. A record may be written more than
+once, so to write one must be nothing but database statements.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, exc
 
 from deeds.domain.errors import (
     LedgerInDoubtError,
+    LedgerRolledBackError,
     LedgerUnavailableError,
     OverloadedError,
 )
-from storage import failures
-from storage.failures import CONFLICT, DISCONNECT, ConflictError
+from storage import driver
+from storage.checkpoint import Checkpoint
+from storage.driver import CONFLICT, DISCONNECT, ConflictError, execute
+from storage.last_operations import LastOperations
+from storage.operations import Record, write_record
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 
 Result = TypeVar("Result")
-Work = Callable[[Connection], Result]
 
 # Tries of a transaction by what ended the one before. A conflict passes; after ten the
 # database is busier than any client should wait for. A connection that died while it
@@ -69,61 +72,70 @@ def begin(connection: Connection) -> None:
     Listens to each engine's `begin`.
     """
     if connection.get_execution_options().get(WRITES):
-        connection.exec_driver_sql(_BEGIN[connection.dialect.name])
+        execute(connection, _BEGIN[connection.dialect.name])
 
 
 @contextmanager
 def snapshot(engine: Engine) -> Iterator[Connection]:
-    """Yield a connection that sees one state of the ledger, and keeps no writer waiting."""
+    """Yield a connection that sees one state of the ledger.
+
+    It keeps no writer waiting.
+    """
     with engine.connect() as connection:
-        connection.exec_driver_sql(_BEGIN_SNAPSHOT[engine.dialect.name])
+        execute(connection, _BEGIN_SNAPSHOT[engine.dialect.name])
         yield connection
 
 
 class Transactions:
-    """Reads and writes on one engine."""
+    """Reads and writes on one engine.
 
-    def __init__(self, engine: Engine, on_retry: OnRetry | None = None) -> None:
+    Both raise LedgerUnavailableError where the database does not answer, and
+    OverloadedError where too many wait for it.
+    """
+
+    def __init__(
+        self, engine: Engine, last: LastOperations, on_retry: OnRetry | None
+    ) -> None:
         """Create the transactions of an engine; on SQLite they share commits."""
         self._engine = engine
+        self._last = last
         self._on_retry = on_retry
-        self._causes = failures.CauseLog()
+        self._causes = driver.CauseLog()
         # Whether the last write failed because of the database: a full disk, say.
         self.was_refused = False
         self._writer = engine.execution_options(**{WRITES: True})
         self._group: SqliteWriter | None = None
         if engine.dialect.name == "sqlite":
-            self._group = SqliteWriter(
-                self._writer, ProcessLock(engine.url), self._causes
-            )
+            lock = ProcessLock(engine.url)
+            self._group = SqliteWriter(self._writer, lock, self._causes)
 
-    def read(self, work: Work[Result], *, is_long: bool = False) -> Result:
-        """Return what the work reads; a long read may take as long as it needs."""
+    def read(self, work: Callable[..., Result], *values: Any) -> Result:
+        """Return what the work reads, given a connection and the values."""
+        tries_count = 0
+        while True:
+            tries_count += 1
+            try:
+                with self._engine.connect() as connection:
+                    # While the ledger lacks something, it can still be read.
+                    with suppress(LedgerRolledBackError):
+                        self._last.look_if_new(connection)
+                    return work(connection, *values)
+            except (exc.TimeoutError, exc.DBAPIError) as error:
+                self._retry_or_raise(error, tries_count)
 
-        def attempt() -> Result:
-            with (
-                snapshot(self._engine)
-                if is_long
-                else self._engine.connect() as connection
-            ):
-                return work(connection)
+    def write(self, record: Record) -> Checkpoint:
+        """Write the record in one transaction, and return the operation.
 
-        return self._retrying(attempt)
-
-    def write(self, work: Work[Result]) -> Result:
-        """Run the work in one transaction, commit it and return its result.
-
-        Raises what the work does or LedgerUnavailableError where nothing was changed,
-        and LedgerInDoubtError where the connection broke off during COMMIT.
+        Raises what `write_record` does or LedgerUnavailableError where nothing was
+        changed, and LedgerInDoubtError where the connection broke off during COMMIT.
         """
-        write = self._write_alone if self._group is None else self._group.write
         try:
-            result = self._retrying(lambda: write(work))
+            made = self._write(record)
         except (LedgerUnavailableError, LedgerInDoubtError):
             self.was_refused = True
             raise
         self.was_refused = False
-        return result
+        return made
 
     def close(self) -> None:
         """Close every connection."""
@@ -131,39 +143,48 @@ class Transactions:
             self._group.close()
         self._engine.dispose()
 
-    def _write_alone(self, work: Work[Result]) -> Result:
-        with self._writer.connect() as connection:
-            result = work(connection)
-            try:
-                connection.commit()
-            except exc.DBAPIError as error:
-                if failures.retry_reason(error) == CONFLICT:
-                    raise
-                connection.invalidate()
-                self._causes.log(error)
-                raise LedgerInDoubtError from None
-            return result
-
-    def _retrying(self, attempt: Callable[[], Result]) -> Result:
+    def _write(self, record: Record) -> Checkpoint:
         tries_count = 0
         while True:
             tries_count += 1
             try:
-                return attempt()
-            except exc.TimeoutError:
-                raise OverloadedError(
-                    "too many requests are waiting for the database"
-                ) from None
-            except (ConflictError, exc.DBAPIError) as error:
-                reason = failures.retry_reason(error)
-                if reason is None or tries_count >= TRIES_MAX[reason]:
-                    raise self._translate(error) from None
+                if self._group is not None:
+                    self._last.check_not_lost()
+                    return self._group.write_in_group(record)
+                with self._writer.connect() as connection:
+                    self._last.look_if_new(connection)
+                    self._last.check_not_lost()
+                    made = write_record(connection, record)
+                    self._commit(connection)
+                    return made
+            except (ConflictError, exc.TimeoutError, exc.DBAPIError) as error:
+                self._retry_or_raise(error, tries_count)
+
+    def _commit(self, connection: Connection) -> None:
+        try:
+            connection.commit()
+        except exc.DBAPIError as error:
+            if driver.retry_reason(error) == CONFLICT:
+                raise
+            connection.invalidate()
+            self._causes.log(error)
+            raise LedgerInDoubtError from None
+
+    def _retry_or_raise(self, error: Exception, tries_count: int) -> None:
+        """Return if the transaction is worth another try; else raise what it means."""
+        if isinstance(error, exc.TimeoutError):
+            raise OverloadedError(
+                "too many requests are waiting for the database"
+            ) from None
+        reason = driver.retry_reason(error)
+        if reason is not None and tries_count < TRIES_MAX[reason]:
             if self._on_retry is not None:
                 self._on_retry(reason)
-
-    def _translate(self, error: ConflictError | exc.DBAPIError) -> Exception:
+            return
         if isinstance(error, exc.DBAPIError):
             self._causes.log(error)
-            if not failures.is_unavailable(error):
-                return error
-        return LedgerUnavailableError()
+            if driver.is_rolled_back(error):
+                raise LedgerRolledBackError from None
+            if not driver.is_unavailable(error):
+                raise error from None
+        raise LedgerUnavailableError from None

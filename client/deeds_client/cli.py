@@ -69,7 +69,7 @@ class _Commands(click.Group):
 
 
 class _Command(click.Command):
-    """A command that is a function of the wallet and returns records to print, or one."""
+    """A command: a function of the wallet that returns records to print, or one."""
 
     def invoke(self, context: click.Context) -> None:
         options, arguments = context.find_root().params, context.params
@@ -131,7 +131,7 @@ def _outcome(error: BaseException) -> tuple[str, int]:
 
 
 def _find(wallet: Wallet, text: str) -> str:
-    """Return the id of the deed that a name, a mark, or the beginning of one, or an id means."""
+    """Return the id of the deed of this name, mark, beginning of one, or id."""
     if re.fullmatch("deed_[0-9a-z]{26}", text):
         return wallet.item(text).id
     key, titles = (
@@ -182,7 +182,7 @@ def _folded(name: str) -> str:
 def _complete_name(
     context: click.Context, _parameter: Any, incomplete: str
 ) -> list[str]:
-    """Return the names in the wallet's file that begin so, without what a shell would obey."""
+    """Return the names in the wallet that begin so, without what a shell would obey."""
     path, items = context.find_root().params["path"], []
     if path.exists():
         with suppress(DeedsError), closing(Store(path)) as store:
@@ -234,7 +234,7 @@ def _show(rows: list[Record]) -> None:
 
 
 def _read_passphrase(*, is_new: bool = False) -> str:
-    """Return the first line of standard input, or what is typed unseen at a terminal."""
+    """Return the first line of standard input, or what is typed unseen."""
     if sys.stdin.isatty():
         said = click.prompt(
             "Passphrase", hide_input=True, confirmation_prompt=is_new, err=True
@@ -246,7 +246,7 @@ def _read_passphrase(*, is_new: bool = False) -> str:
 
 
 def _write(file: Path, text: str) -> Record:
-    """Write a new file of mode 0600, whole or not at all, and return what is printed of it."""
+    """Write a new file of mode 0600, whole or not at all; return what is printed."""
     if file.exists():
         raise InvalidInputError(f"{file} is there already.")
     part = file.with_name(f"{file.name}.part")
@@ -309,7 +309,7 @@ def mint(
     each: int,
     file: Path | None,
 ) -> Record:
-    """Create a deed, in parts of these AMOUNTS, or as --count links for the file of --csv."""
+    """Create a deed, in parts of these AMOUNTS, or as --count links for --csv."""
     job, about = f"{file} {count} {each} {name}", {"name": name}
     if not file and not count:
         return wallet.mint(amounts, metadata=about)

@@ -16,7 +16,7 @@ class InvalidInputError(DeedsError):
 
 
 class WalletFileError(DeedsError):
-    """A wallet or backup is locked, damaged or of another version, or the passphrase is wrong."""
+    """A wallet or backup is locked, damaged or newer, or the passphrase is wrong."""
 
 
 class WalletError(DeedsError):
@@ -59,12 +59,7 @@ class ProblemError(CallError):
     title: str = ""
     detail: str = ""
     index: int | None = None  # of the element at fault, from 0
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the request can never be carried out; any other may be sent again."""
-        is_unread = self.code in ("bad_request", "body_unreadable", "not_found")
-        return self.status not in (429, 503) and not is_unread
+    is_final: bool = False  # The request can never be carried out, as the service says.
 
     def __str__(self) -> str:
         return f"{self.title}. {self.detail}"

@@ -26,7 +26,8 @@ _NEEDED = {"begun": (), "open": ("offerId",), "done": (), "refused": ("code",)}
 # The type or the check of each field that is used. One means the same in whichever
 # record it is.
 _FIELDS: dict[Any, str] = {
-    check_amount: "amount number expiresIn expiresAt createdAt givenAt collectedAt begunAt endedAt",
+    check_amount: "amount number expiresIn expiresAt createdAt givenAt collectedAt "
+    "begunAt endedAt",
     lambda value: check_id("offer", value): "offerId",
     bool: "spentElsewhere unknown neverHeld atDoor isMinted",
     str: "key secret state before operation itemId code kind note unit",

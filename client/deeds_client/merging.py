@@ -60,7 +60,7 @@ def merge(
 def _may_be_given(
     outputs: list[Record], operations: list[Record], **_: object
 ) -> set[str]:
-    """Return the keys of links that may have been handed out since the file was written."""
+    """Return the keys of links that may be handed out since the file was written."""
     # The page of a mint shows all that it made at once.
     mints = [each["outputs"] for each in operations if each["kind"] == "mint"]
     shown = {output["key"] for made in mints if len(made) > 1 for output in made}

@@ -77,7 +77,7 @@ def now_ms() -> int:
 def _output(
     text: str, taken: str | None, made: str | None, operation: str | None
 ) -> Record:
-    """Return an output in its state, and its state `before` the operation that takes it."""
+    """Return an output in its state, and that `before` the operation that takes it."""
     record = json.loads(text)
     ours = "given" if record.get("givenAt") else "held"
     before = {None: "seen", "refused": "void", "done": ours}.get(made, "coming")
@@ -162,14 +162,14 @@ class Store:
         return whole
 
     def outputs(self, item_id: str = "", *states: str) -> list[Record]:
-        """Return the outputs of an item or all, those in these states or all, the oldest first."""
+        """Return the outputs of an item or all, in these states, oldest first."""
         # The key of an output begins with its item and a dot, which a slash follows.
         bounds = (f"{item_id}.", f"{item_id}/") if item_id else ("", "~")
         outputs = [_output(*row) for row in self._execute(_OUTPUTS, bounds)]
         return [output for output in outputs if not states or output["state"] in states]
 
     def output(self, key: str) -> Record:
-        """Return an output with its `state` and last `operation`, empty if it is not there."""
+        """Return an output with its `state` and last `operation`, empty if unknown."""
         return next(
             (_output(*row) for row in self._execute(_OUTPUTS, (key, key + "\0"))), {}
         )

@@ -212,13 +212,14 @@ class Deeds:
             is_lost = is_lost or not told
             if wait_s > _RETRY_AFTER_S_MAX or attempts == self._tries:
                 break
-            self._sleep(wait_s + random.uniform(0, _WAIT_S * 2 ** min(attempts, 5)))  # noqa: S311
+            longest_s = _WAIT_S * 2 ** min(attempts, 5)
+            self._sleep(wait_s + random.uniform(0, longest_s))  # noqa: S311
         # That nothing was done is said of the last request alone.
         raise NoAnswerError(*about) if is_lost else ProblemError(*about, **told)
 
 
 def _refusal(response: httpx.Response, answer: Any) -> dict[str, Any]:
-    """Return what the service says of a request that it did not carry out, else nothing."""
+    """Return what the service says of a request that it refused, else nothing."""
     is_undone = response.is_client_error or response.status_code in _BUSY
     # Others that answer at this address may have codes too, and know nothing of a
     # change.
@@ -229,7 +230,9 @@ def _refusal(response: httpx.Response, answer: Any) -> dict[str, Any]:
         and answer["code"].islower()
         and answer["code"] != "ledger_in_doubt"
     ):
-        return {name: answer.get(name) for name in ("code", "title", "detail", "index")}
+        told = {name: answer.get(name) for name in ("code", "title", "detail", "index")}
+        is_final = response.is_client_error and answer.get("isFinal") is True
+        return told | {"is_final": is_final}
     return {}
 
 

@@ -104,7 +104,7 @@ class Settler:
             return operation
 
     def _refuse(self, operation: Record, code: str) -> Record:
-        """Settle what the service refused, unless it turns out to have been carried out before."""
+        """Settle what the service refused, unless it was carried out before."""
         made = [output["key"] for output in operation["outputs"]]
         states = self._ask([*operation["inputs"], *made])
         with self._store.transaction():

@@ -64,7 +64,7 @@ def check_id(kind: str, value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Units of an item, its id `deed_` until it is minted, and the secret that owns them."""
+    """Units of an item, `deed_` until it is minted, and the secret of them."""
 
     amount: int
     item_id: str

@@ -48,7 +48,7 @@ class _UnderWayError(Exception):
 
 
 def _carried_out(rule: Verb[Given]) -> Verb[Given]:
-    """Make a verb of a rule, which writes an operation down or returns one that is under way."""
+    """Make a verb of a rule, which writes down an operation or returns one begun."""
 
     @wraps(rule)
     def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
@@ -70,7 +70,8 @@ def _carried_out(rule: Verb[Given]) -> Verb[Given]:
         if ended["state"] == "refused":
             # Another process was told why.
             about = {"title": "Refused by the service", "detail": ended["code"]}
-            raise ProblemError(key=ended["key"], code=ended["code"], **about)
+            code = ended["code"]
+            raise ProblemError(key=ended["key"], code=code, is_final=True, **about)
         return ended
 
     return verb
@@ -237,7 +238,7 @@ class Wallet:
 
     @_carried_out
     def merge(self, item_id: str) -> Record:
-        """Join what is free and has no number, the smallest parts first, as many as fit."""
+        """Join what is free and not numbered, smallest parts first, as many as fit."""
         loose = [part for part in self._free(item_id) if "number" not in part]
         inputs = sorted(loose, key=_amount)[: self.room]
         if len(inputs) <= 1:
@@ -246,7 +247,7 @@ class Wallet:
 
     @_carried_out
     def take_back(self, keys: Sequence[str]) -> Record:
-        """Make links worthless that were handed out, but those that were claimed meanwhile.
+        """Make links worthless that were handed out, but those claimed meanwhile.
 
         Or end a trade of ours: the `keys` are those of outputs, here the inputs of the
         trade.
@@ -258,7 +259,10 @@ class Wallet:
         for output in outputs:
             if output.get("state") == "leaving":
                 return self.store.get("operations", output["operation"])
-        said = "Nothing to take back: it was claimed or never handed out, or is a payment request."
+        said = (
+            "Nothing to take back: it was claimed or never handed out, or is a payment"
+            " request."
+        )
         raise WalletError("not_given", said)
 
     @_carried_out
@@ -317,7 +321,7 @@ class Wallet:
         )
 
     def item(self, item_id: str) -> Item:
-        """Return an item, which never changes, from the wallet's file if it is there."""
+        """Return an item, which never changes, from the wallet's file if there."""
         if known := self.store.get("items", item_id):
             return Item(known["id"], known["total"], known.get("metadata"))
         item = self.deeds.item(item_id)
@@ -357,13 +361,13 @@ class Wallet:
         return sums
 
     def export(self, passphrase: str) -> str:
-        """Return the text of an encrypted file with all records, which the page reads too."""
+        """Return an encrypted file of all records as text; the page reads it too."""
         with self.store.transaction():
             whole = {**merging.dump(self.store), "service": self.deeds.base_url}
         return file.export_wallet(whole, passphrase)
 
     def restore(self, text: str, passphrase: str) -> tuple[list[Record], list[Record]]:
-        """Take in the file of another wallet, the page's too, or of an older copy of this one.
+        """Take in the file of another wallet, the page's too, or of an older copy.
 
         Return the outputs that are new here, and those of them that count as handed
         out.

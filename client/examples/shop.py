@@ -17,7 +17,8 @@ from deeds_client import Deeds, Wallet
 from deeds_client.links import offer_link
 
 PRICE = 2
-PAGE = """<!doctype html><meta name="viewport" content="width=device-width"><title>A song</title>
+PAGE = """<!doctype html><meta name="viewport" content="width=device-width">
+<title>A song</title>
 {% if is_paid %}<p>Thank you! <b>La la la.</b></p>
 {% elif is_open %}<meta http-equiv="refresh" content="2">
 <p>Pay {{ price }} units with your wallet:</p><p><a href="{{ link }}">{{ link }}</a></p>
@@ -34,7 +35,8 @@ app = Flask(__name__)
 @app.get("/")
 def front() -> str:
     """Show what there is to buy."""
-    return f'<form method="post" action="/buy"><button>A song for {PRICE} units</button></form>'
+    button = f"<button>A song for {PRICE} units</button>"
+    return f'<form method="post" action="/buy">{button}</form>'
 
 
 @app.post("/buy")

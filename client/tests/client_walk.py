@@ -1,5 +1,4 @@
-"""People who do all that a wallet can, while processes are killed and requests are
-lost.
+"""People use their wallets, while processes are killed and requests are lost.
 
 Anna has one wallet, in which two processes work at once; Ben has two, which take in
 each other's copies. Each life of a process is a fork and may end by SIGKILL at one of
@@ -36,7 +35,7 @@ LIVE = ("held", "given", "offered")
 OFFERS = ("ask", "trade")
 PROBLEM = {"Content-Type": "application/problem+json"}
 TOLD = b'{"code": "busy", "title": "Busy"}'
-TOO_LARGE = b'{"code": "body_too_large", "title": "Too large"}'
+TOO_LARGE = b'{"code": "body_too_large", "title": "Too large", "isFinal": true}'
 BUSY = httpx.Response(503, headers=PROBLEM | {"Retry-After": "1"}, content=TOLD)
 # What may happen to a request; what is late arrives after the walk has gone on.
 FATES = ["answered"] * 12 + [
@@ -74,9 +73,7 @@ class Mortal:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watch(self, connection):
-        """Take statements as steps, but those in a transaction, which SQLite takes
-        back.
-        """
+        """Take statements as steps, but those that SQLite rolls back."""
 
         def traced(statement):
             if statement == "COMMIT" or not connection.in_transaction:
@@ -350,7 +347,7 @@ class Walk:
         self._view.assert_sound()
 
     def _assert_accounted(self, wallets, *, is_over):
-        """Each wallet tells the truth, and each unit is in the wallets of one person."""
+        """Each wallet tells the truth, and each unit is in one person's wallets."""
         outputs = [
             (OWNERS[name], output)
             for name, wallet in wallets.items()

@@ -21,7 +21,8 @@ INFO = httpx.Response(200, json={"version": "1", "limits": dict.fromkeys(LIMITS,
 def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
     monkeypatch.setattr(records_module, "_BUSY_S", 0.01)
     path = tmp_path / "wallet"
-    other = f"import sqlite3; sqlite3.connect({str(path)!r}, 0.01).execute('BEGIN IMMEDIATE')"
+    connect = f"sqlite3.connect({str(path)!r}, 0.01)"
+    other = f"import sqlite3; {connect}.execute('BEGIN IMMEDIATE')"
     with Store(path).transaction():
         with pytest.raises(WalletFileError, match="in use"):
             Store(path)
@@ -55,7 +56,9 @@ REFUSALS = [
         404, headers=PROBLEM, json={"code": "not_found", "title": "No such path"}
     ),
     httpx.Response(
-        400, headers=PROBLEM, json={"code": "total_too_large", "title": "Too large"}
+        400,
+        headers=PROBLEM,
+        json={"code": "total_too_large", "title": "Too large", "isFinal": True},
     ),
     FORBIDDEN,
 ]

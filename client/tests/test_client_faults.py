@@ -118,9 +118,7 @@ BROKEN = {
 
 
 def summary(wallet):
-    """Return what a wallet holds and has done, and what the service says of it, but for
-    ids.
-    """
+    """Return what a wallet holds and has done, and the service says of it, less ids."""
     outputs = wallet.outputs()
     said = wallet.deeds.check([link_of(output) for output in outputs])
     names = ("amount", "state", "number", "of", "each", "spentElsewhere", "unknown")
@@ -132,7 +130,7 @@ def summary(wallet):
 
 
 def sweep(url, directory, verb, broken):
-    """Break a verb at its first step, its second and so on, and return how many it has."""
+    """Break a verb at its first step, its second and so on; return how many it has."""
     carry_out, prepare = VERBS[verb]
     path = directory / "ours"
 

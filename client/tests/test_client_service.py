@@ -167,6 +167,17 @@ def test_a_refusal_is_told_at_once(line, deeds, five):
     assert deeds.check([five]) == ["unspent"]
 
 
+@pytest.mark.parametrize("told", [True, False, None, 1, "true"])
+def test_a_refusal_is_final_only_where_the_service_says_so(line, five, told):
+    refusal = {"code": "spent_input", "isFinal": told}
+    deeds = line(httpx.Response(400, headers=PROBLEM, json=refusal))
+
+    with pytest.raises(ProblemError) as caught:
+        deeds.swap([five], [Output.fresh(5, five.item_id)])
+
+    assert caught.value.is_final == (told is True)
+
+
 ITEM = {"id": NOWHERE, "total": 5, "metadata": None}
 SIDES = {"gives": [], "wants": [{"itemId": NOWHERE, "amount": 5}]}
 OFFER = SIDES | {

@@ -22,7 +22,7 @@ from deeds_client.wallet import Wallet
 
 @pytest.fixture
 def open_wallet(tmp_path, url):
-    """A function that opens somebody's wallet, with a fate for requests to some paths."""
+    """A function that opens a wallet, with a fate for requests to some paths."""
     with ExitStack() as stack:
 
         def open_wallet(name="anna", path="", fates=lambda: "answered"):

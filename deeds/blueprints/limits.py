@@ -19,6 +19,7 @@ from limits import parse
 from limits.errors import StorageError
 from limits.storage import RedisStorage
 
+from deeds.blueprints.endpoints import ENDPOINTS, LIMIT_NAMES
 from deeds.blueprints.requests import client_of
 from deeds.domain.errors import (
     DeedError,
@@ -26,10 +27,8 @@ from deeds.domain.errors import (
     TooManyFailuresError,
     TooManyRequestsError,
 )
-from deeds.domain.hashing import current_client
-from deeds.domain.idempotency import is_random_key
 from deeds.domain.model import NewOutput, RawOutput
-from deeds.domain.raw_output import is_strong_secret
+from deeds.domain.raw_output import is_random_key, is_strong_secret
 from deeds.settings import FAILURES, RateLimits
 
 # A client below its limit is served a request of more secrets than that. A second
@@ -88,9 +87,17 @@ class ClientLimits:
     def __init__(self, limits: RateLimits, redis_url: str | None = None) -> None:
         """Create the limits.
 
-        Raise StartError where the URL is not one that can be used.
+        Raises StartError where a name is not that of a limit, or the URL cannot be
+        used.
         """
-        self._windows = {name: [parse(limit)] for name, limit in limits.routes.items()}
+        if not limits.routes.keys() <= set(LIMIT_NAMES):
+            raise StartError(
+                "DEEDS_RATE_LIMITS names a limit that there is not: there are"
+                f" {FAILURES}, {', '.join(LIMIT_NAMES)}"
+            )
+        self._windows = {
+            name: [parse(limit)] for name, limit in limits.routes.items() if limit
+        }
         if limits.failures:
             short = parse(limits.failures)
             long = type(short)(LONG_WINDOW_UNITS * short.amount, LONG_WINDOW_UNITS)
@@ -106,11 +113,11 @@ class ClientLimits:
                 self._redis = RedisStorage(
                     redis_url, wrap_exceptions=True, **REDIS_OPTIONS
                 )
-            except Exception:  # noqa: BLE001 - whatever the libraries make of an invalid URL
-                # From None: the URL may hold a password.
+            except Exception:  # noqa: BLE001
+                # The libraries raise errors of any kind. From None: the URL may hold a
+                # password.
                 raise StartError(
-                    "DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis, or"
-                    " requirements/redis.txt is not installed"
+                    "DEEDS_RATE_LIMITS_STORAGE is not the URL of a Redis"
                 ) from None
 
     def count_request(self) -> None:
@@ -118,13 +125,13 @@ class ClientLimits:
 
         Raise TooManyRequestsError.
         """
+        endpoint = ENDPOINTS.get(request.url_rule.rule) if request.url_rule else None
         # A browser sends OPTIONS before a request of a page: it counts as part of that.
-        if request.method != "OPTIONS":
-            # Without the name of the blueprint.
-            self.count((request.endpoint or "").rpartition(".")[2])
+        if endpoint and request.method != "OPTIONS":
+            self.count(endpoint.limit)
 
     def count(self, name: str, amount: int = 1) -> None:
-        """Count the current request as `amount` requests to a route.
+        """Count the current request as `amount` requests under the limit of this name.
 
         Raise TooManyRequestsError.
         """
@@ -134,16 +141,14 @@ class ClientLimits:
             raise TooManyRequestsError(retry_after_s=wait_s)
 
     @contextmanager
-    def judging(self, guesses_count: int) -> Iterator[None]:
-        """Serve the current request, and count the wrong secrets that an error tells of.
+    def judging(self, client: str, guesses_count: int) -> Iterator[None]:
+        """Serve the current request, and count the wrong secrets of its error.
 
         While it is served its guesses count as wrong, so that a burst gets no further
         than the same requests one after the other. A request without guesses is always
         served: nobody who shares the address can lock out the owner of strong secrets.
         Others raise TooManyFailuresError while the client is over the limit.
         """
-        client = client_of(request)
-        current_client.set(client)
         held = (client, guesses_count)
         with self._lock:
             more = 1 + sum(count for name, count in self._held if name == client)
@@ -155,15 +160,14 @@ class ClientLimits:
                 raise TooManyFailuresError(retry_after_s=wait_s)
             yield
         except DeedError as error:
-            self.count_failures(error.failed_secrets_count)
+            self.count_failures(client, error.failed_secrets_count)
             raise
         finally:
             with self._lock:
                 self._held.remove(held)
 
-    def count_failures(self, count: int) -> None:
+    def count_failures(self, client: str, count: int) -> None:
         """Count wrong secrets of the request that is being judged."""
-        client = current_client.get()
         if count and (wait_s := self._count(FAILURES, client, count, 1)):
             _log.warning(
                 "too many wrong secrets from %s: refused for %d s"
@@ -201,7 +205,8 @@ class ClientLimits:
             except StorageError:
                 self._redis_from_s = time.monotonic() + REDIS_PAUSE_S
                 _log.warning(
-                    "DEEDS_RATE_LIMITS_STORAGE does not answer: each process counts alone",
+                    "DEEDS_RATE_LIMITS_STORAGE does not answer:"
+                    " each process counts alone",
                     extra={"event": "counts_apart"},
                 )
         return self._own.add(key, window_s, amount)

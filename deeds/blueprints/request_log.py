@@ -9,6 +9,8 @@ from time import perf_counter
 
 from flask import Flask, Response, g, request
 
+from deeds.blueprints.endpoints import ENDPOINTS
+
 REQUEST_ID = "X-Request-ID"
 
 # UUIDs, ULIDs, W3C trace ids and what nginx makes fit. A raw output does not: it starts
@@ -37,8 +39,9 @@ class RequestNotes:
     is_replayed: bool = False
 
 
-# Takes the route, the method, seconds, and "done", "replayed" or the code of a problem.
-CountRequest = Callable[[str, str, float, str], None]
+# Takes the route, the method, seconds, the kind of the endpoint, if it has one, and
+# "done", "replayed" or the code of a problem.
+CountRequest = Callable[[str, str, float, str, str], None]
 
 
 def register_request_log(app: Flask, count_request: CountRequest | None) -> None:
@@ -63,7 +66,9 @@ def register_request_log(app: Flask, count_request: CountRequest | None) -> None
             outcome = noted.problem_code or (
                 "replayed" if noted.is_replayed else "done"
             )
-            count_request(route, method, seconds, outcome)
+            endpoint = ENDPOINTS.get(route)
+            kind = endpoint.kind if endpoint and method != "OPTIONS" else ""
+            count_request(route, method, seconds, kind, outcome)
         fields: dict[str, object] = {
             "request_id": noted.request_id,
             "route": route,

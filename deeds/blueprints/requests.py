@@ -1,7 +1,4 @@
-"""What is read of a request.
-
-Bounded bytes, then strict JSON, the Idempotency-Key, the client.
-"""
+"""What is read of a request: bounded bytes, then strict JSON, the key, the client."""
 
 import json
 import re
@@ -14,11 +11,13 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from deeds.domain.errors import (
     BodyUnreadableError,
+    InvalidIdempotencyKeyError,
     InvalidJsonError,
     InvalidRequestError,
     WrongMediaTypeError,
 )
-from deeds.domain.idempotency import parse_idempotency_key
+from deeds.domain.model import IDEMPOTENCY_KEY_LENGTH_MAX
+from schemas.requests import RequestSchema, load
 
 
 def read_json(request: Request, *, array_length_max: int) -> Any:
@@ -53,16 +52,34 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
         ) from None
 
 
+def read_request(request: Request, schema: RequestSchema) -> Any:
+    """Return what the schema makes of the body; raise as `read_json` and `load`."""
+    body = read_json(request, array_length_max=schema.array_length_max)
+    return load(schema, body)
+
+
 def read_idempotency_key(request: Request) -> str | None:
-    """Return the request's key, if it has one; raise InvalidIdempotencyKeyError."""
+    """Return the key of the header, if there is one; raise InvalidIdempotencyKeyError.
+
+    The draft asks for a quoted string (RFC 8941); clients also send it bare. Both name
+    one key (draft-ietf-httpapi-idempotency-key-header).
+    """
     header = request.headers.get("Idempotency-Key")
-    return None if header is None else parse_idempotency_key(header)
+    if header is None:
+        return None
+    value = header.strip(" \t")
+    quoted = _QUOTED.fullmatch(value)
+    key = _ESCAPED.sub(r"\1", quoted[1]) if quoted else value
+    if not _PRINTABLE.fullmatch(key):
+        raise InvalidIdempotencyKeyError(
+            f"an Idempotency-Key has 1 to {IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII"
+            " characters"
+        )
+    return key
 
 
 def client_of(request: Request) -> str:
-    """Return whom a request counts for.
-
-    An IPv4 address, or the /64 network of an IPv6 address.
+    """Return whom a request counts for: an IPv4 address, or the /64 network of an IPv6.
 
     Providers give each IPv6 customer a /64 at least. ProxyFix has set what our own
     proxies say.
@@ -113,3 +130,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_co
 
 # Some proxies write the port too: 192.0.2.1:5555 or [2001:db8::1]:5555.
 _WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+
+_PRINTABLE = re.compile(rf"[!-~](?:[ -~]{{0,{IDEMPOTENCY_KEY_LENGTH_MAX - 2}}}[!-~])?")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
+_ESCAPED = re.compile(r'\\(["\\])')

@@ -1,12 +1,9 @@
-"""Answers and their headers.
-
-Compact JSON, pages and their files, CORS, what protects browsers.
-"""
+"""Answers and headers: compact JSON, pages and files, CORS, what protects browsers."""
 
 import functools
 import gzip
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -27,9 +24,10 @@ _SAFE = {
 
 # Any page may call the interface: it uses no cookies, and a secret is in the body or
 # nowhere.
+_EXPOSED = "ETag, Idempotency-Replayed, Retry-After, X-Request-ID"
 _INTERFACE = _SAFE | {
     "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": "ETag, Idempotency-Replayed, Retry-After, X-Request-ID",
+    "Access-Control-Expose-Headers": _EXPOSED,
 }
 _PREFLIGHT = {
     "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key, X-Request-ID",
@@ -68,12 +66,10 @@ def json_answer(
     status: int = HTTPStatus.OK,
     *,
     media_type: str = "application/json",
-    headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Return an answer with the body as compact JSON text, not cached unless `headers` say so."""
+    """Return the body as compact JSON text that is not cached."""
     answer = Response(_encode(body).encode("utf-8"), status, content_type=media_type)
     answer.headers["Cache-Control"] = NO_STORE
-    answer.headers.update(headers or {})
     return answer
 
 

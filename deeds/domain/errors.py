@@ -4,9 +4,10 @@ The domain knows no HTTP status: `deeds.blueprints.problems` has one for each co
 No message here may hold a secret or the offending value.
 """
 
-import re
 import traceback
 from typing import ClassVar
+
+from deeds.domain.model import Operation
 
 
 def places(error: BaseException) -> str:
@@ -16,10 +17,7 @@ def places(error: BaseException) -> str:
 
 
 class StartError(SystemExit):
-    """The service cannot start.
-
-    Ends the process with one line on stderr and exit code 1.
-    """
+    """The service cannot start: one line on stderr, and exit code 1."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"deeds cannot start: {reason}")
@@ -28,21 +26,14 @@ class StartError(SystemExit):
 class DeedError(Exception):
     """Base of all failures that are answered to a client.
 
-    `detail` is a sentence for the client, where there is more to say than the code
-    does; `index` the position of the element at fault; `failed_secrets_count` how many
-    secrets of the request were wrong: guesses, maybe.
+    `code` is the stable name of each, which its class states. `detail` is a sentence
+    for the client, where there is more to say than the code does; `index` the position
+    of the element at fault; `failed_secrets_count` how many secrets of the request were
+    wrong: guesses, maybe.
     """
 
     code: ClassVar[str]
     detail: str | None = None
-
-    def __init_subclass__(cls) -> None:
-        """Give the class its stable code.
-
-        That of UnknownInputError is `unknown_input`.
-        """
-        words = re.findall("[A-Z][a-z]*", cls.__name__.removesuffix("Error"))
-        cls.code = "_".join(words).lower()
 
     def __init__(
         self,
@@ -62,77 +53,115 @@ class DeedError(Exception):
 class WrongMediaTypeError(DeedError):
     """The body is not announced as application/json."""
 
+    code = "wrong_media_type"
+
 
 class InvalidJsonError(DeedError):
     """The body is not JSON text in UTF-8."""
+
+    code = "invalid_json"
 
 
 class BodyUnreadableError(DeedError):
     """The body broke off or its framing is wrong."""
 
+    code = "body_unreadable"
+
 
 class InvalidRequestError(DeedError):
     """The JSON is well-formed but not a request of this interface."""
+
+    code = "invalid_request"
 
 
 class InvalidIdempotencyKeyError(DeedError):
     """The Idempotency-Key header is empty, too long or not printable ASCII."""
 
+    code = "invalid_idempotency_key"
+
 
 class IdempotencyKeyReusedError(DeedError):
     """The Idempotency-Key was used before, for another request."""
 
+    code = "idempotency_key_reused"
+
 
 class TotalTooLargeError(DeedError):
-    """The amounts of a mint, or of an item in an offer, are more than the item may hold or has."""
+    """A mint adds up to more than an item may hold, or an offer to more than it has."""
+
+    code = "total_too_large"
 
 
 class UnbalancedError(DeedError):
     """Inputs and outputs of an item do not add up to the same amount."""
 
+    code = "unbalanced"
+
 
 class NotAnOfferError(DeedError):
     """An offer wants nothing: of no item its outputs are more than its inputs."""
+
+    code = "not_an_offer"
 
 
 class WeakSecretError(DeedError):
     """The secret of an offer's output is not a strong one."""
 
+    code = "weak_secret"
+
 
 class DuplicateInputError(DeedError):
     """An input is named twice."""
+
+    code = "duplicate_input"
 
 
 class DuplicateSecretError(DeedError):
     """A request names one secret of an item twice."""
 
+    code = "duplicate_secret"
+
 
 class UnknownItemError(DeedError):
     """A swap or offer names an item that does not exist."""
+
+    code = "unknown_item"
 
 
 class UnknownInputError(DeedError):
     """No output of the item has this amount and this secret."""
 
+    code = "unknown_input"
+
 
 class SpentInputError(DeedError):
     """The output was spent before."""
+
+    code = "spent_input"
 
 
 class UsedSecretError(DeedError):
     """The secret of a new output was used in this item before."""
 
+    code = "used_secret"
+
 
 class ItemNotFoundError(DeedError):
     """No item has this id."""
+
+    code = "item_not_found"
 
 
 class UnknownOfferError(DeedError):
     """No offer has this id."""
 
+    code = "unknown_offer"
+
 
 class OfferNotOpenError(DeedError):
     """The offer was completed, has expired, or cannot be completed any more."""
+
+    code = "offer_not_open"
 
 
 class RetryLaterError(DeedError):
@@ -142,55 +171,53 @@ class RetryLaterError(DeedError):
 class OverloadedError(RetryLaterError):
     """More work is waiting than the service takes on."""
 
+    code = "overloaded"
+
 
 class TooManyFailuresError(RetryLaterError):
     """A client has presented too many wrong secrets, or may be doing so."""
+
+    code = "too_many_failures"
 
 
 class TooManyRequestsError(RetryLaterError):
     """A client asks a path more often than the operator allows."""
 
+    code = "too_many_requests"
+
 
 class LedgerUnavailableError(RetryLaterError):
     """The database does not answer; nothing was changed."""
 
+    code = "ledger_unavailable"
     detail = "the database does not answer"
 
 
 class LedgerInDoubtError(RetryLaterError):
-    """The database broke off while committing.
+    """The database broke off at COMMIT: the operation is there as a whole or not."""
 
-    The operation is wholly there or wholly not.
-    """
+    code = "ledger_in_doubt"
 
 
 class LedgerRolledBackError(RetryLaterError):
-    """The ledger lacks operations that were committed.
+    """The ledger lacks committed operations; nothing is written until accepted."""
 
-    Nothing is written until it is accepted.
-    """
+    code = "ledger_rolled_back"
 
 
 class SchemeUnavailableError(RetryLaterError):
     """An output is guarded by a pepper that this process was not given."""
 
+    code = "scheme_unavailable"
+
 
 class IdempotencyKeyTakenError(Exception):
-    """Another request with the same Idempotency-Key was faster.
+    """Another request with the same key was faster. Never leaves the service."""
 
-    Never leaves the service.
-    """
-
-
-class ItemSchemesChangedError(Exception):
-    """An item got a hash scheme since it was read for a swap.
-
-    Never leaves the service.
-    """
+    def __init__(self, operation: Operation) -> None:
+        super().__init__()
+        self.operation = operation
 
 
 class RawOutputError(ValueError):
-    """A string is not a raw output.
-
-    The message names the part at fault and never quotes it.
-    """
+    """A string is not a raw output: the message names the part, and quotes nothing."""

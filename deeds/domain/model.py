@@ -1,10 +1,9 @@
-"""Items, outputs, requests, records of the ledger, and the bounds of what a client may send.
+"""Items, outputs, requests, records of the ledger, and the bounds of a request.
 
 The type says what is secret: a `RawOutput` and a `NewOutput` hold a secret and hide it
 from their repr; an `Output` holds a digest at most.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -63,14 +62,6 @@ class SecretClass(StrEnum):
     STRONG = "strong"
 
 
-class SchemeUse(StrEnum):
-    """What a hash scheme guards."""
-
-    NOTHING = "nothing"
-    SPENT = "spent"
-    UNSPENT = "unspent"
-
-
 class OperationKind(StrEnum):
     """What changed the ledger."""
 
@@ -118,6 +109,11 @@ class SwapRequest:
     inputs: tuple[RawOutput, ...]
     outputs: tuple[RawOutput, ...]
 
+    @property
+    def raws(self) -> tuple[RawOutput, ...]:
+        """Return both, inputs first."""
+        return self.inputs + self.outputs
+
 
 @dataclass(frozen=True, slots=True)
 class OfferRequest(SwapRequest):
@@ -127,8 +123,24 @@ class OfferRequest(SwapRequest):
 
 
 @dataclass(frozen=True, slots=True)
+class FindRequest:
+    """An item, and secrets whose outputs of it are asked for (contract part 4)."""
+
+    item_id: str
+    secrets: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOutput:
+    """What is told of an output to somebody who knows its secret."""
+
+    amount: int
+    state: OutputState
+
+
+@dataclass(frozen=True, slots=True)
 class Done(Generic[Answer]):
-    """What a request that changes the ledger has done, or had done when it was sent before."""
+    """What a request has done to the ledger, or had done when it was sent before."""
 
     operation_id: int
     answer: Answer
@@ -188,35 +200,26 @@ class Argon2Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class SchemeSpec:
-    """What a hash scheme is made of.
+class HashPolicy:
+    """How the secrets of an item are hashed: that of its mint, for its life.
 
-    `pepper_fingerprint` is empty where there is no pepper.
+    The cost is that of an ordinary secret. `pepper_fingerprint` is empty where there is
+    no pepper.
     """
 
-    secret_class: SecretClass
     cost: Argon2Cost
     pepper_fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
-class HashScheme:
-    """A scheme as the ledger knows it, with the 16-byte salt of its idempotency keys."""
+class ItemHashing:
+    """What a request needs to know of an item: its 16-byte salt, its policy, its total.
 
-    id: int
-    spec: SchemeSpec
-    key_salt: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ItemSchemes:
-    """What hashing needs of an item.
-
-    Its 16-byte salt and the schemes of its outputs.
+    None of these ever changes.
     """
 
-    salt: bytes
-    scheme_ids: frozenset[int]
+    salt: bytes = field(repr=False)
+    policy: HashPolicy
     total: int
 
 
@@ -233,7 +236,6 @@ class Output:
     """An output as the ledger keeps it, with no secret in it."""
 
     key: OutputKey
-    scheme_id: int
     amount: int
 
     @property
@@ -250,13 +252,17 @@ class RecordedOutput:
     created_by: int
     spent_by: int | None
 
+    @property
+    def state(self) -> OutputState:
+        """Return whether it is spent."""
+        return OutputState.UNSPENT if self.spent_by is None else OutputState.SPENT
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """An operation found by its idempotency key.
 
-    `item_id` is that of a mint, `offer_id` that of the offer which it made or
-    completed.
+    `item_id` is that of a mint, `offer_id` that of the offer that it made or completed.
     """
 
     id: int
@@ -269,51 +275,37 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class MintRecord:
-    """All that one mint writes.
-
-    `idempotency_key_hashes` are empty without a key. The first one, of 32 bytes, is
-    recorded; the others are those under which a process with other settings may record
-    the same key.
-    """
+    """All that one mint writes. The key's hash has 32 bytes; None is no key."""
 
     item: Item
-    salt: bytes = field(repr=False)
+    hashing: ItemHashing
     outputs: tuple[Output, ...]
-    idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)
+    idempotency_key_hash: bytes | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SwapRecord:
     """All that one swap writes.
 
-    `outputs_forbidden` holds the keys that outputs would have under older schemes, each
-    with the index of its output: where one exists, the secret was used in this item
-    before. `schemes_counts` holds for each item how many schemes its outputs had when
-    it was hashed for; `schemes_added` the pairs of item and scheme id that the outputs
-    bring. `idempotency_key_hashes` are as those of a mint. `offer_id` is that of the
-    offer which the swap completes.
+    `offer_id` is that of the offer which the swap completes.
     """
 
     inputs: tuple[Output, ...]
     outputs: tuple[Output, ...]
-    outputs_forbidden: Mapping[OutputKey, int]
-    schemes_counts: Mapping[str, int]
-    schemes_added: frozenset[tuple[str, int]]
-    idempotency_key_hashes: tuple[bytes, ...] = field(repr=False)
+    idempotency_key_hash: bytes | None = field(default=None, repr=False)
     offer_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OfferRecord:
-    """An offer as its making writes it, but for `expires_at_s` and `state`, which the ledger tells.
+    """An offer as its making writes it.
 
-    `scheme_id` is the strong scheme of the half's outputs. Read from the ledger, the
-    half says nothing of schemes and keys.
+    `expires_at_s` and `state` are the ledger's to tell. Read from the ledger, the half
+    has no idempotency key.
     """
 
     id: str
     half: SwapRecord
-    scheme_id: int
     expires_in_s: int
     expires_at_s: int = 0
     state: OfferState = OfferState.OPEN

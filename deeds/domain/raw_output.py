@@ -22,13 +22,19 @@ OFFER_ID_PREFIX = "offer_"
 BASE32_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 # Random characters of an id and of a strong secret: 130 bits.
-_RANDOM_LENGTH = 26
+RANDOM_LENGTH = 26
 
-_RANDOM = f"[{BASE32_ALPHABET}]{{{_RANDOM_LENGTH}}}"
-_ID_END = re.compile(_RANDOM)
+RANDOM_PATTERN = f"[{BASE32_ALPHABET}]{{{RANDOM_LENGTH}}}"
+_ID_END = re.compile(RANDOM_PATTERN)
 
-_STRONG_SECRET = re.compile(f"({_RANDOM})([{BASE32_ALPHABET}]{{6}})")
+_STRONG_SECRET = re.compile(f"({RANDOM_PATTERN})([{BASE32_ALPHABET}]{{6}})")
 _STRONG_SECRET_LABEL = b"deeds strong secret v1:"
+
+# RFC 9562 version 4: of its 128 bits, 122 are random.
+_RANDOM_UUID = re.compile(
+    "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+    re.IGNORECASE,
+)
 
 # ASCII digits, no sign, no leading zero: the amount is written in one way only.
 _AMOUNT = re.compile("[1-9][0-9]*")
@@ -55,7 +61,7 @@ def parse_raw_output(text: str) -> RawOutput:
 
 
 def parse_mint_output(text: str) -> NewOutput:
-    """Return what `+<amount>.<secret>`, an element of a mint, says, or raise RawOutputError.
+    """Return what `+<amount>.<secret>` of a mint says, or raise RawOutputError.
 
     An empty item id (`+<amount>..<secret>`) and a placeholder that starts with `deed_`
     (`+<amount>.deed_anything.<secret>`) are dropped: the item does not exist yet.
@@ -70,7 +76,7 @@ def parse_mint_output(text: str) -> NewOutput:
 def check_secret(secret: str) -> str:
     """Return the secret.
 
-    Raise RawOutputError unless it has 1 to 32 code points in UTF-8.
+    Raises RawOutputError unless it has 1 to 32 code points in UTF-8.
     """
     if not 1 <= len(secret) <= SECRET_LENGTH_MAX:
         raise RawOutputError(
@@ -94,7 +100,7 @@ def make_id(prefix: str) -> str:
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """Return whether the text has the form of an id of this kind, whether or not it was given."""
+    """Return whether the text has the form of an id of this kind."""
     return text.startswith(prefix) and _ID_END.fullmatch(text, len(prefix)) is not None
 
 
@@ -108,6 +114,14 @@ def is_strong_secret(secret: str) -> bool:
     """Return whether the secret proves by its checksum that a machine made it."""
     match = _STRONG_SECRET.fullmatch(secret)
     return match is not None and match[2] == _checksum(match[1])
+
+
+def is_random_key(key: str) -> bool:
+    """Return whether nobody can guess the key: a random UUID or a strong secret.
+
+    Any other key has to be hashed like a secret: clients make keys from what they send.
+    """
+    return is_strong_secret(key) or _RANDOM_UUID.fullmatch(key) is not None
 
 
 def _split_amount(text: str) -> tuple[str, str]:
@@ -133,12 +147,12 @@ def _parse_amount(text: str) -> int:
 def _random_base32() -> str:
     # 32 divides 256, so that each character is as likely as any other.
     return "".join(
-        BASE32_ALPHABET[byte % 32] for byte in secrets.token_bytes(_RANDOM_LENGTH)
+        BASE32_ALPHABET[byte % 32] for byte in secrets.token_bytes(RANDOM_LENGTH)
     )
 
 
 def _checksum(body: str) -> str:
-    """Return the first 30 bits of SHA-256(label + body) as 6 characters, highest bits first."""
+    """Return the first 30 bits of SHA-256(label + body) as 6 characters."""
     digest = hashlib.sha256(_STRONG_SECRET_LABEL + body.encode("ascii")).digest()
     bits = int.from_bytes(digest[:4], "big") >> 2
     return "".join(BASE32_ALPHABET[(bits >> shift) % 32] for shift in range(25, -1, -5))

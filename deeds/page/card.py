@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from deeds.domain.model import Item, Offer, OfferState, Units
 from deeds.domain.raw_output import ITEM_ID_PREFIX
 from deeds.page.picture import uploaded_picture
+from schemas.requests import METADATA_NAMES
 
 # Image addresses that a browser may be given, because nothing in them runs there. Other
 # addresses are shown as text.
@@ -44,12 +45,6 @@ _HALF = 3
 
 # As many deeds of a side are named, and their cards read; js/texts.js names as many.
 NAMED_COUNT_MAX = 2
-
-_ENDS = {
-    OfferState.COMPLETED: ("Paid", "Traded"),
-    OfferState.VOID: ("Withdrawn", "Withdrawn"),
-    OfferState.EXPIRED: ("Expired", "Expired"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +117,7 @@ class DeedCard:
 
 @dataclass(frozen=True, slots=True)
 class OfferCard:
-    """An offer in words for those who may complete it, and its deeds.
-
-    First what it wants.
-    """
+    """An offer in words for those who may complete it; first the deeds it wants."""
 
     title: str
     summary: str
@@ -151,26 +143,36 @@ def offer_card(offer: Offer, read_card: Callable[[str], DeedCard]) -> OfferCard:
     """
     named = [*offer.wants[:NAMED_COUNT_MAX], *offer.gives[:NAMED_COUNT_MAX]]
     cards = {each.item_id: read_card(each.item_id) for each in named}
-    given, got = (_side_text(side, cards) for side in (offer.wants, offer.gives))
-    if offer.state in _ENDS:
-        title = f"{_ENDS[offer.state][bool(got)]}: {given}{got and f' for {got}'}"
-        summary = "Nothing can be done with this link any more."
+    wanted = _side_text(offer.wants, cards)
+    given = _side_text(offer.gives, cards)
+    is_trade = bool(offer.gives)
+    if offer.state is OfferState.OPEN:
+        title = f"You give {wanted} and get {given}" if is_trade else f"Pay {wanted}"
+        expires_at = f"{offer.expires_at:%d %B %Y, %H:%M} UTC"
+        summary = f"Open the link to see it. Until {expires_at}."
     else:
-        title = f"You give {given} and get {got}" if got else f"Pay {given}"
-        summary = (
-            f"Open the link to see it. Until {offer.expires_at:%d %B %Y, %H:%M} UTC."
-        )
+        ends = {
+            OfferState.COMPLETED: "Traded" if is_trade else "Paid",
+            OfferState.VOID: "Withdrawn",
+            OfferState.EXPIRED: "Expired",
+        }
+        units = f"{wanted} for {given}" if is_trade else wanted
+        title = f"{ends[offer.state]}: {units}"
+        summary = "Nothing can be done with this link any more."
     return OfferCard(title, summary, tuple(cards.values()))
 
 
 def _side_text(side: Sequence[Units], cards: Mapping[str, DeedCard]) -> str:
-    first, more = side[:NAMED_COUNT_MAX], len(side) - NAMED_COUNT_MAX
     named = [
-        f"{units_text(each.amount)} of {cards[each.item_id].quoted}" for each in first
+        f"{units_text(each.amount)} of {cards[each.item_id].quoted}"
+        for each in side[:NAMED_COUNT_MAX]
     ]
-    return " and ".join(
-        [*named, *([f"{more} more deed{'s' * (more > 1)}"] if more > 0 else [])]
-    )
+    more = len(side) - NAMED_COUNT_MAX
+    if more == 1:
+        named.append("1 more deed")
+    elif more > 1:
+        named.append(f"{more} more deeds")
+    return " and ".join(named)
 
 
 def units_text(amount: int) -> str:
@@ -207,7 +209,7 @@ def _read(metadata: str | None) -> dict[str, str]:
         about = {}
     members = about if isinstance(about, dict) else {}
     texts = {name: text for name, text in members.items() if isinstance(text, str)}
-    return {name: texts.get(name, "") for name in ("name", "description", "image")}
+    return {name: texts.get(name, "") for name in METADATA_NAMES}
 
 
 def _text(text: str) -> str:

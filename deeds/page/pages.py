@@ -1,4 +1,4 @@
-"""The pages for people, such as GET /claim, /wallet, /item/{id}, /offer/{id}, and their files.
+"""The pages for people, such as GET /claim, /wallet, /item/{id} and /docs.
 
 What is personal in them, secrets above all, is in the browser. Only texts of QR codes
 come here.
@@ -7,17 +7,21 @@ come here.
 import functools
 from collections.abc import Callable
 from http import HTTPStatus
+from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
 from flask import Blueprint, Response, abort, render_template, request
 
+from deeds.blueprints.endpoints import ITEM, ITEM_PAGE
+from deeds.blueprints.error_answers import retry_after
 from deeds.blueprints.limits import ClientLimits
-from deeds.blueprints.problems import PROBLEMS, retry_after
+from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.request_log import notes
 from deeds.blueprints.responses import FOREVER, MEDIA_TYPES, file_answer, page_answer
 from deeds.domain.errors import DeedError
 from deeds.domain.offers import OfferService
+from deeds.domain.raw_output import OFFER_ID_PREFIX, RANDOM_LENGTH
 from deeds.domain.service import DeedService
 from deeds.page.card import DeedCard, OfferCard, deed_card, offer_card
 from deeds.page.picture import picture_answer, uploaded_picture
@@ -41,12 +45,22 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
+# Swagger UI comes from the package flask-swagger-ui, as files alone: its own page has
+# scripts in the HTML, which our policy forbids. It has its icons in its style sheet, as
+# data: URIs.
+_SWAGGER_UI = files("flask_swagger_ui") / "dist"
+_SWAGGER_UI_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
+_ALLOWED_IN_DOCS = (
+    "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+)
+_ALLOWED_IN_PROBLEMS = "style-src 'self'; img-src 'self'; manifest-src 'self'"
+
 # The pages in which nothing is personal: all of that is in the browser.
 _PAGES = {"landing": "/"} | {
     name: f"/{name}" for name in ("mint", "claim", "offer", "wallet", "door")
 }
 
-_OFFER_ID_LENGTH = len("offer_") + 26
+_OFFER_ID_LENGTH = len(OFFER_ID_PREFIX) + RANDOM_LENGTH
 
 
 def pages_blueprint(
@@ -64,8 +78,7 @@ def pages_blueprint(
     )
 
     for name, path in _PAGES.items():
-        # Not by the name alone: limits are by the names of endpoints.
-        blueprint.get(path, endpoint=f"page_{name}")(functools.partial(_page, name))
+        blueprint.get(path, endpoint=name)(functools.partial(_page, name))
 
     @blueprint.get("/web/<version>/<path:name>")
     def read_web_file(version: str, name: str) -> Response:
@@ -79,6 +92,7 @@ def pages_blueprint(
     _serve_items(blueprint, service, limits)
     _serve_offers(blueprint, service, offers, limits)
     serve_qr_codes(blueprint, limits)
+    _serve_docs(blueprint)
     serve_offline(blueprint, static, list(_PAGES.values()), array_length_max)
     return blueprint
 
@@ -87,12 +101,11 @@ def _serve_items(
     blueprint: Blueprint, service: DeedService, limits: ClientLimits
 ) -> None:
     def read_card(item_id: str) -> DeedCard:
-        # Counted here and not by the name of the endpoint: a browser gets a page all
-        # the same.
-        limits.count("item")
+        # Counted here and not before: a browser gets a page all the same.
+        limits.count(ITEM.limit)
         return deed_card(service.item(item_id))
 
-    @blueprint.get("/item/<item_id>", endpoint="item_page")
+    @blueprint.get(ITEM_PAGE.path)
     def read_item_page(item_id: str) -> Response:
         try:
             card = read_card(item_id)
@@ -102,17 +115,16 @@ def _serve_items(
             answer = _page("no_item", status=problem.status)
             answer.headers.update(retry_after(error))
             return answer
-        address = _origin() and f"{_origin()}/item/{card.item_id}"
-        return _page("item", card=card, address=address)
+        return _page("item", card=card)
 
-    @blueprint.get("/item/<item_id>/picture", endpoint="picture")
+    @blueprint.get("/item/<item_id>/picture")
     def read_picture(item_id: str) -> Response:
         picture = uploaded_picture(read_card(item_id).image)
         if picture is None:
             abort(404)
         return picture_answer(picture)
 
-    @blueprint.get("/claim/<item_id>", endpoint="claim_page", strict_slashes=False)
+    @blueprint.get("/claim/<item_id>", strict_slashes=False)
     def read_claim_page(item_id: str) -> Response:
         return _page_with_card("claim", lambda: read_card(item_id))
 
@@ -123,15 +135,35 @@ def _serve_offers(
     offers: OfferService,
     limits: ClientLimits,
 ) -> None:
-    @blueprint.get("/offer/<offer_id>", endpoint="offer_page", strict_slashes=False)
+    @blueprint.get("/offer/<offer_id>", strict_slashes=False)
     def read_offer_page(offer_id: str) -> Response:
         def read_card() -> OfferCard:
-            limits.count("item")
-            # A message may have left its own marks behind the link.
+            limits.count(ITEM.limit)
+            # A message may have left punctuation behind the link.
             offer = offers.read(offer_id[:_OFFER_ID_LENGTH])
             return offer_card(offer, lambda item_id: deed_card(service.item(item_id)))
 
         return _page_with_card("offer", read_card)
+
+
+def _serve_docs(blueprint: Blueprint) -> None:
+    @blueprint.get("/docs", strict_slashes=False)
+    def read_docs() -> Response:
+        return page_answer(render_template("docs.html"), allowed=_ALLOWED_IN_DOCS)
+
+    @blueprint.get("/docs/<name>")
+    def read_docs_file(name: str) -> Response:
+        if name not in _SWAGGER_UI_FILES:
+            abort(404)
+        content = (_SWAGGER_UI / name).read_bytes()
+        return file_answer(content, MEDIA_TYPES[PurePath(name).suffix])
+
+    @blueprint.get("/problems")
+    def read_problems() -> Response:
+        html = render_template(
+            "problems.html", page="problems", problems=PROBLEMS.values()
+        )
+        return page_answer(html, allowed=_ALLOWED_IN_PROBLEMS)
 
 
 def _page_with_card(
@@ -145,16 +177,13 @@ def _page_with_card(
         return _page(name)
 
 
-def _origin() -> str:
-    # Empty where the header Host holds what no host name can.
-    return (
-        request.host and f"{'https' if request.is_secure else 'http'}://{request.host}"
-    )
-
-
 def _page(name: str, *, status: int = HTTPStatus.OK, **values: Any) -> Response:
+    # A proxy may have passed on any scheme that a client wrote.
+    scheme = "https" if request.is_secure else "http"
+    # Empty where the header Host holds what no host name can.
+    origin = f"{scheme}://{request.host}" if request.host else ""
     html = render_template(
-        f"{name}.html", page=name, status=status, origin=_origin(), **values
+        f"{name}.html", page=name, status=status, origin=origin, **values
     )
     answer = page_answer(html, allowed=_ALLOWED, status=status)
     answer.headers.update(_HEADERS)

@@ -1,6 +1,4 @@
-"""The picture that was uploaded with a deed: the bytes of a data.
-
-URI, for those who show links.
+"""The picture that was uploaded with a deed, from its data: URI, for link previews.
 
 Only of a kind in which nothing runs, and never an address: what somebody minted must
 not make this service send anybody elsewhere.
@@ -20,7 +18,8 @@ PICTURE_BYTES_MAX = 48 * 1024
 _BASE64_LENGTH_MAX = PICTURE_BYTES_MAX // 3 * 4
 
 _UPLOADED = re.compile(
-    rf"data:image/(png|jpeg|gif|webp);base64,([A-Za-z0-9+/]{{1,{_BASE64_LENGTH_MAX}}}={{0,2}})",
+    r"data:image/(png|jpeg|gif|webp);base64,"
+    rf"([A-Za-z0-9+/]{{1,{_BASE64_LENGTH_MAX}}}={{0,2}})",
     re.IGNORECASE,
 )
 
@@ -50,7 +49,7 @@ class Picture:
 
 
 def uploaded_picture(image: str) -> Picture | None:
-    """Return the picture that the image of a deed is, unless it is an address or anything else."""
+    """Return the picture in a deed's image, None if that is an address or invalid."""
     match = _UPLOADED.fullmatch(image)
     if match is None:
         return None

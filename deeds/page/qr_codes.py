@@ -1,20 +1,17 @@
-"""POST /web/qr: texts to QR codes.
-
-The texts are in no address and no log, and are not kept.
-"""
+"""POST /web/qr: texts to QR codes, which are in no address, no log and not kept."""
 
 import io
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from threading import Lock
+from contextlib import suppress
+from threading import BoundedSemaphore, Lock
 
 import segno
 from flask import Blueprint, Response, request
 from marshmallow import Schema, ValidationError, fields, validate
 
+from deeds.blueprints.endpoints import QR_CODES
 from deeds.blueprints.limits import ClientLimits
-from deeds.blueprints.requests import client_of, read_json
+from deeds.blueprints.requests import read_json
 from deeds.blueprints.responses import json_answer
 from deeds.domain.errors import (
     InvalidRequestError,
@@ -22,7 +19,8 @@ from deeds.domain.errors import (
     TooManyRequestsError,
 )
 from deeds.domain.raw_output import check_text
-from schemas.requests import TextField, load
+from schemas.fields import TextField
+from schemas.requests import load
 
 # A code takes 16 µs for each byte, 2 ms for a claim link, and no other thread runs. A
 # pause of four times as long leaves the others four fifths: a batch takes a second at
@@ -33,7 +31,7 @@ BYTES_MAX = 12_288
 _PAUSE_FACTOR = 4
 _COUNT = validate.Length(1, TEXTS_MAX, error="must have {min} to {max} elements")
 
-# Batches in this process, each of another client: others find a place while one prints.
+# Batches in this process, of any clients: one is made while the others wait.
 _BATCHES_AT_ONCE_MAX = 4
 
 # Code points of a text. A claim link has 120, or up to 750 with secret and unit in
@@ -54,23 +52,24 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
         validate=[_COUNT, _check_size],
     )
     schema = Schema.from_dict({"texts": texts})()
-    places = _Places()
+    places = BoundedSemaphore(_BATCHES_AT_ONCE_MAX)
+    turn = Lock()
 
-    @blueprint.post("/web/qr", endpoint="qr")
+    @blueprint.post(QR_CODES.path)
     def make_qr_codes() -> Response:
-        texts: list[str] = load(schema, read_json(request, array_length_max=TEXTS_MAX))[
-            "texts"
-        ]
-        with places.one_of(client_of(request)):
+        body = read_json(request, array_length_max=TEXTS_MAX)
+        texts: list[str] = load(schema, body)["texts"]
+        if not places.acquire(blocking=False):
+            raise OverloadedError("too many QR codes are being made")
+        try:
             # The request was counted as one code.
             with suppress(TooManyRequestsError):
-                limits.count("qr", len(texts) - 1)
-            codes = []
-            for place, text in enumerate(texts):
-                begun_s = time.thread_time()
-                codes.append(_make(text, place))
-                places.pause(time.thread_time() - begun_s)
+                limits.count(QR_CODES.limit, len(texts) - 1)
+            with turn:
+                codes = [_make(text, place) for place, text in enumerate(texts)]
             return json_answer({"codes": codes})
+        finally:
+            places.release()
 
 
 def _check_size(texts: list[str]) -> None:
@@ -78,40 +77,9 @@ def _check_size(texts: list[str]) -> None:
         raise ValidationError(f"must have at most {BYTES_MAX} bytes in all")
 
 
-class _Places:
-    """Who is served at the moment, each client once, and when others have had their time."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._clients: set[str] = set()
-        self._free_s = 0.0
-
-    @contextmanager
-    def one_of(self, client: str) -> Iterator[None]:
-        """Take a place until the block ends.
-
-        Raise OverloadedError at once if there is none.
-        """
-        with self._lock:
-            if client in self._clients or len(self._clients) >= _BATCHES_AT_ONCE_MAX:
-                raise OverloadedError("too many QR codes are being made")
-            self._clients.add(client)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._clients.remove(client)
-
-    def pause(self, used_s: float) -> None:
-        """Sleep in proportion to what was used, after the pauses of all who were here before."""
-        with self._lock:
-            now_s = time.monotonic()
-            self._free_s = max(self._free_s, now_s) + _PAUSE_FACTOR * used_s
-            pause_s = self._free_s - now_s
-        time.sleep(pause_s)
-
-
 def _make(text: str, place: int) -> str:
+    """Return the code of a text, after a pause for other threads."""
+    begun_s = time.thread_time()
     try:
         code = segno.make_qr(text, error="m", mode="byte", encoding="utf-8", mask=_MASK)
     except segno.DataOverflowError:
@@ -121,4 +89,5 @@ def _make(text: str, place: int) -> str:
     written = io.BytesIO()
     look = {"light": "#fff", "svgclass": None, "lineclass": None}
     code.save(written, "svg", xmldecl=False, nl=False, omitsize=True, **look)
+    time.sleep(_PAUSE_FACTOR * (time.thread_time() - begun_s))
     return written.getvalue().decode()

@@ -38,7 +38,7 @@ _COMMENTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StaticFiles:
-    """What the files hold, by names such as `js/ui/dom.js`, and what tells this set from others."""
+    """The files by names such as `js/ui/dom.js`, and a version of the whole set."""
 
     version: str
     by_name: Mapping[str, bytes]
@@ -82,7 +82,7 @@ def serve_offline(
     """
     worker = _worker(static, pages, settings)
 
-    @blueprint.get("/sw.js", endpoint="worker")
+    @blueprint.get("/sw.js")
     def read_worker() -> Response:
         answer = file_answer(worker, MEDIA_TYPES[".js"])
         # What the worker may fetch. It needs nothing from elsewhere.
@@ -91,7 +91,7 @@ def serve_offline(
         )
         return answer
 
-    @blueprint.get("/manifest.webmanifest", endpoint="manifest")
+    @blueprint.get("/manifest.webmanifest")
     def read_manifest() -> Response:
         text = render_template("manifest.webmanifest")
         return file_answer(text.encode(), "application/manifest+json")

@@ -1,4 +1,4 @@
-"""How many CPUs this process may really use, and how many processes and threads there are.
+"""How many CPUs this process may use, and how many processes and threads there are.
 
 A container sees all CPUs of its host but may use few of them. Sizing pools by
 `os.cpu_count()` there starts dozens of workers on one CPU.

@@ -20,7 +20,7 @@ from waitress.utilities import (
 
 # waitress's own patterns take seconds for 32 KiB of spaces, and minutes for a line like
 # "GET a://1111… ", while nobody else is served.
-_LINE = re.compile(rb"[^ \r\n]+ [^ \r\n]+ HTTP/1\.[01]\r\n")
+_LINE = re.compile(rb"[^ \t\r\n]+ [^ \t\r\n]+ HTTP/1\.[01]\r\n")
 _MANY_SPACES = b" " * 64
 
 _CODING = re.compile(rb"\r\ntransfer-encoding:([^\r]*)", re.IGNORECASE)
@@ -35,39 +35,38 @@ class Parser(HTTPRequestParser):
     surplus = b""  # What was received after the request.
 
     def received(self, data: bytes) -> int:
-        """Return how much of `data` belongs to this request, or is kept in `surplus`."""
+        """Return how much of `data` is of this request, or is kept in `surplus`."""
+        # TLS, above all, begins like no request.
+        is_begun_well = (
+            self.headers_finished or (self.header_plus or data)[:1].isupper()
+        )
         try:
             consumed: int = super().received(data)
-        except Exception:  # noqa: BLE001  (of urlsplit or int, and its text quotes the request)
+        except Exception:  # noqa: BLE001  (of urlsplit or int; their texts quote it)
             consumed, self.error = len(data), BadRequest("")
-        start = self.header_plus.lstrip()[:1]
         if self._is_too_large():
             self._drop_body()
-        elif self.error is not None or (start and not start.isupper()):
-            self._refuse()  # TLS, above all, begins like no request.
+        elif self.error is not None or not is_begun_well:
+            self._refuse()
         if not self.completed:
             return consumed
-        self.expect_continue = (
-            False  # No body is owed, and yet waitress would ask for it.
-        )
+        # No body is owed, and yet waitress would ask for it.
+        self.expect_continue = False
         self.surplus = data[consumed:]
         return len(data)
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Parse a head.
-
-        Raise ParsingError if it is not HTTP/1, or its meaning is in doubt.
-        """
+        """Parse a head, or raise ParsingError where its meaning is in doubt."""
         spaced = header_plus.replace(b"\t", b" ")
-        if not _LINE.match(spaced) or b"\r\n " in spaced or _MANY_SPACES in spaced:
+        if not _LINE.match(header_plus) or b"\r\n " in spaced or _MANY_SPACES in spaced:
             raise ParsingError("")
         super().parse_header(header_plus)
-        codings = [
-            coding.strip(b" \t").lower() for coding in _CODING.findall(header_plus)
-        ]
+        found = _CODING.findall(header_plus)
+        codings = [coding.strip(b" \t").lower() for coding in found]
         doubts = (
             codings not in ([], [b"chunked"]),
             codings and (self.version == "1.0" or "CONTENT_LENGTH" in self.headers),
+            self.version == "1.1" and "HOST" not in self.headers,
             "," in self.headers.get("HOST", ""),
             self.request_uri[:1] != "/" and "://" not in self.request_uri,
         )
@@ -82,16 +81,16 @@ class Parser(HTTPRequestParser):
         return bool(size > self.adj.body_bytes_max)
 
     def _drop_body(self) -> None:
-        """Let the application refuse the request by its length, and end the connection."""
+        """Let the application refuse the request by its length; end the connection."""
         length = max(self.content_length, self.adj.body_bytes_max + 1)
         self.headers |= {"CONTENT_LENGTH": str(length), "CONNECTION": "close"}
         self.completed, self.error, self.body_rcv = True, None, None
 
     def _refuse(self) -> None:
-        """Become a request without a byte of what came, for the application to answer."""
+        """Become a request, without a byte of what came, that is refused."""
         is_long = isinstance(self.error, RequestHeaderFieldsTooLarge)
         self.refusal = "headers_too_large" if is_long else "bad_request"
-        self.headers, self.chunked = {}, False
+        self.headers, self.chunked, self.empty = {}, False, False
         super().parse_header(b"- * HTTP/1.1\r\nConnection: close\r\n")
         self.completed, self.error, self.body_rcv = True, None, None
 
@@ -118,10 +117,7 @@ class Task(WSGITask):
 
 
 class Channel(HTTPChannel):
-    """A connection.
-
-    It is being served, or waits for its client since `waiting_since`.
-    """
+    """A connection, served or waiting for its client since `waiting_since`."""
 
     task_class = Task
     parser_class = Parser
@@ -148,29 +144,25 @@ class Channel(HTTPChannel):
         )
 
     def readable(self) -> bool:
-        """Return whether to read more.
-
-        What came with the request before is parsed first.
-        """
+        """Return whether to read, after parsing what came with the last request."""
         if self.surplus and super().readable():
             self.received(self.surplus)
         return bool(super().readable())
 
     def writable(self) -> bool:
-        """Return whether to send.
-
-        Not what a thread is sending, or the loop would spin.
-        """
+        """Return whether to send what no thread is sending, or the loop would spin."""
         return not self.requests and bool(super().writable())
 
     def received(self, data: bytes) -> bool:
-        """Parse one request at a time.
-
-        The answers to more could fill the memory unread.
-        """
+        """Parse one request at a time: answers to more could fill the memory unread."""
         if self.is_lingering:
             return False
         if self.request is None:
+            # Empty lines before a request mean nothing (RFC 9112, 2.2).
+            data = data.lstrip(b"\r\n")
+            if not data:
+                self.surplus = b""
+                return False
             self.waiting_since = time.monotonic()
             self.request = Parser(self.adj)
         request = self.request
@@ -179,19 +171,13 @@ class Channel(HTTPChannel):
         return bool(is_taken)
 
     def send_answer(self) -> None:
-        """Send as much of the answer as the client takes now.
-
-        The loop sends the rest.
-        """
+        """Send what the client takes now; the loop sends the rest."""
         self.waiting_since = time.monotonic()
         with self.outbuf_lock:
             self._flush_exception(self._flush_some, do_close=False)
 
     def handle_write(self) -> None:
-        """Send what is left.
-
-        After the last answer waitress would close: linger instead.
-        """
+        """Send what is left, and linger after the last answer instead of closing."""
         self._flush_exception(self._flush_some_if_lockable)
         if self.will_close:
             self.handle_close()
@@ -199,10 +185,7 @@ class Channel(HTTPChannel):
             self.linger()
 
     def linger(self) -> None:
-        """Close our direction and discard what still comes.
-
-        A reset would eat the answer.
-        """
+        """Close our direction only: a reset would discard the answer."""
         self.is_lingering, self.close_when_flushed = True, False
         self.request, self.surplus = None, b""
         self.waiting_since = time.monotonic()

@@ -1,9 +1,8 @@
 """The log: one JSON object per line on stderr, or columns for a person at a terminal.
 
 Everybody logs through the standard library. A record of ours names its event, and
-fields beside
-it: `extra={"event": "database", "fields": {…}}`. No line may hold a secret, a body, a path or a
-query, nor the message of an exception, which may quote one.
+fields beside it: `extra={"event": "database", "fields": {…}}`. No line may hold a
+secret, a body, a path or a query, nor the message of an exception, which may quote one.
 """
 
 import json
@@ -28,10 +27,9 @@ _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class StderrHandler(logging.Handler):
-    """Writes each line to stderr in one piece, so that processes do not mix up their lines.
+    """Writes each line to stderr in one piece, so that processes do not mix them up.
 
-    A line that cannot be written, to a full disk say, is lost: no request may fail for
-    it.
+    A line that cannot be written, to a full disk say, is lost: no request fails for it.
     """
 
     def __init__(self, *, is_console: bool) -> None:
@@ -118,10 +116,8 @@ def _shown(value: object) -> str:
 
 
 def _log_uncaught(*raised: Any) -> None:
-    """Log an exception that nobody caught.
-
-    That of a thread or a finalizer comes as one object.
-    """
+    """Log an exception that nobody caught."""
+    # That of a thread or a finalizer comes as one object.
     error = raised if len(raised) > 1 else raised[0][:3]
     if issubclass(error[0], Exception):
         said = "an exception that nobody caught"

@@ -1,6 +1,4 @@
-"""The metrics, and their text for Prometheus.
-
-Docs/operations/watching.md names all of them.
+"""The metrics in docs/operations/watching.md, and their text for Prometheus.
 
 Under gunicorn this is prometheus-client's multiprocess mode: each worker counts in
 files of its own, and whichever is asked adds all of them up.
@@ -8,6 +6,7 @@ files of its own, and whichever is asked adds all of them up.
 
 import os
 from collections.abc import Iterable
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,17 +19,6 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from deeds.domain.model import SecretClass
-
-OPERATIONS = {
-    "/v1/mint": "mint",
-    "/v1/swap": "swap",
-    "/v1/check": "check",
-    "/v1/item/<item_id>": "item",
-    "/v1/offers": "offer",
-    "/v1/offers/<offer_id>": "read_offer",
-    "/v1/offers/<offer_id>/complete": "complete",
-    "/item/<item_id>": "item",
-}
 
 # A strong swap takes 1 ms; after 10 s a client has gone.
 _BUCKETS_S = (
@@ -62,31 +50,15 @@ class Metrics:
     def __init__(
         self, codes: Iterable[str], retry_reasons: Iterable[str], requests_max: int
     ) -> None:
-        """Create the metrics.
+        """Create them; `requests_max` is how many requests may have slow hashes.
 
-        `requests_max` is how many requests with slow hashes may be there.
-
-        Codes and reasons begin with 0: Prometheus sees no increase in what begins with
-        1.
+        Codes and reasons begin with 0: Prometheus sees no increase from nothing to 1.
         """
         # When a series began, a second series for each: nobody asks.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         registry = self._registry = CollectorRegistry()
 
-        def counter(name: str, meaning: str, *labels: str) -> Counter:
-            return Counter(name, meaning, labels, registry=registry)
-
-        def gauge(name: str, meaning: str) -> Gauge:
-            # Added up over the processes that live.
-            family = Gauge(
-                name,
-                meaning,
-                ["secret_class"],
-                registry=registry,
-                multiprocess_mode="livesum",
-            )
-            return family.labels(SecretClass.ORDINARY.value)
-
+        counter = partial(Counter, registry=registry)
         self._requests = Histogram(
             "deeds_request_duration_seconds",
             "Time from the first line of a handler to the answer.",
@@ -95,51 +67,66 @@ class Metrics:
             registry=registry,
         )
         self._operations = counter(
-            "deeds_operations", "Operations by outcome.", "kind", "outcome"
+            "deeds_operations", "Operations by outcome.", ["kind", "outcome"]
         )
         self._refusals = counter(
-            "deeds_refusals", "Answers that are problems, by code.", "code"
+            "deeds_refusals", "Answers that are problems, by code.", ["code"]
         )
-        hashes = counter("deeds_hashes", "Argon2id evaluations.", "secret_class")
-        seconds = counter(
-            "deeds_hash_seconds", "Time of Argon2id evaluations.", "secret_class"
+        self._hashes = counter(
+            "deeds_hashes", "Argon2id evaluations.", ["secret_class"]
         )
-        self._hashes = {
-            each: (hashes.labels(each.value), seconds.labels(each.value))
-            for each in SecretClass
-        }
+        self._hash_seconds = counter(
+            "deeds_hash_seconds", "Time of Argon2id evaluations.", ["secret_class"]
+        )
         self._retries = counter(
-            "deeds_database_retries", "Transactions tried again.", "reason"
+            "deeds_database_retries", "Transactions tried again.", ["reason"]
         )
-        self._requests_waiting = gauge(
-            "deeds_hash_queue_requests", "Requests with slow hashes."
-        )
-        self._hashes_waiting = gauge(
-            "deeds_hash_queue_hashes", "Slow hashes, running or waiting."
-        )
-        gauge(
-            "deeds_hash_queue_requests_max", "Requests with slow hashes at most."
-        ).set(requests_max)
         for code in codes:
             self._refusals.labels(code)
         for reason in retry_reasons:
             self._retries.labels(reason)
+        for each in SecretClass:
+            self.count_hash(each, seconds=0, count=0)
+        self._add_queue(requests_max)
+
+    def _add_queue(self, requests_max: int) -> None:
+        # Added up over the processes that live.
+        gauge = partial(
+            Gauge,
+            labelnames=["secret_class"],
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
+        ordinary = SecretClass.ORDINARY.value
+        self._requests_waiting = gauge(
+            "deeds_hash_queue_requests", "Requests with slow hashes."
+        ).labels(ordinary)
+        self._hashes_waiting = gauge(
+            "deeds_hash_queue_hashes", "Slow hashes, running or waiting."
+        ).labels(ordinary)
+        gauge(
+            "deeds_hash_queue_requests_max", "Requests with slow hashes at most."
+        ).labels(ordinary).set(requests_max)
 
     def count_request(
-        self, route: str, method: str, seconds: float, outcome: str
+        self, route: str, method: str, seconds: float, kind: str, outcome: str
     ) -> None:
-        """Count a request: `outcome` is done, replayed or the code of a problem."""
+        """Count a request: `outcome` is done, replayed or the code of a problem.
+
+        `kind` may be empty: then it is no operation.
+        """
         self._requests.labels(route, method).observe(seconds)
         if outcome not in {"done", "replayed"}:
             self._refusals.labels(outcome).inc()
-        if route in OPERATIONS and method != "OPTIONS":
-            self._operations.labels(OPERATIONS[route], outcome).inc()
+        if kind:
+            self._operations.labels(kind, outcome).inc()
 
-    def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
+    def count_hash(
+        self, secret_class: SecretClass, seconds: float, count: int = 1
+    ) -> None:
         """Count an evaluation and its time."""
-        hashes, hash_seconds = self._hashes[secret_class]
-        hashes.inc()
-        hash_seconds.inc(seconds)
+        self._hashes.labels(secret_class.value).inc(count)
+        self._hash_seconds.labels(secret_class.value).inc(seconds)
 
     def set_queue(self, requests_count: int, hashes_count: int) -> None:
         """Set how many requests and slow hashes run or wait."""

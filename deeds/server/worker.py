@@ -1,7 +1,4 @@
-"""The gunicorn worker of this service.
-
-Gunicorn keeps the processes, waitress serves in each.
-"""
+"""The gunicorn worker: gunicorn keeps the processes, waitress serves in each."""
 
 import logging
 import math
@@ -9,6 +6,8 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from operator import attrgetter
@@ -54,16 +53,12 @@ os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals)
 
 
 class WaitressWorker(Worker):
-    """One process.
-
-    A main thread that waits on all connections, and threads that serve requests.
-    """
+    """A process: its main thread waits on all connections, others serve requests."""
 
     # For the whole of a request, and for reading an answer.
     client_seconds_max = 60.0
 
-    # How long a worker that fails waits before it ends: the master starts another at
-    # once.
+    # Before a worker that failed ends: the master starts another at once.
     retry_seconds = 5.0
 
     log: ServerLog
@@ -95,10 +90,7 @@ class WaitressWorker(Worker):
         _release_signals()
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop without waiting for clients, as Ctrl-C asks.
-
-        Gunicorn's own breaks requests off.
-        """
+        """Stop without waiting for clients; gunicorn's own breaks requests off."""
         self.alive, self.client_seconds_max = False, 0.0
 
     def run(self) -> None:
@@ -109,16 +101,11 @@ class WaitressWorker(Worker):
         self._channels: dict[int, Channel] = {}
         # They start threads as needed: the fewer, the warmer are their caches. One
         # client's swaps took five times as long with waitress's own, which take turns.
-        self._threads, quick = (
-            ThreadPoolExecutor(self.cfg.threads),
-            ThreadPoolExecutor(1),
-        )
-        self._monitor_threads = dict.fromkeys(
-            ("/healthz", "/metrics", "/v1/info"), quick
-        )
-        self._monitor_threads["/readyz"] = ThreadPoolExecutor(
-            1
-        )  # It waits for a stopped database.
+        self._threads = ThreadPoolExecutor(self.cfg.threads)
+        quick_paths = ("/healthz", "/metrics", "/v1/info")
+        self._monitor_threads = dict.fromkeys(quick_paths, ThreadPoolExecutor(1))
+        # It waits for a stopped database.
+        self._monitor_threads["/readyz"] = ThreadPoolExecutor(1)
         servers = [self._listen(each) for each in self.sockets]
         # A signal ends the waiting for connections.
         wake_up = servers[0].trigger.trigger
@@ -129,9 +116,8 @@ class WaitressWorker(Worker):
         self.alive = False
         deadline = time.monotonic() + self.cfg.graceful_timeout - 1
         for server in servers:
-            wasyncore.dispatcher.close(
-                server
-            )  # Its own would close what wakes the loop, too.
+            # Its own would close what wakes the loop, too.
+            wasyncore.dispatcher.close(server)
         while self._channels and time.monotonic() < deadline:
             self._turn()
 
@@ -139,16 +125,16 @@ class WaitressWorker(Worker):
         return self.alive and self.ppid == os.getppid()
 
     def _listen(self, listener: Any) -> Any:
-        limit = getattr(self.wsgi, "config", {}).get(
-            "MAX_CONTENT_LENGTH", BODY_BYTES_MAX
-        )
+        settings = getattr(self.wsgi, "config", {})
+        limit = settings.get("MAX_CONTENT_LENGTH", BODY_BYTES_MAX)
         server = waitress.create_server(
             self.wsgi,
             map=self._map,
             _start=False,  # gunicorn has let it listen.
             _dispatcher=self,
             sockets=[listener.sock],
-            clear_untrusted_proxy_headers=False,  # Or all who come by a proxy would be one client.
+            # Or all who come by a proxy would be one client.
+            clear_untrusted_proxy_headers=False,
             channel_timeout=sys.maxsize,  # The worker sees to it.
             # One comes before another is closed for it. Two descriptors of each
             # listener count too.
@@ -161,10 +147,11 @@ class WaitressWorker(Worker):
             send_bytes=sys.maxsize,  # The task does it, when the answer is whole.
             log_socket_errors=False,
             max_request_header_size=HEAD_BYTES_MAX,
-            max_request_body_size=2 * limit
-            + CHUNKS_BYTES_MAX,  # As it is sent, in chunks.
+            # As it is sent, in chunks.
+            max_request_body_size=2 * limit + CHUNKS_BYTES_MAX,
         )
         server.adj.body_bytes_max = limit
+        server.handle_accept = partial(self._accept, server.handle_accept)
         server.accepting = True
         server.server_name = server.effective_host
         server.channel_class = Channel
@@ -179,29 +166,52 @@ class WaitressWorker(Worker):
     def _turn(self) -> None:
         """Wait for connections, and close those that have had their time."""
         wasyncore.poll2(LOOK_SECONDS_MAX, self._map)
-        if len(self._channels) > self.cfg.worker_connections:
-            self._close_oldest()
+        excess = len(self._channels) - self.cfg.worker_connections
+        if excess > 0:
+            self._close_oldest(excess)
         now = time.monotonic()
         if now < self._look_at:
             return
         self._look_at = now + LOOK_SECONDS_MIN
         self.notify()
-        while (
-            sum(channel.held_bytes for channel in self._channels.values())
-            > HELD_BYTES_MAX
-        ):
-            if not self._close_oldest(LARGE_BYTES):
+        while self._held_bytes() > HELD_BYTES_MAX:
+            if not self._close_oldest(1, LARGE_BYTES):
                 break
         for channel in list(self._channels.values()):
             if now - channel.waiting_since > self._seconds_max(channel):
                 channel.linger() if channel.is_idle else channel.handle_close()
 
-    def _close_oldest(self, held_bytes_min: int = 0) -> bool:
-        """Close the connection that has waited longest for its client, and holds so much."""
+    def _held_bytes(self) -> int:
+        return sum(channel.held_bytes for channel in self._channels.values())
+
+    def _accept(self, accept_one: Callable[[], None]) -> None:
+        """Accept connections until there is none, an eighth of those held at most.
+
+        More would leave other processes none.
+        """
+        for _ in range(max(1, len(self._channels) // 8)):
+            count = len(self._channels)
+            accept_one()
+            if len(self._channels) == count:
+                break
+
+    def _close_oldest(self, count: int, held_bytes_min: int = 0) -> bool:
+        """Close connections that wait for their clients, and hold at least so much.
+
+        The oldest each time of the address that has most.
+        """
         channels = (each for each in self._channels.values() if not each.requests)
         waiting = [each for each in channels if each.held_bytes >= held_bytes_min]
-        if waiting:
-            min(waiting, key=attrgetter("waiting_since")).handle_close()
+        waiting.sort(key=attrgetter("waiting_since"), reverse=True)
+        # The place of each among the connections of its address, the newest first.
+        places: dict[Channel, int] = {}
+        counts: Counter[str] = Counter()
+        for channel in waiting:
+            counts[channel.addr[0]] += 1
+            places[channel] = counts[channel.addr[0]]
+        # Of those in the same place the oldest comes last.
+        for channel in sorted(waiting, key=places.__getitem__)[-count:]:
+            channel.handle_close()
         return bool(waiting)
 
     def _seconds_max(self, channel: Channel) -> float:
@@ -214,10 +224,7 @@ class WaitressWorker(Worker):
 
 
 def _quote_nothing(record: logging.LogRecord) -> bool:
-    """Log where waitress met a defect, and of what class.
-
-    Its own texts quote requests.
-    """
+    """Log where waitress met a defect, and of what class: its texts quote requests."""
     record.msg, record.args = "a defect in serving HTTP", None
     record.exc_info = record.exc_info or sys.exc_info()
     return True

@@ -1,17 +1,11 @@
-"""Alembic's entry.
-
-Runs the migrations on the connection that `storage.schema` hands over.
+"""Alembic's entry: runs the migrations on the connection of `storage.schema`.
 
 The caller holds the transaction, so all of an upgrade is there or nothing.
 """
 
 from alembic import context
 
-from storage.tables import metadata
-
-context.configure(
-    connection=context.config.attributes["connection"], target_metadata=metadata
-)
+context.configure(connection=context.config.attributes["connection"])
 
 with context.begin_transaction():
     context.run_migrations()

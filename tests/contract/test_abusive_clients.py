@@ -6,12 +6,15 @@ answered while every one of the others is still waited for, or was ended to make
 """
 
 import http.client
+import socket
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
+from select import select
 
+import psutil
 import pytest
 
-from tests.support.abusers import ABUSES, POST, Abuse, abusing
+from tests.support.abusers import ABUSES, GET, POST, Abuse, abusing, connected
 from tests.support.racing import Racers, client_of_port
 from tests.support.serving import running_service
 
@@ -37,9 +40,7 @@ def service(tmp_path_factory):
 
 
 def serve_good_clients(service):
-    """Mint, swap, check and read, from several clients, each request on a connection of
-    its own.
-    """
+    """Mint, swap, check and read from several clients, each on its own connection."""
     clients = Racers(lambda: client_of_port(service.port))
 
     def serve(number):
@@ -51,6 +52,13 @@ def serve_good_clients(service):
 
     with ThreadPoolExecutor(GOOD_CLIENTS_COUNT) as pool:
         list(pool.map(serve, range(2 * GOOD_CLIENTS_COUNT)))
+
+
+def connected_from(service, address):
+    """Return a connection whose client has this address."""
+    return socket.create_connection(
+        ("127.0.0.1", service.port), source_address=(address, 0)
+    )
 
 
 def is_open(client):
@@ -97,10 +105,49 @@ def test_who_has_waited_longest_makes_room_for_others(service, name):
         assert is_open(abusers[-1])
 
 
+def test_the_address_with_most_connections_makes_room_first(service):
+    with (
+        connected_from(service, "127.0.0.2") as other,
+        abusing(service.port, [ABUSES["a slow head"]], CONNECTIONS_MAX) as abusers,
+    ):
+        serve_good_clients(service)
+
+        assert is_open(other)
+        assert not is_open(abusers[0])
+
+
+def test_of_as_many_addresses_who_has_waited_longest_makes_room(service):
+    addresses = [f"127.1.{number // 200}.{number % 200 + 1}" for number in range(520)]
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(connected_from(service, each)) for each in addresses
+        ]
+        assert service.get_status("/v1/info") == 200
+
+        assert not is_open(clients[0])
+        assert is_open(clients[-1])
+
+
+def test_connections_that_come_at_once_are_accepted_together(service):
+    """While another client gets answers, each of them in a turn of its own."""
+    [worker] = psutil.Process(service.process.pid).children()
+    with client_of_port(service.port) as send, ExitStack() as stack:
+        send("/v1/info")
+        worker.suspend()
+        for _ in range(500):
+            last = stack.enter_context(connected(service, b""))
+        last.sendall(GET + b"\r\n")
+        worker.resume()
+        answers_count = 0
+        while not select([last], [], [], 0)[0]:
+            send("/v1/info")
+            answers_count += 1
+
+    assert answers_count < 100
+
+
 def test_a_large_body_is_received_while_others_fill_the_room_for_them(service):
-    """Sixty-four of a megabyte, all but their last bytes, where there is room for half
-    of them.
-    """
+    """64 bodies of a megabyte without their last bytes: there is room for half."""
     stuck = Abuse(POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000)
 
     with abusing(service.port, [stuck], 64):

@@ -82,9 +82,7 @@ def test_a_body_is_asked_for_only_where_it_is_owed_and_allowed(
 
 
 def test_a_client_that_goes_on_sending_still_reads_that_its_body_is_too_large(service):
-    """Closed at once, the connection would be reset, and the answer lost on many
-    systems.
-    """
+    """Closed at once, the connection would be reset, and the answer often lost."""
     head = HEAD + b"Content-Length: 500000\r\n\r\n"
 
     assert answer_to(service, head, body=b" " * 500_000).startswith(b"HTTP/1.1 413 ")

@@ -95,7 +95,11 @@ def test_the_running_service_is_what_its_document_says(
 
     lines = [json.loads(line) for line in service.log_text().splitlines()]
     answers = Counter(
-        f"{each['method']} {each['route']} {each['status']} {each.get('problem', '')}".rstrip()
+        " ".join(
+            str(each[name])
+            for name in ("method", "route", "status", "problem")
+            if name in each
+        )
         for each in lines
         if each["event"] == "request"
     )
@@ -106,9 +110,18 @@ def test_the_running_service_is_what_its_document_says(
 
 BODIES = {
     "/v1/mint": [
-        b'{"outputs":["+5.a","+3.b"],"metadata":{"name":"N","image":"https://a.example/b"}}',
-        b'{"outputs":[{"amount":5,"secret":"a"},{"amount":9007199254740986,"secret":"b"}]}',
-        b'{"metadata":null,"outputs":["+1.\\u00e9","+2..\\ud83d\\ude00","+3.deed_x.a"]}',
+        (
+            b'{"outputs":["+5.a","+3.b"],'
+            b'"metadata":{"name":"N","image":"https://a.example/b"}}'
+        ),
+        (
+            b'{"outputs":[{"amount":5,"secret":"a"},'
+            b'{"amount":9007199254740986,"secret":"b"}]}'
+        ),
+        (
+            b'{"metadata":null,'
+            b'"outputs":["+1.\\u00e9","+2..\\ud83d\\ude00","+3.deed_x.a"]}'
+        ),
     ],
     "/v1/swap": [b'{"inputs":["+5.ITEM.a"],"outputs":["+2.ITEM.c","+3.ITEM.d"]}'],
     "/v1/check": [b'{"outputs":["+5.ITEM.a","+3.ITEM.b","+1.deed_x.a"]}'],

@@ -1,14 +1,12 @@
-"""Wrong secrets are counted for each client, and a client that sends too many is
-refused.
-"""
+"""Wrong secrets are counted, and a client that sends too many is refused."""
 
 import json
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from flask import Flask
 
 from deeds.blueprints.limits import ClientLimits
 from deeds.domain.errors import TooManyFailuresError
@@ -26,8 +24,9 @@ LIVE, NEW = f"+4.ITEM.{STRONG[0]}", f"+4.ITEM.{STRONG[1]}"
 
 @pytest.fixture
 def item(limited):
-    """An item with 4 units under each of `a`, `b`, `c` and a strong secret, and 4 spent
-    as `s`.
+    """An item with 4 units under each of `a`, `b`, `c` and a strong secret.
+
+    4 more were spent as `s`.
     """
     client = limited("failures=off")
     item = mint(client, "+4.s", "+4.b", "+4.c", f"+4.{STRONG[0]}")
@@ -162,25 +161,40 @@ def test_every_wrong_secret_of_a_request_counts_and_nothing_else(
     assert then.status_code == (429 if wrong_count else 200)
 
 
-def test_secrets_of_a_class_that_the_item_has_no_output_of_count(limited):
-    client = limited("failures=1/day")
-    strong_item = mint(client, f"+4.{STRONG[0]}")
-
-    statuses = [
-        send(client, strong_item, swap_of("+4.ITEM.x")).status_code for _ in range(2)
-    ]
-
-    assert statuses == [400, 429]
+def end_by_swap(client, item, _path):
+    return swap(client, [f"+4.{item}.c"], [f"+4.{item}.d"])
 
 
-def test_secrets_that_are_wrong_under_every_scheme_of_an_item_count_once(limited, item):
-    changed = limited("failures=2/day", ordinary_cost=Argon2Cost(16, 1, 1))
-    assert send(changed, item, swap_of("+4.ITEM.b")).status_code == 200
+def end_by_completion(client, item, path):
+    body = {"inputs": [f"+4.{item}.{STRONG[0]}"], "outputs": []}
+    return post(client, path, body)
 
-    refused = send(changed, item, swap_of("+4.ITEM.x", "+4.ITEM.y"))
 
-    assert refusal(refused) == (400, "unknown_input", 0)
-    assert refusal(send(changed, item, swap_of("+4.ITEM.c")))[0] == 429
+@pytest.mark.parametrize(
+    ("end", "state", "inputs"),
+    [
+        (end_by_swap, "void", ["+4.ITEM.a"]),
+        (end_by_completion, "completed", ["+2.ITEM.x", "+1.ITEM.y", "+1.ITEM.z"]),
+    ],
+)
+@pytest.mark.parametrize(("spare_count", "then"), [(1, 200), (0, 429)])
+def test_where_an_offer_ends_meanwhile_every_ordinary_input_counts(
+    limited, item, hash_costs, *, end, state, inputs, spare_count, then
+):
+    """Nobody has judged them: that it ended must not be a way to guess for free."""
+    client = limited(f"failures={len(inputs) + spare_count}/day")
+    other = limited("failures=off")
+    wanted = [f"+8.{item}.{STRONG[1]}"]
+    _, body, _ = offer_of(f"+4.{item}.c", to=wanted)
+    offered = post(other, "/v1/offers", body).get_json()
+    path = f"/v1/offers/{offered['offerId']}/complete"
+    hash_costs.meanwhile = partial(end, other, item, path)
+
+    refused = send(client, item, (path, {"inputs": inputs, "outputs": []}, None))
+
+    assert refusal(refused) == (400, "offer_not_open", None)
+    assert refused.get_json()["detail"].endswith(state)
+    assert send(client, item, check_of("+4.ITEM.b")).status_code == then
 
 
 # What may be a guess, with and without an Idempotency-Key.
@@ -204,7 +218,7 @@ NO_GUESSES = {
 
 
 @pytest.mark.parametrize("request_", GUESSES.values(), ids=GUESSES)
-def test_a_client_over_its_limit_is_refused_guesses_before_anything_is_done(
+def test_a_client_over_its_limit_is_refused_guesses_at_once(
     limited, item, hash_costs, request_
 ):
     client = limited("failures=1/day")
@@ -268,7 +282,7 @@ def test_a_burst_gets_no_further_than_one_request_after_the_other(gunicorn_servi
     assert statuses[200] * 5 == 20
 
 
-def test_by_default_a_hundred_may_be_wrong_in_a_minute_and_the_log_names_the_client(
+def test_by_default_a_hundred_may_be_wrong_in_a_minute(
     sqlite_url, open_app, item, caplog
 ):
     client = open_app(
@@ -298,12 +312,8 @@ def test_large_requests_get_no_more_in_an_hour_than_small_ones(monkeypatch):
     )
 
     for _ in range(60):
-        with (
-            Flask("any").test_request_context(),
-            suppress(TooManyFailuresError),
-            limits.judging(256),
-        ):
-            limits.count_failures(256)
+        with suppress(TooManyFailuresError), limits.judging("a", 256):
+            limits.count_failures("a", 256)
             served_count += 256
         now_s += 60
 

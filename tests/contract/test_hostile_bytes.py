@@ -1,7 +1,4 @@
-"""Whatever bytes the application gets.
-
-It answers 4xx, as a problem, and nothing moves.
-"""
+"""Whatever bytes the application gets, it answers 4xx, a problem; nothing moves."""
 
 import json
 
@@ -57,10 +54,12 @@ BAD_SHAPES = {
     "large fraction": b"0." + b"1" * 100_000,
     "key after a NUL": b'{"outputs":["+1.a"],"metadata\\u0000":null}',
     "key of 900 kB": b'{"' + b"k" * 900_000 + b'":1}',
-    "key that is an attribute": b'{"outputs":["+1.a"],"_schema":1,"__class__":1,"many":true}',
+    "key that is an attribute": b'{"outputs":["+1.a"],"_schema":1,"__class__":1,'
+    b'"many":true}',
     "surrogates the wrong way round": b'{"outputs":["+1.\\udc00\\ud800"]}',
     "surrogate in an item id": b'{"outputs":["+1.a"],"inputs":["+1.deed_\\ud800.a"]}',
-    "surrogate in an image": b'{"outputs":["+1.a"],"metadata":{"image":"https://\\ud800"}}',
+    "surrogate in an image": b'{"outputs":["+1.a"],'
+    b'"metadata":{"image":"https://\\ud800"}}',
     "large amount": b'{"outputs":[{"amount":' + b"5" * 4000 + b',"secret":"a"}]}',
     "errors by the hundred": b'{"outputs":[' + b",".join([b'{"a":1}'] * 256) + b"]}",
     "nested in the outputs": b'{"outputs":' + b"[" * 500 + b"]" * 500 + b"}",
@@ -183,9 +182,7 @@ def test_another_media_type_length_or_method_is_refused(client):
 
 
 def test_an_unknown_path_is_refused(client):
-    """The path reaches the application as it is, past what the client library would
-    mend.
-    """
+    """The path reaches the application as it is, past what a client library mends."""
     for path in UNKNOWN_PATHS:
         answer = send(client, "/", GOOD, PATH_INFO=path)
 

@@ -2,20 +2,18 @@
 
 import socket
 import subprocess
-import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import redis
 
 from app import prepare
+from deeds.blueprints.endpoints import LIMIT_NAMES
 from deeds.blueprints.limits import REDIS_OPTIONS, BoundedCounts
 from deeds.domain.errors import StartError
 from deeds.domain.raw_output import make_strong_secret
-from deeds.settings import ROUTES
 from tests.support.marker import MARK
 from tests.support.needs import require
 from tests.support.racing import at_once
@@ -42,7 +40,7 @@ def ask(client, route, item):
     return post(client, path, body)
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", LIMIT_NAMES)
 def test_a_client_that_asks_a_limited_route_too_often_is_refused_there_and_nowhere_else(
     limited, route
 ):
@@ -55,7 +53,9 @@ def test_a_client_that_asks_a_limited_route_too_often_is_refused_there_and_nowhe
     assert 429 not in first
     assert refusal(third) == (429, "too_many_requests", None)
     assert 1 <= int(third.headers["Retry-After"]) <= 24 * 60 * 60
-    others = [ask(client, each, item).status_code for each in ROUTES if each != route]
+    others = [
+        ask(client, each, item).status_code for each in LIMIT_NAMES if each != route
+    ]
     assert 429 not in others
     if route in OF_OFFERS:
         method, path = OF_OFFERS[route]
@@ -66,7 +66,7 @@ def test_a_client_that_asks_a_limited_route_too_often_is_refused_there_and_nowhe
     assert ask(client, route, item).status_code == first[0]
 
 
-def test_a_refused_request_does_nothing_and_what_a_browser_asks_beforehand_does_not_count(
+def test_a_refused_request_does_nothing_and_a_preflight_does_not_count(
     limited, hash_costs
 ):
     client = limited("mint=1/day")
@@ -201,18 +201,31 @@ def test_a_redis_that_does_not_answer_is_left_alone_for_a_while(limited, caplog)
     assert MARK not in caplog.text
 
 
+def test_a_limit_of_a_route_that_there_is_not_stops_the_start(monkeypatch, sqlite_url):
+    monkeypatch.setenv("DATABASE_URL", sqlite_url)
+    monkeypatch.setenv("DEEDS_RATE_LIMITS", "info=10/minute")
+
+    with pytest.raises(StartError) as stopped:
+        prepare()
+
+    assert str(stopped.value) == (
+        "deeds cannot start: DEEDS_RATE_LIMITS names a limit that there is not: there"
+        " are failures, mint, swap, check, item, offer, qr"
+    )
+
+
 @pytest.mark.parametrize(
-    ("url", "library"),
+    "url",
     [
-        (f"redis://:{MARK}@host:port/0", redis),
-        (f"redis://{MARK}:[/0", redis),
-        (f"redis://:{MARK}@127.0.0.1/0", None),
+        MARK,
+        f"http://:{MARK}@host:6379/0",
+        f"redis://:{MARK}@host:port/0",
+        f"redis://{MARK}:[/0",
     ],
 )
-def test_a_redis_that_cannot_be_used_stops_the_start_and_its_url_is_not_quoted(
-    monkeypatch, sqlite_url, url, library
+def test_an_invalid_url_of_a_redis_stops_the_start_and_is_not_quoted(
+    monkeypatch, sqlite_url, url
 ):
-    monkeypatch.setitem(sys.modules, "redis", library)
     monkeypatch.setenv("DATABASE_URL", sqlite_url)
     monkeypatch.setenv("DEEDS_RATE_LIMITS_STORAGE", url)
 

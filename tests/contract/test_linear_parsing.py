@@ -57,8 +57,7 @@ def patterns():
 
 
 def repeated_groups(tree):
-    """Yield what a pattern repeats more than ROUNDS_MAX times and is no single
-    character.
+    """Yield what a pattern repeats more than ROUNDS_MAX times, single characters apart.
 
     Python remembers each round of such a repetition; nested, they are what makes a
     match exponential.
@@ -82,6 +81,6 @@ def test_no_pattern_repeats_more_than_single_characters_without_bound():
     # A header, which gunicorn.conf.py bounds to 8190 bytes, and the scripts of our own
     # pages.
     assert [name for name, groups in found if groups] == [
-        "deeds.domain.idempotency._QUOTED",
+        "deeds.blueprints.requests._QUOTED",
         "deeds.page.static_files._COMMENTS",
     ]

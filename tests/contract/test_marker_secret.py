@@ -76,9 +76,7 @@ def test_no_answer_log_or_database_holds_a_secret(client, ledger, caplog, capfd,
         assert_no_trace(answer.data + str(answer.headers).encode())
 
 
-@pytest.mark.parametrize(
-    "method", ["read_item_schemes", "read_operation", "record_swap"]
-)
+@pytest.mark.parametrize("method", ["read_items", "read_operation", "record_swap"])
 def test_a_defect_that_quotes_a_secret_is_logged_without_it(
     settings, open_app, monkeypatch, caplog, capfd, method
 ):

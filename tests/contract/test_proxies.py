@@ -1,7 +1,4 @@
-"""Behind proxies.
-
-Whom a request counts for, and the address that links to the service have.
-"""
+"""Behind proxies: whom a request counts for, and the address in links."""
 
 import json
 import re
@@ -65,7 +62,7 @@ def test_a_request_of_no_address_as_from_a_unix_socket_counts_with_the_like():
 
 
 def status_of_a_wrong_secret(service, *headers):
-    """Check a secret that nobody has, with these header lines, and return the status."""
+    """Check an unknown secret with these header lines, and return the status."""
     body = json.dumps({"outputs": ["+1.deed_0.wrong"]})
     lines = ["POST /v1/check HTTP/1.1", "Host: a", "Connection: close", *headers]
     lines += [

@@ -58,6 +58,8 @@ NO_SECRETS = [
     "a" * 1_000_000,
 ]
 
+SURROGATE = "holds a lone surrogate, which no UTF-8 text can hold"
+
 # What a client is told of its part at fault.
 REFUSED_RAW_OUTPUTS = {
     "": "a raw output starts with +",
@@ -70,8 +72,8 @@ REFUSED_RAW_OUTPUTS = {
     "+0.deed_x.a": "the amount must be a whole number from 1, in digits alone",
     "+9007199254740992.deed_x.a": "the amount must be at most 9007199254740991",
     "+5.deed_x.": "the secret must have 1 to 32 characters",
-    "+5.deed_\ud800.a": "the item id holds a lone surrogate, which no UTF-8 text can hold",
-    "+5.deed_x.\ud800": "the secret holds a lone surrogate, which no UTF-8 text can hold",
+    "+5.deed_\ud800.a": f"the item id {SURROGATE}",
+    "+5.deed_x.\ud800": f"the secret {SURROGATE}",
 }
 REFUSED_MINT_OUTPUTS = {
     "5.a": "a raw output starts with +",
@@ -114,7 +116,7 @@ def test_the_secret_is_all_that_remains_after_two_dots():
         (
             check_text,
             "\udfff",
-            "the text holds a lone surrogate, which no UTF-8 text can hold",
+            f"the text {SURROGATE}",
         )
     ],
 )

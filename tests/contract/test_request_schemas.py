@@ -182,7 +182,8 @@ def test_an_array_is_required_and_anything_else_is_refused_with_its_element(
 
 @pytest.mark.parametrize("amount", NO_AMOUNTS, ids=lambda text: text[:20])
 def test_an_amount_is_a_json_integer_in_its_bounds(amount):
-    body = f'{{"outputs":[{{"amount":1,"secret":"a"}},{{"amount":{amount},"secret":"b"}}]}}'
+    outputs = f'[{{"amount":1,"secret":"a"}},{{"amount":{amount},"secret":"b"}}]'
+    body = f'{{"outputs":{outputs}}}'
 
     detail, index = refused("mint", json.loads(body))
 

@@ -9,9 +9,7 @@ from tests.faults.mortal_service import MortalService
 
 @pytest.fixture
 def stoppable_url(stoppable_postgres):
-    """The URL of a database with the service's tables, on the PostgreSQL that a test
-    may stop.
-    """
+    """The URL of a migrated database on the PostgreSQL that a test may stop."""
     url = stoppable_postgres.cluster.create_migrated_database()
     yield url
     stoppable_postgres.cluster.drop_database(url)

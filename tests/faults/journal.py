@@ -1,6 +1,4 @@
-"""A client that notes what it asks for before it asks, and goes on wherever it was cut
-off.
-"""
+"""A client that notes its requests before it sends them, to go on after a cut."""
 
 import json
 import random
@@ -44,10 +42,7 @@ class Sender:
         self.unavailable_count = 0
 
     def send(self, path, body, key=None):
-        """Send once.
-
-        Where it is not known whether that was carried out, raise one of CUT_OFF.
-        """
+        """Send once; raise one of CUT_OFF where nobody knows if it was carried out."""
         headers = {"Content-Type": "application/json"}
         if key is not None:
             headers["Idempotency-Key"] = key
@@ -69,10 +64,7 @@ class Sender:
         return Said(response.status, answer, is_replay)
 
     def send_until_answered(self, path, body, key=None):
-        """Send the same until there is an answer.
-
-        Return it and how many tries it took.
-        """
+        """Send the same until it is answered; return the answer and the tries."""
         deadline = time.monotonic() + WAIT_SECONDS_MAX
         tries_count = 1
         while True:
@@ -101,10 +93,7 @@ class Sender:
 
 @dataclass(slots=True)
 class Entry:
-    """One request.
-
-    What it was sent with and moves, and how it ended as far as the client knows.
-    """
+    """One request: what it moves, and how it ended as far as the client knows."""
 
     path: str
     body: dict[str, Any]
@@ -115,7 +104,7 @@ class Entry:
 
 
 class JournalClient:
-    """Mints, swaps and trades with itself until told to stop, each request with a key."""
+    """Mints, swaps and trades with itself until told to stop, always with a key."""
 
     def __init__(self, sender, seed, *, looks_up=True):
         """Where a dead process may commit later, `looks_up` must be false."""
@@ -141,9 +130,7 @@ class JournalClient:
             self._acknowledge(entry, said)
 
     def _find_out(self, entry):
-        """Look whether what moves units is wholly there or wholly not, then send it
-        again.
-        """
+        """Look whether the operation is wholly there or wholly not; send it again."""
         was_done = self._was_done(entry) if entry.inputs and self._looks_up else None
         said, tries_count = self.sender.send_until_answered(
             entry.path, entry.body, entry.key

@@ -15,10 +15,7 @@ CLIENTS_COUNT = 16
 
 
 def line_of(counts):
-    """Return what is printed at the end of a test.
-
-    What was lost or doubled has failed it.
-    """
+    """Return what is printed at the end; what was lost or doubled has failed it."""
     names = [
         "kills",
         "acknowledged",
@@ -47,9 +44,7 @@ class Load:
 
     @contextmanager
     def running(self):
-        """Run all clients until the block ends, and until each knows how its requests
-        ended.
-        """
+        """Run all clients until the block ends and each knows how its requests did."""
         stop = threading.Event()
         with ThreadPoolExecutor(len(self.clients)) as pool:
             self._futures = [pool.submit(client.run, stop) for client in self.clients]
@@ -77,9 +72,7 @@ class Load:
         return sum(client.sender.unavailable_count for client in self.clients)
 
     def wait_for_answers(self, count):
-        """Wait until so many more requests were answered, or a client has met what may
-        not be.
-        """
+        """Wait until so many more requests were answered, or a client has failed."""
         goal = len(self.entries()) + count
 
         def is_reached():
@@ -92,10 +85,7 @@ class Load:
 
 
 def assert_nothing_lost(load, find_port, database_url, *, operations_before=0):
-    """Compare the journals with the service and a ledger that audits clean.
-
-    Return the counts.
-    """
+    """Compare journals, service and ledger, which audits clean; return the counts."""
     spent = {raw for entry in load.entries() for raw in entry.inputs}
     known = [raw for entry in load.entries() for raw in entry.outputs]
     with closing(Sender(find_port)) as sender:

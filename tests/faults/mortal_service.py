@@ -1,6 +1,4 @@
-"""A gunicorn in a process group of its own that is killed and started again on its
-database.
-"""
+"""A gunicorn that is killed with its process group and started again."""
 
 import os
 import signal
@@ -73,10 +71,7 @@ class MortalService:
         wait_until_nobody_is_connected(self.database_url)
 
     def stop(self):
-        """Stop it as an operator does, under whatever load there is.
-
-        Return its exit code.
-        """
+        """Stop it as an operator does, under any load; return its exit code."""
         self._is_up.clear()
         os.kill(self.process.pid, signal.SIGTERM)
         code = self.process.wait(WAIT_SECONDS_MAX)

@@ -1,7 +1,4 @@
-"""An SQLite file that is damaged or locked.
-
-No start, or 503 for what needs it, and never worse.
-"""
+"""An SQLite file that is damaged or locked: no start, or 503 for what needs it."""
 
 import os
 import sqlite3
@@ -13,10 +10,10 @@ import pytest
 import storage.engine
 from app import prepare
 from deeds.domain.errors import StartError
+from deeds.domain.raw_output import make_strong_secret
 from storage import sqlite_file
 from storage.engine import make_engine, parse_database_url
 from storage.sqlite_file import check_file
-from tests.support.released_ledgers import load, released_revisions
 from tests.support.requests import check as check_states
 from tests.support.requests import mint, post, refusal, swap
 
@@ -41,7 +38,7 @@ def other(path):
     connection.close()
 
 
-def test_a_lock_of_somebody_else_is_a_503_for_writers_and_nothing_for_readers(
+def test_a_lock_of_somebody_else_is_a_503_for_writers_alone(
     settings, open_app, ledger, other, monkeypatch
 ):
     monkeypatch.setattr(storage.engine, "BUSY_TIMEOUT_S", 0.05)
@@ -85,13 +82,12 @@ def test_a_damaged_page_is_a_503_for_what_needs_it(settings, open_app, path, oth
 
 
 @pytest.fixture
-def damaged_path(tmp_path):
+def damaged_path(settings, open_app, path):
     """An SQLite file with a ledger in it, for a test to damage."""
-    path = tmp_path / "damaged.sqlite3"
-    load(released_revisions()[-1], f"sqlite:///{path}")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    return path
+    app = open_app(settings)
+    mint(app.test_client(), *(f"+1.{make_strong_secret()}" for _ in range(50)))
+    app.extensions["deeds"].close()
+    return Path(path)
 
 
 def check(path):

@@ -19,7 +19,7 @@ def limit_files(workers, size):
         resource.prlimit(worker, resource.RLIMIT_FSIZE, (size, hard))
 
 
-def test_a_disk_that_takes_nothing_refuses_writers_not_readers_and_serves_again(
+def test_a_full_disk_refuses_writers_not_readers_and_serves_again(
     gunicorn_service, sqlite_url, seed, report
 ):
     service = gunicorn_service(DATABASE_URL=sqlite_url, WEB_CONCURRENCY="2")

@@ -1,7 +1,4 @@
-"""A standby of PostgreSQL takes over under load.
-
-One that lagged is found out, one that did not
-serves on."""
+"""A standby of PostgreSQL takes over under load; it may lack the last operations."""
 
 import threading
 import time
@@ -14,12 +11,12 @@ import pytest
 from deeds.domain.errors import LedgerUnavailableError, StartError
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
+from storage.checkpoint import Checkpoint, CheckpointFile, raise_checkpoint
 from storage.engine import make_engine, parse_database_url
-from storage.mark import Mark, MarkFile, raise_mark
 from storage.repository import Repository
 from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost, line_of
 from tests.support.commanding import invoke
-from tests.support.ledger_records import mint_record, output
+from tests.support.ledger_records import add_item
 from tests.support.ledger_view import ledger_view
 from tests.support.racing import client_of_port
 from tests.support.stoppable_postgres import running_replicated_postgres
@@ -42,20 +39,19 @@ def replicated():
 
 
 @pytest.fixture
-def mark(tmp_path):
-    return MarkFile(tmp_path / "mark")
+def checkpoint_file(tmp_path):
+    return CheckpointFile(tmp_path / "checkpoint")
 
 
 @pytest.fixture
-def service(replicated, mark, make_service):
+def service(replicated, checkpoint_file, make_service):
     url = f"{replicated.url}&target_session_attrs=read-write"
-    return make_service(url, workers=WORKERS_COUNT, DEEDS_MARK_FILE=str(mark.path))
+    path = str(checkpoint_file.path)
+    return make_service(url, workers=WORKERS_COUNT, DEEDS_CHECKPOINT_FILE=path)
 
 
 class Clients:
-    """Clients that mint a unit and swap it, again and again, each time on a new
-    connection.
-    """
+    """Clients that mint a unit and swap it, each time on a new connection."""
 
     def __init__(self, service):
         self._service = service
@@ -115,7 +111,7 @@ def failed_over(replicated, service, tmp_path):
         clients.wait_for((503, "ledger_unavailable"), CLIENTS_COUNT)
         assert clients.said[ROLLED_BACK] == 0
         assert_lagging_standby_is_away(
-            replicated.standby_url, MarkFile(tmp_path / "later")
+            replicated.standby_url, CheckpointFile(tmp_path / "later")
         )
         acknowledged_count = clients.said[DONE]
         replicated.promote()
@@ -125,40 +121,38 @@ def failed_over(replicated, service, tmp_path):
     return clients
 
 
-def assert_lagging_standby_is_away(url, mark):
+def assert_lagging_standby_is_away(url, checkpoint_file):
     """What it lacks it may still receive: nothing is called lost."""
     engine = make_engine(parse_database_url(url))
-    mark.change(lambda _: Mark(10**9, 1))
+    checkpoint_file.set(Checkpoint(10**9, 1))
     with closing(Repository(engine)) as repository:
         with pytest.raises(LedgerUnavailableError):
-            repository.record_mint(
-                mint_record(output(repository.read_schemes()[0].id, 5))
-            )
+            add_item(repository, 1)
         with pytest.raises(LedgerUnavailableError, match="read-only"):
             repository.check_ready()
         with pytest.raises(StartError, match="standby"):
-            raise_mark(engine, mark)
+            raise_checkpoint(engine, checkpoint_file)
 
 
-def test_after_a_failover_that_lost_operations_nothing_is_written_before_it_is_accepted(
-    replicated, service, mark, failed_over, report
+def test_after_a_failover_that_lost_operations_nothing_is_written(
+    replicated, service, checkpoint_file, failed_over, report
 ):
     left = operation_ids(replicated.standby_url)
     # What was lost last may not have reached the file yet, nor anything else.
-    wait_until(lambda: mark.read().operation_id not in left | {0})
-    lost = {mark.read().operation_id}
+    wait_until(lambda: checkpoint_file.read().operation_id not in left | {0})
+    lost = {checkpoint_file.read().operation_id}
     ready = {failed_over.ask("/readyz")[0] for _ in range(5 * WORKERS_COUNT)}
     service.stop()
 
     assert ready == {ROLLED_BACK}
     assert service.log_text().count(ERROR) == WORKERS_COUNT
     assert operation_ids(replicated.standby_url) == left
-    lost.add(mark.read().operation_id)
+    lost.add(checkpoint_file.read().operation_id)
     service.begin_start()
     assert service.process.wait(30) != 0
-    assert f"operation {mark.read().operation_id} of " in service.log_text()
+    assert f"operation {checkpoint_file.read().operation_id} of " in service.log_text()
 
-    settings = Settings(service.database_url, mark_file=str(mark.path))
+    settings = Settings(service.database_url, checkpoint_file=str(checkpoint_file.path))
     assert invoke(settings, "accept-rollback", "--yes").exit_code == 0
     service.start()
     assert failed_over.ask("/readyz")[0] == DONE
@@ -174,7 +168,7 @@ def test_after_a_failover_that_lost_operations_nothing_is_written_before_it_is_a
     )
 
 
-def test_a_failover_to_a_synchronous_standby_loses_nothing_and_is_soon_over(
+def test_a_failover_to_a_synchronous_standby_loses_nothing(
     replicated, service, seed, report
 ):
     replicated.start_standby(is_synchronous=True)

@@ -1,7 +1,4 @@
-"""The service, or its workers, are killed.
-
-At random moments under load, and at a commit.
-"""
+"""The service or its workers are killed, at random under load and at a commit."""
 
 import os
 import signal
@@ -71,8 +68,7 @@ def test_killed_workers_lose_and_double_nothing(
 
 
 def carry_out(sender, failpoint, moment, request, raws=()):
-    """Send a request that the process does not survive, and twice more to the next
-    process.
+    """Send a request that kills the process, and twice more to the next one.
 
     Return the answer, and the states of the raw outputs in between.
     """

@@ -1,7 +1,4 @@
-"""One answer in three never arrives.
-
-Who keeps keys and secrets ends with every unit.
-"""
+"""One answer in three is lost: who keeps keys and secrets ends with every unit."""
 
 import itertools
 import json
@@ -17,9 +14,7 @@ LOSSES = ["answer", "", ""] * 3 + ["answer", "request", "end of request"]
 
 
 class LossySender(Sender):
-    """A connection that loses answers, as networks do, in turns with those of all other
-    clients.
-    """
+    """A connection that loses answers, in turns with those of all other clients."""
 
     def __init__(self, losses, lost, find_port):
         super().__init__(find_port)

@@ -1,7 +1,4 @@
-"""Clients that send slowly, or nothing, or never close, and what others notice of them.
-
-Nothing.
-"""
+"""Clients that send slowly, or nothing, or never close: others notice nothing."""
 
 import os
 import socket
@@ -65,7 +62,7 @@ def clients_that_send(service, data, count):
 
 @pytest.mark.parametrize("name", ["a slow head", "a slow body", "endless chunks"])
 def test_a_request_that_is_not_whole_in_time_is_cut_off(service, name):
-    """Each byte comes soon after the last, but the request as a whole takes too long."""
+    """Each byte comes soon after the last, but the whole request takes too long."""
     with abusing(service.port, [ABUSES[name]], THREADS_COUNT) as clients:
         assert service.get_status("/v1/info") == 200
         for client in clients:
@@ -114,7 +111,7 @@ def test_the_deadline_is_over_once_a_request_is_whole(lasting):
 
 def test_monitors_are_answered_while_all_other_threads_wait(lasting):
     """For a database that has stopped, say: /readyz waits for it too."""
-    waiting = b"GET /%s?last HTTP/1.1\r\n\r\n"
+    waiting = b"GET /%s?last HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with (
         clients_that_send(lasting, waiting % b"", THREADS_COUNT) as others,
         clients_that_send(lasting, waiting % b"readyz", 1) as [monitor],
@@ -128,10 +125,7 @@ def test_monitors_are_answered_while_all_other_threads_wait(lasting):
 
 
 def test_what_is_received_or_not_yet_read_is_on_no_disk(service):
-    """A body holds secrets.
-
-    Waitress writes large ones to temporary files unless told not to.
-    """
+    """A body holds secrets, and waitress would write large ones to temporary files."""
     [worker] = Process(service.process.pid).children()
     stuck = POST + b"Content-Length: 1048576\r\n\r\n" + b" " * 1_000_000
     with clients_that_send(service, stuck, 4):

@@ -8,20 +8,19 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import make_url
 
-from deeds.domain.model import Argon2Cost, SchemeSpec, SecretClass
+from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
+from storage.checkpoint import CheckpointFile
 from storage.engine import make_engine, parse_database_url
-from storage.mark import MarkFile
 from storage.repository import Repository
 
 
 @pytest.fixture
 def keep_copy(request, ledger_url, tmp_path):
-    """A function that copies the ledger, and returns the copy's URL and a function that
-    puts the
-    copy in its place.
+    """A function that copies the ledger.
 
-    On PostgreSQL every connection to it is cut.
+    It returns the copy's URL, and a function that puts the copy in its place. On
+    PostgreSQL every connection to it is cut.
     """
     with ExitStack() as stack:
 
@@ -48,36 +47,32 @@ def copy_sqlite(url, copy):
 
 
 @pytest.fixture
-def mark(tmp_path):
-    return MarkFile(tmp_path / "a mark")
+def checkpoint(tmp_path):
+    return CheckpointFile(tmp_path / "a checkpoint")
 
 
 @pytest.fixture
-def marked(ledger_url, mark):
-    """Settings of a ledger whose mark is kept there."""
-    return Settings(ledger_url, Argon2Cost(8, 1, 1), mark_file=str(mark.path))
+def guarded(ledger_url, checkpoint):
+    """Settings of a ledger whose checkpoint file is there."""
+    cost = Argon2Cost(8, 1, 1)
+    return Settings(ledger_url, cost, checkpoint_file=str(checkpoint.path))
 
 
 @pytest.fixture
-def serve(open_app, marked, ledger_url):
+def serve(open_app, guarded, ledger_url):
     """A function that opens the service on a ledger and returns a client of it."""
     return lambda url=ledger_url: open_app(
-        replace(marked, database_url=url)
+        replace(guarded, database_url=url)
     ).test_client()
 
 
 @pytest.fixture
-def open_repository(ledger_url, mark):
-    """A function that opens the ledger without Flask; one scheme is recorded."""
+def open_repository(ledger_url, checkpoint):
+    """A function that opens the ledger without Flask."""
 
     def open_one():
-        repository = Repository(
-            make_engine(parse_database_url(ledger_url)), mark_file=mark
-        )
-        repository.register_schemes(
-            [SchemeSpec(SecretClass.STRONG, Argon2Cost(8, 1, 1), "")]
-        )
-        return repository
+        engine = make_engine(parse_database_url(ledger_url))
+        return Repository(engine, checkpoint_file=checkpoint)
 
     return open_one
 
@@ -105,13 +100,11 @@ def open_engine():
 
 @pytest.fixture
 def open_client(settings, open_app):
-    """A function that opens the service with changed settings and returns a client of
-    it.
-    """
+    """A function that opens the service with changed settings, for a client of it."""
     return lambda changes: open_app(replace(settings, **changes)).test_client()
 
 
 @pytest.fixture
 def clients(open_client):
-    """Two processes, the second of which hashes new outputs under another scheme."""
+    """Two processes, the second of which hashes those of new items at another cost."""
     return [open_client({"ordinary_cost": Argon2Cost(kib, 1, 1)}) for kib in (16, 24)]

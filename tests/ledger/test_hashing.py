@@ -1,8 +1,7 @@
-"""Digests, known once and for all, and the pool of slow hashes.
+"""Digests, known for all time, and the threads, turns and bounds of slow hashes."""
 
-Its threads, turns and bounds.
-"""
-
+import subprocess
+import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -17,12 +16,12 @@ from deeds.domain.hashing import (
     ORDINARY_COST,
     STRONG_COST,
     Hasher,
-    HashJob,
     HashPool,
     argon2id_digest,
-    pepper_fingerprint,
 )
-from deeds.domain.model import Argon2Cost, HashScheme, SchemeSpec, SecretClass
+from deeds.domain.model import Argon2Cost, HashPolicy, ItemHashing, RawOutput
+from deeds.domain.policies import pepper_fingerprint
+from deeds.domain.raw_output import make_strong_secret
 from tests.support.waiting import wait_until
 
 WAIT_S = 20
@@ -87,22 +86,28 @@ def open_pool(counts):
 
 @pytest.fixture
 def start(counts):
-    """A function that runs tasks for a client in a thread, and returns once they are
-    admitted.
+    """A function that runs jobs for a client in a thread.
+
+    It returns once they are admitted.
     """
     with ThreadPoolExecutor(max_workers=9) as threads:
 
-        def start(pool, tasks, client="a"):
+        def start(pool, jobs, client="a"):
             admitted_count = counts.admitted[0]
-            request = threads.submit(pool.run, tasks, client)
+            request = threads.submit(run, pool, jobs, client)
             wait_until(lambda: counts.admitted[0] > admitted_count or request.done())
             return request
 
         yield start
 
 
+def run(pool, jobs, client):
+    """Let the pool call each of the jobs."""
+    return pool.run(lambda job: job(), jobs, client)
+
+
 def held(gate):
-    """Return a task that waits until the gate is opened, and then returns True."""
+    """Return a job that waits until the gate is opened, and then returns True."""
     return partial(gate.wait, WAIT_S)
 
 
@@ -123,43 +128,49 @@ def test_digests_and_fingerprints_are_what_they_have_always_been():
     assert pepper_fingerprint(PEPPER) == "a5f76ff5a33efa44"
 
 
-def jobs_of(secret_class, count, fingerprint=""):
-    scheme = HashScheme(1, SchemeSpec(secret_class, STRONG_COST, fingerprint), SALT)
-    return [
-        HashJob(f"{secret_class} {number}", SALT, scheme) for number in range(count)
-    ]
+WAYS = ItemHashing(SALT, HashPolicy(STRONG_COST, pepper_fingerprint(PEPPER)), 5)
+STRONG = [make_strong_secret() for _ in range(2)]
 
 
-@pytest.mark.parametrize("ordinary_count", [0, 3])
-@pytest.mark.parametrize("strong_count", [0, 2])
+def raws_of(secrets):
+    return [RawOutput(1, "deed_x", secret) for secret in secrets]
+
+
+@pytest.fixture
+def open_hasher(counts):
+    def open_one(pool):
+        peppers = {"": None, pepper_fingerprint(PEPPER): PEPPER}
+        return Hasher(WAYS.policy, peppers, PEPPER, pool, counts.count_hash)
+
+    return open_one
+
+
+@pytest.mark.parametrize("ordinary", [[], ["a", "b", "c"]])
+@pytest.mark.parametrize("strong", [[], STRONG])
 def test_a_hasher_hashes_each_secret_once_in_order_and_counts_it(
-    open_pool, counts, ordinary_count, strong_count
+    open_pool, open_hasher, counts, ordinary, strong
 ):
-    fingerprint = pepper_fingerprint(PEPPER)
-    jobs = jobs_of(SecretClass.STRONG, strong_count, fingerprint)
-    jobs += jobs_of(SecretClass.ORDINARY, ordinary_count)
-    jobs = jobs[::2] + jobs[1::2]
+    secrets = (ordinary + strong)[::2] + (ordinary + strong)[1::2]
 
-    digests = Hasher(
-        {"": None, fingerprint: PEPPER}, open_pool(), counts.count_hash
-    ).digests(jobs)
+    outputs = open_hasher(open_pool()).hash_outputs(
+        raws_of(secrets), {"deed_x": WAYS}, "a"
+    )
 
-    peppers = [PEPPER if job.secret.startswith("strong") else None for job in jobs]
-    assert digests == [
-        argon2id_digest(job.secret, SALT, STRONG_COST, pepper)
-        for job, pepper in zip(jobs, peppers, strict=True)
+    assert [output.key.digest for output in outputs] == [
+        argon2id_digest(secret, SALT, STRONG_COST, PEPPER) for secret in secrets
     ]
-    assert (+counts.hashes) == +Counter(ordinary=ordinary_count, strong=strong_count)
+    expected = Counter(ordinary=len(ordinary), strong=len(strong))
+    assert +counts.hashes == +expected
 
 
-def test_strong_secrets_need_no_pool(open_pool):
+def test_strong_secrets_need_no_pool(open_pool, open_hasher):
     pool = open_pool()
-    hasher = Hasher({"": None}, pool, None)
+    hasher = open_hasher(pool)
     pool.close()
 
-    assert len(hasher.digests(jobs_of(SecretClass.STRONG, 2))) == 2
+    assert len(hasher.hash_outputs(raws_of(STRONG), {"deed_x": WAYS}, "a")) == 2
     with pytest.raises(OverloadedError):
-        hasher.digests(jobs_of(SecretClass.ORDINARY, 1))
+        hasher.hash_outputs(raws_of(["a"]), {"deed_x": WAYS}, "a")
 
 
 def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
@@ -175,7 +186,7 @@ def test_no_memory_for_a_hash_is_an_overload_and_shows_no_secret(monkeypatch):
     assert refused.value.__suppress_context__
 
 
-def test_as_many_tasks_run_at_once_as_there_are_threads_and_no_more(open_pool, start):
+def test_as_many_hashes_run_at_once_as_there_are_threads(open_pool, start):
     pool = open_pool(threads_count=3)
     together, running, counted = threading.Barrier(3), [], []
 
@@ -224,9 +235,7 @@ def test_requests_of_a_client_take_turns(open_pool, start):
     assert begun == ["large"] * 3 + ["small", "large", "small"] + ["large"] * 5
 
 
-def test_a_client_waits_for_one_window_of_another_however_many_requests_that_has(
-    open_pool, start
-):
+def test_a_client_waits_for_one_window_of_another(open_pool, start):
     pool, gate, order = open_pool(), threading.Event(), []
     many = [partial(order.append, "many")] * 4
     requests = [
@@ -242,16 +251,14 @@ def test_a_client_waits_for_one_window_of_another_however_many_requests_that_has
     assert order.index("one") == 1
 
 
-def test_a_client_gets_a_quarter_of_the_places_beside_others_and_three_quarters_alone(
-    open_pool, start
-):
+def test_a_client_gets_a_quarter_of_the_places_beside_others(open_pool, start):
     pool, gate = open_pool(requests_max=8), threading.Event()
     requests = [
         start(pool, [held(gate)], client) for client in ("other", "many", "many")
     ]
 
     with pytest.raises(OverloadedError):
-        pool.run([bytes], "many")
+        run(pool, [bytes], "many")
     requests.append(start(pool, [held(gate)], "third"))
     gate.set()
     assert [each.result(WAIT_S) for each in requests] == [[True]] * 4
@@ -260,43 +267,41 @@ def test_a_client_gets_a_quarter_of_the_places_beside_others_and_three_quarters_
     gate = threading.Event()
     requests = [start(pool, [held(gate)], "many") for _ in range(6)]
     with pytest.raises(OverloadedError):
-        pool.run([bytes], "many")
+        run(pool, [bytes], "many")
     pool.check_room()
     requests += [start(pool, [held(gate)], client) for client in ("second", "third")]
     with pytest.raises(OverloadedError):
         pool.check_room()
     with pytest.raises(OverloadedError):
-        pool.run([bytes], "fourth")
+        run(pool, [bytes], "fourth")
     gate.set()
 
     assert [each.result(WAIT_S) for each in requests] == [[True]] * 8
 
 
-def test_the_tasks_of_one_client_are_bounded_and_a_refusal_tells_how_long_to_wait(
-    open_pool, start
-):
+def test_the_hashes_of_a_client_are_bounded_and_it_is_told_how_long(open_pool, start):
     pool, gate, begun = open_pool(tasks_max=40), threading.Event(), []
     requests = [start(pool, [held(gate), *[bytes] * 29])]
-    pool._task_mean_s = 0.5
+    pool._job_mean_s = 0.5
 
     with pytest.raises(OverloadedError) as refused:
-        pool.run([partial(begun.append, "task")] * 11, "a")
+        run(pool, [partial(begun.append, "task")] * 11, "a")
     requests.append(start(pool, [bytes] * 10))
     # A client that has no other request may bring any number of tasks, but then no
     # more.
     requests.append(start(pool, [bytes] * 41, "b"))
     with pytest.raises(OverloadedError):
-        pool.run([bytes], "b")
+        run(pool, [bytes], "b")
     gate.set()
 
     assert [len(each.result(WAIT_S)) for each in requests] == [30, 10, 41]
     assert (refused.value.retry_after_s, begun) == (15, [])
     # The mean follows the tasks, which took next to no time.
-    assert 0 < pool._task_mean_s < 0.5
+    assert 0 < pool._job_mean_s < 0.5
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), MemoryError(), SystemExit(3)])
-def test_a_failing_task_raises_in_its_own_request_alone_and_leaves_its_places(
+def test_a_failing_hash_raises_in_its_own_request_alone(
     open_pool, start, counts, failure
 ):
     pool, gate = open_pool(requests_max=2), threading.Event()
@@ -313,7 +318,7 @@ def test_a_failing_task_raises_in_its_own_request_alone_and_leaves_its_places(
     assert raised.value is failure
     assert other.result(WAIT_S) == [True, b""]
     assert counts.admitted == (0, 0)
-    assert pool.run([bytes] * 5, "b") == [b""] * 5
+    assert run(pool, [bytes] * 5, "b") == [b""] * 5
 
 
 def test_a_thread_that_cannot_start_takes_no_place_for_good(
@@ -327,7 +332,26 @@ def test_a_thread_that_cannot_start_takes_no_place_for_good(
         patch.setattr(threading.Thread, "start", refuse)
         for _ in range(5):
             with pytest.raises(OverloadedError, match="no thread"):
-                pool.run([bytes] * 3, "a")
+                run(pool, [bytes] * 3, "a")
 
     assert counts.admitted == (0, 0)
-    assert pool.run([bytes] * 3, "a") == [b""] * 3
+    assert run(pool, [bytes] * 3, "a") == [b""] * 3
+
+
+# Who may raise a priority gives that right up.
+HASH_WHILE_NICE = """
+import os
+from deeds.domain.hashing import HashPool
+if os.geteuid() == 0:
+    os.setuid(65534)
+os.nice(15)
+print(HashPool(1, 1, 1, None).run(lambda job: job(), [bytes], "a"))
+"""
+
+
+def test_a_process_that_is_nicer_than_the_hash_threads_hashes():
+    ran = subprocess.run(
+        [sys.executable, "-c", HASH_WHILE_NICE], check=True, capture_output=True
+    )
+
+    assert (ran.stdout, ran.stderr) == (b"[b'']\n", b"")

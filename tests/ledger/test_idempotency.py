@@ -1,12 +1,10 @@
 """The header Idempotency-Key on mint and swap (contract part 2, "retries")."""
 
-from dataclasses import replace
-
 import pytest
 
+from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
-from storage.repository import Repository
 from tests.support.requests import check, mint, post, refusal, swap
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
@@ -123,38 +121,70 @@ def test_another_process_replays_even_after_the_outputs_were_spent(
     assert ledger.rows() == before
 
 
-@pytest.mark.parametrize(
-    "changed", [{"ordinary_cost": Argon2Cost(16, 1, 1)}, {"pepper": b"p" * 32}]
-)
-@pytest.mark.parametrize("key", ["order 17", KEY])
-def test_a_change_of_settings_loses_no_key(settings, open_app, changed, key):
-    client = open_app(settings).test_client()
+# What DEEDS_ARGON2 and DEEDS_PEPPER become, one after the other.
+PEPPER, LATER_PEPPER = b"p" * 32, b"q" * 32
+CHANGES = [
+    {"ordinary_cost": Argon2Cost(16, 1, 1)},
+    {"pepper": LATER_PEPPER, "peppers_old": (PEPPER,)},
+    {"peppers_old": (LATER_PEPPER, PEPPER)},
+]
+
+
+@pytest.mark.parametrize("key", ["order 17", KEY], ids=["guessable", "random"])
+def test_a_key_is_found_again_after_each_change_of_settings(
+    open_client, hash_costs, ledger, key
+):
+    client = open_client({"pepper": PEPPER})
     strong = make_strong_secret()
     item_id = mint(client, "+5.a")
     request = ([f"+5.{item_id}.a"], [f"+2.{item_id}.b", f"+3.{item_id}.{strong}"])
     swap(client, *request, key=key)
-    changed_client = open_app(replace(settings, **changed)).test_client()
 
-    again = swap(changed_client, *request, key=key)
-    other = swap(changed_client, request[1], [f"+5.{item_id}.d"], key=key)
+    for changes in CHANGES:
+        client = open_client(changes | {"peppers_old": (PEPPER, LATER_PEPPER)})
+        hash_costs.clear()
+        again = swap(client, *request, key=key)
+        costs = list(hash_costs)
+        other = swap(client, request[1], [f"+5.{item_id}.d"], key=key)
 
-    assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
-    assert refusal(other) == REUSED
-    assert check(changed_client, *request[0], *request[1]) == [
-        "spent",
-        "unspent",
-        "unspent",
-    ]
+        assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
+        assert refusal(other) == REUSED
+        assert costs.count(str(ORDINARY_COST)) == int(key != KEY)
+        assert len(costs) == 3 + int(key != KEY)
+    expected = ["spent", "unspent", "unspent"]
+    assert check(client, *request[0], *request[1]) == expected
 
 
-def test_a_key_whose_record_is_gone_again_is_the_ledgers_trouble(
-    settings, open_app, monkeypatch
+def test_a_guessable_key_is_hashed_with_the_first_pepper(open_client, ledger):
+    """Else a secret in it could be guessed faster than from the outputs."""
+    open_client({"pepper": PEPPER})
+    client = open_client({"pepper": LATER_PEPPER, "peppers_old": (PEPPER,)})
+
+    mint(client, "+5.a", key="order 17")
+
+    [stored] = [row[2] for row in ledger.rows()["operations"]]
+    salt = b"idempotency keys"
+    assert stored == argon2id_digest("order 17", salt, ORDINARY_COST, PEPPER)
+
+
+@pytest.mark.parametrize("key", ["order 17", KEY], ids=["guessable", "random"])
+@pytest.mark.parametrize("at_evaluation", [1, 2])
+def test_one_key_is_one_mint_whatever_the_settings_of_processes(
+    clients, hash_costs, ledger, key, at_evaluation
 ):
-    """It was there when the mint was to be recorded, and then the ledger was put back."""
-    post(open_app(settings).test_client(), "/v1/mint", MINT, KEY)
-    monkeypatch.setattr(Repository, "read_operation", lambda *_: None)
+    """Another process mints with the same key before one of the evaluations."""
+    older, newer = clients
+    body, answers = {"outputs": ["+5.a", "+1.b"]}, []
 
-    refused = post(open_app(settings).test_client(), "/v1/mint", MINT, KEY)
+    def meanwhile():
+        if len(hash_costs) == at_evaluation:
+            answers.append(post(newer, "/v1/mint", body, key))
+        else:
+            hash_costs.meanwhile = meanwhile
 
-    assert refusal(refused) == (503, "ledger_unavailable", None)
-    assert "lost the record" in refused.get_json()["detail"]
+    hash_costs.meanwhile = meanwhile
+    answers.append(post(older, "/v1/mint", body, key))
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].get_json() == answers[1].get_json()
+    assert len(ledger.rows()["items"]) == 1

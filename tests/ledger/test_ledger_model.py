@@ -277,7 +277,8 @@ class LedgerMachine(RuleBasedStateMachine):
             if each.item_id == source.item_id and each is not source
         ]
         if used:
-            raw = f"+{source.amount}.{source.item_id}.{data.draw(st.sampled_from(used)).secret}"
+            secret = data.draw(st.sampled_from(used)).secret
+            raw = f"+{source.amount}.{source.item_id}.{secret}"
             refused = swap(self.client, [source.raw()], [raw])
             assert refusal(refused) == (400, "used_secret", 0)
 

@@ -1,4 +1,4 @@
-"""Offers and Idempotency-Keys, and what a change of settings does to offers."""
+"""Offers and Idempotency-Keys, and offers under a change of settings."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -6,17 +6,11 @@ from functools import partial
 import pytest
 
 from deeds.domain.model import Argon2Cost
-from deeds.domain.raw_output import make_strong_secret
 from tests.support.hooks import hooked
 from tests.support.requests import check, complete, fresh, mint, offer, refusal, swap
 
 REUSED = (422, "idempotency_key_reused", None)
 SUCCESS = {"success": True}
-PEPPER = b"a pepper of 32 or more characters"
-PLAIN = {"peppers_old": (PEPPER,)}
-PEPPERED = {"pepper": PEPPER}
-LOST = {"pepper": b"another one of 32 or more characters"}
-STRONG = make_strong_secret()
 DEARER = {"ordinary_cost": Argon2Cost(16, 1, 1)}
 
 
@@ -29,7 +23,7 @@ def replayed(answer):
 
 
 @pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])
-def test_another_process_replays_a_making_and_a_completion_and_nothing_like_them(
+def test_another_process_replays_makings_and_completions_alone(
     open_client, ledger, turn
 ):
     client, restarted = open_client({}), open_client(DEARER)
@@ -94,7 +88,7 @@ def when_the_state_is_read(event, happen):
 
 @pytest.fixture
 def trade():
-    """A function that offers 5 units for 2 of another item, both of ordinary secrets."""
+    """A function that offers 5 units for 2 of another item."""
 
     def make(client):
         item, wanted = mint(client, "+5.a"), mint(client, "+2.b", "+1.c", "+1.d")
@@ -107,7 +101,7 @@ def trade():
 @pytest.mark.parametrize(
     ("is_same", "answer"), [(True, (200, "true")), (False, (422, None))]
 )
-def test_a_key_is_looked_up_again_before_an_offer_is_said_to_be_completed(
+def test_a_key_is_looked_up_again_before_an_offer_is_not_open(
     clients, ledger, trade, is_same, answer
 ):
     """A twin may have completed it meanwhile, or another request under its key."""
@@ -123,62 +117,21 @@ def test_a_key_is_looked_up_again_before_an_offer_is_said_to_be_completed(
     assert check(client, *paid, *others) == ["spent", "unspent"]
 
 
-@pytest.mark.parametrize("moment", ["reading", "hashing"])
-@pytest.mark.parametrize(
-    ("changes", "secret", "expected"),
-    [(PEPPERED, STRONG, "void"), (DEARER, "f", "completed")],
-    ids=["strong", "ordinary"],
-)
-def test_a_scheme_that_comes_during_a_completion_ends_the_offer_only_if_it_is_a_strong_one(
-    open_client, hash_costs, trade, *, changes, secret, expected, moment
-):
-    # The completer has read nothing of the item before.
-    client, completer, changed = map(open_client, (PLAIN, PLAIN, changes))
-    offered, paid, got = trade(client)
-    item = paid[0].split(".")[1]
-    before = [state(each, offered) for each in (client, changed)]
-    meanwhile = partial(swap, changed, [f"+1.{item}.c"], [f"+1.{item}.{secret}"])
-
-    if moment == "hashing":
-        hash_costs.meanwhile = meanwhile
-        complete(completer, offered, paid, got)
-    else:
-        with when_the_state_is_read("after_cursor_execute", meanwhile):
-            complete(completer, offered, paid, got)
-
-    assert before == ["open", "void" if changes is PEPPERED else "open"]
-    assert [state(each, offered) for each in (client, changed)] == [expected] * 2
-    assert check(client, *paid) == ["spent" if expected == "completed" else "unspent"]
+# Settings that follow one another on a ledger.
+PEPPER, LATER = (text.encode() * 8 for text in ("some", "more"))
+CHANGES = [DEARER, {"pepper": PEPPER}, {"pepper": LATER}]
 
 
-@pytest.mark.parametrize(
-    ("is_used", "expected"), [(True, "void"), (False, "completed")]
-)
-def test_a_new_secret_used_under_an_older_strong_scheme_of_the_item_makes_an_offer_void(
-    open_client, ledger, is_used, expected
-):
-    client, changed = open_client(PLAIN), open_client(PEPPERED)
-    secret, new = make_strong_secret(), make_strong_secret()
-    item = mint(client, f"+2.{secret}", "+2.b")
-    offered = offer(changed, [], [f"+2.{item}.{new}"])
+def test_an_offer_survives_every_change_of_settings(open_client, trade, ledger):
+    client = open_client({"peppers_old": (PEPPER,)})
+    offers = [trade(client)]
 
-    swap(
-        client,
-        [f"+2.{item}.{secret}"],
-        [f"+2.{item}.{new}" if is_used else fresh(2, item)],
-    )
-    complete(changed, offered, [f"+2.{item}.b"], [])
-
-    assert state(changed, offered) == expected
-    assert check(changed, f"+2.{item}.b") == ["unspent" if is_used else "spent"]
-
-
-def test_the_key_of_a_making_whose_pepper_is_gone_serves_no_request(
-    open_client, ledger
-):
-    item = mint(open_client(PLAIN), "+5.a")
-    half = [], [fresh(2, item)], "8e03978e-40d5-43e8-bc93-6894a57f9324"
-    assert offer(open_client(PEPPERED), *half).status_code == 200
-
-    assert refusal(offer(open_client(LOST), *half)) == REUSED
-    assert replayed(offer(open_client(PLAIN), *half)) == (200, "true")
+    for changes in CHANGES:
+        client = open_client(changes | {"peppers_old": (PEPPER,)})
+        states = {state(client, offered) for offered, *_ in offers}
+        assert states == {"open"}
+        offers.append(trade(client))
+    for offered, paid, got in offers:
+        assert complete(client, offered, paid, got).get_json() == SUCCESS
+        assert state(client, offered) == "completed"
+        assert check(client, *paid, *got) == ["spent", "unspent"]

@@ -10,7 +10,8 @@ import pytest
 
 import storage.engine
 import storage.transactions
-from storage.failures import CONFLICT
+from deeds.domain.model import Argon2Cost
+from storage.driver import CONFLICT
 from storage.transactions import TRIES_MAX
 from tests.support.hooks import AtWrite, hooked
 from tests.support.requests import check, mint, post, refusal, swap
@@ -23,8 +24,9 @@ UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
 
-# Where a swap inserts its outputs, and a mint with a key under two hashes its item.
-AT_OUTPUTS, AT_ITEM = 1, 3
+# Where a swap inserts its outputs, a mint its item, and a mint under a new policy its
+# item once the policy is there.
+AT_OUTPUTS, AT_ITEM, AT_ITEM_AGAIN = 1, 1, 3
 
 # Fails a number of times for real: a sequence counts on when its transaction is undone.
 FAILING = """
@@ -50,9 +52,10 @@ def somebody_waits_for_a_lock(other):
 
 @pytest.fixture
 def meanwhile(other, thread):
-    """A context in which a request is sent when another one is at the statement of this
-    number,
-    which goes on once the request waits for a lock or is answered."""
+    """A context in which a request is sent while another one is at a statement.
+
+    That goes on once the request waits for a lock or is answered.
+    """
 
     @contextmanager
     def sending(number, send, *arguments):
@@ -82,12 +85,10 @@ def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, meanwhile)
     assert ledger.live(item) == [5, 7]
 
 
-def test_a_swap_of_an_output_created_while_it_is_under_way_succeeds_at_the_next_try(
+def test_a_swap_of_an_output_created_meanwhile_is_tried_again(
     settings, open_app, ledger, meanwhile
 ):
-    """The output is of an operation with a later id, so the first try must not spend
-    it.
-    """
+    """The output's operation has a later id, so the first try must not spend it."""
     client = open_app(counting(settings)).test_client()
     item = mint(client, "+5.a")
 
@@ -103,30 +104,7 @@ def test_a_swap_of_an_output_created_while_it_is_under_way_succeeds_at_the_next_
     assert retries(client) == {"conflict": 1}
 
 
-@pytest.mark.parametrize("wider", [0, 1])
-def test_a_swap_that_brings_an_item_a_scheme_runs_while_no_other_swap_does(
-    clients, ledger, meanwhile, wider
-):
-    """Else both could create one secret, under two digests, and one of them would be
-    lost.
-    """
-    item = mint(clients[0], "+5.a", "+7.b")
-    first_client, second_client = clients[wider], clients[1 - wider]
-
-    with meanwhile(
-        AT_OUTPUTS, swap, second_client, [f"+7.{item}.b"], [f"+7.{item}.same"]
-    ) as second:
-        first = swap(first_client, [f"+5.{item}.a"], [f"+5.{item}.same"])
-
-    assert second.has_waited
-    assert first.status_code == 200
-    assert refusal(second.answer()) == (400, "used_secret", 0)
-    assert ledger.live(item) == [5, 7]
-
-
-def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(
-    clients, ledger, meanwhile
-):
+def test_a_key_that_is_being_recorded_is_waited_for(clients, ledger, meanwhile):
     request = ("/v1/mint", {"outputs": ["+5.a"]}, "order 17")
 
     with meanwhile(AT_ITEM, post, clients[0], *request) as second:
@@ -136,6 +114,21 @@ def test_a_key_that_is_being_recorded_under_another_hash_is_waited_for(
     assert second.answer().get_json() == first.get_json()
     assert second.answer().headers["Idempotency-Replayed"] == "true"
     assert len(ledger.rows()["items"]) == 1
+
+
+def test_a_policy_that_is_being_recorded_is_waited_for_and_used(
+    open_client, ledger, meanwhile
+):
+    open_client({})
+    clients = [open_client({"ordinary_cost": Argon2Cost(16, 1, 1)}) for _ in range(2)]
+
+    with meanwhile(AT_ITEM_AGAIN, mint, clients[0], "+5.a") as second:
+        first = mint(clients[1], "+5.a")
+
+    assert second.has_waited
+    raws = [f"+5.{item}.a" for item in (first, second.answer())]
+    assert check(clients[0], *raws) == ["unspent"] * 2
+    assert len(ledger.rows()["hash_policies"]) == 2
 
 
 def test_a_swap_that_a_deadlock_ends_is_tried_again(

@@ -13,6 +13,7 @@ from sqlalchemy import make_url, text
 import storage.engine
 from deeds.domain.errors import LedgerUnavailableError, OverloadedError
 from storage.engine import POOL_SIZE, POSTGRESQL_OPTIONS
+from storage.last_operations import LastOperations
 from storage.transactions import Transactions, snapshot
 from tests.support.hooks import AtWrite, hooked, is_writer
 from tests.support.requests import check, mint, refusal, swap
@@ -21,6 +22,8 @@ pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=Tr
 
 # What a swap sends between BEGIN and COMMIT.
 STATEMENTS_COUNT = 3
+# What a look at the last operations sends.
+LOOK_COUNT = 2
 BOUNDS = {
     "lock_timeout": "5s",
     "statement_timeout": "30s",
@@ -35,10 +38,23 @@ def engine(database_url, open_engine):
 
 
 @pytest.fixture
+def open_transactions(monkeypatch):
+    """A function that opens transactions, whose records are functions, on an engine."""
+    write_record = lambda connection, record: record(connection)  # noqa: E731
+    monkeypatch.setattr("storage.transactions.write_record", write_record)
+
+    def open_one(engine, on_retry=None):
+        last = LastOperations(engine, None)
+        stack.callback(last.close)
+        return Transactions(engine, last, on_retry)
+
+    with ExitStack() as stack:
+        yield open_one
+
+
+@pytest.fixture
 def set_default(other):
-    """A function that sets what sessions of the database begin with, as an operator
-    does.
-    """
+    """A function that sets what sessions of the database begin with."""
     alter = f'ALTER DATABASE "{other.info.dbname}"'
     yield lambda name, value: other.execute(f"{alter} SET {name} = '{value}'")
     other.execute(f"{alter} RESET ALL")
@@ -67,7 +83,7 @@ def backend_of(connection):
     return connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
 
 
-def test_connections_of_a_burst_are_kept_for_the_next_one_and_a_quiet_time_uses_one(
+def test_connections_of_a_burst_are_kept_and_a_quiet_time_uses_one(
     engine,
 ):
     def backends_of_a_burst():
@@ -86,12 +102,12 @@ def test_connections_of_a_burst_are_kept_for_the_next_one_and_a_quiet_time_uses_
 
 
 def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(
-    database_url, open_engine, monkeypatch
+    database_url, open_engine, open_transactions, monkeypatch
 ):
     monkeypatch.setattr(storage.engine, "POOL_SIZE", 1)
     monkeypatch.setattr(storage.engine, "POOL_TIMEOUT_S", 0.05)
     engine = open_engine(database_url)
-    transactions = Transactions(engine)
+    transactions = open_transactions(engine)
 
     with engine.connect():
         for ask in (transactions.read, transactions.write):
@@ -121,10 +137,10 @@ def test_a_read_leaves_no_transaction_open(client):
     ("default", "within"),
     [("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")],
 )
-def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_session(
-    set_default, engine, default, within
+def test_a_write_is_bounded_on_disk_and_leaves_nothing_in_its_session(
+    set_default, engine, open_transactions, default, within
 ):
-    transactions = Transactions(engine)
+    transactions = open_transactions(engine)
     set_default("synchronous_commit", default)
     before, pid = transactions.read(settings_of), transactions.read(backend_of)
 
@@ -134,10 +150,10 @@ def test_a_write_is_bounded_and_its_commit_on_disk_and_it_leaves_nothing_in_its_
     assert (before["lock_timeout"], before["synchronous_commit"]) == ("0", default)
 
 
-def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_whole_ledger(
-    set_default, engine
+def test_a_read_is_bounded_unless_the_operator_has_set_a_bound(
+    set_default, engine, open_transactions
 ):
-    transactions = Transactions(engine)
+    transactions = open_transactions(engine)
 
     def sleep(seconds):
         return lambda connection: connection.execute(
@@ -152,7 +168,6 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
     assert transactions.read(settings_of)["statement_timeout"] == "10ms"
     with pytest.raises(LedgerUnavailableError):
         transactions.read(sleep(60))
-    transactions.read(sleep(0.1), is_long=True)
     with snapshot(engine) as connection:
         assert settings_of(connection)["statement_timeout"] == "0"
 
@@ -165,7 +180,7 @@ def test_a_read_is_bounded_unless_the_operator_has_set_a_bound_or_it_reads_the_w
         ({}, PREPARED_AFTER),
     ],
 )
-def test_the_url_says_when_statements_are_prepared_and_how_a_connection_is_watched(
+def test_the_url_says_how_a_connection_prepares_and_is_watched(
     database_url, open_engine, given, threshold
 ):
     watched = {"keepalives_idle": "99"}
@@ -192,15 +207,18 @@ def test_a_swap_cut_off_before_a_statement_is_made_once_all_the_same(
             client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+4.{item}.{s}" for s in "cde"]
         )
 
-    # Those of the first try, up to the cut, and all of the second one.
-    assert cut.statements_count == number + 1 + STATEMENTS_COUNT
+    # Those of the first try, up to the cut, and all of the second one, on a connection
+    # on which the last operations are looked for.
+    assert cut.statements_count == number + 1 + LOOK_COUNT + STATEMENTS_COUNT
     assert answer.status_code == 200
     assert ledger.live(item) == [4, 4, 4]
 
 
-def test_a_connection_is_replaced_once_and_then_the_database_is_away(engine, cut_off):
+def test_a_connection_is_replaced_once_and_then_the_database_is_away(
+    engine, cut_off, open_transactions
+):
     reasons = []
-    transactions = Transactions(engine, reasons.append)
+    transactions = open_transactions(engine, reasons.append)
 
     def break_off(connection):
         cut_off(connection)

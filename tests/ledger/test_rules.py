@@ -44,8 +44,10 @@ REFUSED_SWAPS = [
 ]
 
 SENTENCES = {
-    DuplicateSecretError: "this output needs a secret of its own: another input or output of the"
-    " swap has it"
+    DuplicateSecretError: (
+        "this output needs a secret of its own: another input or output of the swap has"
+        " it"
+    )
 }
 
 

@@ -15,18 +15,32 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from deeds.domain.errors import (
+    IdempotencyKeyTakenError,
     LedgerInDoubtError,
     LedgerUnavailableError,
     SpentInputError,
 )
-from storage.failures import CauseLog
+from deeds.domain.model import Operation, OperationKind
+from storage.driver import CauseLog, execute
 from storage.sqlite_file import locked
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 from storage.transactions import WRITES
 from tests.support.hooks import hooked, logged_statements
+from tests.support.ledger_records import ITEM_ID
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 NEXT, WRITER = "-next-lock", "-lock"
+
+
+@pytest.fixture(autouse=True)
+def _records_are_calls(monkeypatch):
+    """A record is a function of a connection, and its other argument."""
+
+    def write_record(connection, record):
+        call, argument = record
+        return call(connection, argument)
+
+    monkeypatch.setattr("storage.sqlite_writer.write_record", write_record)
 
 
 @pytest.fixture
@@ -80,24 +94,34 @@ def held_locks(engine):
     return held
 
 
+def look(_connection, engine):
+    return held_locks(engine)
+
+
 def note(words):
-    """Return a work that notes the words and tells how many notes there are."""
+    """Return a record that notes the words and tells how many notes there are."""
+    return add_note, words
 
-    def work(connection):
-        connection.execute(text("INSERT INTO notes VALUES (:words)"), {"words": words})
-        return connection.execute(text("SELECT count(*) FROM notes")).scalar_one()
 
-    return work
+def add_note(connection, words):
+    execute(connection, "INSERT INTO notes VALUES (:words)", {"words": words})
+    return execute(connection, "SELECT count(*) FROM notes").scalar_one()
 
 
 def refuse_after(words):
-    """Return a work that notes the words and then fails."""
+    """Return a record that notes the words and then fails."""
+    return add_note_and_fail, words
 
-    def work(connection):
-        note(words)(connection)
-        raise SpentInputError(index=0)
 
-    return work
+def add_note_and_fail(connection, words):
+    add_note(connection, words)
+    raise SpentInputError(index=0)
+
+
+def meet_twin(_connection, _record):
+    """Fail as the second of two requests with one idempotency key."""
+    operation = Operation(1, OperationKind.MINT, 0, 1, ITEM_ID, None)
+    raise IdempotencyKeyTakenError(operation)
 
 
 def notes(engine):
@@ -109,7 +133,7 @@ def notes(engine):
 
 def test_a_process_that_waits_to_write_lets_no_other_overtake_it(writer, engine):
     with ThreadPoolExecutor(1) as pool, holding(engine, WRITER) as other:
-        waiting = pool.submit(writer.write, lambda _connection: held_locks(engine))
+        waiting = pool.submit(writer.write_in_group, (look, engine))
         wait_until(lambda: held_locks(engine) == [NEXT, WRITER])
         fcntl.flock(other, fcntl.LOCK_UN)
         within = waiting.result(WAIT_SECONDS_MAX)
@@ -125,11 +149,11 @@ def test_a_turn_that_does_not_come_in_time_is_given_up_and_holds_nothing(
 
     with holding(engine, held):
         with pytest.raises(LedgerUnavailableError):
-            impatient.write(note("a"))
+            impatient.write_in_group(note("a"))
         left = held_locks(engine)
 
     assert left == [held]
-    assert impatient.write(note("a")) == 1
+    assert impatient.write_in_group(note("a")) == 1
 
 
 @pytest.fixture
@@ -144,7 +168,7 @@ def gather(writer, engine):
             with holding(engine, WRITER):
                 futures = []
                 for count, work in enumerate(works, start=1):
-                    futures.append(threads.submit(writer.write, work))
+                    futures.append(threads.submit(writer.write_in_group, work))
                     wait_until(lambda count=count: len(writer._waiting) == count)
             return [
                 future.exception(WAIT_SECONDS_MAX) or future.result()
@@ -184,12 +208,10 @@ def test_where_all_works_fail_nothing_is_committed(gather, writer, engine, log, 
 
     assert [type(each) for each in said] == [SpentInputError] * count
     assert (notes(engine), log.commits_count, held_locks(engine)) == ([], 0, [])
-    assert writer.write(note("a")) == 1
+    assert writer.write_in_group(note("a")) == 1
 
 
-def test_a_transaction_that_cannot_begin_fails_all_each_with_an_exception_of_its_own(
-    writer, gather
-):
+def test_a_transaction_that_cannot_begin_fails_each_with_its_own_error(writer, gather):
     failure = OperationalError("BEGIN", None, sqlite3.OperationalError())
 
     def fail(_connection):
@@ -201,12 +223,10 @@ def test_a_transaction_that_cannot_begin_fails_all_each_with_an_exception_of_its
     assert said[0] is failure
     assert [type(each) for each in said[1:]] == [LedgerUnavailableError] * 2
     assert said[1] is not said[2]
-    assert writer.write(note("d")) == 1
+    assert writer.write_in_group(note("d")) == 1
 
 
-def test_a_commit_that_breaks_off_is_in_doubt_for_what_was_kept_and_undone_for_the_rest(
-    gather, engine
-):
+def test_a_commit_that_breaks_off_is_in_doubt_for_what_was_kept(gather, engine):
     def commit_and_break_off(connection):
         connection.connection.driver_connection.execute("COMMIT")
         raise OperationalError(
@@ -214,32 +234,36 @@ def test_a_commit_that_breaks_off_is_in_doubt_for_what_was_kept_and_undone_for_t
         )
 
     with hooked("commit", commit_and_break_off):
-        said = gather(note("a"), refuse_after("b"))
+        said = gather(note("a"), refuse_after("b"), (meet_twin, None))
 
-    assert [type(each) for each in said] == [LedgerInDoubtError, LedgerUnavailableError]
+    # The twin's request may be the one that is in doubt.
+    in_doubt, refused = LedgerInDoubtError, LedgerUnavailableError
+    assert [type(each) for each in said] == [in_doubt, refused, in_doubt]
     assert notes(engine) == ["a"]
 
 
-def break_foreign_key(connection):
-    connection.exec_driver_sql("PRAGMA defer_foreign_keys = ON")
-    connection.exec_driver_sql("INSERT INTO item_schemes VALUES ('deed_absent', 1)")
+def break_foreign_key(connection, _record):
+    execute(connection, "PRAGMA defer_foreign_keys = ON")
+    execute(
+        connection, "INSERT INTO offer_inputs VALUES ('no offer', 'no item', x'00')"
+    )
 
 
-def fill(connection):
-    limit = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-    connection.exec_driver_sql(f"PRAGMA max_page_count = {limit}")
-    connection.execute(text("INSERT INTO notes VALUES (hex(zeroblob(1000000)))"))
+def fill(connection, _record):
+    limit = execute(connection, "PRAGMA page_count").scalar_one()
+    execute(connection, f"PRAGMA max_page_count = {limit}")
+    execute(connection, "INSERT INTO notes VALUES (hex(zeroblob(1000000)))")
 
 
 @pytest.mark.parametrize(
     ("work", "error"), [(break_foreign_key, IntegrityError), (fill, OperationalError)]
 )
-def test_a_commit_that_is_refused_or_a_full_disk_undoes_the_whole_group(
+def test_a_refused_commit_or_a_full_disk_undoes_the_whole_group(
     writer, gather, engine, work, error
 ):
-    said = gather(note("a"), refuse_after("b"), work)
+    said = gather(note("a"), refuse_after("b"), (work, None))
 
     assert [type(each) for each in said] == [error, *[LedgerUnavailableError] * 2]
     assert notes(engine) == []
-    assert writer.write(note("c")) == 1
+    assert writer.write_in_group(note("c")) == 1
     assert notes(engine) == ["c"]

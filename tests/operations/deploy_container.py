@@ -154,7 +154,7 @@ def test_base_and_packages_are_pinned_and_the_user_is_not_root():
     assert (only("WORKDIR"), only("VOLUME")) == (WORKDIR, VOLUME)
 
 
-def test_the_command_serves_and_keeps_its_ledger_and_mark_in_the_volume(image):
+def test_the_command_serves_and_keeps_its_ledger_in_the_volume(image):
     with image.running() as service, client_of_port(service.port) as send:
         item = send("/v1/mint", {"outputs": ["+5.first"]})[1]["itemId"]
     with image.running() as service, client_of_port(service.port) as send:
@@ -163,7 +163,7 @@ def test_the_command_serves_and_keeps_its_ledger_and_mark_in_the_volume(image):
 
     assert {path.name for path in image.volume.iterdir()} >= {
         "deeds.sqlite3",
-        "deeds.sqlite3-mark",
+        "deeds.sqlite3-checkpoint",
     }
 
 
@@ -191,7 +191,7 @@ def test_compose_sets_nothing_that_the_service_does_not_read(compose):
     assert {"USER": url.username, "PASSWORD": url.password, "DB": url.database} == {
         name.removeprefix("POSTGRES_"): value for name, value in database.items()
     }
-    assert environment["DEEDS_MARK_FILE"].startswith(f"{VOLUME}/")
+    assert environment["DEEDS_CHECKPOINT_FILE"].startswith(f"{VOLUME}/")
 
 
 def test_compose_names_only_what_it_has(compose):
@@ -209,15 +209,13 @@ def test_compose_names_only_what_it_has(compose):
     assert mounted - files == set(compose["volumes"])
     assert all((REPOSITORY / "deploy" / name).exists() for name in files)
     assert all(":" in each["image"] for each in services if each["image"] != "deeds")
-    assert compose["services"]["app"]["volumes"] == [f"mark:{VOLUME}"]
+    assert compose["services"]["app"]["volumes"] == [f"checkpoint:{VOLUME}"]
     grace_s = int(compose["services"]["app"]["stop_grace_period"].removesuffix("s"))
     assert f"\ngraceful_timeout = {grace_s - 10}\n" in read_text("gunicorn.conf.py")
 
 
 def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
-    """Its settings but for the address of the database, and both commands, one after
-    the other.
-    """
+    """Run both commands with its settings but the database's address."""
     environment = compose["services"]["app"]["environment"]
     settings = {name: image.place(value) for name, value in environment.items()}
     settings["DATABASE_URL"] = postgres.create_database()
@@ -228,7 +226,7 @@ def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
         assert service.get_status(f"/v1/item/{item}") == 200
         assert " data-code-reader" in service.get_text("/claim")
 
-    assert (image.volume / Path(settings["DEEDS_MARK_FILE"]).name).exists()
+    assert (image.volume / Path(settings["DEEDS_CHECKPOINT_FILE"]).name).exists()
     postgres.drop_database(settings["DATABASE_URL"])
 
 

@@ -34,7 +34,7 @@ def machines(tmp_path, emptied_postgres_url):
         machines = {}
         for port in (free_port(), free_port()):
             settings = {
-                "DEEDS_MARK_FILE": str(tmp_path / f"{port}.mark"),
+                "DEEDS_CHECKPOINT_FILE": str(tmp_path / f"{port}.checkpoint"),
                 "DEEDS_TRUSTED_PROXIES": "1",
                 "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
             }
@@ -72,9 +72,7 @@ class ProxiedSender(Sender):
 
 
 def set_upstreams(nginx, ports, drained=None):
-    """Let nginx send nothing to one of the ports, and wait until its old processes have
-    ended.
-    """
+    """Let nginx send nothing to a port; wait until its old processes have ended."""
     before = children(nginx.process.pid)
     nginx.set_upstreams(
         *(upstream(port, " down" * (port == drained)) for port in ports)

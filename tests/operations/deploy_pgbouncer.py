@@ -24,7 +24,7 @@ CONTRACT = (
     "tests/contract/test_item.py",
     "tests/contract/test_mint.py",
     "tests/contract/test_swap.py",
-    "tests/ledger/test_hash_schemes.py",
+    "tests/ledger/test_hash_policies.py",
     "tests/ledger/test_idempotency.py",
     "tests/ledger/test_races.py",
 )
@@ -78,9 +78,7 @@ def test_sixteen_clients_behind_pgbouncer_meet_no_error(
     assert counts["acknowledged"] >= ANSWERS_COUNT
 
 
-def test_nothing_is_kept_in_a_session_behind_pgbouncer_unless_the_url_says_so(
-    pooler, postgres_url
-):
+def test_nothing_is_kept_in_a_session_unless_the_url_says_so(pooler, postgres_url):
     pooled = behind(postgres_url, pooler)
     thresholds, limits = [], []
 

@@ -121,7 +121,7 @@ def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy, kind, tm
     )
 
 
-def test_every_answer_tells_browsers_to_stay_with_tls_and_no_file_holds_a_secret(
+def test_every_answer_has_hsts_and_no_file_holds_a_secret(
     proxy, kind, service, tmp_path
 ):
     secret = "mark-" + "7c1f9e"
@@ -238,7 +238,7 @@ def test_an_address_that_mints_too_often_is_told_so_and_may_still_swap(nginx, ke
     assert swapped == "wrong_media_type"
 
 
-def test_addresses_of_one_ipv6_network_share_a_limit_and_are_told_when_to_come_back(
+def test_addresses_of_one_ipv6_network_share_a_limit(
     nginx,
 ):
     def said_to(clients):
@@ -268,9 +268,7 @@ def test_another_name_gets_no_answer(nginx):
 
 @pytest.fixture
 def dying():
-    """The ports of two servers that close without an answer, and what they have
-    received.
-    """
+    """The ports of two servers that only close, and what they received."""
     seen = []
 
     def take(server):

@@ -9,7 +9,7 @@ import sys
 import psycopg
 import pytest
 
-from storage.mark import MarkFile
+from storage.checkpoint import CheckpointFile
 from tests.support.postgres import PostgresCluster, running_server
 from tests.support.racing import client_of_port
 from tests.support.readme import FENCE
@@ -56,9 +56,7 @@ class Recipe:
         self._run(cwd="/", env=environment, user=self._server.system_user)
 
     def as_operator(self, said=""):
-        """Run the next block with the settings of the service, and return what it
-        prints.
-        """
+        """Run the next block with the service's settings; return what it prints."""
         return self._run(
             cwd=REPOSITORY, env=clean_environment(self._settings), input=said
         )
@@ -95,11 +93,10 @@ def server():
         yield server
 
 
-def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
-    server, tmp_path
-):
+def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
     url = PostgresCluster(server.get_uri()).create_migrated_database()
-    settings = {"DATABASE_URL": url, "DEEDS_MARK_FILE": str(tmp_path / "mark")}
+    file = CheckpointFile(tmp_path / "checkpoint")
+    settings = {"DATABASE_URL": url, "DEEDS_CHECKPOINT_FILE": str(file.path)}
     recipe = Recipe(server, settings)
     for step in (recipe.as_postgres, recipe.configure, recipe.as_postgres):
         step()
@@ -117,7 +114,7 @@ def test_a_ledger_goes_back_to_a_moment_and_is_served_once_that_is_accepted(
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
         assert send("/v1/swap", {"inputs": [b], "outputs": [c]})[0] == 200
-        wait_until(lambda: MarkFile(tmp_path / "mark").read().operation_id == 3)
+        wait_until(lambda: file.read().operation_id == 3)
 
     StoppablePostgres(server).kill()
     recipe.as_postgres()

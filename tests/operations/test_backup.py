@@ -22,7 +22,8 @@ VIOLATED = "Error: the copy is not used: the ledger violates these invariants:"
 IN_USE = ": it is in use: stop the service first\n"
 OLDER = "ends at operation 1: this is an older copy"
 POSTGRESQL = (
-    "Error: this command copies SQLite files; for PostgreSQL use pg_dump and pg_restore, or "
+    "Error: this command copies SQLite files; for PostgreSQL use pg_dump and"
+    " pg_restore, or "
     "point-in-time recovery\n"
 )
 
@@ -49,9 +50,7 @@ def run(command, file, url):
 
 
 def state(path):
-    """Return how many operations and live units a ledger has, reading it as it lies
-    there.
-    """
+    """Return how many operations and live units a ledger has; it is only read."""
     with closing(sqlite3.connect(path)) as connection:
         [operations] = connection.execute("SELECT count(*) FROM operations").fetchone()
         live = "SELECT sum(amount) FROM outputs WHERE spent_by IS NULL"
@@ -115,11 +114,11 @@ def older(client, sqlite_url, copy):
     return item
 
 
-def test_an_older_backup_has_to_be_accepted_and_what_it_replaced_can_be_put_back(
+def test_an_older_backup_must_be_accepted_and_can_be_put_back(
     older, sqlite_url, path, copy, open_app, settings
 ):
-    # As after a `kill -9`: the mark has not seen the last second.
-    Path(f"{path}-mark").unlink()
+    # As after a `kill -9`: the file has not seen the last second.
+    Path(f"{path}-checkpoint").unlink()
 
     ran = run("restore", copy, sqlite_url)
 
@@ -169,7 +168,7 @@ def test_nothing_is_restored_while_another_process_has_the_ledger_open(
         reader.kill()
 
 
-def test_a_service_that_starts_meanwhile_waits_and_opens_the_restored_ledger(
+def test_a_service_that_starts_meanwhile_opens_the_restored_ledger(
     older, sqlite_url, copy, open_app, settings, monkeypatch
 ):
     with ThreadPoolExecutor(1) as pool:
@@ -191,7 +190,7 @@ def test_a_service_that_starts_meanwhile_waits_and_opens_the_restored_ledger(
             starting[0].result(timeout=10)
 
 
-def test_a_ledger_that_violates_an_invariant_is_neither_backed_up_nor_restored(
+def test_a_broken_ledger_is_neither_backed_up_nor_restored(
     older, sqlite_url, path, copy
 ):
     violate_an_invariant(copy)

@@ -1,6 +1,4 @@
-"""The benchmark counts what really happened, and the ledgers that it makes big are
-sound ones.
-"""
+"""The benchmark counts what really happened, and makes big ledgers that are sound."""
 
 from functools import partial
 from itertools import cycle
@@ -24,7 +22,7 @@ def pool():
             yield pool
 
 
-def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
+def test_swaps_are_counted_as_a_ledger_that_was_made_big_has_them(
     gunicorn_service, client, database_url, pool
 ):
     secrets = [SecretKind.STRONG.make() for _ in range(10)]
@@ -49,9 +47,7 @@ def test_swaps_are_counted_as_the_ledger_has_them_also_in_one_that_was_made_big(
         assert len(ledger.live(item)) == 1_010
 
 
-def test_refusals_of_the_warm_up_are_not_hidden_and_those_of_nobody_are_broken(
-    gunicorn_service, pool
-):
+def test_refusals_of_the_warm_up_show_and_no_answer_is_broken(gunicorn_service, pool):
     service = gunicorn_service(WEB_CONCURRENCY="1")
     requests = [partial(cycle, [get("/v1/info"), get("/v1/none")])]
 

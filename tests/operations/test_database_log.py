@@ -6,7 +6,7 @@ import secrets
 import pytest
 from sqlalchemy import make_url
 
-import storage.failures
+import storage.driver
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
@@ -90,11 +90,11 @@ def test_a_column_that_is_not_there_is_a_defect_with_its_code(
     assert defect["places"]
 
 
-def test_a_transaction_that_the_disk_refuses_is_told_with_its_code_at_most_once_a_second(
+def test_a_refusal_of_the_disk_is_logged_at_most_once_a_second(
     sqlite_url, open_client, caplog, monkeypatch
 ):
     clock = [1_000.0, 1_000.9, 1_001.0, 1_001.5]
-    monkeypatch.setattr(storage.failures, "monotonic", lambda: clock.pop(0))
+    monkeypatch.setattr(storage.driver, "monotonic", lambda: clock.pop(0))
     client = open_client(sqlite_url)
     body = {"outputs": [f"+1.{number}" for number in range(256)]}
     counts, full = [], "PRAGMA max_page_count = 1"
@@ -119,7 +119,8 @@ def test_what_postgresql_says_in_detail_stays_out_of_the_log(
     client = open_client(url)
     execute(
         url,
-        f"ALTER TABLE items ADD CONSTRAINT no_mark CHECK (metadata NOT LIKE '%%{MARK}%%')",
+        "ALTER TABLE items ADD CONSTRAINT no_mark"
+        f" CHECK (metadata NOT LIKE '%%{MARK}%%')",
     )
 
     answer = post(

@@ -35,7 +35,8 @@ start = processes.Barrier({PROCESSES_COUNT})
 
 def mint(_number):
     start.wait()
-    answer = app.create_app().test_client().post("/v1/mint", json={{"outputs": ["+5.a"]}})
+    client = app.create_app().test_client()
+    answer = client.post("/v1/mint", json={{"outputs": ["+5.a"]}})
     return answer.status_code, answer.get_json().get("itemId")
 
 with processes.Pool({PROCESSES_COUNT}) as pool:
@@ -45,9 +46,7 @@ with processes.Pool({PROCESSES_COUNT}) as pool:
 
 @pytest.fixture
 def sqlite_path(tmp_path):
-    """The path of an SQLite file and its directory, neither there, under the usual
-    umask.
-    """
+    """A path of an SQLite file in a directory, neither there."""
     before = os.umask(0o022)
     yield tmp_path / "new" / "deeds.db"
     os.umask(before)
@@ -73,9 +72,7 @@ def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
     assert len(set(item_ids)) == PROCESSES_COUNT
 
 
-def test_a_file_its_directory_and_what_is_beside_it_are_for_their_owner_alone(
-    sqlite_path, open_app
-):
+def test_a_file_and_what_is_beside_it_are_for_their_owner_alone(sqlite_path, open_app):
     open_app(Settings(f"sqlite:///{sqlite_path}"))
 
     directory = sqlite_path.parent
@@ -110,9 +107,7 @@ def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url):
 
 
 @pytest.mark.parametrize("open_one", [open_schema, migrate])
-def test_a_server_or_database_that_is_absent_stops_in_one_line_without_the_password(
-    open_one, postgres
-):
+def test_an_absent_database_stops_in_one_line_without_the_password(open_one, postgres):
     absent = make_url(postgres.admin_url).set(
         database="no_such_database", password=PASSWORD
     )
@@ -233,7 +228,9 @@ REFUSED = {
     "an @ and a line break": f"postgresql://deeds:half@{PASSWORD}\nx@localhost/deeds",
     "an @ and a socket": f"postgres://deeds:half@{PASSWORD}@/deeds?host=/run/pg",
     "an @ and several hosts": f"postgresql://deeds:half@{PASSWORD}@h1:1,h2:2/deeds",
-    "one of several ports in words": f"postgresql://deeds:{PASSWORD}@h1:1,h2:port/deeds",
+    "one of several ports in words": (
+        f"postgresql://deeds:{PASSWORD}@h1:1,h2:port/deeds"
+    ),
     "IPv6 without brackets": f"postgresql://deeds:{PASSWORD}@::1,::2/deeds",
     "IPv6 with half of them": f"postgresql://deeds:{PASSWORD}@[::1,h2/deeds",
     "fewer ports than hosts": f"postgresql://u:{PASSWORD}@/deeds?host=h1,h2&port=5",
@@ -252,9 +249,7 @@ SEVERAL_HOSTS = {
 
 
 @pytest.mark.parametrize(("text", "driver", "database"), TAKEN.values(), ids=TAKEN)
-def test_an_engine_of_sqlite_or_postgresql_keeps_bound_values_out_of_its_errors(
-    text, driver, database
-):
+def test_an_engine_keeps_bound_values_out_of_its_errors(text, driver, database):
     url = parse_database_url(text)
     engine = make_engine(url)
 
@@ -306,7 +301,8 @@ def test_a_service_starts_on_the_host_that_answers(
     )
     app = open_app(
         Settings(
-            f"postgresql://{url.username}@{hosts}/{url.database}?target_session_attrs=any"
+            f"postgresql://{url.username}@{hosts}/{url.database}"
+            "?target_session_attrs=any"
         )
     )
 

@@ -71,7 +71,13 @@ def test_the_table_of_problems_is_the_codes():
     ]
 
     assert documented == [
-        [f"`{problem.code}`", str(int(problem.status)), problem.title, problem.meaning]
+        [
+            f"`{problem.code}`",
+            str(problem.status),
+            "yes" if problem.is_final else "no",
+            problem.title,
+            problem.meaning,
+        ]
         for problem in PROBLEMS.values()
     ]
 
@@ -127,7 +133,7 @@ def test_setup_cfg_and_the_changelog_have_the_version():
     assert f"version {INTERFACE_VERSION}" in changelog
 
 
-def test_the_blocks_of_the_readme_answer_as_shown_and_the_line_for_backups_copies_their_ledger(
+def test_the_readme_answers_as_shown_and_the_line_for_backups_copies_it(
     gunicorn_service, tmp_path
 ):
     service = gunicorn_service()
@@ -150,7 +156,10 @@ def test_the_blocks_of_the_readme_answer_as_shown_and_the_line_for_backups_copie
 
 def read_outputs(database):
     with closing(sqlite3.connect(database)) as connection:
-        query = "SELECT item_id, digest, amount, spent_by FROM outputs ORDER BY item_id, digest"
+        query = (
+            "SELECT item_id, digest, amount, spent_by FROM outputs"
+            " ORDER BY item_id, digest"
+        )
         return connection.execute(query).fetchall()
 
 

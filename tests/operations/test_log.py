@@ -63,9 +63,7 @@ def ground(client, settings, open_app, monkeypatch):
 
 @pytest.fixture
 def said(capfd):
-    """A function that returns the events of requests and of defects since it was called
-    last.
-    """
+    """A function that returns the events logged since it was called last."""
     return lambda: [
         each
         for each in events(capfd.readouterr().err)
@@ -86,9 +84,7 @@ def test_an_id_comes_back_unless_it_could_do_harm(client):
     assert len(set(made)) == len(HARMFUL_IDS)
 
 
-def test_a_mint_and_a_swap_tell_their_operation_and_whether_they_were_replayed(
-    client, said
-):
+def test_writes_log_their_operation_and_whether_they_were_replayed(client, said):
     for _ in range(2):
         item_id = mint(client, "+5.a", key=KEY)
     raws = [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]
@@ -170,9 +166,7 @@ def test_no_request_fails_because_its_line_cannot_be_written(client):
 
 
 def signal_and_wait(service, pid, how, ending):
-    """Send a signal to a process, and wait until others serve in the place of these
-    workers.
-    """
+    """Send a signal to a process, and wait until it has replaced these workers."""
     os.kill(pid, how)
 
     def are_replaced():
@@ -220,7 +214,7 @@ def test_a_line_of_others_has_its_text_as_message_and_quotes_no_exception(name, 
     assert MARK not in line
 
 
-def test_every_line_is_json_that_quotes_nothing_whatever_happens_to_the_service(
+def test_every_line_is_json_that_quotes_nothing_whatever_happens(
     gunicorn_service, fresh_postgres_url
 ):
     url = fresh_postgres_url()
@@ -245,10 +239,12 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens_to_the_service(
     assert {event for event, _ in counts} == {
         "server",
         "request",
-        "mark_off",
+        "checkpoint_off",
         "client_refused",
     }
-    assert counts["mark_off", "warning"] == counts["client_refused", "warning"] == 1
+    assert (
+        counts["checkpoint_off", "warning"] == counts["client_refused", "warning"] == 1
+    )
     assert_no_trace(service.log_text().encode())
     # What is refused before the application sees it has the id of its answer.
     [refused, *_] = [each for each in events(service.log_text()) if each.get("problem")]
@@ -272,7 +268,8 @@ def test_a_start_that_fails_says_why_as_json(tmp_path):
     assert stopped == {
         "event": "cannot_start",
         "level": "error",
-        "message": "deeds cannot start: DATABASE_URL must name an SQLite file or a PostgreSQL "
+        "message": "deeds cannot start: DATABASE_URL must name an SQLite file or a"
+        " PostgreSQL "
         "database",
     }
 
@@ -293,9 +290,7 @@ def test_what_python_would_print_is_json_and_quotes_nothing(tmp_path, sqlite_url
     assert MARK not in log.read_text()
 
 
-def test_a_defect_of_the_start_ends_the_service_and_is_json_that_quotes_nothing(
-    tmp_path, sqlite_url
-):
+def test_a_defect_of_the_start_is_json_that_quotes_nothing(tmp_path, sqlite_url):
     log = tmp_path / "service.log"
     settings = JSON | {"DATABASE_URL": sqlite_url, "BREAKS": "the start"}
 

@@ -18,11 +18,17 @@ from tests.support.needs import require
 from tests.support.serving import REPOSITORY, clean_environment
 
 # One test for each thing that is not there.
-NODE = "tests/page/test_javascript.py::test_the_page_has_a_text_for_every_problem_and_for_no_other"
+NODE = (
+    "tests/page/test_javascript.py"
+    "::test_the_page_has_a_text_for_every_problem_and_for_no_other"
+)
 CHROMIUM = (
     "tests/page/test_quality.py::test_the_first_tab_leads_past_the_head_of_a_page"
 )
-COMPILER = "tests/ledger/test_disk_writes.py::test_each_commit_is_one_fsync_and_nothing_else_is"
+COMPILER = (
+    "tests/ledger/test_disk_writes.py"
+    "::test_each_commit_is_one_fsync_and_nothing_else_is"
+)
 CURL = "tests/operations/test_docs.py::test_the_python_line_makes_strong_secrets"
 
 
@@ -78,7 +84,7 @@ def test_what_cannot_run_is_skipped_and_the_last_lines_say_how_to_get_it(run_pyt
     ],
     ids=["in CI", "with --all"],
 )
-def test_where_none_may_be_skipped_for_whatever_reason_the_run_fails_and_says_so(
+def test_where_none_may_be_skipped_the_run_fails_and_says_so(
     run_pytest, tmp_path, text, arguments, variables
 ):
     (tmp_path / "test_one.py").write_text(f"import pytest\n\n{text}\n")
@@ -116,7 +122,10 @@ def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path
         check=False,
     )
 
-    said = "Door mode needs a browser that reads QR codes itself: npm could not fetch a reader\n"
+    said = (
+        "Door mode needs a browser that reads QR codes itself:"
+        " npm could not fetch a reader\n"
+    )
     assert (made.returncode, made.stdout, target.exists()) == (0, said, False)
 
 
@@ -151,7 +160,7 @@ def in_use(environment):
     return subprocess.check_output(command, cwd=REPOSITORY, text=True).split()
 
 
-def test_make_run_tries_once_to_build_argon2_and_else_goes_on_with_the_wheel(tmp_path):
+def test_make_run_tries_to_build_argon2_once_and_else_uses_the_wheel(tmp_path):
     # An environment that sees our libraries, as if requirements.txt were installed.
     environment = tmp_path / "venv"
     venv.create(environment, symlinks=True, with_pip=False)
@@ -165,7 +174,10 @@ def test_make_run_tries_once_to_build_argon2_and_else_goes_on_with_the_wheel(tmp
 
     tried = make(environment, f"CC={compiler}")
 
-    said = "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)\n"
+    said = (
+        "Argon2 is PyPI's build: one for this CPU could not be built"
+        " (make native says why)\n"
+    )
     assert (tried.returncode, tried.stdout, calls.exists()) == (0, said, True)
     assert in_use(environment) == wheel
     assert "up to date" in make(environment, "PIP_INSTALL=false").stdout

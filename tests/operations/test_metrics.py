@@ -164,7 +164,7 @@ def directory_of(service):
     return directory
 
 
-def test_every_process_tells_the_sum_of_all_however_many_were_killed_or_replaced(
+def test_every_process_tells_the_sum_of_all_killed_ones_included(
     gunicorn_service,
 ):
     settings = {"DEEDS_ARGON2": "m=8,t=1,p=1", "WEB_CONCURRENCY": str(WORKERS)}

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
+from deeds.blueprints.endpoints import ENDPOINTS
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.model import BODY_BYTES_MAX, Argon2Cost
-from deeds.server.metrics import OPERATIONS
 from deeds.settings import RateLimits, Settings, parse_rate_limits
 from tests.support.requests import mint
 from tests.support.serving import (
@@ -99,7 +99,7 @@ def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
     assert parse_rate_limits(unit) == parse_rate_limits(compose) == of_nginx
 
 
-def test_nginx_lets_bodies_pass_that_the_service_takes_and_writes_none_to_a_file():
+def test_nginx_passes_bodies_on_and_writes_none_to_a_file():
     of_all, *of_mints = nginx_setting("client_max_body_size")
     assert [of_all] == nginx_setting("client_body_buffer_size")
     assert of_all == f"{BODY_BYTES_MAX // 1024**2}m"
@@ -123,9 +123,7 @@ def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
     assert unit_settings("KillMode") == "mixed"
 
 
-def test_what_alerts_and_dashboard_ask_for_exists_and_the_document_lists_every_metric(
-    sqlite_url, open_app
-):
+def test_alerts_dashboard_and_document_name_the_metrics_there_are(sqlite_url, open_app):
     client = open_app(
         Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on")
     ).test_client()
@@ -142,7 +140,7 @@ def test_what_alerts_and_dashboard_ask_for_exists_and_the_document_lists_every_m
         "code": set(PROBLEMS),
         "route": {rule.rule for rule in client.application.url_map.iter_rules()},
         "secret_class": {"ordinary", "strong"},
-        "kind": set(OPERATIONS.values()),
+        "kind": {each.kind for each in ENDPOINTS.values()},
         "outcome": {"done", "replayed", *PROBLEMS},
         "reason": {"conflict", "disconnect"},
     }

@@ -53,9 +53,7 @@ def used(tmp_path_factory):
 
 @pytest.fixture
 def run(directory, used):
-    """A function that runs a command on a ledger in the directory, and returns how that
-    ended.
-    """
+    """A function that runs a command on a ledger in the directory."""
     arguments = {
         "restore": [str(used / "backup")],
         "accept-rollback": ["--yes"],
@@ -75,7 +73,7 @@ def run(directory, used):
 @pytest.fixture
 def old(directory, used):
     """The used ledger and the files beside it, in the directory of the owner."""
-    for name in (LEDGER, f"{LEDGER}-lock", f"{LEDGER}-mark"):
+    for name in (LEDGER, f"{LEDGER}-lock", f"{LEDGER}-checkpoint"):
         shutil.copy(used / name, directory / name)
         if IS_ROOT:
             os.chown(directory / name, OWNER, GROUP)
@@ -89,9 +87,7 @@ def owners(directory):
 
 
 def assert_the_owner_can_serve(directory, *suffixes):
-    """Assert that the files with these suffixes are there, and all are the owner's to
-    write.
-    """
+    """Assert that the owner may write the files with these suffixes."""
     assert set(owners(directory).values()) == {(OWNER, GROUP)}
     files = {path.name: path for path in directory.rglob("*") if path.is_file()}
     assert files.keys() >= {f"{LEDGER}{suffix}" for suffix in suffixes}
@@ -117,30 +113,30 @@ def test_what_root_migrates_and_its_new_directories_are_the_owners(
 def test_what_root_restores_is_the_owners_alone(directory, run):
     assert run("restore") == 0
 
-    assert_the_owner_can_serve(directory, "", "-lock", "-next-lock", "-mark")
+    assert_the_owner_can_serve(directory, "", "-lock", "-next-lock", "-checkpoint")
     assert (directory / LEDGER).stat().st_mode & 0o777 == 0o600
 
 
 def test_a_ledger_that_root_replaces_and_accepts_stays_the_owners(old, run):
-    (old / f"{LEDGER}-mark").unlink()
+    (old / f"{LEDGER}-checkpoint").unlink()
     if IS_ROOT:  # As an earlier command left it.
         os.chown(old / f"{LEDGER}-lock", 0, 0)
 
     assert run("restore") == 0
-    assert_the_owner_can_serve(old, "", "-mark")
+    assert_the_owner_can_serve(old, "", "-checkpoint")
     assert run("accept-rollback") == 0
 
-    assert_the_owner_can_serve(old, "", "-mark")
+    assert_the_owner_can_serve(old, "", "-checkpoint")
 
 
 @pytest.mark.parametrize(
     ("command", "suffix", "content"),
     [
         ("restore", "-lock", "root's"),
-        ("restore", "-mark", "root's"),
+        ("restore", "-checkpoint", "root's"),
         ("migrate", "-lock", "root's"),
         ("migrate", "-lock", None),
-        ("accept-rollback", "-mark", "root's"),
+        ("accept-rollback", "-checkpoint", "root's"),
     ],
 )
 def test_no_symbolic_link_is_followed(old, run, tmp_path, command, suffix, content):

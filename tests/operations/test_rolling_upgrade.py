@@ -54,9 +54,7 @@ def end_worker(service, pid, how):
 
 
 def replace_workers(service, how, load):
-    """End one worker after the other, while the load goes on with what takes their
-    place.
-    """
+    """End one worker after the other under the load."""
     for pid in children(service.process.pid):
         end_worker(service, pid, how)
         load.wait_for_answers(ANSWERS_COUNT)
@@ -73,9 +71,7 @@ def cannot_start(service):
 
 
 class CalmSender(Sender):
-    """Opens a connection for each request, and leaves processor time to what is
-    starting.
-    """
+    """Opens a connection for each request, and leaves time to what is starting."""
 
     def send(self, *request):
         time.sleep(0.05)
@@ -154,7 +150,8 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
 
     refusal = (
         "deeds cannot start: the database is at revision "
-        f"{newer_revision(permits_old=False)} and the code at {HEAD_REVISION}; run newer code"
+        f"{newer_revision(permits_old=False)} and the code at {HEAD_REVISION};"
+        " run newer code"
     )
     said = cannot_start(service)
     begun, again, *_ = (datetime.fromisoformat(line["time"]) for line in said)

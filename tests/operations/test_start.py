@@ -18,11 +18,12 @@ from deeds.server.cpus import default_processes_count, usable_cpus_count
 from tests.support.serving import REPOSITORY, running_service
 
 CONSOLE_LINE = re.compile(
-    r"\d\d:\d\d:\d\d info     request        request_id=\w{32} route=/v1/item/<item_id> .*"
+    r"\d\d:\d\d:\d\d info     request        request_id=\w{32}"
+    r" route=/v1/item/<item_id> .*"
 )
 
 
-def test_collections_of_garbage_do_not_look_through_what_the_start_has_made(tmp_path):
+def test_collections_of_garbage_skip_what_the_start_has_made(tmp_path):
     with running_service(
         tmp_path, application="tests.support.applications:create_garbage_app()"
     ) as service:
@@ -55,9 +56,7 @@ def test_a_console_gets_columns_and_a_line_that_mints_a_deed(tmp_path, settings)
 
 
 def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
-    """gunicorn reads WEB_CONCURRENCY before its own configuration, and ends with a
-    traceback.
-    """
+    """gunicorn reads WEB_CONCURRENCY first, and ends with a traceback."""
     checked = subprocess.run(
         [sys.executable, "gunicorn.conf.py"],
         cwd=REPOSITORY,
@@ -78,8 +77,8 @@ def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path):
         with socket.socket(socket.AF_UNIX) as proxy:
             proxy.connect(str(tmp_path / "socket"))
             proxy.sendall(
-                b"GET /v1/item/x HTTP/1.1\r\nConnection: close\r\nX-Forwarded-For: %s\r\n\r\n"
-                % client.encode()
+                b"GET /v1/item/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+                b"X-Forwarded-For: %s\r\n\r\n" % client.encode()
             )
             return proxy.recv(65_536).split(b" ")[1]
 

@@ -36,7 +36,7 @@ def film(path: Path, scenes: Iterable[Scene]) -> None:
 
 
 def picture(text: str) -> bytes:
-    """Return the luma of a table, and of a paper on it that holds the code of a text."""
+    """Return the luma of a table, and of a paper on it with the code of a text."""
     chance = random.Random(text)
     luma = bytearray(chance.choices(range(80, 120), k=WIDTH * HEIGHT))
     if not text:

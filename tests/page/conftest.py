@@ -64,7 +64,7 @@ def browser(launch: Callable[..., Browser]) -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def web_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """The whole service, which hashes ordinary secrets cheaply and takes short arrays."""
+    """The whole service; it hashes ordinary secrets cheaply and takes short arrays."""
     with running_service(
         tmp_path_factory.mktemp("web"),
         DEEDS_ARGON2="m=8,t=1,p=1",

@@ -188,7 +188,7 @@ def operations(page: Page) -> list[tuple[str, str]]:
 
 
 def live_amounts(origin: str, page: Page) -> list[int]:
-    """Return the amounts of the outputs in a wallet that the service would still swap."""
+    """Return the amounts of a wallet's outputs that the service would still swap."""
     kept = raws(page, *amounts(page))
     states = check(origin, kept)
     live = [raw for raw, state in zip(kept, states, strict=True) if state == "unspent"]

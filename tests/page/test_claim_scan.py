@@ -10,7 +10,8 @@ DETECTOR = """
 window.BarcodeDetector = class {
   static getSupportedFormats() { return Promise.resolve(["qr_code"]); }
   async detect(video) {
-    if (!video.videoWidth) throw new DOMException("no picture yet", "InvalidStateError");
+    if (!video.videoWidth)
+      throw new DOMException("no picture yet", "InvalidStateError");
     return window.inSight ? [{ rawValue: window.inSight }] : [];
   }
 };

@@ -37,9 +37,7 @@ def mint(origin, *amounts, metadata=CONCERT):
 
 
 def wait_for_last(page, *texts):
-    """Wait until the list says these of the first codes, times apart, the first of them
-    first.
-    """
+    """Wait until the list says these of the first codes, times apart, in order."""
 
     def last():
         found = page.locator("#door-last li > span").all_text_contents()

@@ -1,6 +1,4 @@
-"""What strangers put into the metadata of a deed does no harm on any page that shows
-it.
-"""
+"""What strangers put into the metadata of a deed does no harm on any page."""
 
 import json
 import re
@@ -140,7 +138,8 @@ def test_pictures_that_no_mint_takes_are_not_asked_for_wherever_they_come_from(v
 def shape_of(page):
     """Return the elements of a page, each with the names of its attributes."""
     # What a picture adds for previews, and takes away where it is broken, aside.
-    names = "[each.tagName, ...each.getAttributeNames()].filter((name) => name !== 'hidden')"
+    shown = "filter((name) => name !== 'hidden')"
+    names = f"[each.tagName, ...each.getAttributeNames()].{shown}"
     return page.locator(":not(meta)").evaluate_all(
         f"all => all.map((each) => {names}.join())"
     )

@@ -59,6 +59,18 @@ def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
     assert [code for code, text in texts.items() if not text.endswith(".")] == []
 
 
+def test_what_the_wallet_doubts_of_a_mint_is_final_to_the_service() -> None:
+    script = """
+        import { DOUBTS } from "./deeds/page/static/js/wallet/settling.js";
+        console.log(JSON.stringify([...DOUBTS]));
+    """
+
+    doubts = json.loads(run_node("--input-type=module", "--eval", script))
+
+    assert doubts
+    assert all(PROBLEMS[code].is_final for code in doubts)
+
+
 def test_page_and_service_give_a_deed_the_same_mark() -> None:
     ids = [make_id(ITEM_ID_PREFIX) for _ in range(300)] + [
         "deed_",
@@ -67,8 +79,8 @@ def test_page_and_service_give_a_deed_the_same_mark() -> None:
     ]
     script = f"""
         import {{ markShape, markText }} from "./deeds/page/static/js/ui/card.js";
-        const marks = {json.dumps(ids)}.map((id) => ({{ text: markText(id), ...markShape(id) }}));
-        console.log(JSON.stringify(marks));
+        const markOf = (id) => ({{ text: markText(id), ...markShape(id) }});
+        console.log(JSON.stringify({json.dumps(ids)}.map(markOf)));
     """
 
     marks = json.loads(run_node("--input-type=module", "--eval", script))

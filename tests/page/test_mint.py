@@ -10,6 +10,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from deeds.blueprints.problems import MEDIA_TYPE
 from deeds.domain.raw_output import is_strong_secret, parse_raw_output
 from tests.page.conftest import OUTPUTS_MAX
 from tests.page.steps import amounts, check, raws
@@ -125,9 +126,11 @@ def test_what_was_typed_is_what_is_minted(visitor):
 
 # What a photo holds besides its picture: how it was held, here on its side, and where
 # it was taken.
-PHOTO = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0 60.17 N, 24.94 E"
+PHOTO = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
+PHOTO += b" 60.17 N, 24.94 E"
 NOISE = """() => {
-  const canvas = Object.assign(document.createElement("canvas"), {width: 1600, height: 1200});
+  const size = {width: 1600, height: 1200};
+  const canvas = Object.assign(document.createElement("canvas"), size);
   const context = canvas.getContext("2d"), pixels = new ImageData(128, 96);
   crypto.getRandomValues(pixels.data);
   context.putImageData(pixels, 0, 0);
@@ -245,7 +248,8 @@ def test_a_second_tap_on_review_creates_nothing_and_a_refusal_loses_nothing(visi
 def test_a_mint_that_is_held_up_is_told_on_the_next_visit(visitor):
     page = open_form(visitor)
     page.get_by_label("Name").fill("A ticket")
-    problem = {"status": 429, "json": {"code": "too_many_requests"}}
+    body = '{"code": "too_many_requests"}'
+    problem = {"status": 429, "content_type": MEDIA_TYPE, "body": body}
     page.route("**/v1/mint", lambda route: route.fulfill(**problem))
     review_button(page).click()
     page.get_by_role("button", name="Create", exact=True).click()

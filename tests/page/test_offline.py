@@ -25,7 +25,8 @@ PATHS = ["/", "/mint", "/claim", "/offer", "/wallet", "/door"]
 READY = "navigator.serviceWorker.ready.then(() => true)"
 WAITING = "navigator.serviceWorker.getRegistration().then((found) => !!found.waiting)"
 # The browser may have begun to look for an update by itself.
-UPDATE = """navigator.serviceWorker.getRegistration().then((found) => new Promise((resolve) => {
+UPDATE = """navigator.serviceWorker.getRegistration().then(
+  (found) => new Promise((resolve) => {
   const follow = (worker) => {
     if (worker?.state === "installed") resolve(worker.state);
     worker?.addEventListener("statechange", () => resolve(worker.state));

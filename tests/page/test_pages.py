@@ -102,7 +102,7 @@ def test_a_page_has_a_strict_policy_and_loads_few_bytes_all_of_this_service(
     ("accepted", "encoding"),
     [("br, gzip;q=0.5", "gzip"), ("*", "gzip"), ("gzip;q=0", None)],
 )
-def test_text_is_compressed_for_those_who_take_it_and_sent_again_only_when_it_has_changed(
+def test_text_is_compressed_on_request_and_sent_again_only_when_changed(
     client, accepted, encoding
 ):
     for path in ["/", "/problems", "/docs/swagger-ui.css"]:
@@ -155,7 +155,7 @@ def test_nothing_else_is_served_and_nothing_of_another_release(client):
     names = ["nothing.css", "..%2Fpages.py", "js/", "css/base.css%00"]
     paths = [
         "/docs/index.html",
-        "/docs/%2e%2e%2fdocs.py",
+        "/docs/%2e%2e%2f__init__.py",
         "/web/0123456789abcdef/css/base.css",
     ]
 
@@ -190,7 +190,8 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path):
 
 def test_comments_on_lines_of_their_own_are_not_served(tmp_path):
     kept = 'a("//"); // b\n'
-    text = f"// one\n/**\n * two * / */\n{kept}  /* three */\nlet c = /** @type {{d}} */ (e);\n"
+    text = f"// one\n/**\n * two * / */\n{kept}"
+    text += "  /* three */\nlet c = /** @type {d} */ (e);\n"
 
     served = static_files_of(tmp_path, {"js/a.js": text, "a.svg": "<svg/>"}).by_name[
         "js/a.js"
@@ -219,7 +220,8 @@ def test_the_reader_of_codes_is_served_and_said_to_be_there_only_if_it_was_fetch
 
 def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
     texts = {
-        "js/pages/p/page.js": 'import { a } from "../../a.js";\nimport {\n  b,\n} from "./b.js";\n',
+        "js/pages/p/page.js": 'import { a } from "../../a.js";\n'
+        'import {\n  b,\n} from "./b.js";\n',
         "js/a.js": 'export { c } from "./q/r/c.js";\nimport "./pages/p/page.js";',
         "js/pages/p/b.js": "import * as c from '../../q/r/c.js';\n",
         "js/q/r/c.js": '// import "../../d.js"\n',

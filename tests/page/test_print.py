@@ -31,7 +31,7 @@ class Ticket:
     rows: list[bytes]
 
     def is_white(self, left: float, top: float, right: float, bottom: float) -> bool:
-        """Return whether nothing is printed between these millimetres from its corner."""
+        """Return whether nothing is printed at these millimetres from its corner."""
         return all(min(row) > 250 for row in self.part(left, top, right, bottom))
 
     def part(self, left: float, top: float, right: float, bottom: float) -> list[bytes]:
@@ -47,9 +47,7 @@ class Ticket:
 
 
 def read_pdf(data: bytes) -> tuple[list[Ticket], str]:
-    """Return eight places of each page, of which the last may be empty, and all that is
-    written.
-    """
+    """Return eight places of each page, even empty ones, and all that is written."""
     document = pypdfium2.PdfDocument(data)
     pages = list(document)
     tickets = [ticket for page in pages for ticket in tickets_of(page)]

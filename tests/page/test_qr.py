@@ -3,9 +3,11 @@
 import logging
 import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from itertools import count
+from functools import partial
+from itertools import count, groupby
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +16,7 @@ import segno
 from deeds.settings import parse_rate_limits
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.qr_reader import picture_of, read_codes
+from tests.support.racing import at_once
 from tests.support.requests import post, refusal
 
 LINK = f"https://deeds.example.org/claim/deed_{26 * '0'}#+5."
@@ -101,54 +104,62 @@ def test_no_log_and_no_refusal_tells_the_text(client, capfd, caplog, body):
         assert_no_trace(each.encode())
 
 
-def test_a_client_prints_one_batch_at_a_time_and_others_find_a_place(app, monkeypatch):
-    has_begun, may_end = threading.Semaphore(0), threading.Event()
+def test_four_batches_find_a_place_and_a_fifth_is_refused(client, monkeypatch):
+    may_end = threading.Event()
     make_qr = segno.make_qr
 
     def make_slowly(text, **options):
-        if len(text) > 1:
-            has_begun.release()
-            assert may_end.wait(30)
+        assert may_end.wait(30)
         return make_qr(text, **options)
 
-    def ask_as(number, *texts):
-        client = app.test_client()
-        client.environ_base["REMOTE_ADDR"] = f"192.0.2.{number}"
-        return ask(client, *texts)
-
     monkeypatch.setattr("deeds.page.qr_codes.segno.make_qr", make_slowly)
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        slow = [pool.submit(ask_as, 1, "😀" * 1024)]
-        assert has_begun.acquire(timeout=30)
-        same, other = ask_as(1, "a"), ask_as(2, "a")
-        slow += [pool.submit(ask_as, number, "bb") for number in (3, 4)]
-        assert all(has_begun.acquire(timeout=30) for _ in slow[1:])
-        slow.append(pool.submit(ask_as, 6, "bb"))
-        assert has_begun.acquire(timeout=30)
-        seventh = ask_as(7, "a")
+    with ThreadPoolExecutor(max_workers=5) as pool:
+        asked = [
+            pool.submit(ask, client.application.test_client(), "a") for _ in "12345"
+        ]
+        first = next(as_completed(asked, timeout=30)).result()
         may_end.set()
+        statuses = [each.result().status_code for each in asked]
 
-    for refused in (same, seventh):
-        assert refusal(refused) == (503, "overloaded", None)
-        assert refused.headers["Retry-After"] == "1"
-    assert other.status_code == 200
-    # The places are given back when a text does not fit.
-    assert [answer.result().status_code for answer in slow] == [400, 200, 200, 200]
-    assert [ask_as(number, "a").status_code for number in (1, 2, 7)] == [200, 200, 200]
+    assert refusal(first) == (503, "overloaded", None)
+    assert first.headers["Retry-After"] == "1"
+    assert sorted(statuses) == [200, 200, 200, 200, 503]
+
+
+def test_places_are_given_back_when_a_text_does_not_fit(client):
+    statuses = [ask(client, "😀" * 1024).status_code for _ in range(5)]
+
+    assert statuses == [400] * 5
+    assert ask(client, "a").status_code == 200
 
 
 def test_after_each_code_other_threads_run_four_times_as_long(client, monkeypatch):
     pauses = []
-    clock = SimpleNamespace(
-        thread_time=count().__next__, monotonic=lambda: 0, sleep=pauses.append
-    )
+    clock = SimpleNamespace(thread_time=count().__next__, sleep=pauses.append)
     monkeypatch.setattr("deeds.page.qr_codes.time", clock)
 
     ask(client, "a", "b")
-    ask(client, "c")
 
-    # The clock stands still: the second waits for the first, whoever asked for that.
-    assert pauses == [4, 8, 12]
+    assert pauses == [4, 4]
+
+
+def test_batches_are_made_one_after_the_other(client, monkeypatch):
+    made = []
+    make_qr = segno.make_qr
+
+    def make_and_note(text, **options):
+        made.append(text)
+        # Another batch would come between.
+        time.sleep(0.01)
+        return make_qr(text, **options)
+
+    monkeypatch.setattr("deeds.page.qr_codes.segno.make_qr", make_and_note)
+    batches = [[letter] * 3 for letter in "abc"]
+
+    at_once([partial(ask, client.application.test_client(), *each) for each in batches])
+
+    assert sorted(made) == sorted("aaabbbccc")
+    assert len([text for text, _ in groupby(made)]) == 3
 
 
 def test_every_code_counts_where_codes_are_limited(settings, open_app):

@@ -56,10 +56,12 @@ def test_pages_are_accessible_and_do_nothing_that_they_should_not(viewer):
 
 
 MOVING = """[...document.querySelectorAll("*")].filter((each) =>
-  parseFloat(getComputedStyle(each).transitionDuration) > 0).map((each) => each.outerHTML)"""
+  parseFloat(getComputedStyle(each).transitionDuration) > 0
+).map((each) => each.outerHTML)"""
 OVERHANGING = """() => [...document.querySelectorAll("body *")].filter((each) => {
   const { left, right } = each.getBoundingClientRect();
-  return document.documentElement.scrollWidth > innerWidth && (left < 0 || right > innerWidth);
+  const isWide = document.documentElement.scrollWidth > innerWidth;
+  return isWide && (left < 0 || right > innerWidth);
 }).map((each) => each.outerHTML.slice(0, 80))"""
 
 

@@ -33,9 +33,7 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
 
 
 def come_back_until(page, is_so):
-    """Come back to a page, which asks at most every other second, until it shows
-    something.
-    """
+    """Come back to a page, which asks every other second, until it shows something."""
     wait_until(lambda: page.evaluate("dispatchEvent(new Event('focus'))") and is_so())
 
 
@@ -137,7 +135,8 @@ def keep(page, names):
         page.evaluate("given => inBrowser.put(given)", [kind, records])
 
 
-LOADED = "performance.getEntries().reduce((sum, each) => sum + (each.encodedBodySize ?? 0), 0)"
+LOADED = """performance.getEntries().reduce(
+  (sum, each) => sum + (each.encodedBodySize ?? 0), 0)"""
 
 
 def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(visitor):

@@ -46,7 +46,7 @@ class Visitor:
     requests: list[Request] = field(default_factory=list)
 
     def go(self, path: str) -> Page:
-        """Open a path of the service, with its scripts and pictures, broken ones too."""
+        """Open a path of the service with its scripts and pictures, maybe broken."""
         self.page.goto(self.origin + path)
         # Asked again and again from here, which works without scripts of the page too.
         wait_until(lambda: self.page.evaluate(ALL_CAME))
@@ -83,9 +83,7 @@ class Visitor:
         return [each.url for each in self.requests if not each.url.startswith(ours)]
 
     def watched(self, name: str) -> list[Any]:
-        """Return the layout `shifts` or the policy's `violations` of the page that is
-        open.
-        """
+        """Return the layout `shifts` or the policy's `violations` of the open page."""
         return self.page.evaluate("name => window.watched[name]", name)
 
     def assert_still(self) -> None:

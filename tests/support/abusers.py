@@ -1,12 +1,12 @@
-"""Clients that hold on to a service.
-
-They send slowly, without end, too much, or do not read.
-"""
+"""Clients that send slowly, without end, too much, or do not read."""
 
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+
+from tests.support.serving import Service
 
 GET = b"GET /v1/info HTTP/1.1\r\nHost: localhost\r\n"
 POST = (
@@ -20,9 +20,7 @@ UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000
 
 @dataclass(frozen=True, slots=True)
 class Abuse:
-    """What such a client sends first, what it sends again and again, and what it is
-    answered.
-    """
+    """What such a client sends first and repeatedly, and its answer."""
 
     first: bytes
     more: bytes = b""
@@ -55,15 +53,18 @@ ABUSES = {
 
 
 @contextmanager
-def abusing(port, abuses, count):
-    """Open `count` connections for each abuse, and go on with it until the block ends."""
+def abusing(
+    port: int, abuses: list[Abuse], count: int, interval_s: float = 0.01
+) -> Iterator[list[socket.socket]]:
+    """Open `count` connections for each abuse, and go on until the block ends."""
     stop = threading.Event()
     with ExitStack() as stack:
         clients = []
         for abuse in abuses * count:
             clients.append(stack.enter_context(slow_reader(port)))
             clients[-1].sendall(abuse.first)
-        thread = threading.Thread(target=_trickle, args=(clients, abuses * count, stop))
+        sent = (clients, abuses * count, stop, interval_s)
+        thread = threading.Thread(target=_trickle, args=sent)
         thread.start()
         try:
             yield clients
@@ -72,7 +73,7 @@ def abusing(port, abuses, count):
             thread.join()
 
 
-def slow_reader(port):
+def slow_reader(port: int) -> socket.socket:
     """Return a connection for whose answers there is hardly room at this end."""
     client = socket.socket()
     client.settimeout(10)
@@ -81,15 +82,20 @@ def slow_reader(port):
     return client
 
 
-def connected(service, data):
+def connected(service: Service, data: bytes) -> socket.socket:
     """Return a connection on which the data was sent."""
     client = socket.create_connection(("127.0.0.1", service.port), timeout=30)
     client.sendall(data)
     return client
 
 
-def _trickle(clients, abuses, stop):
-    while not stop.wait(0.01):
+def _trickle(
+    clients: list[socket.socket],
+    abuses: list[Abuse],
+    stop: threading.Event,
+    interval_s: float,
+) -> None:
+    while not stop.wait(interval_s):
         for client, abuse in zip(clients, abuses, strict=True):
             with suppress(OSError):  # The service may end it at any time.
                 client.sendall(abuse.more)

@@ -32,9 +32,7 @@ class ImpatientWorker(WaitressWorker):
 
 
 class PatientWorker(WaitressWorker):
-    """Waits an hour for each client, and after a failed start, so that no deadline can
-    help.
-    """
+    """Waits an hour for each client and after a failed start: no deadline helps."""
 
     client_seconds_max = 3600.0
     retry_seconds = 3600.0
@@ -80,7 +78,7 @@ def create_garbage_app():
 
 
 def create_breaking_app():
-    """Return the service, after what BREAKS names has broken, and nobody has caught it."""
+    """Return the service, after what BREAKS names has broken uncaught."""
     ways = {
         "a thread": break_in_a_thread,
         "a finalizer": _Breaking,

@@ -31,7 +31,7 @@ class HashCosts(list[str]):
 
 
 def pytest_make_parametrize_id(val):
-    """Return an id without backslashes, which pytest escapes again at each collection."""
+    """Return an id without backslashes, which pytest would escape again."""
     if not isinstance(val, str | bytes):
         return None
     escaped = ascii(val[:30])
@@ -85,7 +85,7 @@ def fresh_postgres_url(postgres):
 
 @pytest.fixture(scope="session")
 def reused_postgres_url(postgres):
-    """The URL of a PostgreSQL database that one test after the other empties and uses."""
+    """The URL of a PostgreSQL database that one test after the other uses."""
     url = postgres.create_migrated_database()
     yield url
     postgres.drop_database(url)

@@ -26,7 +26,8 @@ MEANINGS = {
     "idempotency_key_reused",
 }
 
-minted = []  # Items. No making that is made up asks for any, and links are followed from 200 only.
+# Items. No making that is made up asks for any, and links are followed from 200 only.
+minted = []
 
 
 @schemathesis.hook

@@ -1,4 +1,4 @@
-"""Does something at a moment of the engines of this process, or notes what they send."""
+"""Does something at a moment of the engines here, or notes what they send."""
 
 import re
 import threading
@@ -31,7 +31,7 @@ def is_writer(connection):
 
 
 class AtWrite:
-    """Calls a function once, at the writers' statement of this number, counted from 0."""
+    """Calls a function once, at the writers' statement of a number, from 0."""
 
     def __init__(self, number, function):
         self.number = number
@@ -69,9 +69,9 @@ class StatementLog:
     def note(self, _connection, _cursor, text, parameters, *_):
         """Note a statement before it is executed, unless it only begins a transaction.
 
-        What the mark costs, once a second at most, is no part of any request.
+        A look for the last operations, once a second at most, is part of no request.
         """
-        if threading.current_thread().name == "mark":
+        if threading.current_thread().name == "last":
             return
         if match := _STATEMENT.match(text):
             self.sent.append(

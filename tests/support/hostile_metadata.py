@@ -1,11 +1,10 @@
-"""What a stranger may put into the metadata of an item to do harm on a page that shows
-it.
-"""
+"""Metadata with which a stranger may attack a page that shows it."""
 
 import base64
 
 HARMFUL_SVG = (
-    b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="top.harmed=1">'
+    b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"'
+    b' onload="top.harmed=1">'
     b"<script>top.harmed=1</script></svg>"
 )
 
@@ -18,7 +17,8 @@ TEXTS = {
     "attribute": '" onload="window.harmed=1" autofocus onfocus="window.harmed=1" x="',
     "single quotes": "' onerror='window.harmed=1' x='",
     "frame": "<iframe srcdoc='<script>parent.harmed=1</script>'></iframe>",
-    "base": '<base href="https://example.net/"><meta http-equiv="refresh" content="0;url=//x">',
+    "base": '<base href="https://example.net/">'
+    '<meta http-equiv="refresh" content="0;url=//x">',
     "style": "</style><style>*{background:url(https://example.net/x)}</style>",
     "comment": "<!--<script>--><script>window.harmed = 1//--></script>",
     "template": "{{ config }} {% raw %} {{ 7 * 7 }} ${7*7} #{7*7}",
@@ -49,5 +49,6 @@ ACCEPTED_IMAGES = {
     "ampersands": "https://127.0.0.1:9/?a=1&quot;&lt=2&amp;b",
     "svg with a script": "data:image/svg+xml;base64,"
     + base64.b64encode(HARMFUL_SVG).decode(),
-    "html in the name of an image": "data:image/svg+xml,%3Cscript%3Etop.harmed=1%3C/script%3E",
+    "html in the name of an image": "data:image/svg+xml,"
+    "%3Cscript%3Etop.harmed=1%3C/script%3E",
 }

@@ -1,6 +1,4 @@
-"""A secret that can be looked for, and the ways to send it where it could be left lying
-about.
-"""
+"""A secret that can be looked for, and ways to send it everywhere."""
 
 import base64
 import json

@@ -1,7 +1,4 @@
-"""What migrations make, and the next release of the service.
-
-Our sources with one more of them.
-"""
+"""The next release of the service: our sources with one migration more."""
 
 import re
 import shutil
@@ -16,15 +13,6 @@ from storage.transactions import WRITES
 from tests.support.commanding import run_deeds
 from tests.support.serving import REPOSITORY
 
-# What PostgreSQL and SQLite make of the constraints, each in its own words.
-CONSTRAINTS = {
-    "postgresql": """
-        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
-        WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2
-    """,
-    "sqlite": "SELECT name, type, sql FROM sqlite_master ORDER BY 1",
-}
-
 # Adds what old code does not know of and need not: columns, a table and an index.
 _MIGRATION = """
 import sqlalchemy as sa
@@ -36,7 +24,8 @@ down_revision = "{before}"
 
 def upgrade() -> None:
     op.add_column("operations", sa.Column("note", sa.Text))
-    op.add_column("outputs", sa.Column("rank", sa.Integer, nullable=False, server_default="0"))
+    rank = sa.Column("rank", sa.Integer, nullable=False, server_default="0")
+    op.add_column("outputs", rank)
     op.create_index("outputs_rank", "outputs", ["rank"])
     op.create_table("notes", sa.Column("id", sa.Integer, primary_key=True))
     {more}
@@ -55,17 +44,6 @@ def set_revision(engine, revision):
         connection.execute(
             text("UPDATE alembic_version SET version_num = :it"), {"it": revision}
         )
-
-
-def words(engine):
-    """Return what the database tells of its tables and constraints, spaces evened out."""
-    with engine.connect() as connection:
-        rows = connection.execute(text(CONSTRAINTS[engine.dialect.name])).all()
-    found = [
-        tuple(" ".join(str(each).split()).replace('"', "") for each in row)
-        for row in rows
-    ]
-    return sorted(row for row in found if "alembic_version" not in row[0] + row[1])
 
 
 def newer_revision(*, permits_old):

@@ -24,9 +24,7 @@ def pytest_addoption(parser):
 
 
 def require(need):
-    """Skip the test unless all is there of what it needs, which is a key of
-    `_PACKAGES`.
-    """
+    """Skip the test unless a requirement, a key of `_PACKAGES`, is there."""
     if _missing(need):
         pytest.skip(_NEEDS + need)
 
@@ -77,9 +75,7 @@ def pytest_sessionfinish(session):
 
 
 def skipped_lines(reports):
-    """Yield how many tests were skipped for which reason, and the command that ends
-    that.
-    """
+    """Yield each reason with its number of skipped tests, and the remedy."""
     counts = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     for reason, count in counts.items():
         yield f"{count} {'test' if count == 1 else 'tests'}: {reason}"
@@ -87,4 +83,5 @@ def skipped_lines(reports):
     if packages := {package for need in needs for package in _missing(need)}:
         sudo = "sudo " if os.geteuid() else ""
         install = f"{sudo}apt-get install --yes {' '.join(sorted(packages))}"
-        yield f"On Debian this installs what is missing: {sudo}apt-get update && {install}"
+        commands = f"{sudo}apt-get update && {install}"
+        yield f"On Debian this installs what is missing: {commands}"

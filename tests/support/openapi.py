@@ -52,7 +52,9 @@ def answer_faults(document, operation_id, answer):
 
 
 def _header_faults(document, described, answer):
-    for name, header in described["headers"].items():
+    headers = document["components"]["headers"]
+    for name, reference in described["headers"].items():
+        header = headers[reference["$ref"].rpartition("/")[2]]
         if name in answer.headers:
             is_number = header["schema"]["type"] == "integer"
             value = answer.headers[name]

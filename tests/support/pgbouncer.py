@@ -1,6 +1,4 @@
-"""Debian's pgbouncer in transaction mode, where each transaction may get another
-session.
-"""
+"""Debian's pgbouncer: each transaction may get another session."""
 
 import os
 import shutil
@@ -66,7 +64,7 @@ def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]
 
 
 def behind(url: str, directory: str) -> str:
-    """Return the URL of the same database by way of the pooler whose socket is there."""
+    """Return the URL of the same database through the pooler of this socket."""
     socket = {"host": directory, "port": "6432"}
     pooled = make_url(url).set(host=None, port=None).update_query_dict(socket)
     return pooled.render_as_string(hide_password=False)

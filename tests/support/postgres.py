@@ -51,8 +51,12 @@ class PostgresCluster:
 
     def copy_database(self, url: str) -> str:
         """Copy a database and close its connections, and return the copy's URL."""
+        # Whoever was cut off could be back before the copy is made.
+        self._execute("ALTER DATABASE {} ALLOW_CONNECTIONS false", _name_of(url))
         self._cut_off(url)
-        return self.create_database(_name_of(url))
+        copy = self.create_database(_name_of(url))
+        self._execute("ALTER DATABASE {} ALLOW_CONNECTIONS true", _name_of(url))
+        return copy
 
     def replace_database(self, url: str, template_url: str) -> None:
         """Replace a database by a copy of another; connections to either are closed."""
@@ -71,7 +75,8 @@ class PostgresCluster:
         with psycopg.connect(self.admin_url) as connection:
             # Returns once each of them has ended.
             connection.execute(
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s",
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                " WHERE datname = %s",
                 [_name_of(url)],
             )
 

@@ -1,6 +1,4 @@
-"""A real nginx with the settings of deploy/nginx.conf, and what clients of a proxy
-need.
-"""
+"""A real nginx with the settings of deploy/nginx.conf, and clients for it."""
 
 import http.client
 import os
@@ -41,18 +39,14 @@ class Proxy:
         return http.client.HTTPSConnection(*place, timeout=timeout_s, context=self.tls)
 
     def ask(self, method, path, body=b"", headers=None):
-        """Return the status, headers and body of an answer over a connection of its
-        own.
-        """
+        """Return status, headers and body of an answer over a new connection."""
         with closing(self.connect()) as connection:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
 
     def set_upstreams(self, *lines):
-        """Write other servers into the running nginx's file, as its administrator
-        would.
-        """
+        """Write other servers into the running nginx's file."""
         path = self.directory / "nginx.conf"
         before, start, rest = path.read_text().partition("upstream deeds {\n")
         kept = [

@@ -1,6 +1,4 @@
-"""Reads QR codes with what door mode reads them with, which shares nothing with what
-draws them.
-"""
+"""Reads QR codes as door mode does; it shares no code with what draws them."""
 
 import json
 import re
@@ -40,9 +38,7 @@ def read_codes(pictures: list[list[bytes]]) -> list[str]:
 
 
 def picture_of(svg: str) -> list[bytes]:
-    """Return the picture of a code that is drawn as SVG, and assert that all around it
-    is light.
-    """
+    """Return the picture of a code in SVG; assert that its margin is light."""
     [side] = {int(side) for side in re.findall(r'viewBox="0 0 (\d+) \1"', svg)}
     rows = [bytearray(b"\xff" * side) for _ in range(side)]
     [drawn] = re.findall(r'<path stroke="#000" d="([^"]*)"/>', svg)

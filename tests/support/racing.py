@@ -47,9 +47,7 @@ def client_of_app(app):
 
 @contextmanager
 def client_of_port(port, headers=None):
-    """Yield a function that sends a body, or asks for what is there, over one open
-    connection.
-    """
+    """Yield a function that sends requests over one open connection."""
     headers = {"Content-Type": "application/json"} | (headers or {})
     with closing(
         http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS_MAX)

@@ -1,6 +1,4 @@
-"""The fenced blocks of the documents, and what of their answers differs from run to
-run.
-"""
+"""The fenced blocks of the documents, and which parts of answers vary."""
 
 import json
 import os
@@ -27,14 +25,13 @@ print(make_strong_secret())'; }}"""
 
 # Ids, times and, among all texts of their form, strong secrets.
 _RANDOM = re.compile(
-    r"(?:deed|offer)_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-hjkmnp-tv-z]{32}\b|\d{4}-\d\d-\d\dT[\d:]{8}Z"
+    r"(?:deed|offer)_[0-9a-hjkmnp-tv-z]{26}|\b[0-9a-hjkmnp-tv-z]{32}\b"
+    r"|\d{4}-\d\d-\d\dT[\d:]{8}Z"
 )
 
 
 def blocks_of(documents, language):
-    """Return the blocks of one language, each with the language and text of the next
-    block.
-    """
+    """Return the blocks of one language, each with the next block."""
     fences = [fence for path in documents for fence in FENCE.findall(read_text(path))]
     following = [*fences[1:], (None, None)]
     return [
@@ -76,7 +73,7 @@ def walk(url, curl="curl -s", **environment):
 
 
 def assert_answers_as_shown(printed):
-    """Assert that each block of the walk has an answer below it, and printed the same."""
+    """Assert that each block of the walk printed the answer below it."""
     shown = [after for _, after in blocks_of(WALK, "bash")]
     real = [
         (language, text) for (language, _), text in zip(shown, printed, strict=True)

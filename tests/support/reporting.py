@@ -62,7 +62,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item):
-    """Repeat a test marked `soak` that does not do so itself, as those of Hypothesis."""
+    """Repeat a test marked `soak` that does not do so itself, as Hypothesis does."""
     deadline = time.monotonic() + _seconds_of(item)
     yield
     if "soak_seconds" in getattr(item, "fixturenames", ()):

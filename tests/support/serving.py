@@ -44,13 +44,11 @@ class Service:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def get_status(self, path: str) -> int:
-        """Return the status that a GET of `path` is answered with, over a new
-        connection.
-        """
+        """Return the status of a GET over a new connection."""
         return _get(self.port, path)[0]
 
     def get_text(self, path: str) -> str:
-        """Return the body of a good answer to a GET of `path`, over a new connection."""
+        """Return the body of a good answer to a GET over a new connection."""
         status, text = _get(self.port, path)
         assert status == 200, text
         return text
@@ -105,9 +103,7 @@ def start_gunicorn(
     application: str = SERVICE,
     sources: str | Path = REPOSITORY,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start gunicorn, without waiting for it, and surely end all its processes after
-    the block.
-    """
+    """Start gunicorn without waiting; end all its processes after the block."""
     command = [sys.executable, "-m", "gunicorn", application]
     with start_command(command, log, settings, sources) as process:
         yield process

@@ -1,6 +1,4 @@
-"""What the sources and documents of the project hold, as the tests of the documents
-compare it.
-"""
+"""What the sources and documents of the project hold."""
 
 import os
 import runpy
@@ -12,9 +10,7 @@ from tests.support.serving import REPOSITORY
 
 
 def read_variables():
-    """Return the names of all environment variables that the service reads at its
-    start.
-    """
+    """Return the environment variables that the service reads at its start."""
     names = set()
 
     class RecordingEnvironment(dict):

@@ -1,6 +1,4 @@
-"""PostgreSQL servers that a test may stop and start, and a standby that takes over from
-one.
-"""
+"""PostgreSQL servers that a test may stop, and a standby that takes over."""
 
 import os
 import shutil

@@ -11,9 +11,7 @@ VARYING = {"time", "duration_ms"}
 
 
 def read_metrics(text):
-    """Return every series of a text for Prometheus, its name with its sorted labels,
-    and value.
-    """
+    """Return each series of a text for Prometheus, labels sorted, and its value."""
     return {
         _series(sample.name, sample.labels): sample.value
         for family in text_string_to_metric_families(text)
@@ -22,9 +20,7 @@ def read_metrics(text):
 
 
 def moved(text, start=""):
-    """Return the series whose names start so and that are not 0, without histograms'
-    buckets.
-    """
+    """Return the series with this prefix that are not 0, without buckets."""
     return {
         name: value
         for name, value in read_metrics(text).items()

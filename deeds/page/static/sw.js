@@ -6,7 +6,7 @@
 // has all of its files there. Files have their release in their address, so that no two
 // releases mix.
 
-/* global RELEASE */ // {name, version, pages, files}: deeds/page/offline.py writes it above.
+/* global RELEASE */ // {name, version, pages, files}: deeds/page/static_files.py writes it above.
 
 const PREFIX = "deeds-pages-";
 const OWN = PREFIX + RELEASE.name;

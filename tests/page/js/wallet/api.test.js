@@ -34,6 +34,11 @@ function json(body, init = {}) {
   return new Response(JSON.stringify(body), init);
 }
 
+function problemAnswer(problem, status, headers = {}) {
+  const type = { "Content-Type": "application/problem+json" };
+  return json(problem, { status, headers: { ...type, ...headers } });
+}
+
 test("a mint is sent with its key and answered", async () => {
   const { api, asked } = apiAnswering(json(MINTED));
 
@@ -97,9 +102,7 @@ test("QR codes are asked by POST", async () => {
 
 test("a problem comes with its code and seconds to wait", async () => {
   const problem = { code: "overloaded", detail: "busy", status: 503 };
-  const { api } = apiAnswering(
-    json(problem, { status: 503, headers: { "Retry-After": "7" } }),
-  );
+  const { api } = apiAnswering(problemAnswer(problem, 503, { "Retry-After": "7" }));
 
   const error = await api.swap({}, KEY).catch((caught) => caught);
 
@@ -109,11 +112,22 @@ test("a problem comes with its code and seconds to wait", async () => {
     {
       name: "ProblemError",
       code: "overloaded",
+      isFinal: false,
       status: 503,
       retryAfterS: 7,
     },
   );
   assert.match(textFor(error), /^The service is busy\./);
+});
+
+test("a problem is final only where the service says so", async () => {
+  for (const isFinal of [true, false, undefined, null, 1, "true"]) {
+    const { api } = apiAnswering(problemAnswer({ code: "spent_input", isFinal }, 400));
+
+    const error = await api.swap({}, KEY).catch((caught) => caught);
+
+    assert.equal(error.isFinal, isFinal === true);
+  }
 });
 
 const WRONG_ANSWERS = {
@@ -145,7 +159,11 @@ const WRONG_ANSWERS = {
     "swap",
     () => new Response("<html>", { status: 502 }),
   ],
-  "a problem without a code": ["swap", () => json({ title: "?" }, { status: 400 })],
+  "a problem without a code": ["swap", () => problemAnswer({ title: "?" }, 400)],
+  "a refusal of somebody else": [
+    "swap",
+    () => json({ code: "spent_input", isFinal: true }, { status: 400 }),
+  ],
 };
 const ASKED = {
   swap: {},
@@ -169,6 +187,7 @@ test("a request that is too large for what stands before the service was not pas
   await assert.rejects(api.mint(MINT, KEY), {
     name: "ProblemError",
     code: "body_too_large",
+    isFinal: true,
   });
 });
 

@@ -216,7 +216,8 @@ function callQuietly(call) {
 }
 
 function problem(code, status = 400) {
-  return new ProblemError({ code }, status, status === 503 ? 1 : null);
+  const isFinal = code !== "overloaded";
+  return new ProblemError({ code, isFinal }, status, status === 503 ? 1 : null);
 }
 
 function sumsOf(parts) {

@@ -189,11 +189,12 @@ test("a refused operation costs one question for what the service does not know"
   assert.equal(asked.length, 2);
 });
 
-for (const code of ["new_problem", "not_found", "body_unreadable", "internal"]) {
-  test(`a problem that may pass ends nothing: ${code}`, async () => {
+for (const isFinal of [undefined, false, null, 1, "true"]) {
+  test(`a problem that is not said to be final ends nothing: ${isFinal}`, async () => {
     const ground = await walletHolding(5);
+    const code = "spent_input";
     const swap = async () => {
-      throw new ProblemError({ code }, 400, null);
+      throw new ProblemError({ code, isFinal }, 400, null);
     };
 
     const { operation, problem } = await walletOn(ground.service, ground.store, {
@@ -214,7 +215,7 @@ for (const [code, state] of [
   test(`a mint that may have been carried out is ${state} after a refusal: ${code}`, async () => {
     const ground = await walletHolding();
     const outputs = [{ amount: 5 }];
-    const problem = new ProblemError({ code }, 400, null);
+    const problem = new ProblemError({ code, isFinal: true }, 400, null);
     const refusing = walletOn(ground.service, ground.store, {
       ...ground.service.api(),
       mint: async () => Promise.reject(problem),

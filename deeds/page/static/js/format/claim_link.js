@@ -36,7 +36,7 @@ const PART_LENGTH_MAX = 4200;
 const UNSEEN =
   "\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff";
 const UNSEEN_ONES = new RegExp(`[${UNSEEN}]`, "g");
-// What a mail program, or a person, breaks a link with: line ends, and marks of a
+// What a mail program, or a person, breaks a link with: line ends, and signs of a
 // quotation.
 const GAPS = new RegExp(`[\\s>=${UNSEEN}]+`, "g");
 const GAP = `[\\s>=${UNSEEN}]{0,24}`;
@@ -53,7 +53,7 @@ const PAGE = `${loose("claim")}${SLASH}${GAP}(?<page>${ITEM_ID})`;
 // the page of an item its id may stand once more: so it was in the links of earlier
 // releases.
 const START = new RegExp(
-  `${PAGE}${GAP}[^\\s#]{0,300}?(?<mark>${HASH}${GAP}${PLUS})${GAP}(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}\\.)?` +
+  `${PAGE}${GAP}[^\\s#]{0,300}?(?<signs>${HASH}${GAP}${PLUS})${GAP}(?<amount>${AMOUNT})(?<again>${GAP}${ITEM_ID}${GAP}\\.)?` +
     `|(?<plus>${PLUS})${GAP}(?<rawAmount>${AMOUNT})${GAP}(?<id>${ITEM_ID})${GAP}\\.`,
   "g",
 );
@@ -63,7 +63,7 @@ const HASH_AT_END = new RegExp(`${HASH}${GAP}$`);
 const PIECE = /\+[0-9]+\.deed|\/claim|#\+[0-9]/;
 const CAPITALS = /\bDEED_[0-9A-Z]{26}/;
 const STRONG = new RegExp(`^(?:${GAP}${BASE32}){32}`);
-// In a link that a person wrote by hand, marks within a word are of the secret; those
+// In a link that a person wrote by hand, signs within a word are of the secret; those
 // at its end are of the sentence around it.
 const LETTER = "[A-Za-z0-9%]|[^\\x00-\\x7f\\s\\p{P}]";
 const WORD = new RegExp(`^(?:${LETTER}|[-._~!*+@$:/=]{1,32}(?=${LETTER}))+`, "u");
@@ -74,7 +74,7 @@ const HOST =
 const SHORT_HOST =
   /(?:^|[^\p{L}\p{N}.-])((?!claim\b)[\p{L}\p{N}-]+(?::\d+)?\/(?:claim\W*)?)$/u;
 const BROKEN_HOST = /https?:\/\/[^\s/>=]*[\s>=]{0,9}\n[\s>=]{0,24}$/i;
-// By the mark before a raw output, the one that ends it.
+// By the sign before a raw output, the one that ends it.
 const CLOSERS = new Map(
   [
     "()",
@@ -164,7 +164,7 @@ function narrowed(text) {
 function startsOf(plain) {
   let to = 0;
   return Array.from(plain.matchAll(START), (match) => {
-    const { page, mark, amount, again, plus, rawAmount, id } = match.groups ?? {};
+    const { page, signs, amount, again, plus, rawAmount, id } = match.groups ?? {};
     const before = plain.slice(
       Math.max(to, match.index - PART_LENGTH_MAX),
       match.index,
@@ -193,7 +193,7 @@ function startsOf(plain) {
       isStrange: !url && unescape(unescape(word)).includes("//"),
       opener: before.at(-1) ?? "",
       url,
-      escapesCount: escapesCount(mark ?? before.slice(-8) + plus),
+      escapesCount: escapesCount(signs ?? before.slice(-8) + plus),
       front: `+${clean(amount ?? rawAmount)}${clean(again ?? `${page ?? id}.`)}`,
     };
   });
@@ -234,7 +234,7 @@ function linkOf({ front, url, isOld }, secret, rest) {
 }
 
 /**
- * Return the ordinary secret of a raw output: the rest of the line, without a mark that
+ * Return the ordinary secret of a raw output: the rest of the line, without a sign that
  * answers the one before the raw output. Blanks at its end are dropped only if it has
  * no meaning with them.
  */
@@ -260,9 +260,9 @@ function unwrapped(tail, escapesCount) {
   return text;
 }
 
-/** Return how often the marks in front of a link were escaped. */
-function escapesCount(marks) {
-  const [found, inner] = /%((?:25)*)2[3Bb]/.exec(marks) ?? [];
+/** Return how often the signs in front of a link were escaped. */
+function escapesCount(signs) {
+  const [found, inner] = /%((?:25)*)2[3Bb]/.exec(signs) ?? [];
   return found ? 1 + inner.length / 2 : 0;
 }
 

@@ -163,7 +163,7 @@ function developersFold(output, link, handOverBy) {
   return details;
 }
 
-/** Return a text that cannot be changed, and is marked as soon as it has the focus. */
+/** Return a text that cannot be changed, and is selected as soon as it has the focus. */
 export function textField([label, value]) {
   const { element, field } = makeField(label, { readonly: true, value, dir: "ltr" });
   field.addEventListener("focus", () => field.select());

@@ -34,7 +34,7 @@ const LATIN = new Map(
 
 /**
  * Return what two names have in common that a person takes for one: their case,
- * accents, blanks and marks do not count, nor does the script that a letter is from. It
+ * accents, blanks and signs do not count, nor does the script that a letter is from. It
  * is empty for no name.
  */
 export function nameKey(name) {
@@ -45,7 +45,7 @@ export function nameKey(name) {
   // By way of the capitals, so that "ß" is "ss". An "l" is often told from an "I" by
   // nobody.
   const folded = latin.toUpperCase().toLowerCase().replaceAll("i", "l");
-  // Of a name without letters, the marks are all that there is.
+  // Of a name without letters, the signs are all that there is.
   return folded.replace(/[^\p{L}\p{N}]/gu, "") || folded;
 }
 

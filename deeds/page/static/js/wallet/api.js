@@ -14,9 +14,16 @@ const isState = (state) => ["unspent", "spent", "unknown"].includes(state);
 export class ProblemError extends Error {
   name = "ProblemError";
 
-  constructor({ code, detail = code }, status, retryAfterS) {
+  /**
+   * @param {{code: string, detail?: string, isFinal?: unknown}} problem it is final,
+   *   and what was asked can never be carried out, only where it says `true`
+   * @param {number} status
+   * @param {number | null} retryAfterS
+   */
+  constructor({ code, detail = code, isFinal }, status, retryAfterS) {
     super(detail);
     this.code = code;
+    this.isFinal = isFinal === true;
     this.status = status;
     this.retryAfterS = retryAfterS;
   }
@@ -117,8 +124,12 @@ async function ask(fetch, url, options, isRight) {
 function problemOf(response, problem) {
   // Whatever stands before the service has passed nothing on.
   if (response.status === 413)
-    return new ProblemError({ code: "body_too_large" }, 413, null);
-  if (typeof problem?.code !== "string") return new NoAnswerError(response.status);
+    return new ProblemError({ code: "body_too_large", isFinal: true }, 413, null);
+  // Others that answer at this address may have codes too.
+  const type = response.headers.get("Content-Type") ?? "";
+  const isOurs = type.startsWith("application/problem+json");
+  if (!isOurs || typeof problem?.code !== "string")
+    return new NoAnswerError(response.status);
   return new ProblemError(problem, response.status, retryAfterS(response));
 }
 

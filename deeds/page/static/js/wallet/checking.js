@@ -4,14 +4,7 @@
 import { formatRawOutput } from "../format/raw_output.js";
 import { NoAnswerError, ProblemError } from "./api.js";
 import { existing } from "./records.js";
-import {
-  AT_REST,
-  DOUBTS,
-  REFUSALS,
-  settleChecked,
-  settleDone,
-  settleLate,
-} from "./settling.js";
+import { AT_REST, DOUBTS, settleChecked, settleDone, settleLate } from "./settling.js";
 import { settleOpen, settleRefused, settlingWanted } from "./settling.js";
 
 /**
@@ -299,8 +292,7 @@ async function ask(question) {
 }
 
 /** Return whether what was sent can never be carried out. */
-const isRefusal = (problem) =>
-  problem instanceof ProblemError && REFUSALS.has(problem.code);
+const isRefusal = (problem) => problem instanceof ProblemError && problem.isFinal;
 
 /** Return the records of outputs, which must be there. */
 export function readOutputs(store, keys) {

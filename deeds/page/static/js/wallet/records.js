@@ -37,7 +37,7 @@
  *   amount: number, begunAt: number, endedAt?: number, atDoor?: boolean, unit?: string,
  *   links?: {count: number, each: number, from: number, isNext?: boolean}, own?: number[],
  *   offerId?: string, expiresAt?: number,
- * }} OperationRecord `links.isNext` marks a further batch of links that an earlier operation promised;
+ * }} OperationRecord `links.isNext` is of a further batch of links that an earlier operation promised;
  *   `own` are the places of a mint's secrets that a person made; `offerId` is the offer that was made
  *   or completed, `expiresAt` when the one that was made ends, in milliseconds
  * @typedef {{outputs: OutputRecord[], operations: OperationRecord[], items: Item[]}} Records

@@ -16,31 +16,6 @@ export const AT_REST = ["held", "offered", "given"];
 const METADATA_NAMES = ["name", "description", "image"];
 
 /**
- * These mean that a request can never be carried out. After anything else it is sent
- * again.
- */
-export const REFUSALS = new Set([
-  "wrong_media_type",
-  "invalid_json",
-  "invalid_request",
-  "invalid_idempotency_key",
-  "total_too_large",
-  "unbalanced",
-  "duplicate_input",
-  "duplicate_secret",
-  "unknown_item",
-  "unknown_input",
-  "spent_input",
-  "used_secret",
-  "body_too_large",
-  "idempotency_key_reused",
-  "weak_secret",
-  "not_an_offer",
-  "unknown_offer",
-  "offer_not_open",
-]);
-
-/**
  * What a service may say of a mint that it has carried out, once its limits are others.
  */
 export const DOUBTS = new Set([

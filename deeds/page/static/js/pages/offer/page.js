@@ -23,7 +23,7 @@ byId("main").dataset.ready = "";
 async function start(opened) {
   const { wallet, store, api, run } = opened;
   const [button, error] = [byId("pay", HTMLButtonElement), byId("pay-error")];
-  // Without the marks that a message around it has left behind it.
+  // Without the punctuation that a message around it has left behind it.
   const offerId = location.pathname.split("/")[2]?.slice(0, ID_LENGTH) ?? "";
   /** @type {import("./state.js").Known} */
   let known = {};

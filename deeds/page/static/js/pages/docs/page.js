@@ -1,4 +1,4 @@
-"use strict";
+// Shows the interface, /openapi.json, with Swagger UI, which is loaded before.
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -9,7 +9,7 @@ function followColorScheme() {
 dark.addEventListener("change", followColorScheme);
 followColorScheme();
 
-window.SwaggerUIBundle({
+/** @type {any} */ (window).SwaggerUIBundle({
   dom_id: "#interface",
   url: "/openapi.json",
   deepLinking: true,
