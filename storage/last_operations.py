@@ -12,12 +12,13 @@ import threading
 from collections import deque
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from deeds.domain.errors import (
     LedgerRolledBackError,
     LedgerUnavailableError,
     RetryLaterError,
+    StartError,
 )
 from storage.checkpoint import (
     ADVICE,
@@ -130,7 +131,7 @@ class LastOperations:
                 self._report_found()
         except MissingOperationError as missing:
             self._report_lost(missing)
-        except Exception as error:  # noqa: BLE001 - the thread must not end
+        except (Exception, StartError) as error:  # noqa: BLE001 - the thread goes on
             self._is_behind = True
             self._report_failure(error)
 
@@ -177,9 +178,9 @@ class LastOperations:
             extra={"event": "ledger_found"},
         )
 
-    def _report_failure(self, error: Exception) -> None:
+    def _report_failure(self, error: BaseException) -> None:
         # If the ledger cannot be read just now, that has been logged.
-        if self._is_failing or isinstance(error, RetryLaterError | DBAPIError):
+        if self._is_failing or isinstance(error, RetryLaterError | SQLAlchemyError):
             return
         self._is_failing = True
         _log.warning(
