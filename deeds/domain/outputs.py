@@ -32,13 +32,22 @@ class OutputFinder:
         self, raws: Sequence[RawOutput], client: str
     ) -> list[RecordedOutput | None]:
         """Return what is recorded under the secret and amount of each, or None."""
+        found = self.find_secrets(raws, client)
+        return [
+            each if each and each.output.amount == raw.amount else None
+            for raw, each in zip(raws, found, strict=True)
+        ]
+
+    def find_secrets(
+        self, raws: Sequence[RawOutput], client: str
+    ) -> list[RecordedOutput | None]:
+        """Return what is recorded under the secret of each, of any amount, or None."""
         items = self.ledger.read_items(item_ids_of(raws))
         of_items = [raw for raw in raws if raw.item_id in items]
         outputs = self.hasher.hash_outputs(of_items, items, client)
         recorded = self.ledger.read_outputs([output.key for output in outputs])
-        found = {}
-        for raw, output in zip(of_items, outputs, strict=True):
-            match = recorded.get(output.key)
-            if match is not None and match.output.amount == raw.amount:
-                found[raw] = match
+        found = {
+            raw: recorded.get(output.key)
+            for raw, output in zip(of_items, outputs, strict=True)
+        }
         return [found.get(raw) for raw in raws]

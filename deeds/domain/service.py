@@ -139,16 +139,13 @@ class DeedService:
         check_strong(request.secrets)
         # Their amounts are what is asked for.
         raws = [RawOutput(1, request.item_id, each) for each in request.secrets]
-        items = self.ledger.read_items(item_ids_of(raws))
-        if not items:
+        if not self.ledger.read_items(item_ids_of(raws)):
             raise errors.UnknownItemError("the item does not exist here")
-        outputs = self.hasher.hash_outputs(raws, items, client)
-        recorded = self.ledger.read_outputs([output.key for output in outputs])
-        found = {
-            key: FoundOutput(each.output.amount, each.state)
-            for key, each in recorded.items()
-        }
-        return [found.get(output.key) for output in outputs]
+        found = self.finder.find_secrets(raws, client)
+        return [
+            FoundOutput(each.output.amount, each.state) if each else None
+            for each in found
+        ]
 
     def item(self, item_id: str) -> Item:
         """Return the item; raise ItemNotFoundError."""
