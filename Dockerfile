@@ -5,7 +5,7 @@ WORKDIR /page
 COPY deeds/page/package.json deeds/page/package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 
-FROM python:3.13-slim-bookworm
+FROM python:3.11-slim-bookworm
 
 WORKDIR /srv/deeds
 COPY requirements.txt ./
@@ -20,7 +20,7 @@ COPY schemas schemas
 COPY storage storage
 
 # The ledger, if it is SQLite, with its checkpoint file beside it; for PostgreSQL that file alone.
-ENV DATABASE_URL=sqlite:////var/lib/deeds/deeds.sqlite3 PORT=8000 PYTHONUNBUFFERED=1
+ENV DATABASE_URL=sqlite:////var/lib/deeds/deeds.sqlite3 HOST=0.0.0.0 PORT=8000 PYTHONUNBUFFERED=1
 VOLUME /var/lib/deeds
 EXPOSE 8000
 USER deeds

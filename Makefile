@@ -1,4 +1,4 @@
-# `make` alone lists what there is. Needs Python 3.11 or newer, and the network once.
+# `make` alone lists what there is. Needs Python 3.11 to 3.14, and the network once.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,26 +12,23 @@ PAGE_TESTS := tests/page/js
 PRETTIER := --print-width 88 "deeds/**/*.js" "$(PAGE_TESTS)/**/*.js"
 READER_READY := deeds/page/node_modules/.package-lock.json
 NODE_READY := $(PAGE_TESTS)/node_modules/.package-lock.json
-ARGS ?=
-# What `make check` adds to them.
-CHECK_ARGS :=
+# Where nothing may keep compiled modules, as in many containers, each process compiles all of them.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 SECONDS ?= 600
 
 # Looked up only when an environment has to be made: the first of these that is new enough.
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
-PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python $(NEW_ENOUGH) 2>/dev/null && { echo $$python; exit; }; done; echo python3)
 
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
-COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --custom-compile-command "make lock"
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --silent
 
 # An environment whose Python has gone, or whose creation was interrupted, is made again.
 $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY) $(NATIVE_TRIED))
 
 # Targets share one environment.
 .NOTPARALLEL:
-
 .DEFAULT_GOAL := help
 .PHONY: help run native wallet test soak check format lint types imports operations mutants bench bench-long \
 	lock audit-deps clean
@@ -39,7 +36,7 @@ $(shell test -x $(BIN)/python || rm -f $(RUN_READY) $(DEV_READY) $(WALLET_READY)
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(RUN_READY) $(NATIVE_TRIED) $(READER_READY) ## start the service (honours PORT, DATABASE_URL and the rest of .env.example)
+run: $(RUN_READY) $(NATIVE_TRIED) $(READER_READY) ## start the service: make run PORT=8001, or any setting of .env.example
 	@$(BIN)/python gunicorn.conf.py
 	@case "$$DATABASE_URL" in postgres*) $(BIN)/flask --app app deeds migrate;; esac
 	@test -n "$$WEB_CONCURRENCY" || unset WEB_CONCURRENCY; exec $(BIN)/gunicorn "app:create_app()"
@@ -55,106 +52,79 @@ native: $(RUN_READY) ## build Argon2 for this CPU; run and bench try it once whe
 wallet: $(WALLET_READY) ## the wallet for the terminal, client/README.md: make wallet ARGS="balance"
 	@PYTHONPATH=client $(BIN)/python -m deeds_client $(ARGS)
 
-test: $(DEV_READY) $(READER_READY) ## run the tests; ARGS go to pytest: make test ARGS="-k swap"
-	@$(BIN)/python -m pytest $(CHECK_ARGS) $(ARGS)
-
+test: $(DEV_READY) $(READER_READY) ## run what a change is likely to break; ARGS go to pytest: make test ARGS="-k swap"
+	@$(PYTEST) -m "not slow" $(ARGS)
 soak: $(DEV_READY) ## repeat the tests of faults and fuzzing for a while: make soak SECONDS=600
 	@$(BIN)/python -m pytest -m soak --soak-seconds $(SECONDS) $(ARGS)
-
-check: $(DEV_READY) ## run everything that a change must pass
+check: $(DEV_READY) $(READER_READY) ## run everything that a change must pass: formats, lint, types, imports, all tests
 	@$(BIN)/ruff format --check .
 	@$(call with_node,prettier --check $(PRETTIER))
-	@$(MAKE) --no-print-directory lint types imports test CHECK_ARGS=--all
+	@$(MAKE) --no-print-directory lint types imports IS_CHECK=yes
+	@$(PYTEST) --all $(ARGS)
 
 format: $(DEV_READY) ## format the code
 	@$(BIN)/ruff format .
 	@$(call with_node,prettier --write --log-level warn $(PRETTIER))
-
-lint: $(DEV_READY) ## look for faults in the code
+lint: $(DEV_READY) ## look for faults in the code, and for misspelt words
 	@$(BIN)/ruff check .
+	@$(BIN)/codespell
 	@$(call with_node,eslint --config $(PAGE_TESTS)/eslint.config.js deeds $(PAGE_TESTS))
-
 types: $(DEV_READY) ## check the types
 	@$(BIN)/mypy
 	@$(call with_node,tsc --project $(PAGE_TESTS))
-
 imports: $(DEV_READY) ## check that imports run one way
 	@PYTHONPATH=client $(BIN)/lint-imports
 
 operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say, and long walks of the client; needs nginx, pgbouncer, openssl, systemd-analyze
 	@$(BIN)/python -m pytest --all tests/operations/deploy_*.py client/tests/soak_*.py $(ARGS)
-
 mutants: $(DEV_READY) ## break the ledger in every small way, an hour or so
 	@$(BIN)/mutmut run $(ARGS)
-
-bench: $(DEV_READY) $(NATIVE_TRIED) ## measure the service, about four minutes: make bench ARGS="--only reads"
+bench: $(DEV_READY) $(NATIVE_TRIED) ## measure the service, about twelve minutes: make bench ARGS="--only reads"
 	@$(BIN)/python -m bench $(ARGS)
-
-bench-long: $(DEV_READY) $(NATIVE_TRIED) ## the same with the growth curves, about twenty minutes
+bench-long: $(DEV_READY) $(NATIVE_TRIED) ## the same with the growth curves, longer still
 	@$(BIN)/python -m bench --long $(ARGS)
 
 lock: $(DEV_READY) ## compile requirements.in and requirements/*.in, taking newer releases: make lock ARGS=--upgrade
-	@for name in $(LOCKED); do \
-		$(COMPILE) $(ARGS) --output-file $$name.txt $$name.in || exit 1; done
-
+	@for name in $(LOCKED); do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --custom-compile-command "make lock" $(ARGS) --output-file $$name.txt $$name.in || exit 1; done
 # Strict, because what PyPI does not know of would otherwise pass as sound. Without PyPI it fails.
 audit-deps: $(DEV_READY) ## look all locked releases up in PyPI's list of known faults
-	@$(BIN)/pip-audit --strict --disable-pip --require-hashes \
-		--progress-spinner off $(LOCKED:%=--requirement %.txt) $(ARGS) || { \
-		echo "audit-deps: a release has a known fault, or PyPI could not tell (see above)" >&2; \
-		exit 1; }
+	@$(BIN)/pip-audit --strict --disable-pip --require-hashes --progress-spinner off $(LOCKED:%=--requirement %.txt) $(ARGS) || \
+		{ echo "audit-deps: a release has a known fault, or PyPI could not tell (see above)" >&2; exit 1; }
 
 clean: ## remove the environment and what tools leave behind (never instance/, the database)
-	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules deeds/page/node_modules mutants .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) $(PAGE_TESTS)/node_modules deeds/page/node_modules mutants .*_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp is written last, so an installation that was interrupted is taken up again.
+# The stamp of an environment is written last, so an installation that was interrupted is taken up again.
+# That for development holds the others wholly.
 $(RUN_READY): requirements.txt
-	@$(call make_environment,requirements.txt)
-	@touch $@
+$(WALLET_READY): requirements/client.txt
+$(DEV_READY): requirements/dev.txt requirements.txt requirements/client.txt
+$(RUN_READY) $(WALLET_READY) $(DEV_READY):
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { python="$(PYTHON)"; \
+		"$$python" $(NEW_ENOUGH) 2>/dev/null || { \
+			echo "Python 3.11 or newer is needed, $$python is not: make PYTHON=..." >&2; exit 1; }; \
+		echo "Making $(VENV) with $$("$$python" --version)"; "$$python" -m venv --clear $(VENV); }
+	@echo "Installing $< into $(VENV)"; $(PIP_INSTALL) --requirement $<
+	@touch $@ $(if $(filter $(DEV_READY),$@),$(RUN_READY) $(WALLET_READY))
 
 $(NATIVE_TRIED): $(RUN_READY) requirements/native.txt
-	@! command -v $(CC) >/dev/null || $(MAKE) --no-print-directory native >$(VENV)/native.log 2>&1 || \
-		echo "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)"
+	@! command -v $(CC) >/dev/null || { echo "Building Argon2 for this CPU, once"; \
+		$(MAKE) --no-print-directory native >$(VENV)/native.log 2>&1 || \
+		echo "Argon2 is PyPI's build: one for this CPU could not be built (make native says why)"; }
 	@touch $@
-
-$(WALLET_READY): requirements/client.txt
-	@$(call make_environment,requirements/client.txt)
-	@touch $@
-
-# The development environment holds the others wholly.
-$(DEV_READY): requirements.txt requirements/client.txt requirements/dev.txt
-	@$(call make_environment,requirements/dev.txt)
-	@touch $(RUN_READY) $(WALLET_READY) $@
 
 # What reads QR codes for door mode. Where it cannot be fetched, each run tries again.
 $(READER_READY): deeds/page/package-lock.json
-	@npm ci --prefix deeds/page --ignore-scripts --no-audit --no-fund --silent \
-		--fetch-retries=1 --fetch-retry-mintimeout=1000 2>/dev/null && touch $@ || \
+	@! command -v npm >/dev/null || echo "Fetching what reads QR codes for door mode, from npm"
+	@$(NPM_CI) --prefix deeds/page --fetch-retries=1 --fetch-retry-mintimeout=1000 2>/dev/null && touch $@ || \
 		echo "Door mode needs a browser that reads QR codes itself: npm could not fetch a reader"
-
 $(NODE_READY): $(PAGE_TESTS)/package-lock.json
-	@npm ci --prefix $(PAGE_TESTS) --ignore-scripts --no-audit --no-fund --silent
-	@touch $@
+	@echo "Fetching what checks the page's JavaScript, from npm"
+	@$(NPM_CI) --prefix $(PAGE_TESTS) && touch $@
 
-# Runs a tool on the page's JavaScript. Where node 20 or npm is missing, only make check fails.
-define with_node
-	if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then \
-		$(MAKE) --silent $(NODE_READY) && $(PAGE_TESTS)/node_modules/.bin/$(1); \
-	else \
-		echo "the page's JavaScript is not checked: node 20 and npm are needed" >&2; \
-		test -z "$(CHECK_ARGS)"; \
-	fi
-endef
-
-define make_environment
-	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
-		python="$(PYTHON)"; \
-		"$$python" $(NEW_ENOUGH) 2>/dev/null || { \
-			echo "Python 3.11 or newer is needed, $$python is not: make PYTHON=..." >&2; exit 1; }; \
-		echo "Making $(VENV) with $$("$$python" --version)"; \
-		"$$python" -m venv --clear $(VENV) || exit 1; \
-	fi; \
-	echo "Installing $(1) into $(VENV)"; \
-	$(PIP_INSTALL) --requirement $(1)
-endef
+# Runs a tool on the page's JavaScript. Where node 20 or npm is missing, only make check (IS_CHECK) fails.
+with_node = if command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then \
+	$(MAKE) --silent $(NODE_READY) && $(PAGE_TESTS)/node_modules/.bin/$(1); \
+	else echo "the page's JavaScript is not checked: node 20 and npm are needed" >&2; test -z "$(IS_CHECK)"; fi

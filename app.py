@@ -95,6 +95,7 @@ def prepare() -> None:
     )  # Its Redis may be wrong.
     engine = make_engine(parse_database_url(settings.database_url))
     with ExitStack() as closing:
+        closing.callback(engine.dispose)
         open_schema(engine)
         check_file(engine)
         _open_ledger(settings, engine, closing)

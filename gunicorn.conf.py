@@ -26,10 +26,8 @@ from deeds.settings import read_setting
 
 _setting = partial(read_setting, os.environ)
 
-# A platform that sets PORT routes to the machine's address. Without PORT this is
-# somebody's own machine, and nothing but that machine should reach it.
-_port = _setting("port")
-bind = "127.0.0.1:8000" if _port is None else f"0.0.0.0:{_port}"
+# IPv6 needs the brackets, and gunicorn takes them around IPv4 too.
+bind = f"[{_setting('host')}]:{_setting('port')}"
 
 workers = _setting("processes_count") or default_processes_count()
 
@@ -52,8 +50,7 @@ timeout = 30
 graceful_timeout = 30
 
 # A file that a worker touches to show it lives must not wait for a disk.
-_in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
-worker_tmp_dir = _in_memory
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
 
 # Each worker opens its own database connections: none may be carried across a fork.
 preload_app = False
@@ -82,7 +79,7 @@ def on_starting(server: Any) -> None:
         raise SystemExit(1) from None
     if _is_measured:
         os.environ[DIRECTORY] = tempfile.mkdtemp(
-            prefix="deeds-metrics-", dir=_in_memory
+            prefix="deeds-metrics-", dir=worker_tmp_dir
         )
 
 
@@ -137,5 +134,4 @@ def when_ready(server: Any) -> None:
         f"curl -s {url}/v1/mint -H 'Content-Type: application/json'"
         """ -d '{"outputs":["+5.my-secret"]}'\n""",
         file=sys.stderr,
-        flush=True,
     )

@@ -40,7 +40,11 @@ is lost for good."""
 
 def deeds_commands(engine: Engine, settings: Settings) -> click.Group:
     """Return the command group on the engine of the settings."""
-    group = click.Group("deeds", help="Look after the ledger.")
+    group = click.Group(
+        "deeds",
+        help="Look after the ledger.",
+        callback=lambda: click.get_current_context().call_on_close(engine.dispose),
+    )
     checkpoint_file = checkpoint_file_of(engine, settings.checkpoint_file)
     _add_reports(group, engine, settings)
     _add_copying(group, engine, checkpoint_file)
@@ -138,7 +142,6 @@ def _add_copying(
             raise_checkpoint(engine, checkpoint_file)
         except RollbackError as rollback:
             click.echo(rollback)
-        engine.dispose()
 
 
 def _add_changes(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,10 +39,6 @@ _RATE_LIMIT = re.compile(
 )
 
 
-# No more of them: int() of a very long text costs the square of it.
-_DIGITS = re.compile("[0-9]{1,10}")
-
-
 @dataclass(frozen=True, slots=True)
 class RateLimits:
     """The limits of one client address, as `10/minute`.
@@ -57,7 +54,11 @@ class RateLimits:
 
 def _whole(smallest: int, largest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not _DIGITS.fullmatch(text) or not smallest <= int(text) <= largest:
+        # No more digits: int() of a very long text costs the square of it.
+        if (
+            not re.fullmatch("[0-9]{1,10}", text)
+            or not smallest <= int(text) <= largest
+        ):
             raise ValueError(f"must be a whole number from {smallest} to {largest}")
         return int(text)
 
@@ -71,6 +72,13 @@ def _one_of(*words: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def _parse_host(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError("must be an IP address, such as 0.0.0.0 or ::1") from None
 
 
 def _parse_cost(text: str) -> Argon2Cost:
@@ -153,7 +161,9 @@ class Settings:
     body_bytes_max: int = _setting(
         "DEEDS_MAX_BODY_BYTES", _whole(1, 1024**3), BODY_BYTES_MAX
     )
-    port: int | None = _setting("PORT", _whole(0, 65_535), None)
+    # Nothing but this machine reaches the service unless it is told to be reached.
+    host: str = _setting("HOST", _parse_host, "127.0.0.1")
+    port: int = _setting("PORT", _whole(0, 65_535), 8_000)
     # 0: as many as the CPUs ask for.
     processes_count: int = _setting("WEB_CONCURRENCY", _whole(1, 1024), 0)
     checkpoint_file: str | None = _setting("DEEDS_CHECKPOINT_FILE", str, None)

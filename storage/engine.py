@@ -32,6 +32,10 @@ POSTGRESQL_OPTIONS = {
 POOL_SIZE = 4
 POOL_TIMEOUT_S = 2
 
+# What `version()` names where PostgreSQL's protocol is spoken and another database
+# answers: one whose ids or unique keys the ledger cannot rely on (docs/performance.md).
+_NOT_POSTGRESQL = re.compile("CockroachDB|Greenplum|-YB-")
+
 # User and password as SQLAlchemy reads them, so the password ends at the first "@";
 # then the hosts.
 _POSTGRESQL_URL = re.compile(
@@ -162,10 +166,14 @@ def _prepare_session(
         raise StartError(
             f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
         )
+    [(version, process_id)] = connection.execute("SELECT version(), pg_backend_pid()")
+    if _NOT_POSTGRESQL.search(version):
+        raise StartError(
+            f"DATABASE_URL: the ledger needs PostgreSQL itself, and this is {version}"
+        )
     # A pooler makes up the process id that it tells at the start of a session. Behind
     # one nothing is kept in a session: the next transaction may get another one.
-    row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    if row == (connection.info.backend_pid,):
+    if process_id == connection.info.backend_pid:
         # Bounds reads, unless the database or its role does.
         connection.execute(
             f"SELECT set_config('statement_timeout', '{STATEMENT_TIMEOUT}', false)"

@@ -43,6 +43,11 @@ _READ_READINESS = {
     """,
 }
 
+_READ_ID_CACHE = """
+    SELECT seqcache FROM pg_sequence
+    WHERE seqrelid = CAST(pg_get_serial_sequence('operations', 'id') AS regclass)
+"""
+
 # A revision, and in its id the oldest code that may serve it: older code knows nothing
 # else of it.
 _REVISION = re.compile(r"[0-9]{4}_from_([0-9]{4})")
@@ -65,6 +70,7 @@ def open_schema(engine: Engine) -> None:
         migrate(engine)
     else:
         check_schema(engine)
+        _check_ids(engine)
 
 
 def check_schema(engine: Engine) -> None:
@@ -79,6 +85,21 @@ def check_schema(engine: Engine) -> None:
     revision = _read_revision(engine)
     if not may_serve(revision):
         raise _wrong_revision(revision)
+
+
+def _check_ids(engine: Engine) -> None:
+    """Raise StartError unless operations get ascending ids on PostgreSQL.
+
+    A session that caches some hands them out late: to a swap that spends the output of
+    an operation with a higher id, which is refused.
+    """
+    with _opening(), engine.connect() as connection:
+        cache = execute(connection, _READ_ID_CACHE).scalar()
+    if cache != 1:
+        raise StartError(
+            f"DATABASE_URL: each session caches {cache} ids of operations, which must"
+            " ascend; run: ALTER SEQUENCE operations_id_seq CACHE 1"
+        )
 
 
 def may_serve(revision: str | None) -> bool:

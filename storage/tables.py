@@ -1,7 +1,7 @@
-"""The tables of the ledger, for the statements of `repository`.
+"""The tables of the ledger, from which a new database is made.
 
-The schema is made by `migrations`. Rows are never deleted. The constraints carry the
-invariants: amounts are positive, a secret is used once in an item (primary key of
+An older one is upgraded by `migrations`. Rows are never deleted. The constraints carry
+the invariants: amounts are positive, a secret is used once in an item (primary key of
 `outputs`), an output is spent by a later operation than created it.
 """
 

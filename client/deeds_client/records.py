@@ -112,9 +112,9 @@ class Store:
                 isolation_level=None,
                 check_same_thread=False,
             )
-            # What was committed is on disk, and so is the end of its journal.
-            self._connection.execute("PRAGMA synchronous = EXTRA")
         try:
+            # What was committed is on disk, and so is the end of its journal.
+            self._execute("PRAGMA synchronous = EXTRA")
             with self.transaction():
                 self._prepare()
         except BaseException:

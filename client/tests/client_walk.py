@@ -6,24 +6,26 @@ its steps. A step is the begin or the end of a transaction, or a request before 
 sent, after, and answered.
 """
 
-import gc
 import json
+import multiprocessing
 import os
 import random
 import signal
 import sqlite3
 import tempfile
-import traceback
 from collections import Counter
 from contextlib import ExitStack, closing, contextmanager, suppress
+from copy import copy
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 
 from deeds_client import merging
 from deeds_client.errors import NoAnswerError, ProblemError, WalletError
-from deeds_client.records import Store
+from deeds_client.records import Store, output_of
 from deeds_client.service import Deeds
 from deeds_client.values import Output
 from deeds_client.wallet import Wallet
@@ -38,15 +40,10 @@ TOLD = b'{"code": "busy", "title": "Busy"}'
 TOO_LARGE = b'{"code": "body_too_large", "title": "Too large", "isFinal": true}'
 BUSY = httpx.Response(503, headers=PROBLEM | {"Retry-After": "1"}, content=TOLD)
 # What may happen to a request; what is late arrives after the walk has gone on.
-FATES = ["answered"] * 12 + [
-    "lost",
-    "answer lost",
-    "answer lost",
-    "late",
-    "refused",
-    BUSY,
-]
+FATES = ["answered"] * 12
+FATES += ["lost", "answer lost", "answer lost", "late", "refused", BUSY]
 OWNERS = {"anna": "anna", "ben": "ben", "phone": "ben"}
+FORKS = multiprocessing.get_context("fork")
 
 
 @contextmanager
@@ -72,22 +69,19 @@ class Mortal:
         if self.count == self._dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def watch(self, connection):
-        """Take statements as steps, but those that SQLite rolls back."""
-
-        def traced(statement):
-            if statement == "COMMIT" or not connection.in_transaction:
-                self.step()
-
-        connection.set_trace_callback(traced)
-
-    def watch_all(self):
-        """Watch all connections that this process opens from now on."""
+    def watch(self):
+        """Take as steps what connections do that this process opens from now on."""
         connect = sqlite3.connect
 
         def watched(*arguments, **options):
             connection = connect(*arguments, **options)
-            self.watch(connection)
+
+            def traced(statement):
+                # Not those that SQLite rolls back.
+                if statement == "COMMIT" or not connection.in_transaction:
+                    self.step()
+
+            connection.set_trace_callback(traced)
             return connection
 
         sqlite3.connect = watched
@@ -112,15 +106,13 @@ class Lines(httpx.BaseTransport):
         if fate == "lost":
             raise httpx.ConnectError("")
         if isinstance(fate, httpx.Response):
-            return httpx.Response(
-                fate.status_code, headers=fate.headers, content=fate.content
-            )
+            return copy(fate)
         key = request.headers.get("Idempotency-Key")
         if fate == "refused" and key:
             return httpx.Response(413, headers=PROBLEM, content=TOO_LARGE)
         if fate == "late" and key:
-            copy = json.dumps([request.url.path, json.loads(request.content), key])
-            (self._late / f"{key}-{os.getpid()}-{self._mortal.count}").write_text(copy)
+            sent = json.dumps([request.url.path, json.loads(request.content), key])
+            (self._late / str(uuid4())).write_text(sent)
             raise httpx.ReadTimeout("")
         path, headers = request.url.raw_path.decode(), dict(request.headers)
         self._connection.request(request.method, path, request.content, headers)
@@ -151,29 +143,16 @@ def wallet_at(
         yield wallet
 
 
-def fork(live):
-    """Let a child live, and return its pid."""
-    if pid := os.fork():
-        return pid
-    # A collection would copy all that the parent has.
-    gc.disable()
-    try:
-        live()
-        os._exit(0)
-    except BaseException:  # noqa: BLE001
-        traceback.print_exc()
-    finally:
-        os._exit(1)
-
-
-def end_of(pid):
-    """Wait for the end of a child, and return whether it was killed.
-
-    It must not have failed.
-    """
-    ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert ended in (0, -signal.SIGKILL), "a child failed: see its traceback above"
-    return ended != 0
+def live_at_once(*lives):
+    """Let a process live each; return which of them were killed. None may fail."""
+    processes = [FORKS.Process(target=life) for life in lives]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    codes = [process.exitcode for process in processes]
+    assert {*codes} <= {0, -signal.SIGKILL}, "one failed: see its traceback"
+    return [code != 0 for code in codes]
 
 
 def walk(start_service, database_url, seed, runs_count):
@@ -212,10 +191,13 @@ class Walk:
             names = rng.choice(
                 [["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]]
             )
-            pids = [self._begin_life(name) for name in names]
-            self.counts.update("killed" if end_of(pid) else "ended" for pid in pids)
-            copy = self._look(lambda records: [merging.dump(records)], names[0])
-            self._copies[OWNERS[names[0]]] += copy
+            lives = [
+                partial(self._live, name, random.Random(rng.randrange(2**32)))
+                for name in names
+            ]
+            self.counts.update(killed=sum(live_at_once(*lives)), lives=len(lives))
+            dumped = self._look(lambda records: [merging.dump(records)], names[0])
+            self._copies[OWNERS[names[0]]] += dumped
             if rng.random() < 0.5:
                 self._deliver_late(1)
             if rng.random() < 0.1:
@@ -232,17 +214,11 @@ class Walk:
                 found += read(records)
         return found
 
-    def _begin_life(self, name):
-        seed = self._rng.randrange(2**32)
-        dies_at = self._rng.choice(
-            [0, self._rng.randint(1, 50), self._rng.randint(1, 150)]
-        )
-        return fork(lambda: self._live(name, random.Random(seed), Mortal(dies_at)))
-
-    def _live(self, name, rng, mortal):
+    def _live(self, name, rng):
         # This is the walk of the child.
         self._rng = rng
-        mortal.watch_all()
+        mortal = Mortal(rng.choice([0, rng.randint(1, 50), rng.randint(1, 150)]))
+        mortal.watch()
         fates = FATES if rng.random() < 0.7 else ["answered"]
         path, late = self._directory / name, self._directory / "late"
         with wallet_at(
@@ -262,11 +238,8 @@ class Walk:
         )
         item_id, amount = one["itemId"], self._rng.randint(1, one["amount"])
         verbs = [
-            lambda: wallet.mint(
-                [amount, 20], metadata=self._pick([None, {"name": "a"}])
-            ),
+            lambda: wallet.mint([amount, 20]),
             lambda: wallet.issue("job", 7, 2),
-            lambda: wallet.send(item_id, amount),
             lambda: wallet.send(item_id, amount + self._rng.randint(0, 9)),
             lambda: wallet.split(item_id, [amount, 1]),
             lambda: wallet.merge(item_id),
@@ -316,12 +289,11 @@ class Walk:
         with wallet.store.transaction() as records:
             merging.merge(records, self._pick(self._copies[owner]))
 
-    def _deliver_late(self, count):
-        copies = sorted((self._directory / "late").iterdir())
-        with Deeds(
-            self._url, transport=Lines(self._url, lambda _: "answered")
-        ) as deeds:
-            for path in self._rng.sample(copies, min(count, len(copies))):
+    def _deliver_late(self, count=None):
+        paths = sorted((self._directory / "late").iterdir())[:count]
+        lines = Lines(self._url, lambda _: "answered")
+        with Deeds(self._url, transport=lines) as deeds:
+            for path in paths:
                 with suppress(ProblemError):
                     deeds.send(*json.loads(path.read_text()))
                 path.unlink()
@@ -329,7 +301,7 @@ class Walk:
 
     def _end(self):
         """Let every wallet finish, twice, without faults, and judge."""
-        self._deliver_late(10_000)
+        self._deliver_late()
         is_over = self._rng.random() < 0.5
         with ExitStack() as stack:
             wallets = {
@@ -343,67 +315,56 @@ class Walk:
                     wallet.resume()
                 for wallet in wallets.values():
                     wallet.check()
-            self._assert_accounted(wallets, is_over=is_over)
+            mints = self._assert_ledger_knows(wallets.values(), is_over=is_over)
+            live = self._assert_true(wallets)
         self._view.assert_sound()
+        assert live == {each["itemId"]: each["amount"] for each in mints}
 
-    def _assert_accounted(self, wallets, *, is_over):
-        """Each wallet tells the truth, and each unit is in one person's wallets."""
-        outputs = [
-            (OWNERS[name], output)
+    def _assert_true(self, wallets):
+        """Assert that each wallet tells the truth, and each unit is in one person's.
+
+        Return the units of each item that are in a wallet.
+        """
+        told = [
+            (OWNERS[name], output, output_of(output))
             for name, wallet in wallets.items()
             for output in wallet.outputs()
         ]
-        known = {link_of(output).raw: link_of(output) for _, output in outputs}
-        said = dict(
-            zip(known, wallets["anna"].deeds.check([*known.values()]), strict=True)
-        )
-        owners = {raw: set() for raw in known if said[raw] == "unspent"}
+        known = list({output for _, _, output in told})
+        states = dict(zip(known, wallets["anna"].deeds.check(known), strict=True))
         expected = {"void": "unknown", "coming": "unknown", "spent": "spent"}
         expected |= dict.fromkeys(LIVE, "unspent")
-        for owner, output in outputs:
-            raw, state = link_of(output).raw, output["state"]
+        owners = {output: set() for output in known if states[output] == "unspent"}
+        for owner, record, output in told:
             # A link may have named any amount.
-            is_right = output["before"] == "seen" or said[raw] == expected.get(state)
-            assert is_right, f"{state} is {said[raw]}"
-            if state in LIVE:
-                assert "unknown" not in output
-                owners[raw].add(owner)
+            if record["before"] != "seen":
+                assert states[output] == expected.get(record["state"])
+            if record["state"] in LIVE:
+                assert "unknown" not in record
+                owners[output].add(owner)
         assert [some for some in owners.values() if len(some) != 1] == []
+        live = Counter()
+        for output in owners:
+            live[output.item_id] += output.amount
+        return live
 
+    def _assert_ledger_knows(self, wallets, *, is_over):
+        """Assert that nothing was carried out twice, or without a wallet that knows it.
+
+        Return the mints.
+        """
         done = {}
-        for operation in (
-            each for wallet in wallets.values() for each in wallet.history()
-        ):
-            assert operation["state"] in (
-                "done",
-                "refused",
-                *(() if is_over else ("open",)),
-            )
+        for operation in (each for wallet in wallets for each in wallet.history()):
             if operation["state"] == "done":
                 done[operation["key"]] = operation
-        live = Counter()
-        for raw in owners:
-            live[known[raw].item_id] += known[raw].amount
-        mints = [
-            operation for operation in done.values() if operation["kind"] == "mint"
-        ]
-        assert live == {each["itemId"]: each["amount"] for each in mints}
-        self._assert_ledger_knows(done.values())
-
-    def _assert_ledger_knows(self, done):
-        """Nothing was carried out twice, or without a wallet that knows it."""
-        kinds = [
-            operation["kind"] for operation in done if operation["kind"] not in OFFERS
-        ]
-        ledger = (
-            Counter(kind for kind, _, _ in self._view.operations())
-            - self._ledger_before
-        )
+            else:
+                assert operation["state"] in ("refused", "" if is_over else "open")
+        mints = [each for each in done.values() if each["kind"] == "mint"]
+        known = Counter(mint=len(mints), swap=-len(mints))
+        known["swap"] += sum(each["kind"] not in OFFERS for each in done.values())
+        ledger = Counter(kind for kind, _, _ in self._view.operations())
+        ledger -= self._ledger_before
         del ledger["offer"]
-        assert ledger == Counter("mint" if kind == "mint" else "swap" for kind in kinds)
+        assert ledger == known
         self.counts += ledger
-
-
-def link_of(output):
-    """Return what a link holds of the record of an output."""
-    return Output(output["amount"], output["itemId"], output["secret"])
+        return mints

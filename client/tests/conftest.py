@@ -8,14 +8,23 @@ from deeds_client.service import Deeds
 from tests.support.serving import running_service
 
 pytest_plugins = (
+    "tests.support.needs",  # Before what imports it.
     "tests.support.fixtures",
-    "tests.support.needs",
     "tests.support.reporting",
 )
 
 pytest.register_assert_rewrite("client_walk")
 
 from client_walk import folder  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_certificates(tmp_path_factory):
+    """Services of tests speak plain HTTP, but each client would read them: 20 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("none")))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -26,8 +35,9 @@ def url(sqlite_template):
         settings = {
             "DATABASE_URL": f"sqlite:///{database}",
             "DEEDS_RATE_LIMITS": "failures=off",
+            "DEEDS_MAX_ARRAY": "4",
         }
-        with running_service(directory, DEEDS_MAX_ARRAY="4", **settings) as service:
+        with running_service(directory, **settings) as service:
             yield service.url
 
 

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from contextlib import closing
+from unittest.mock import Mock
 
 import httpx
 import pytest
-from client_walk import PROBLEM, end_of, fork, wallet_at
+from client_walk import PROBLEM, live_at_once, wallet_at
 
 from deeds_client import records as records_module
 from deeds_client.errors import CallError, InvalidInputError, WalletFileError
@@ -23,7 +25,7 @@ def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
     path = tmp_path / "wallet"
     connect = f"sqlite3.connect({str(path)!r}, 0.01)"
     other = f"import sqlite3; {connect}.execute('BEGIN IMMEDIATE')"
-    with Store(path).transaction():
+    with closing(Store(path)) as store, store.transaction():
         with pytest.raises(WalletFileError, match="in use"):
             Store(path)
         ended = subprocess.run(
@@ -50,26 +52,21 @@ def test_what_no_backup_could_hold_is_not_written_down(tmp_path, verb):
 
 
 FORBIDDEN = httpx.Response(403, html="<h1>Forbidden</h1>")
-REFUSALS = [
-    httpx.Response(404, json={"code": "rest_no_route", "title": "No route"}),
-    httpx.Response(
-        404, headers=PROBLEM, json={"code": "not_found", "title": "No such path"}
-    ),
-    httpx.Response(
-        400,
-        headers=PROBLEM,
-        json={"code": "total_too_large", "title": "Too large", "isFinal": True},
-    ),
-    FORBIDDEN,
-]
+TOO_LARGE = {"code": "total_too_large", "title": "Too large", "isFinal": True}
+REFUSALS = {
+    "no route": httpx.Response(404, json={"code": "rest_no_route", "title": "No"}),
+    "not found": httpx.Response(404, headers=PROBLEM, json={"code": "not_found"}),
+    "too large": httpx.Response(400, headers=PROBLEM, json=TOO_LARGE),
+    "forbidden": FORBIDDEN,
+    "a new limit": "refused",
+}
 
 
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 def test_a_mint_that_may_have_been_carried_out_is_not_given_up(tmp_path, refusal):
-    answers = iter([INFO, "lost", refusal])
-    with wallet_at(
-        tmp_path / "wallet", "http://a.example", lambda _: next(answers)
-    ) as wallet:
+    fates = iter([INFO, "lost", refusal])
+    path, url = tmp_path / "wallet", "http://a.example"
+    with wallet_at(path, url, lambda _: next(fates)) as wallet:
         with pytest.raises(CallError):
             wallet.mint([5])
 
@@ -94,27 +91,23 @@ def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(tmp_path
 
 
 def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):
-    made, client = [], httpx.Client
-    monkeypatch.setattr(
-        httpx, "Client", lambda **given: made.append(client(**given)) or made[-1]
-    )
+    clients = Mock(wraps=httpx.Client)
+    monkeypatch.setattr(httpx, "Client", clients)
     line = httpx.MockTransport(lambda _: INFO)
 
     def live():
         deeds.info()
-        assert len(made) == 2
+        assert clients.call_count == 2
 
     with Deeds("http://a.example", transport=line) as deeds:
-        assert not end_of(fork(live))
+        assert live_at_once(live) == [False]
         deeds.info()
-    assert len(made) == 1
+    assert clients.call_count == 1
 
 
 def test_limits_are_asked_for_again_after_a_refusal():
-    asked, refusal = (
-        [],
-        httpx.Response(400, headers=PROBLEM, json={"code": "invalid_request"}),
-    )
+    asked = []
+    refusal = httpx.Response(400, headers=PROBLEM, json={"code": "invalid_request"})
 
     def answer(request):
         asked.append(request.url.path)

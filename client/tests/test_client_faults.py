@@ -3,57 +3,54 @@
 Every unit is accounted for.
 """
 
-import shutil
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from itertools import count
 
 import client_walk
 import pytest
-from client_walk import Mortal, end_of, fork, link_of, wallet_at
+from client_walk import Mortal, live_at_once, wallet_at
 
 from deeds_client.errors import NoAnswerError, ProblemError
+from deeds_client.records import output_of
 from deeds_client.wallet import Wallet
 
-RUNS_COUNT = 10
 
-
+@pytest.mark.parametrize(
+    ("database_url", "runs_count"),
+    [("sqlite", 2), pytest.param("postgresql", 8, marks=pytest.mark.slow)],
+    indirect=["database_url"],
+)
 def test_random_walks_lose_and_double_nothing(
-    database_url, gunicorn_service, seed, report
+    database_url, runs_count, gunicorn_service, seed, report
 ):
-    report(client_walk.walk(gunicorn_service, database_url, seed, RUNS_COUNT))
+    report(client_walk.walk(gunicorn_service, database_url, seed, runs_count))
 
 
-def _minted(wallet):
+def minted(wallet):
     return wallet.mint([5, 2, 1])["itemId"]
 
 
-def _given(wallet):
-    item_id = _minted(wallet)
+def links(wallet):
+    """Return two that are given."""
+    item_id = minted(wallet)
     return [wallet.outputs_of(wallet.send(item_id, amount))[0] for amount in (5, 3)]
 
 
-def _keys(outputs):
-    return [output["key"] for output in outputs]
+def partly_claimed(ours, theirs):
+    """Return the keys of two links of ours, of which they have claimed one."""
+    first, second = links(ours)
+    theirs.claim(output_of(first))
+    return [first["key"], second["key"]]
 
 
-def _partly_claimed(ours, theirs):
-    given = _given(ours)
-    theirs.claim(link_of(given[0]))
-    return _keys(given)
+def traded(ours, theirs):
+    return ours.trade((minted(ours), 5), (minted(theirs), 1), 60)
 
 
-def _trade(ours, theirs):
-    return ours.trade((_minted(ours), 5), (_minted(theirs), 1), 60)
-
-
-def _offer(ours, theirs):
-    return ours.deeds.offer(_trade(ours, theirs)["offerId"])
-
-
-def _trade_and_complete(ours, theirs):
-    theirs.complete(_offer(ours, theirs))
-    return ()
+def offered(ours, theirs):
+    return ours.deeds.offer(traded(ours, theirs)["offerId"])
 
 
 # Each verb, and how what it is given is made with two wallets: `ours`, which is broken,
@@ -61,118 +58,121 @@ def _trade_and_complete(ours, theirs):
 VERBS = {
     "mint": (Wallet.mint, lambda *_: ([5, 2],)),
     "issue": (Wallet.issue, lambda *_: ("job", 5, 2)),
-    "send": (Wallet.send, lambda ours, _: (_minted(ours), 4)),
-    "claim": (Wallet.claim, lambda _, theirs: (link_of(_given(theirs)[0]),)),
-    "split": (Wallet.split, lambda ours, _: (_minted(ours), [1, 3])),
-    "merge": (Wallet.merge, lambda ours, _: (_minted(ours),)),
-    "take_back": (Wallet.take_back, lambda *both: (_partly_claimed(*both),)),
-    "ask": (Wallet.ask, lambda ours, _: (_minted(ours), 2, 60)),
+    "send": (Wallet.send, lambda ours, _: (minted(ours), 4)),
+    "claim": (Wallet.claim, lambda _, theirs: (output_of(links(theirs)[0]),)),
+    "split": (Wallet.split, lambda ours, _: (minted(ours), [1, 3])),
+    "merge": (Wallet.merge, lambda ours, _: (minted(ours),)),
+    "take_back": (Wallet.take_back, lambda *both: (partly_claimed(*both),)),
+    "ask": (Wallet.ask, lambda ours, _: (minted(ours), 2, 60)),
     "trade": (
         Wallet.trade,
-        lambda *both: ((_minted(both[0]), 4), (_minted(both[1]), 1), 60),
+        lambda ours, theirs: ((minted(ours), 4), (minted(theirs), 1), 60),
     ),
-    "withdraw": (Wallet.take_back, lambda *both: (_trade(*both)["inputs"],)),
-    "complete": (Wallet.complete, lambda ours, theirs: (_offer(theirs, ours),)),
-    "check": (lambda wallet: wallet.check(), _trade_and_complete),
+    "withdraw": (Wallet.take_back, lambda *both: (traded(*both)["inputs"],)),
+    "complete": (Wallet.complete, lambda ours, theirs: (offered(theirs, ours),)),
+    "check": (
+        lambda wallet, _completed: wallet.check(),
+        lambda ours, theirs: (theirs.complete(offered(ours, theirs)),),
+    ),
 }
 
 
-def killed(path, url, act, number):
+def killed_at(number, path, url, act):
     """Act in a process that is killed at this step; return whether there was one."""
 
     def live():
         mortal = Mortal(number)
+        mortal.watch()
         with wallet_at(path, url, mortal=mortal) as wallet:
             wallet.deeds.info()
             mortal.count = 0
-            mortal.watch(wallet.store._connection)
             act(wallet)
 
-    return end_of(fork(live))
+    return live_at_once(live) == [True]
 
 
-def at_request(fate):
-    """Return a function that acts while one of the requests has this fate."""
+def lost_at(number, path, url, act, fate):
+    """Act while the request of this number is lost; return whether there was one."""
+    requests = count()
 
-    def broken(path, url, act, number):
-        requests = count()
+    def fates(_request):
+        return fate if next(requests) == number else "answered"
 
-        def fates(_request):
-            # The first one asks for the limits.
-            return fate if next(requests) == number else "answered"
-
-        with wallet_at(path, url, fates, tries=1) as wallet:
-            wallet.deeds.info()
-            with suppress(NoAnswerError):
-                act(wallet)
-        return next(requests) > number
-
-    return broken
+    with wallet_at(path, url, fates, tries=1) as wallet:
+        # The first one asks for the limits.
+        wallet.deeds.info()
+        with suppress(NoAnswerError):
+            act(wallet)
+    return next(requests) > number
 
 
-BROKEN = {
-    "process killed": killed,
-    "request lost": at_request("lost"),
-    "answer lost": at_request("answer lost"),
+FAULTS = {
+    "request lost": partial(lost_at, fate="lost"),
+    "answer lost": partial(lost_at, fate="answer lost"),
+    "process killed": killed_at,
 }
 
 
 def summary(wallet):
     """Return what a wallet holds and has done, and the service says of it, less ids."""
     outputs = wallet.outputs()
-    said = wallet.deeds.check([link_of(output) for output in outputs])
+    states = wallet.deeds.check([output_of(output) for output in outputs])
     names = ("amount", "state", "number", "of", "each", "spentElsewhere", "unknown")
     told = Counter(
         (*(output.get(name) for name in names), "givenAt" in output, state)
-        for output, state in zip(outputs, said, strict=True)
+        for output, state in zip(outputs, states, strict=True)
     )
     return told, Counter((each["kind"], each["state"]) for each in wallet.history())
 
 
-def sweep(url, directory, verb, broken):
-    """Break a verb at its first step, its second and so on; return how many it has."""
+def prepared(directory, url, verb):
+    """Return a file of ours, what it holds, and a function that does the verb on it."""
     carry_out, prepare = VERBS[verb]
     path = directory / "ours"
-
-    def begin():
-        shutil.rmtree(directory, ignore_errors=True)
-        with (
-            wallet_at(path, url) as ours,
-            wallet_at(directory / "theirs", url) as theirs,
-        ):
-            return prepare(ours, theirs)
 
     def act(wallet):
         with suppress(ProblemError):
             carry_out(wallet, *given)
 
-    given = begin()
-    with wallet_at(path, url) as wallet:
-        before = summary(wallet)
-        act(wallet)
-        found = summary(wallet)
-        wallet.check()
-        ends = (found, summary(wallet))
-    for number in count(1):
-        if found != before:
-            given = begin()
-        was_broken = broken(path, url, act, number)
+    with (
+        wallet_at(path, url) as ours,
+        wallet_at(directory / "theirs", url) as theirs,
+    ):
+        given = prepare(ours, theirs)
+        return path, summary(ours), act
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "request lost",
+        "answer lost",
+        pytest.param("process killed", marks=pytest.mark.slow),
+    ],
+)
+def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
+    with client_walk.folder() as ground:
+        path, before, act = prepared(ground / "whole", url, verb)
         with wallet_at(path, url) as wallet:
-            wallet.resume()
-            found = summary(wallet)
-            # A check or a trade may have done a part.
-            if found not in (before, *ends):
-                act(wallet)
+            act(wallet)
+            done = summary(wallet)
+            wallet.check()
+            ends = (done, summary(wallet))
+
+        was_broken, number = True, 0
+        while was_broken:
+            number += 1
+            path, _, act = prepared(ground / str(number), url, verb)
+            was_broken = FAULTS[fault](number, path, url, act)
+            with wallet_at(path, url) as wallet:
+                wallet.resume()
                 found = summary(wallet)
-        assert found in (before, *ends), f"{verb} broken at {number}"
-        if not was_broken:
-            assert found in ends, f"{verb} without a fault"
-            return number - 1
-    return 0
+                # A check or a trade may have done a part.
+                if found not in (before, *ends):
+                    act(wallet)
+                    found = summary(wallet)
+            assert found in (before, *ends), f"broken at {number}"
 
-
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
-def test_each_verb_broken_at_every_step_is_as_if_it_was_not(url, report, broken):
-    with client_walk.folder() as directory:
-        steps = {verb: sweep(url, directory / "ground", verb, broken) for verb in VERBS}
-    report(f"{sum(steps.values())} steps of {len(VERBS)} verbs")
+        assert number > 1
+        assert found in ends

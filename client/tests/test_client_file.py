@@ -4,14 +4,16 @@ The client does as the page's own code does.
 """
 
 import json
+import math
 import os
 import subprocess
 import unicodedata
 import uuid
-from contextlib import closing, suppress
+from contextlib import closing
 from copy import deepcopy
 
 import pytest
+from client_walk import folder
 from playwright.sync_api import expect, sync_playwright
 
 from deeds_client import Deeds, Output, Wallet, file, merging
@@ -20,7 +22,7 @@ from deeds_client.file import export_wallet, import_wallet, read_records
 from deeds_client.records import Store
 from deeds_client.values import WRONG_FORM
 from tests.page import steps, test_backup
-from tests.page.visitor import profile, visiting
+from tests.page.visitor import visiting
 from tests.support.needs import chromium_path, require
 from tests.support.serving import REPOSITORY, running_service
 
@@ -36,45 +38,52 @@ FACTS = {
     "of",
     "each",
     "note",
+    "spentElsewhere",
 }
-FACTS |= {"spentElsewhere"}
 # States here and in the page. Here they follow from an operation as soon as it is
 # known, or is to be sent again; the page notes them when that has ended.
 EARLIER = {("coming", "void"), ("leaving", "held"), ("offered", "given")}
 # Fields that the client keeps for the page and never reads.
-UNUSED = {"outputs.changedAt", "outputs.of", "outputs.each", "operations.links"}
-UNUSED |= {f"operations.links.{name}" for name in ("count", "each", "from", "isNext")}
+UNUSED = {
+    "outputs.changedAt",
+    "outputs.of",
+    "outputs.each",
+    "operations.links",
+    "operations.links.count",
+    "operations.links.each",
+    "operations.links.from",
+    "operations.links.isNext",
+}
 # It derives the states of outputs, and a service would refuse what the others lead to.
 LOOSER = {
     "outputs.state",
     "outputs.before",
     "outputs.operation",
+    "outputs.number",
     "operations.outputs.state",
-}
-LOOSER |= {
     "operations.body.outputs.secret",
     "operations.body.expiresIn",
     "operations.offerId",
+    "operations.expiresAt",
 }
-LOOSER |= {"operations.expiresAt", "outputs.number"}
 
 
-@pytest.fixture(scope="module")
-def pages():
-    """Files of random wallets of the page, and what the page makes of them.
+def files_of_worlds(count):
+    """Return files of random wallets of the page, and what the page makes of them.
 
     See pairs.js.
     """
     require("node 20 or newer")
-    command = ["node", "tests/page/js/wallet/pairs.js", "100"]
-    done = subprocess.run(
-        command, cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    command = ["node", "tests/page/js/wallet/pairs.js", str(count)]
+    return json.loads(subprocess.check_output(command, cwd=REPOSITORY))
 
 
 @pytest.fixture(scope="module")
+def pages():
+    return files_of_worlds(100)
+
+
+@pytest.fixture
 def visitor(tmp_path_factory):
     """A person at a browser, as in tests/page."""
     require("Chromium")
@@ -85,17 +94,16 @@ def visitor(tmp_path_factory):
         playwright.chromium.launch(
             executable_path=chromium_path(), args=arguments
         ) as browser,
-        profile(browser) as context,
-        visiting(context, service.url) as visitor,
+        visiting(browser, service.url) as visitor,
     ):
         yield visitor
 
 
 @pytest.fixture(scope="module")
-def records(pages):
-    return max(
-        (pair["merged"] for pair in pages["pairs"]), key=lambda merged: len(str(merged))
-    )
+def records():
+    """What a large one of these files holds."""
+    merged = [pair["merged"] for pair in files_of_worlds(3)["pairs"]]
+    return max(merged, key=lambda each: len(str(each)))
 
 
 def is_read(records):
@@ -105,6 +113,7 @@ def is_read(records):
         return False
 
 
+@pytest.mark.slow
 def test_what_the_client_reads_the_page_reads_too(pages):
     read = [it for it in pages["forged"] if is_read(it["records"])]
 
@@ -114,6 +123,10 @@ def test_what_the_client_reads_the_page_reads_too(pages):
     assert {it["name"] for it in read if it.get("value") == {}} <= UNUSED
 
 
+def first(records, kind):
+    return next(each for each in records["operations"] if each["kind"] == kind)
+
+
 FORGED = {
     "another is sent": lambda swap, _: swap["body"]["outputs"].append("+1.deed_a.b"),
     "less is named": lambda swap, _: swap["inputs"].pop(),
@@ -121,7 +134,7 @@ FORGED = {
     "an output under another key": lambda _, records: records["outputs"][0].update(
         secret="x"
     ),
-    "no object of metadata": lambda _, records: records["operations"][0]["body"].update(
+    "no object of metadata": lambda _, records: first(records, "mint")["body"].update(
         metadata="name"
     ),
     "no key of a request": lambda swap, _: swap.update(key="\u0661" * 32),
@@ -131,31 +144,25 @@ FORGED = {
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
 def test_what_is_sent_is_what_is_settled(records, forge):
     forged = deepcopy(records)
-    forge(
-        next(each for each in forged["operations"] if each["kind"] == "claim"), forged
-    )
+
+    forge(first(forged, "claim"), forged)
 
     assert not is_read(forged)
 
 
-class RolledBackError(Exception):
-    """Nothing of a case stays in the file, and nothing is flushed to a disk."""
+def merged(files):
+    """Return what a wallet of the client keeps that has read these files in turn.
 
-
-@pytest.fixture
-def merged_here(tmp_path):
-    """Return what a wallet of the client is that has read files, and the last merge."""
-
-    def merged(files):
-        with suppress(RolledBackError), store.transaction() as kept:
-            for each in files:
-                told = merging.merge(kept, read_records(each))
-            dumped = merging.dump(kept)
-            raise RolledBackError
-        return dumped, *told
-
-    with closing(Store(tmp_path / "wallet")) as store:
-        yield merged
+    And what the last merge has added, and what of it was given away.
+    """
+    with (
+        folder() as directory,
+        closing(Store(directory / "wallet")) as store,
+        store.transaction() as records,
+    ):
+        for each in files:
+            added, given = merging.merge(records, read_records(each))
+        return merging.dump(records), added, given
 
 
 def by_key(records, names=()):
@@ -166,10 +173,11 @@ def by_key(records, names=()):
     }
 
 
-def test_client_and_page_merge_alike(pages, merged_here):
+@pytest.mark.slow
+def test_client_and_page_merge_alike(pages):
     for place, pair in enumerate(pages["pairs"]):
         theirs = pair["merged"]
-        dumped, added, given = merged_here(pair["files"])
+        dumped, added, given = merged(pair["files"])
 
         read_records(dumped)
         mine, page = (by_key(each["outputs"]) for each in (dumped, theirs))
@@ -184,22 +192,27 @@ def test_client_and_page_merge_alike(pages, merged_here):
             assert by_key(added).keys() == by_key(pair["added"]).keys(), place
 
 
-def test_what_may_have_been_carried_out_after_all_is_asked_for_again(
-    records, merged_here
-):
-    claim = next(each for each in records["operations"] if each["kind"] == "claim")
-    claim = {**claim, "state": "refused", "code": "x"}
-    ask = {**claim, "key": str(uuid.uuid4()), "kind": "ask"}
-    opened = {**ask, "state": "open", "offerId": f"offer_{'a' * 26}", "expiresAt": 1}
-    outputs = [
-        {**each, "state": "held", "spentElsewhere": False}
-        for each in records["outputs"]
-    ]
-    spent = [{**each, "state": "spent", "spentElsewhere": True} for each in outputs]
-    dumped, *_ = merged_here(
+def test_what_may_have_been_carried_out_after_all_is_asked_again(records):
+    claims = [each for each in records["operations"] if each["kind"] == "claim"]
+    claim = claims[0] | {"state": "refused", "code": "x"}
+    ask = claim | {"key": str(uuid.uuid4()), "kind": "ask"}
+    opened = {"state": "open", "offerId": f"offer_{'a' * 26}", "expiresAt": 1}
+    held = {"state": "held", "spentElsewhere": False}
+    spent = {"state": "spent", "spentElsewhere": True}
+    outputs = records["outputs"]
+
+    dumped, *_ = merged(
         [
-            {"outputs": outputs, "operations": [claim, ask], "items": []},
-            {"outputs": spent, "operations": [claim, opened], "items": []},
+            {
+                "outputs": [each | held for each in outputs],
+                "operations": [claim, ask],
+                "items": [],
+            },
+            {
+                "outputs": [each | spent for each in outputs],
+                "operations": [claim, ask | opened],
+                "items": [],
+            },
         ]
     )
 
@@ -208,10 +221,10 @@ def test_what_may_have_been_carried_out_after_all_is_asked_for_again(
 
 @pytest.fixture(scope="module")
 def backup(records):
-    """A file of as few iterations as are allowed."""
+    """A file of as few iterations as are allowed, as all others of these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(file, "ITERATIONS", 100_000)
-        return export_wallet(records, PASSPHRASE)
+        yield export_wallet(records, PASSPHRASE)
 
 
 def test_a_wallet_goes_into_a_file_that_shows_nothing_and_comes_back(backup, records):
@@ -219,31 +232,41 @@ def test_a_wallet_goes_into_a_file_that_shows_nothing_and_comes_back(backup, rec
 
     assert import_wallet(backup, other) == records
     assert [it["secret"] for it in records["outputs"] if it["secret"] in backup] == []
-    assert (
-        json.loads(export_wallet(records, PASSPHRASE))["data"]
-        != json.loads(backup)["data"]
-    )
-    for passphrase in ("", f"{PASSPHRASE} ", "\udcff"):
-        with pytest.raises(WalletFileError, match="passphrase"):
-            import_wallet(backup, passphrase)
+
+
+def test_no_two_files_of_a_wallet_are_encrypted_alike(backup, records):
+    again = export_wallet(records, PASSPHRASE)
+
+    assert json.loads(again)["data"] != json.loads(backup)["data"]
+
+
+@pytest.mark.parametrize("passphrase", ["", f"{PASSPHRASE} ", "\udcff"])
+def test_another_passphrase_opens_no_file(backup, passphrase):
+    with pytest.raises(WalletFileError, match="passphrase"):
+        import_wallet(backup, passphrase)
 
 
 def test_the_document_shows_what_is_authenticated_of_a_head():
     page = (REPOSITORY / "docs/wallet-file.md").read_text(encoding="utf-8")
     head = json.loads(page.partition("```json\n")[2].partition("```")[0])
-    _, _, shown = page.partition("```text\n")
+    _, _, rest = page.partition("```text\n")
+    shown, _, _ = rest.partition("\n```")
     head.pop("data")
 
-    assert file._compact(head).decode() == shown.partition("\n```")[0]
+    assert file._compact(head).decode() == shown.replace("\n", "")
 
 
-CHANGED = [("data", "ä"), ("version", 4), ("more", 1), ("cipher.iv", ""), ("kdf", [])]
-CHANGED += [
+DAMAGED = [
+    ("data", "ä"),
+    ("version", 4),
+    ("more", 1),
+    ("cipher.iv", ""),
+    ("kdf", []),
     ("kdf.iterations", 99_999),
     ("kdf.iterations", 1e15),
     ("kdf.salt", "\ud800"),
 ]
-CHANGED = [(*change, "not a backup") for change in CHANGED]
+CHANGED = [(*change, "not a backup") for change in DAMAGED]
 CHANGED += [(member, "AAAA", "passphrase") for member in ("data", "kdf.salt")]
 
 
@@ -251,29 +274,47 @@ CHANGED += [(member, "AAAA", "passphrase") for member in ("data", "kdf.salt")]
 def test_a_changed_file_is_refused_in_a_sentence(backup, member, value, said):
     head = json.loads(backup)
     *outer, name = member.split(".")
-    (head[outer[0]] if outer else head)[name] = value
+    changed = head[outer[0]] if outer else head
+    changed[name] = value
 
     with pytest.raises(WalletFileError, match=said):
         import_wallet(json.dumps(head), PASSPHRASE)
 
 
-def test_what_is_no_file_of_a_wallet_is_refused(backup, monkeypatch):
+@pytest.mark.parametrize("text", ["", "null", "[]", "{}", "[" * 100_000, "9" * 5000])
+def test_what_is_no_file_of_a_wallet_is_refused(text):
+    with pytest.raises(WalletFileError, match="not a backup"):
+        import_wallet(text, "")
+
+
+@pytest.mark.usefixtures("backup")
+def test_a_file_without_a_wallet_is_refused():
+    with pytest.raises(WalletFileError, match="not a backup"):
+        import_wallet(export_wallet({"outputs": []}, ""), "")
+
+
+def test_a_file_that_is_too_long_is_refused(backup, monkeypatch):
     monkeypatch.setattr(file, "LENGTH_MAX", len(backup) - 1)
-    no_wallet = export_wallet({"outputs": []}, "")
-    for text in ("", "null", "[]", "{}", "[" * 100_000, "9" * 5000, no_wallet, backup):
-        with pytest.raises(WalletFileError, match="not a backup"):
-            import_wallet(text, "")
+
+    with pytest.raises(WalletFileError, match="not a backup"):
+        import_wallet(backup, PASSPHRASE)
 
 
-def test_what_has_no_form_in_a_file_is_not_taken_in():
-    def item_with(**more):
-        item = {"key": "deed_a", "id": "deed_a", "total": 1, **more}
-        return {"outputs": [], "operations": [], "items": [item]}
+ITEM = {"key": "deed_a", "id": "deed_a", "total": 1}
 
-    assert is_read(item_with(more={}))
-    for value in (float("nan"), float("inf"), "\ud800"):
-        assert not is_read(item_with(more=value))
-    assert not is_read(item_with(total=1.0))
+
+def test_an_unknown_field_is_taken_in():
+    assert is_read({"outputs": [], "operations": [], "items": [ITEM | {"more": {}}]})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("more", math.nan), ("more", math.inf), ("more", "\ud800"), ("total", 1.0)],
+)
+def test_what_has_no_form_in_a_file_is_not_taken_in(field, value):
+    items = [ITEM | {field: value}]
+
+    assert not is_read({"outputs": [], "operations": [], "items": items})
 
 
 ASK = """async (itemId) => {
@@ -304,6 +345,7 @@ def used_by_the_client(backup, origin, link, offer_id, path):
         return anna.export(test_backup.PASSPHRASE)
 
 
+@pytest.mark.slow
 def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
     steps.give(page, "3")
@@ -327,6 +369,9 @@ def test_a_wallet_goes_from_the_page_to_the_client_and_back(visitor, tmp_path):
     steps.open_deed(page, item_id)
     expect(page.get_by_role("heading", name="A ticket")).to_be_visible()
     expect(page.locator(".holding-sum")).to_have_text("6 units of 10 · 3 waiting")
-    assert steps.live_amounts(visitor.origin, page) == [1, 2, 2, 4]
+    outputs = [Output.parse(raw) for raw in steps.raws(page, "held", "given")]
+    with Deeds(visitor.origin) as deeds:
+        assert deeds.check(outputs) == ["unspent"] * 4
+    assert steps.amounts(page)["held"] == [2, 4]
     assert steps.amounts(page)["given"] == [1, 2]
     assert dict(steps.operations(page))["ask"] == "done"

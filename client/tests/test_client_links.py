@@ -26,12 +26,10 @@ MADE_UP = [
     "#?&=%41%",
     "&unit=hour",
     "a\nb\tc\0",
-]
-MADE_UP += [
     "+5.deed_x.a",
     "https://a/claim#+5.deed_x.a",
     'quotes "and" <tags>`',
-    STRONG,
+    pytest.param(STRONG, id="strong"),
     *ESCAPED,
 ]
 
@@ -43,18 +41,17 @@ def link_of(secret):
 @pytest.mark.parametrize(("secret", "escaped"), ESCAPED.items())
 def test_links_are_written_as_the_page_writes_them(secret, escaped):
     assert link_of(secret) == f"{LINK}{escaped}"
-    assert offer_link(URL, OFFER_ID) == f"{URL}/offer/{OFFER_ID}"
 
 
 AROUND = ["<({})>, bye", "[a ticket]({}).\n", "**{}**", '"{}"?', "Link:{}。", "('{}')"]
 
 
+@pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("secret", MADE_UP)
-def test_a_link_brings_its_output_back_whatever_stands_around_it(secret):
-    for around in AROUND:
-        text = around.format(f"{link_of(secret)}&unit=St%C3%BCck%20%26c%2E")
+def test_a_link_brings_its_output_back_whatever_stands_around_it(secret, around):
+    text = around.format(f"{link_of(secret)}&unit=St%C3%BCck%20%26c%2E")
 
-        assert read_claims(text, URL) == [Output(5, ID, secret)]
+    assert read_claims(text, URL) == [Output(5, ID, secret)]
 
 
 # Without a scheme, followed for advertising, as HTML, and with characters that are not
@@ -63,13 +60,15 @@ DONE_TO_LINKS = [
     ("https://", "("),
     ("#", "?utm_source=x&fbclid=Iw_-1#"),
     ("&unit", "&amp;unit"),
+    ("deed_", "de\u200bed_\u00ad"),
+    (URL, URL.upper()),
+    ("#+", "%23%2B"),
 ]
-DONE_TO_LINKS += [("deed_", "de\u200bed_\u00ad"), (URL, URL.upper()), ("#+", "%23%2B")]
 
 
-@pytest.mark.parametrize("change", DONE_TO_LINKS)
-def test_what_was_done_to_a_link_is_undone(change):
-    text = f"{link_of('a b.')}&unit=hour".replace(*change)
+@pytest.mark.parametrize(("part", "changed"), DONE_TO_LINKS)
+def test_what_was_done_to_a_link_is_undone(part, changed):
+    text = f"{link_of('a b.')}&unit=hour".replace(part, changed)
 
     assert read_claims(text, URL) == [Output(5, ID, "a b.")]
 
@@ -83,50 +82,67 @@ def test_several_links_and_raw_outputs_are_found_in_a_text():
     assert [output.secret for output in outputs] == ["a b", STRONG, "a(b)c", "don't"]
 
 
-CUT_OFF = [
-    LINK[:50],
-    f"{LINK[:-1]} {link_of('a')}",
-    f"{LINK}a%C",
-    f"{LINK}a&un",
-    f"+5.{ID}.",
-]
-# Broken over lines, not escaped, without a blank between, and with too long a secret.
-CUT_OFF += [link_of("a").replace("#", "\n> #"), f"{LINK}pass-on.it", link_of("a") * 2]
-CUT_OFF += [f"{link_of('a')} +5.{ID}.{'b' * 33}"]
-REFUSED = [("This link is cut off. Ask for it again.", text) for text in CUT_OFF]
-REFUSED += [
-    ("no whole claim link", text) for text in ("", "hello +5.00 https://a.b/ deed_x")
-]
-REFUSED += [
-    ("no raw output", f"{LINK}a%C3"),
-    (
+CUT_OFF = {
+    "in the id": LINK[:50],
+    "before the secret": f"{LINK[:-1]} {link_of('a')}",
+    "in an escape": f"{LINK}a%C",
+    "in the unit": f"{LINK}a&un",
+    "a raw output": f"+5.{ID}.",
+    "over lines": link_of("a").replace("#", "\n> #"),
+    "not escaped": f"{LINK}pass-on.it",
+    "without a blank": link_of("a") * 2,
+    "too long a secret": f"{link_of('a')} +5.{ID}.{'b' * 33}",
+}
+
+
+@pytest.mark.parametrize("text", CUT_OFF.values(), ids=CUT_OFF)
+def test_no_link_is_read_where_one_is_cut_off(text):
+    with pytest.raises(InvalidInputError, match=r"This link is cut off\. Ask for it"):
+        read_claims(text, URL)
+
+
+REFUSED = {
+    "nothing": ("no whole claim link", ""),
+    "no link": ("no whole claim link", "hello +5.00 https://a.b/ deed_x"),
+    "no UTF-8": ("no raw output", f"{LINK}a%C3"),
+    "two services": (
         "belongs to evil.com, not to deeds.exa",
         f"{link_of('a')} evil.com/claim/{ID}#+5.a",
     ),
-    ("belongs to deeds.example.com@evil", link_of("a").replace(".com", ".com@evil")),
-    ("belongs to e.com", f"https://e.com/{LINK[8:]}a"),
-]
+    "a user": (
+        "belongs to deeds.example.com@evil",
+        link_of("a").replace(".com", ".com@evil"),
+    ),
+    "another service": ("belongs to e.com", f"https://e.com/{LINK[8:]}a"),
+}
 
 
-@pytest.mark.parametrize(("message", "text"), REFUSED)
+@pytest.mark.parametrize(("message", "text"), REFUSED.values(), ids=REFUSED)
 def test_nothing_is_read_where_something_is_wrong(message, text):
     with pytest.raises(InvalidInputError, match=message):
         read_claims(text, URL)
 
 
-def test_offers_are_found_by_their_id_or_a_link():
-    for text in (
-        OFFER_ID,
-        f"Pay: {offer_link(URL, OFFER_ID)}.",
-        f"{URL[8:]}/offer/{OFFER_ID}",
-    ):
-        assert read_offer(text, URL) == OFFER_ID
-    for message, text in {
-        "trade": "",
-        "to evil.com": f"https://evil.com/offer/{OFFER_ID}",
-    }.items():
-        with pytest.raises(InvalidInputError, match=message):
-            read_offer(text, URL)
+@pytest.mark.parametrize(
+    "text",
+    [OFFER_ID, f"Pay: {URL}/offer/{OFFER_ID}.", f"{URL[8:]}/offer/{OFFER_ID}"],
+    ids=["id", "link", "no scheme"],
+)
+def test_offers_are_found_by_their_id_or_a_link(text):
+    assert read_offer(text, URL) == OFFER_ID
+
+
+def test_an_offer_link_is_written_as_the_page_writes_it():
+    assert offer_link(URL, OFFER_ID) == f"{URL}/offer/{OFFER_ID}"
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [("trade", ""), ("to evil.com", f"https://evil.com/offer/{OFFER_ID}")],
+)
+def test_no_offer_is_read_where_something_is_wrong(message, text):
+    with pytest.raises(InvalidInputError, match=message):
+        read_offer(text, URL)
 
 
 @pytest.mark.parametrize(

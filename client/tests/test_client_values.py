@@ -14,38 +14,50 @@ RAW_OUTPUTS = {
 }
 
 
-@pytest.mark.parametrize(("raw", "output"), RAW_OUTPUTS.items())
+@pytest.mark.parametrize(
+    ("raw", "output"), RAW_OUTPUTS.items(), ids=["id", "dots", "emoji"]
+)
 def test_a_raw_output_is_read_and_written(raw, output):
     assert Output.parse(raw) == output
     assert output.raw == raw
 
 
-INVALID = ["", "5", f"5.{ID}.a", f"+5.{ID}", f"+5.{ID}.", "+5.item_1.a", "+5..a"]
-INVALID += [
-    f"+{amount}.{ID}.a" for amount in ("05", "0", "\u0665", AMOUNT_MAX + 1, "9" * 5000)
-]
-INVALID += [
-    f"+5.{ID}.{'a' * 33}",
-    f"+5.{ID}.\ud800",
-    "+5.deed_\ud800.a",
-    f"+5.deed_{'x' * 300}.a",
-]
+INVALID = {
+    "nothing": "",
+    "an amount": "5",
+    "no plus": f"5.{ID}.a",
+    "no secret": f"+5.{ID}",
+    "an empty secret": f"+5.{ID}.",
+    "another id": "+5.item_1.a",
+    "no id": "+5..a",
+    "a leading zero": f"+05.{ID}.a",
+    "zero": f"+0.{ID}.a",
+    "another digit": f"+\u0665.{ID}.a",
+    "too much": f"+{AMOUNT_MAX + 1}.{ID}.a",
+    "5000 digits": f"+{'9' * 5000}.{ID}.a",
+    "a secret of 33": f"+5.{ID}.{'a' * 33}",
+    "a surrogate in the secret": f"+5.{ID}.\ud800",
+    "a surrogate in the id": "+5.deed_\ud800.a",
+    "a long id": f"+5.deed_{'x' * 300}.a",
+}
 
 
-MADE = [(Output.parse, raw) for raw in INVALID]
-MADE += [
-    (Output.fresh, amount) for amount in (0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None)
-]
-MADE += [
-    (lambda part: Output(5, ID, part), 5),
-    (lambda part: Output(5, f"{ID}.{part}", part), "a"),
-]
-
-
-@pytest.mark.parametrize(("make", "part"), MADE)
-def test_what_is_no_output_is_refused(make, part):
+@pytest.mark.parametrize("raw", INVALID.values(), ids=INVALID)
+def test_what_is_no_raw_output_is_refused(raw):
     with pytest.raises(InvalidInputError):
-        make(part)
+        Output.parse(raw)
+
+
+@pytest.mark.parametrize("amount", [0, -1, AMOUNT_MAX + 1, True, 1.0, "5", None])
+def test_what_is_no_amount_is_refused(amount):
+    with pytest.raises(InvalidInputError):
+        Output.fresh(amount)
+
+
+@pytest.mark.parametrize(("item_id", "secret"), [(ID, 5), (f"{ID}.a", "a")])
+def test_no_output_is_made_of_other_parts(item_id, secret):
+    with pytest.raises(InvalidInputError):
+        Output(5, item_id, secret)
 
 
 def test_secrets_are_strong_as_the_service_has_it():
@@ -54,7 +66,16 @@ def test_secrets_are_strong_as_the_service_has_it():
 
 
 @pytest.mark.parametrize(
-    "metadata", [None, "", "[]", "not JSON", '{"name":5}', "[" * 100_000]
+    ("metadata", "name"),
+    [
+        ('{"name":"A"}', "A"),
+        ('{"name":5}', ""),
+        (None, ""),
+        ("", ""),
+        ("[]", ""),
+        ("not JSON", ""),
+        ("[" * 100_000, ""),
+    ],
 )
-def test_metadata_of_any_form_breaks_nothing(metadata):
-    assert (Item(ID, 5, metadata).name, Item(ID, 5, '{"name":"A"}').name) == ("", "A")
+def test_metadata_of_any_form_breaks_nothing(metadata, name):
+    assert Item(ID, 5, metadata).name == name

@@ -4,8 +4,9 @@ import sqlite3
 import stat
 from contextlib import ExitStack, closing, contextmanager
 
+import psutil
 import pytest
-from client_walk import end_of, fork, link_of, wallet_at
+from client_walk import live_at_once, wallet_at
 
 from deeds_client import records as records_module
 from deeds_client.errors import (
@@ -15,6 +16,7 @@ from deeds_client.errors import (
     WalletError,
     WalletFileError,
 )
+from deeds_client.records import Store, output_of
 from deeds_client.service import Deeds
 from deeds_client.values import Output
 from deeds_client.wallet import Wallet
@@ -26,12 +28,12 @@ def open_wallet(tmp_path, url):
     with ExitStack() as stack:
 
         def open_wallet(name="anna", path="", fates=lambda: "answered"):
-            lines = (
+            wallet = wallet_at(
                 tmp_path / name,
                 url,
                 lambda request: path in request.url.path and fates(),
             )
-            return stack.enter_context(wallet_at(*lines))
+            return stack.enter_context(wallet)
 
         yield open_wallet
 
@@ -57,10 +59,6 @@ def units(wallet, item_id):
     return dict(wallet.balance().get(item_id, {}))
 
 
-def made_by(wallet, operation):
-    return wallet.outputs_of(operation)[0]
-
-
 def amounts(wallet, item_id):
     return sorted(each["amount"] for each in wallet.outputs(item_id, "held"))
 
@@ -69,54 +67,66 @@ def minted(wallet, *parts):
     return wallet.mint(parts)["itemId"]
 
 
+def link(wallet, item_id, amount):
+    """Give some units away; return the output in the link."""
+    [given, *_] = wallet.outputs_of(wallet.send(item_id, amount))
+    return output_of(given)
+
+
 def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
-    operation = anna.mint(
-        [5, 2], metadata={"image": "https://e.example/i", "name": "Choir"}
-    )
+    metadata = {"image": "https://e.example/i", "name": "Choir"}
+
+    operation = anna.mint([5, 2], metadata=metadata)
 
     assert (operation["state"], operation["amount"]) == ("done", 7)
     assert units(anna, operation["itemId"]) == {"held": 7}
     known = anna.item(operation["itemId"])
     assert known == anna.deeds.item(operation["itemId"])
     assert known.name == "Choir"
+
+
+def test_a_mint_of_nothing_is_refused(anna):
     with pytest.raises(InvalidInputError):
         anna.mint([])
 
 
 def test_a_link_is_claimed_once_and_its_sender_sees_it(anna, ben):
     item_id = minted(anna, 5)
-    link = link_of(made_by(anna, anna.send(item_id, 2)))
+    given = link(anna, item_id, 2)
     assert units(anna, item_id) == {"given": 2, "held": 3}
 
-    first = ben.claim(link)
-    assert units(ben, item_id) == {"held": 2}
-    with refused("already_claimed"):
-        ben.claim(link)
-    with refused("already_claimed"):
-        ben.claim(link_of(made_by(ben, first)))
-    [noticed] = anna.check()
+    claimed = ben.claim(given)
 
+    assert units(ben, item_id) == {"held": 2}
+    for output in (given, output_of(ben.outputs_of(claimed)[0])):
+        with refused("already_claimed"):
+            ben.claim(output)
+    [noticed] = anna.check()
     assert (noticed["state"], noticed["amount"]) == ("spent", 2)
     assert units(anna, item_id) == {"held": 3}
 
 
-def test_links_that_were_claimed_meanwhile_are_not_taken_back_and_the_others_are(
-    anna, ben
-):
+def test_a_claim_of_an_own_link_takes_it_back(anna):
+    item_id = minted(anna, 5)
+    given = link(anna, item_id, 3)
+
+    assert anna.claim(given)["kind"] == "takeBack"
+    assert units(anna, item_id) == {"held": 5}
+
+
+def test_links_that_were_not_claimed_are_taken_back(anna, ben):
     item_id = minted(anna, 6)
-    given = [made_by(anna, anna.send(item_id, 2)) for _ in range(3)]
-    keys = [each["key"] for each in given]
-    ben.claim(link_of(given[1]))
+    given = [link(anna, item_id, 2) for _ in range(3)]
+    keys = [f"{item_id}.{output.secret}" for output in given]
+    ben.claim(given[1])
 
     with refused("spent_input"):
         anna.take_back(keys)
     assert units(anna, item_id) == {"given": 4}
+
     assert anna.take_back(keys)["amount"] == 4
-    own = made_by(anna, anna.send(item_id, 3))
-    assert anna.claim(link_of(own))["kind"] == "takeBack"
     with refused("not_given"):
         anna.take_back(keys)
-
     assert units(anna, item_id) == {"held": 4}
 
 
@@ -136,16 +146,17 @@ def test_parts_are_split_and_joined_as_many_as_fit(anna):
     assert amounts(anna, item_id) == [2, 3, 4]
 
 
-def test_a_trade_splits_first_and_is_completed_with_several_items_or_taken_back(
-    anna, ben
-):
+def test_a_trade_is_completed_with_several_parts_once(anna, ben):
     mine, theirs = minted(anna, 5), minted(ben, 3, 4)
     trading = anna.trade((mine, 2), (theirs, 7))
-    assert (trading["state"], units(anna, mine)) == ("open", {"offered": 2, "held": 3})
+    assert trading["state"] == "open"
+    assert units(anna, mine) == {"offered": 2, "held": 3}
     offer = anna.deeds.offer(trading["offerId"])
     with refused("own_offer"):
         anna.complete(offer)
+
     assert ben.complete(offer) == ben.complete(offer)
+
     # A withdrawal that comes too late finds it done.
     with refused("spent_input"):
         anna.take_back(trading["inputs"])
@@ -153,88 +164,87 @@ def test_a_trade_splits_first_and_is_completed_with_several_items_or_taken_back(
     assert (units(anna, mine), units(anna, theirs)) == ({"held": 3}, {"held": 7})
     assert (units(ben, mine), units(ben, theirs)) == ({"held": 2}, {})
 
-    second = anna.trade((mine, 3), (theirs, 1))
-    anna.take_back(second["inputs"])
+
+def test_a_trade_that_is_taken_back_cannot_be_completed(anna, ben):
+    mine, theirs = minted(anna, 3), minted(ben, 1)
+    trading = anna.trade((mine, 3), (theirs, 1))
+
+    anna.take_back(trading["inputs"])
     anna.check()
 
     ended = anna.history()[1]
-    assert (ended["key"], ended["code"]) == (second["key"], "offer_withdrawn")
+    assert (ended["key"], ended["code"]) == (trading["key"], "offer_withdrawn")
     assert units(anna, mine) == {"held": 3}
     with refused("offer_not_open"):
-        ben.complete(anna.deeds.offer(second["offerId"]))
+        ben.complete(anna.deeds.offer(trading["offerId"]))
 
 
-def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(
-    anna, ben, tmp_path
-):
+def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben):
     item_id = minted(anna, 1, 2, 4)
     one, two, _ = sorted(anna.outputs(item_id), key=lambda each: each["amount"])
-    ben.claim(link_of(one))
+    ben.claim(output_of(one))
     with anna.store.transaction() as records:
         records.change(two["key"], amount=3)
-    told = []
+    progress = []
 
-    changed = anna.check(lambda *progress: told.append(progress))
+    changed = anna.check(lambda *done_of_all: progress.append(done_of_all))
 
     assert {each["amount"] for each in changed} == {1, 3}
     assert units(anna, item_id) == {"unknown": 3, "held": 4}
-    assert told[-1][0] == told[-1][1]
+    done_count, all_count = progress[-1]
+    assert done_count == all_count
 
 
-def test_a_mint_that_may_have_been_made_is_not_refused_by_a_new_limit(open_wallet):
-    fates = iter(["answer lost", "refused", "refused", "answered"])
-    anna = open_wallet("anna", "/mint", fates.__next__)
+def test_what_was_refused_is_void(anna, open_wallet):
+    item_id = minted(anna, 2)
     with refused("body_too_large"):
-        anna.mint([5])
-    assert anna.resume() == []
+        open_wallet("anna", "/swap", lambda: "refused").send(item_id, 2)
+    [void] = anna.outputs(item_id, "void")
 
-    [finished] = anna.resume()
+    with refused("unknown_input"):
+        anna.claim(Output(1, item_id, void["secret"]))
+    assert units(anna, item_id) == {"held": 2}
 
-    assert units(anna, finished["itemId"]) == {"held": 5}
 
-
-def test_what_was_refused_is_made_only_if_it_was_carried_out_late(anna, open_wallet):
+def test_what_was_refused_and_carried_out_late_is_made(anna, open_wallet):
     item_id = minted(anna, 2, 3)
     for amount in (2, 3):
         with refused("body_too_large"):
             open_wallet("anna", "/swap", lambda: "refused").send(item_id, amount)
     two = anna.outputs(item_id, "void")[0]
-    with refused("unknown_input"):
-        anna.claim(Output(1, item_id, two["secret"]))
-    assert (anna.outputs(item_id, "void")[0], units(anna, item_id)) == (
-        two,
-        {"held": 5},
-    )
 
-    for sending in anna.history():
-        if sending["kind"] == "send":
-            anna.deeds.send("/v1/swap", sending["body"], sending["key"])
+    for sending in anna.history()[:2]:
+        anna.deeds.send("/v1/swap", sending["body"], sending["key"])
     # The claim spends what is not known to be made.
-    anna.claim(link_of(two))
+    anna.claim(output_of(two))
     anna.check()
 
     assert units(anna, item_id) == {"given": 3, "held": 2}
-    assert {each["state"] for each in anna.history() if each["kind"] == "send"} == {
-        "done"
-    }
+    sendings = [each for each in anna.history() if each["kind"] == "send"]
+    assert [each["state"] for each in sendings] == ["done", "done"]
 
 
-def test_a_check_is_not_confused_by_what_another_process_does_meanwhile(
-    anna, open_wallet
-):
+def test_a_check_is_not_confused_by_what_is_sent_meanwhile(anna, open_wallet):
     item_id = minted(anna, 5, 1)
 
-    def send_on(fate):
+    def send():
         with pytest.raises(NoAnswerError):
-            open_wallet("anna", "/swap", lambda: fate).send(item_id, 2)
+            open_wallet("anna", "/swap", lambda: "answer lost").send(item_id, 2)
 
-    resumed_after = open_wallet("anna", "/check", lambda: anna.resume)
-    open_wallet("anna", "/check", lambda: send_on("answer lost")).check()
+    open_wallet("anna", "/check", send).check()
+
     assert units(anna, item_id) == {"held": 4, "given": 2}
-    for fate in ("answer lost", "lost"):
-        send_on(fate)
-        resumed_after.check()
-    assert units(anna, item_id) == {"given": 6}
+
+
+@pytest.mark.parametrize("fate", ["lost", "answer lost"])
+def test_a_check_is_not_confused_by_what_is_finished_meanwhile(anna, open_wallet, fate):
+    item_id = minted(anna, 5, 1)
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/swap", lambda: fate).send(item_id, 2)
+
+    open_wallet("anna", "/check", lambda: anna.resume).check()
+
+    assert units(anna, item_id) == {"held": 4, "given": 2}
 
 
 def test_what_another_process_has_settled_is_not_refused(anna, ben, open_wallet):
@@ -261,12 +271,11 @@ def test_processes_at_one_wallet_spend_nothing_twice(anna, tmp_path, url):
             while wallet.send(item_id, 1)["state"] == "done":
                 pass
 
-    for child in [fork(live) for _ in range(3)]:
-        end_of(child)
+    assert live_at_once(live, live, live) == [False] * 3
     assert units(anna, item_id) == {"given": 9}
 
 
-def test_a_job_that_two_processes_begin_at_once_makes_one_series_of_links(
+def test_a_job_that_two_processes_begin_at_once_makes_one_series(
     anna, ben, open_wallet
 ):
     other = []
@@ -275,19 +284,22 @@ def test_a_job_that_two_processes_begin_at_once_makes_one_series_of_links(
     )
 
     links = meanwhile.issue("a", 5, 2)
-    ben.claim(link_of(links[1]))
+    ben.claim(output_of(links[1]))
     anna.check()
 
     assert [each["key"] for each in links] == [each["key"] for each in other]
     assert [each["number"] for each in anna.issue("a", 5, 2)] == [1, 3, 4, 5]
-    for count, each in ((6, 2), (10, 1)):
-        with pytest.raises(InvalidInputError, match="was begun with"):
-            anna.issue("a", count, each)
 
 
-def test_a_batch_of_links_that_was_refused_is_not_made_besides_its_successor(
-    anna, open_wallet
-):
+@pytest.mark.parametrize(("count", "each"), [(6, 2), (10, 1)])
+def test_a_job_is_not_begun_again_with_another_count(anna, count, each):
+    anna.issue("a", 5, 2)
+
+    with pytest.raises(InvalidInputError, match="was begun with"):
+        anna.issue("a", count, each)
+
+
+def test_a_refused_batch_of_links_is_not_made_besides_its_successor(anna, open_wallet):
     def deliver_late():
         with refused("spent_input"):
             anna.deeds.send("/v1/swap", late["body"], late["key"])
@@ -315,52 +327,50 @@ def test_a_wallet_is_a_file_of_one_service(anna):
     assert path.read_bytes() == before
 
 
-def test_only_its_owner_reads_a_wallet_and_its_journal(anna):
-    def modes():
-        paths = anna.store.path.parent.glob("anna*")
-        return {each.name: stat.S_IMODE(each.stat().st_mode) for each in paths}
+def test_a_file_that_cannot_be_used_is_left_as_it_is_and_closed(tmp_path):
+    path = tmp_path / "diary"
+    path.write_text("Dear diary, " * 99)
 
+    # Its traceback keeps what was not closed.
+    with pytest.raises(WalletFileError, match=f"{path} .*cannot be used") as refused:
+        Store(path)
+
+    assert str(path) not in [each.path for each in psutil.Process().open_files()]
+    assert path.read_text() == "Dear diary, " * 99
+    assert refused.tb is not None
+
+
+def test_only_its_owner_reads_a_wallet_and_its_journal(anna):
     with anna.store.transaction() as records:
         records.put("notes", {"key": "a"})
-        assert modes() == {"anna": 0o600, "anna-journal": 0o600}
+        paths = anna.store.path.parent.glob("anna*")
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
+
+    assert modes == {"anna": 0o600, "anna-journal": 0o600}
 
 
-def _to_version(version):
-    def spoil(path):
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute(f"PRAGMA user_version = {version}")
-
-    return spoil
-
-
-def _lock(path):
-    return (
-        sqlite3.connect(path, isolation_level=None)
-        .execute("BEGIN EXCLUSIVE")
-        .connection
-    )
-
-
+# What another program has done to the file, and has open.
 SPOILT = {
-    "a text": (lambda path: path.write_text("Dear diary, " * 99), "cannot be used"),
-    "another kind": (_to_version(1), "is not a wallet"),
-    "newer": (_to_version(records_module._FORMAT + 1), "newer deeds-wallet"),
-    "locked": (_lock, "in use by another program"),
+    "another kind": ("PRAGMA user_version = 1", "is not a wallet"),
+    "newer": (
+        f"PRAGMA user_version = {records_module._FORMAT + 1}",
+        "newer deeds-wallet",
+    ),
+    "locked": ("BEGIN EXCLUSIVE", "in use by another program"),
 }
 
 
-@pytest.mark.parametrize(("spoil", "said"), SPOILT.values(), ids=SPOILT)
-def test_a_file_that_is_no_wallet_is_left_as_it_is(anna, monkeypatch, spoil, said):
+@pytest.mark.parametrize(("statement", "said"), SPOILT.values(), ids=SPOILT)
+def test_a_file_that_is_no_wallet_is_left_as_it_is(anna, monkeypatch, statement, said):
     monkeypatch.setattr(records_module, "_BUSY_S", 0.01)
     path = anna.store.path
     anna.close()
-    with ExitStack() as stack:
-        if isinstance(held := spoil(path), sqlite3.Connection):
-            stack.enter_context(closing(held))
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute(statement)
         path.chmod(0o640)
         before = path.read_bytes()
 
         with pytest.raises(WalletFileError, match=f"{path} .*{said}"):
-            Wallet(path, anna.deeds).history()
+            Wallet(path, anna.deeds)
 
         assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o640)

@@ -47,7 +47,8 @@ _TABLE = (
         400,
         True,
         "Not JSON",
-        "The body is not JSON in UTF-8 (RFC 8259), or an object names a key twice.",
+        "The body is not JSON in UTF-8 (RFC 8259), an object names a key twice, or"
+        " arrays and objects are nested more than 512 deep.",
     ),
     Problem(
         "invalid_request",

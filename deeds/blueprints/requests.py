@@ -3,7 +3,7 @@
 import json
 import re
 from ipaddress import IPv6Address, IPv6Network, ip_address
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, NoReturn
 
 from flask import Request
@@ -35,8 +35,9 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
         raise BodyUnreadableError from None
     if request.mimetype != "application/json":
         raise WrongMediaTypeError
-    if len(body) > _LARGE_BYTES:
-        _check_tokens(body, _TOKENS_PER_ELEMENT * (2 * array_length_max + 1))
+    # Most are too short to be nested too deeply.
+    if len(body) > DEPTH_MAX:
+        _check_structure(body, _TOKENS_PER_ELEMENT * (2 * array_length_max + 1))
     try:
         return _DECODER.decode(body.decode("utf-8"))
     except json.JSONDecodeError as error:
@@ -45,11 +46,9 @@ def read_json(request: Request, *, array_length_max: int) -> Any:
         ) from None
     except UnicodeDecodeError:
         raise InvalidJsonError("the body is not UTF-8") from None
-    except (RecursionError, ValueError):
+    except ValueError:
         # int() refuses texts of more than 4300 digits.
-        raise InvalidJsonError(
-            "the body is nested too deeply or has too long a number"
-        ) from None
+        raise InvalidJsonError("the body has too long a number") from None
 
 
 def read_request(request: Request, schema: RequestSchema) -> Any:
@@ -97,10 +96,15 @@ def client_of(request: Request) -> str:
     return str(address)
 
 
-def _check_tokens(body: bytes, count_max: int) -> None:
+def _check_structure(body: bytes, count_max: int) -> None:
     plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if next(islice(_TOKEN.finditer(plain), count_max, None), None) is not None:
+    excess = islice(_TOKEN.finditer(plain), count_max, None)
+    if len(body) > _LARGE_BYTES and any(excess):
         raise InvalidRequestError("the body: has more values than a request can have")
+    brackets = _NOT_BRACKETS.sub(b"", plain)
+    depths = accumulate(1 if each in b"[{" else -1 for each in brackets)
+    if max(depths, default=0) > DEPTH_MAX:
+        raise InvalidJsonError("the body is nested too deeply")
 
 
 def _refuse_constant(_name: str) -> NoReturn:
@@ -114,15 +118,23 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+# Arrays and objects within each other: a request has 3, an object, an array, an object.
+# Deeper bodies are not parsed, so that the answer is not the interpreter's: Python 3.11
+# gives up below 1,000, 3.14 above 50,000.
+DEPTH_MAX = 512
+
 # A megabyte of empty objects takes 25, and leaves the process larger for good.
 _LARGE_BYTES = 65_536
 
-# Strings, once no quote in them is escaped, and what opens or separates values. A
-# string without its end goes on to the end of the body, so that no byte is looked at
+# Strings, once no quote in them is escaped, and what opens, closes or separates values.
+# A string without its end goes on to the end of the body, so that no byte is looked at
 # twice.
-_TOKEN = re.compile(rb'"[^"]*+"?|[\[{,]')
+_TOKEN = re.compile(rb'"[^"]*+"?|[][{},]')
 
-# An output object has 8: two keys, two values that may be strings, a brace and three
+# Strings, and everything else that neither opens nor closes.
+_NOT_BRACKETS = re.compile(rb'"[^"]*+"?|[^"\[\]{}]++')
+
+# An output object has 9: two keys, two values that may be strings, two braces and three
 # commas.
 _TOKENS_PER_ELEMENT = 16
 

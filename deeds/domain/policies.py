@@ -1,7 +1,7 @@
 """The hash policies of a ledger: costs and peppers that items were minted under.
 
 A policy belongs to the item and never changes, so a secret of an item has one digest.
-New settings are for new items (docs/peppers.md).
+New settings are for new items (docs/security.md).
 """
 
 import hmac

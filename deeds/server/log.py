@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from ast import literal_eval
 from contextlib import suppress
 from typing import Any
 
@@ -21,6 +22,12 @@ from deeds.domain.errors import StartError, places
 from deeds.settings import read_setting
 
 _STDERR = 2
+
+# What gunicorn says where it cannot listen, at each of its tries, and what we say once.
+_CANNOT_LISTEN = {
+    "Connection in use: %s": "port {1} is taken: make run PORT={2}",
+    "Invalid address: %s": "HOST {0} is not an address of this machine",
+}
 
 # Created once: json.dumps would create one for every line.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
@@ -61,9 +68,8 @@ class ServerLog(Logger):
     def setup(self, cfg: Config) -> None:
         """Make gunicorn, libraries and Python itself log as the service does."""
         super().setup(cfg)
-        form, level = (
-            read_setting(os.environ, name) for name in ("log_form", "log_level")
-        )
+        form = read_setting(os.environ, "log_form")
+        level = read_setting(os.environ, "log_level")
         configure_log(form, level)
         self.is_console = is_console(form)
         self.error_log.handlers.clear()
@@ -71,6 +77,14 @@ class ServerLog(Logger):
         # Python would print these with messages that may quote a secret.
         logging.captureWarnings(capture=True)
         sys.excepthook = threading.excepthook = sys.unraisablehook = _log_uncaught
+
+    def error(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Log an error; end the start where gunicorn would only try again."""
+        if reason := _CANNOT_LISTEN.get(msg):
+            host, port = literal_eval(args[0])
+            self.say(StartError(reason.format(host, port, port + 1)))
+            raise SystemExit(1)
+        super().error(msg, *args, **kwargs)
 
     def say(self, stop: StartError) -> None:
         """Log why a process cannot start."""

@@ -5,7 +5,10 @@ files of its own, and whichever is asked adds all of them up.
 """
 
 import os
+import struct
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 
 from prometheus_client import (
@@ -36,6 +39,10 @@ _BUCKETS_S = (
     5.0,
     10.0,
 )
+
+# A worker that starts needs microseconds for what a read may have to wait for.
+_READS_MAX = 100
+_PAUSE_S = 0.01
 
 # Where prometheus-client looks for the directory of the files.
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
@@ -139,8 +146,13 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return the metrics of all processes in the format of Prometheus."""
-        registry = self._registry
-        if DIRECTORY in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        if DIRECTORY not in os.environ:
+            return generate_latest(self._registry)
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        for _ in range(_READS_MAX - 1):
+            # A worker that starts may have created a file that is still empty.
+            with suppress(struct.error):
+                return generate_latest(registry)
+            time.sleep(_PAUSE_S)
         return generate_latest(registry)

@@ -4,18 +4,20 @@ Every problem has one shape and is in the OpenAPI document. A path that does not
 is a page for browsers, outside /v1.
 """
 
-import json
 import re
+from unittest.mock import ANY
 
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
+from deeds.domain import errors
 from deeds.domain.errors import DeedError, RetryLaterError
-from tests.support.openapi import answer_faults, operation_at, read_document
-from tests.support.requests import mint, refusal, swap
-from tests.support.ways_to_fail import WAYS, Ground
+from tests.support.api import refusal
+from tests.support.openapi import answer_faults, operation_of
+from tests.support.ways_to_fail import INDEXES, WAYS, Ground
 
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE", "BREW"]
+METHODS += ["", "PO ST", "POST\n", "P\xd6ST", "M" * 10_000, "<b>"]
 READ, WRITE = {"GET", "HEAD", "OPTIONS"}, {"POST", "OPTIONS"}
 TAKEN = {
     "/v1/mint": WRITE,
@@ -37,216 +39,186 @@ VALUES = {
     "<version>/<path:name>": "x/deeds.css",
 }
 
-HTML = "text/html; charset=utf-8"
-SAFE = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
-POLICY = "default-src 'none'; frame-ancestors 'none'"
-CLOSED = (
-    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-)
+NO_ROUTES = ["/nothing", "/v1/nothing", "/docs/nothing", "/v1/item/"]
+
+# Headers, by their names in lower case.
+EVERY = {
+    "content-length": ANY,
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-request-id": ANY,
+}
 EXPOSED = "ETag, Idempotency-Replayed, Retry-After, X-Request-ID"
 CORS = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": EXPOSED,
+    "access-control-allow-origin": "*",
+    "access-control-expose-headers": EXPOSED,
 }
 PREFLIGHT = {
-    "Access-Control-Allow-Headers": "Content-Type, Idempotency-Key, X-Request-ID",
-    "Access-Control-Max-Age": "86400",
+    "access-control-allow-headers": "Content-Type, Idempotency-Key, X-Request-ID",
+    "access-control-allow-methods": ANY,
+    "access-control-max-age": "86400",
 }
-COMPRESSED = ("text/html", "text/css", "text/javascript")
+NO_STORE = {"cache-control": "no-store"}
+NO_CACHE = {"cache-control": "no-cache", "etag": ANY, "date": ANY}
+PROBLEM = NO_STORE | {"content-type": "application/problem+json"}
+JSON = NO_STORE | {"content-type": "application/json"}
+FILE = NO_CACHE | {"content-type": ANY}
+TEXT = {"content-type": ANY, "vary": "Accept-Encoding"}
+# Of the pages, tests/page holds the policies.
+HTML = TEXT | {"content-security-policy": ANY}
+PAGE = HTML | {
+    "permissions-policy": "camera=(self), microphone=(), geolocation=()",
+    "cross-origin-opener-policy": "same-origin",
+}
 
-# Of the pages in deeds/page.
-PAGE = {
-    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
-    "Cross-Origin-Opener-Policy": "same-origin",
+# What a GET is answered with, unless it is a page.
+FOUND = {
+    "/docs": HTML | NO_CACHE,
+    "/problems": HTML | NO_CACHE,
+    "/docs/swagger-ui.css": TEXT | NO_CACHE,
+    # The service worker may fetch what it keeps.
+    "/sw.js": TEXT
+    | NO_CACHE
+    | {"content-security-policy": "default-src 'none'; connect-src 'self'"},
+    "/manifest.webmanifest": FILE,
+    "/openapi.json": FILE,
+    "/healthz": JSON,
+    "/readyz": JSON,
+    "/v1/info": JSON,
 }
-KEPT = {
-    "no-cache": {"ETag", "Date"},
-    "public, max-age=31536000, immutable": {"ETag", "Date"},
-    "no-store": set(),
-    None: set(),
-}
+OF_STATUS = {405: {"allow": ANY}, 429: {"retry-after": ANY}, 503: {"retry-after": ANY}}
 
-# Codes that no domain error stands for: paths, methods, bytes that are not HTTP, and
-# defects.
-HTTP_CODES = {"bad_request", "not_found", "method_not_allowed"}
-HTTP_CODES |= {"body_too_large", "headers_too_large", "internal"}
+# Classes that nothing derives from are raised.
+ERRORS = [
+    each
+    for each in vars(errors).values()
+    if isinstance(each, type)
+    and issubclass(each, DeedError)
+    and not each.__subclasses__()
+]
+
+# Paths, methods, bytes that are not HTTP, and defects.
+OF_NO_ERROR = ["bad_request", "not_found", "method_not_allowed"]
+OF_NO_ERROR += ["body_too_large", "headers_too_large", "internal"]
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 
-def paths(app):
-    """Return one path of each route, and some of none."""
-    routes = {str(rule.rule) for rule in app.url_map.iter_rules()}
-    for name, value in VALUES.items():
-        routes = {route.replace(name, value) for route in routes}
-    return sorted({*routes, "/nothing", "/v1/nothing", "/docs/nothing", "/v1/item/"})
-
-
-def take(headers, expected):
-    """Assert that the headers hold these, and take them out."""
-    assert {name: headers.pop(name, None) for name in expected} == expected
-
-
-def rest_of_safe(headers):
-    """Assert that the headers hold what every answer has; return the rest."""
-    rest = dict(headers)
-    take(rest, SAFE)
-    assert re.fullmatch("[0-9a-f]{32}", rest.pop("X-Request-ID"))
-    policy = rest.pop("Content-Security-Policy")
-    if rest.get("Content-Type") == HTML:
-        assert policy.startswith(CLOSED)
-        assert "unsafe" not in policy
-    elif rest.get("Content-Type") == "text/javascript; charset=utf-8":
-        # The service worker may fetch what it keeps.
-        assert policy in (POLICY, "default-src 'none'; connect-src 'self'")
-    else:
-        assert policy == POLICY
-    return rest
-
-
-def assert_whole(answer):
-    """Assert that the headers are those of such an answer, all and no more."""
-    path, status, rest = (
-        answer.request.path,
-        answer.status_code,
-        rest_of_safe(answer.headers),
-    )
-    expected = {"Content-Length"}
-    if path.startswith("/v1/"):
-        take(rest, CORS)
-    if (answer.request.method, status) == ("OPTIONS", 200):
-        expected |= {"Allow"}
-        if path.startswith("/v1/"):
-            take(rest, PREFLIGHT | {"Access-Control-Allow-Methods": rest["Allow"]})
-    else:
-        expected |= {"Content-Type", "Cache-Control"} | KEPT[rest.get("Cache-Control")]
+def expected_headers(answer):
+    """Return the headers that such an answer has, all and no more."""
+    path, status = answer.request.url.path, answer.status_code
+    is_v1 = path.startswith("/v1/")
+    expected = EVERY | CORS if is_v1 else EVERY
+    if (path, status) == ("/item/deed_x", 404):
+        return expected | PAGE | NO_STORE
     if status >= 400:
-        is_page = path == "/item/deed_x" and status == 404
-        assert rest["Content-Type"] == (HTML if is_page else "application/problem+json")
-        assert rest["Cache-Control"] == "no-store"
-        expected |= {405: {"Allow"}, 429: {"Retry-After"}, 503: {"Retry-After"}}.get(
-            status, set()
-        )
-    if rest.get("Content-Type") == HTML and path not in (
-        "/docs",
-        "/docs/",
-        "/problems",
-    ):
-        take(rest, PAGE)
-    if rest.get("Content-Type", "").startswith(COMPRESSED):
-        assert rest.pop("Vary") == "Accept-Encoding"
-    assert rest.keys() == expected, f"{answer.request.method} {path}"
+        return expected | PROBLEM | OF_STATUS.get(status, {})
+    if answer.request.method == "OPTIONS":
+        allow = {"allow": ANY}
+        return expected | allow | PREFLIGHT if is_v1 else expected | allow
+    return expected | FOUND.get(path, PAGE | NO_CACHE)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("method", METHODS)
-def test_every_route_answers_every_method_with_the_headers_it_should(
-    app, client, method
+def test_every_route_answers_every_method_with_its_headers(
+    shared_app, shared_api, method
 ):
-    found = paths(app)
+    routes = "\n".join(rule.rule for rule in shared_app.url_map.iter_rules())
+    for name, value in VALUES.items():
+        routes = routes.replace(name, value)
+    paths = routes.split() + NO_ROUTES
+    plain = {"Accept-Encoding": "identity"}
 
-    for path in found:
-        answer = client.open(path, method=method)
-        assert_whole(answer)
-        if path in TAKEN:
-            assert (answer.status_code == 405) == (method not in TAKEN[path])
-            assert set(answer.allow or TAKEN[path]) == TAKEN[path]
-    assert len(found) > 12
+    answers = [shared_api.http.request(method, path, headers=plain) for path in paths]
 
-
-def test_good_answers_have_the_headers_they_should(client):
-    item_id = mint(client, "+5.a", key="a")
-    raws = [f"+5.{item_id}.a"], [f"+5.{item_id}.b"]
-
-    read = client.get(f"/v1/item/{item_id}")
-    first, replayed = swap(client, *raws, "b"), swap(client, *raws, "b")
-
-    assert_whole(read)
-    assert_whole(first)
-    assert replayed.headers.pop("Idempotency-Replayed") == "true"
-    assert_whole(replayed)
+    headers = {each.request.url.path: dict(each.headers) for each in answers}
+    assert headers == {
+        each.request.url.path: expected_headers(each) for each in answers
+    }
+    ids = {each["x-request-id"] for each in headers.values()}
+    assert len(ids) == len(answers)
+    assert [each for each in ids if not re.fullmatch("[0-9a-f]{32}", each)] == []
 
 
-def test_the_server_names_no_header_twice_and_not_itself_nor_its_version(
-    gunicorn_service,
+@pytest.mark.parametrize(("path", "taken"), TAKEN.items(), ids=TAKEN)
+def test_a_path_of_the_interface_takes_its_methods_and_no_others(
+    shared_api, path, taken
 ):
-    service = gunicorn_service(WEB_CONCURRENCY="1")
-    close = b"Host: a\r\nConnection: close\r\n\r\n"
+    answers = {method: shared_api.http.request(method, path) for method in METHODS}
 
-    for line in (
-        b"GET /v1/info HTTP/1.1",
-        b"GET / HTTP/1.1",
-        b"GET /docs HTTP/1.1",
-        b"no HTTP",
-    ):
-        head = (
-            service.send_bytes(line + b"\r\n" + close)
-            .partition(b"\r\n\r\n")[0]
-            .decode()
-        )
+    refused = {method for method in METHODS if answers[method].status_code == 405}
+    assert refused == set(METHODS) - taken
+    for method in (*refused, "OPTIONS"):
+        assert set(answers[method].headers["Allow"].split(", ")) == taken
+    headers = answers["OPTIONS"].headers
+    assert headers["Access-Control-Allow-Methods"] == headers["Allow"]
 
-        # waitress writes the names of headers in its own case.
-        lines = head.replace("X-Request-Id", "X-Request-ID").split("\r\n")[1:]
-        headers = dict(line.split(": ", 1) for line in lines)
-        assert len(headers) == len(lines)
-        rest = rest_of_safe(headers)
-        assert rest.keys().isdisjoint({"Server", "X-Powered-By"})
+
+@pytest.mark.parametrize("line", ["GET / HTTP/1.1", "no HTTP"])
+def test_the_server_names_no_header_twice_and_not_itself(gunicorn_service, line):
+    request = f"{line}\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+    answer = gunicorn_service().send_bytes(request.encode())
+
+    head, _, _ = answer.decode().lower().partition("\r\n\r\n")
+    names = re.findall("^([^:\n]+): ", head, re.MULTILINE)
+    assert len(names) == len(set(names))
+    assert EVERY.keys() <= set(names)
+    assert {"server", "x-powered-by"}.isdisjoint(names)
 
 
 @pytest.fixture
-def ground(client, settings, open_app, monkeypatch):
-    item_id = mint(client, "+5.a", "+3.b")
-    swap(client, [f"+3.{item_id}.b"], [f"+3.{item_id}.c"])
-    return Ground(client, item_id, settings, open_app, monkeypatch)
+def ground(app, api, database_url, open_api, monkeypatch):
+    item_id = api.mint("+5.a", "+3.b")
+    api.swap(f"+3.{item_id}.b", f"+3.{item_id}.c")
+    return Ground(app, api, item_id, database_url, open_api, monkeypatch)
 
 
-@pytest.mark.parametrize(("code", "index", "way"), WAYS.values(), ids=WAYS)
-def test_every_problem_has_one_shape(ground, code, index, way):
-    document = read_document(ground.client)
-
-    answer = way(ground)
-
-    problem = json.loads(answer.data)
-    assert problem.pop("detail")
-    assert problem == {
+@pytest.mark.parametrize(("code", "fail"), WAYS.items(), ids=WAYS)
+def test_every_problem_has_one_shape(ground, code, fail):
+    document = ground.api.get("/openapi.json").json()
+    shape = {
         "type": f"/problems#{code}",
         "title": PROBLEMS[code].title,
         "status": PROBLEMS[code].status,
+        "detail": ANY,
         "code": code,
         "isFinal": PROBLEMS[code].is_final,
-    } | ({} if index is None else {"index": index})
+    }
+    if code in INDEXES:
+        shape["index"] = INDEXES[code]
+
+    answer = fail(ground)
+
     assert answer.status_code == PROBLEMS[code].status
-    assert b"<b>" not in answer.data
-    assert_whole(answer)
-    operation_id = operation_at(document, answer.request.path)
-    if operation_id and answer.status_code != 405:
-        assert answer_faults(document, operation_id, answer) == []
+    assert answer.json() == shape
+    assert answer.json()["detail"]
+    assert "<b>" not in answer.text
+    assert dict(answer.headers) == expected_headers(answer)
+    assert int(answer.headers.get("Retry-After", 1)) >= 1
+    if operation_of(document, answer.request):
+        assert answer_faults(document, answer) == []
 
 
-def concrete_errors(base=DeedError):
-    """Yield the error classes that are raised: those that nothing derives from."""
-    for each in base.__subclasses__():
-        if each.__subclasses__():
-            yield from concrete_errors(each)
-        else:
-            yield each
+def test_every_problem_was_met():
+    assert WAYS.keys() == PROBLEMS.keys()
 
 
-def test_every_error_has_a_problem_of_its_own_and_every_problem_was_met():
-    errors = list(concrete_errors())
+def test_every_error_has_a_problem_of_its_own():
     # Stated by each class itself.
-    codes = {vars(error)["code"] for error in errors}
+    codes = [vars(error)["code"] for error in ERRORS]
 
-    assert len(codes) == len(errors)
-    assert codes.isdisjoint(HTTP_CODES)
-    assert codes | HTTP_CODES == set(PROBLEMS) == {code for code, _, _ in WAYS.values()}
-    for error in errors:
-        # Too many of something passes by itself too, but the client has brought it
-        # about.
-        passes = issubclass(error, RetryLaterError) and not error.code.startswith(
-            "too_many_"
-        )
-        assert PROBLEMS[error.code].status // 100 == (5 if passes else 4)
+    assert sorted(codes + OF_NO_ERROR) == sorted(PROBLEMS)
+
+
+def test_what_passes_by_itself_is_an_error_of_the_server():
+    passing = {each.code for each in ERRORS if issubclass(each, RetryLaterError)}
+    of_server = {code for code in PROBLEMS if PROBLEMS[code].status >= 500}
+
+    # Too many of something passes too, but the client has brought it about.
+    assert passing - of_server == {"too_many_failures", "too_many_requests"}
+    assert of_server - passing == {"internal"}
 
 
 def test_what_is_refused_is_final_unless_it_is_listed_here():
@@ -267,10 +239,11 @@ def test_what_is_refused_is_final_unless_it_is_listed_here():
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/docs/nothing", "/v2/info", "/item/"])
-def test_a_browser_gets_a_page_with_ways_on(client, path):
-    answer = client.get(path, headers={"Accept": BROWSER})
+def test_a_browser_gets_a_page_with_ways_on(shared_api, path):
+    answer = shared_api.get(path, Accept=BROWSER)
 
-    assert (answer.status_code, answer.content_type) == (404, HTML)
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert 'href="/"' in answer.text
     assert path.strip("/") + "<" not in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
@@ -278,11 +251,18 @@ def test_a_browser_gets_a_page_with_ways_on(client, path):
 
 @pytest.mark.parametrize(
     ("path", "accept"),
-    [(path, BROWSER) for path in ("/v1", "/v1/", "/v1/nothing", "/v1/mint/")]
-    + [("/nothing", accept) for accept in ("*/*", "application/json, text/html;q=0.9")]
-    + [("/nothing", accept) for accept in ("text/html;q=0", "image/avif,*/*;q=0.8")],
+    [
+        ("/v1", BROWSER),
+        ("/v1/", BROWSER),
+        ("/v1/nothing", BROWSER),
+        ("/v1/mint/", BROWSER),
+        ("/nothing", "*/*"),
+        ("/nothing", "application/json, text/html;q=0.9"),
+        ("/nothing", "text/html;q=0"),
+        ("/nothing", "image/avif,*/*;q=0.8"),
+    ],
 )
-def test_a_program_or_what_asks_below_v1_gets_a_problem(client, path, accept):
-    answer = client.get(path, headers={"Accept": accept})
+def test_a_program_or_what_asks_below_v1_gets_a_problem(shared_api, path, accept):
+    answer = shared_api.get(path, Accept=accept)
 
     assert refusal(answer) == (404, "not_found", None)

@@ -5,15 +5,14 @@ That each has an operation of the OpenAPI document is in test_openapi.py.
 
 import re
 
-import pytest
-
 from deeds.blueprints.endpoints import ENDPOINTS, LIMIT_NAMES
-from tests.support.sources import read_text, section, table_rows
+from tests.support.databases import on_sqlite
+from tests.support.sources import found_in, read_text, section, table_rows
 
 INTERFACE = {path for path in ENDPOINTS if path.startswith("/v1/")}
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@on_sqlite
 def test_every_route_of_the_interface_is_listed_and_no_other(app):
     routes = {rule.rule for rule in app.url_map.iter_rules()}
 
@@ -38,8 +37,6 @@ def test_the_settings_page_lists_the_name_of_every_limit():
 
 
 def test_the_contract_has_a_section_for_each_endpoint():
-    headings = re.findall(
-        r"^### 4\.[0-9]+ `[A-Z]+ (.+)`$", read_text("docs/contract.md"), re.MULTILINE
-    )
+    headings = found_in("docs/contract.md", r"^### 4\.[0-9]+ `[A-Z]+ (.+)`$")
 
     assert set(headings) == {re.sub("<[^>]+>", "{id}", path) for path in INTERFACE}

@@ -5,214 +5,242 @@ What is answered, and what is moved.
 
 import time
 from datetime import UTC, datetime
-from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.support.requests import (
-    check,
-    complete,
-    fresh,
-    mint,
-    offer,
-    post,
-    refusal,
-    swap,
-)
+from tests.support.api import fresh, good, refusal
 
 SUCCESS = {"success": True}
 NO_OFFER = "offer_00000000000000000000000000"
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
-STRONG = [make_strong_secret() for _ in range(4)]
-# A week is how long an offer is open.
-LATER = SimpleNamespace(time_ns=lambda: time.time_ns() + 8 * 24 * 60 * 60 * 10**9)
+DAY_NS = 24 * 60 * 60 * 10**9
+
+# What an offer has in place of a good field, or besides.
+BAD_FIELDS = [
+    {"inputs": None},
+    {"outputs": []},
+    {"inputs": ["+1.deed_x.a"] * 257},
+    *({"expiresIn": value} for value in (59, 2592001, 60.0, None)),
+]
+
+# Where to, inputs and outputs in the words of `ground`, and the refusal: for the rule
+# that is judged first, while they break others too. The key is that of a mint.
+REFUSED = [
+    ("make", "+1.{item}.a +1.{item}.a", "+1.{item}.x", KEY, "duplicate_input", 1),
+    ("make", "+1.{item}.a", "+1.{item}.b +1.{item}.a", KEY, "duplicate_secret", 1),
+    ("make", "+2.{item}.a", "+1.{item}.{fresh} +1.{item}.x", KEY, "weak_secret", 1),
+    ("make", "+2.{nowhere}.a", "+2.{nowhere}.{two}", KEY, "not_an_offer", None),
+    ("make", "", "+2.{nowhere}.{two}", KEY, "idempotency_key_reused", None),
+    (
+        "make",
+        "+1.{item}.x +1.{nowhere}.a",
+        "+2.{nowhere}.{two}",
+        None,
+        "unknown_item",
+        1,
+    ),
+    (
+        "make",
+        "+1.{item}.x",
+        "+11.{item}.{fresh} +2.{nowhere}.{two}",
+        None,
+        "unknown_item",
+        1,
+    ),
+    (
+        "make",
+        "+1.{item}.x",
+        "+9.{item}.{fresh} +2.{item}.{old}",
+        None,
+        "total_too_large",
+        None,
+    ),
+    ("make", "+2.{item}.s +4.{item}.a", "+8.{item}.{old}", None, "unknown_input", 1),
+    ("make", "+5.{item}.a +2.{item}.s", "+8.{item}.{old}", None, "spent_input", 1),
+    (
+        "make",
+        "+5.{item}.a",
+        "+4.{item}.{fresh} +4.{item}.{old}",
+        None,
+        "used_secret",
+        1,
+    ),
+    ("none", "", "", KEY, "invalid_request", None),
+    ("none", "+1.{nowhere}.a +1.{nowhere}.a", "", KEY, "duplicate_input", 1),
+    ("none", "+1.{item}.a", "+1.{item}.a", KEY, "duplicate_secret", 0),
+    ("none", "+1.{nowhere}.a", "", KEY, "idempotency_key_reused", None),
+    ("none", "+1.{nowhere}.a", "", None, "unknown_offer", None),
+    ("void", "+1.{nowhere}.a", "", None, "offer_not_open", None),
+    ("open", "+1.{item}.x +1.{nowhere}.a", "", None, "unknown_item", 1),
+    ("open", "+1.{item}.x", "+1.{nowhere}.a", None, "unknown_item", 0),
+    ("open", "+2.{item}.x", "+2.{item}.a", None, "unbalanced", None),
+    ("open", "+2.{item}.s +1.{item}.x", "+2.{item}.a", None, "unknown_input", 1),
+    ("open", "+2.{item}.s", "+1.{item}.a", None, "spent_input", 0),
+    ("open", "+5.{item}.a", "+3.{item}.y +1.{item}.s", None, "used_secret", 1),
+    # What both halves name. Nobody without inputs is told of the maker's.
+    ("open", "+1.{item}.x +3.{item}.b", "+3.{item}.y", None, "duplicate_input", 1),
+    ("open", "+5.{item}.a", "+4.{item}.{new}", None, "duplicate_secret", 0),
+    ("open", "+5.{item}.a", "+1.{item}.y +3.{item}.b", None, "used_secret", 1),
+    ("open", "+5.{item}.x", "+4.{item}.b", None, "unknown_input", 0),
+    ("open", "+4.{item}.{new}", "+3.{item}.y", None, "used_secret", None),
+]
 
 
-def test_several_items_change_hands_both_ways_and_nothing_else_is_told(client, ledger):
-    items = sorted(mint(client, "+5.hers", "+4.his") for _ in range(4))
-    a, b, c, d = items
-    # She gives 2 of A and 5 of B for 3 of C and 4 of D, and keeps 3 of A and 5 of C.
+def test_an_offer_says_what_it_gives_and_wants_and_nothing_else(api, ledger):
+    """She gives 2 of A and 5 of B for 3 of C and 4 of D; the rest is change."""
+    a, b, c, d = sorted(api.mint("+5.hers", "+4.his") for _ in range(4))
     hers = [f"+5.{each}.hers" for each in (c, b, a)]
-    for_her = [fresh(amount, item) for amount, item in [(4, d), (3, a), (8, c)]]
-    offered = offer(client, hers, for_her, expiresIn=61)
-    *_, inputs_count, outputs_count, made_at_ms = ledger.rows()["operations"][-1]
+    for_her = [fresh(4, d), fresh(3, a), fresh(8, c)]
+
+    answer = api.offer(hers, for_her, expiresIn=61)
+
+    *_, made_at_ms = ledger.rows()["operations"][-1]
     expires_at = datetime.fromtimestamp(-(-made_at_ms // 1000) + 61, UTC)
-
-    said = offered.get_json()
-    path = f"/v1/offers/{said['offerId']}"
-    read, head = client.get(path), client.head(path)
-
-    assert said == {
-        "offerId": said["offerId"],
+    offer_id = good(answer)["offerId"]
+    assert answer.json() == {
+        "offerId": offer_id,
         "state": "open",
         "gives": [{"itemId": a, "amount": 2}, {"itemId": b, "amount": 5}],
         "wants": [{"itemId": c, "amount": 3}, {"itemId": d, "amount": 4}],
         "expiresAt": f"{expires_at:%Y-%m-%dT%H:%M:%SZ}",
     }
-    assert (read.get_json(), read.headers["Cache-Control"]) == (said, "no-store")
-    assert (head.status_code, head.data, inputs_count, outputs_count) == (
-        200,
-        b"",
-        3,
-        3,
-    )
-    assert check(client, *hers, *for_her) == ["unspent"] * 3 + ["unknown"] * 3
-
-    his = [f"+4.{c}.his", f"+4.{d}.his"]
-    for_him = [f"+1.{c}.change", f"+5.{b}.of b", fresh(2, a)]
-    completed = complete(client, offered, his, for_him)
-
-    assert (completed.status_code, completed.get_json()) == (200, SUCCESS)
-    assert client.get(path).get_json() == said | {"state": "completed"}
-    assert check(client, *hers, *his) == ["spent"] * 5
-    assert check(client, *for_her, *for_him) == ["unspent"] * 6
-    assert ledger.operations()[-1] == ("swap", 5, 6)
+    assert api.check(*hers, *for_her) == ["unspent"] * 3 + ["unknown"] * 3
+    read = api.get(f"/v1/offers/{offer_id}")
+    assert (read.json(), read.headers["Cache-Control"]) == (answer.json(), "no-store")
+    head = api.http.head(f"/v1/offers/{offer_id}")
+    assert (head.status_code, head.content) == (200, b"")
 
 
-def test_256_outputs_and_inputs_a_side_are_one_swap(client, ledger):
-    a, b = (mint(client, *(f"+1.{number}" for number in range(256))) for _ in range(2))
-    hers, his = ([f"+1.{item}.{number}" for number in range(256)] for item in (a, b))
-    offered = offer(client, hers, [fresh(1, b) for _ in range(256)])
+def test_a_completion_moves_both_halves(api, ledger):
+    a, b, c = (api.mint("+5.hers", "+4.his") for _ in range(3))
+    hers, for_her = [f"+5.{a}.hers", f"+5.{b}.hers"], [fresh(4, c), fresh(3, a)]
+    his, for_him = [f"+4.{c}.his"], [f"+2.{a}.his too", f"+5.{b}.of b"]
+    offer_id = api.offer_id(hers, for_her)
 
-    completed = complete(client, offered, his, [fresh(1, a) for _ in range(256)])
+    answer = api.complete(offer_id, his, for_him)
 
-    assert completed.get_json() == SUCCESS
+    assert good(answer) == SUCCESS
+    assert api.get(f"/v1/offers/{offer_id}").json()["state"] == "completed"
+    assert api.check(*hers, *his) == ["spent"] * 3
+    assert api.check(*for_her, *for_him) == ["unspent"] * 4
+    assert ledger.operations()[-2:] == [("offer", 2, 2), ("swap", 3, 4)]
+
+
+def test_256_outputs_and_inputs_a_side_are_one_swap(api, ledger):
+    a, b = (api.mint(*(f"+1.{n}" for n in range(256))) for _ in range(2))
+    hers, his = ([f"+1.{item}.{n}" for n in range(256)] for item in (a, b))
+    offer_id = api.offer_id(hers, [fresh(1, b) for _ in range(256)])
+
+    answer = api.complete(offer_id, his, [fresh(1, a) for _ in range(256)])
+
+    assert good(answer) == SUCCESS
     assert ledger.operations()[-1] == ("swap", 512, 512)
 
 
-@pytest.fixture
-def ground(client):
-    """What is named in OTHERS.
-
-    Offers by state: the open one gives `b`, 3 units, for 4 units.
+@pytest.fixture(scope="module")
+def ground(shared_api):
+    """The words of the tables; the open offer gives `b`, 3 units, for 4 units.
 
     The item has 10 units: 5 live as `a`, 3 as `b`, and 2 spent as `s`, now under a
     strong secret.
     """
-    item, other = mint(client, "+5.a", "+3.b", "+2.s"), mint(client, "+1.a")
-    old, new, fresh_one, two = STRONG
-    swap(client, [f"+2.{item}.s"], [f"+2.{item}.{old}"])
-    post(client, "/v1/mint", {"outputs": ["+1.a"]}, KEY)
-    opened = offer(client, [f"+3.{item}.b"], [f"+4.{item}.{new}"])
-    void = offer(client, [f"+1.{other}.a"], [f"+1.{item}.{two}"])
-    swap(client, [f"+1.{other}.a"], [f"+1.{other}.b"])
-    ids = {"open": opened.get_json()["offerId"], "void": void.get_json()["offerId"]}
-    return ids | {
-        "none": NO_OFFER,
+    item, other = shared_api.mint("+5.a", "+3.b", "+2.s"), shared_api.mint("+1.a")
+    shared_api.mint("+1.a", key=KEY)
+    old, new, fresh_one, two = (make_strong_secret() for _ in range(4))
+    good(shared_api.swap(f"+2.{item}.s", f"+2.{item}.{old}"))
+    opened = shared_api.offer_id(f"+3.{item}.b", f"+4.{item}.{new}")
+    void = shared_api.offer_id(f"+1.{other}.a", fresh(1, item))
+    good(shared_api.swap(f"+1.{other}.a", f"+1.{other}.b"))
+    return {
+        "make": "/v1/offers",
+        "none": f"/v1/offers/{NO_OFFER}/complete",
+        "void": f"/v1/offers/{void}/complete",
+        "open": f"/v1/offers/{opened}/complete",
         "item": item,
+        "nowhere": "deed_00000000000000000000000000",
         "old": old,
         "new": new,
         "fresh": fresh_one,
+        "two": two,
     }
 
 
-MAKE, NONE, VOID, OPEN = "", "/{none}/complete", "/{void}/complete", "/{open}/complete"
-NOWHERE = "deed_00000000000000000000000000"
-A, B, S, X, Y = (f".{{item}}.{name}" for name in "absxy")
-NO, NO_NEW = f".{NOWHERE}.a", f".{NOWHERE}.{STRONG[2]}"
-OLD, NEW, FRESH = ".{item}.{old}", ".{item}.{new}", ".{item}.{fresh}"
-BAD_SHAPES = [{"inputs": None}, {"outputs": []}]
-BAD_SHAPES += [{"expiresIn": n} for n in (59, 2592001, 60.0, None)]
+@pytest.mark.usefixtures("ground", "nothing_moves")
+@pytest.mark.parametrize("fields", BAD_FIELDS)
+def test_a_making_of_another_shape_is_refused(shared_api, fields):
+    body = {"inputs": [], "outputs": ["+1.deed_x.x"]} | fields
 
-# Each breaks the rule of its code, and rules that are judged after it. The key is
-# another mint's.
-REFUSED = [
-    *[
-        (MAKE, [], ["+1" + X], KEY, ("invalid_request", None), rest)
-        for rest in BAD_SHAPES
-    ],
-    (MAKE, ["+1" + A] * 257, ["+1" + X], KEY, ("invalid_request", None)),
-    (MAKE, ["+1" + A] * 2, ["+1" + X], KEY, ("duplicate_input", 1)),
-    (MAKE, ["+1" + A], ["+1" + B, "+1" + A], KEY, ("duplicate_secret", 1)),
-    (MAKE, ["+2" + A], ["+1" + FRESH, "+1" + X], KEY, ("weak_secret", 1)),
-    (MAKE, ["+2" + NO], ["+2" + NO_NEW], KEY, ("not_an_offer", None)),
-    (MAKE, [], ["+2" + NO_NEW], KEY, ("idempotency_key_reused", None)),
-    (MAKE, ["+1" + X, "+1" + NO], ["+2" + NO_NEW], None, ("unknown_item", 1)),
-    (MAKE, ["+1" + X], ["+11" + FRESH, "+2" + NO_NEW], None, ("unknown_item", 1)),
-    (MAKE, ["+1" + X], ["+9" + FRESH, "+2" + OLD], None, ("total_too_large", None)),
-    (MAKE, ["+2" + S, "+4" + A], ["+8" + OLD], None, ("unknown_input", 1)),
-    (MAKE, ["+5" + A, "+2" + S], ["+8" + OLD], None, ("spent_input", 1)),
-    (MAKE, ["+5" + A], ["+4" + FRESH, "+4" + OLD], None, ("used_secret", 1)),
-    (NONE, [], [], KEY, ("invalid_request", None)),
-    (NONE, ["+1" + NO] * 2, [], KEY, ("duplicate_input", 1)),
-    (NONE, ["+1" + A], ["+1" + A], KEY, ("duplicate_secret", 0)),
-    (NONE, ["+1" + NO], [], KEY, ("idempotency_key_reused", None)),
-    (NONE, ["+1" + NO], [], None, ("unknown_offer", None)),
-    (VOID, ["+1" + NO], [], None, ("offer_not_open", None)),
-    (OPEN, ["+1" + X, "+1" + NO], [], None, ("unknown_item", 1)),
-    (OPEN, ["+1" + X], ["+1" + NO], None, ("unknown_item", 0)),
-    (OPEN, ["+2" + X], ["+2" + A], None, ("unbalanced", None)),
-    (OPEN, ["+2" + S, "+1" + X], ["+2" + A], None, ("unknown_input", 1)),
-    (OPEN, ["+2" + S], ["+1" + A], None, ("spent_input", 0)),
-    (OPEN, ["+5" + A], ["+3" + Y, "+1" + S], None, ("used_secret", 1)),
-    # What both halves name. Nobody without inputs is told of the maker's.
-    (OPEN, ["+1" + X, "+3" + B], ["+3" + Y], None, ("duplicate_input", 1)),
-    (OPEN, ["+5" + A], ["+4" + NEW], None, ("duplicate_secret", 0)),
-    (OPEN, ["+5" + A], ["+1" + Y, "+3" + B], None, ("used_secret", 1)),
-    (OPEN, ["+5" + X], ["+4" + B], None, ("unknown_input", 0)),
-    (OPEN, ["+4" + NEW], ["+3" + Y], None, ("used_secret", None)),
-]
-STATUSES = {"idempotency_key_reused": 422, "unknown_offer": 404}
+    answer = shared_api.post("/v1/offers", body, KEY)
+
+    assert refusal(answer) == (400, "invalid_request", None)
 
 
-def test_a_half_is_refused_for_what_is_judged_first_and_nothing_changes(
-    client, ledger, ground
+@pytest.mark.usefixtures("nothing_moves")
+@pytest.mark.parametrize(
+    ("where", "inputs", "outputs", "key", "code", "index"), REFUSED
+)
+def test_a_half_is_refused_for_what_is_judged_first(
+    shared_api, ground, *, where, inputs, outputs, key, code, index
 ):
-    before = ledger.rows()
+    half = {
+        "inputs": inputs.format(**ground).split(),
+        "outputs": outputs.format(**ground).split(),
+    }
 
-    for path, inputs, outputs, key, (code, index), *rest in REFUSED:
-        halves = {"inputs": inputs, "outputs": outputs}
-        body = {
-            name: [each.format(**ground) for each in halves[name]] for name in halves
-        }
-        body |= rest[0] if rest else {}
-        answer = post(client, "/v1/offers" + path.format(**ground), body, key)
-        assert refusal(answer) == (STATUSES.get(code, 400), code, index), (
-            path,
-            inputs,
-            outputs,
-        )
-        if code == "unknown_item":
-            array = "inputs" if NOWHERE in inputs[-1] else "outputs"
-            assert answer.get_json()["detail"].startswith(array)
+    answer = shared_api.post(ground[where], half, key)
 
-    assert ledger.rows() == before
+    assert refusal(answer)[1:] == (code, index)
 
 
-def test_an_offer_that_is_not_open_any_more_says_why_and_moves_nothing(
-    client, ledger, monkeypatch
+@pytest.mark.parametrize(
+    ("raw", "array"), [("+2.{nowhere}.x", "inputs"), ("+1.{item}.x", "outputs")]
+)
+def test_the_detail_names_the_array_with_an_item_of_nobody(
+    shared_api, ground, raw, array
 ):
-    item = mint(client, "+5.a", "+1.b", "+1.c", "+1.late")
-    used, asked = fresh(1, item), fresh(1, item)
-    halves = ([f"+5.{item}.a"], [fresh(6, item)]), ([], [used]), ([], [asked])
-    offers = [offer(client, *half) for half in halves]
+    half = {"inputs": [raw.format(**ground)], "outputs": [fresh(3, ground["nowhere"])]}
 
-    def states():
-        paths = [f"/v1/offers/{each.get_json()['offerId']}" for each in offers]
-        return [client.get(path).get_json()["state"] for path in paths]
+    answers = [shared_api.post(ground[where], half) for where in ("make", "open")]
 
-    assert swap(client, [f"+5.{item}.a"], [fresh(5, item)]).get_json() == SUCCESS
-    assert swap(client, [f"+1.{item}.b"], [used]).get_json() == SUCCESS
-    assert complete(client, offers[2], [f"+1.{item}.c"], []).get_json() == SUCCESS
-    before = ledger.rows()
+    for answer in answers:
+        assert answer.json()["detail"].startswith(array)
 
-    for expected in (
-        ["void", "void", "completed"],
-        ["expired", "expired", "completed"],
-    ):
-        assert states() == expected
-        for offered, state in zip(offers, expected, strict=True):
-            refused = complete(client, offered, [f"+1.{item}.late"], [])
-            assert refusal(refused) == (400, "offer_not_open", None)
-            assert refused.get_json()["detail"].endswith(state)
-        monkeypatch.setattr("storage.repository.time", LATER)
-    assert ledger.rows() == before
+
+@pytest.mark.parametrize(
+    ("days", "states"),
+    [(0, ["void", "void", "completed"]), (8, ["expired", "expired", "completed"])],
+)
+def test_an_offer_that_has_ended_says_how_and_moves_nothing(
+    api, ledger, monkeypatch, days, states
+):
+    item = api.mint("+5.a", "+1.b", "+1.c", "+1.late")
+    used = fresh(1, item)
+    offer_ids = [
+        api.offer_id(f"+5.{item}.a", fresh(6, item)),
+        api.offer_id([], used),
+        api.offer_id([], fresh(1, item)),
+    ]
+    good(api.swap(f"+5.{item}.a", fresh(5, item)))
+    good(api.swap(f"+1.{item}.b", used))
+    good(api.complete(offer_ids[2], f"+1.{item}.c", []))
+    clock = Mock()
+    clock.time_ns.return_value = time.time_ns() + days * DAY_NS
+    monkeypatch.setattr("storage.repository.time", clock)
+
+    with ledger.unchanged():
+        read = [api.get(f"/v1/offers/{each}").json()["state"] for each in offer_ids]
+        refused = [api.complete(each, f"+1.{item}.late", []) for each in offer_ids]
+
+    assert read == states
+    assert [refusal(each) for each in refused] == [(400, "offer_not_open", None)] * 3
+    assert [each.json()["detail"].split()[-1] for each in refused] == states
 
 
 @pytest.mark.parametrize("offer_id", [NO_OFFER, "offer_x", NO_OFFER.upper(), "é%00"])
-def test_an_offer_that_nobody_made_is_not_found(client, offer_id):
-    answer = client.get(f"/v1/offers/{offer_id}")
+def test_an_offer_that_nobody_made_is_not_found(shared_api, offer_id):
+    answer = shared_api.get(f"/v1/offers/{offer_id}")
 
     assert refusal(answer) == (404, "unknown_offer", None)
     assert answer.headers["Cache-Control"] == "no-store"

@@ -1,17 +1,17 @@
 """Behind proxies: whom a request counts for, and the address in links."""
 
-import json
 import re
+from unittest.mock import Mock
 
 import pytest
 from flask import Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from deeds.blueprints.requests import client_of
-from tests.support.requests import mint
 
 PEER = "198.51.100.7"
 CLIENT = "203.0.113.9"
+GUESS = {"outputs": ["+1.deed_0.wrong"]}
 
 # Proxies of ours, X-Forwarded-For, and who is counted.
 SENT = {
@@ -22,7 +22,7 @@ SENT = {
         f"10.0.0.1, {CLIENT}, 10.0.0.2",
         CLIENT,
     ),
-    "no header": (1, None, PEER),
+    "no header": (1, "", PEER),
     "past the outer proxy": (2, CLIENT, PEER),
     "a quotation mark before two proxies": (
         2,
@@ -41,80 +41,82 @@ SENT = {
     "IPv4 written as IPv6": (1, f"::ffff:{CLIENT}", CLIENT),
 }
 
+# Headers with which a client may try to be another one behind the proxy.
+FORWARDED = {
+    "alone": [("X-Forwarded-For", CLIENT)],
+    "after another address": [("X-Forwarded-For", f"10.0.0.1, {CLIENT}")],
+    "after another line": [
+        ("X-Forwarded-For", "10.0.0.3, 10.0.0.4"),
+        ("X-Forwarded-For", CLIENT),
+    ],
+    "before one with underscores": [
+        ("X-Forwarded-For", CLIENT),
+        ("X_Forwarded_For", "10.0.0.5"),
+    ],
+    "after a word": [("x-forwarded-for", f"unknown, {CLIENT}")],
+    "with a port": [("X-Forwarded-For", f"{CLIENT}:1234")],
+}
 
-@pytest.mark.parametrize(
-    ("trusted_proxies", "header", "client"), SENT.values(), ids=SENT
-)
-def test_a_request_counts_for_its_client(trusted_proxies, header, client):
-    environ = {"REMOTE_ADDR": PEER} | (
-        {} if header is None else {"HTTP_X_FORWARDED_FOR": header}
-    )
-    counted = []
-    app = lambda environ, _: counted.append(client_of(Request(environ)))  # noqa: E731
 
-    (ProxyFix(app, x_for=trusted_proxies) if trusted_proxies else app)(environ, None)
+@pytest.mark.parametrize(("proxies_count", "header", "client"), SENT.values(), ids=SENT)
+def test_a_request_counts_for_its_client(proxies_count, header, client):
+    environ = {"REMOTE_ADDR": PEER, "HTTP_X_FORWARDED_FOR": header}
 
-    assert counted == [client]
+    ProxyFix(Mock(), x_for=proxies_count)(environ, None)
+
+    assert client_of(Request(environ)) == client
 
 
-def test_a_request_of_no_address_as_from_a_unix_socket_counts_with_the_like():
+def test_requests_without_an_address_count_together():
+    """As those from a unix socket."""
     assert client_of(Request({"REMOTE_ADDR": ""})) == "-"
 
 
-def status_of_a_wrong_secret(service, *headers):
-    """Check an unknown secret with these header lines, and return the status."""
-    body = json.dumps({"outputs": ["+1.deed_0.wrong"]})
-    lines = ["POST /v1/check HTTP/1.1", "Host: a", "Connection: close", *headers]
-    lines += [
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-        "",
-        body,
-    ]
-    return int(service.send_bytes("\r\n".join(lines).encode()).split()[1])
-
-
-def test_a_client_behind_the_proxy_cannot_pass_for_another(gunicorn_service):
-    service = gunicorn_service(
-        WEB_CONCURRENCY="1",
-        DEEDS_TRUSTED_PROXIES="1",
-        DEEDS_RATE_LIMITS="failures=1/day",
+@pytest.fixture(scope="module")
+def proxied(shared_service):
+    """A client of a service behind a proxy, at which CLIENT has guessed too often."""
+    service = shared_service(
+        DEEDS_TRUSTED_PROXIES="1", DEEDS_RATE_LIMITS="failures=1/day"
     )
+    with service.open_api() as api:
+        api.http.post("/v1/check", json=GUESS, headers={"X-Forwarded-For": CLIENT})
+        yield api
 
-    assert status_of_a_wrong_secret(service, f"X-Forwarded-For: {CLIENT}") == 200
-    for headers in (
-        [f"X-Forwarded-For: {CLIENT}"],
-        [f"X-Forwarded-For: 10.0.0.1, {CLIENT}"],
-        ["X-Forwarded-For: 10.0.0.3, 10.0.0.4", f"X-Forwarded-For: {CLIENT}"],
-        [f"X-Forwarded-For: {CLIENT}", "X_Forwarded_For: 10.0.0.5"],
-        [f"x-forwarded-for: unknown, {CLIENT}"],
-        [f"X-Forwarded-For: {CLIENT}:1234"],
-    ):
-        assert status_of_a_wrong_secret(service, *headers) == 429
-    assert status_of_a_wrong_secret(service, "X-Forwarded-For: 203.0.113.10") == 200
+
+@pytest.mark.parametrize("headers", FORWARDED.values(), ids=FORWARDED)
+def test_a_client_behind_the_proxy_cannot_pass_for_another(proxied, headers):
+    answer = proxied.http.post("/v1/check", json=GUESS, headers=headers)
+
+    assert answer.status_code == 429
+
+
+def test_another_client_behind_the_proxy_is_served(proxied):
+    other = {"X-Forwarded-For": "203.0.113.10"}
+
+    answer = proxied.http.post("/v1/check", json=GUESS, headers=other)
+
+    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("proxies", "host", "forwarded", "origin"),
+    ("proxies_count", "host", "forwarded", "origin"),
     [
-        (0, "[::1]:8000", None, "http://[::1]:8000"),
-        (0, 'x"><script>', None, None),
-        (0, "user@x", None, None),
+        (0, "[::1]:8000", "", ["http://[::1]:8000"]),
+        (0, 'x"><script>', "", []),
         # By TLS where the proxy before us says so.
-        (0, "a.example", "https", "http://a.example"),
-        (1, "a.example", "https", "https://a.example"),
-        (1, "a.example", "https, http", "http://a.example"),
-        (1, "a.example", "javascript", "http://a.example"),
+        (0, "a.example", "https", ["http://a.example"]),
+        (1, "a.example", "https", ["https://a.example"]),
+        (1, "a.example", "javascript", ["http://a.example"]),
     ],
 )
-def test_a_page_links_to_the_host_that_was_asked_for_if_it_can_be_one(
-    limited, proxies, host, forwarded, origin
+def test_a_page_links_to_the_host_that_was_asked_for(
+    limited, proxies_count, host, forwarded, origin
 ):
-    client = limited("failures=off", trusted_proxies=proxies)
-    item = mint(client, "+5.a")
-    headers = {"Host": host} | ({"X-Forwarded-Proto": forwarded} if forwarded else {})
+    api = limited("failures=off", trusted_proxies=proxies_count)
+    item = api.mint("+5.a")
+    headers = {"Host": host, "X-Forwarded-Proto": forwarded}
 
-    html = client.get(f"/item/{item}", headers=headers).text
+    answer = api.http.get(f"/item/{item}", headers=headers)
 
-    linked = re.search(f'<link rel="canonical" href="(.*?)/item/{item}">', html)
-    assert (linked and linked[1]) == origin
+    link = f'<link rel="canonical" href="(.*?)/item/{item}">'
+    assert re.findall(link, answer.text) == origin

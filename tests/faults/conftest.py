@@ -1,10 +1,11 @@
-"""What the tests of faults share: services that die."""
+"""What the tests of faults share: services that die, and databases for them."""
 
 from contextlib import ExitStack
 
 import pytest
 
 from tests.faults.mortal_service import MortalService
+from tests.support.stoppable_postgres import running_replicated_postgres
 
 
 @pytest.fixture
@@ -16,13 +17,21 @@ def stoppable_url(stoppable_postgres):
 
 
 @pytest.fixture
+def replicated():
+    """A PostgreSQL whose standby may take over."""
+    with running_replicated_postgres() as postgres:
+        yield postgres
+
+
+@pytest.fixture
 def make_service(tmp_path):
-    """A function that makes a service on a database, which is not started yet."""
+    """A function that starts a service on a database."""
     with ExitStack() as stack:
 
-        def make(database_url, *arguments, **settings):
-            service = MortalService(tmp_path, database_url, *arguments, **settings)
+        def make(database_url, **settings):
+            service = MortalService(tmp_path, database_url, **settings)
             stack.callback(service.close)
+            service.start()
             return service
 
         yield make

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from contextlib import ExitStack
+from uuid import uuid4
 
 import psycopg
 
@@ -33,65 +34,54 @@ class MortalService:
             "DATABASE_URL": database_url,
             "WEB_CONCURRENCY": str(workers),
         }
-        self._starts_count = 0
         self._running = ExitStack()
         self._is_up = threading.Event()
         self.process = None
 
-    def begin_start(self):
-        """Start it, without waiting for it."""
-        self._log = self._directory / f"{id(self)}-{self._starts_count}.log"
-        self._starts_count += 1
-        gunicorn = start_gunicorn(self._log, self._settings, self._application)
+    def start(self, *, waits=True):
+        """Start it; without waiting, `wait_until_up` must follow before it is used."""
+        # Its own for each start: the port is read from it.
+        self.log = self._directory / f"{uuid4()}.log"
+        gunicorn = start_gunicorn(self.log, self._settings, self._application)
         self.process = self._running.enter_context(gunicorn)
+        if waits:
+            self.wait_until_up()
 
     def wait_until_up(self):
         """Wait until it answers; nothing else is done for it."""
-        self._port = wait_until_it_answers(self.process, self._log)
+        self._port = wait_until_it_answers(self.process, self.log)
         self._is_up.set()
-
-    def start(self):
-        self.begin_start()
-        self.wait_until_up()
 
     def find_port(self):
         """Return the port, once the service is up."""
         assert self._is_up.wait(WAIT_SECONDS_MAX), "the service did not come back"
         return self._port
 
-    def log_text(self):
-        """Return what it has written since it was started last."""
-        return self._log.read_text(encoding="utf-8", errors="replace")
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.find_port()}"
 
     def kill(self):
-        """Kill the whole group at once, and wait until the database has noticed."""
-        self._is_up.clear()
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self._running.close()
-        wait_until_nobody_is_connected(self.database_url)
+        """Kill the whole group at once, and wait until the database has noticed.
+
+        A commit that was on its way to PostgreSQL when the process died is carried out:
+        until the sessions have ended nobody can say how a swap ended.
+        """
+        self.close()
+        if self.database_url.startswith("sqlite"):
+            return
+        with psycopg.connect(self.database_url, autocommit=True) as own:
+            wait_until(lambda: own.execute(OTHER_SESSIONS).fetchone() == (0,))
 
     def stop(self):
         """Stop it as an operator does, under any load; return its exit code."""
         self._is_up.clear()
         os.kill(self.process.pid, signal.SIGTERM)
         code = self.process.wait(WAIT_SECONDS_MAX)
-        self._running.close()
+        self.close()
         return code
 
     def close(self):
-        """End it, if it still runs."""
-        if self.process is not None and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        """Kill it, if it still runs."""
+        self._is_up.clear()
         self._running.close()
-
-
-def wait_until_nobody_is_connected(database_url):
-    """Wait until PostgreSQL has ended the sessions of dead clients.
-
-    A commit that was on its way when the client died is carried out: until then nobody
-    can say how a swap ended.
-    """
-    if database_url.startswith("sqlite"):
-        return
-    with psycopg.connect(database_url, autocommit=True) as own:
-        wait_until(lambda: own.execute(OTHER_SESSIONS).fetchone() == (0,))

@@ -1,49 +1,19 @@
 """Fixtures of tests of the storage itself."""
 
-import secrets
-import sqlite3
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
-from sqlalchemy import make_url
 
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
 from storage.checkpoint import CheckpointFile
-from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
+from tests.support.api import Api
+from tests.support.ledger_view import ledger_view
 
-
-@pytest.fixture
-def keep_copy(request, ledger_url, tmp_path):
-    """A function that copies the ledger.
-
-    It returns the copy's URL, and a function that puts the copy in its place. On
-    PostgreSQL every connection to it is cut.
-    """
-    with ExitStack() as stack:
-
-        def keep():
-            if ledger_url.startswith("sqlite"):
-                copy = f"sqlite:///{tmp_path}/copy-{secrets.token_hex(4)}.sqlite3"
-                copy_sqlite(ledger_url, copy)
-                return copy, lambda: copy_sqlite(copy, ledger_url)
-            postgres = request.getfixturevalue("postgres")
-            copy = postgres.copy_database(ledger_url)
-            stack.callback(postgres.drop_database, copy)
-            return copy, lambda: postgres.replace_database(ledger_url, copy)
-
-        yield keep
-
-
-def copy_sqlite(url, copy):
-    paths = [make_url(each).database for each in (url, copy)]
-    with (
-        closing(sqlite3.connect(paths[0])) as source,
-        closing(sqlite3.connect(paths[1])) as target,
-    ):
-        source.backup(target)
+PEPPER = "a-pepper-of-32-or-more-characters"
 
 
 @pytest.fixture
@@ -52,59 +22,69 @@ def checkpoint(tmp_path):
 
 
 @pytest.fixture
-def guarded(ledger_url, checkpoint):
-    """Settings of a ledger whose checkpoint file is there."""
-    cost = Argon2Cost(8, 1, 1)
-    return Settings(ledger_url, cost, checkpoint_file=str(checkpoint.path))
+def guarded(settings, checkpoint):
+    """Settings of a ledger with a checkpoint file."""
+    return replace(settings, checkpoint_file=str(checkpoint.path))
 
 
 @pytest.fixture
-def serve(open_app, guarded, ledger_url):
-    """A function that opens the service on a ledger and returns a client of it."""
-    return lambda url=ledger_url: open_app(
-        replace(guarded, database_url=url)
-    ).test_client()
-
-
-@pytest.fixture
-def open_repository(ledger_url, checkpoint):
+def open_repository(open_engine, database_url, checkpoint):
     """A function that opens the ledger without Flask."""
-
-    def open_one():
-        engine = make_engine(parse_database_url(ledger_url))
-        return Repository(engine, checkpoint_file=checkpoint)
-
-    return open_one
+    return lambda: Repository(open_engine(database_url), checkpoint_file=checkpoint)
 
 
 @pytest.fixture
 def repository(database_url, open_engine):
     """A repository of its own on the database."""
-    repository = Repository(open_engine(database_url))
-    yield repository
-    repository.close()
+    with closing(Repository(open_engine(database_url))) as repository:
+        yield repository
 
 
 @pytest.fixture
-def open_engine():
-    """A function that opens an engine on the database at a URL."""
-    with ExitStack() as stack:
-
-        def open_one(url):
-            engine = make_engine(parse_database_url(url))
-            stack.callback(engine.dispose)
-            return engine
-
-        yield open_one
+def apis(open_api):
+    """Clients of two processes; the second hashes new items at another cost."""
+    return [open_api(ordinary_cost=Argon2Cost(kib, 1, 1)) for kib in (16, 24)]
 
 
 @pytest.fixture
-def open_client(settings, open_app):
-    """A function that opens the service with changed settings, for a client of it."""
-    return lambda changes: open_app(replace(settings, **changes)).test_client()
+def shared_ledger(shared_url):
+    """A look into the shared database. After each test its books must balance."""
+    with ledger_view(shared_url) as view:
+        yield view
+        view.assert_sound()
 
 
-@pytest.fixture
-def clients(open_client):
-    """Two processes, the second of which hashes those of new items at another cost."""
-    return [open_client({"ordinary_cost": Argon2Cost(kib, 1, 1)}) for kib in (16, 24)]
+@pytest.fixture(scope="module")
+def masters(shared_url, shared_service):
+    """Clients of two gunicorn masters with two workers each."""
+    settings = {
+        "DATABASE_URL": shared_url,
+        "DEEDS_PEPPERS_OLD": PEPPER,
+        "WEB_CONCURRENCY": "2",
+    }
+    first, second = (shared_service(**settings) for _ in range(2))
+    with first.open_api() as first_api, second.open_api() as second_api:
+        yield first_api, second_api
+
+
+@pytest.fixture(
+    params=[
+        "different settings",
+        pytest.param("one process", marks=pytest.mark.slow),
+        pytest.param("two masters", marks=pytest.mark.slow),
+    ]
+)
+def racers(request, shared_url, open_app):
+    """Clients of one ledger in turn, without end: of one process or of several."""
+    if request.param == "two masters":
+        return cycle(request.getfixturevalue("masters"))
+    older = Settings(shared_url, Argon2Cost(8, 1, 1), peppers_old=(PEPPER.encode(),))
+    newer = replace(
+        older,
+        ordinary_cost=Argon2Cost(16, 1, 1),
+        pepper=PEPPER.encode(),
+        peppers_old=(),
+    )
+    # As in the middle of a rolling change of cost and pepper.
+    chosen = [older, newer] if request.param == "different settings" else [older]
+    return cycle([Api.of_app(open_app(each)) for each in chosen])

@@ -4,44 +4,36 @@ An item's secrets are hashed as at its mint, by every process and for its life.
 """
 
 import threading
+from contextlib import closing
 from functools import partial
 
 import pytest
 from sqlalchemy import select
 
-from deeds.domain.errors import StartError
 from deeds.domain.hashing import STRONG_COST, argon2id_digest
 from deeds.domain.model import Argon2Cost, HashPolicy
 from deeds.domain.policies import open_policies, pepper_fingerprint
-from deeds.domain.raw_output import is_strong_secret, make_strong_secret
+from deeds.domain.raw_output import make_strong_secret
 from storage.repository import Repository
 from storage.tables import items, outputs
+from tests.support.api import fresh, good, refusal
+from tests.support.commanding import stop_line
 from tests.support.hooks import hooked
 from tests.support.racing import at_once
-from tests.support.requests import check, complete, mint, offer, post, refusal, swap
 
 ONE = b"mark-7c1f9e first pepper of 32 or more"
 OTHER = b"mark-7c1f9e second pepper of 32 or more"
 DEAR = Argon2Cost(16, 2, 1)
 
-PLAIN = {"pepper": None}
-PEPPERED = {"pepper": ONE}
-CHANGED = {"pepper": OTHER, "peppers_old": (ONE,)}
-
 # The settings of two processes on one ledger.
 PAIRS = {
     "cost": ({}, {"ordinary_cost": DEAR}),
-    "pepper added": ({"peppers_old": (ONE,)}, PEPPERED),
+    "pepper added": ({"peppers_old": (ONE,)}, {"pepper": ONE}),
     "both replaced": (
-        PEPPERED | {"peppers_old": (OTHER,)},
-        CHANGED | {"ordinary_cost": DEAR},
+        {"pepper": ONE, "peppers_old": (OTHER,)},
+        {"pepper": OTHER, "peppers_old": (ONE,), "ordinary_cost": DEAR},
     ),
 }
-
-
-@pytest.fixture(params=PAIRS.values(), ids=PAIRS)
-def processes(request, open_client):
-    return [open_client(changes) for changes in request.param]
 
 
 @pytest.fixture(params=["ordinary", "strong"])
@@ -51,119 +43,115 @@ def secrets(request):
     return [make_strong_secret() for _ in "abcd"]
 
 
+@pytest.mark.parametrize("settings_changed", PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("turn", [1, -1], ids=["minted before", "minted after"])
 def test_each_process_spends_what_another_one_minted_and_once(
-    processes, secrets, ledger, turn
+    open_api, secrets, ledger, settings_changed, turn
 ):
-    minter, spender = processes[::turn]
+    minter, spender = [open_api(**changes) for changes in settings_changed][::turn]
     a, b, c, d = secrets
-    item = mint(minter, f"+5.{a}", f"+7.{b}")
+    item = minter.mint(f"+5.{a}", f"+7.{b}")
 
-    handed_over = swap(spender, [f"+5.{item}.{a}"], [f"+5.{item}.{c}"])
+    good(spender.swap(f"+5.{item}.{a}", f"+5.{item}.{c}"))
     refused = [
-        swap(minter, [f"+5.{item}.{a}"], [f"+5.{item}.{d}"]),
-        swap(spender, [f"+6.{item}.{b}"], [f"+6.{item}.{d}"]),
-        swap(minter, [f"+5.{item}.{c}"], [f"+5.{item}.{a}"]),
-        swap(spender, [f"+5.{item}.{c}"], [f"+5.{item}.{b}"]),
+        minter.swap(f"+5.{item}.{a}", f"+5.{item}.{d}"),
+        minter.swap(f"+5.{item}.{c}", f"+5.{item}.{a}"),
+        spender.swap(f"+5.{item}.{c}", f"+5.{item}.{b}"),
     ]
-    merged = swap(minter, [f"+7.{item}.{b}", f"+5.{item}.{c}"], [f"+12.{item}.{d}"])
+    good(minter.swap([f"+7.{item}.{b}", f"+5.{item}.{c}"], f"+12.{item}.{d}"))
 
-    codes = ["spent_input", "unknown_input", "used_secret", "used_secret"]
+    codes = ["spent_input", "used_secret", "used_secret"]
     assert [refusal(each) for each in refused] == [(400, code, 0) for code in codes]
-    assert (handed_over.status_code, merged.status_code) == (200, 200)
     raws = [f"+5.{item}.{a}", f"+5.{item}.{c}", f"+12.{item}.{d}", f"+5.{item}.{d}"]
-    for client in processes:
-        assert check(client, *raws) == ["spent", "spent", "unspent", "unknown"]
+    states = ["spent", "spent", "unspent", "unknown"]
+    assert minter.check(*raws) == spender.check(*raws) == states
 
 
 @pytest.mark.parametrize("settings_changed", PAIRS.values(), ids=PAIRS)
 def test_a_secret_is_hashed_once_at_the_cost_and_pepper_of_the_mint(
-    settings, open_client, secrets, ledger, hash_costs, settings_changed
+    open_api, secrets, ledger, hash_costs, settings_changed
 ):
-    minter, spender = map(open_client, settings_changed)
-    item = mint(minter, f"+5.{secrets[0]}")
+    minter, spender = [open_api(**changes) for changes in settings_changed]
+    item = minter.mint(f"+5.{secrets[0]}", f"+7.{secrets[2]}")
     hash_costs.clear()
 
-    swap(spender, [f"+5.{item}.{secrets[0]}"], [f"+5.{item}.{secrets[1]}"])
-    check(spender, f"+5.{item}.{secrets[0]}")
+    spender.swap(f"+5.{item}.{secrets[0]}", f"+5.{item}.{secrets[1]}")
+    spender.check(f"+5.{item}.{secrets[0]}")
 
-    cost = settings_changed[0].get("ordinary_cost", settings.ordinary_cost)
-    cost = STRONG_COST if is_strong_secret(secrets[0]) else cost
     pepper = settings_changed[0].get("pepper")
     with ledger.engine.connect() as connection:
         salt = connection.execute(select(items.c.salt)).scalar_one()
         digests = connection.execute(select(outputs.c.digest)).scalars().all()
-    assert hash_costs == [str(cost)] * 3
+    # At the settings of the mint an ordinary secret costs what a strong one does.
+    assert hash_costs == [str(STRONG_COST)] * 3
     assert set(digests) == {
-        argon2id_digest(secret, salt, cost, pepper) for secret in secrets[:2]
+        argon2id_digest(secret, salt, STRONG_COST, pepper) for secret in secrets[:3]
     }
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"pepper": OTHER}, {"peppers_old": (OTHER,)}],
+    ids=["none", "another", "another old one"],
+)
 def test_a_missing_pepper_stops_the_start_with_its_fingerprint(
-    open_client, secrets, ledger
+    open_api, secrets, ledger, changes
 ):
-    open_client(PLAIN)
-    mint(open_client(PEPPERED), f"+5.{secrets[0]}")
+    open_api()
+    open_api(pepper=ONE).mint(f"+5.{secrets[0]}")
 
-    for changes in (PLAIN, {"pepper": OTHER}, {"peppers_old": (OTHER,)}):
-        with pytest.raises(StartError) as stopped:
-            open_client(changes)
-        assert str(stopped.value) == (
-            "deeds cannot start: items were minted under the pepper with the"
-            f" fingerprint {pepper_fingerprint(ONE)}; name it in DEEDS_PEPPERS_OLD"
-            " (or DEEDS_PEPPER)"
-        )
+    assert stop_line(open_api, **changes) == (
+        "items were minted under the pepper with the"
+        f" fingerprint {pepper_fingerprint(ONE)}; name it in DEEDS_PEPPERS_OLD"
+        " (or DEEDS_PEPPER)"
+    )
 
 
 def test_a_process_that_lacks_a_pepper_says_503_and_logs_it_once(
-    open_client, secrets, ledger, caplog
+    open_api, secrets, ledger, caplog
 ):
     """It was started before the first item under that pepper was minted."""
-    without, given = open_client(PLAIN), open_client(PEPPERED)
-    own, item = mint(without, f"+5.{secrets[0]}"), mint(given, f"+5.{secrets[0]}")
-    raws, new = [f"+5.{item}.{secrets[0]}"], [f"+5.{item}.{make_strong_secret()}"]
-    offered = offer(given, [f"+5.{own}.{secrets[0]}"], new)
-    before = ledger.rows()
+    without, given = open_api(), open_api(pepper=ONE)
+    own, item = without.mint(f"+5.{secrets[0]}"), given.mint(f"+5.{secrets[0]}")
+    raws, new = [f"+5.{item}.{secrets[0]}"], [fresh(5, item)]
+    offer_id = given.offer_id(f"+5.{own}.{secrets[0]}", new)
 
-    refused = [
-        swap(without, raws, new),
-        post(without, "/v1/check", {"outputs": raws}),
-        offer(without, [], new),
-        complete(without, offered, raws, [f"+5.{own}.{secrets[1]}"]),
-    ]
+    with ledger.unchanged():
+        refused = [
+            without.swap(raws, new),
+            without.post("/v1/check", {"outputs": raws}),
+            without.offer([], new),
+            without.complete(offer_id, raws, f"+5.{own}.{secrets[1]}"),
+        ]
 
     lacking = (503, "scheme_unavailable", None)
     assert [refusal(each) for each in refused] == [lacking] * 4
-    assert int(refused[0].headers["Retry-After"]) >= 1
     said = "".join(each.text for each in refused)
     assert pepper_fingerprint(ONE) not in said
     assert "mark-7c1f9e" not in said + caplog.text
     [line] = [each for each in caplog.records if each.msg.startswith("an item")]
     assert (line.levelname, line.event) == ("WARNING", "pepper_missing")
     assert pepper_fingerprint(ONE) in line.getMessage()
-    assert ledger.rows() == before
-    assert swap(given, raws, new).status_code == 200
-    assert check(without, f"+5.{own}.{secrets[0]}") == ["unspent"]
+    assert given.swap(raws, new).status_code == 200
+    assert without.check(f"+5.{own}.{secrets[0]}") == ["unspent"]
 
 
-def policy_of(pepper, cost=DEAR):
-    return HashPolicy(cost, pepper_fingerprint(pepper))
+def test_each_policy_is_recorded_once_and_the_first_has_number_0(open_api, ledger):
+    newer = {"pepper": OTHER, "peppers_old": (ONE,)}
+    for changes in ({"pepper": ONE}, newer, {"pepper": ONE, "peppers_old": (OTHER,)}):
+        open_api(ordinary_cost=DEAR, **changes).mint("+5.a")
 
-
-def test_policies_are_recorded_once_the_first_one_first(open_client, ledger):
-    for changes in (PEPPERED, CHANGED, PEPPERED | CHANGED, CHANGED):
-        client = open_client(changes | {"ordinary_cost": DEAR})
-        mint(client, "+5.a")
-
-    (first_id, *first), (_, *second) = ledger.rows()["hash_policies"]
-    assert (first_id, first) == (0, [16, 2, 1, pepper_fingerprint(ONE)])
-    assert second == [16, 2, 1, pepper_fingerprint(OTHER)]
+    first, second = ledger.rows()["hash_policies"]
+    assert first == (0, 16, 2, 1, pepper_fingerprint(ONE))
+    assert second[1:] == (16, 2, 1, pepper_fingerprint(OTHER))
 
 
 def test_first_starts_at_once_agree_on_the_first_policy(
     database_url, open_engine, ledger
 ):
     """Each has found no policy when the other one has not written its own."""
+    policies = [HashPolicy(DEAR, pepper_fingerprint(each)) for each in (None, ONE)]
+    fingerprints = {each.pepper_fingerprint for each in policies}
     both_have_read = threading.Barrier(2)
 
     def meet(_connection, _cursor, text, *_):
@@ -171,37 +159,23 @@ def test_first_starts_at_once_agree_on_the_first_policy(
             both_have_read.wait(20)
 
     def start(policy):
-        repository = Repository(open_engine(database_url))
-        try:
-            return open_policies(repository, policy, {"", pepper_fingerprint(ONE)})
-        finally:
-            repository.close()
+        with closing(Repository(open_engine(database_url))) as repository:
+            return open_policies(repository, policy, fingerprints)
 
-    wanted = [policy_of(None), policy_of(ONE)]
     with hooked("after_cursor_execute", meet):
-        found = at_once([partial(start, each) for each in wanted])
+        found = at_once([partial(start, each) for each in policies])
 
     assert found[0] == found[1]
-    assert found[0] in wanted
+    assert found[0] in policies
     assert len(ledger.rows()["hash_policies"]) == 1
 
 
-def test_mints_at_once_under_a_new_policy_write_it_once(open_client, ledger):
-    open_client(PLAIN)
-    clients = [open_client(PEPPERED) for _ in range(4)]
-
-    minted = at_once([partial(mint, client, "+5.a") for client in clients])
-
-    assert check(clients[0], *(f"+5.{item}.a" for item in minted)) == ["unspent"] * 4
-    assert len(ledger.rows()["hash_policies"]) == 2
-
-
-def test_a_new_item_is_not_remembered_as_missing(clients):
-    first, second = clients
+def test_a_new_item_is_not_remembered_as_missing(apis):
+    first, second = apis
     unknown = "deed_00000000000000000000000000"
-    refused = swap(first, [f"+5.{unknown}.a"], [f"+5.{unknown}.b"])
-    assert refusal(refused)[1] == "unknown_item"
+    refused = first.swap(f"+5.{unknown}.a", f"+5.{unknown}.b")
+    assert refusal(refused) == (400, "unknown_item", 0)
 
-    item = mint(second, "+5.a")
+    item = second.mint("+5.a")
 
-    assert swap(first, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
+    assert first.swap(f"+5.{item}.a", f"+5.{item}.b").status_code == 200

@@ -4,187 +4,211 @@ import pytest
 
 from deeds.domain.hashing import ORDINARY_COST, argon2id_digest
 from deeds.domain.model import Argon2Cost
-from deeds.domain.raw_output import make_strong_secret
-from tests.support.requests import check, mint, post, refusal, swap
+from tests.support.api import fresh, good, refusal, replayed
 
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 MINT = {"outputs": ["+5.a", "+5.b", "+3.z"], "metadata": {"name": "N"}}
+SUCCESS = {"success": True}
 REUSED = (422, "idempotency_key_reused", None)
 
-# Requests beside a ledger where MINT was sent with the key "mint", then its 5 of `a`
-# were split into 2 and 3 with the key "swap", and those of `b` without a key. {1} is an
-# item of another mint.
-OTHER_MINTS = [
-    {"outputs": ["+6.a", "+5.b", "+3.z"]},
-    {"outputs": ["+5.a", "+3.b", "+5.z"]},
-    {"outputs": ["+5.x", "+5.b", "+3.z"]},
-    {"outputs": ["+2.c", "+5.b", "+3.z"]},
-    {"outputs": ["+5.a"]},
-    {"outputs": ["+13.a"]},
-    {"outputs": ["+5.a", "+5.b", "+3.z", "+1.x"]},
-    {"metadata": {"name": "M"}},
-    {"metadata": {"name": "N", "description": ""}},
-    {"metadata": {}},
-    {"metadata": None},
-]
-OTHER_SWAPS = [
-    ("mint", ["+3.{0}.z"], ["+3.{0}.x"]),
-    ("swap", ["+5.{0}.a"], ["+3.{0}.c", "+2.{0}.d"]),
-    ("swap", ["+5.{0}.a"], ["+2.{0}.c", "+3.{0}.x"]),
-    ("swap", ["+5.{0}.a"], ["+2.{0}.x", "+3.{0}.y"]),
-    ("swap", ["+5.{0}.a"], ["+2.{0}.e", "+3.{0}.f"]),
-    ("swap", ["+5.{0}.a"], ["+5.{0}.c"]),
-    ("swap", ["+5.{0}.b"], ["+2.{0}.c", "+3.{0}.d"]),
-    ("swap", ["+5.{0}.b"], ["+2.{0}.e", "+3.{0}.f"]),
-    ("swap", ["+2.{0}.c"], ["+2.{0}.x"]),
-    ("swap", ["+3.{0}.z"], ["+3.{0}.x"]),
-    ("swap", ["+5.{0}.a", "+3.{0}.z"], ["+2.{0}.c", "+3.{0}.d", "+3.{0}.x"]),
-    ("swap", ["+5.{1}.a"], ["+2.{1}.c", "+3.{1}.d"]),
-    ("swap", ["+5.deed_x.a"], ["+5.deed_x.b"]),
-]
-
-
-def replayed(answer):
-    return answer.headers.get("Idempotency-Replayed")
-
-
-def fill(texts, *ids):
-    return [each.format(*ids) for each in texts]
-
-
-def test_a_key_serves_no_other_request(client, ledger):
-    ids = (
-        post(client, "/v1/mint", MINT, "mint").get_json()["itemId"],
-        mint(client, "+5.a"),
-    )
-    swap(client, fill(["+5.{0}.a"], *ids), fill(["+2.{0}.c", "+3.{0}.d"], *ids), "swap")
-    swap(client, fill(["+5.{0}.b"], *ids), fill(["+2.{0}.e", "+3.{0}.f"], *ids))
-    before = ledger.rows()
-
-    answers = [post(client, "/v1/mint", MINT | other, "mint") for other in OTHER_MINTS]
-    answers.append(post(client, "/v1/mint", {"outputs": ["+2.c", "+3.d"]}, "swap"))
-    for key, inputs, outputs in OTHER_SWAPS:
-        answers.append(swap(client, fill(inputs, *ids), fill(outputs, *ids), key))
-
-    assert [refusal(each) for each in answers] == [REUSED] * len(answers)
-    assert ledger.rows() == before
-
-
-def test_a_refused_request_leaves_its_key_free(client, ledger):
-    item_id = mint(client, "+5.a", "+1.b")
-    swap(client, [f"+1.{item_id}.b"], [f"+1.{item_id}.c"])
-    before = ledger.rows()
-
-    refused = {
-        "unbalanced": swap(client, [f"+5.{item_id}.a"], [f"+4.{item_id}.d"], KEY),
-        "unknown_input": swap(
-            client, [f"+5.{item_id}.wrong"], [f"+5.{item_id}.d"], KEY
-        ),
-        "spent_input": swap(client, [f"+1.{item_id}.b"], [f"+1.{item_id}.d"], KEY),
-        "used_secret": swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.c"], KEY),
-        "duplicate_secret": post(
-            client, "/v1/mint", {"outputs": ["+1.a", "+1.a"]}, KEY
-        ),
-    }
-    assert [refusal(each)[1] for each in refused.values()] == list(refused)
-    assert ledger.rows() == before
-
-    answer = swap(client, [f"+5.{item_id}.a"], [f"+5.{item_id}.d"], KEY)
-
-    assert (answer.get_json(), replayed(answer)) == ({"success": True}, None)
-
-
-@pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])
-def test_another_process_replays_even_after_the_outputs_were_spent(
-    settings, open_app, ledger, turn
-):
-    client, restarted = (open_app(settings).test_client() for _ in range(2))
-    minted = post(client, "/v1/mint", MINT, "mint")
-    item_id = minted.get_json()["itemId"]
-    inputs = fill(["+5.{0}.a", "+3.{0}.z"], item_id)
-    outputs = fill(["+1.{0}.c", "+7.{0}.d"], item_id)
-    swapped = swap(client, inputs, outputs, "swap")
-    swap(client, outputs, [f"+8.{item_id}.e"])
-    before = ledger.rows()
-
-    body = MINT | {"outputs": MINT["outputs"][::turn]}
-    minted_again = post(restarted, "/v1/mint", body, "mint")
-    swapped_again = swap(restarted, inputs[::turn], outputs[::turn], "swap")
-
-    answers = [minted, minted_again, swapped, swapped_again]
-    assert [each.status_code for each in answers] == [200] * 4
-    assert [replayed(each) for each in answers] == [None, "true"] * 2
-    for name in ("outputs", "rawOutputs"):
-        assert minted_again.get_json()[name] == minted.get_json()[name][::turn]
-    assert (minted_again.data == minted.data) == (turn == 1)
-    assert swapped_again.get_json() == {"success": True}
-    assert ledger.rows() == before
-
-
-# What DEEDS_ARGON2 and DEEDS_PEPPER become, one after the other.
+KEYS = pytest.mark.parametrize("key", ["order 17", KEY], ids=["guessable", "random"])
+TURNS = pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])
 PEPPER, LATER_PEPPER = b"p" * 32, b"q" * 32
-CHANGES = [
-    {"ordinary_cost": Argon2Cost(16, 1, 1)},
-    {"pepper": LATER_PEPPER, "peppers_old": (PEPPER,)},
-    {"peppers_old": (LATER_PEPPER, PEPPER)},
-]
 
 
-@pytest.mark.parametrize("key", ["order 17", KEY], ids=["guessable", "random"])
-def test_a_key_is_found_again_after_each_change_of_settings(
-    open_client, hash_costs, ledger, key
+@pytest.fixture(scope="module")
+def item_ids(shared_api):
+    """The items of a ledger where MINT was sent with the key "mint", then its 5 of `a`
+    were split into 2 and 3 with the key "swap", and those of `b` without a key; and of
+    another mint.
+    """
+    item = good(shared_api.post("/v1/mint", MINT, "mint"))["itemId"]
+    shared_api.swap(f"+5.{item}.a", [f"+2.{item}.c", f"+3.{item}.d"], "swap")
+    shared_api.swap(f"+5.{item}.b", [f"+2.{item}.e", f"+3.{item}.f"])
+    return item, shared_api.mint("+5.a")
+
+
+@pytest.mark.parametrize(
+    ("key", "outputs"),
+    [
+        ("mint", "+6.a +5.b +3.z"),
+        ("mint", "+5.a +3.b +5.z"),
+        ("mint", "+5.x +5.b +3.z"),
+        ("mint", "+2.c +5.b +3.z"),
+        ("mint", "+5.a"),
+        ("mint", "+13.a"),
+        ("mint", "+5.a +5.b +3.z +1.x"),
+        ("swap", "+2.c +3.d"),
+    ],
+)
+def test_a_key_serves_no_mint_of_other_outputs(
+    shared_api, shared_ledger, item_ids, key, outputs
 ):
-    client = open_client({"pepper": PEPPER})
-    strong = make_strong_secret()
-    item_id = mint(client, "+5.a")
-    request = ([f"+5.{item_id}.a"], [f"+2.{item_id}.b", f"+3.{item_id}.{strong}"])
-    swap(client, *request, key=key)
+    with shared_ledger.unchanged():
+        answer = shared_api.post("/v1/mint", MINT | {"outputs": outputs.split()}, key)
 
-    for changes in CHANGES:
-        client = open_client(changes | {"peppers_old": (PEPPER, LATER_PEPPER)})
-        hash_costs.clear()
-        again = swap(client, *request, key=key)
-        costs = list(hash_costs)
-        other = swap(client, request[1], [f"+5.{item_id}.d"], key=key)
-
-        assert (again.get_json(), replayed(again)) == ({"success": True}, "true")
-        assert refusal(other) == REUSED
-        assert costs.count(str(ORDINARY_COST)) == int(key != KEY)
-        assert len(costs) == 3 + int(key != KEY)
-    expected = ["spent", "unspent", "unspent"]
-    assert check(client, *request[0], *request[1]) == expected
+    assert refusal(answer) == REUSED
 
 
-def test_a_guessable_key_is_hashed_with_the_first_pepper(open_client, ledger):
+@pytest.mark.parametrize(
+    "metadata", [{"name": "M"}, {"name": "N", "description": ""}, {}, None], ids=str
+)
+def test_a_key_serves_no_mint_of_other_metadata(
+    shared_api, shared_ledger, item_ids, metadata
+):
+    with shared_ledger.unchanged():
+        answer = shared_api.post("/v1/mint", MINT | {"metadata": metadata}, "mint")
+
+    assert refusal(answer) == REUSED
+
+
+@pytest.mark.parametrize(
+    ("key", "inputs", "outputs"),
+    [
+        ("mint", "+3.{0}.z", "+3.{0}.x"),
+        ("swap", "+5.{0}.a", "+3.{0}.c +2.{0}.d"),
+        ("swap", "+5.{0}.a", "+2.{0}.c +3.{0}.x"),
+        ("swap", "+5.{0}.a", "+2.{0}.x +3.{0}.y"),
+        ("swap", "+5.{0}.a", "+2.{0}.e +3.{0}.f"),
+        ("swap", "+5.{0}.a", "+5.{0}.c"),
+        ("swap", "+5.{0}.b", "+2.{0}.c +3.{0}.d"),
+        ("swap", "+5.{0}.b", "+2.{0}.e +3.{0}.f"),
+        ("swap", "+2.{0}.c", "+2.{0}.x"),
+        ("swap", "+3.{0}.z", "+3.{0}.x"),
+        ("swap", "+5.{0}.a +3.{0}.z", "+2.{0}.c +3.{0}.d +3.{0}.x"),
+        ("swap", "+5.{1}.a", "+2.{1}.c +3.{1}.d"),
+        ("swap", "+5.deed_x.a", "+5.deed_x.b"),
+    ],
+)
+def test_a_key_serves_no_other_swap(
+    shared_api, shared_ledger, item_ids, key, inputs, outputs
+):
+    with shared_ledger.unchanged():
+        answer = shared_api.swap(
+            inputs.format(*item_ids).split(), outputs.format(*item_ids).split(), key
+        )
+
+    assert refusal(answer) == REUSED
+
+
+@pytest.mark.parametrize(
+    ("code", "given", "wanted"),
+    [
+        ("unbalanced", "+5.{}.a", "+4.{}.d"),
+        ("unknown_input", "+5.{}.wrong", "+5.{}.d"),
+        ("spent_input", "+1.{}.b", "+1.{}.d"),
+        ("used_secret", "+5.{}.a", "+5.{}.c"),
+        ("duplicate_secret", "+5.{}.a", "+5.{}.a"),
+    ],
+)
+def test_a_refused_request_leaves_its_key_free(api, ledger, code, given, wanted):
+    item = api.mint("+5.a", "+1.b")
+    api.swap(f"+1.{item}.b", f"+1.{item}.c")
+
+    with ledger.unchanged():
+        refused = api.swap(given.format(item), wanted.format(item), KEY)
+
+    assert refusal(refused)[:2] == (400, code)
+    answer = api.swap(f"+5.{item}.a", f"+5.{item}.d", KEY)
+    assert good(answer) == SUCCESS
+    assert "Idempotency-Replayed" not in answer.headers
+
+
+@TURNS
+def test_another_process_replays_a_mint(open_api, ledger, turn):
+    api, restarted = open_api(), open_api()
+    minted = good(api.post("/v1/mint", MINT, KEY))
+    item = minted["itemId"]
+    api.swap(f"+5.{item}.a", f"+5.{item}.c")
+
+    with ledger.unchanged():
+        body = MINT | {"outputs": MINT["outputs"][::turn]}
+        again = restarted.post("/v1/mint", body, KEY)
+
+    assert replayed(again) == {
+        "itemId": item,
+        "outputs": minted["outputs"][::turn],
+        "rawOutputs": minted["rawOutputs"][::turn],
+    }
+
+
+@TURNS
+def test_another_process_replays_a_swap_whose_outputs_were_spent(
+    open_api, ledger, turn
+):
+    api, restarted = open_api(), open_api()
+    item = api.mint("+5.a", "+3.z")
+    inputs = [f"+5.{item}.a", f"+3.{item}.z"]
+    outputs = [f"+1.{item}.c", f"+7.{item}.d"]
+    api.swap(inputs, outputs, KEY)
+    api.swap(outputs, f"+8.{item}.e")
+
+    with ledger.unchanged():
+        again = restarted.swap(inputs[::turn], outputs[::turn], KEY)
+
+    assert replayed(again) == SUCCESS
+
+
+@KEYS
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ordinary_cost": Argon2Cost(16, 1, 1), "peppers_old": (PEPPER,)},
+        {"pepper": LATER_PEPPER, "peppers_old": (PEPPER,)},
+        {"peppers_old": (LATER_PEPPER, PEPPER)},
+    ],
+    ids=["cost", "pepper", "no pepper"],
+)
+def test_a_key_is_found_again_after_a_change_of_settings(
+    open_api, hash_costs, ledger, key, changes
+):
+    api, restarted = open_api(pepper=PEPPER), open_api(**changes)
+    item = api.mint("+5.a")
+    inputs, outputs = [f"+5.{item}.a"], [f"+2.{item}.b", fresh(3, item)]
+    api.swap(inputs, outputs, key)
+    hash_costs.clear()
+
+    again = restarted.swap(inputs, outputs, key)
+
+    keys_hashed_count = {"order 17": 1, KEY: 0}[key]
+    assert hash_costs.count(str(ORDINARY_COST)) == keys_hashed_count
+    assert len(hash_costs) == 3 + keys_hashed_count
+    assert replayed(again) == SUCCESS
+    other = restarted.swap(outputs, f"+5.{item}.d", key)
+    assert refusal(other) == REUSED
+    assert restarted.check(*inputs, *outputs) == ["spent", "unspent", "unspent"]
+
+
+def test_a_guessable_key_is_hashed_with_the_first_pepper(open_api, ledger):
     """Else a secret in it could be guessed faster than from the outputs."""
-    open_client({"pepper": PEPPER})
-    client = open_client({"pepper": LATER_PEPPER, "peppers_old": (PEPPER,)})
+    open_api(pepper=PEPPER)
+    api = open_api(pepper=LATER_PEPPER, peppers_old=(PEPPER,))
 
-    mint(client, "+5.a", key="order 17")
+    api.mint("+5.a", key="order 17")
 
-    [stored] = [row[2] for row in ledger.rows()["operations"]]
+    [(_, _, stored, *_)] = ledger.rows()["operations"]
     salt = b"idempotency keys"
     assert stored == argon2id_digest("order 17", salt, ORDINARY_COST, PEPPER)
 
 
-@pytest.mark.parametrize("key", ["order 17", KEY], ids=["guessable", "random"])
+@KEYS
 @pytest.mark.parametrize("at_evaluation", [1, 2])
 def test_one_key_is_one_mint_whatever_the_settings_of_processes(
-    clients, hash_costs, ledger, key, at_evaluation
+    apis, hash_costs, ledger, key, at_evaluation
 ):
     """Another process mints with the same key before one of the evaluations."""
-    older, newer = clients
+    older, newer = apis
     body, answers = {"outputs": ["+5.a", "+1.b"]}, []
 
     def meanwhile():
         if len(hash_costs) == at_evaluation:
-            answers.append(post(newer, "/v1/mint", body, key))
+            answers.append(newer.post("/v1/mint", body, key))
         else:
             hash_costs.meanwhile = meanwhile
 
     hash_costs.meanwhile = meanwhile
-    answers.append(post(older, "/v1/mint", body, key))
+    answers.append(older.post("/v1/mint", body, key))
 
-    assert [answer.status_code for answer in answers] == [200, 200]
-    assert answers[0].get_json() == answers[1].get_json()
+    inner, outer = answers
+    assert good(inner) == good(outer)
     assert len(ledger.rows()["items"]) == 1

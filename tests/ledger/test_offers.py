@@ -1,137 +1,143 @@
-"""Offers and Idempotency-Keys, and offers under a change of settings."""
+"""Offers and Idempotency-Keys, between processes of different settings."""
 
-from contextlib import contextmanager
 from functools import partial
 
 import pytest
 
 from deeds.domain.model import Argon2Cost
+from deeds.settings import Settings
+from tests.support.api import fresh, good, refusal, replayed, served
 from tests.support.hooks import hooked
-from tests.support.requests import check, complete, fresh, mint, offer, refusal, swap
 
 REUSED = (422, "idempotency_key_reused", None)
 SUCCESS = {"success": True}
-DEARER = {"ordinary_cost": Argon2Cost(16, 1, 1)}
+WEEK_S = 604_800
+DEARER = Argon2Cost(16, 1, 1)
+PEPPER = b"some" * 8
+
+MAKING = "/v1/offers"
+COMPLETION = "/v1/offers/{0}/complete"
+OTHER_COMPLETION = "/v1/offers/{1}/complete"
 
 
-def state(client, offered):
-    return client.get(f"/v1/offers/{offered.get_json()['offerId']}").get_json()["state"]
+@pytest.fixture(scope="module")
+def raws(shared_api):
+    """A function that returns raw outputs by their letters.
+
+    `ab` are offered for `pq`, and `xy` given for `rs`.
+    """
+    item = shared_api.mint("+5.a", "+4.b", "+1.c")
+    wanted = shared_api.mint("+3.x", "+2.y")
+    p, q = fresh(5, wanted), fresh(1, item)
+    by_letter = {
+        "a": f"+5.{item}.a",
+        "b": f"+4.{item}.b",
+        "c": f"+1.{item}.c",
+        "p": p,
+        "q": q,
+        "r": fresh(2, item),
+        "s": f"+6.{item}.z",
+        "x": f"+3.{wanted}.x",
+        "y": f"+2.{wanted}.y",
+        # Others, as much as `q`, `s` and `xy`, and more of `q`.
+        "k": fresh(1, item),
+        "l": fresh(6, item),
+        "m": fresh(5, wanted),
+        "n": q.replace("+1", "+2"),
+    }
+    return lambda letters: [by_letter[each] for each in letters]
 
 
-def replayed(answer):
-    return answer.status_code, answer.headers.get("Idempotency-Replayed")
+@pytest.fixture(scope="module")
+def offer_ids(shared_api, shared_url, raws):
+    """The ids of an offer that another process has completed, and of an open one."""
+    made = shared_api.offer(raws("ab"), raws("pq"), "make", expiresIn=WEEK_S)
+    offer_id = good(made)["offerId"]
+    with served(Settings(shared_url, DEARER, pepper=PEPPER)) as other:
+        good(other.complete(offer_id, raws("xy"), raws("rs"), "complete"))
+    return offer_id, shared_api.offer_id([], raws("m"))
 
 
 @pytest.mark.parametrize("turn", [1, -1], ids=["same order", "other order"])
-def test_another_process_replays_makings_and_completions_alone(
-    open_client, ledger, turn
+def test_another_process_replays_a_making_and_a_completion(
+    shared_url, shared_ledger, raws, offer_ids, turn
 ):
-    client, restarted = open_client({}), open_client(DEARER)
-    item, wanted = mint(client, "+5.a", "+4.b", "+1.c"), mint(client, "+3.x", "+2.y")
-    hers, for_her = [f"+5.{item}.a", f"+4.{item}.b"], [fresh(5, wanted), fresh(1, item)]
-    his, for_him = (
-        [f"+3.{wanted}.x", f"+2.{wanted}.y"],
-        [fresh(2, item), f"+6.{item}.z"],
-    )
-    made = offer(client, hers, for_her, "make", expiresIn=604800)
-    assert complete(client, made, his, for_him, "complete").get_json() == SUCCESS
-    other = offer(client, [], [fresh(1, wanted)])
-    before = ledger.rows()
+    offer_id, _ = offer_ids
 
-    made_again = offer(restarted, hers[::turn], for_her[::turn], "make")
-    completed_again = complete(
-        restarted, made, his[::turn], for_him[::turn], "complete"
-    )
+    with (
+        shared_ledger.unchanged(),
+        served(Settings(shared_url, DEARER)) as restarted,
+    ):
+        made = restarted.offer(raws("ab"[::turn]), raws("pq"[::turn]), "make")
+        completed = restarted.complete(
+            offer_id, raws("xy"[::turn]), raws("rs"[::turn]), "complete"
+        )
+        read = restarted.get(f"/v1/offers/{offer_id}")
 
-    assert [replayed(each) for each in (made_again, completed_again)] == [
-        (200, "true")
-    ] * 2
-    assert made_again.get_json() == made.get_json() | {"state": "completed"}
-    assert completed_again.get_json() == SUCCESS
-    others = [
-        offer(restarted, hers, for_her, "make", expiresIn=604801),
-        offer(restarted, hers[:1], for_her, "make"),
-        offer(restarted, hers, for_her[:1], "make"),
-        offer(restarted, hers, [for_her[0], fresh(1, item)], "make"),
-        offer(restarted, [hers[0], f"+1.{item}.c"], for_her, "make"),
-        offer(restarted, hers, [for_her[0], for_her[1].replace("+1", "+2")], "make"),
-        offer(restarted, hers, for_her, "complete"),
-        swap(restarted, his, [fresh(5, wanted)], "make"),
-        swap(restarted, hers + his, for_her + for_him, "complete"),
-        complete(restarted, made, his, for_him, "make"),
-        complete(restarted, other, his, for_him, "complete"),
-        complete(restarted, made, hers, for_her, "complete"),
-        complete(
-            restarted, made, [his[0], hers[0]], [for_him[0], for_her[0]], "complete"
-        ),
-        complete(restarted, made, his, [for_him[0], fresh(6, item)], "complete"),
-    ]
-    assert [refusal(each) for each in others] == [REUSED] * len(others)
-    assert ledger.rows() == before
-
-
-@contextmanager
-def when_the_state_is_read(event, happen):
-    """Call the function once.
-
-    At this event of the statement that reads the state of an offer.
-    """
-    calls = [happen]
-
-    def hook(_connection, _cursor, text, *_):
-        if "completed_by IS NOT NULL THEN" in text and calls:
-            calls.pop()()
-
-    with hooked(event, hook):
-        yield
-
-
-@pytest.fixture
-def trade():
-    """A function that offers 5 units for 2 of another item."""
-
-    def make(client):
-        item, wanted = mint(client, "+5.a"), mint(client, "+2.b", "+1.c", "+1.d")
-        offered = offer(client, [f"+5.{item}.a"], [fresh(2, wanted)])
-        return offered, [f"+2.{wanted}.b"], [f"+5.{item}.e"]
-
-    return make
+    assert replayed(made) == good(read)
+    assert good(read)["state"] == "completed"
+    assert replayed(completed) == SUCCESS
 
 
 @pytest.mark.parametrize(
-    ("is_same", "answer"), [(True, (200, "true")), (False, (422, None))]
+    ("key", "path", "inputs", "outputs"),
+    [
+        ("make", MAKING, "a", "pq"),
+        ("make", MAKING, "ab", "p"),
+        ("make", MAKING, "ab", "pk"),
+        ("make", MAKING, "ac", "pq"),
+        ("make", MAKING, "ab", "pn"),
+        ("make", "/v1/swap", "xy", "m"),
+        ("make", COMPLETION, "xy", "rs"),
+        ("complete", MAKING, "ab", "pq"),
+        ("complete", "/v1/swap", "abxy", "pqrs"),
+        ("complete", OTHER_COMPLETION, "xy", "rs"),
+        ("complete", COMPLETION, "ab", "pq"),
+        ("complete", COMPLETION, "xa", "rp"),
+        ("complete", COMPLETION, "xy", "rl"),
+    ],
+)
+def test_a_key_serves_no_other_request(
+    shared_api, shared_ledger, raws, offer_ids, *, key, path, inputs, outputs
+):
+    body = {"inputs": raws(inputs), "outputs": raws(outputs)}
+
+    with shared_ledger.unchanged():
+        answer = shared_api.post(path.format(*offer_ids), body, key)
+
+    assert refusal(answer) == REUSED
+
+
+def test_a_key_serves_no_making_for_another_time(
+    shared_api, shared_ledger, raws, offer_ids
+):
+    with shared_ledger.unchanged():
+        answer = shared_api.offer(raws("ab"), raws("pq"), "make", expiresIn=WEEK_S + 1)
+
+    assert refusal(answer) == REUSED
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [("+5.{}.e", (200, "true")), ("+5.{}.another", (422, None))],
+    ids=["the same", "another request"],
 )
 def test_a_key_is_looked_up_again_before_an_offer_is_not_open(
-    clients, ledger, trade, is_same, answer
+    apis, ledger, wanted, said
 ):
     """A twin may have completed it meanwhile, or another request under its key."""
-    client, twin = clients
-    offered, paid, got = trade(client)
-    others = got if is_same else [got[0] + " of another"]
+    api, twin = apis
+    item, other = api.mint("+5.a"), api.mint("+2.b")
+    offer_id = api.offer_id(f"+5.{item}.a", fresh(2, other))
+    paid, got = [f"+2.{other}.b"], [f"+5.{item}.e"]
+    calls = [partial(twin.complete, offer_id, paid, [wanted.format(item)], "order 17")]
 
-    twin_completes = partial(complete, twin, offered, paid, others, "order 17")
-    with when_the_state_is_read("before_cursor_execute", twin_completes):
-        said = complete(client, offered, paid, got, "order 17")
+    def complete_meanwhile(_connection, _cursor, text, *_):
+        if "completed_by IS NOT NULL THEN" in text and calls:
+            calls.pop()()
 
-    assert replayed(said) == answer
-    assert check(client, *paid, *others) == ["spent", "unspent"]
+    with hooked("before_cursor_execute", complete_meanwhile):
+        answer = api.complete(offer_id, paid, got, "order 17")
 
-
-# Settings that follow one another on a ledger.
-PEPPER, LATER = (text.encode() * 8 for text in ("some", "more"))
-CHANGES = [DEARER, {"pepper": PEPPER}, {"pepper": LATER}]
-
-
-def test_an_offer_survives_every_change_of_settings(open_client, trade, ledger):
-    client = open_client({"peppers_old": (PEPPER,)})
-    offers = [trade(client)]
-
-    for changes in CHANGES:
-        client = open_client(changes | {"peppers_old": (PEPPER,)})
-        states = {state(client, offered) for offered, *_ in offers}
-        assert states == {"open"}
-        offers.append(trade(client))
-    for offered, paid, got in offers:
-        assert complete(client, offered, paid, got).get_json() == SUCCESS
-        assert state(client, offered) == "completed"
-        assert check(client, *paid, *got) == ["spent", "unspent"]
+    assert (answer.status_code, answer.headers.get("Idempotency-Replayed")) == said
+    assert api.check(*paid, wanted.format(item)) == ["spent", "unspent"]

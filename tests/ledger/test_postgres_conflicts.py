@@ -4,22 +4,22 @@ Who waits for whom, what is tried again, what is a 503.
 """
 
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import pytest
 
-import storage.engine
 import storage.transactions
-from deeds.domain.model import Argon2Cost
 from storage.driver import CONFLICT
 from storage.transactions import TRIES_MAX
+from tests.support.api import good, refusal, replayed
+from tests.support.databases import on_postgresql
 from tests.support.hooks import AtWrite, hooked
-from tests.support.requests import check, mint, post, refusal, swap
+from tests.support.racing import said
 from tests.support.waiting import wait_until
-from tests.support.watched import counting, retries
+from tests.support.watched import retries
 
-pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+pytestmark = on_postgresql
 
+SUCCESS = {"success": True}
 UNAVAILABLE = (503, "ledger_unavailable", None)
 WAIT_S = 60
 TRIES = TRIES_MAX[CONFLICT]
@@ -44,98 +44,93 @@ FAILING = """
 FAILING_NO_MORE = (
     "DROP TRIGGER fail ON operations; DROP FUNCTION fail; DROP SEQUENCE failures"
 )
-
-
-def somebody_waits_for_a_lock(other):
-    return other.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone()
+WAITING = "SELECT 1 FROM pg_locks WHERE NOT granted"
 
 
 @pytest.fixture
 def meanwhile(other, thread):
     """A context in which a request is sent while another one is at a statement.
 
-    That goes on once the request waits for a lock or is answered.
+    That one goes on once the request waits for a lock or is answered. Yields a list of
+    the future answer and whether the request has waited.
     """
 
     @contextmanager
     def sending(number, send, *arguments):
-        found = SimpleNamespace(answer=lambda: found.sent.result(WAIT_S))
+        sent = []
 
         def wait(_connection):
-            found.sent = thread.submit(send, *arguments)
-            wait_until(lambda: found.sent.done() or somebody_waits_for_a_lock(other))
-            found.has_waited = not found.sent.done()
+            request = thread.submit(send, *arguments)
+            wait_until(lambda: request.done() or other.execute(WAITING).fetchone())
+            sent.extend([request, not request.done()])
 
         with hooked("before_cursor_execute", AtWrite(number, wait)):
-            yield found
+            yield sent
 
     return sending
 
 
-def test_swaps_of_one_item_do_not_wait_for_each_other(client, ledger, meanwhile):
-    item = mint(client, "+5.a", "+7.b")
+def test_swaps_of_one_item_do_not_wait_for_each_other(api, ledger, meanwhile):
+    item = api.mint("+5.a", "+7.b")
 
-    with meanwhile(
-        AT_OUTPUTS, swap, client, [f"+7.{item}.b"], [f"+7.{item}.d"]
-    ) as second:
-        first = swap(client, [f"+5.{item}.a"], [f"+5.{item}.c"])
+    with meanwhile(AT_OUTPUTS, api.swap, f"+7.{item}.b", f"+7.{item}.d") as sent:
+        first = api.swap(f"+5.{item}.a", f"+5.{item}.c")
 
-    assert not second.has_waited
-    assert (first.status_code, second.answer().status_code) == (200, 200)
+    second, has_waited = sent
+    assert not has_waited
+    assert good(first) == good(second.result(WAIT_S)) == SUCCESS
     assert ledger.live(item) == [5, 7]
 
 
 def test_a_swap_of_an_output_created_meanwhile_is_tried_again(
-    settings, open_app, ledger, meanwhile
+    open_api, ledger, meanwhile
 ):
     """The output's operation has a later id, so the first try must not spend it."""
-    client = open_app(counting(settings)).test_client()
-    item = mint(client, "+5.a")
+    api = open_api(metrics="on")
+    item = api.mint("+5.a")
 
-    with meanwhile(
-        AT_OUTPUTS, swap, client, [f"+5.{item}.a"], [f"+5.{item}.b"]
-    ) as creating:
-        spending = swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
+    with meanwhile(AT_OUTPUTS, api.swap, f"+5.{item}.a", f"+5.{item}.b") as sent:
+        spending = api.swap(f"+5.{item}.b", f"+5.{item}.c")
 
-    assert (creating.answer().status_code, spending.status_code) == (200, 200)
-    states = check(client, *(f"+5.{item}.{secret}" for secret in "abc"))
+    creating, _ = sent
+    assert good(creating.result(WAIT_S)) == good(spending) == SUCCESS
+    states = api.check(*(f"+5.{item}.{secret}" for secret in "abc"))
     assert states == ["spent", "spent", "unspent"]
     assert ledger.live(item) == [5]
-    assert retries(client) == {"conflict": 1}
+    assert retries(api) == {"conflict": 1}
 
 
-def test_a_key_that_is_being_recorded_is_waited_for(clients, ledger, meanwhile):
+def test_a_key_that_is_being_recorded_is_waited_for(apis, ledger, meanwhile):
+    api, twin = apis
     request = ("/v1/mint", {"outputs": ["+5.a"]}, "order 17")
 
-    with meanwhile(AT_ITEM, post, clients[0], *request) as second:
-        first = post(clients[1], *request)
+    with meanwhile(AT_ITEM, api.post, *request) as sent:
+        first = twin.post(*request)
 
-    assert second.has_waited
-    assert second.answer().get_json() == first.get_json()
-    assert second.answer().headers["Idempotency-Replayed"] == "true"
+    second, has_waited = sent
+    assert has_waited
+    assert replayed(second.result(WAIT_S)) == good(first)
     assert len(ledger.rows()["items"]) == 1
 
 
 def test_a_policy_that_is_being_recorded_is_waited_for_and_used(
-    open_client, ledger, meanwhile
+    apis, ledger, meanwhile
 ):
-    open_client({})
-    clients = [open_client({"ordinary_cost": Argon2Cost(16, 1, 1)}) for _ in range(2)]
+    cheaper, dearer = apis
 
-    with meanwhile(AT_ITEM_AGAIN, mint, clients[0], "+5.a") as second:
-        first = mint(clients[1], "+5.a")
+    with meanwhile(AT_ITEM_AGAIN, dearer.mint, "+5.a") as sent:
+        first = dearer.mint("+5.a")
 
-    assert second.has_waited
-    raws = [f"+5.{item}.a" for item in (first, second.answer())]
-    assert check(clients[0], *raws) == ["unspent"] * 2
+    second, has_waited = sent
+    assert has_waited
+    raws = [f"+5.{item}.a" for item in (first, second.result(WAIT_S))]
+    assert cheaper.check(*raws) == ["unspent"] * 2
     assert len(ledger.rows()["hash_policies"]) == 2
 
 
-def test_a_swap_that_a_deadlock_ends_is_tried_again(
-    settings, open_app, ledger, other, thread
-):
-    client = open_app(counting(settings)).test_client()
-    item = mint(client, "+5.a", "+7.b")
+def test_a_swap_that_a_deadlock_ends_is_tried_again(open_api, ledger, other, thread):
+    api = open_api(metrics="on")
+    item = api.mint("+5.a", "+7.b")
     first, second = other.execute("SELECT item_id, digest FROM outputs ORDER BY 1, 2")
     lock = "UPDATE outputs SET amount = amount WHERE item_id = %s AND digest = %s"
 
@@ -145,40 +140,44 @@ def test_a_swap_that_a_deadlock_ends_is_tried_again(
     other.execute("BEGIN")
     other.execute(lock, second)
     swapping = thread.submit(
-        swap, client, [f"+5.{item}.a", f"+7.{item}.b"], [f"+12.{item}.c"]
+        api.swap, [f"+5.{item}.a", f"+7.{item}.b"], f"+12.{item}.c"
     )
-    wait_until(lambda: somebody_waits_for_a_lock(other))
+    wait_until(lambda: other.execute(WAITING).fetchone())
     other.execute(lock, first)
     other.execute("ROLLBACK")
 
-    assert swapping.result(WAIT_S).status_code == 200
+    assert good(swapping.result(WAIT_S)) == SUCCESS
     # More than one where it was there again before the other session had its lock.
-    assert retries(client)["conflict"] >= 1
+    assert retries(api)["conflict"] >= 1
     assert ledger.live(item) == [12]
 
 
 @pytest.mark.parametrize("deferred", ["", "DEFERRABLE INITIALLY DEFERRED"])
-@pytest.mark.parametrize("failures_count", [TRIES - 1, TRIES])
+@pytest.mark.parametrize(
+    ("failures_count", "answered", "states"),
+    [
+        (TRIES - 1, (200, None, None), ["spent", "unspent"]),
+        (TRIES, UNAVAILABLE, ["unspent", "unknown"]),
+    ],
+    ids=["passes", "stays"],
+)
 def test_a_serialization_failure_is_tried_again_up_to_a_bound(
-    client, ledger, other, failures_count, deferred
+    api, ledger, other, *, failures_count, answered, states, deferred
 ):
-    item = mint(client, "+5.a")
-    before = ledger.rows()
+    item = api.mint("+5.a")
+    raws = [f"+5.{item}.a", f"+5.{item}.b"]
     other.execute(FAILING.format(count=failures_count, deferred=deferred))
 
     try:
-        answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+        answer = api.swap(raws[:1], raws[1:])
         tries = other.execute("SELECT last_value FROM failures").fetchone()
     finally:
         other.execute(FAILING_NO_MORE)
 
+    assert said(answer) == answered
     assert tries == (TRIES,)
-    if failures_count == TRIES:
-        assert refusal(answer) == UNAVAILABLE
-        assert ledger.rows() == before
-    else:
-        assert answer.status_code == 200
-        assert check(client, f"+5.{item}.a", f"+5.{item}.b") == ["spent", "unspent"]
+    assert api.check(*raws) == states
+    assert ledger.live(item) == [5]
 
 
 @pytest.mark.parametrize(
@@ -187,28 +186,29 @@ def test_a_serialization_failure_is_tried_again_up_to_a_bound(
         ("UPDATE outputs SET amount = amount", [200, 503, 200, 200]),
         ("LOCK TABLE outputs, items IN ACCESS EXCLUSIVE MODE", [503] * 4),
     ],
+    ids=["rows", "tables"],
 )
 def test_what_stays_locked_is_a_503_for_every_request_that_needs_it(
-    settings, open_app, monkeypatch, ledger, other, *, lock, codes
+    open_api, monkeypatch, ledger, other, lock, codes
 ):
     begin = storage.transactions._BEGIN["postgresql"].replace("'5s'", "'50ms'")
     monkeypatch.setitem(storage.transactions._BEGIN, "postgresql", begin)
-    monkeypatch.setattr(storage.engine, "STATEMENT_TIMEOUT", "50ms")
-    client = open_app(settings).test_client()
-    item = mint(client, "+5.a")
+    monkeypatch.setattr("storage.engine.STATEMENT_TIMEOUT", "50ms")
+    api = open_api()
+    item = api.mint("+5.a")
 
     other.execute("BEGIN")
     other.execute(lock)
     answers = [
-        post(client, "/v1/mint", {"outputs": ["+5.a"]}),
-        swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]),
-        post(client, "/v1/check", {"outputs": [f"+5.{item}.a"]}),
-        client.get(f"/v1/item/{item}"),
+        api.post("/v1/mint", {"outputs": ["+5.a"]}),
+        api.swap(f"+5.{item}.a", f"+5.{item}.b"),
+        api.post("/v1/check", {"outputs": [f"+5.{item}.a"]}),
+        api.get(f"/v1/item/{item}"),
     ]
     other.execute("ROLLBACK")
 
     assert [answer.status_code for answer in answers] == codes
     refused = [refusal(answer) for answer in answers if answer.status_code != 200]
-    assert refused == [UNAVAILABLE] * len(refused)
+    assert refused == [UNAVAILABLE] * codes.count(503)
     assert (ledger.live(item), ledger.spent(item)) == ([5], [])
-    assert swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]).status_code == 200
+    assert good(api.swap(f"+5.{item}.a", f"+5.{item}.b")) == SUCCESS

@@ -1,4 +1,4 @@
-"""Races for the same units, secret or key.
+"""Races for the same units, secret, offer or key.
 
 One wins, others are told so, and the books balance.
 """
@@ -6,157 +6,230 @@ One wins, others are told so, and the books balance.
 import random
 from collections import Counter
 from functools import partial
-from itertools import cycle
+from uuid import uuid4
 
 import pytest
 
-from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import make_strong_secret
-from tests.ledger.offer_races import OFFER_RACES
-from tests.support.racing import Racers, client_of_app, client_of_port
+from tests.support.api import fresh
+from tests.support.racing import at_once, mint_strong, race, said
 
-THREADS_COUNT = 32
+SWAPS_COUNT = 32
 CROSSING_COUNT = 8
-ROUNDS_COUNT = 12
-# Each round of these lets PostgreSQL look for a deadlock.
-DEADLOCK_ROUNDS_COUNT = 3
-PEPPER = b"a-pepper-of-32-or-more-characters"
+CROSSING_ROUNDS_COUNT = 12
+# Who complete one offer, or how often a request is sent.
+RIVALS_COUNT = 8
+ROUNDS_COUNT = 4
+
+WON = (200, None, None)
+SPENT = (400, "spent_input", 0)
+USED = (400, "used_secret", 0)
+NOT_OPEN = (400, "offer_not_open", None)
+REUSED = (422, "idempotency_key_reused", None)
+
+MINTED = f"+5.{make_strong_secret()}"
+# What each kind of request leaves: kind, number of inputs and of outputs.
+OPERATIONS = {
+    "mint": ("mint", 0, 1),
+    "swap": ("swap", 1, 1),
+    "offer": ("offer", 1, 1),
+    "completion": ("swap", 2, 2),
+}
 
 
-def strong(count):
-    # No slow hashing: the requests shall meet in the ledger, not in the queue before
-    # it.
-    return [make_strong_secret() for _ in range(count)]
+@pytest.mark.parametrize(
+    "racers",
+    [
+        pytest.param("one process", marks=pytest.mark.slow),
+        "different settings",
+        "two masters",
+    ],
+    indirect=True,
+)
+def test_of_swaps_that_spend_one_output_one_wins(racers, shared_ledger):
+    item, [source] = mint_strong(next(racers), 5)
+    outputs = [fresh(5, item) for _ in range(SWAPS_COUNT)]
+
+    answers = race([partial(next(racers).swap, source, each) for each in outputs])
+
+    assert Counter(answers) == {WON: 1, SPENT: SWAPS_COUNT - 1}
+    states = ["unspent" if each == WON else "unknown" for each in answers]
+    assert next(racers).check(*outputs) == states
+    assert shared_ledger.live(item) == [5]
 
 
-def assert_one_won(said, code):
-    assert Counter(said) == {(200, None, None): 1, (400, code, 0): len(said) - 1}
+def test_of_swaps_that_create_one_secret_one_wins(racers, shared_ledger):
+    item, sources = mint_strong(next(racers), *[5] * SWAPS_COUNT)
+    wanted = fresh(5, item)
+
+    answers = race([partial(next(racers).swap, each, wanted) for each in sources])
+
+    assert Counter(answers) == {WON: 1, USED: SWAPS_COUNT - 1}
+    states = ["spent" if each == WON else "unspent" for each in answers]
+    assert next(racers).check(*sources) == states
+    assert shared_ledger.live(item) == [5] * SWAPS_COUNT
 
 
-def race_to_spend_one_output(racers, ledger):
-    [secret], new = strong(1), strong(THREADS_COUNT)
-    item = racers.mint(f"+5.{secret}")
-    outputs = [f"+5.{item}.{each}" for each in new]
-
-    said = racers.swap_at_once(
-        [([f"+5.{item}.{secret}"], [output]) for output in outputs]
-    )
-
-    assert_one_won(said, "spent_input")
-    assert ledger.live(item) == [5]
-    states = ["unspent" if status == 200 else "unknown" for status, _, _ in said]
-    assert racers.check(outputs) == states
-
-
-def race_to_create_one_secret(racers, ledger):
-    [wanted], sources = strong(1), strong(THREADS_COUNT)
-    item = racers.mint(*(f"+5.{each}" for each in sources))
-    inputs = [f"+5.{item}.{each}" for each in sources]
-
-    said = racers.swap_at_once([([each], [f"+5.{item}.{wanted}"]) for each in inputs])
-
-    assert_one_won(said, "used_secret")
-    assert ledger.live(item) == [5] * THREADS_COUNT
-    states = ["spent" if status == 200 else "unspent" for status, _, _ in said]
-    assert racers.check(inputs) == states
-
-
-def race_to_spend_the_same_outputs_in_crossing_orders(racers, ledger):
-    shuffle = random.Random(17).shuffle
-    items = [racers.mint("+8.first") for _ in range(2)]
-    secrets = ["first"]
-
-    for _ in range(ROUNDS_COUNT):
-        sources = [
-            f"+{8 // len(secrets)}.{item}.{each}" for item in items for each in secrets
-        ]
-        offers = [strong(4) for _ in range(CROSSING_COUNT)]
-        swaps = []
-        for offer in offers:
-            inputs, outputs = (
-                list(sources),
-                [f"+2.{i}.{s}" for i in items for s in offer],
-            )
-            shuffle(inputs)
-            shuffle(outputs)
-            swaps.append((inputs, outputs))
-
-        said = racers.swap_at_once(swaps)
-
-        statuses = [status for status, _, _ in said]
-        assert sorted(statuses) == [200] + [400] * (CROSSING_COUNT - 1), said
-        assert {code for _, code, _ in said} == {None, "spent_input"}
-        secrets = offers[statuses.index(200)]
-    for item in items:
-        assert ledger.live(item) == [2, 2, 2, 2]
-
-
-def race_to_spend_overlapping_outputs(racers, ledger):
-    item = racers.mint(*(f"+1.{index}" for index in range(3)))
-    live = ["0", "1", "2"]
-
-    for _ in range(ROUNDS_COUNT):
-        pairs = [(live[0], live[1]), (live[1], live[2]), (live[2], live[0])]
-        new = [strong(2) for _ in pairs]
-        said = racers.swap_at_once(
-            [
-                [[f"+1.{item}.{each}" for each in half] for half in halves]
-                for halves in zip(pairs, new, strict=True)
-            ]
-        )
-
-        # Any two of the pairs share an output.
-        statuses = [status for status, _, _ in said]
-        assert sorted(statuses) == [200, 400, 400], said
-        winner = statuses.index(200)
-        [left] = set(live) - set(pairs[winner])
-        live = [left, *new[winner]]
-    assert racers.check([f"+1.{item}.{each}" for each in live]) == ["unspent"] * 3
-
-
-def race_to_create_what_the_other_one_spends(racers, ledger):
-    for _ in range(DEADLOCK_ROUNDS_COUNT):
-        a, b = strong(2)
-        item = racers.mint(f"+5.{a}", f"+5.{b}")
-        there = ([f"+5.{item}.{a}"], [f"+5.{item}.{b}"])
-        back = ([f"+5.{item}.{b}"], [f"+5.{item}.{a}"])
-
-        said = racers.swap_at_once([there, back] * 4)
-
-        assert Counter(said) == {(400, "used_secret", 0): 8}
-        assert ledger.live(item) == [5, 5]
-
-
-RACES = [
-    race_to_spend_one_output,
-    race_to_create_one_secret,
-    race_to_spend_the_same_outputs_in_crossing_orders,
-    race_to_spend_overlapping_outputs,
-    race_to_create_what_the_other_one_spends,
-    *OFFER_RACES,
-]
-
-
-@pytest.mark.parametrize("race", RACES)
-def test_of_racing_threads_one_wins_and_the_others_are_refused(app, ledger, race):
-    race(Racers(partial(client_of_app, app)), ledger)
-
-
-def test_of_clients_of_two_masters_one_wins_and_the_others_are_refused(
-    gunicorn_service, database_url, ledger
+def test_of_swaps_that_name_the_same_outputs_in_any_order_one_wins(
+    racers, shared_ledger
 ):
-    settings = {"DATABASE_URL": database_url, "WEB_CONCURRENCY": "2"}
-    ports = cycle([gunicorn_service(**settings).port for _ in range(2)])
+    shuffled = random.Random(17)
+    (first, [one]), (second, [other]) = (mint_strong(next(racers), 8) for _ in "ab")
+    sources = [one, other]
 
-    for race in RACES:
-        race(Racers(lambda: client_of_port(next(ports))), ledger)
+    for _ in range(CROSSING_ROUNDS_COUNT):
+        attempts = [
+            [fresh(2, item) for item in (first, second) for _ in range(4)]
+            for _ in range(CROSSING_COUNT)
+        ]
+        swaps = [
+            partial(
+                next(racers).swap,
+                shuffled.sample(sources, len(sources)),
+                shuffled.sample(outputs, len(outputs)),
+            )
+            for outputs in attempts
+        ]
+
+        answers = race(swaps)
+
+        assert Counter(answers) == {WON: 1, SPENT: CROSSING_COUNT - 1}
+        sources = attempts[answers.index(WON)]
+    assert shared_ledger.live(first) == [2, 2, 2, 2]
+    assert shared_ledger.live(second) == [2, 2, 2, 2]
 
 
-@pytest.mark.parametrize("race", RACES)
-def test_processes_of_different_settings_race_alike(open_client, ledger, race):
-    """As in the middle of a rolling change of cost and pepper."""
-    older = open_client({"peppers_old": (PEPPER,)})
-    newer = open_client({"ordinary_cost": Argon2Cost(16, 1, 1), "pepper": PEPPER})
-    apps = cycle([older.application, newer.application])
+class Trade:
+    """An offer of 5 units for 2 of another item, and halves that complete it.
 
-    race(Racers(lambda: client_of_app(next(apps))), ledger)
+    `third` are units of that item too, of somebody who has no part in it.
+    """
+
+    def __init__(self, racers, ledger, completers_count=1):
+        self.racers = racers
+        self.ledger = ledger
+        self.item, [self.hers] = mint_strong(next(racers), 5)
+        self.wanted, paid = mint_strong(next(racers), *[2] * (completers_count + 1))
+        *self.his, self.third = paid
+        self.for_him = [fresh(5, self.item) for _ in self.his]
+        self.for_her, self.new = fresh(2, self.wanted), fresh(2, self.wanted)
+        self.offer_id = next(racers).offer_id(self.hers, self.for_her)
+
+    def completions(self):
+        """Return the completion of each who wants to complete it."""
+        return [
+            partial(next(self.racers).complete, self.offer_id, paid, got)
+            for paid, got in zip(self.his, self.for_him, strict=True)
+        ]
+
+    def request(self, kind):
+        """Return a request of a kind, to be sent under a key."""
+        api = next(self.racers)
+        return {
+            "mint": partial(api.post, "/v1/mint", {"outputs": [MINTED]}),
+            "swap": partial(api.swap, self.third, self.new),
+            "offer": partial(api.offer, self.hers, self.new),
+            "completion": partial(api.complete, self.offer_id, self.his, self.for_him),
+        }[kind]
+
+    def assert_won(self, winner):
+        """Assert that only her half and that of the winner changed hands, if any."""
+        api = next(self.racers)
+        paid, got = ["unspent"] * len(self.his), ["unknown"] * len(self.his)
+        if winner is not None:
+            paid[winner], got[winner] = "spent", "unspent"
+            assert api.check(self.hers, self.for_her) == ["spent", "unspent"]
+        assert api.check(*self.his, *self.for_him) == paid + got
+        assert self.ledger.live(self.item) == [5]
+        assert self.ledger.live(self.wanted) == [2] * (len(self.his) + 1)
+
+
+def test_of_completions_of_one_offer_one_wins(racers, shared_ledger):
+    trade = Trade(racers, shared_ledger, RIVALS_COUNT)
+
+    answers = race(trade.completions())
+
+    assert Counter(answers) == {WON: 1, NOT_OPEN: RIVALS_COUNT - 1}
+    trade.assert_won(answers.index(WON))
+
+
+def test_of_two_offers_of_the_same_units_one_is_completed_once(racers, shared_ledger):
+    for _ in range(ROUNDS_COUNT):
+        trade = Trade(racers, shared_ledger, 2)
+        first, _ = trade.completions()
+        trade.offer_id = next(racers).offer_id(trade.hers, trade.new)
+        _, second = trade.completions()
+
+        answers = race([first, second] * 2)
+
+        assert Counter(answers) == {WON: 1, NOT_OPEN: 3}
+        states = next(racers).check(trade.hers, *trade.for_him)
+        assert sorted(states) == ["spent", "unknown", "unspent"]
+        assert shared_ledger.live(trade.item) == [5]
+        assert shared_ledger.live(trade.wanted) == [2, 2, 2]
+
+
+@pytest.mark.parametrize("lost", [SPENT, USED], ids=["her input", "her new secret"])
+def test_a_completion_or_the_swap_that_ends_the_offer_wins(racers, shared_ledger, lost):
+    for _ in range(2 * ROUNDS_COUNT):
+        trade = Trade(racers, shared_ledger)
+        swap = partial(next(racers).swap, trade.third, trade.for_her)
+        if lost == SPENT:
+            swap = partial(next(racers).swap, trade.hers, fresh(5, trade.item))
+
+        answers = race([*trade.completions(), swap])
+
+        read = next(racers).get(f"/v1/offers/{trade.offer_id}").json()
+        if read["state"] == "completed":
+            assert answers == [WON, lost]
+            trade.assert_won(0)
+        else:
+            assert read["state"] == "void"
+            assert answers == [NOT_OPEN, WON]
+            trade.assert_won(None)
+
+
+def test_of_completions_of_an_offer_that_expires_one_wins_or_none(
+    racers, shared_ledger
+):
+    for _ in range(ROUNDS_COUNT):
+        trade = Trade(racers, shared_ledger, 2)
+
+        *completed, _ = at_once([*trade.completions(), shared_ledger.expire_offers])
+
+        answers = [said(each) for each in completed]
+        assert Counter(answers) in ({WON: 1, NOT_OPEN: 1}, {NOT_OPEN: 2})
+        winner = answers.index(WON) if WON in answers else None
+        trade.assert_won(winner)
+
+
+@pytest.mark.parametrize("kind", OPERATIONS)
+def test_a_request_sent_at_once_under_one_key_is_one_operation(
+    racers, shared_ledger, kind
+):
+    for _ in range(ROUNDS_COUNT):
+        trade = Trade(racers, shared_ledger)
+        before, key = shared_ledger.operations(), str(uuid4())
+        requests = [partial(trade.request(kind), key=key) for _ in range(RIVALS_COUNT)]
+
+        answers = at_once(requests)
+
+        told = {(each.status_code, each.text) for each in answers}
+        assert told == {(200, answers[0].text)}
+        assert shared_ledger.operations() == [*before, OPERATIONS[kind]]
+        winner = 0 if kind == "completion" else None
+        trade.assert_won(winner)
+
+
+def test_of_different_requests_under_one_key_one_wins(racers, shared_ledger):
+    for _ in range(ROUNDS_COUNT):
+        trade = Trade(racers, shared_ledger)
+        before, key = shared_ledger.operations(), str(uuid4())
+
+        answers = race([partial(trade.request(kind), key=key) for kind in OPERATIONS])
+
+        assert Counter(answers) == {WON: 1, REUSED: 3}
+        kind = list(OPERATIONS)[answers.index(WON)]
+        assert shared_ledger.operations() == [*before, OPERATIONS[kind]]
+        winner = 0 if kind == "completion" else None
+        trade.assert_won(winner)

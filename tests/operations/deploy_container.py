@@ -22,8 +22,8 @@ import pytest
 import yaml
 
 from storage.engine import parse_database_url
+from tests.support.api import good
 from tests.support.proxies import free_port, is_open
-from tests.support.racing import client_of_port
 from tests.support.serving import REPOSITORY, Service, clean_environment, start_command
 from tests.support.sources import read_text, read_variables
 from tests.support.waiting import wait_until
@@ -35,94 +35,79 @@ VOLUME = "/var/lib/deeds"
 AS_USER = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
 
 
-# The instructions of the Dockerfile: what each is, and the rest of it.
-EVERY = re.findall(
+# The instructions of both stages of the Dockerfile, each with the rest of its line.
+INSTRUCTIONS = re.findall(
     r"^([A-Z]+) +(.+)$", read_text("Dockerfile").replace("\\\n", " "), re.MULTILINE
 )
-_LAST = max(place for place, (word, _) in enumerate(EVERY) if word == "FROM")
-BEFORE, INSTRUCTIONS = EVERY[:_LAST], EVERY[_LAST:]
 
 
-def only(word):
-    [rest] = [rest for each, rest in INSTRUCTIONS if each == word]
-    return rest
+# The last one of each name.
+LAST = dict(INSTRUCTIONS)
 
 
 class Image:
     """What the Dockerfile would make of an empty machine, in a directory."""
 
-    def __init__(self, directory):
-        self.code = directory / "code"
-        self.volume = directory / "volume"
-        self._log = directory / "log"
-        path = f"{directory / 'venv' / 'bin'}:{os.environ['PATH']}"
+    def __init__(self, root):
+        self._root = root
+        self._log = root / "log"
+        self.volume = self.place(VOLUME)
+        self.volume.mkdir(mode=0o700, parents=True)
+        path = f"{root / 'venv' / 'bin'}:{os.environ['PATH']}"
         self.environment = {"PATH": path, "GUNICORN_CMD_ARGS": ""}
-        self.stages = directory / "stages"
-        self._build_page()
-        self.code.mkdir()
-        self.volume.mkdir(mode=0o700)
-        self.run(sys.executable, "-m", "venv", directory / "venv")
+        subprocess.run([sys.executable, "-m", "venv", root / "venv"], check=True)
         for word, rest in INSTRUCTIONS:
-            if word == "COPY":
+            if word == "WORKDIR":
+                self.code = self.place(rest)
+                self.code.mkdir(parents=True)
+            elif word == "COPY":
                 self._copy(*shlex.split(rest))
             elif word == "RUN" and not rest.startswith("useradd"):
                 self.run(*shlex.split(rest))
             elif word == "ENV":
                 pairs = (each.split("=", 1) for each in shlex.split(rest))
-                self.environment |= {name: self.place(value) for name, value in pairs}
+                self.environment |= {name: self.settle(value) for name, value in pairs}
         for path in [self.code, *self.code.rglob("*")]:
             path.chmod(path.stat().st_mode & ~0o222)
 
-    def _build_page(self):
-        """Do what the stage does that fetches what the page needs."""
-        [workdir] = [rest for word, rest in BEFORE if word == "WORKDIR"]
-        directory = self.stages / workdir.removeprefix("/")
-        directory.mkdir(parents=True)
-        for word, rest in BEFORE:
-            if word == "COPY":
-                for source in shlex.split(rest)[:-1]:
-                    shutil.copy(REPOSITORY / source, directory)
-            elif word == "RUN":
-                subprocess.run(shlex.split(rest), cwd=directory, check=True)
+    def place(self, path):
+        """Return where a path of the image is here."""
+        return self._root / path.removeprefix("/")
+
+    def settle(self, value):
+        """Return the value of a setting with the volume where it is here."""
+        return value.replace(VOLUME, str(self.volume))
 
     def _copy(self, *names):
         *sources, target = names
         if sources[0] == "--from=page":
-            shutil.copytree(
-                self.stages / sources[1].removeprefix("/"), self.code / target
-            )
+            shutil.copytree(self.place(sources[1]), self.code / target)
             return
+        caches = shutil.ignore_patterns("__pycache__", "node_modules")
         for source in sources:
             if (REPOSITORY / source).is_dir():
-                caches = shutil.ignore_patterns("__pycache__", "node_modules")
                 shutil.copytree(REPOSITORY / source, self.code / target, ignore=caches)
             else:
                 shutil.copy(REPOSITORY / source, self.code / target)
 
-    def place(self, text):
-        """Return the text with the paths of the image where they are here."""
-        return text.replace(WORKDIR, str(self.code)).replace(VOLUME, str(self.volume))
-
-    def run(self, *command, **settings):
-        """Run a command of the image; fail where it does."""
+    def run(self, *command, check=True, **settings):
+        """Run a command of the image; fail where it does, unless it is not checked."""
         environment = clean_environment(self.environment | settings)
-        subprocess.run([*AS_USER, *command], cwd=self.code, env=environment, check=True)
+        words = [*AS_USER, *command]
+        return subprocess.run(words, cwd=self.code, env=environment, check=check)
 
     def is_healthy(self, port):
         """Return whether the health check of the image is content."""
-        _, _, command = only("HEALTHCHECK").partition(" CMD ")
-        try:
-            self.run(*json.loads(command), PORT=str(port))
-        except subprocess.CalledProcessError:
-            return False
-        return True
+        _, _, command = LAST["HEALTHCHECK"].partition(" CMD ")
+        ran = self.run(*json.loads(command), check=False, PORT=str(port))
+        return ran.returncode == 0
 
     @contextmanager
     def running(self, **settings):
         """Run the image's command until the block ends, as soon as it is healthy."""
         port = free_port()
         assert not self.is_healthy(port)
-        command = [*AS_USER, *json.loads(only("CMD"))]
+        command = [*AS_USER, *json.loads(LAST["CMD"])]
         environment = self.environment | {"PORT": str(port)} | settings
         with start_command(command, self._log, environment, cwd=self.code) as process:
             wait_until(
@@ -146,21 +131,22 @@ def test_base_and_packages_are_pinned_and_the_user_is_not_root():
     runs = " ".join(rest for word, rest in INSTRUCTIONS if word == "RUN")
     words = [word for word, _ in INSTRUCTIONS]
 
-    assert re.fullmatch(r"python:3\.\d+-slim-\w+", only("FROM"))
+    assert re.fullmatch(r"python:3\.\d+-slim-\w+", LAST["FROM"])
+    assert words.count("USER") == words.count("CMD") == 1
     assert "--require-hashes --requirement requirements.txt" in runs
     assert "useradd --system --uid 10001 --no-create-home deeds " in runs
-    assert only("USER") == "deeds"
+    assert LAST["USER"] == "deeds"
     assert words.index("USER") < words.index("CMD")
-    assert (only("WORKDIR"), only("VOLUME")) == (WORKDIR, VOLUME)
+    assert (LAST["WORKDIR"], LAST["VOLUME"]) == (WORKDIR, VOLUME)
 
 
 def test_the_command_serves_and_keeps_its_ledger_in_the_volume(image):
-    with image.running() as service, client_of_port(service.port) as send:
-        item = send("/v1/mint", {"outputs": ["+5.first"]})[1]["itemId"]
-    with image.running() as service, client_of_port(service.port) as send:
-        body = {"inputs": [f"+5.{item}.first"], "outputs": [f"+5.{item}.second"]}
-        assert send("/v1/swap", body) == (200, {"success": True})
+    with image.running() as service, service.open_api() as api:
+        item = api.mint("+5.first")
+    with image.running() as service, service.open_api() as api:
+        answer = api.swap(f"+5.{item}.first", f"+5.{item}.second")
 
+    assert good(answer) == {"success": True}
     assert {path.name for path in image.volume.iterdir()} >= {
         "deeds.sqlite3",
         "deeds.sqlite3-checkpoint",
@@ -217,23 +203,18 @@ def test_compose_names_only_what_it_has(compose):
 def test_what_compose_runs_serves_a_postgresql(compose, image, postgres):
     """Run both commands with its settings but the database's address."""
     environment = compose["services"]["app"]["environment"]
-    settings = {name: image.place(value) for name, value in environment.items()}
+    settings = {name: image.settle(value) for name, value in environment.items()}
     settings["DATABASE_URL"] = postgres.create_database()
 
     image.run(*compose["services"]["migrate"]["command"], **settings)
-    with image.running(**settings) as service, client_of_port(service.port) as send:
-        item = send("/v1/mint", {"outputs": ["+5.first"]})[1]["itemId"]
-        assert service.get_status(f"/v1/item/{item}") == 200
-        assert " data-code-reader" in service.get_text("/claim")
+    with image.running(**settings) as service, service.open_api() as api:
+        item = api.mint("+5.first")
+        read, page = api.get(f"/v1/item/{item}"), api.get("/claim")
 
+    assert read.status_code == 200
+    assert " data-code-reader" in page.text
     assert (image.volume / Path(settings["DEEDS_CHECKPOINT_FILE"]).name).exists()
     postgres.drop_database(settings["DATABASE_URL"])
-
-
-def analyze(*arguments):
-    return subprocess.run(
-        ["systemd-analyze", *arguments], capture_output=True, text=True, check=False
-    )
 
 
 def test_systemd_finds_nothing_wrong_with_the_unit_which_exposes_little(tmp_path):
@@ -246,10 +227,18 @@ def test_systemd_finds_nothing_wrong_with_the_unit_which_exposes_little(tmp_path
         text.replace(gunicorn, str(Path(sys.executable).parent / "gunicorn"))
     )
 
-    verified = analyze("verify", unit)
-    judged = analyze("security", "--offline=true", "--no-pager", unit)
+    verified, judged = (
+        subprocess.run(
+            ["systemd-analyze", *arguments, unit],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        for arguments in (["verify"], ["security", "--offline=true", "--no-pager"])
+    )
 
-    assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
+    assert (verified.returncode, verified.stdout) == (0, "")
     # Of 10, where 0 is the safest: what systemd calls OK ends at 4.9.
     [exposure] = re.findall(
         r"Overall exposure level for deeds.service: ([0-9.]+)", judged.stdout

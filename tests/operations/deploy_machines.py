@@ -8,18 +8,16 @@ PostgreSQL.
 
 import ipaddress
 import itertools
-import json
 import signal
 from contextlib import ExitStack
 from functools import partial
 
 import pytest
 
-from tests.faults.journal import Said, Sender
-from tests.faults.load import Load, assert_nothing_lost, line_of
+from tests.faults.journal import Sender
+from tests.faults.load import Load, line_of
 from tests.faults.mortal_service import MortalService
 from tests.support.proxies import free_port, running_nginx, upstream
-from tests.support.reporting import add_line
 from tests.support.serving import children
 from tests.support.waiting import wait_until
 
@@ -30,7 +28,7 @@ ROUNDS_COUNT = 2
 @pytest.fixture
 def machines(tmp_path, emptied_postgres_url):
     """Two of them, each by its port."""
-    with ExitStack() as closing:
+    with ExitStack() as stack:
         machines = {}
         for port in (free_port(), free_port()):
             settings = {
@@ -39,7 +37,7 @@ def machines(tmp_path, emptied_postgres_url):
                 "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
             }
             machines[port] = MortalService(tmp_path, emptied_postgres_url, **settings)
-            closing.callback(machines[port].close)
+            stack.callback(machines[port].close)
             machines[port].start()
         yield machines
 
@@ -58,17 +56,9 @@ class ProxiedSender(Sender):
         self._with_keys = with_keys
 
     def send(self, path, body, key=None):
-        headers = {
-            "Content-Type": "application/json",
-            "X-Test-Client": str(next(self.addresses)),
-        }
-        if self._with_keys:
-            headers["Idempotency-Key"] = key
-        status, _, answer = self._nginx.ask(
-            "POST", path, json.dumps(body).encode(), headers
-        )
-        assert status == 200, answer
-        return Said(status, json.loads(answer), is_replay=False)
+        with self._nginx.open_api() as api:
+            api.http.headers["X-Test-Client"] = str(next(self.addresses))
+            return api.post(path, body, key if self._with_keys else None)
 
 
 def set_upstreams(nginx, ports, drained=None):
@@ -85,7 +75,7 @@ def set_upstreams(nginx, ports, drained=None):
     "drained", [False, True], ids=["with keys", "drained, without keys"]
 )
 def test_no_request_fails_while_all_machines_are_restarted(
-    machines, emptied_postgres_url, tmp_path, request, drained
+    machines, emptied_postgres_url, tmp_path, report, drained
 ):
     with running_nginx(tmp_path, machines) as nginx:
         load = Load(
@@ -103,7 +93,6 @@ def test_no_request_fails_while_all_machines_are_restarted(
                     set_upstreams(nginx, machines)
             load.wait_for_answers(ANSWERS_COUNT)
 
-    counts = assert_nothing_lost(load, machine.find_port, emptied_postgres_url)
-    add_line(
-        request.node, f"restarts {len(machines) * ROUNDS_COUNT}, {line_of(counts)}"
-    )
+    load.find_ports = [machine.find_port]
+    counts = load.assert_nothing_lost(emptied_postgres_url)
+    report(f"restarts {len(machines) * ROUNDS_COUNT}, {line_of(counts)}")

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from storage.engine import make_engine, parse_database_url
-from tests.faults.load import Load, assert_nothing_lost
+from tests.faults.load import Load
 from tests.faults.mortal_service import MortalService
 from tests.support.pgbouncer import behind, running_pgbouncer, transactions_count
 from tests.support.serving import REPOSITORY
@@ -72,7 +72,7 @@ def test_sixteen_clients_behind_pgbouncer_meet_no_error(
         load = Load([service.find_port for service in services], seed=1)
         with load.running():
             load.wait_for_answers(ANSWERS_COUNT)
-        counts = assert_nothing_lost(load, services[0].find_port, url)
+        counts = load.assert_nothing_lost(url)
 
     assert counts["unanswered"] == 0
     assert counts["acknowledged"] >= ANSWERS_COUNT

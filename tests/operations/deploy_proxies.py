@@ -5,265 +5,195 @@
 nginx has to be on the machine; Caddy comes as a wheel, where there is one for it.
 """
 
-import http.client
 import json
-import os
 import socket
 import ssl
-import subprocess
-import sys
-from contextlib import ExitStack, closing, suppress
-from itertools import count, islice
+from collections import Counter
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
 
+import httpx
 import pytest
 
-from tests.support.proxies import Proxy, free_port, running_nginx
+from tests.support.proxies import free_port, running_caddy, running_nginx
 from tests.support.readme import assert_answers_as_shown, walk
-from tests.support.serving import running_service
-from tests.support.sources import read_text
-from tests.support.waiting import wait_until
 
 JSON = {"Content-Type": "application/json"}
 KEY = {"Idempotency-Key": "a-key-of-mine-0001"}
 
-# What signs for localhost, in the directory of each proxy, and what it answers without
-# a service.
-AUTHORITIES = {"nginx": "cert.pem", "caddy": "caddy/pki/authorities/local/root.crt"}
-AWAY = {"nginx": 503, "caddy": 502}
-
-TOO_LARGE = b'{"type":"/problems#body_too_large","title":'
-TOO_MANY = ("too_many_requests", "1")
-NO_REFUSAL = (None, None)
+on_nginx = pytest.mark.parametrize("proxy", [running_nginx], indirect=True)
+on_caddy = pytest.mark.parametrize("proxy", [running_caddy], indirect=True)
 
 
 @pytest.fixture
-def service(tmp_path):
-    with running_service(tmp_path, DEEDS_TRUSTED_PROXIES="1") as service:
-        yield service
+def service(gunicorn_service):
+    return gunicorn_service(DEEDS_TRUSTED_PROXIES="1")
+
+
+@pytest.fixture(params=[running_nginx, running_caddy], ids=["nginx", "caddy"])
+def proxy(request, tmp_path, service):
+    """A proxy before the service, with the example's own settings."""
+    with request.param(tmp_path, [service.port]) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-def nginx(tmp_path, service):
-    """nginx before the service, with the example's own settings."""
-    with running_nginx(tmp_path, [service.port]) as nginx:
-        yield nginx
+def api(proxy):
+    """A client of the API, through the proxy."""
+    with proxy.open_api() as api:
+        yield api
 
 
-@pytest.fixture
-def caddy(tmp_path, service):
-    """Caddy before the service, with the example's own settings."""
-    port = free_port()
-    # Only what would change this machine is taken from it.
-    apart = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n"
-    file, log = tmp_path / "Caddyfile", tmp_path / "caddy.log"
-    file.write_text(read_text("deploy/Caddyfile").replace("{\n", apart, 1))
-    places = {
-        "SITE": f"https://localhost:{port}",
-        "UPSTREAM": f"127.0.0.1:{service.port}",
-    }
-    places |= dict.fromkeys(("XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
-    command = [Path(sys.executable).parent / "caddy", "run", "--config", file]
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            command, env=os.environ | places, stdout=output, stderr=output
-        ) as process,
-    ):
-        try:
-            wait_until(lambda: "certificate obtained successfully" in log.read_text())
-            tls = ssl.create_default_context(cafile=tmp_path / AUTHORITIES["caddy"])
-            proxy = Proxy(process, tmp_path, 0, port, tls)
-            wait_until(lambda: is_served(proxy))
-            yield proxy
-        finally:
-            process.terminate()
+def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy):
+    trusted = str(proxy.authority)
+
+    printed = walk(proxy.url, "curl --http1.1 -s", CURL_CA_BUNDLE=trusted)
+
+    assert_answers_as_shown(printed)
 
 
-def is_served(proxy):
-    try:
-        return proxy.ask("GET", "/v1/info")[0] == 200
-    except ssl.SSLError:  # The certificate is not in use yet.
-        return False
+def test_every_answer_has_hsts_and_no_file_holds_a_secret(api, service, tmp_path):
+    secret = "mark-" + "7c1f9e"
+    item = api.mint(f"+5.{secret}")
+    path = f"/v1/check/+5.{item}.{secret}"
 
-
-@pytest.fixture(params=["nginx", "caddy"])
-def kind(request):
-    return request.param
-
-
-@pytest.fixture
-def proxy(request, kind):
-    return request.getfixturevalue(kind)
-
-
-def mint(proxy, secret):
-    body = json.dumps({"outputs": [f"+5.{secret}"]}).encode()
-    status, _, answer = proxy.ask("POST", "/v1/mint", body, JSON)
-    assert status == 200, answer
-    return json.loads(answer)["itemId"]
-
-
-def code_of(answer):
-    return json.loads(answer[2])["code"]
-
-
-def stop(service):
+    answers = [api.get(f"/v1/item/{item}?secret={secret}"), api.get(path)]
+    answers.append(api.get("/metrics"))
     service.process.terminate()
     service.process.wait(timeout=30)
+    answers.append(api.get(path))
+
+    *served, away = (each.status_code for each in answers)
+    assert served == [200, 404, 404]
+    assert away in (502, 503)
+    told = {each.headers["Strict-Transport-Security"] for each in answers}
+    assert told == {"max-age=31536000"}
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    telling = [path.name for path in files if secret.encode() in path.read_bytes()]
+    assert [name for name in telling if "deeds.db" not in name] == []
 
 
-def test_the_walk_of_the_readme_answers_the_same_through_a_proxy(proxy, kind, tmp_path):
-    trusted = str(tmp_path / AUTHORITIES[kind])
-    assert_answers_as_shown(
-        walk(proxy.url, "curl --http1.1 -s", CURL_CA_BUNDLE=trusted)
-    )
+def test_a_body_above_the_limit_is_refused(api):
+    answer = api.http.post("/v1/mint", content=b" " * (1024 * 1024 + 1), headers=JSON)
 
-
-def test_every_answer_has_hsts_and_no_file_holds_a_secret(
-    proxy, kind, service, tmp_path
-):
-    secret = "mark-" + "7c1f9e"
-    item = mint(proxy, secret)
-    paths = [
-        f"/v1/item/{item}?secret={secret}",
-        f"/v1/check/+5.{item}.{secret}",
-        "/metrics",
-    ]
-
-    said = [proxy.ask("GET", path)[:2] for path in paths]
-    stop(service)
-    said.append(proxy.ask("GET", f"/v1/check/+5.{item}.{secret}")[:2])
-
-    assert [status for status, _ in said] == [200, 404, 404, AWAY[kind]]
-    assert {headers["Strict-Transport-Security"] for _, headers in said} == {
-        "max-age=31536000"
-    }
-    files = [
-        path
-        for path in tmp_path.rglob("*")
-        if path.is_file() and "deeds.db" not in path.name
-    ]
-    assert [path.name for path in files if secret.encode() in path.read_bytes()] == []
-
-
-def test_a_body_above_the_limit_is_refused(proxy, kind):
-    status, _, body = proxy.ask("POST", "/v1/mint", b" " * (1024 * 1024 + 1), JSON)
-
+    assert answer.status_code == 413
     # Caddy says nothing, unless the length it was told gets to the service before Caddy
     # has read one byte too many.
-    said = {TOO_LARGE} if kind == "nginx" else {TOO_LARGE, b""}
-    assert (status, body[:43] in said) == (413, True)
+    told = b'{"type":"/problems#body_too_large","title":'
+    assert answer.content[:43] in (told, b"")
 
 
-def test_a_body_that_comes_slowly_costs_the_service_no_connection(caddy, service):
+@on_caddy
+def test_a_body_that_comes_slowly_costs_the_service_no_connection(api, service):
     """The service closes a client after 20 s.
 
     One that Caddy holds back it does not see.
     """
     body = json.dumps({"outputs": ["+5.slow"]}).encode()
-    with closing(caddy.connect()) as connection:
-        connection.putrequest("POST", "/v1/mint")
-        connection.putheader("Content-Type", "application/json")
-        connection.putheader("Content-Length", str(len(body)))
-        connection.endheaders(body[:-1])
-        caddy.ask("GET", "/v1/info")
-        rows = [
-            line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
-        ]
-        # The address of the service in hexadecimal, and the state of an open
-        # connection.
-        held = sum(row[2:4] == [f"0100007F:{service.port:04X}", "01"] for row in rows)
-        connection.send(body[-1:])
-        status = connection.getresponse().status
+    # The address of the service in hexadecimal, and the state of an open connection.
+    open_connection = [f"0100007F:{service.port:04X}", "01"]
+    held = []
 
-    assert (held, status) == (1, 200)
+    def send_slowly():
+        yield body[:-1]
+        api.get("/v1/info")
+        rows = Path("/proc/net/tcp").read_text().splitlines()
+        held.extend(row for row in rows if row.split()[2:4] == open_connection)
+        yield body[-1:]
+
+    length = {"Content-Length": str(len(body))}
+    answer = api.http.post("/v1/mint", content=send_slowly(), headers=JSON | length)
+
+    assert answer.status_code == 200
+    assert len(held) == 1
 
 
+@on_nginx
 def test_an_item_is_served_from_the_cache_when_the_service_is_away(
-    nginx, service, tmp_path
+    api, service, tmp_path
 ):
-    item = mint(nginx, "a")
-    paths = [f"/v1/item/{item}", f"/v1/item/deed_{'0' * 26}"]
+    item = api.mint("+5.a")
+    known, unknown = f"/v1/item/{item}", f"/v1/item/deed_{'0' * 26}"
 
-    first, unknown = (nginx.ask("GET", path) for path in paths)
-    stop(service)
-    again, away = (nginx.ask("GET", path) for path in paths)
+    before = [api.get(known), api.get(unknown)]
+    service.process.terminate()
+    service.process.wait(timeout=30)
+    after = [api.get(known), api.get(unknown)]
 
-    assert (first[0], first[2]) == (200, again[2])
-    assert (code_of(unknown), code_of(away)) == ("item_not_found", "ledger_in_doubt")
-    assert f"/v1/item/{item} 200" in (tmp_path / "deeds.log").read_text()
-
-
-# A list is sent in chunks.
-def test_a_mint_may_have_a_quarter_of_a_megabyte(nginx):
-    for headers, body in [
-        ({}, b" " * 300_000),
-        (KEY, b" " * 300_000),
-        ({}, [b" " * 300_000]),
-    ]:
-        said = [
-            nginx.ask("POST", f"/v1/{path}", body, JSON | headers)
-            for path in ("mint", "swap")
-        ]
-
-        assert list(map(code_of, said)) == ["body_too_large", "invalid_json"]
+    assert after[0].status_code == 200
+    assert after[0].content == before[0].content
+    assert before[1].json()["code"] == "item_not_found"
+    assert after[1].json()["code"] == "ledger_in_doubt"
+    assert f"{known} 200" in (tmp_path / "deeds.log").read_text()
 
 
-def ask_as_each(nginx, clients, method="GET", path="/v1/info", **headers):
-    """Ask as one client after the other, over one connection.
+# What is no text is sent in chunks.
+@on_nginx
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [(b" " * 300_000, {}), (b" " * 300_000, KEY), ([b" " * 300_000], {})],
+    ids=["no key", "key", "in chunks"],
+)
+def test_a_mint_may_have_a_quarter_of_a_megabyte(api, body, headers):
+    minted, swapped = (
+        api.http.post(path, content=body, headers=JSON | headers)
+        for path in ("/v1/mint", "/v1/swap")
+    )
 
-    Return codes and Retry-After.
-    """
-    said = []
-    with closing(nginx.connect()) as connection:
-        for client in clients:
-            connection.request(method, path, b"", {"X-Test-Client": client} | headers)
-            answer = connection.getresponse()
-            said.append(
-                (json.loads(answer.read()).get("code"), answer.headers["Retry-After"])
-            )
-    return said
+    assert minted.json()["code"] == "body_too_large"
+    assert swapped.json()["code"] == "invalid_json"
 
 
+@on_nginx
 @pytest.mark.parametrize("key", [{}, KEY], ids=["no key", "key"])
-def test_an_address_that_mints_too_often_is_told_so_and_may_still_swap(nginx, key):
-    said = ask_as_each(nginx, ["192.0.2.1"] * 30, "POST", "/v1/mint", **key)
-    [(swapped, _)] = ask_as_each(nginx, ["192.0.2.1"], "POST", "/v1/swap", **key)
+def test_an_address_that_mints_too_often_is_told_so_and_may_still_swap(api, key):
+    headers = {"X-Test-Client": "192.0.2.1"} | key
 
-    codes = [code for code, _ in said]
-    assert codes.count("wrong_media_type") >= 20
+    minted = [api.http.post("/v1/mint", headers=headers) for _ in range(30)]
+    swapped = api.http.post("/v1/swap", headers=headers)
+
+    codes = Counter(each.json()["code"] for each in minted)
+    assert codes["wrong_media_type"] >= 20
     assert set(codes) == {"wrong_media_type", "too_many_requests"}
-    assert swapped == "wrong_media_type"
+    assert swapped.json()["code"] == "wrong_media_type"
 
 
-def test_addresses_of_one_ipv6_network_share_a_limit(
-    nginx,
-):
-    def said_to(clients):
-        return set(ask_as_each(nginx, islice(clients, 100)))
+@on_nginx
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("192.0.2.1", {200, 429}),
+        ("2001:db8:1:2:{0:x}::{0:x}", {200, 429}),
+        ("2001:db8:3:{0:x}::1", {200}),
+        ("198.51.100.{0}", {200}),
+    ],
+    ids=["one address", "one IPv6 network", "IPv6 networks", "addresses"],
+)
+def test_one_address_or_ipv6_network_has_a_limit(api, address, expected):
+    answers = [
+        api.get("/v1/info", **{"X-Test-Client": address.format(number)})
+        for number in range(1, 250)
+    ]
 
-    assert set(ask_as_each(nginx, ["192.0.2.1"] * 300)) == {NO_REFUSAL, TOO_MANY}
-    assert said_to(f"2001:db8:1:2:{n:x}::{n:x}" for n in count(1)) == {
-        NO_REFUSAL,
-        TOO_MANY,
-    }
-    assert said_to(f"2001:db8:3:{n:x}::1" for n in count(1)) == {NO_REFUSAL}
-    assert said_to(f"192.0.2.{n}" for n in count(2)) == {NO_REFUSAL}
+    assert {each.status_code for each in answers} == expected
+    refused = [each for each in answers if each.status_code == 429]
+    assert {each.json()["code"] for each in refused} <= {"too_many_requests"}
+    assert {each.headers["Retry-After"] for each in refused} <= {"1"}
 
 
-def test_another_name_gets_no_answer(nginx):
-    with socket.create_connection(("127.0.0.1", nginx.http), timeout=10) as plain:
+@on_nginx
+def test_another_name_gets_no_answer(proxy, api):
+    with socket.create_connection(("127.0.0.1", proxy.http), timeout=10) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n")
         assert plain.recv(65536) == b""
     with (
-        socket.create_connection(("127.0.0.1", nginx.https), timeout=10) as client,
+        socket.create_connection(("127.0.0.1", proxy.https), timeout=10) as client,
         pytest.raises(ssl.SSLError, match="unrecognized name"),
     ):
-        nginx.tls.wrap_socket(client, server_hostname="other")
-    with pytest.raises(http.client.RemoteDisconnected):
-        nginx.ask("GET", "/v1/info", headers={"Host": "other.example"})
+        proxy.tls.wrap_socket(client, server_hostname="other")
+    with pytest.raises(httpx.RemoteProtocolError):
+        api.get("/v1/info", Host="other.example")
 
 
 @pytest.fixture
@@ -297,15 +227,19 @@ def test_what_a_server_has_received_goes_to_the_next_with_a_key_alone(
     dying, tmp_path, headers, deliveries_count
 ):
     ports, seen = dying
-    with running_nginx(tmp_path, ports) as nginx:
-        answer = nginx.ask("POST", "/v1/swap", b'{"inputs": []}', headers)
+    body = b'{"inputs": []}'
 
-    assert (answer[0], code_of(answer)) == (503, "ledger_in_doubt")
+    with running_nginx(tmp_path, ports) as nginx, nginx.open_api() as api:
+        answer = api.http.post("/v1/swap", content=body, headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "ledger_in_doubt")
     assert len(seen) == deliveries_count
-    assert all(request.endswith(b'{"inputs": []}') for request in seen)
+    assert all(request.endswith(body) for request in seen)
 
 
 def test_what_no_server_has_received_goes_to_the_next_without_a_key(service, tmp_path):
-    with running_nginx(tmp_path, [free_port(), service.port]) as nginx:
+    ports = [free_port(), service.port]
+
+    with running_nginx(tmp_path, ports) as nginx, nginx.open_api() as api:
         for secret in "abcd":
-            mint(nginx, secret)
+            api.mint(f"+5.{secret}")

@@ -11,7 +11,6 @@ import pytest
 
 from storage.checkpoint import CheckpointFile
 from tests.support.postgres import PostgresCluster, running_server
-from tests.support.racing import client_of_port
 from tests.support.readme import FENCE
 from tests.support.serving import (
     REPOSITORY,
@@ -37,42 +36,41 @@ class Recipe:
             "/var/backups/deeds": f"{data.parent}/backups",
             ".venv/bin/flask": f"{sys.executable} -m flask",
         }
-        self._settings = settings
+        environment = {
+            "PATH": f"{server.bin_path}:{os.environ['PATH']}",
+            "PGHOST": re.search(r"host=([^&]+)", server.get_uri())[1],
+            "PGUSER": "postgres",
+        }
+        self.as_postgres = {"cwd": "/", "env": environment, "user": server.system_user}
+        self.as_operator = {"cwd": REPOSITORY, "env": clean_environment(settings)}
 
     def _next(self, language):
+        """Return the next block, with the places of this server."""
         found, text = next(self._blocks)
         assert found == language
         for written, meant in self.replaced.items():
             text = text.replace(written, meant)
         return text
 
-    def as_postgres(self):
-        """Run the next block as the user of the server."""
-        environment = {
-            "PATH": f"{self._server.bin_path}:{os.environ['PATH']}",
-            "PGHOST": re.search(r"host=([^&]+)", self._server.get_uri())[1],
-            "PGUSER": "postgres",
-        }
-        self._run(cwd="/", env=environment, user=self._server.system_user)
-
-    def as_operator(self, said=""):
-        """Run the next block with the service's settings; return what it prints."""
-        return self._run(
-            cwd=REPOSITORY, env=clean_environment(self._settings), input=said
-        )
-
-    def _run(self, **how):
-        command = ["bash", "-euc", self._next("sh")]
+    def run_next(self, user, said=""):
+        """Run the next block as one of the users; return what it prints."""
         return subprocess.run(
-            command, stdout=subprocess.PIPE, text=True, check=True, **how
+            ["bash", "-euc", self._next("sh")],
+            input=said,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            **user,
         ).stdout
 
-    def configure(self):
-        """Add the next block to the settings of the server and restart it."""
+    def prepare(self):
+        """Run the first blocks: the server archives its log, and is backed up."""
+        self.run_next(self.as_postgres)
         with (self._server.pgdata / "postgresql.conf").open("a") as file:
             file.write(self._next("ini"))
         self._server.stop()
         self._server.ensure_postgres_running()
+        self.run_next(self.as_postgres)
 
 
 def ask(url, statement):
@@ -98,44 +96,43 @@ def test_a_ledger_goes_back_to_a_moment_once_that_is_accepted(server, tmp_path):
     file = CheckpointFile(tmp_path / "checkpoint")
     settings = {"DATABASE_URL": url, "DEEDS_CHECKPOINT_FILE": str(file.path)}
     recipe = Recipe(server, settings)
-    for step in (recipe.as_postgres, recipe.configure, recipe.as_postgres):
-        step()
+    recipe.prepare()
     with (
         running_service(tmp_path, **settings) as service,
-        client_of_port(service.port) as send,
+        service.open_api() as api,
     ):
-        item = send("/v1/mint", {"outputs": ["+5.a"]})[1]["itemId"]
+        item = api.mint("+5.a")
         a, b, c = (f"+5.{item}.{secret}" for secret in "abc")
-        assert send("/v1/swap", {"inputs": [a], "outputs": [b]})[0] == 200
+        assert api.swap([a], [b]).status_code == 200
         recipe.replaced["2026-11-22 10:00:00+00"] = str(
             ask(url, "SELECT clock_timestamp()")
         )
         # Some of the log is in the archive, the rest beside the database alone.
         ask(url, "SELECT pg_switch_wal()")
         wait_until(lambda: ask(url, "SELECT archived_count FROM pg_stat_archiver") > 1)
-        assert send("/v1/swap", {"inputs": [b], "outputs": [c]})[0] == 200
+        assert api.swap([b], [c]).status_code == 200
         wait_until(lambda: file.read().operation_id == 3)
 
     StoppablePostgres(server).kill()
-    recipe.as_postgres()
+    recipe.run_next(recipe.as_postgres)
     # Sockets lie elsewhere but for this library: the backup has the lock of one.
     for lock in server.pgdata.glob(".s.PGSQL.*.lock"):
         lock.unlink()
     server.ensure_postgres_running()
     wait_until(lambda: not ask(url, "SELECT pg_is_in_recovery()"))
 
-    audited = recipe.as_operator()
+    audited = recipe.run_next(recipe.as_operator)
     with start_gunicorn(tmp_path / "refused.log", settings) as refused:
         assert refused.wait(timeout=30) != 0
-    told = recipe.as_operator(said="accept\n")
+    told = recipe.run_next(recipe.as_operator, said="accept\n")
     with (
         running_service(tmp_path, **settings) as service,
-        client_of_port(service.port) as send,
+        service.open_api() as api,
     ):
-        answer = 200, {"states": ["spent", "unspent", "unknown"]}
-        assert send("/v1/check", {"outputs": [a, b, c]}) == answer
-    recipe.as_postgres()
+        states = api.check(a, b, c)
+    recipe.run_next(recipe.as_postgres)
 
+    assert states == ["spent", "unspent", "unknown"]
     assert "Every invariant holds." in audited
     assert (
         "ends at operation 2: this is an older copy"

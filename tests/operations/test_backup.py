@@ -1,10 +1,10 @@
 """`deeds backup` and `deeds restore`, with the service running and without."""
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -13,128 +13,26 @@ import pytest
 import storage.backup
 from deeds.domain.errors import StartError
 from deeds.settings import Settings
-from tests.faults.load import CLIENTS_COUNT, Load, assert_nothing_lost
-from tests.support.commanding import invoke
-from tests.support.requests import mint, swap
-from tests.support.serving import running_service
+from tests.faults.load import CLIENTS_COUNT, Load
+from tests.support.api import served
+from tests.support.commanding import error_of, output_of
 
-VIOLATED = "Error: the copy is not used: the ledger violates these invariants:"
-IN_USE = ": it is in use: stop the service first\n"
+PATH = Path("deeds.sqlite3")
+BACKUPS = Path("backups")
+COPY = BACKUPS / "copy.sqlite3"
+
+VIOLATED = "Error: the copy is not used: the ledger violates these invariants:\n"
 OLDER = "ends at operation 1: this is an older copy"
 POSTGRESQL = (
     "Error: this command copies SQLite files; for PostgreSQL use pg_dump and"
-    " pg_restore, or "
-    "point-in-time recovery\n"
+    " pg_restore, or point-in-time recovery\n"
 )
 
-
-@pytest.fixture
-def database_url(sqlite_url):
-    return sqlite_url
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "deeds.sqlite3"
-
-
-@pytest.fixture
-def copy(tmp_path):
-    """Where a backup goes."""
-    (tmp_path / "backups").mkdir()
-    return tmp_path / "backups" / "copy.sqlite3"
-
-
-def run(command, file, url):
-    return invoke(Settings(url), command, str(file))
-
-
-def state(path):
-    """Return how many operations and live units a ledger has; it is only read."""
-    with closing(sqlite3.connect(path)) as connection:
-        [operations] = connection.execute("SELECT count(*) FROM operations").fetchone()
-        live = "SELECT sum(amount) FROM outputs WHERE spent_by IS NULL"
-        return operations, connection.execute(live).fetchone()[0]
-
-
-def test_a_service_in_use_is_backed_up_whole_and_not_replaced(
-    sqlite_url, copy, tmp_path
-):
-    with running_service(
-        tmp_path, DATABASE_URL=sqlite_url, WEB_CONCURRENCY="2"
-    ) as service:
-        load = Load([lambda: service.port], seed=1)
-        with load.running():
-            load.wait_for_answers(CLIENTS_COUNT * 3)
-            before = load.acknowledged_count()
-            ran = run("backup", copy, sqlite_url)
-            after = len(load.entries())
-            restored = run("restore", copy, sqlite_url)
-        assert_nothing_lost(load, lambda: service.port, sqlite_url)
-
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    assert restored.exit_code == 1
-    assert restored.stderr.endswith(IN_USE)
-    operations, _ = state(copy)
-    assert before <= operations <= after
-    assert ran.stdout.endswith(
-        f"{copy} holds the ledger up to operation {operations}.\n"
-    )
-    assert invoke(Settings(f"sqlite:///{copy}"), "audit").exit_code == 0
-
-
-def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_nothing(
-    client, sqlite_url, copy
-):
-    mint(client, "+5.a")
-
-    run("backup", copy, sqlite_url)
-    mint(client, "+1.b")
-    ran = run("backup", copy, sqlite_url)
-
-    assert (ran.exit_code, ran.stderr) == (1, f"Error: {copy}: already exists\n")
-    assert [each.name for each in copy.parent.iterdir()] == [copy.name]
-    assert copy.stat().st_mode & 0o777 == 0o600
-    assert state(copy) == (1, 5)
-
-
-def violate_an_invariant(path):
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE items SET total = 6")
-
-
-@pytest.fixture
-def older(client, sqlite_url, copy):
-    """A backup, after which two more operations were made, and its item."""
-    item = mint(client, "+5.a")
-    run("backup", copy, sqlite_url)
-    swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
-    swap(client, [f"+5.{item}.b"], [f"+5.{item}.c"])
-    client.application.extensions["deeds"].close()
-    return item
-
-
-def test_an_older_backup_must_be_accepted_and_can_be_put_back(
-    older, sqlite_url, path, copy, open_app, settings
-):
-    # As after a `kill -9`: the file has not seen the last second.
-    Path(f"{path}-checkpoint").unlink()
-
-    ran = run("restore", copy, sqlite_url)
-
-    assert (ran.exit_code, OLDER in ran.stdout) == (0, True)
-    with pytest.raises(StartError, match=OLDER):
-        open_app(settings)
-    [replaced] = path.parent.glob("deeds.sqlite3-replaced-*")
-    assert state(replaced) == (3, 5)
-
-    ran = run("restore", replaced, sqlite_url)
-
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    assert "cannot start" not in ran.stdout
-    client = open_app(settings).test_client()
-    assert swap(client, [f"+5.{older}.c"], [f"+5.{older}.d"]).status_code == 200
-
+VIOLATE = "UPDATE items SET total = 6"
+STATE = """
+SELECT (SELECT count(*) FROM operations),
+       (SELECT sum(amount) FROM outputs WHERE spent_by IS NULL)
+"""
 
 # Reads once and keeps the file open.
 READ = """
@@ -146,67 +44,140 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("is_damaged", [False, True])
+@pytest.fixture
+def database_url(sqlite_url, tmp_path, monkeypatch):
+    """That of PATH: the tests run beside it."""
+    monkeypatch.chdir(tmp_path)
+    BACKUPS.mkdir()
+    return sqlite_url
+
+
+@pytest.fixture
+def older(settings):
+    """A backup, after which two more operations were made, and its item."""
+    with served(settings) as api:
+        item = api.mint("+5.a")
+        output_of(settings, "backup", COPY)
+        api.swap(f"+5.{item}.a", f"+5.{item}.b")
+        api.swap(f"+5.{item}.b", f"+5.{item}.c")
+    return item
+
+
+def state(path):
+    """Return how many operations and live units a ledger has; it is only read."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(STATE).fetchone()
+
+
+def test_a_service_in_use_is_backed_up_whole(gunicorn_service, settings):
+    url = settings.database_url
+    service = gunicorn_service(DATABASE_URL=url, WEB_CONCURRENCY="2")
+    load = Load([lambda: service.port], seed=1)
+
+    with load.running():
+        load.wait_for_answers(CLIENTS_COUNT * 3)
+        before = load.fates.count("acknowledged")
+        printed = output_of(settings, "backup", COPY)
+        after = len(load.entries)
+
+    load.assert_nothing_lost(url)
+    operations, _ = state(COPY)
+    assert before <= operations <= after
+    assert printed.endswith(f"{COPY} holds the ledger up to operation {operations}.\n")
+    output_of(Settings(f"sqlite:///{COPY}"), "audit")
+
+
+def test_a_backup_is_one_file_for_its_owner_alone(older):
+    assert list(BACKUPS.iterdir()) == [COPY]
+    assert COPY.stat().st_mode & 0o777 == 0o600
+    assert state(COPY) == (1, 5)
+
+
+def test_a_backup_overwrites_nothing(older, settings):
+    error = error_of(settings, "backup", COPY)
+
+    assert error == f"Error: {COPY}: already exists\n"
+    assert list(BACKUPS.iterdir()) == [COPY]
+    assert state(COPY) == (1, 5)
+
+
+def test_a_replaced_ledger_is_kept_and_can_be_put_back(older, settings, open_api):
+    output_of(settings, "restore", COPY)
+    [replaced] = Path().glob("deeds.sqlite3-replaced-*")
+    kept = state(replaced)
+
+    printed = output_of(settings, "restore", replaced)
+
+    assert kept == (3, 5)
+    assert "cannot start" not in printed
+    assert open_api().swap(f"+5.{older}.c", f"+5.{older}.d").status_code == 200
+
+
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["sound", "damaged"])
 def test_nothing_is_restored_while_another_process_has_the_ledger_open(
-    older, sqlite_url, path, copy, is_damaged
+    older, settings, is_damaged
 ):
     with subprocess.Popen(
-        [sys.executable, "-c", READ, str(path)],
+        [sys.executable, "-c", READ, PATH],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as reader:
         assert reader.stdout.readline() == "open\n"
         if is_damaged:
-            damage(path)
-        before = path.read_bytes()
+            PATH.write_bytes(os.urandom(20_000))
+        before = PATH.read_bytes()
 
-        ran = run("restore", copy, sqlite_url)
+        error = error_of(settings, "restore", COPY)
 
-        assert (ran.exit_code, ran.stderr) == (1, f"Error: {path}{IN_USE}")
-        assert path.read_bytes() == before
         reader.kill()
+    assert error == f"Error: {PATH.resolve()}: it is in use: stop the service first\n"
+    assert PATH.read_bytes() == before
 
 
 def test_a_service_that_starts_meanwhile_opens_the_restored_ledger(
-    older, sqlite_url, copy, open_app, settings, monkeypatch
+    older, settings, open_app, monkeypatch, thread
 ):
-    with ThreadPoolExecutor(1) as pool:
-        starting = []
+    # As after a `kill -9`: the file has not seen the last second.
+    Path(f"{PATH}-checkpoint").unlink()
+    set_aside = storage.backup._set_aside
+    starting = []
 
-        def start(ledger):
-            starting.append(pool.submit(open_app, settings))
-            with pytest.raises(TimeoutError):
-                starting[0].result(timeout=0.5)
-            return set_aside(ledger)
+    def start(ledger):
+        starting.append(thread.submit(open_app, settings))
+        with pytest.raises(TimeoutError):
+            starting[0].result(timeout=0.1)
+        return set_aside(ledger)
 
-        set_aside = storage.backup._set_aside
-        monkeypatch.setattr(storage.backup, "_set_aside", start)
+    monkeypatch.setattr(storage.backup, "_set_aside", start)
 
-        ran = run("restore", copy, sqlite_url)
+    output_of(settings, "restore", COPY)
 
-        assert ran.exit_code == 0
-        with pytest.raises(StartError, match=OLDER):
-            starting[0].result(timeout=10)
+    with pytest.raises(StartError, match=OLDER):
+        starting[0].result(timeout=30)
 
 
-def test_a_broken_ledger_is_neither_backed_up_nor_restored(
-    older, sqlite_url, path, copy
-):
-    violate_an_invariant(copy)
-    restored = run("restore", copy, sqlite_url)
-    state_after = state(path)
-    violate_an_invariant(path)
-    backed_up = run("backup", copy.with_name("another"), sqlite_url)
+def test_a_copy_that_violates_an_invariant_is_not_restored(older, settings):
+    with closing(sqlite3.connect(COPY)) as connection, connection:
+        connection.execute(VIOLATE)
 
-    for ran in (restored, backed_up):
-        assert (ran.exit_code, ran.stderr.startswith(f"{VIOLATED}\n")) == (1, True)
-    assert state_after == (3, 5)
-    assert [each.name for each in copy.parent.iterdir()] == [copy.name]
+    assert error_of(settings, "restore", COPY).startswith(VIOLATED)
+
+    assert state(PATH) == (3, 5)
+
+
+def test_a_ledger_that_violates_an_invariant_is_not_backed_up(older, settings):
+    COPY.unlink()
+    with closing(sqlite3.connect(PATH)) as connection, connection:
+        connection.execute(VIOLATE)
+
+    assert error_of(settings, "backup", COPY).startswith(VIOLATED)
+
+    assert list(BACKUPS.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("command", "name"),
+    ("command", "file"),
     [
         ("backup", "nowhere/copy"),
         ("backup", "backups"),
@@ -215,39 +186,29 @@ def test_a_broken_ledger_is_neither_backed_up_nor_restored(
         ("restore", "garbage"),
     ],
 )
-def test_what_can_be_no_backup_ends_in_one_line(
-    older, sqlite_url, path, tmp_path, command, name
-):
-    (tmp_path / "empty").touch()
-    (tmp_path / "garbage").write_bytes(b"no database" * 1000)
+def test_what_can_be_no_backup_ends_in_one_line(older, settings, command, file):
+    Path("empty").touch()
+    Path("garbage").write_bytes(b"no database" * 1000)
 
-    ran = run(command, tmp_path / name, sqlite_url)
+    error = error_of(settings, command, file)
 
-    assert (ran.exit_code, ran.stderr.count("\n")) == (1, 1)
-    assert ran.stderr.startswith("Error: ")
-    assert state(path) == (3, 5)
-    assert not list(path.parent.glob("deeds.sqlite3.*"))
+    assert re.fullmatch("Error: .*\n", error)
+    assert state(PATH) == (3, 5)
+    assert list(Path().glob("deeds.sqlite3.*")) == []
 
 
-def damage(path):
-    with path.open("r+b") as file:
-        file.write(os.urandom(20_000))
+def test_a_damaged_ledger_is_replaced_and_kept(older, settings):
+    PATH.write_bytes(os.urandom(20_000))
 
+    printed = output_of(settings, "restore", COPY)
 
-@pytest.mark.parametrize("lose", [damage, Path.unlink])
-def test_a_damaged_or_lost_ledger_can_be_replaced(older, sqlite_url, path, copy, lose):
-    lose(path)
-
-    ran = run("restore", copy, sqlite_url)
-
-    assert ran.exit_code == 0
-    assert OLDER in ran.stdout
-    assert ("The ledger that was there is now" in ran.stdout) == (lose is damage)
-    assert state(path) == (1, 5)
+    assert OLDER in printed
+    assert "The ledger that was there is now" in printed
+    assert state(PATH) == (1, 5)
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])
-def test_for_postgresql_another_tool_is_named(copy, command):
-    ran = run(command, copy, "postgresql://localhost/deeds")
+def test_for_postgresql_another_tool_is_named(command):
+    error = error_of(Settings("postgresql://localhost/deeds"), command, "copy")
 
-    assert (ran.exit_code, ran.stdout, ran.stderr) == (1, "", POSTGRESQL)
+    assert error == POSTGRESQL

@@ -7,24 +7,22 @@ import pytest
 from sqlalchemy import make_url
 
 import storage.driver
-from deeds.domain.model import Argon2Cost
-from deeds.settings import Settings
-from storage.engine import make_engine, parse_database_url
+from tests.support.api import refusal
 from tests.support.hooks import hooked
+from tests.support.ledger_view import ledger_view
 from tests.support.marker import MARK, assert_no_trace
-from tests.support.requests import mint, post, refusal, swap
 from tests.support.watched import events
 
 AWAY = (503, "ledger_unavailable", None)
 DEFECT = (500, "internal", None)
 
+on_postgresql = pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
+
 
 @pytest.fixture
-def open_client(open_app):
-    """A function that opens the service on a database."""
-    return lambda url: open_app(
-        Settings(url, ordinary_cost=Argon2Cost(8, 1, 1))
-    ).test_client()
+def database_url(ledger_url):
+    """That of this test alone, which may change its tables."""
+    return ledger_url
 
 
 def causes(caplog):
@@ -36,33 +34,25 @@ def causes(caplog):
     ]
 
 
-def execute(url, *statements):
-    engine = make_engine(parse_database_url(url))
-    with engine.connect() as connection:
-        for statement in statements:
-            connection.exec_driver_sql(statement)
-    engine.dispose()
-
-
+@on_postgresql
 def test_a_role_that_may_not_log_in_is_named_as_the_cause(
-    fresh_postgres_url, open_client, caplog
+    settings, open_api, other, caplog
 ):
-    admin = fresh_postgres_url()
     role = f"deeds_test_{secrets.token_hex(6)}"
-    own = make_url(admin).set(username=role, password=MARK)
-    execute(admin, f"CREATE ROLE {role} LOGIN SUPERUSER")
-    client = open_client(own.render_as_string(hide_password=False))
-    item = mint(client, "+5.a")
-    execute(
-        admin,
-        f"ALTER ROLE {role} NOLOGIN",
+    url = make_url(settings.database_url).set(username=role, password=MARK)
+    other.execute(f"CREATE ROLE {role} LOGIN SUPERUSER")
+    api = open_api(database_url=url.render_as_string(False))
+    item = api.mint("+5.a")
+    other.execute(f"ALTER ROLE {role} NOLOGIN")
+    other.execute(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-        " WHERE usename LIKE 'deeds_test_%%'",
+        " WHERE usename = %s",
+        [role],
     )
 
-    answers = [swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"]) for _ in range(3)]
+    answers = [api.swap(f"+5.{item}.a", f"+5.{item}.b") for _ in range(3)]
 
-    execute(admin, f"DROP ROLE {role}")
+    other.execute(f"DROP ROLE {role}")
     assert [refusal(answer) for answer in answers] == [AWAY] * 3
     [(name, code, message)] = causes(caplog)
     assert (name, code) == ("OperationalError", None)
@@ -71,13 +61,13 @@ def test_a_role_that_may_not_log_in_is_named_as_the_cause(
 
 
 def test_a_column_that_is_not_there_is_a_defect_with_its_code(
-    ledger_url, open_client, caplog, capfd
+    api, database_url, caplog, capfd
 ):
-    client = open_client(ledger_url)
-    item = mint(client, "+5.a")
-    execute(ledger_url, "ALTER TABLE outputs RENAME COLUMN amount TO units")
+    item = api.mint("+5.a")
+    with ledger_view(database_url) as view, view.engine.connect() as connection:
+        connection.exec_driver_sql("ALTER TABLE outputs RENAME COLUMN amount TO units")
 
-    answer = swap(client, [f"+5.{item}.a"], [f"+5.{item}.b"])
+    answer = api.swap(f"+5.{item}.a", f"+5.{item}.b")
 
     assert refusal(answer) == DEFECT
     [(error, code, message)] = causes(caplog)
@@ -90,18 +80,18 @@ def test_a_column_that_is_not_there_is_a_defect_with_its_code(
     assert defect["places"]
 
 
+@pytest.mark.parametrize("ledger_url", ["sqlite"], indirect=True)
 def test_a_refusal_of_the_disk_is_logged_at_most_once_a_second(
-    sqlite_url, open_client, caplog, monkeypatch
+    api, caplog, monkeypatch
 ):
     clock = [1_000.0, 1_000.9, 1_001.0, 1_001.5]
     monkeypatch.setattr(storage.driver, "monotonic", lambda: clock.pop(0))
-    client = open_client(sqlite_url)
     body = {"outputs": [f"+1.{number}" for number in range(256)]}
     counts, full = [], "PRAGMA max_page_count = 1"
 
     with hooked("begin", lambda connection: connection.exec_driver_sql(full)):
         while clock:
-            assert refusal(post(client, "/v1/mint", body)) == AWAY
+            assert refusal(api.post("/v1/mint", body)) == AWAY
             counts.append(len(causes(caplog)))
 
     assert counts == [1, 1, 2, 2]
@@ -110,29 +100,19 @@ def test_a_refusal_of_the_disk_is_logged_at_most_once_a_second(
     }
 
 
-def test_what_postgresql_says_in_detail_stays_out_of_the_log(
-    fresh_postgres_url, open_client, caplog, capfd
-):
+@on_postgresql
+def test_what_postgresql_says_in_detail_stays_out_of_the_log(api, other, caplog, capfd):
     """DETAIL of a constraint is the whole row."""
     caplog.set_level(logging.DEBUG)
-    url = fresh_postgres_url()
-    client = open_client(url)
-    execute(
-        url,
-        "ALTER TABLE items ADD CONSTRAINT no_mark"
-        f" CHECK (metadata NOT LIKE '%%{MARK}%%')",
-    )
+    condition = f"CHECK (metadata NOT LIKE '%{MARK}%')"
+    other.execute(f"ALTER TABLE items ADD CONSTRAINT no_mark {condition}")
+    body = {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}}
 
-    answer = post(
-        client,
-        "/v1/mint",
-        {"outputs": [f"+5.{MARK}"], "metadata": {"name": MARK}},
-        key=MARK,
-    )
+    answer = api.post("/v1/mint", body, MARK)
 
     assert refusal(answer) == DEFECT
     said = 'new row for relation "items" violates check constraint "no_mark"'
     assert causes(caplog) == [("CheckViolation", "23514", said)]
     assert_no_trace(caplog.text.encode())
     assert_no_trace(capfd.readouterr().err.encode())
-    assert_no_trace(answer.data)
+    assert_no_trace(answer.content)

@@ -9,7 +9,6 @@ import secrets
 import socket
 import sqlite3
 from unittest.mock import ANY
-from urllib.parse import quote
 
 import pytest
 from sqlalchemy import make_url
@@ -20,7 +19,8 @@ from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import HEAD_REVISION, migrate, open_schema
-from tests.support.commanding import invoke, run_python
+from tests.support.commanding import output_of, run_python, stop_line
+from tests.support.databases import on_postgresql
 
 PASSWORD = "mark-7c1f9e"
 PROCESSES_COUNT = 6
@@ -37,125 +37,114 @@ def mint(_number):
     start.wait()
     client = app.create_app().test_client()
     answer = client.post("/v1/mint", json={{"outputs": ["+5.a"]}})
-    return answer.status_code, answer.get_json().get("itemId")
+    return answer.get_json().get("itemId")
 
 with processes.Pool({PROCESSES_COUNT}) as pool:
     print(json.dumps(pool.map(mint, range({PROCESSES_COUNT}), 1)))
 """
 
 
-@pytest.fixture
-def sqlite_path(tmp_path):
-    """A path of an SQLite file in a directory, neither there."""
-    before = os.umask(0o022)
-    yield tmp_path / "new" / "deeds.db"
-    os.umask(before)
-
-
-@pytest.fixture
-def database_url(emptied_postgres_url):
-    return emptied_postgres_url
-
-
-def test_processes_that_start_at_once_on_a_new_file_all_serve(sqlite_path):
+@pytest.mark.slow
+def test_processes_that_start_at_once_on_a_new_file_all_serve(tmp_path):
     ran = run_python(
         "-c",
         START_AND_MINT,
-        DATABASE_URL=f"sqlite:///{sqlite_path}",
+        DATABASE_URL=f"sqlite:///{tmp_path}/new/deeds.db",
         DEEDS_ARGON2="m=8,t=1,p=1",
         DEEDS_LOG_LEVEL="error",
     )
 
     assert ran.stderr == ""
-    statuses, item_ids = zip(*json.loads(ran.stdout), strict=True)
-    assert statuses == (200,) * PROCESSES_COUNT
-    assert len(set(item_ids)) == PROCESSES_COUNT
+    item_ids = set(json.loads(ran.stdout))
+    assert len(item_ids - {None}) == PROCESSES_COUNT
 
 
-def test_a_file_and_what_is_beside_it_are_for_their_owner_alone(sqlite_path, open_app):
-    open_app(Settings(f"sqlite:///{sqlite_path}"))
+def test_a_file_and_what_is_beside_it_are_for_their_owner_alone(tmp_path, open_app):
+    directory = tmp_path / "new"
+    before = os.umask(0o022)
 
-    directory = sqlite_path.parent
+    open_app(Settings(f"sqlite:///{directory}/deeds.db"))
+
+    os.umask(before)
     modes = {path.name: path.stat().st_mode & 0o777 for path in directory.iterdir()}
     assert directory.stat().st_mode & 0o777 == 0o700
     assert set(modes) >= {"deeds.db", "deeds.db-wal", "deeds.db-shm"}
     assert set(modes.values()) == {0o600}
 
 
-def stop_line(open_one, url):
-    """Return the line that the start of a service, or a migration, stops with."""
-    engine = make_engine(parse_database_url(url))
-    with pytest.raises(StartError) as stopped:
-        open_one(engine)
-    engine.dispose()
-    line = str(stopped.value).removeprefix("deeds cannot start: ")
-    assert "\n" not in line
-    return line
+def test_an_empty_postgresql_is_refused(postgres_url, open_engine):
+    line = stop_line(open_schema, open_engine(postgres_url))
 
-
-def test_an_empty_postgresql_is_refused_and_migrated_once(postgres_url):
-    refused = stop_line(open_schema, postgres_url)
-    ran = [invoke(Settings(postgres_url), "migrate") for _ in range(2)]
-
-    assert refused.startswith(
+    assert line.startswith(
         f"the database is at revision none and the code at {HEAD_REVISION};"
     )
-    assert [(each.exit_code, each.output) for each in ran] == [
-        (0, f"upgraded the database from revision none to {HEAD_REVISION}\n"),
-        (0, f"the database is already at revision {HEAD_REVISION}\n"),
-    ]
+
+
+def test_an_empty_postgresql_is_migrated_once(postgres_url):
+    first, second = (output_of(Settings(postgres_url), "migrate") for _ in range(2))
+
+    assert first == f"upgraded the database from revision none to {HEAD_REVISION}\n"
+    assert second == f"the database is already at revision {HEAD_REVISION}\n"
 
 
 @pytest.mark.parametrize("open_one", [open_schema, migrate])
-def test_an_absent_database_stops_in_one_line_without_the_password(open_one, postgres):
-    absent = make_url(postgres.admin_url).set(
-        database="no_such_database", password=PASSWORD
-    )
+def test_an_absent_server_stops_the_start_in_one_line(open_one, open_engine):
+    # Bound but not listening: no other process can take it.
     with socket.socket() as unused:
-        unused.bind(
-            ("127.0.0.1", 0)
-        )  # Bound but not listening: no other process can take it.
-        away = (
-            f"postgresql://deeds:{PASSWORD}@127.0.0.1:{unused.getsockname()[1]}/deeds"
-        )
-        lines = [
-            stop_line(open_one, url)
-            for url in (away, absent.render_as_string(hide_password=False))
-        ]
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        url = f"postgresql://deeds:{PASSWORD}@127.0.0.1:{port}/deeds"
+        line = stop_line(open_one, open_engine(url))
 
-    for cause, line in zip(
-        ["refused", '"no_such_database" does not exist'], lines, strict=True
-    ):
-        assert line.startswith("DATABASE_URL: the database cannot be opened: ")
-        assert cause in line
-        assert PASSWORD not in line
+    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
+    assert "refused" in line
+    assert PASSWORD not in line
 
 
+@pytest.mark.parametrize("open_one", [open_schema, migrate])
+def test_an_absent_database_stops_the_start_in_one_line(
+    open_one, open_engine, postgres
+):
+    url = make_url(postgres.admin_url).set(database="no_such", password=PASSWORD)
+
+    engine = open_engine(url.render_as_string(hide_password=False))
+    line = stop_line(open_one, engine)
+
+    assert line.startswith("DATABASE_URL: the database cannot be opened: ")
+    assert '"no_such" does not exist' in line
+    assert PASSWORD not in line
+
+
+@on_postgresql
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
-def test_a_postgresql_that_cannot_hold_all_text_is_refused(postgres, other, encoding):
+def test_a_postgresql_that_cannot_hold_all_text_is_refused(
+    postgres, open_engine, other, encoding
+):
     """Metadata may be any Unicode text: some mints would be answered 500 there."""
     name = f"narrow_{secrets.token_hex(6)}"
     url = make_url(postgres.admin_url).set(database=name)
-
     other.execute(
         f"CREATE DATABASE {name} ENCODING {encoding} TEMPLATE template0 LOCALE 'C'"
     )
-    line = stop_line(migrate, url.render_as_string(hide_password=False))
-    other.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
-    assert (
-        line == f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
+    engine = open_engine(url.render_as_string(hide_password=False))
+    line = stop_line(migrate, engine)
+
+    other.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    assert line == (
+        f"DATABASE_URL: the database's encoding is {encoding}; it must be UTF8"
     )
 
 
+@on_postgresql
 def test_a_read_only_postgresql_stops_the_start_with_its_cause(
-    database_url, other, open_app, caplog
+    settings, other, open_app, caplog
 ):
     alter = f'ALTER DATABASE "{other.info.dbname}"'
     other.execute(f"{alter} SET default_transaction_read_only = on")
 
     with pytest.raises(StartError, match="DATABASE_URL: the database does not answer"):
-        open_app(Settings(database_url))
+        open_app(settings)
 
     other.execute(f"{alter} RESET ALL")
     assert "cannot execute INSERT in a read-only transaction" in caplog.text
@@ -164,54 +153,45 @@ def test_a_read_only_postgresql_stops_the_start_with_its_cause(
 @pytest.mark.parametrize(
     "name", ["garbage", "directory", "garbage/below", "without-its", "dangling"]
 )
-def test_a_path_that_holds_no_database_stops_in_one_line(tmp_path, name):
+def test_a_path_that_holds_no_database_stops_in_one_line(tmp_path, open_engine, name):
     (tmp_path / "garbage").write_bytes(os.urandom(8192))
     (tmp_path / "directory").mkdir()
     (tmp_path / "without-its-lock").mkdir()
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "deeds.db")
 
-    assert stop_line(open_schema, f"sqlite:///{tmp_path / name}").startswith(
-        "DATABASE_URL: "
-    )
+    line = stop_line(open_schema, open_engine(f"sqlite:///{tmp_path / name}"))
+
+    assert line.startswith("DATABASE_URL: ")
 
 
-def test_a_locked_file_stops_the_start_in_one_line(sqlite_url, open_app, monkeypatch):
+def test_a_locked_file_stops_the_start(sqlite_url, tmp_path, open_app, monkeypatch):
     monkeypatch.setattr(storage.engine, "BUSY_TIMEOUT_S", 0.05)
-    other = sqlite3.connect(
-        parse_database_url(sqlite_url).database, isolation_level=None
-    )
+    other = sqlite3.connect(tmp_path / "deeds.sqlite3", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
     with pytest.raises(StartError, match="deeds cannot start: DATABASE_URL"):
         open_app(Settings(sqlite_url))
+
     other.close()
 
 
-TAKEN = {
-    "sqlite file": ("sqlite:////data/deeds.db", "sqlite+pysqlite", "/data/deeds.db"),
-    "sqlite file below": ("sqlite:///deeds.db", "sqlite+pysqlite", "deeds.db"),
-    "sqlite with its driver": (
-        "sqlite+pysqlite:///deeds.db",
-        "sqlite+pysqlite",
-        "deeds.db",
+# As they are written, and as SQLAlchemy takes them.
+TAKEN = [
+    ("sqlite:////data/deeds.db", "sqlite+pysqlite:////data/deeds.db"),
+    ("sqlite:///deeds.db", "sqlite+pysqlite:///deeds.db"),
+    ("sqlite+pysqlite:///deeds.db", "sqlite+pysqlite:///deeds.db"),
+    ("postgresql://u@h/deeds", "postgresql+psycopg://u@h/deeds"),
+    ("postgres://u@h/deeds", "postgresql+psycopg://u@h/deeds"),
+    ("postgresql+psycopg2://u@h/deeds", "postgresql+psycopg://u@h/deeds"),
+    ("postgresql:///deeds?host=/pg", "postgresql+psycopg:///deeds?host=%2Fpg"),
+    (
+        "postgresql://u@/deeds?host=h1:5432&host=h2:5432",
+        "postgresql+psycopg://u@/deeds?host=h1%3A5432&host=h2%3A5432",
     ),
-    "postgresql": ("postgresql://u@h/deeds", "postgresql+psycopg", "deeds"),
-    "postgres, as some hosts write it": (
-        "postgres://u@h/deeds",
-        "postgresql+psycopg",
-        "deeds",
-    ),
-    "with another driver": (
-        "postgresql+psycopg2://u@h/deeds",
-        "postgresql+psycopg",
-        "deeds",
-    ),
-    "over a socket": (
-        "postgresql:///deeds?host=/run/pg",
-        "postgresql+psycopg",
-        "deeds",
-    ),
-}
+    # Where there is no password nothing of one can be shown.
+    ("postgresql://u@x:p@h/deeds", "postgresql+psycopg://u%40x:***@h/deeds"),
+    ("postgresql://u@h/d@b", "postgresql+psycopg://u@h/d%40b"),
+]
 
 REFUSED = {
     "memory": "sqlite:///:memory:",
@@ -248,14 +228,14 @@ SEVERAL_HOSTS = {
 }
 
 
-@pytest.mark.parametrize(("text", "driver", "database"), TAKEN.values(), ids=TAKEN)
-def test_an_engine_keeps_bound_values_out_of_its_errors(text, driver, database):
-    url = parse_database_url(text)
-    engine = make_engine(url)
+@pytest.mark.parametrize(("text", "taken"), TAKEN)
+def test_a_url_is_taken_as_it_is_written_elsewhere(text, taken):
+    assert str(parse_database_url(text)) == taken
 
-    assert (url.drivername, url.database) == (driver, database)
-    assert engine.hide_parameters
-    engine.dispose()
+
+@pytest.mark.parametrize("text", ["sqlite:///deeds.db", "postgresql://u@h/deeds"])
+def test_an_engine_keeps_bound_values_out_of_its_errors(text):
+    assert make_engine(parse_database_url(text)).hide_parameters
 
 
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
@@ -265,12 +245,6 @@ def test_what_cannot_be_used_is_refused_without_the_password(text):
 
     assert str(refused.value).startswith("deeds cannot start: DATABASE_URL ")
     assert PASSWORD not in str(refused.value)
-
-
-def test_several_hosts_are_taken_as_sqlalchemy_writes_them():
-    url = parse_database_url("postgresql://u@/deeds?host=h1:5432&host=h2:5432")
-
-    assert make_engine(url).dialect.create_connect_args(url)[1]["host"] == "h1,h2"
 
 
 @pytest.mark.parametrize(
@@ -292,38 +266,10 @@ def test_several_hosts_are_taken_as_libpq_writes_them(hosts, names, ports):
     }
 
 
-def test_a_service_starts_on_the_host_that_answers(
-    emptied_postgres_url, open_app, tmp_path
-):
-    url = make_url(emptied_postgres_url)
-    hosts = ",".join(
-        quote(host, safe="") for host in (str(tmp_path), url.query["host"])
-    )
-    app = open_app(
-        Settings(
-            f"postgresql://{url.username}@{hosts}/{url.database}"
-            "?target_session_attrs=any"
-        )
-    )
-
-    assert app.test_client().get("/readyz").status_code == 200
-
-
-def test_a_name_and_an_address_of_their_own_may_hold_an_at_sign():
-    """Where there is no password nothing of one can be shown."""
-    assert parse_database_url("postgresql://u@x:p@h/deeds").username == "u@x"
-    assert parse_database_url("postgresql://u@h/d@b").database == "d@b"
-
-
-def test_the_url_cannot_change_how_text_is_sent(emptied_postgres_url, open_app):
+@on_postgresql
+def test_the_url_cannot_change_how_text_is_sent(database_url, open_api):
     """libpq takes an encoding from the URL that could not say every name."""
-    url = make_url(emptied_postgres_url).update_query_dict(
-        {"client_encoding": "latin1"}
-    )
-    app = open_app(Settings(url.render_as_string(hide_password=False)))
-    body = {
-        "outputs": [f"+5.{make_strong_secret()}"],
-        "metadata": {"name": "\U0001f3e1"},
-    }
+    url = make_url(database_url).update_query_dict({"client_encoding": "latin1"})
+    api = open_api(database_url=url.render_as_string(hide_password=False))
 
-    assert app.test_client().post("/v1/mint", json=body).status_code == 200
+    assert api.mint(f"+5.{make_strong_secret()}", metadata={"name": "\U0001f3e1"})

@@ -1,15 +1,15 @@
 """The documents say what the code does, and their blocks for bash run as they stand."""
 
-import configparser
 import re
-import sqlite3
-from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.v1 import INTERFACE_VERSION, VERSION
 from deeds.domain.raw_output import is_strong_secret
+from deeds.settings import Settings
+from tests.support.commanding import invoke
 from tests.support.readme import (
     WALK,
     assert_answers_as_shown,
@@ -20,55 +20,49 @@ from tests.support.readme import (
 from tests.support.serving import REPOSITORY
 from tests.support.sources import (
     documents,
+    found_in,
+    read_setup,
     read_text,
     read_variables,
     section,
     table_rows,
 )
 
-# A link in Markdown, images too, without its fragment; those with a scheme lead
-# elsewhere.
-LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]+)(?:#[^)]*)?\)")
+# A link in Markdown, of an image too: its path and its fragment. Those with a scheme
+# lead elsewhere.
+LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)#?([^)\s]*)\)")
 
 
 def named_in(paths, pattern):
     """Return what the pattern finds in any of the files."""
-    return {
-        name
-        for path in paths
-        for name in re.findall(pattern, read_text(path), re.MULTILINE)
-    }
+    return {name for path in paths for name in found_in(path, pattern)}
 
 
-def code_in_first_cells(text):
-    """Return what the first cells of the tables hold, without backticks."""
-    return [row[0].strip("`") for row in table_rows(text)]
-
-
-def test_the_settings_page_and_the_example_list_every_setting_and_no_other():
+def test_the_settings_page_lists_every_setting_and_no_other():
     page, _, _ = read_text("docs/settings.md").partition("\n## ")
-    example = re.findall(
-        r"^#? ?([A-Z][A-Z0-9_]*)=", read_text(".env.example"), re.MULTILINE
-    )
 
-    assert (
-        sorted(code_in_first_cells(page)) == sorted(example) == sorted(read_variables())
-    )
+    listed = {row[0].strip("`") for row in table_rows(page)}
+
+    assert listed == read_variables()
+
+
+def test_the_example_of_settings_lists_every_one_and_no_other():
+    listed = named_in([".env.example"], r"^#? ?([A-Z][A-Z0-9_]*)=")
+
+    assert listed == read_variables()
 
 
 def test_no_document_names_a_setting_that_nobody_reads():
     ours = [path for path in documents() if not path.startswith("client/")]
     places = [*ours, "Makefile", "gunicorn.conf.py", ".env.example"]
 
-    assert named_in(places, r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b") <= read_variables()
+    named = named_in(places, r"\bDEEDS_[A-Z0-9_]*[A-Z0-9]\b")
+
+    assert named <= read_variables()
 
 
-def test_the_table_of_problems_is_the_codes():
-    documented = [
-        row
-        for row in table_rows(read_text("docs/problems.md"))
-        if row[0].strip("`") in PROBLEMS
-    ]
+def test_the_table_of_problems_is_that_of_the_code():
+    documented = list(table_rows(section("docs/problems.md", "Codes")))
 
     assert documented == [
         [
@@ -82,21 +76,19 @@ def test_the_table_of_problems_is_the_codes():
     ]
 
 
-def test_the_settings_page_gives_the_reason_for_every_dependency():
-    required = re.findall(
-        r"^([a-z][a-z0-9-]*)", read_text("requirements.in"), re.MULTILINE
-    )
+def test_every_dependency_has_its_reason_on_the_settings_page():
+    reasons = section("docs/settings.md", "Why these packages")
+    required = found_in("requirements.in", r"^([a-z][a-z0-9-]*)")
 
-    assert (
-        code_in_first_cells(section("docs/settings.md", "Why these packages"))
-        == required
-    )
+    assert [package for package, _ in table_rows(reasons)] == required
 
 
 def test_the_documents_name_every_target_of_make_and_no_other():
     targets = named_in(["Makefile"], r"^([a-z-]+):.*## ")
 
-    assert named_in(documents(), r"(?:`|^ *)make ([a-z-]+)") == targets
+    named = named_in(documents(), r"(?:`|^ *)make ([a-z-]+)")
+
+    assert named == targets
 
 
 def test_every_source_that_is_named_exists():
@@ -104,63 +96,74 @@ def test_every_source_that_is_named_exists():
         documents(), r"\b(?:bench|deeds|schemas|storage|tests)/[\w/]+\.py\b"
     )
 
+    missing = [path for path in named if not (REPOSITORY / path).exists()]
+
     assert len(named) > 30
-    assert [path for path in named if not (REPOSITORY / path).exists()] == []
+    assert missing == []
 
 
 @pytest.mark.parametrize("document", documents())
 def test_every_link_leads_to_a_file(document):
     directory = (REPOSITORY / document).parent
 
-    links = LINK.findall(read_text(document))
+    paths = [path for path, _ in LINK.findall(read_text(document))]
 
-    assert [link for link in links if not (directory / link).exists()] == []
+    assert [path for path in paths if not (directory / path).exists()] == []
+
+
+@pytest.mark.parametrize("document", documents())
+def test_every_link_into_a_page_leads_to_a_heading(document):
+    page = Path(document)
+    broken = []
+
+    for path, fragment in LINK.findall(read_text(document)):
+        if not fragment:
+            continue
+        text = read_text(page.parent / path if path else page)
+        # As GitHub makes fragments of headings: `## Who is it?` becomes `-who-is-it`.
+        lines = re.sub(r"[^\w\n -]", "", text.lower()).replace(" ", "-")
+        if f"\n-{fragment}\n" not in lines:
+            broken.append(f"{path}#{fragment}")
+
+    assert broken == []
 
 
 def test_the_architecture_links_every_decision():
     decisions = [path for path in documents() if path.startswith("docs/decisions/")]
 
-    assert LINK.findall(section("ARCHITECTURE.md", "Decisions")) == decisions
+    linked = [path for path, _ in LINK.findall(section("ARCHITECTURE.md", "Decisions"))]
+
+    assert linked == decisions
 
 
 def test_setup_cfg_and_the_changelog_have_the_version():
-    setup = configparser.ConfigParser()
-    setup.read_string(read_text("setup.cfg"))
+    setup = read_setup()
     changelog = read_text("CHANGELOG.md")
 
-    assert setup["metadata"]["version"] == VERSION
-    assert re.findall(r"^## \[([^]]+)\]", changelog, re.MULTILINE)[0] == VERSION
+    [latest, *_] = found_in("CHANGELOG.md", r"^## \[([^]]+)\]")
+
+    assert (setup["metadata"]["version"], latest) == (VERSION, VERSION)
     assert f"version {INTERFACE_VERSION}" in changelog
 
 
-def test_the_readme_answers_as_shown_and_the_line_for_backups_copies_it(
-    gunicorn_service, tmp_path
-):
+@pytest.mark.slow
+def test_the_blocks_of_the_readme_and_of_clients_answer_as_shown(gunicorn_service):
     service = gunicorn_service()
-    ledger, backup = tmp_path / "deeds.db", tmp_path / "backup.sqlite3"
-    assert_answers_as_shown(walk(service.url))
-    [line] = re.findall(
-        "^.*deeds backup.*$", read_text("docs/backups.md"), re.MULTILINE
-    )
-    assert "/elsewhere/deeds-monday.sqlite3" in line
-    line = line.replace("/elsewhere/deeds-monday.sqlite3", str(backup))
 
-    run_bash(line, DATABASE_URL=f"sqlite:///{ledger}")
+    printed = walk(service.url)
 
-    assert read_outputs(backup) == read_outputs(ledger)
-    assert (
-        sum(amount for *_, amount, spent_by in read_outputs(backup) if not spent_by)
-        == 102
-    )
+    assert_answers_as_shown(printed)
 
 
-def read_outputs(database):
-    with closing(sqlite3.connect(database)) as connection:
-        query = (
-            "SELECT item_id, digest, amount, spent_by FROM outputs"
-            " ORDER BY item_id, digest"
-        )
-        return connection.execute(query).fetchall()
+def test_the_line_for_backups_makes_one_that_passes_the_audit(sqlite_url, tmp_path):
+    [line] = named_in(["docs/backups.md"], "^.*deeds backup.*$")
+    shown, backup = "/elsewhere/deeds-monday.sqlite3", tmp_path / "backup.sqlite3"
+    assert shown in line
+
+    run_bash(line.replace(shown, str(backup)), DATABASE_URL=sqlite_url)
+
+    audited = invoke(Settings(f"sqlite:///{backup}"), "audit")
+    assert audited.exit_code == 0, audited.output
 
 
 def test_the_python_line_makes_strong_secrets():

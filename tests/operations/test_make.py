@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.hashing import SALT_BYTES
-from tests.support.needs import require
+from tests.support.needs import POSTGRES, require
 from tests.support.serving import REPOSITORY, clean_environment
+
+pytestmark = pytest.mark.slow
 
 # One test for each thing that is not there.
 NODE = (
@@ -23,7 +25,8 @@ NODE = (
     "::test_the_page_has_a_text_for_every_problem_and_for_no_other"
 )
 CHROMIUM = (
-    "tests/page/test_quality.py::test_the_first_tab_leads_past_the_head_of_a_page"
+    "tests/page/test_quality.py"
+    "::test_the_first_tab_leads_past_the_head_which_is_no_claim"
 )
 COMPILER = (
     "tests/ledger/test_disk_writes.py"
@@ -72,6 +75,17 @@ def test_what_cannot_run_is_skipped_and_the_last_lines_say_how_to_get_it(run_pyt
     assert "4 skipped" in lines[-1]
 
 
+def test_root_needs_useradd_to_run_postgresql_as_another_user(monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("pwd.getpwall", list)
+    monkeypatch.setattr("shutil.which", lambda _program: None)
+
+    with pytest.raises(pytest.skip.Exception) as skipped:
+        require(POSTGRES)
+
+    assert "needs useradd for PostgreSQL" in str(skipped.value)
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "variables"),
     [
@@ -106,7 +120,8 @@ def test_make_check_asks_for_all():
         command, cwd=REPOSITORY, env=clean_environment({}), text=True
     )
 
-    assert "pytest --all" in planned
+    assert " -m pytest " in planned
+    assert " --all " in planned
 
 
 def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path):
@@ -175,6 +190,7 @@ def test_make_run_tries_to_build_argon2_once_and_else_uses_the_wheel(tmp_path):
     tried = make(environment, f"CC={compiler}")
 
     said = (
+        "Building Argon2 for this CPU, once\n"
         "Argon2 is PyPI's build: one for this CPU could not be built"
         " (make native says why)\n"
     )
@@ -185,7 +201,8 @@ def test_make_run_tries_to_build_argon2_once_and_else_uses_the_wheel(tmp_path):
     (environment / "native.stamp").unlink()
     built = make(environment)
 
-    assert (built.returncode, built.stdout) == (0, ""), built.stderr
+    said = "Building Argon2 for this CPU, once\n"
+    assert (built.returncode, built.stdout) == (0, said), built.stderr
     path, digest = in_use(environment)
     assert Path(path).is_relative_to(environment)
     assert digest == wheel[1]

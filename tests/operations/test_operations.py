@@ -12,13 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from deeds.blueprints.endpoints import ENDPOINTS
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain.model import BODY_BYTES_MAX, Argon2Cost
 from deeds.settings import RateLimits, Settings, parse_rate_limits
-from tests.support.requests import mint
 from tests.support.serving import (
     REPOSITORY,
     clean_environment,
@@ -26,6 +26,7 @@ from tests.support.serving import (
     wait_until_it_answers,
 )
 from tests.support.sources import (
+    found_in,
     module_paths,
     read_text,
     run_gunicorn_conf,
@@ -44,122 +45,130 @@ MATCHER = re.compile(r'(code|route|secret_class|kind|outcome|reason)=~?"([^"$]*)
 EVENT = re.compile(r'''extra={"event": "(\w+)"|"event"[:,] "(server|library)"''')
 
 
-def unit_settings(name):
-    found = re.findall(
-        rf"^{name}=(.*)$", read_text("deploy/deeds.service"), re.MULTILINE
-    )
-    return found[0] if len(found) == 1 else found
+def unit_values(name):
+    """Return each value of a setting of deeds.service."""
+    return found_in("deploy/deeds.service", rf"^{name}=(.*)$")
 
 
-def unit_environment():
-    return dict(each.split("=", 1) for each in unit_settings("Environment"))
+def nginx_values(name):
+    """Return each value of a setting of nginx.conf."""
+    return found_in("deploy/nginx.conf", rf"^ +{name} (.+);$")
 
 
-def nginx_setting(name):
-    return re.findall(
-        rf"^ +{name} (.+);$", read_text("deploy/nginx.conf"), re.MULTILINE
-    )
+UNIT_ENVIRONMENT = dict(each.split("=", 1) for each in unit_values("Environment"))
 
 
 def test_the_procfile_releases_and_then_serves(postgres_url, tmp_path):
-    lines = (line.partition(": ") for line in read_text("Procfile").splitlines())
-    procfile = {kind: shlex.split(command) for kind, _, command in lines}
-    settings = {"PATH": f"{BIN}:{os.environ['PATH']}", "DATABASE_URL": postgres_url}
+    procfile = yaml.safe_load(read_text("Procfile"))
+    # A platform finds the programs by the PATH that it sets.
+    settings = {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "DATABASE_URL": postgres_url,
+        "GUNICORN_CMD_ARGS": "",
+        "PORT": "0",
+    }
+    release, serve = shlex.split(procfile["release"]), shlex.split(procfile["web"])
+    log = tmp_path / "web.log"
+
+    environment = clean_environment(settings)
+    subprocess.run(release, cwd=REPOSITORY, env=environment, check=True)
+    with start_command(serve, log, settings) as process:
+        wait_until_it_answers(process, log)
 
     assert list(procfile) == ["release", "web"]
-    environment = clean_environment(settings)
-    subprocess.run(procfile["release"], cwd=REPOSITORY, env=environment, check=True)
-    log = tmp_path / "web.log"
-    # A platform finds the program by the PATH that it sets.
-    web = [str(BIN / procfile["web"][0]), *procfile["web"][1:]]
-    with start_command(web, log, settings) as process:
-        assert wait_until_it_answers(process, log) > 0
+    assert "Listening at: http://0.0.0.0:" in log.read_text()
 
 
 def test_the_unit_keeps_the_ledger_and_the_pepper_where_it_may():
-    state, environment = unit_settings("StateDirectory"), unit_environment()
+    [state] = unit_values("StateDirectory")
+    [credential] = unit_values("LoadCredential")
 
-    assert environment["DATABASE_URL"] == f"sqlite:///%S/{state}/deeds.sqlite3"
-    assert environment["DEEDS_PEPPER_FILE"] == "%d/pepper"
-    assert unit_settings("LoadCredential").startswith("pepper:/")
+    assert UNIT_ENVIRONMENT["DATABASE_URL"] == f"sqlite:///%S/{state}/deeds.sqlite3"
+    assert UNIT_ENVIRONMENT["DEEDS_PEPPER_FILE"] == "%d/pepper"
+    assert credential.startswith("pepper:/")
 
 
 def test_mints_and_offers_are_limited_wherever_the_service_is_deployed():
     """Anybody may send them, and what they write is never deleted."""
-    [compose] = re.findall(r"DEEDS_RATE_LIMITS: (.*)", read_text("deploy/compose.yaml"))
-    rates = re.findall(
-        r"zone=deeds_(.*)s:10m rate=([0-9]+r/m);", read_text("deploy/nginx.conf")
-    )
+    [compose] = found_in("deploy/compose.yaml", r"DEEDS_RATE_LIMITS: (.*)")
+    rates = found_in("deploy/nginx.conf", r"zone=deeds_(.*)s:10m rate=([0-9]+)r/m;")
+    of_nginx = RateLimits(routes={name: f"{rate}/minute" for name, rate in rates})
 
-    unit = unit_environment()["DEEDS_RATE_LIMITS"]
+    unit = UNIT_ENVIRONMENT["DEEDS_RATE_LIMITS"]
 
-    of_nginx = RateLimits(
-        routes={name: rate.replace("r/m", "/minute") for name, rate in rates}
-    )
     assert parse_rate_limits(unit) == parse_rate_limits(compose) == of_nginx
 
 
 def test_nginx_passes_bodies_on_and_writes_none_to_a_file():
-    of_all, *of_mints = nginx_setting("client_max_body_size")
-    assert [of_all] == nginx_setting("client_body_buffer_size")
-    assert of_all == f"{BODY_BYTES_MAX // 1024**2}m"
-    assert of_mints == ["256k", "256k"]
-    assert nginx_setting("proxy_max_temp_file_size") == ["0"]
+    whole = f"{BODY_BYTES_MAX // 1024**2}m"
+
+    assert nginx_values("client_max_body_size") == [whole, "256k", "256k"]
+    assert nginx_values("client_body_buffer_size") == [whole]
+    assert nginx_values("proxy_max_temp_file_size") == ["0"]
 
 
 def test_nginx_and_systemd_wait_longer_for_the_service_than_it_takes():
+    gunicorn = run_gunicorn_conf({})
     # The first is that of the upstream: nginx must be the one to close an idle
     # connection.
-    idle, answer = (
-        int(nginx_setting(name)[0].removesuffix("s"))
-        for name in ("keepalive_timeout", "proxy_read_timeout")
-    )
+    idle, *_ = nginx_values("keepalive_timeout")
+    [answer] = nginx_values("proxy_read_timeout")
+    [stop] = unit_values("TimeoutStopSec")
 
-    gunicorn = run_gunicorn_conf({})
-    assert idle < gunicorn["keepalive"]
-    assert (
-        min(answer, int(unit_settings("TimeoutStopSec"))) > gunicorn["graceful_timeout"]
-    )
-    assert unit_settings("KillMode") == "mixed"
+    assert int(idle.removesuffix("s")) < gunicorn["keepalive"]
+    assert int(answer.removesuffix("s")) > gunicorn["graceful_timeout"]
+    assert int(stop) > gunicorn["graceful_timeout"]
+    assert unit_values("KillMode") == ["mixed"]
 
 
-def test_alerts_dashboard_and_document_name_the_metrics_there_are(sqlite_url, open_app):
-    client = open_app(
-        Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on")
-    ).test_client()
-    mint(client, "+5.a")
-    told = {
-        name.partition("{")[0] for name in read_metrics(client.get("/metrics").text)
-    }
-    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}
+@pytest.fixture
+def app(sqlite_url, open_app):
+    return open_app(Settings(sqlite_url, Argon2Cost(8, 1, 1), metrics="on"))
+
+
+@pytest.fixture
+def told(api):
+    """The names of the metrics that the service tells."""
+    api.mint("+5.a")
+    series = read_metrics(api.get("/metrics").text)
+    return {name.partition("{")[0] for name in series}
+
+
+@pytest.fixture(scope="module")
+def expressions():
+    """What the alerts and the dashboard ask Prometheus."""
     groups = yaml.safe_load(read_text("docs/operations/alerts.yaml"))["groups"]
     panels = json.loads(read_text("docs/operations/dashboard.json"))["panels"]
-    expressions = [target["expr"] for panel in panels for target in panel["targets"]]
-    expressions += [rule["expr"] for group in groups for rule in group["rules"]]
+    rules = [rule["expr"] for group in groups for rule in group["rules"]]
+    targets = [target["expr"] for panel in panels for target in panel["targets"]]
+    return "\n".join(rules + targets)
+
+
+def test_alerts_and_dashboard_name_only_metrics_there_are(expressions, told):
+    assert set(NAME.findall(expressions)) - told == set()
+
+
+def test_the_document_lists_every_metric_and_no_other(told):
+    families = {re.sub(r"_(bucket|sum|count)$", "", name) for name in told}
+
+    assert set(NAME.findall(read_text(DOCUMENT))) == families
+
+
+def test_alerts_and_dashboard_ask_only_for_labels_there_are(expressions, app):
     given = {
         "code": set(PROBLEMS),
-        "route": {rule.rule for rule in client.application.url_map.iter_rules()},
+        "route": {rule.rule for rule in app.url_map.iter_rules()},
         "secret_class": {"ordinary", "strong"},
         "kind": {each.kind for each in ENDPOINTS.values()},
         "outcome": {"done", "replayed", *PROBLEMS},
         "reason": {"conflict", "disconnect"},
     }
 
-    asked = {
-        (label, value)
-        for expression in expressions
-        for label, values in MATCHER.findall(expression)
-        for value in values.split("|")
-    }
+    asked = MATCHER.findall(expressions)
 
-    assert {
-        name for expression in expressions for name in NAME.findall(expression)
-    } <= told
-    assert set(NAME.findall(read_text(DOCUMENT))) == families
-    assert asked <= {
-        (label, value) for label, values in given.items() for value in values
-    }
     assert len(asked) > 5
+    for label, values in asked:
+        assert set(values.split("|")) - given[label] == set()
 
 
 def test_the_document_lists_every_event_of_the_log_and_no_other():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deeds.domain.errors import StartError
 from deeds.domain.model import Argon2Cost
 from deeds.settings import RateLimits, Settings, read_settings
+from tests.support.commanding import stop_line
 from tests.support.serving import REPOSITORY
 from tests.support.sources import read_variables, run_gunicorn_conf
 
@@ -34,76 +35,88 @@ COUNTS = {
 }
 
 INVALID_COUNTS = [
-    *[
-        "-1",
-        "+5",
-        "1.5",
-        "1e3",
-        "1_0",
-        " 5",
-        "5 ",
-        " ",
-        "many",
-        "0x10",
-        "\u0665",
-        "\u00b2",
-    ],
-    *["99999999999", "000000000099999", "9" * 100_000],
+    "-1",
+    "+5",
+    "1.5",
+    "1e3",
+    "1_0",
+    " 5",
+    "5 ",
+    " ",
+    "many",
+    "0x10",
+    "\u0665",
+    "\u00b2",
+    "99999999999",
+    "000000000099999",
+    "9" * 100_000,
 ]
 
 INVALID = {
     "DEEDS_ARGON2": [
-        *["high", "7168", "t=5,m=7168,p=1", "m=7168, t=5, p=1", "m=7168,t=5"],
-        *[
-            "m=7168,t=5,p=1,v=19",
-            "m=7M,t=5,p=1",
-            "m=7168,t=5,p=1\n",
-            "m=7168,t=\u0665,p=1",
-        ],
-        *["m=7168,t=0,p=1", "m=7168,t=5,p=0", "m=7168,t=-5,p=1", "m=7168,t=99999,p=1"],
-        *["m=7,t=5,p=1", "m=31,t=5,p=4", "m=4194305,t=5,p=1"],
+        "high",
+        "7168",
+        "t=5,m=7168,p=1",
+        "m=7168, t=5, p=1",
+        "m=7168,t=5",
+        "m=7168,t=5,p=1,v=19",
+        "m=7M,t=5,p=1",
+        "m=7168,t=5,p=1\n",
+        "m=7168,t=\u0665,p=1",
+        "m=7168,t=0,p=1",
+        "m=7168,t=5,p=0",
+        "m=7168,t=-5,p=1",
+        "m=7168,t=99999,p=1",
+        "m=7,t=5,p=1",
+        "m=31,t=5,p=4",
+        "m=4194305,t=5,p=1",
     ],
     "DEEDS_RATE_LIMITS": [
-        *[
-            "many",
-            ";",
-            "mint=10/minute;",
-            "mint=",
-            "mint=10",
-            "mint=/minute",
-        ],
-        *[
-            "mint=10/week",
-            "mint=10/minutes",
-            "mint=0/minute",
-            "mint=-1/minute",
-            "mint=1.5/minute",
-        ],
-        *[
-            "mint=1000001/minute",
-            "mint=10/minute/hour",
-            "mint=10/minute,swap=10/minute",
-        ],
-        *[
-            "mint = 10/minute",
-            "MINT=10/minute",
-            "mint=10/minute\n;",
-            "mint=\u0661/minute",
-        ],
-        *["mint=10/minute;mint=20/minute", "failures=off;failures=10/minute"],
+        "many",
+        ";",
+        "mint=10/minute;",
+        "mint=",
+        "mint=10",
+        "mint=/minute",
+        "mint=10/week",
+        "mint=10/minutes",
+        "mint=0/minute",
+        "mint=-1/minute",
+        "mint=1.5/minute",
+        "mint=1000001/minute",
+        "mint=10/minute/hour",
+        "mint=10/minute,swap=10/minute",
+        "mint = 10/minute",
+        "MINT=10/minute",
+        "mint=10/minute\n;",
+        "mint=\u0661/minute",
+        "mint=10/minute;mint=20/minute",
+        "failures=off;failures=10/minute",
         f"mint={'9' * 10_000}/minute",
+    ],
+    "HOST": [
+        "localhost",
+        "0.0.0.0:8000",
+        "[::1]",
+        "0x7f000001",
+        "127.1",
+        "10.0.0.0/8",
+        "http://127.0.0.1",
+        "127.0.0.1\n",
+        " ",
+        "*",
+        "256.0.0.0",
+        MARK,
     ],
     "DEEDS_LOG": ["JSON", "json ", "info,json", "1", "\u00e9"],
     "DEEDS_LOG_LEVEL": ["INFO", "critical", "0"],
     "DEEDS_METRICS": ["On", "1", "yes", "on\n"],
     "DEEDS_PEPPER": [
-        *[
-            MARK,
-            (MARK * 4)[:31],
-            f"{' ' * 32}{MARK}{' ' * 32}",
-            f"{PEPPER}\udcff",
-            " " * 64,
-        ],
+        MARK,
+        (MARK * 4)[:31],
+        f"{' ' * 32}{MARK}{' ' * 32}",
+        f"{PEPPER}\udcff",
+        " " * 64,
         f"{PEPPER},{PEPPER}",
     ],
     "DEEDS_PEPPERS_OLD": [
@@ -115,29 +128,17 @@ INVALID = {
 }
 
 
-def read(**environ: str) -> Settings:
-    return read_settings(environ)
-
-
-def refusal(**environ: str) -> str:
-    """Return what one of the settings stops the start with."""
-    with pytest.raises(StartError) as stopped:
-        read(**environ)
-    begin, _, line = str(stopped.value).partition(": ")
-    assert (begin, "\n" in line) == ("deeds cannot start", False)
-    return line
-
-
 @pytest.mark.parametrize("value", [None, ""], ids=["not set", "empty"])
 def test_nothing_has_to_be_set(value):
     environ = {} if value is None else dict.fromkeys(read_variables(), value)
 
-    assert astuple(read(**environ)) == (
+    assert astuple(read_settings(environ)) == (
         *(f"sqlite:///{REPOSITORY}/instance/deeds.sqlite3", (7168, 5, 1), None, ()),
-        *(256, 1_048_576, None, 0, None, 0, ("100/minute", {}), None),
+        *(256, 1_048_576, "127.0.0.1", 8_000, 0, None, 0),
+        *(("100/minute", {}), None),
         *("auto", "info", "off"),
     )
-    assert run_gunicorn_conf(environ)["bind"] == "127.0.0.1:8000"
+    assert run_gunicorn_conf(environ)["bind"] == "[127.0.0.1]:8000"
 
 
 # Each variable, what it is set to, the field of the settings and its value.
@@ -148,6 +149,7 @@ EVERYTHING = [
     ("DEEDS_PEPPERS_OLD", OLD_PEPPER, "peppers_old", (OLD_PEPPER.encode(),)),
     ("DEEDS_MAX_ARRAY", "1", "array_length_max", 1),
     ("DEEDS_MAX_BODY_BYTES", "1073741824", "body_bytes_max", 1_073_741_824),
+    ("HOST", "::", "host", "::"),
     ("PORT", "0", "port", 0),
     ("WEB_CONCURRENCY", "1024", "processes_count", 1024),
     ("DEEDS_CHECKPOINT_FILE", "/else/where", "checkpoint_file", "/else/where"),
@@ -163,11 +165,11 @@ EVERYTHING = [
 def test_everything_can_be_set_and_no_repr_shows_a_pepper_or_password():
     environ = {variable: text for variable, text, *_ in EVERYTHING}
 
-    settings, gunicorn = read(**environ), run_gunicorn_conf(environ)
+    settings, gunicorn = read_settings(environ), run_gunicorn_conf(environ)
 
     found = [(each.name, getattr(settings, each.name)) for each in fields(Settings)]
     assert found == [(name, value) for *_, name, value in EVERYTHING]
-    assert (gunicorn["bind"], gunicorn["workers"]) == ("0.0.0.0:0", 1024)
+    assert (gunicorn["bind"], gunicorn["workers"]) == ("[::]:0", 1024)
     assert gunicorn["loglevel"] == "error"
     assert MARK not in repr(settings)
 
@@ -177,7 +179,9 @@ def test_an_invalid_number_stops_the_start_by_its_name(name):
     smallest, largest = COUNTS[name]
     beyond = [str(largest + 1), *([] if smallest == 0 else ["0"])]
 
-    said = {refusal(**{name: value}) for value in [*INVALID_COUNTS, *beyond]}
+    said = {
+        stop_line(read_settings, {name: value}) for value in [*INVALID_COUNTS, *beyond]
+    }
 
     assert said == {f"{name} must be a whole number from {smallest} to {largest}"}
 
@@ -185,7 +189,7 @@ def test_an_invalid_number_stops_the_start_by_its_name(name):
 @pytest.mark.parametrize("name", INVALID)
 def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(name):
     for value in INVALID[name]:
-        line = refusal(**{name: value})
+        line = stop_line(read_settings, {name: value})
 
         assert line.startswith(name)
         assert MARK not in line
@@ -193,7 +197,7 @@ def test_an_invalid_value_stops_the_start_by_its_name_and_is_not_quoted(name):
 
 def test_a_cost_at_its_bounds_is_accepted():
     for cost in ("m=8,t=1,p=1", "m=4194304,t=9999,p=999", "m=32,t=1,p=4"):
-        assert str(read(DEEDS_ARGON2=cost).ordinary_cost) == cost
+        assert str(read_settings({"DEEDS_ARGON2": cost}).ordinary_cost) == cost
 
 
 # As files and shells can hold them: no NUL, and of UTF-8.
@@ -207,20 +211,21 @@ PEPPER_TEXTS = st.text(
 @given(PEPPER_TEXTS | PEPPER_TEXTS.map("\n".join))
 def test_every_pepper_that_is_accepted_can_be_named_as_an_old_one(text):
     try:
-        pepper = read(DEEDS_PEPPER=text).pepper
+        pepper = read_settings({"DEEDS_PEPPER": text}).pepper
     except StartError:
         return
-    assert read(DEEDS_PEPPERS_OLD=f"{OLD_PEPPER},{text}").peppers_old[1:] == (pepper,)
+    settings = read_settings({"DEEDS_PEPPERS_OLD": f"{OLD_PEPPER},{text}"})
+    assert settings.peppers_old[1:] == (pepper,)
 
 
 def test_peppers_in_a_file_are_the_same_peppers(tmp_path):
     file = tmp_path / "peppers"
     file.write_bytes(f"{PEPPER} \r\n\n".encode())
-    assert read(DEEDS_PEPPER_FILE=str(file)).pepper == PEPPER.encode()
+    assert read_settings({"DEEDS_PEPPER_FILE": str(file)}).pepper == PEPPER.encode()
 
     file.write_text(f"{PEPPER}\n\n{OLD_PEPPER}, {OLD_PEPPER}2\n")
 
-    peppers = read(DEEDS_PEPPERS_OLD_FILE=str(file)).peppers_old
+    peppers = read_settings({"DEEDS_PEPPERS_OLD_FILE": str(file)}).peppers_old
     assert peppers == tuple(
         each.encode() for each in (PEPPER, OLD_PEPPER, f"{OLD_PEPPER}2")
     )
@@ -231,11 +236,13 @@ def test_a_pepper_that_cannot_be_read_stops_the_start(name, tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe" + PEPPER.encode())
     (tmp_path / "short").write_text(MARK)
 
-    assert refusal(**{name: PEPPER, f"{name}_FILE": "/nowhere"}) == (
+    assert stop_line(read_settings, {name: PEPPER, f"{name}_FILE": "/nowhere"}) == (
         f"{name} and {name}_FILE are both set; set one"
     )
     for path in ("/nowhere/pepper", str(tmp_path), str(tmp_path / "binary")):
-        assert refusal(**{f"{name}_FILE": path}) == (
+        assert stop_line(read_settings, {f"{name}_FILE": path}) == (
             f"{name}_FILE names a file that cannot be read as text"
         )
-    assert MARK not in refusal(**{f"{name}_FILE": str(tmp_path / "short")})
+    assert MARK not in stop_line(
+        read_settings, {f"{name}_FILE": str(tmp_path / "short")}
+    )

@@ -10,12 +10,14 @@ import shlex
 import socket
 import subprocess
 import sys
-import urllib.request
+from contextlib import closing, contextmanager
 
 import pytest
 
 from deeds.server.cpus import default_processes_count, usable_cpus_count
-from tests.support.serving import REPOSITORY, running_service
+from tests.support.api import Api, good
+from tests.support.serving import REPOSITORY, start_gunicorn
+from tests.support.waiting import wait_until
 
 CONSOLE_LINE = re.compile(
     r"\d\d:\d\d:\d\d info     request        request_id=\w{32}"
@@ -23,36 +25,88 @@ CONSOLE_LINE = re.compile(
 )
 
 
-def test_collections_of_garbage_skip_what_the_start_has_made(tmp_path):
-    with running_service(
-        tmp_path, application="tests.support.applications:create_garbage_app()"
-    ) as service:
-        looked_at, left_alone = map(int, service.get_text("/garbage").split())
+@pytest.mark.slow
+def test_collections_of_garbage_skip_what_the_start_has_made(gunicorn_service):
+    service = gunicorn_service(
+        application="tests.support.applications:create_garbage_app()"
+    )
+
+    looked_at, left_alone = map(int, service.get("/garbage").text.split())
 
     assert looked_at < left_alone / 10
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"PORT": "0", "GUNICORN_CMD_ARGS": ""}],
-    ids=["on this machine alone", "where PORT is set"],
+    [{}, {"HOST": "0.0.0.0", "PORT": "0", "GUNICORN_CMD_ARGS": ""}],  # noqa: S104
+    ids=["on this machine alone", "on all addresses"],
 )
-def test_a_console_gets_columns_and_a_line_that_mints_a_deed(tmp_path, settings):
-    with running_service(tmp_path, DEEDS_LOG="console", **settings) as service:
-        service.get_status("/v1/item/deed_nobody")
-        lines = service.log_text().splitlines()
-        [line] = [each for each in lines if each.startswith("curl ")]
-        curl, silent, url, header, media_type, data, body = shlex.split(line)
-        request = urllib.request.Request(
-            url, body.encode(), dict([media_type.split(": ")])
-        )
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            minted = json.load(answer)
+def test_a_console_gets_columns_and_a_line_that_mints_a_deed(
+    gunicorn_service, settings
+):
+    service = gunicorn_service(DEEDS_LOG="console", **settings)
+
+    service.get("/v1/item/deed_nobody")
+    lines = service.log_text().splitlines()
+    [line] = [each for each in lines if each.startswith("curl ")]
+    curl, silent, url, header, media_type, data, body = shlex.split(line)
+    with service.open_api() as api:
+        sent = dict([media_type.split(": ")])
+        minted = good(api.http.post(url, content=body, headers=sent))
 
     assert [each for each in lines if each.startswith("{")] == []
     assert [each for each in lines if CONSOLE_LINE.fullmatch(each)] != []
     assert (curl, silent, header, data) == ("curl", "-s", "-H", "-d")
     assert [output["amount"] for output in minted["outputs"]] == [5]
+
+
+@contextmanager
+def started(tmp_path, **settings):
+    """Start the service with PORT=0; yield its log once it listens or has ended."""
+    log = tmp_path / "log"
+    database_url = f"sqlite:///{tmp_path / 'deeds.db'}"
+    defaults = {"DATABASE_URL": database_url, "GUNICORN_CMD_ARGS": "", "PORT": "0"}
+    with start_gunicorn(log, defaults | settings) as process:
+        wait_until(
+            lambda: process.poll() is not None or "Listening at" in log.read_text()
+        )
+        yield log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        pytest.param("", "127.0.0.1", id="unless told otherwise"),
+        pytest.param("127.0.0.2", "127.0.0.2", id="another", marks=pytest.mark.slow),
+        pytest.param("::1", "[::1]", id="IPv6", marks=pytest.mark.slow),
+    ],
+)
+def test_it_listens_where_host_says(tmp_path, host, address):
+    with started(tmp_path, HOST=host) as log:
+        [port] = re.findall(rf"Listening at: http://{re.escape(address)}:(\d+) ", log)
+        with closing(Api.of_url(f"http://{address}:{port}")) as api:
+            assert api.get("/v1/info").status_code == 200
+
+
+def test_a_port_that_is_taken_is_said_in_one_line_with_the_remedy(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with started(tmp_path, PORT=str(port), DEEDS_LOG="console") as log:
+            assert log.splitlines()[1:] == [
+                f"deeds cannot start: port {port} is taken: make run PORT={port + 1}"
+            ]
+
+
+@pytest.mark.slow
+def test_an_address_of_another_machine_is_said_in_one_line(tmp_path):
+    # An address for documents: RFC 5737.
+    with started(tmp_path, HOST="192.0.2.1") as log:
+        _, refusal = map(json.loads, log.splitlines())
+
+    assert (refusal["event"], refusal["message"]) == (
+        "cannot_start",
+        "deeds cannot start: HOST 192.0.2.1 is not an address of this machine",
+    )
 
 
 def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
@@ -72,7 +126,9 @@ def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
     )
 
 
-def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path):
+def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(
+    gunicorn_service, tmp_path
+):
     def status_for(client):
         with socket.socket(socket.AF_UNIX) as proxy:
             proxy.connect(str(tmp_path / "socket"))
@@ -82,16 +138,14 @@ def test_behind_a_proxy_on_a_unix_socket_clients_are_told_apart(tmp_path):
             )
             return proxy.recv(65_536).split(b" ")[1]
 
-    settings = {
-        "DEEDS_RATE_LIMITS": "item=1/day",
-        "DEEDS_TRUSTED_PROXIES": "1",
-        "WEB_CONCURRENCY": "1",
-        "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:0 --bind unix:{tmp_path / 'socket'}",
-    }
-    with running_service(tmp_path, **settings):
-        statuses = [
-            status_for(client) for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2")
-        ]
+    gunicorn_service(
+        DEEDS_RATE_LIMITS="item=1/day",
+        DEEDS_TRUSTED_PROXIES="1",
+        GUNICORN_CMD_ARGS=f"--bind 127.0.0.1:0 --bind unix:{tmp_path / 'socket'}",
+    )
+    statuses = [
+        status_for(client) for client in ("192.0.2.1", "192.0.2.1", "192.0.2.2")
+    ]
 
     assert statuses == [b"404", b"429", b"404"]
 

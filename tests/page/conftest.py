@@ -4,16 +4,14 @@ One browser and one service do for all of them.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
-from tests.page.visitor import Visitor, profile, visiting
+from tests.page.camera import film
+from tests.page.visitor import visiting
 from tests.support.needs import chromium_path, require
-from tests.support.serving import Service, running_service
+from tests.support.serving import running_service
 
 # Outputs of one mint: fewer than by default, so that a form can have them all soon.
 OUTPUTS_MAX = 32
@@ -23,47 +21,45 @@ expect.set_options(timeout=30_000)
 
 
 @pytest.fixture
-def database_url(sqlite_url: str) -> str:
+def database_url(sqlite_url):
     """One kind of database will do here."""
     return sqlite_url
+
+
+@pytest.fixture(scope="package")
+def film_path(tmp_path_factory):
+    """The film that the camera shows: an empty table, unless a test writes another."""
+    path = tmp_path_factory.mktemp("camera") / "film.y4m"
+    film(path, [("", 0.5)])
+    return path
 
 
 # Playwright runs an event loop in this thread for as long as it is there, in which no
 # other test could run one: so it ends with this package.
 @pytest.fixture(scope="package")
-def launch() -> Iterator[Callable[..., Browser]]:
-    """A function that starts Debian's Chromium, without a window, with more arguments
-    if need be.
-
-    Playwright brings no browser of its own here.
-    """
-    # Chromium cannot sandbox itself when root runs it, as in most containers.
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-    # A name for this machine that browsers do not trust as they do localhost.
-    arguments.append("--host-resolver-rules=MAP deeds.test 127.0.0.1")
-    # A camera that shows a picture of its own making.
-    arguments.append("--use-fake-device-for-media-stream")
+def browser(film_path):
+    """Debian's Chromium, without a window: Playwright brings no browser of its own."""
     require("Chromium")
-    with sync_playwright() as playwright:
-
-        def start(*more: str) -> Browser:
-            path = chromium_path()
-            return playwright.chromium.launch(
-                executable_path=path, args=[*arguments, *more]
-            )
-
-        yield start
-
-
-@pytest.fixture(scope="package")
-def browser(launch: Callable[..., Browser]) -> Iterator[Browser]:
-    """The browser of all tests but those that need one of their own."""
-    with launch() as browser:
+    arguments = [
+        # A name for this machine that browsers do not trust as they do localhost.
+        "--host-resolver-rules=MAP deeds.test 127.0.0.1",
+        "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-video-capture={film_path}",
+    ]
+    # Chromium cannot sandbox itself when root runs it, as in most containers.
+    if os.geteuid() == 0:
+        arguments.append("--no-sandbox")
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(
+            executable_path=chromium_path(), args=arguments
+        ) as browser,
+    ):
         yield browser
 
 
 @pytest.fixture(scope="package")
-def web_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def web_service(tmp_path_factory):
     """The whole service; it hashes ordinary secrets cheaply and takes short arrays."""
     with running_service(
         tmp_path_factory.mktemp("web"),
@@ -74,33 +70,25 @@ def web_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture
-def visit(browser: Browser, web_service: Service) -> Iterator[Callable[..., Visitor]]:
-    """A function that opens a browser profile of its own.
-
-    `visit(java_script_enabled=False)`.
-    """
-    with ExitStack() as stack:
-
-        def open_profile(**options: Any) -> Visitor:
-            context = stack.enter_context(profile(browser, **options))
-            return stack.enter_context(visiting(context, web_service.url))
-
-        yield open_profile
-
-
 @pytest.fixture(scope="package")
-def phone(browser: Browser) -> Iterator[BrowserContext]:
-    """The profile that one visitor after another uses.
+def phone(browser, web_service):
+    """The phone that one visitor after another uses.
 
-    A fresh one would load all files again.
+    A fresh profile would load all files again.
     """
-    with profile(browser, viewport={"width": 360, "height": 740}) as context:
-        yield context
+    with visiting(browser, web_service.url) as visitor:
+        yield visitor
 
 
 @pytest.fixture
-def visitor(phone: BrowserContext, web_service: Service) -> Iterator[Visitor]:
+def visitor(phone):
     """A person at a phone."""
-    with visiting(phone, web_service.url) as visitor:
+    yield phone
+    phone.forget()
+
+
+@pytest.fixture
+def stranger(browser, web_service):
+    """A person at another browser, in a profile of their own."""
+    with visiting(browser, web_service.url) as visitor:
         yield visitor

@@ -1,49 +1,42 @@
-"""Reads a page as a browser does.
-
-Its elements with their attributes, and the text within each.
-"""
+"""Reads a page as a browser does, into elements that ElementTree can search."""
 
 from html.parser import HTMLParser
-from types import SimpleNamespace
+from xml.etree.ElementTree import TreeBuilder
 
 VOID = {"meta", "link", "img", "input", "br", "hr"}
 
 
-class Html(HTMLParser):
-    """The elements of a page, in order; the `text` of one is all that stands in it."""
+def read_page(answer):
+    """Return the root element of the page that an answer holds."""
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    reader = _Reader()
+    reader.feed(answer.text)
+    return reader.tree.close()
 
-    def __init__(self, text):
+
+def preview(page):
+    """Return what a page says of itself to those who show a link to it."""
+    named = {
+        meta.get("property") or meta.get("name"): meta.get("content")
+        for meta in page.iter("meta")
+    }
+    return {
+        name: named[name] for name in named if str(name).startswith(("og:", "twitter:"))
+    }
+
+
+class _Reader(HTMLParser):
+    def __init__(self):
         super().__init__()
-        self.elements = []
-        self._open = []
-        self.feed(text)
-
-    def all(self, tag, **attributes):
-        """Return the elements of this tag with these attributes; `_` stands for `-`."""
-        wanted = {
-            name.rstrip("_").replace("_", "-"): value
-            for name, value in attributes.items()
-        }
-        return [
-            element
-            for element in self.elements
-            if element.tag == tag and wanted.items() <= element.attributes.items()
-        ]
-
-    def one(self, tag, **attributes):
-        [element] = self.all(tag, **attributes)
-        return element
+        self.tree = TreeBuilder()
 
     def handle_starttag(self, tag, attrs):
-        element = SimpleNamespace(tag=tag, attributes=dict(attrs), text="")
-        self.elements.append(element)
-        if tag not in VOID:
-            self._open.append(element)
+        self.tree.start(tag, {name: value or "" for name, value in attrs})
+        if tag in VOID:
+            self.tree.end(tag)
 
     def handle_endtag(self, tag):
-        while self._open and self._open.pop().tag != tag:
-            pass
+        self.tree.end(tag)
 
     def handle_data(self, data):
-        for element in self._open:
-            element.text += data
+        self.tree.data(data)

@@ -1,23 +1,21 @@
 """What visitors and others do with deeds, and what is kept of it here and there."""
 
 import base64
-import json
-import urllib.request
-from collections.abc import Sequence
-from typing import Any
-from uuid import uuid4
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
-from deeds.domain.raw_output import make_strong_secret
-from tests.page.visitor import Visitor
+from tests.support.api import fresh, good
 from tests.support.waiting import wait_until
 
 PASTE = "Claim links"
-TAKE = "Claim"
+# The browser is back in the network, or the person is back at the page: what it does
+# now and then, it does at once.
+ONLINE = "dispatchEvent(new Event('online'))"
+COME_BACK = "dispatchEvent(new Event('focus'))"
+COPIED = "navigator.clipboard.readText()"
 
 
-def svg(width: int, height: int, content: str = "") -> str:
+def svg(width, height, content=""):
     """Return a data: URI of a picture of this size."""
     size = f'width="{width}" height="{height}"'
     text = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{content}</svg>'
@@ -33,115 +31,69 @@ SHED = {
 TICKET = {"name": "A ticket"}
 
 
-def post(url: str, body: Any) -> Any:
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
-
-
-def mint_deed(origin: str, metadata: dict[str, str] | None, *outputs: str) -> str:
-    """Mint an item at a running service and return its id."""
-    body = {"outputs": list(outputs) or ["+100.a"], "metadata": metadata}
-    return str(post(f"{origin}/v1/mint", body)["itemId"])
-
-
-def mint_outputs(
-    origin: str, *secrets: str, metadata: dict[str, str] | None = SHED
-) -> list[str]:
+def mint_outputs(api, *secrets, metadata=SHED):
     """Mint five units for each secret; return the raw outputs."""
-    item_id = mint_deed(origin, metadata, *(f"+5.{secret}" for secret in secrets))
+    item_id = api.mint(*(f"+5.{secret}" for secret in secrets), metadata=metadata)
     return [f"+5.{item_id}.{secret}" for secret in secrets]
 
 
-def make_offer(origin: str, *wanted: str, inputs: Sequence[str] = ()) -> str:
-    """Offer the inputs for outputs such as `+5.deed_x`, under fresh secrets.
-
-    Return the id.
-    """
-    outputs = [f"{each}.{make_strong_secret()}" for each in wanted]
-    return str(
-        post(f"{origin}/v1/offers", {"inputs": inputs, "outputs": outputs})["offerId"]
-    )
+def spend(api, raw):
+    """Spend an output as somebody who has a copy of its secret."""
+    amount, item_id, _ = raw.split(".", 2)
+    good(api.swap([raw], [fresh(int(amount), item_id)]))
 
 
-def link(origin: str, raw: str) -> str:
+def claim_link(origin, raw):
     """Return the claim link of a raw output whose secret needs no escaping."""
     amount, item_id, secret = raw.split(".", 2)
     return f"{origin}/claim/{item_id}#{amount}.{secret}"
 
 
-def spend(origin: str, raw: str) -> None:
-    """Spend an output as somebody who has a copy of its secret."""
-    made = f"{raw.rpartition('.')[0]}.{uuid4().hex}"
-    assert post(f"{origin}/v1/swap", {"inputs": [raw], "outputs": [made]}) == {
-        "success": True
-    }
+def press(place, name):
+    """Click the button of this name, or the only one that has it in its name."""
+    place.get_by_role("button", name=name).click()
 
 
-def check(origin: str, raws: list[str]) -> list[str]:
-    return post(f"{origin}/v1/check", {"outputs": raws})["states"]
-
-
-def take(page: Page) -> None:
-    page.get_by_role("button", name=TAKE, exact=True).click()
-
-
-def paste(page: Page, text: str) -> None:
+def paste(page, text):
     page.get_by_label(PASTE).fill(text)
-    page.get_by_role("button", name="Continue").click()
+    press(page, "Continue")
 
 
-def wait_for_rows(page: Page, *kinds: str) -> None:
+def wait_for_rows(page, *kinds):
     """Wait until the Claim page shows these states, from the first row to the last."""
     read = "rows => rows.map((row) => row.dataset.state)"
     wait_until(lambda: page.locator(".found").evaluate_all(read) == list(kinds))
     expect(page.locator("#found[data-looking]")).to_have_count(0)
 
 
-def hold(
-    visitor: Visitor, *given: int, metadata: dict[str, str] | None = None
-) -> tuple[Page, str]:
-    """Mint these amounts into the visitor's wallet.
+def hold(visitor, *amounts, links=0, unit="", metadata=None):
+    """Mint these amounts, or so many links of one unit, into the visitor's wallet.
 
     Return the deed's page and the item's id.
     """
+    wanted = [{"amount": amount} for amount in amounts]
+    if links:
+        wanted = {"links": {"count": links, "each": 1}, "unit": unit}
     page = visitor.go("/wallet")
-    outputs = [{"amount": amount} for amount in given]
-    item_id = str(page.evaluate("given => inBrowser.mint(given)", [outputs, metadata]))
+    item_id = page.evaluate("given => inBrowser.mint(given)", [wanted, metadata])
     open_deed(page, item_id)
     return page, item_id
 
 
-def hold_links(
-    visitor: Visitor,
-    count: int,
-    *,
-    unit: str = "",
-    metadata: dict[str, str] | None = None,
-) -> tuple[Page, str]:
-    """Mint so many links of one unit; return the deed's page and the item's id."""
-    page = visitor.go("/wallet")
-    wanted = {"links": {"count": count, "each": 1}, "unit": unit}
-    item_id = str(page.evaluate("given => inBrowser.mint(given)", [wanted, metadata]))
-    open_deed(page, item_id)
-    return page, item_id
-
-
-def open_deed(page: Page, item_id: str) -> None:
+def open_deed(page, item_id):
     """Follow the row of the list that leads to a deed."""
     page.locator(f"[data-row] a[href='#{item_id}']").click()
     page.locator("[data-holding]").wait_for()
 
 
-def send(page: Page, amount: str) -> Locator:
+def send(page, amount):
     """Ask for a link on the page of a deed; return the dialog that shows it."""
     page.get_by_label("How many?").fill(amount)
-    page.get_by_role("button", name="Send").click()
+    press(page, "Send")
     return page.get_by_role("dialog")
 
 
-def send_offline(visitor: Visitor, amount: str) -> None:
+def send_offline(visitor, amount):
     """Ask for a link without a network, and see that it has to wait."""
     visitor.context.set_offline(offline=True)
     send(visitor.page, amount)
@@ -150,46 +102,58 @@ def send_offline(visitor: Visitor, amount: str) -> None:
     expect(visitor.page.get_by_role("heading", name="Not finished yet")).to_be_visible()
 
 
-def give(page: Page, amount: str) -> None:
+def give(page, amount):
     """Make a link, and close the dialog that shows it."""
-    send(page, amount).get_by_role("button", name="Done").click()
+    press(send(page, amount), "Done")
 
 
-def open_parts(page: Page) -> None:
-    page.locator("[data-part=parts] > summary").click()
+def come_back_until(page, said):
+    """Come back to a page, which asks every other second, until it says something."""
+    text = page.get_by_text(said)
+    wait_until(lambda: page.evaluate(COME_BACK) and text.is_visible())
 
 
-def records(page: Page, kind: str = "outputs") -> list[dict[str, Any]]:
+def put(page, kind, records):
+    """Put records into what the browser keeps, past the page."""
+    page.evaluate("given => inBrowser.put(given)", [kind, records])
+
+
+def records(page, kind="outputs"):
     """Return what the browser keeps."""
     return page.evaluate("kind => inBrowser.records(kind)", kind)
 
 
-def amounts(page: Page) -> dict[str, list[int]]:
+def amounts(page):
     """Return the amounts that the browser keeps in each state, in order."""
-    found: dict[str, list[int]] = {}
+    found = {}
     for record in sorted(records(page), key=lambda record: record["amount"]):
         found.setdefault(record["state"], []).append(record["amount"])
     return found
 
 
-def raws(page: Page, *states: str) -> list[str]:
+def wait_for_amounts(page, **expected):
+    """Wait until the browser keeps these amounts in these states, and no others."""
+    wait_until(lambda: amounts(page) == expected)
+
+
+def raws(page, *states):
     """Return the raw outputs that the browser keeps in these states."""
     return [
-        f"+{record['amount']}.{record['itemId']}.{record['secret']}"
+        f"+{record['amount']}.{record['key']}"
         for record in records(page)
         if record["state"] in states
     ]
 
 
-def operations(page: Page) -> list[tuple[str, str]]:
+def operations(page):
     """Return kind and state of each operation, oldest first."""
     kept = sorted(records(page, "operations"), key=lambda record: record["begunAt"])
     return [(record["kind"], record["state"]) for record in kept]
 
 
-def live_amounts(origin: str, page: Page) -> list[int]:
+def live_amounts(api, page):
     """Return the amounts of a wallet's outputs that the service would still swap."""
     kept = raws(page, *amounts(page))
-    states = check(origin, kept)
+    states = api.check(*kept)
     live = [raw for raw, state in zip(kept, states, strict=True) if state == "unspent"]
     return sorted(int(raw[1:].partition(".")[0]) for raw in live)

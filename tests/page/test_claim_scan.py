@@ -1,9 +1,12 @@
 """Claiming with the camera of the Claim page."""
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.page import steps
-from tests.support.waiting import wait_until
+from tests.page.steps import mint_outputs, press, wait_for_rows
+from tests.page.visitor import wait_for_true
+
+pytestmark = pytest.mark.slow
 
 # Chromium has no detector on Linux. This one sees what the test holds before it.
 DETECTOR = """
@@ -16,40 +19,35 @@ window.BarcodeDetector = class {
   }
 };
 """
-
-
-def is_camera_on(page):
-    return page.evaluate("document.getElementById('scan-video').srcObject !== null")
+SEE = "text => { window.inSight = text; }"
+IS_ON = "document.getElementById('scan-video').srcObject !== null"
+IS_OFF = f"!({IS_ON})"
+IS_SEEN = "document.getElementById('scan-video').videoWidth > 0"
 
 
 def test_a_camera_that_may_be_used_scans_a_qr_code_and_goes_out(visitor):
-    [raw] = steps.mint_outputs(visitor.origin, "secret")
-    visitor.page.add_init_script(DETECTOR)
-    page = visitor.go("/claim")
+    [raw] = mint_outputs(visitor.api, "secret")
+    page = visitor.open_tab("/claim", DETECTOR)
     scan = page.get_by_role("button", name="Scan a QR code")
     scan.click()
     page.get_by_text("The browser was not allowed to use the camera.").wait_for()
     expect(scan).to_be_focused()
+
     visitor.context.grant_permissions(["camera"])
     scan.click()
-    wait_until(lambda: is_camera_on(page))
+    wait_for_true(page, IS_ON)
     expect(page.get_by_role("button", name="Stop")).to_be_focused()
-    page.get_by_role("button", name="Stop").click()
-    wait_until(lambda: not is_camera_on(page))
+    press(page, "Stop")
+    wait_for_true(page, IS_OFF)
     expect(scan).to_be_focused()
-    expect(page.locator("#scan-video")).to_be_hidden()
-    page.keyboard.press("Enter")
-    wait_until(
-        lambda: page.evaluate("document.getElementById('scan-video').videoWidth > 0")
-    )
-    visitor.assert_good()
-    see = "text => { window.inSight = text; }"
-    page.evaluate(see, "https://example.net/")
-    page.get_by_text("This is not a claim link.").wait_for()
-    assert is_camera_on(page)
-    page.evaluate(see, f"{visitor.origin}/claim#{raw}")
 
-    steps.wait_for_rows(page, "free")
-    wait_until(lambda: not is_camera_on(page))
-    expect(page.locator("#heading")).to_be_focused()
+    page.keyboard.press("Enter")
+    wait_for_true(page, IS_SEEN)
     visitor.assert_good()
+    page.evaluate(SEE, "https://example.net/")
+    page.get_by_text("This is not a claim link.").wait_for()
+    assert page.evaluate(IS_ON)
+    page.evaluate(SEE, f"{visitor.origin}/claim#{raw}")
+    wait_for_rows(page, "free")
+    wait_for_true(page, IS_OFF)
+    expect(page.locator("#heading")).to_be_focused()

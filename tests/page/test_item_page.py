@@ -5,124 +5,106 @@ What the pages of a deed say, and that metadata stays text.
 
 import json
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from deeds.domain.model import Item
 from deeds.page.card import TEXT_LENGTH_MAX, DeedCard, deed_card
 from deeds.settings import parse_rate_limits
-from tests.page.html import Html
+from tests.page.html import preview, read_page
+from tests.support.api import Api
+from tests.support.hooks import hooked
 from tests.support.hostile_metadata import IMAGES
-from tests.support.requests import post
-from tests.support.ways_to_fail import Ground, lose_the_database
 
 ID = f"deed_{26 * '0'}"
+UNKNOWN = [ID, "<b>", "%00", "deed_" + "a" * 3000]
 SHED = {
     "name": "A share in the shed",
     "description": "One of a hundred.\nWith a key.",
     "image": "https://example.net/shed.png",
 }
-
-
-def mint_with(client, metadata):
-    answer = post(
-        client, "/v1/mint", {"outputs": ["+40.a", "+2.b"], "metadata": metadata}
-    )
-    assert answer.status_code == 200, answer.text
-    return answer.get_json()["itemId"]
-
-
-def read(client, item_id, path="/item"):
-    answer = client.get(f"{path}/{item_id}")
-    assert (answer.status_code, answer.content_type) == (
-        200,
-        "text/html; charset=utf-8",
-    )
-    return Html(answer.text)
-
-
-# What a link to SHED shows where it is pasted, in order of names.
-PREVIEWED = [
-    ("og:description", "One of a hundred. With a key."),
-    ("og:image", SHED["image"]),
-    ("og:site_name", "Deeds"),
-    ("og:title", "A share in the shed"),
-    ("og:type", "website"),
-    ("twitter:card", "summary_large_image"),
-    ("twitter:description", "One of a hundred. With a key."),
-    ("twitter:image", SHED["image"]),
-    ("twitter:title", "A share in the shed"),
-]
-
-
-def previewed(page):
-    """Return what the page says of itself to those who show a link to it, by name."""
-    metas = [
-        element.attributes
-        for element in page.all("meta")
-        if "content" in element.attributes
-    ]
-    found = [
-        (meta.get("property", meta.get("name")), meta["content"]) for meta in metas
-    ]
-    return sorted(pair for pair in found if pair[0].startswith(("og:", "twitter:")))
+# What a link to SHED shows where it is pasted.
+PREVIEW = {
+    "og:description": "One of a hundred. With a key.",
+    "og:image": SHED["image"],
+    "og:site_name": "Deeds",
+    "og:title": "A share in the shed",
+    "og:type": "website",
+    "twitter:card": "summary_large_image",
+    "twitter:description": "One of a hundred. With a key.",
+    "twitter:image": SHED["image"],
+    "twitter:title": "A share in the shed",
+}
+NO_NAME = "A deed without a name"
+NOT_NOW = "The deed cannot be shown just now"
 
 
 def card_of(**metadata):
     return deed_card(Item(ID, 5, json.dumps(metadata)))
 
 
-def test_a_deed_is_shown_and_its_link_unfolds_with_title_and_picture(client):
-    item_id = mint_with(client, SHED)
+def test_a_deed_is_shown_and_its_link_unfolds_with_title_and_picture(api):
+    item_id = api.mint("+40.a", "+2.b", metadata=SHED)
 
-    page = read(client, item_id)
+    page = read_page(api.get(f"/item/{item_id}"))
 
-    assert page.one("title").text == "A share in the shed · Deeds"
-    assert page.one("h1").text == SHED["name"]
-    assert page.one("p", data_card="description").text == SHED["description"]
-    assert page.one("strong", data_card="units").text == "42 units"
-    assert page.one("code", id="item-id").text == item_id
-    picture = page.one("img", data_card="image", src=SHED["image"]).attributes
-    assert (picture["referrerpolicy"], picture["loading"]) == ("no-referrer", "lazy")
+    assert page.findtext(".//title") == "A share in the shed · Deeds"
+    assert page.findtext(".//h1") == SHED["name"]
+    assert page.findtext(".//p[@data-card='description']") == SHED["description"]
+    assert page.findtext(".//strong[@data-card='units']") == "42 units"
+    assert page.findtext(".//code[@id='item-id']") == item_id
+    picture = page.find(".//img[@data-card='image']")
+    assert picture.get("src") == SHED["image"]
+    assert picture.get("referrerpolicy") == "no-referrer"
+    assert picture.get("loading") == "lazy"
     address = f"http://localhost/item/{item_id}"
-    assert page.one("link", rel="canonical").attributes["href"] == address
-    assert previewed(page) == sorted([*PREVIEWED, ("og:url", address)])
+    assert page.find(".//link[@rel='canonical']").get("href") == address
+    assert preview(page) == PREVIEW | {"og:url": address}
 
 
-def test_a_deed_without_a_name_whose_picture_no_browser_can_show_is_shown_all_the_same(
-    client,
-):
-    page = read(client, mint_with(client, {"image": "ipfs://bafybei/x.png"}))
+def test_a_deed_without_a_name_or_a_picture_for_browsers_is_shown(api):
+    item_id = api.mint("+42.a", metadata={"image": "ipfs://bafybei/x.png"})
 
-    assert page.one("h1").text == "A deed without a name"
-    assert (
-        page.all("img", data_card="image") + page.all("p", data_card="description")
-        == []
-    )
-    assert [each.text for each in page.all("p", class_="code")] == [
-        "ipfs://bafybei/x.png"
-    ]
-    assert ("og:description", "A deed of 42 units.") in previewed(page)
-    assert "ipfs:" not in str(previewed(page))
+    page = read_page(api.get(f"/item/{item_id}"))
+
+    assert page.findtext(".//h1") == NO_NAME
+    assert page.find(".//img[@data-card='image']") is None
+    assert page.find(".//p[@data-card='description']") is None
+    assert page.findtext(".//p[@class='code']") == "ipfs://bafybei/x.png"
+    assert preview(page)["og:description"] == "A deed of 42 units."
+    assert "ipfs:" not in str(preview(page))
 
 
-def test_no_browser_is_given_an_address_of_another_scheme():
-    cards = [card_of(image=image) for image in IMAGES.values()]
+@pytest.mark.parametrize("image", IMAGES.values(), ids=IMAGES)
+def test_no_browser_is_given_an_address_of_another_scheme(image):
+    card = card_of(image=image)
 
-    assert {(card.shown_image, card.preview_image("http://a")) for card in cards} == {
-        ("", "")
-    }
-
-
-def test_metadata_of_another_form_shows_nothing():
-    members = '{"name": 5, "image": [], "description": " \\n"}'
-
-    for metadata in ["", "{", "null", "[]", '"text"', "[" * 100_000, members]:
-        card = deed_card(Item(ID, 5, metadata))
-        assert (card, card.title) == (DeedCard(ID, 5), "A deed without a name")
+    assert card.shown_image == ""
+    assert card.preview_image("http://a") == ""
 
 
-def test_what_turns_the_direction_of_writing_and_what_nothing_is_seen_of_is_left_out():
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        '"text"',
+        pytest.param("[" * 100_000, id="deep"),
+        '{"name": 5, "image": [], "description": " \\n"}',
+    ],
+)
+def test_metadata_of_another_form_shows_nothing(metadata):
+    card = deed_card(Item(ID, 5, metadata))
+
+    assert card == DeedCard(ID, 5)
+    assert card.title == NO_NAME
+
+
+def test_characters_that_turn_the_direction_or_are_not_seen_are_left_out():
     card = card_of(name="\u202ea\u2067b\u200f", description="\u2800\u3164\u200b")
 
     assert card == DeedCard(ID, 5, "ab")
@@ -143,115 +125,101 @@ def test_titles_and_summaries_are_one_short_line():
         {"image": f"https://example.net/{'&' * 1_048_000}"},
         {"image": f"data:image/svg+xml,{'&' * 1_048_000}"},
     ],
+    ids=["name", "description", "image link", "image"],
 )
-def test_a_page_of_the_longest_metadata_is_short_and_says_where_there_is_more(
-    client, metadata
-):
-    item_id = mint_with(client, metadata)
+def test_a_page_of_the_longest_metadata_is_short_and_says_where_more_is(api, metadata):
+    item_id = api.mint("+1.a", metadata=metadata)
 
-    page = client.get(f"/item/{item_id}")
+    page = api.get(f"/item/{item_id}")
 
-    [more, _same] = Html(page.text).all("a", href=f"/v1/item/{item_id}")
-    assert more.text == f"/v1/item/{item_id}"
-    assert len(page.data) < 65_536
+    links = read_page(page).findall(f".//a[@href='/v1/item/{item_id}']")
+    assert len(links) == 2
+    assert len(page.content) < 65_536
 
 
-def test_a_picture_as_large_as_a_body_is_in_the_page_once(client):
+def test_a_picture_as_large_as_a_body_is_in_the_page_once(api):
     image = f"data:image/png;base64,{'A' * 1_048_000}"
+    item_id = api.mint("+1.a", metadata={"name": "a", "image": image})
 
-    page = client.get(f"/item/{mint_with(client, {'name': 'a', 'image': image})}")
+    page = api.get(f"/item/{item_id}")
 
-    assert Html(page.text).one("img", data_card="image").attributes["src"] == image
-    assert len(page.data) < len(image) + 65_536
+    picture = read_page(page).find(".//img[@data-card='image']")
+    assert picture.get("src") == image
+    assert len(page.content) < len(image) + 65_536
 
 
 def test_a_text_as_long_as_is_shown_is_whole_and_a_longer_one_is_cut():
-    whole = {
-        "name": "a" * TEXT_LENGTH_MAX,
-        "image": f"ar:{'b' * (TEXT_LENGTH_MAX - 3)}",
-    }
+    name, image = "a" * TEXT_LENGTH_MAX, f"ar:{'b' * (TEXT_LENGTH_MAX - 3)}"
 
-    assert card_of(**whole) == DeedCard(ID, 5, **whole)
-    assert card_of(name=whole["name"] + "a") == DeedCard(
-        ID, 5, name=whole["name"], is_cut=True
-    )
+    assert card_of(name=name, image=image) == DeedCard(ID, 5, name=name, image=image)
+    assert card_of(name=name + "a") == DeedCard(ID, 5, name=name, is_cut=True)
 
 
-def test_a_total_is_written_as_the_scripts_of_the_page_write_it():
-    texts = [DeedCard(ID, total).units for total in (1, 999, 9_007_199_254_740_991)]
-
-    assert texts == [
-        "1 unit",
-        "999 units",
-        "9\u202f007\u202f199\u202f254\u202f740\u202f991 units",
-    ]
-
-
-def test_a_claim_link_unfolds_as_the_deed_and_names_no_address_that_lacks_its_secret(
-    client,
-):
-    page = read(client, mint_with(client, SHED), "/claim")
-
-    assert page.one("body").attributes["data-page"] == "claim"
-    assert page.one("meta", name="robots").attributes["content"] == "noindex"
-    assert page.all("link", rel="canonical") == []
-    assert previewed(page) == PREVIEWED
+@pytest.mark.parametrize(
+    ("total", "text"),
+    [
+        (1, "1 unit"),
+        (999, "999 units"),
+        (2**53 - 1, "9\u202f007\u202f199\u202f254\u202f740\u202f991 units"),
+    ],
+)
+def test_a_total_is_written_as_the_scripts_of_the_page_write_it(total, text):
+    assert DeedCard(ID, total).units == text
 
 
-def assert_plain_claim_page(client, item_id):
-    answer = client.get(f"/claim/{item_id}")
+def test_a_claim_link_unfolds_as_the_deed_and_names_no_address(api):
+    item_id = api.mint("+42.a", metadata=SHED)
+
+    page = read_page(api.get(f"/claim/{item_id}"))
+
+    assert page.find(".//body").get("data-page") == "claim"
+    assert page.find(".//meta[@name='robots']").get("content") == "noindex"
+    assert page.find(".//link[@rel='canonical']") is None
+    # Whoever has the address of the page lacks the secret.
+    assert preview(page) == PREVIEW
+
+
+@pytest.mark.parametrize("item_id", UNKNOWN)
+def test_a_claim_link_of_an_unknown_deed_opens_the_page_that_says_so(api, item_id):
+    answer = api.get(f"/claim/{item_id}")
+
     assert answer.status_code == 200
-    assert answer.headers["Cache-Control"] == "no-cache"
-    assert answer.text == client.get("/claim").text
+    assert answer.text == api.get("/claim").text
 
 
-@pytest.mark.parametrize("item_id", [ID, "<b>", "%00", "deed_" + "a" * 3000])
-def test_a_claim_link_of_an_unknown_deed_opens_the_claim_page_that_says_so(
-    client, item_id
-):
-    assert_plain_claim_page(client, item_id)
+@pytest.mark.parametrize("item_id", UNKNOWN)
+def test_an_unknown_deed_has_a_page_that_does_not_repeat_its_id(api, item_id):
+    answer = api.get(f"/item/{item_id}")
 
-
-@pytest.mark.parametrize("item_id", [ID, "<b>", "%00", "deed_" + "a" * 3000])
-def test_an_unknown_deed_is_a_page_that_nobody_keeps(client, item_id):
-    answer = client.get(f"/item/{item_id}")
-
-    assert (answer.status_code, answer.content_type) == (
-        404,
-        "text/html; charset=utf-8",
-    )
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert "ETag" not in answer.headers
-    assert Html(answer.text).one("h1").text == "There is no such deed here"
+    assert answer.status_code == 404
+    assert read_page(answer).findtext(".//h1") == "There is no such deed here"
     assert item_id not in answer.text
 
 
-def test_while_the_database_is_away_a_deed_says_so_and_the_claim_page_can_be_used(
-    client, settings, open_app, monkeypatch
-):
-    def ask_for_pages(ground, *_):
-        assert_plain_claim_page(ground.client, ID)
-        return ground.client.get(f"/item/{ID}")
+def test_while_the_database_is_away_a_deed_says_so_and_can_be_claimed(api):
+    gone = OperationalError("SELECT", {}, Exception("server closed the connection"))
 
-    monkeypatch.setattr(Ground, "post", ask_for_pages)
+    with hooked("before_cursor_execute", Mock(side_effect=gone)):
+        item, claim = api.get(f"/item/{ID}"), api.get(f"/claim/{ID}")
 
-    answer = lose_the_database(Ground(client, ID, settings, open_app, monkeypatch))
-
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert Html(answer.text).one("h1").text == "The deed cannot be shown just now"
+    assert item.status_code == 503
+    assert item.headers["Retry-After"] == "1"
+    assert item.headers["Cache-Control"] == "no-store"
+    assert read_page(item).findtext(".//h1") == NOT_NOW
+    assert claim.status_code == 200
+    assert claim.text == api.get("/claim").text
 
 
 def test_pages_and_the_interface_count_together_where_items_are_limited(
     settings, open_app
 ):
     limited = replace(settings, rate_limits=parse_rate_limits("item=3/day"))
-    client = open_app(limited).test_client()
-    item_id = mint_with(client, SHED)
+    api = Api.of_app(open_app(limited))
+    item_id = api.mint("+1.a")
     paths = [f"/item/{item_id}", f"/v1/item/{item_id}", f"/claim/{item_id}"]
 
-    answers = [client.get(path) for path in paths * 2]
+    answers = [api.get(path) for path in paths * 2]
 
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429, 200]
-    assert Html(answers[3].text).one("h1").text == "The deed cannot be shown just now"
-    assert_plain_claim_page(client, item_id)
+    assert read_page(answers[3]).findtext(".//h1") == NOT_NOW
+    assert answers[5].text == api.get("/claim").text

@@ -16,73 +16,78 @@ from deeds.page.card import item_mark
 from tests.support.needs import require
 from tests.support.serving import REPOSITORY
 
+JS = REPOSITORY / "tests/page/js"
+FOLDERS = sorted(
+    {path.name for path in JS.iterdir() if path.is_dir()} - {"node_modules"}
+)
+# Random walks, races in many orders, and keys that take long on purpose.
+LONG = ["file.test.js", "model.test.js", "offer_races.test.js", "two_tabs.test.js"]
+# All in one process of node: to start one takes longer than most files.
+IMPORT_ALL = "for (const path of process.argv.slice(1)) await import(path);"
 
-def run_node(*arguments: str) -> str:
+
+def run_node(*arguments):
     """Return what node prints; fail where node fails."""
     require("node 20 or newer")
-    command = ["node", *arguments]
     done = subprocess.run(
-        command,
+        ["node", "--test-reporter=tap", "--input-type=module", *arguments],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    if done.returncode:
+        pytest.fail(done.stdout + done.stderr, pytrace=False)
     return done.stdout
 
 
-def test_the_unit_tests_of_the_page_pass() -> None:
-    # Those of the wallet, which take longest, come first: two run at a time.
-    found = sorted((REPOSITORY / "tests/page/js").rglob("*.test.js"), reverse=True)
-    files = [str(path) for path in found if "node_modules" not in path.parts]
-
-    output = run_node("tests/page/js/run_all.js", *files)
-
-    counts = {
-        name: int(count) for name, count in re.findall(r"^# (\w+) (\d+)$", output, re.M)
-    }
-    if counts["tests"] != counts["pass"] or counts["tests"] <= len(files):
-        pytest.fail(output, pytrace=False)
+def value_of(module, expression):
+    """Return the value of an expression that a module of the page can make."""
+    names = "import * as page from './deeds/page/static/js/"
+    script = f"{names}{module}'; console.log(JSON.stringify({expression}));"
+    return json.loads(run_node("--eval", script))
 
 
-def test_the_page_has_a_text_for_every_problem_and_for_no_other() -> None:
-    script = """
-        import { PROBLEM_TEXTS } from "./deeds/page/static/js/texts.js";
-        console.log(JSON.stringify(PROBLEM_TEXTS));
-    """
+def run_tests(files):
+    """Run files of tests; fail where none passes."""
+    printed = run_node("--eval", IMPORT_ALL, *map(str, files))
+    [passed] = re.findall(r"^# pass (\d+)$", printed, re.MULTILINE)
+    assert int(passed) >= len(files) > 0
 
-    texts = json.loads(run_node("--input-type=module", "--eval", script))
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_unit_tests_of_the_page_pass(folder):
+    found = sorted((JS / folder).rglob("*.test.js"))
+
+    run_tests([path for path in found if path.name not in LONG])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_the_long_tests_of_the_wallet_pass(name):
+    run_tests([JS / "wallet" / name])
+
+
+def test_the_page_has_a_text_for_every_problem_and_for_no_other():
+    texts = value_of("texts.js", "page.PROBLEM_TEXTS")
 
     assert list(texts) == list(PROBLEMS)
     assert [code for code, text in texts.items() if not text.endswith(".")] == []
 
 
-def test_what_the_wallet_doubts_of_a_mint_is_final_to_the_service() -> None:
-    script = """
-        import { DOUBTS } from "./deeds/page/static/js/wallet/settling.js";
-        console.log(JSON.stringify([...DOUBTS]));
-    """
-
-    doubts = json.loads(run_node("--input-type=module", "--eval", script))
+def test_what_the_wallet_doubts_of_a_mint_is_final_to_the_service():
+    doubts = value_of("wallet/settling.js", "[...page.DOUBTS]")
 
     assert doubts
-    assert all(PROBLEMS[code].is_final for code in doubts)
+    assert [code for code in doubts if not PROBLEMS[code].is_final] == []
 
 
-def test_page_and_service_give_a_deed_the_same_mark() -> None:
-    ids = [make_id(ITEM_ID_PREFIX) for _ in range(300)] + [
-        "deed_",
-        "deed_short",
-        "no prefix",
-    ]
-    script = f"""
-        import {{ markShape, markText }} from "./deeds/page/static/js/ui/card.js";
-        const markOf = (id) => ({{ text: markText(id), ...markShape(id) }});
-        console.log(JSON.stringify({json.dumps(ids)}.map(markOf)));
-    """
+def test_page_and_service_give_a_deed_the_same_mark():
+    ids = [make_id(ITEM_ID_PREFIX) for _ in range(300)]
+    ids += ["deed_", "deed_short", "no prefix"]
+    mark = "({ text: page.markText(id), ...page.markShape(id) })"
 
-    marks = json.loads(run_node("--input-type=module", "--eval", script))
+    marks = value_of("ui/card.js", f"{json.dumps(ids)}.map((id) => {mark})")
 
     assert marks == [json.loads(json.dumps(asdict(item_mark(each)))) for each in ids]

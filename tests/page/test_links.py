@@ -3,208 +3,162 @@
 Each way of handing one out, the list of them, and a series.
 """
 
-import csv
-import io
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.page import steps
+from tests.page.steps import (
+    COPIED,
+    TICKET,
+    amounts,
+    claim_link,
+    hold,
+    press,
+    put,
+    raws,
+    records,
+    spend,
+    wait_for_amounts,
+)
+from tests.page.visitor import hold_back
 from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def clipboard(visitor):
-    """A function that reads what the visitor's page has copied."""
-    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    return lambda: visitor.page.evaluate("navigator.clipboard.readText()")
-
-
-def put_back(page):
-    """Make all that is handed out held again, as it was before."""
-    changed = [
-        {name: value for name, value in record.items() if name != "givenAt"}
-        | {"state": "held"}
-        for record in steps.records(page)
-    ]
-    page.evaluate("given => inBrowser.put(given)", ["outputs", changed])
+def page(visitor):
+    """The page of a deed of three links."""
+    return hold(visitor, links=3, metadata=TICKET)[0]
 
 
 def row(page, number):
     return page.locator("[data-part=links] li").nth(number - 1)
 
 
-def download_text(page, press):
-    with page.expect_download() as download:
-        press()
-    return download.value.path().read_bytes().decode()
+def change_all(page, **changes):
+    """Change all outputs of the wallet, as another tab could."""
+    put(page, "outputs", [record | changes for record in records(page)])
 
 
-def for_many(page, name, **choice):
-    """Press a button for many links, and choose them in its dialog."""
+def for_many(page, name, which):
+    """Open the dialog of a button for many links, and choose some; return it."""
     page.get_by_role("button", name=name, exact=True).click()
     dialog = page.get_by_role("dialog")
-    for label, value in choice.items():
-        field = dialog.get_by_label(label.replace("_", " "))
-        if label == "Which_links":
-            field.select_option(label=value)
-        else:
-            field.fill(value)
-    return dialog.get_by_role("button", name=name, exact=True)
+    dialog.get_by_label("Which links").select_option(label=which)
+    return dialog
 
 
-def test_a_link_that_was_copied_is_never_sent_to_another(visitor, clipboard):
-    page, item_id = steps.hold_links(visitor, 3, metadata=steps.TICKET)
-    row(page, 1).get_by_role("button", name="Copy").click()
-    wait_until(lambda: f"/claim/{item_id}#+1." in clipboard())
-    [copied] = steps.raws(page, "given")
-    assert clipboard() == steps.link(visitor.origin, copied)
+def test_a_link_that_is_taken_back_stays_where_it_was(page, visitor):
+    press(row(page, 1), "Copy")
+    press(row(page, 1), "Take back")
+    [copied] = raws(page, "given")
 
-    for _ in range(2):
-        steps.give(page, "1")
+    press(page.get_by_role("dialog"), "Take back")
 
-    assert steps.amounts(page) == {"given": [1, 1, 1], "spent": [1, 1]}
-    assert steps.check(visitor.origin, [copied]) == ["unspent"]
-    expect(page.get_by_role("button", name="Send")).to_be_hidden()
-    row(page, 1).get_by_role("button", name="Take back").click()
-    page.get_by_role("dialog").get_by_role("button", name="Take back").click()
     expect(row(page, 1).locator(".tag")).to_have_text("taken back")
-    expect(page.locator(".holding-sum")).to_have_text("1 unit of 3 · 2 waiting")
-    assert steps.check(visitor.origin, [copied]) == ["spent"]
+    expect(page.locator(".holding-sum")).to_have_text("3 units of 3")
+    assert visitor.api.check(copied) == ["spent"]
     expect(row(page, 1)).to_be_focused()
-    row(page, 2).get_by_role("button", name="Copy").focus()
-    spent = [record | {"state": "spent"} for record in steps.records(page)]
-    page.evaluate("given => inBrowser.put(given)", ["outputs", spent])
-    expect(row(page, 2)).to_be_focused()
 
 
-def test_each_way_of_handing_out_a_link_is_written_down_before_it(visitor, clipboard):
-    visitor.page.add_init_script(
-        "navigator.share = async (data) => { window.shared = data; };"
-    )
-    page, _ = steps.hold_links(visitor, 1, unit="seat", metadata=steps.TICKET)
-    [raw] = steps.raws(page, "held")
-    link = f"{steps.link(visitor.origin, raw)}&unit=seat"
-    row(page, 1).get_by_role("button", name="Show link").click()
+@pytest.fixture
+def shown(visitor):
+    """The dialog that shows the link to a seat, which counts as handed out by that."""
+    page, _ = hold(visitor, links=1, unit="seat", metadata=TICKET)
+    page.evaluate("navigator.share = async (data) => { window.shared = data; }")
+    press(row(page, 1), "Show link")
     dialog = page.get_by_role("dialog")
-    expect(
-        dialog.get_by_role("img", name="QR code: 1 seat of “A ticket”")
-    ).to_be_visible()
-    press = {
-        name: dialog.get_by_role("button", name=name).click
-        for name in ["Share", "Copy link"]
-    }
-    save = dialog.get_by_role("button", name="Download").click
-    ways = [
-        lambda: None,
-        press["Share"],
-        press["Copy link"],
-        lambda: download_text(page, save),
-        dialog.get_by_text("For developers").click,
-    ]
+    image = dialog.get_by_role("img", name="QR code: 1 seat of “A ticket”")
+    expect(image).to_be_visible()
+    assert amounts(page) == {"given": [1]}
+    return dialog
 
-    for hand_out in ways:
-        hand_out()
-        wait_until(lambda: steps.amounts(page) == {"given": [1]})
-        put_back(page)
 
-    assert page.evaluate("window.shared") == {
-        "text": "1 seat of “A ticket”",
-        "url": link,
-    }
-    assert clipboard() == link
-    expect(dialog.get_by_label("Claim link")).to_have_value(link)
-    expect(dialog.get_by_label("Raw output")).to_have_value(raw)
-    assert download_text(page, save).splitlines() == ["1 seat of “A ticket”", link, raw]
+def test_each_way_of_handing_out_a_link_hands_out_the_same(shown, visitor):
+    page = visitor.page
+    [raw] = raws(page, "given")
+    link = f"{claim_link(visitor.origin, raw)}&unit=seat"
+
+    with page.expect_download() as download:
+        for way in ["Share", "Copy link", "Download", "For developers"]:
+            change_all(page, state="held", givenAt=None)
+            shown.locator("button, summary").filter(has_text=way).click()
+            wait_for_amounts(page, given=[1])
+
+    name = "1 seat of “A ticket”"
+    assert page.evaluate("window.shared") == {"text": name, "url": link}
+    assert page.evaluate(COPIED) == link
+    assert download.value.path().read_text().splitlines() == [name, link, raw]
+    expect(shown.get_by_label("Claim link")).to_have_value(link)
+    expect(shown.get_by_label("Raw output")).to_have_value(raw)
     visitor.assert_good()
-    # What another tab has spent meanwhile is not handed over.
-    put_back(page)
-    page.evaluate("navigator.clipboard.writeText('')")
-    [record] = steps.records(page)
-    page.evaluate(
-        "given => inBrowser.put(given)", ["outputs", [record | {"state": "spent"}]]
-    )
-    press["Copy link"]()
-    expect(dialog.get_by_role("status")).to_have_text(
-        "These units are no longer here to hand out."
-    )
-    assert clipboard() == ""
 
 
-def test_links_are_exported_by_number_and_copied_all_at_once(visitor, clipboard):
-    page, _ = steps.hold_links(visitor, 5, metadata=steps.TICKET)
-    row(page, 2).get_by_label("Note for link 2/5").fill("=Anna, Berta")
+def test_a_link_that_another_tab_has_spent_is_not_handed_out(shown, visitor):
+    visitor.page.evaluate("navigator.clipboard.writeText('')")
+    change_all(visitor.page, state="spent")
+
+    press(shown, "Copy link")
+
+    said = "These units are no longer here to hand out."
+    expect(shown.get_by_role("status")).to_have_text(said)
+    assert visitor.page.evaluate(COPIED) == ""
+
+
+def test_links_are_exported_by_number_with_their_notes(page):
+    row(page, 2).get_by_label("Note for link 2/3").fill("=Anna, Berta")
     page.keyboard.press("Tab")
-    wait_until(lambda: [each for each in steps.records(page) if each.get("note")])
+    wait_until(lambda: "Anna" in str(records(page)))
+    dialog = for_many(page, "CSV", "By number (3)")
+    dialog.get_by_label("From").fill("2")
+    dialog.get_by_label("To").fill("3")
 
-    save = for_many(page, "CSV", Which_links="By number (5)", From="2", To="3").click
-    text = download_text(page, save)
+    with page.expect_download() as download:
+        press(dialog, "CSV")
 
-    given = sorted(steps.records(page), key=lambda record: record["number"])
-    assert [record["state"] for record in given] == [
-        "held",
-        "given",
-        "given",
-        "held",
-        "held",
-    ]
-    links = [steps.link(visitor.origin, f"+1.{each['key']}") for each in given]
-    assert list(csv.reader(io.StringIO(text.removeprefix("\ufeff")))) == [
-        ["number", "units", "link", "note"],
-        ["2", "1", links[1], "'=Anna, Berta"],
-        ["3", "1", links[2], ""],
-    ]
-    for_many(page, "Copy all links").click()
-    wait_until(lambda: clipboard() == "\n".join([links[0], links[3], links[4]]))
-    steps.spend(visitor.origin, f"+1.{given[0]['key']}")
-    page.get_by_label("Which links to show").select_option(label="waiting (5)")
+    lines = download.value.path().read_text(encoding="utf-8-sig").splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["number", "2", "3"]
+    assert lines[1].endswith(',"\'=Anna, Berta"')
+    wait_for_amounts(page, given=[1, 1], held=[1])
+
+
+def test_links_are_shown_by_their_state(page, visitor):
+    press(row(page, 1), "Copy")
+    wait_for_amounts(page, given=[1], held=[1, 1])
+    [copied] = raws(page, "given")
+    link = claim_link(visitor.origin, copied)
+    wait_until(lambda: page.evaluate(COPIED) == link)
+    spend(visitor.api, copied)
     page.reload()
-    expect(page.locator("[data-part=links] .tag")).to_have_text(
-        ["claimed", *4 * ["waiting"]]
-    )
+    tags = page.locator("[data-part=links] .tag")
+    expect(tags).to_have_text(["claimed", *2 * ["not handed out"]])
+
     page.get_by_label("Which links to show").select_option(label="claimed (1)")
-    expect(row(page, 1)).to_contain_text("1/5")
+
+    expect(tags).to_have_text(["claimed"])
     expect(row(page, 1).get_by_role("button")).to_have_count(0)
 
 
-def test_many_links_are_taken_back_and_a_closed_dialog_says_which_are_not(
-    visitor, clipboard
-):
-    page, _ = steps.hold_links(visitor, 5, metadata=steps.TICKET)
-    for_many(page, "Copy all links").click()
-    wait_until(clipboard)
-    given = sorted(steps.records(page), key=lambda record: record["number"])
-    held = []
-    page.route("**/v1/swap", lambda route: held.insert(0, route), times=1)
+def test_all_links_are_copied_at_once(page, visitor):
+    links = {claim_link(visitor.origin, raw) for raw in raws(page, "held")}
+
+    press(for_many(page, "Copy all links", "All not handed out yet (3)"), "Copy all")
+
+    wait_until(lambda: set(page.evaluate(COPIED).splitlines()) == links)
+    assert amounts(page) == {"given": [1, 1, 1]}
+    expect(page.get_by_role("button", name="Send")).to_be_hidden()
+
+
+def test_a_dialog_that_is_closed_says_which_links_were_not_taken_back(page, visitor):
+    change_all(page, state="given", givenAt=1)
     page.evaluate("document.body.dataset.arrayMax = '1'")
+    dialog = for_many(page, "Take back", "All waiting (3)")
+    held = hold_back(page, "**/v1/swap")
     with page.expect_request("**/v1/swap"):
-        for_many(page, "Take back", Which_links="All waiting (5)").click()
+        press(dialog, "Take back")
+
     page.keyboard.press("Escape")
     held[0].continue_()
+
     expect(page.locator("#notices")).to_have_text("The others stay handed out.")
-    page.evaluate("document.body.dataset.arrayMax = '256'")
-    steps.spend(visitor.origin, f"+1.{given[1]['key']}")
-    for_many(page, "Take back", Which_links="All waiting (4)").click()
-    expect(page.get_by_role("dialog")).to_be_hidden()
-    assert steps.amounts(page) == {"held": [1, 3], "spent": 5 * [1], "void": [4]}
-
-
-def test_a_series_is_prepared_by_its_page_which_says_why_it_waits(visitor):
-    page = visitor.go("/wallet")
-    wanted = {"links": {"count": 130, "each": 2}, "unit": "seat"}
-    page.route("**/v1/swap", lambda route: route.abort())
-    item_id = page.evaluate("given => inBrowser.mint(given)", [wanted, steps.TICKET])
-
-    steps.open_deed(page, item_id)
-
-    bar = page.locator("[data-part=links] .notice")
-    expect(bar).to_contain_text("31 of 130 links are ready. You can leave this page.")
-    expect(page.locator("#begun")).to_contain_text("No connection.")
-    page.unroute("**/v1/swap")
-    page.evaluate("dispatchEvent(new Event('online'))")
-    expect(bar).to_be_hidden()
-    rows = page.locator("[data-part=links] li")
-    expect(rows).to_have_count(100)
-    page.get_by_role("button", name="Show more").click()
-    expect(rows).to_have_count(130)
-    expect(rows.last).to_contain_text("130/130 · 2 \u00d7 seat")
+    assert amounts(page) == {"given": [1, 1], "held": [1], "spent": [1]}

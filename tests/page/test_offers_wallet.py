@@ -6,158 +6,144 @@ A shop that asks to be paid, a trade, and an offer that is withdrawn.
 import pytest
 from playwright.sync_api import expect
 
-from tests.page import steps
-from tests.page.test_wallet import come_back_until
+from tests.page.steps import (
+    COPIED,
+    TICKET,
+    amounts,
+    claim_link,
+    come_back_until,
+    hold,
+    live_amounts,
+    mint_outputs,
+    press,
+)
+from tests.support.api import good
+
+pytestmark = pytest.mark.slow
 
 DRINK = {"name": "A drink"}
+# A page that asks every 2.5 seconds whether it is paid asks ten times as often.
+HURRY = """const wait = setTimeout;
+window.setTimeout = (run, ms, ...given) => wait(run, ms / 10, ...given);"""
 
 
-def make_offer(page, name, **fields):
-    """Fill in the dialog of a button on the page of a deed; return the dialog."""
-    page.get_by_role("button", name=name).click()
-    dialog = page.get_by_role("dialog")
-    for label, value in fields.items():
-        dialog.get_by_label(label.replace("_", " ")).fill(value)
-    page.keyboard.press("Enter")
-    return dialog
-
-
-def shown_id(dialog, page):
+def shown_id(dialog):
     """Return the id of the offer whose code a dialog shows."""
     expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    dialog.get_by_role("button", name="Copy link").click()
+    press(dialog, "Copy link")
     expect(dialog.get_by_text("The link is copied.")).to_be_visible()
-    return page.evaluate("navigator.clipboard.readText()").rpartition("/offer/")[2]
+    copied = dialog.page.evaluate(COPIED)
+    return copied.rpartition("/offer/")[2]
 
 
-def complete(origin, offer_id, inputs, outputs=()):
-    """Complete an offer as somebody at another browser."""
-    body = {"inputs": list(inputs), "outputs": list(outputs)}
-    assert steps.post(f"{origin}/v1/offers/{offer_id}/complete", body) == {
-        "success": True
-    }
-
-
-def test_a_shop_asks_for_what_it_does_not_hold_and_its_code_turns_to_paid(visitor):
-    item_id = steps.mint_deed(visitor.origin, DRINK, "+5.a", "+95.b")
+def test_a_shop_asks_for_what_it_does_not_hold_and_is_told_when_it_is_paid(visitor):
+    item_id = visitor.api.mint("+5.a", "+95.b", metadata=DRINK)
     page = visitor.go(f"/item/{item_id}")
     page.get_by_role("link", name="Ask for it").click()
-    dialog = make_offer(page, "Ask for", How_many="101")
-    expect(dialog.get_by_text("There are only 100 units in all.")).to_have_class(
-        "error"
-    )
+    press(page, "Ask for")
+    dialog = page.get_by_role("dialog")
     dialog.get_by_label("How many?").fill("5")
     page.keyboard.press("Enter")
-    offer_id = shown_id(dialog, page)
+    offer_id = shown_id(dialog)
     visitor.assert_good()
-    expect(page.locator(".holding-sum")).to_have_text(
-        "Nothing here of 100 · 5 asked for"
-    )
+    asked = "Nothing here of 100 · 5 asked for"
+    expect(page.locator(".holding-sum")).to_have_text(asked)
     # The page may be closed meanwhile.
-    page = visitor.open_tab("/wallet#offers")
+    page = visitor.open_tab("/wallet#offers", HURRY)
     row = page.locator("#offers li")
-    expect(row.get_by_role("button")).to_have_text(
-        ["Show link: Ask for 5 units of “A drink”"]
-    )
-    row.get_by_role("button").click()
-    assert shown_id(page.get_by_role("dialog"), page) == offer_id
+    expect(row).to_contain_text("Ask for 5 units of “A drink”")
+    press(row, "Show link")
+    dialog = page.get_by_role("dialog")
+    assert shown_id(dialog) == offer_id
 
-    complete(visitor.origin, offer_id, [f"+5.{item_id}.a"])
+    good(visitor.api.complete(offer_id, [f"+5.{item_id}.a"], []))
 
-    expect(page.get_by_role("dialog").locator(".notice.good")).to_have_text("Paid.")
+    expect(dialog.locator(".notice.good")).to_have_text("Paid.")
     expect(page.get_by_role("img", name="QR code")).to_be_hidden()
-    page.get_by_role("button", name="Done").click()
+    press(page, "Done")
     expect(row.locator(".tag.good")).to_have_text("Paid.")
-    assert steps.amounts(page) == steps.amounts(page) | {"held": [5]}
-    page.get_by_role("link", name="History").click()
-    expect(page.locator("#history")).to_contain_text("Received 5 units of “A drink”")
+    assert amounts(page)["held"] == [5]
+
+
+def test_more_than_there_is_cannot_be_asked_for(visitor):
+    page, _ = hold(visitor, 100)
+    press(page, "Ask for")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("How many?").fill("101")
+
+    page.keyboard.press("Enter")
+
+    error = dialog.get_by_text("There are only 100 units in all.")
+    expect(error).to_have_class("error")
+
+
+def test_a_text_that_names_no_deed_here_to_want_stays_where_it_was_typed(visitor):
+    text = f"https://deeds.example/claim/deed_{26 * '0'}#+5.hush"
+    page, _ = hold(visitor, 10)
+    press(page, "Trade")
+    dialog = page.get_by_role("dialog")
+    what = dialog.get_by_label("What do you want?")
+    what.fill(text)
+
+    page.keyboard.press("Enter")
+
+    error = dialog.locator(".error:visible")
+    expect(error).to_contain_text("to deeds.example.")
+    expect(what).to_be_focused()
+    expect(what).to_have_value(text)
+    assert visitor.asked("/v1/item/") == []
+    assert visitor.foreign_requests() == []
 
 
 @pytest.fixture
 def trade(visitor):
-    """Two tickets of ten, offered for three drinks.
+    """The review of an offer of two tickets of ten for three drinks, and a drink.
 
-    The page, and the ids of offer and deeds.
+    What is wanted was named by a claim link to drinks of somebody else.
     """
-    drinks = steps.mint_deed(visitor.origin, DRINK, "+3.a", "+97.b")
-    page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
-    asked = {"do_you_give": "2", "What_do_you_want": drinks, "many_do_you_want": "3"}
-    make_offer(page, "Trade", **asked)
-    page.get_by_role("button", name="Make offer").click()
-    dialog = page.get_by_role("dialog", name="Your offer")
-    offer_id = shown_id(dialog, page)
-    dialog.get_by_role("button", name="Done").click()
-    return page, offer_id, drinks, item_id
-
-
-def test_a_wrong_text_stays_where_it_was_typed_and_nothing_is_sent_for_it(visitor):
-    page, item_id = steps.hold(visitor, 10, metadata=steps.TICKET)
-    drink = steps.mint_outputs(visitor.origin, "hush", metadata=DRINK)[0]
-    link = steps.link(visitor.origin, drink)
-    foreign = link.replace(visitor.origin, "https://deeds.example")
-    dialog = make_offer(page, "Trade", What_do_you_want="")
-    what = dialog.get_by_label("What do you want?")
-    wrong = {
-        foreign: "to deeds.example.",
-        "a drink": "no deed in",
-        item_id: "the deed you give",
-    }
-    for text, said in wrong.items():
-        what.fill(text)
-        page.keyboard.press("Enter")
-        expect(dialog.locator(".error:visible")).to_contain_text(said)
-        expect(what).to_be_focused()
-        expect(what).to_have_value(text)
-    assert visitor.asked("/v1/item/") == visitor.foreign_requests() == []
-
-    what.fill(link)
+    [drink] = mint_outputs(visitor.api, "hush", metadata=DRINK)
+    page, _ = hold(visitor, 10, metadata=TICKET)
+    press(page, "Trade")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("do you give").fill("2")
+    dialog.get_by_label("What do you want?").fill(claim_link(visitor.origin, drink))
+    dialog.get_by_label("many do you want").fill("3")
     page.keyboard.press("Enter")
+    return page.get_by_role("dialog", name="Your offer"), drink
 
-    review = page.get_by_role("dialog", name="Your offer")
-    said = "You give 1 unit of “A ticket” and get 1 unit of “A drink”."
+
+def test_a_trade_is_reviewed_before_it_is_offered(trade, visitor):
+    review, drink = trade
+
+    said = "You give 2 units of “A ticket” and get 3 units of “A drink”."
     expect(review.get_by_text(said)).to_be_visible()
     expect(review.locator(".mark")).to_have_count(2)
     expect(review.get_by_text("You have not seen this deed before.")).to_be_visible()
     visitor.assert_good()
-    assert not [
-        each for each in visitor.requests if "hush" in (each.post_data or "") + each.url
-    ]
-    review.get_by_role("button", name="Cancel").click()
-    expect(what).to_have_value(link)
+    sent = [each.url + (each.post_data or "") for each in visitor.requests]
+    assert [each for each in sent if "hush" in each] == []
+    press(review, "Cancel")
+    what = visitor.page.get_by_label("What do you want?")
+    expect(what).to_have_value(claim_link(visitor.origin, drink))
 
 
-def test_two_people_trade_and_what_is_offered_is_sent_to_nobody_meanwhile(
-    trade, visit, visitor
-):
-    page, offer_id, drinks, _ = trade
-    expect(page.locator(".holding-sum")).to_have_text("8 units of 10 · 2 offered")
-    steps.send(page, "9")
-    expect(page.get_by_label("How many?")).to_have_accessible_description(
-        "You have 8 units."
+def test_two_people_trade(trade, stranger, visitor):
+    review, drink = trade
+    press(review, "Make offer")
+    offer_id = shown_id(visitor.page.get_by_role("dialog", name="Your offer"))
+    sums = visitor.page.locator(".holding-sum")
+    expect(sums).to_have_text("8 units of 10 · 2 offered")
+    page = visitor.go(f"/offer/{offer_id}")
+    theirs = stranger.go(f"/offer/{offer_id}")
+    expect(theirs.locator("#lead")).to_contain_text(
+        "You still need 3 units of “A drink"
     )
-    theirs = visit().go(f"/claim#+3.{drinks}.a")
-    steps.take(theirs)
-    steps.wait_for_rows(theirs, "taken")
+    expect(theirs.locator("#pay")).to_be_hidden()
+    press(stranger.open_tab(claim_link("", drink)), "Claim")
 
-    theirs.goto(f"{visitor.origin}/offer/{offer_id}")
-    theirs.get_by_role("button", name="Trade").click()
+    press(theirs, "Trade")
 
     expect(theirs.get_by_text("Yours now.")).to_be_visible()
-    assert steps.live_amounts(visitor.origin, theirs) == [2]
-    come_back_until(page, page.get_by_text("Traded 2 units of “A ticket”.").is_visible)
-    assert steps.amounts(page) == {"held": [3, 8], "spent": [2, 10]}
-
-
-def test_who_withdraws_too_late_is_told_what_came_in(trade, visitor):
-    page, offer_id, drinks, item_id = trade
-    page = visitor.go("/wallet#offers")
-    page.get_by_role("button", name="Withdraw").click()
-    visitor.assert_good()
-    complete(visitor.origin, offer_id, [f"+3.{drinks}.a"], [f"+2.{item_id}.mine"])
-
-    page.get_by_role("dialog").get_by_role("button", name="Withdraw").click()
-
-    said = "Somebody has taken it: you got 3 units of “A drink”."
-    expect(page.locator("#notices")).to_have_text(said)
-    expect(page.locator("#offers .tag.good")).to_have_text("Traded.")
+    assert live_amounts(visitor.api, theirs) == [2, 2]
+    come_back_until(page, "Yours now.")
+    assert amounts(page) == {"held": [3, 8], "spent": [2, 10]}

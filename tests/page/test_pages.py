@@ -3,7 +3,6 @@
 Nothing from elsewhere, nothing inline, and the files that they load.
 """
 
-import gzip
 from pathlib import PurePath
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.responses import MEDIA_TYPES
 from deeds.page.static_files import read_static_files
-from tests.page.html import Html
-from tests.support.requests import ask_for, mint
+from tests.page.html import read_page
+from tests.support.api import fresh
 
 PAGES = [
     "/",
@@ -47,122 +46,121 @@ OUR_POLICY = (
 
 TYPES = MEDIA_TYPES | {".webmanifest": "application/manifest+json"}
 FIRST_LOAD_BYTES_MAX = 60_000
+LOADING = ("link", "script", "img")
 # Read once the page is there, or by those who install it.
 LATER = ("manifest", "apple-touch-icon")
 SQUEEZED = {"Accept-Encoding": "gzip"}
 
 
-def loaded(html):
-    """Return what a page loads.
-
-    Its links, scripts and pictures, and of each whether at once.
-    """
-    named = [
-        each.attributes
-        for each in html.elements
-        if each.tag in ("link", "script", "img")
-    ]
-    loading = [each for each in named if each.get("rel") != "canonical"]
-    addresses = {
-        each.get("href") or each.get("src"): each.get("rel") for each in loading
-    }
-    return {name: rel not in LATER for name, rel in addresses.items() if name}
+@pytest.fixture(params=PAGES)
+def page(api, request):
+    """The answer to a request for a page."""
+    item_id = api.mint("+1.a")
+    offer_id = api.offer_id([], [fresh(1, item_id)])
+    path = request.param.format(item_id=item_id, offer_id=offer_id)
+    return api.get(path, **SQUEEZED)
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_has_a_strict_policy_and_loads_few_bytes_all_of_this_service(
-    client, path
-):
-    item_id = mint(client, "+1.a")
-    answer = client.get(path.format(item_id=item_id, offer_id=ask_for(client, item_id)))
-
-    html = Html(answer.text)
-    assert answer.content_type == "text/html; charset=utf-8"
-    assert answer.headers["Content-Security-Policy"] == POLICIES.get(
-        path.rstrip("/"), OUR_POLICY
-    )
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert html.all("style") == []
-    assert [each for each in html.all("script") if each.text.strip()] == []
-    named = [name for each in html.elements for name in each.attributes]
-    assert [name for name in named if name == "style" or name.startswith("on")] == []
-    is_at_once = loaded(html)
-    files = {each: client.get(each, headers=SQUEEZED) for each in is_at_once}
-    for name, file in files.items():
-        assert (file.status_code, file.content_type) == (
-            200,
-            TYPES[PurePath(name).suffix],
-        )
-    if not path.startswith("/docs"):
-        sizes = [len(file.data) for name, file in files.items() if is_at_once[name]]
-        assert len(gzip.compress(answer.data)) + sum(sizes) < FIRST_LOAD_BYTES_MAX
+def test_a_page_has_a_strict_policy_and_nothing_inline(page):
+    policy = POLICIES.get(page.url.path.rstrip("/"), OUR_POLICY)
+    assert page.headers["Content-Security-Policy"] == policy
+    html = read_page(page)
+    attributes = {name for each in html.iter() for name in each.attrib}
+    assert [name for name in attributes if name.startswith(("on", "style"))] == []
+    assert html.find(".//style") is None
+    assert [each for each in html.iter("script") if (each.text or "").strip()] == []
 
 
+def test_a_page_loads_few_bytes_all_of_this_service(api, page):
+    sizes = {page.url.path: int(page.headers["Content-Length"])}
+
+    for element in read_page(page).iter():
+        address = element.get("src") or element.get("href")
+        rel = element.get("rel")
+        if element.tag not in LOADING or rel == "canonical" or not address:
+            continue
+        file = api.get(address, **SQUEEZED)
+        assert file.status_code == 200
+        assert file.headers["Content-Type"] == TYPES[PurePath(address).suffix]
+        if rel not in LATER:
+            sizes[address] = int(file.headers["Content-Length"])
+
+    if not page.url.path.startswith("/docs"):
+        assert sum(sizes.values()) < FIRST_LOAD_BYTES_MAX
+
+
+@pytest.mark.parametrize("path", ["/", "/problems", "/docs/swagger-ui.css"])
 @pytest.mark.parametrize(
     ("accepted", "encoding"),
     [("br, gzip;q=0.5", "gzip"), ("*", "gzip"), ("gzip;q=0", None)],
 )
-def test_text_is_compressed_on_request_and_sent_again_only_when_changed(
-    client, accepted, encoding
-):
-    for path in ["/", "/problems", "/docs/swagger-ui.css"]:
-        plain = client.get(path)
-        answer = client.get(path, headers={"Accept-Encoding": accepted})
-        again = client.get(path, headers={"If-None-Match": plain.headers["ETag"]})
+def test_text_is_compressed_on_request(api, path, accepted, encoding):
+    plain = api.get(path, **{"Accept-Encoding": "identity"})
 
-        assert answer.headers["Vary"] == plain.headers["Vary"] == "Accept-Encoding"
-        assert answer.headers.get("Content-Encoding") == encoding
-        assert (answer.headers["ETag"] == plain.headers["ETag"]) == (encoding is None)
-        assert (gzip.decompress(answer.data) if encoding else answer.data) == plain.data
-        assert plain.headers["Cache-Control"] == "no-cache"
-        assert (again.status_code, again.data) == (304, b"")
+    answer = api.get(path, **{"Accept-Encoding": accepted})
+
+    assert answer.headers.get("Content-Encoding") == encoding
+    assert answer.content == plain.content
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    is_same = answer.headers["ETag"] == plain.headers["ETag"]
+    assert is_same == (encoding is None)
 
 
-def test_answers_with_secrets_and_pages_with_large_pictures_are_not_compressed(client):
+@pytest.mark.parametrize("path", ["/", "/problems", "/docs/swagger-ui.css"])
+def test_text_is_sent_again_only_when_it_has_changed(api, path):
+    plain = api.get(path)
+    tag = plain.headers["ETag"]
+
+    again = api.get(path, **{"If-None-Match": tag})
+
+    assert again.status_code == 304
+    assert again.content == b""
+
+
+def test_answers_with_secrets_and_large_pictures_are_not_compressed(api):
+    outputs = [f"+1.{number}" for number in range(100)]
     image = "data:image/png;base64," + "A" * 100_000
-    body = {
-        "outputs": [f"+1.{number}" for number in range(100)],
-        "metadata": {"image": image},
-    }
-    minted = client.post("/v1/mint", json=body, headers=SQUEEZED)
+    body = {"outputs": outputs, "metadata": {"image": image}}
 
-    answers = [
-        minted,
-        client.post("/web/qr", json={"texts": ["a" * 500]}, headers=SQUEEZED),
-        client.get(f"/item/{minted.get_json()['itemId']}", headers=SQUEEZED),
-    ]
+    # The client accepts what is compressed.
+    minted = api.post("/v1/mint", body)
+    codes = api.post("/web/qr", {"texts": ["a" * 500]})
+    page = api.get(f"/item/{minted.json()['itemId']}")
 
+    answers = [minted, codes, page]
     assert [answer.status_code for answer in answers] == [200, 200, 200]
-    assert [answer.headers.get("Content-Encoding") for answer in answers] == [
-        None,
-        None,
-        None,
-    ]
+    assert [each for each in answers if "Content-Encoding" in each.headers] == []
 
 
-def test_a_file_may_be_kept_for_good_under_its_address(client):
+def test_a_file_may_be_kept_for_good_under_its_address(api):
     static = read_static_files()
+    kept = "public, max-age=31536000, immutable"
 
-    for name, content in static.by_name.items():
-        answer = client.get(static.url(name))
-        assert (answer.status_code, answer.data) == (200, content)
-        assert answer.content_type == MEDIA_TYPES[PurePath(name).suffix]
-        assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    answers = {name: api.get(static.url(name)) for name in static.by_name}
+
+    assert {name: each.content for name, each in answers.items()} == static.by_name
+    for name, answer in answers.items():
+        assert answer.headers["Content-Type"] == MEDIA_TYPES[PurePath(name).suffix]
+        assert answer.headers["Cache-Control"] == kept
 
 
-def test_nothing_else_is_served_and_nothing_of_another_release(client):
-    version = read_static_files().version
-    names = ["nothing.css", "..%2Fpages.py", "js/", "css/base.css%00"]
-    paths = [
+@pytest.mark.parametrize(
+    "path",
+    [
         "/docs/index.html",
         "/docs/%2e%2e%2f__init__.py",
         "/web/0123456789abcdef/css/base.css",
-    ]
+        "/web/{version}/nothing.css",
+        "/web/{version}/..%2Fpages.py",
+        "/web/{version}/js/",
+        "/web/{version}/css/base.css%00",
+    ],
+)
+def test_nothing_else_is_served_and_nothing_of_another_release(api, path):
+    answer = api.get(path.format(version=read_static_files().version))
 
-    for path in [*paths, *(f"/web/{version}/{name}" for name in names)]:
-        answer = client.get(path)
-        assert (answer.status_code, answer.get_json()["code"]) == (404, "not_found")
-        assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.status_code == 404
+    assert answer.json()["code"] == "not_found"
 
 
 def static_files_of(directory, texts):
@@ -173,19 +171,23 @@ def static_files_of(directory, texts):
     return read_static_files(directory)
 
 
-def test_any_change_of_any_file_changes_all_addresses(tmp_path):
-    sets = [
-        {"css/base.css": "a{}", "js/a.js": "b", "js/b.js": ""},
+@pytest.mark.parametrize(
+    "texts",
+    [
         {"css/base.css": "a{}", "js/a.js": "", "js/b.js": "b"},
         {"css/base.css": "a{}", "js/a.js": "b", "js/c.js": ""},
-    ]
+    ],
+    ids=["other texts", "another name"],
+)
+def test_any_change_of_any_file_changes_all_addresses(tmp_path, texts):
+    before = {"css/base.css": "a{}", "js/a.js": "b", "js/b.js": ""}
 
-    found = [
-        static_files_of(tmp_path / str(place), texts)
-        for place, texts in enumerate(sets)
-    ]
+    versions = {
+        static_files_of(tmp_path / "before", before).version,
+        static_files_of(tmp_path / "after", texts).version,
+    }
 
-    assert len({each.version for each in found}) == len(sets)
+    assert len(versions) == 2
 
 
 def test_comments_on_lines_of_their_own_are_not_served(tmp_path):
@@ -193,16 +195,12 @@ def test_comments_on_lines_of_their_own_are_not_served(tmp_path):
     text = f"// one\n/**\n * two * / */\n{kept}"
     text += "  /* three */\nlet c = /** @type {d} */ (e);\n"
 
-    served = static_files_of(tmp_path, {"js/a.js": text, "a.svg": "<svg/>"}).by_name[
-        "js/a.js"
-    ]
+    served = static_files_of(tmp_path, {"js/a.js": text, "a.svg": "<svg/>"}).by_name
 
-    assert served == b'a("//"); // b\nlet c = /** @type {d} */ (e);\n'
+    assert served["js/a.js"] == b'a("//"); // b\nlet c = /** @type {d} */ (e);\n'
 
 
-def test_the_reader_of_codes_is_served_and_said_to_be_there_only_if_it_was_fetched(
-    tmp_path,
-):
+def test_the_reader_of_codes_is_served_if_it_was_fetched(tmp_path):
     without = read_static_files(tmp_path, reader=tmp_path)
     for name in ("decode.js", "index.js"):
         (tmp_path / name).write_text("export {};")
@@ -235,12 +233,11 @@ def test_a_page_names_all_modules_that_its_script_imports(tmp_path):
     }
 
 
-def test_every_problem_is_on_the_page_that_its_type_names(client):
-    page = Html(client.get("/problems").text)
+def test_every_problem_is_on_the_page_that_its_type_names(api):
+    page = read_page(api.get("/problems"))
 
-    ids = [each.attributes["id"] for each in page.elements if "id" in each.attributes]
-    said = page.one("body").text
-    for problem in PROBLEMS.values():
-        assert ids.count(problem.code) == 1
-        assert problem.title in said
-        assert problem.meaning in said
+    ids = [each.get("id") for each in page.iter()]
+    said = "".join(page.itertext())
+    assert [code for code in PROBLEMS if ids.count(code) != 1] == []
+    texts = [text for each in PROBLEMS.values() for text in (each.title, each.meaning)]
+    assert [text for text in texts if text not in said] == []

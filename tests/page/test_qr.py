@@ -3,21 +3,20 @@
 import logging
 import re
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
 from itertools import count, groupby
-from types import SimpleNamespace
+from unittest.mock import DEFAULT, Mock, call
 
 import pytest
 import segno
 
 from deeds.settings import parse_rate_limits
+from tests.support.api import Api, good, refusal
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.qr_reader import picture_of, read_codes
 from tests.support.racing import at_once
-from tests.support.requests import post, refusal
 
 LINK = f"https://deeds.example.org/claim/deed_{26 * '0'}#+5."
 
@@ -37,26 +36,26 @@ TEXTS = [
 TEXTS += [LINK + MARK, " \n\t\0"]
 
 
-def ask(client, *texts):
-    return post(client, "/web/qr", {"texts": texts})
+def ask(api, *texts):
+    return api.post("/web/qr", {"texts": texts})
 
 
-def test_a_code_is_read_back_as_its_text_and_64_come_in_the_order_of_theirs(client):
+@pytest.mark.slow
+def test_a_code_is_read_back_as_its_text_and_codes_come_in_order(api, monkeypatch):
+    monkeypatch.setattr("deeds.page.qr_codes._PAUSE_FACTOR", 0)
     links = [f"{LINK}{number}" for number in range(64)]
 
-    answers = [*(ask(client, text) for text in TEXTS), ask(client, *links)]
+    answers = [*(ask(api, text) for text in TEXTS), ask(api, *links)]
 
-    for answer in answers:
-        assert (answer.status_code, answer.content_type) == (200, "application/json")
-        assert answer.headers["Cache-Control"] == "no-store"
-    codes = [code for answer in answers for code in answer.get_json()["codes"]]
+    codes = [code for answer in answers for code in good(answer)["codes"]]
     assert read_codes(list(map(picture_of, codes))) == [*TEXTS, *links]
+    assert {answer.headers["Cache-Control"] for answer in answers} == {"no-store"}
 
 
-def test_a_code_is_dark_on_light_in_the_fewest_modules_and_little_svg(client):
+def test_a_code_is_dark_on_light_in_the_fewest_modules_and_little_svg(api):
     link = LINK + 32 * "a"
 
-    [code] = ask(client, link).get_json()["codes"]
+    [code] = good(ask(api, link))["codes"]
 
     side = segno.make_qr(link, error="m").symbol_size()[0]
     assert re.fullmatch(
@@ -82,41 +81,37 @@ def test_a_code_is_dark_on_light_in_the_fewest_modules_and_little_svg(client):
         (["a" * 1024] * 64, None, "texts: must have at most 12288 bytes in all"),
     ],
 )
-def test_invalid_texts_are_refused_in_one_line(client, texts, index, detail):
-    answer = post(client, "/web/qr", {"texts": texts})
+def test_invalid_texts_are_refused_in_one_line(api, texts, index, detail):
+    answer = api.post("/web/qr", {"texts": texts})
 
     assert refusal(answer) == (400, "invalid_request", index)
-    assert answer.get_json()["detail"] == detail
+    assert answer.json()["detail"] == detail
 
 
 @pytest.mark.parametrize(
     "body", [{"texts": [LINK + MARK]}, {"text": [MARK]}, {MARK: MARK}]
 )
-def test_no_log_and_no_refusal_tells_the_text(client, capfd, caplog, body):
+def test_no_log_and_no_refusal_tells_the_text(api, capfd, caplog, body):
     caplog.set_level(logging.DEBUG)
 
-    answer = post(client, "/web/qr", body)
+    answer = api.post("/web/qr", body)
 
     logged = capfd.readouterr().err
     assert '"route":"/web/qr"' in logged
     said = [logged, caplog.text, str(answer.headers)]
-    for each in said if answer.status_code == 200 else [*said, answer.text]:
-        assert_no_trace(each.encode())
+    if answer.status_code != 200:
+        said.append(answer.text)
+    assert_no_trace("".join(said).encode())
 
 
-def test_four_batches_find_a_place_and_a_fifth_is_refused(client, monkeypatch):
+def test_four_batches_find_a_place_and_a_fifth_is_refused(api, monkeypatch):
     may_end = threading.Event()
-    make_qr = segno.make_qr
+    make_qr = Mock(wraps=segno.make_qr)
+    make_qr.side_effect = lambda *_args, **_options: may_end.wait(30) and DEFAULT
+    monkeypatch.setattr(segno, "make_qr", make_qr)
 
-    def make_slowly(text, **options):
-        assert may_end.wait(30)
-        return make_qr(text, **options)
-
-    monkeypatch.setattr("deeds.page.qr_codes.segno.make_qr", make_slowly)
     with ThreadPoolExecutor(max_workers=5) as pool:
-        asked = [
-            pool.submit(ask, client.application.test_client(), "a") for _ in "12345"
-        ]
+        asked = [pool.submit(ask, api, "a") for _ in range(5)]
         first = next(as_completed(asked, timeout=30)).result()
         may_end.set()
         statuses = [each.result().status_code for each in asked]
@@ -126,47 +121,40 @@ def test_four_batches_find_a_place_and_a_fifth_is_refused(client, monkeypatch):
     assert sorted(statuses) == [200, 200, 200, 200, 503]
 
 
-def test_places_are_given_back_when_a_text_does_not_fit(client):
-    statuses = [ask(client, "😀" * 1024).status_code for _ in range(5)]
+def test_places_are_given_back_when_a_text_does_not_fit(api):
+    statuses = [ask(api, "😀" * 1024).status_code for _ in range(5)]
 
     assert statuses == [400] * 5
-    assert ask(client, "a").status_code == 200
+    assert ask(api, "a").status_code == 200
 
 
-def test_after_each_code_other_threads_run_four_times_as_long(client, monkeypatch):
-    pauses = []
-    clock = SimpleNamespace(thread_time=count().__next__, sleep=pauses.append)
+def test_after_each_code_other_threads_run_four_times_as_long(api, monkeypatch):
+    clock = Mock()
+    clock.thread_time.side_effect = count()
     monkeypatch.setattr("deeds.page.qr_codes.time", clock)
 
-    ask(client, "a", "b")
+    ask(api, "a", "b")
 
-    assert pauses == [4, 4]
+    assert clock.sleep.call_args_list == [call(4), call(4)]
 
 
-def test_batches_are_made_one_after_the_other(client, monkeypatch):
-    made = []
-    make_qr = segno.make_qr
+def test_batches_are_made_one_after_the_other(api, monkeypatch):
+    make_qr = Mock(wraps=segno.make_qr)
+    monkeypatch.setattr(segno, "make_qr", make_qr)
+    batches = [[letter] * 20 for letter in "abc"]
 
-    def make_and_note(text, **options):
-        made.append(text)
-        # Another batch would come between.
-        time.sleep(0.01)
-        return make_qr(text, **options)
+    at_once([partial(ask, api, *each) for each in batches])
 
-    monkeypatch.setattr("deeds.page.qr_codes.segno.make_qr", make_and_note)
-    batches = [[letter] * 3 for letter in "abc"]
-
-    at_once([partial(ask, client.application.test_client(), *each) for each in batches])
-
-    assert sorted(made) == sorted("aaabbbccc")
-    assert len([text for text, _ in groupby(made)]) == 3
+    made = [each.args[0] for each in make_qr.call_args_list]
+    assert sorted(made) == sorted("abc" * 20)
+    assert len(list(groupby(made))) == 3
 
 
 def test_every_code_counts_where_codes_are_limited(settings, open_app):
     limited = replace(settings, rate_limits=parse_rate_limits("qr=5/day"))
-    client = open_app(limited).test_client()
+    api = Api.of_app(open_app(limited))
 
-    statuses = [ask(client, *texts).status_code for texts in ["ab", "ab", "abc", "a"]]
+    statuses = [ask(api, *texts).status_code for texts in ["ab", "ab", "abc", "a"]]
 
     # A client that is below its limit is served, whatever it asks.
     assert statuses == [200, 200, 200, 429]

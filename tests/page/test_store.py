@@ -6,74 +6,75 @@ One update is one transaction, between two tabs too.
 import pytest
 from playwright.sync_api import expect
 
-from tests.page import steps
-from tests.page.visitor import hold_back
-from tests.support.waiting import wait_until
+from deeds.page.static_files import read_static_files
+from tests.page.steps import hold, mint_outputs, press, send, wait_for_rows
+from tests.page.visitor import answer, hold_back, wait_for_true
+
+pytestmark = pytest.mark.slow
 
 NOTHING = {"outputs": [], "operations": [], "items": []}
+# A page that opens no store of its own.
+STORELESS = "/item/deed_nobody"
+OPEN = "inBrowser.openStore()"
+READ = "inBrowser.readStore()"
+UPDATE = "changes => inBrowser.update(changes)"
+KEYS_IN = "given => inBrowser.keysIn(given)"
 
 
 @pytest.fixture
-def tab(visitor):
-    """A function that opens one more tab of the profile, with its store."""
-
-    def open_tab():
-        # A page that opens no store of its own.
-        page = visitor.open_tab("/item/deed_nobody")
-        assert page.evaluate("inBrowser.openStore()") == "open"
-        return page
-
-    return open_tab
+def one(visitor):
+    """A tab with its store."""
+    page = visitor.go(STORELESS)
+    assert page.evaluate(OPEN) == "open"
+    return page
 
 
-def update(page, changes):
-    return page.evaluate("changes => inBrowser.update(changes)", changes)
+@pytest.fixture
+def other(one, visitor):
+    """Another tab of the same profile with its store."""
+    page = visitor.open_tab(STORELESS)
+    assert page.evaluate(OPEN) == "open"
+    return page
 
 
-def read(page):
-    return page.evaluate("inBrowser.readStore()")
+def test_what_an_update_puts_is_on_disk_and_read_in_every_tab(one, other):
+    changes = {"items": [{"key": "a", "n": 1}], "result": {"told": True}}
 
-
-def test_what_an_update_puts_is_on_disk_and_read_in_every_tab(tab):
-    one, other = tab(), tab()
-
-    result = update(one, {"items": [{"key": "a", "n": 1}], "result": {"told": True}})
+    result = one.evaluate(UPDATE, changes)
 
     assert result == {"told": True}
-    assert read(other) == NOTHING | {"items": [{"key": "a", "n": 1}]}
+    assert other.evaluate(READ) == NOTHING | {"items": [{"key": "a", "n": 1}]}
     assert one.evaluate("inBrowser.changesCount") == 1
-    wait_until(lambda: other.evaluate("inBrowser.changesCount") == 1)
+    wait_for_true(other, "inBrowser.changesCount === 1")
     assert one.evaluate("inBrowser.transactionsOfUpdate()") == [["readwrite", "strict"]]
 
 
-def test_a_query_loads_what_it_names_alone(tab):
-    page = tab()
+HELD_OF_A = {"itemId": "a", "state": "held"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fields", "keys"),
+    [
+        ({"itemId": "a"}, {"itemId": "a"}, ["a.given", "a.held"]),
+        ({"state": "held"}, {"state": "held"}, ["a.held", "b.held", "without"]),
+        ([HELD_OF_A, "b.held", "nobody"], HELD_OF_A, ["a.held"]),
+        ("all", {"state": "given"}, ["a.given"]),
+    ],
+)
+def test_a_query_loads_what_it_names_alone(one, wanted, fields, keys):
     places = [("a", "held"), ("a", "given"), ("b", "held")]
     outputs = [
         {"key": f"{it}.{state}", "itemId": it, "state": state} for it, state in places
     ]
-    update(page, {"outputs": [*outputs, {"key": "without", "state": "held"}]})
+    outputs.append({"key": "without", "state": "held"})
+    one.evaluate(UPDATE, {"outputs": outputs})
 
-    def keys_in(wanted, fields):
-        return page.evaluate("given => inBrowser.keysIn(given)", [wanted, fields])
-
-    assert keys_in({"itemId": "a"}, {"itemId": "a"}) == ["a.given", "a.held"]
-    assert keys_in({"state": "held"}, {"state": "held"}) == [
-        "a.held",
-        "b.held",
-        "without",
-    ]
-    one = {"itemId": "a", "state": "held"}
-    assert keys_in([one, "b.held", "nobody"], one) == ["a.held"]
-    assert keys_in([one], {"itemId": "a"}) == "a look at records that were not loaded"
-    assert keys_in("all", {"state": "given"}) == ["a.given"]
+    assert one.evaluate(KEYS_IN, [wanted, fields]) == keys
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_store_of_an_earlier_version_keeps_all_and_the_first_learns_what_was_given(
-    visitor, version
-):
-    page = visitor.go("/item/deed_nobody")
+def test_a_store_of_an_earlier_version_keeps_everything(visitor, version):
+    page = visitor.go(STORELESS)
     held = {"key": "x.held", "itemId": "x", "state": "held", "createdAt": 5}
     back = held | {"key": "x.back", "state": "leaving", "before": "given"}
     shown = [held | {"key": f"x.shown{place}"} for place in (1, 2)]
@@ -86,180 +87,155 @@ def test_a_store_of_an_earlier_version_keeps_all_and_the_first_learns_what_was_g
     }
     page.evaluate("given => inBrowser.makeEarlier(given)", [version, old])
 
-    assert page.evaluate("inBrowser.openStore()") == "open"
+    assert page.evaluate(OPEN) == "open"
 
+    if version == 1:
+        # What a mint showed may have been handed out.
+        back = back | {"givenAt": 5}
+        shown = [each | {"state": "given", "givenAt": 5} for each in shown]
     named = [seen | {"state": "seen"}, claiming | {"before": "seen"}]
-    links = [each | {"state": "given", "givenAt": 5} for each in shown]
-    first = [back | {"givenAt": 5}, held, *links, *named]
-    kept = first if version == 1 else [back, held, *shown, *named]
-    assert read(page) == old | {"outputs": kept}
+    assert page.evaluate(READ) == old | {"outputs": [back, held, *shown, *named]}
     for query in [{"itemId": "x", "state": "seen"}, {"state": "seen"}]:
-        assert page.evaluate("given => inBrowser.keysIn(given)", [query, query]) == [
-            "x.y"
-        ]
+        assert page.evaluate(KEYS_IN, [query, query]) == ["x.y"]
 
 
-def test_an_update_that_fails_half_way_leaves_nothing(tab):
-    page = tab()
-    update(page, {"items": [{"key": "before"}]})
+def test_an_update_that_fails_half_way_leaves_nothing(one):
+    one.evaluate(UPDATE, {"items": [{"key": "before"}]})
 
-    assert page.evaluate("inBrowser.failHalfWay()") == 4
+    assert one.evaluate("inBrowser.failHalfWay()") == 4
 
-    assert read(page) == NOTHING | {"items": [{"key": "before"}]}
-    assert page.evaluate("inBrowser.changesCount") == 1
+    assert one.evaluate(READ) == NOTHING | {"items": [{"key": "before"}]}
+    assert one.evaluate("inBrowser.changesCount") == 1
 
 
-def test_a_tab_that_goes_in_the_middle_of_an_update_leaves_all_of_it_or_nothing(tab):
-    one, other = tab(), tab()
-
+def test_a_tab_that_goes_in_the_middle_of_an_update_leaves_it_whole_or_not(one, other):
     one.evaluate("inBrowser.beginMany(3000)")
     one.close()
 
-    kept = read(other)
+    kept = other.evaluate(READ)
     assert (len(kept["outputs"]), len(kept["items"])) in [(0, 0), (3000, 1)]
-    update(other, {"items": [{"key": "after"}]})
-    assert {"key": "after"} in read(other)["items"]
+    other.evaluate(UPDATE, {"items": [{"key": "after"}]})
+    assert {"key": "after"} in other.evaluate(READ)["items"]
 
 
-def test_updates_of_two_tabs_at_once_come_one_after_the_other(tab):
-    tabs = [tab(), tab()]
-
-    for page in tabs:
+def test_updates_of_two_tabs_at_once_come_one_after_the_other(one, other):
+    for page in (one, other):
         page.evaluate("inBrowser.beginToCount(100)")
-    for page in tabs:
+    for page in (one, other):
         page.evaluate("async () => { await inBrowser.counted; }")
 
-    assert read(tabs[0])["items"] == [{"key": "count", "n": 200}]
+    assert one.evaluate(READ)["items"] == [{"key": "count", "n": 200}]
 
 
-def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(tab):
-    old, new = tab(), tab()
-    new.evaluate("inBrowser.store.close()")
+def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, other):
+    other.evaluate("inBrowser.store.close()")
 
-    assert new.evaluate("inBrowser.open(4, (database) => database.version)") == 4
+    assert other.evaluate("inBrowser.open(4, (database) => database.version)") == 4
 
-    wait_until(lambda: old.evaluate("inBrowser.closedCount") == 1)
-    assert update(old, {}) == "StoreError InvalidStateError"
+    wait_for_true(one, "inBrowser.closedCount === 1")
+    assert one.evaluate(UPDATE, {}) == "StoreError InvalidStateError"
     too_old = "StoreError VersionError: A newer page has been here. Reload this one."
-    assert old.evaluate("inBrowser.openStore()") == too_old
+    assert one.evaluate(OPEN) == too_old
 
 
-def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody_itself(
-    tab, visitor
-):
-    old = tab()
-    old.evaluate("inBrowser.store.close()")
+def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody(one, visitor):
+    one.evaluate("inBrowser.store.close()")
     # A tab that does not stand aside, as a page of a release without that would not.
-    old.evaluate("inBrowser.open(3, (database) => { inBrowser.stubborn = database; })")
-
-    def serve_newer(route):
-        text = route.fetch().text().replace("const VERSION = 3;", "const VERSION = 4;")
-        assert text.count("VERSION = 4") == 1
-        route.fulfill(content_type="text/javascript", body=text)
-
+    one.evaluate("inBrowser.open(3, (database) => { inBrowser.stubborn = database; })")
+    store = visitor.api.get(read_static_files().url("js/wallet/store.js")).text
+    newer = store.replace("const VERSION = 3;", "const VERSION = 4;")
+    assert newer != store
     page = visitor.context.new_page()
-    page.route("**/js/wallet/store.js", serve_newer)
-    page.goto(f"{visitor.origin}/item/deed_nobody")
+    kind = "text/javascript"
+    answer(page, "**/js/wallet/store.js", content_type=kind, body=newer)
+    page.goto(visitor.origin + STORELESS)
 
     blocked = "StoreError blocked: Close the other tabs of this page, then reload it."
-    assert page.evaluate("inBrowser.openStore()") == blocked
+    assert page.evaluate(OPEN) == blocked
+
     # The old tab goes: what was asked for opens after all, and must not be left open.
-    old.evaluate("inBrowser.stubborn.close()")
+    one.evaluate("inBrowser.stubborn.close()")
     assert page.evaluate("inBrowser.remove()") == "removed"
 
 
 def test_a_profile_that_is_cleared_while_the_page_is_open_says_so(visitor):
-    page, _ = steps.hold(visitor, 10)
+    page, _ = hold(visitor, 10)
 
     visitor.clear_storage()
 
-    expect(
-        page.get_by_role("alert").filter(has_text="Reload it to go on.")
-    ).to_be_visible()
+    alert = page.get_by_role("alert").filter(has_text="Reload it to go on.")
+    expect(alert).to_be_visible()
 
 
 def test_a_browser_that_keeps_nothing_is_told_so(visitor):
-    visitor.page.add_init_script(
-        "indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); };"
-    )
+    refuse = "indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); }"
 
-    page = visitor.go("/wallet")
+    page = visitor.open_tab("/wallet", refuse)
 
-    said = page.get_by_role("alert").filter(
-        has_text="This browser keeps nothing for this page."
-    )
-    expect(said).to_be_visible()
+    said = "This browser keeps nothing for this page."
+    expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
     expect(page.get_by_role("heading", name="Keep a copy")).to_be_hidden()
     expect(page.get_by_text("Loading…")).to_be_hidden()
     expect(page.get_by_role("link", name="Error codes")).to_be_visible()
     assert visitor.errors == []
 
 
-def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(visit):
-    visitor = visit()
-    [raw] = steps.mint_outputs(visitor.origin, "secret")
+# To fill the room takes seconds.
+def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(stranger):
+    [raw] = mint_outputs(stranger.api, "secret")
     # Before anything is kept: Chromium remembers for a while how much room there was.
-    browser = visitor.context.new_cdp_session(visitor.page)
-    room = {"origin": visitor.origin, "quotaSize": 300_000}
+    browser = stranger.context.new_cdp_session(stranger.page)
+    room = {"origin": stranger.origin, "quotaSize": 300_000}
     browser.send("Storage.overrideQuotaForOrigin", room)
-    steps.hold(visitor, 1)
-    page = visitor.go(f"/claim#{raw}")
-    steps.wait_for_rows(page, "free")
+    hold(stranger, 1)
+    page = stranger.go(f"/claim#{raw}")
+    wait_for_rows(page, "free")
     page.evaluate("inBrowser.fillUp()")
 
-    steps.take(page)
+    press(page, "Claim")
+
     page.get_by_text("This device has no room left").wait_for()
-    assert visitor.asked("/v1/swap") == []
-    assert steps.check(visitor.origin, [raw]) == ["unspent"]
-    visitor.open_tab("/wallet").get_by_role("button", name="Back up").click()
-    dialog = visitor.page.get_by_role("dialog")
-    for label in ["Passphrase", "Repeat passphrase"]:
-        dialog.get_by_label(label, exact=True).fill("four unrelated words")
-    dialog.get_by_role("button", name="Back up").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("This device has no room left")
+    assert stranger.asked("/v1/swap") == []
+    assert stranger.api.check(raw) == ["unspent"]
+    # There is room again.
     browser.detach()
-    steps.take(page)
-
-    steps.wait_for_rows(page, "taken")
-
-
-def second_tab(visitor, item_id):
-    page = visitor.open_tab(f"/wallet#{item_id}")
-    page.locator("[data-holding]").wait_for()
-    return page
+    press(page, "Claim")
+    wait_for_rows(page, "taken")
 
 
-def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(visitor):
-    one, item_id = steps.hold(visitor, 5)
-    other = second_tab(visitor, item_id)
-    other.get_by_label("How many?").fill("5")
-    waiting = hold_back(one, "**/v1/swap")
+@pytest.fixture
+def at_one_deed(visitor):
+    """Two tabs at the same deed."""
+    one, item_id = hold(visitor, 5, 6)
+    other = visitor.open_tab(f"/wallet#{item_id}")
+    other.locator("[data-holding]").wait_for()
+    return one, other
 
-    steps.send(one, "2")
-    wait_until(lambda: one.evaluate("1") and waiting)
-    expect(other.locator(".holding-sum")).to_have_text(
-        "Nothing here of 5 · 3 units on the way"
-    )
+
+def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(at_one_deed, visitor):
+    one, other = at_one_deed
+    other.get_by_label("How many?").fill("11")
+    hold_back(one, "**/v1/swap")
+    with one.expect_request("**/v1/swap"):
+        send(one, "10")
+    sums = other.locator(".holding-sum")
+    expect(sums).to_have_text("Nothing here of 11 · 1 unit on the way")
+
     # Though the page has hidden the form.
     other.evaluate("document.querySelector('[data-part=send]').requestSubmit()")
 
     error = other.locator("[data-holding] [data-error]")
     expect(error).to_have_text("These units are on their way, in this or another tab.")
-    assert len(visitor.swap_keys()) == 1
-    waiting[0].continue_()
-    expect(other.locator(".holding-sum")).to_have_text("3 units of 5 · 2 waiting")
-    assert steps.amounts(other) == {"given": [2], "held": [3], "spent": [5]}
+    assert len(visitor.asked("/v1/swap")) == 1
 
 
-def test_what_is_typed_stays_and_the_focus_near_when_another_tab_takes_what_had_it(
-    visitor,
-):
-    one, item_id = steps.hold(visitor, 5, 6)
+def test_what_is_typed_stays_and_the_focus_near_when_another_tab_sends(at_one_deed):
+    one, other = at_one_deed
     one.get_by_label("How many?").fill("4")
-    steps.open_parts(one)
+    one.locator("[data-part=parts] > summary").click()
     one.locator("[data-part=parts] li button").first.focus()
 
-    steps.send(second_tab(visitor, item_id), "1").wait_for()
+    send(other, "1").wait_for()
 
     expect(one.locator("[data-part=sum]")).to_have_text("10 units")
     expect(one.get_by_label("How many?")).to_have_value("4")

@@ -5,62 +5,92 @@ What is held there, every way in which it moves, and its file.
 
 import json
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.page import steps
+from tests.page.steps import (
+    SHED,
+    TICKET,
+    amounts,
+    come_back_until,
+    give,
+    hold,
+    live_amounts,
+    press,
+    put,
+    raws,
+    send,
+    send_offline,
+    spend,
+)
 from tests.page.test_pages import FIRST_LOAD_BYTES_MAX
 from tests.page.visitor import hold_back
-from tests.support.waiting import wait_until
+
+slow = pytest.mark.slow
+
+LOADED = """performance.getEntries().reduce(
+  (sum, each) => sum + (each.encodedBodySize ?? 0), 0)"""
+
+
+@pytest.fixture
+def page(visitor):
+    """The page of a deed of which ten units are held."""
+    return hold(visitor, 10, metadata=TICKET)[0]
+
+
+def keep(page, names):
+    """Put a unit of each of these deeds, by id, into the wallet, past the service."""
+    shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1}
+    for each, name in names.items():
+        metadata = json.dumps({"name": name})
+        item = {"key": each, "id": each, "total": 9, "metadata": metadata}
+        output = {"key": f"{each}.a", "itemId": each, "changedAt": 1}
+        put(page, "items", [item])
+        put(page, "outputs", [output | shared])
 
 
 def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
-    page, _ = steps.hold(visitor, 10, metadata=steps.SHED | {"description": "a " * 300})
+    metadata = SHED | {"description": "a " * 300}
+    page, _ = hold(visitor, 10, metadata=metadata)
     expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=1)
-    steps.send(page, "11")
-    field = page.get_by_label("How many?")
-    expect(field).to_have_accessible_description("You have 10 units.")
-    expect(field).to_be_focused()
-    assert steps.amounts(page) == {"held": [10]}
 
-    dialog = steps.send(page, "3")
+    dialog = send(page, "3")
 
     expect(dialog.get_by_role("button", name="Done")).to_be_in_viewport(ratio=1)
     expect(dialog.get_by_role("img", name="QR code")).to_be_visible()
-    assert steps.amounts(page) == {"given": [3], "held": [7], "spent": [10]}
-    assert steps.live_amounts(visitor.origin, page) == [3, 7]
-    dialog.get_by_role("button", name="Done").click()
+    visitor.assert_good()
+    assert amounts(page) == {"given": [3], "held": [7], "spent": [10]}
+    assert live_amounts(visitor.api, page) == [3, 7]
+    press(dialog, "Done")
     expect(page.locator(".holding-sum")).to_have_text("7 units of 10 · 3 waiting")
 
 
-def come_back_until(page, is_so):
-    """Come back to a page, which asks every other second, until it shows something."""
-    wait_until(lambda: page.evaluate("dispatchEvent(new Event('focus'))") and is_so())
+@slow
+def test_more_than_is_held_is_not_sent(page):
+    send(page, "11")
+
+    field = page.get_by_label("How many?")
+    expect(field).to_have_accessible_description("You have 10 units.")
+    expect(field).to_be_focused()
+    assert amounts(page) == {"held": [10]}
 
 
-def test_a_claim_is_neutral_news_and_only_what_was_never_handed_out_is_lost(visitor):
-    page, item_id = steps.hold(visitor, 3, 4, metadata=steps.TICKET)
-    steps.give(page, "4")
-    steps.spend(visitor.origin, steps.raws(page, "given")[0])
-    page.get_by_role("link", name="All deeds").click()
+@slow
+def test_what_was_never_handed_out_and_is_spent_is_lost(visitor):
+    page, _ = hold(visitor, 3, metadata=TICKET)
+    [held] = raws(page, "held")
+    spend(visitor.api, held)
+    page.go_back()
 
-    # An open page notices by itself, here when the person comes back to it.
-    come_back_until(
-        page, page.get_by_text("Claimed: 4 units of “A ticket”.").is_visible
-    )
-    expect(page.locator("[data-row]")).to_contain_text("4 claimed")
-    expect(page.locator("main .bad:visible")).to_have_count(0)
-    steps.spend(visitor.origin, steps.raws(page, "held")[0])
-    page.get_by_role("button", name="Refresh").click()
+    press(page, "Refresh")
 
-    expect(page.locator("#notices")).to_have_text(
-        "No longer yours: 3 units of “A ticket”."
-    )
-    page.get_by_role("button", name="Refresh").click()
-    expect(page.locator("#notices")).to_have_text("Everything is up to date.")
-    steps.open_deed(page, item_id)
+    notices = page.locator("#notices")
+    expect(notices).to_have_text("No longer yours: 3 units of “A ticket”.")
+    press(page, "Refresh")
+    expect(notices).to_have_text("Everything is up to date.")
+    page.go_forward()
     gone = page.get_by_text("3 units are no longer yours: they were claimed.")
     expect(gone).to_have_class("notice bad")
-    expect(page.locator("[data-part=sum]")).to_have_text("Nothing here")
     # It is red until it was seen.
     page.go_back()
     expect(page.locator("main .bad:visible")).to_have_count(0)
@@ -68,38 +98,37 @@ def test_a_claim_is_neutral_news_and_only_what_was_never_handed_out_is_lost(visi
     expect(gone).to_have_class("faint")
 
 
+@slow
 def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
-    page, item_id = steps.hold_links(visitor, 20, unit="ticket", metadata=steps.TICKET)
+    page, item_id = hold(visitor, links=20, unit="ticket", metadata=TICKET)
     expect(page.get_by_text("You made this.")).to_be_visible()
-    expect(page.get_by_role("link", name="Door mode")).to_have_attribute(
-        "href", f"/door#{item_id}"
-    )
+    door = page.get_by_role("link", name="Door mode")
+    expect(door).to_have_attribute("href", f"/door#{item_id}")
+    give(page, "2")
 
-    steps.give(page, "2")
-    steps.spend(visitor.origin, steps.raws(page, "given")[0])
+    spend(visitor.api, raws(page, "given")[0])
 
+    come_back_until(page, "Claimed: 2")
+    expect(page.locator("main .bad:visible")).to_have_count(0)
     overview = page.locator("[data-part=overview] dd:visible")
-    come_back_until(page, lambda: overview.all_inner_texts() == ["20", "2", "2", "18"])
-    expect(page.locator(".holding-sum")).to_have_text(
-        "18 \N{MULTIPLICATION SIGN} ticket of 20"
-    )
+    expect(overview).to_have_text(["20", "2", "2", "18"])
 
 
-def test_a_deed_that_only_has_the_name_of_another_says_so(visitor):
-    page, _ = steps.hold(visitor, 3, metadata=steps.TICKET)
+@slow
+def test_a_deed_that_only_has_the_name_of_another_says_so(page, visitor):
     forged = f"deed_{'0' * 26}"
     keep(page, {forged: "a  Ticket"})
 
     page.goto(f"{visitor.origin}/wallet#{forged}")
 
     expect(page.locator("[data-part=origin]")).to_have_class("notice bad")
-    expect(
-        page.get_by_text("Another deed of the same name is in your wallet")
-    ).to_be_visible()
+    said = page.get_by_text("Another deed of the same name is in your wallet")
+    expect(said).to_be_visible()
 
 
-def test_each_deed_and_the_history_have_an_address_and_the_keyboard_follows(visitor):
-    page, item_id = steps.hold(visitor, 3, metadata=steps.TICKET)
+@slow
+def test_each_deed_and_the_history_have_an_address_and_focus_follows(visitor):
+    page, item_id = hold(visitor, 3, metadata=TICKET)
     name = page.get_by_role("heading", name="A ticket", level=1)
     expect(name).to_be_focused()
     expect(page).to_have_title("A ticket · Deeds")
@@ -108,53 +137,36 @@ def test_each_deed_and_the_history_have_an_address_and_the_keyboard_follows(visi
     expect(page.locator(f"a[href='#{item_id}']")).to_be_focused()
     expect(page).to_have_title("My deeds · Deeds")
     page.get_by_role("link", name="History").click()
-    expect(page.get_by_text("Created 3 units of “A ticket”")).to_be_visible()
+    made = page.get_by_text("Created 3 units of “A ticket”")
+    expect(made).to_be_visible()
     page.reload()
-    expect(page.get_by_text("Created 3 units of “A ticket”")).to_be_visible()
-    visitor.go("/wallet#deed_nobody")
+    expect(made).to_be_visible()
+
+
+@slow
+def test_an_address_of_a_deed_that_is_not_here_says_so(visitor):
+    page = visitor.go("/wallet#deed_nobody")
+
     expect(page.get_by_role("heading", name="This deed is not here")).to_be_visible()
-    page.get_by_role("link", name="All deeds").click()
-    expect(page.locator("[data-row]")).to_have_count(1)
 
 
-def keep(page, names):
-    """Put a unit of each of these deeds into the wallet, past the service."""
-    items = [
-        {"key": each, "id": each, "total": 9, "metadata": json.dumps({"name": name})}
-        for each, name in names.items()
-    ]
-    shared = {
-        "amount": 1,
-        "secret": "a",
-        "state": "held",
-        "createdAt": 1,
-        "changedAt": 1,
-    }
-    outputs = [{"key": f"{each}.a", "itemId": each} | shared for each in names]
-    for kind, records in [("items", items), ("outputs", outputs)]:
-        page.evaluate("given => inBrowser.put(given)", [kind, records])
+@slow
+def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(page, visitor):
+    hold_back(page, "**/{deed,offers}_view.js")
 
+    with page.expect_request("**/deed_view.js"):
+        visitor.go("/wallet")
 
-LOADED = """performance.getEntries().reduce(
-  (sum, each) => sum + (each.encodedBodySize ?? 0), 0)"""
-
-
-def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(visitor):
-    steps.hold(visitor, 3, metadata=steps.TICKET)
-    waiting = hold_back(visitor.page, "**/{deed,offers}_view.js")
-    page = visitor.go("/wallet")
-    expect(page.locator("[data-row]")).to_contain_text("You have 3")
-    wait_until(lambda: page.evaluate("1") and waiting)
+    expect(page.locator("[data-row]")).to_contain_text("You have 10")
     assert page.evaluate(LOADED) < FIRST_LOAD_BYTES_MAX
 
 
+@slow
 def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
     page = visitor.go("/wallet")
     keep(page, {f"deed_{n}{'0' * 22}abcz": f"Seat {n}" for n in range(8)})
-    search, rows = (
-        page.get_by_label("Search by name or mark"),
-        page.locator("[data-row]"),
-    )
+    search = page.get_by_label("Search by name or mark")
+    rows = page.locator("[data-row]")
 
     search.fill("seat 3")
     expect(rows).to_have_count(1)
@@ -165,72 +177,74 @@ def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
     expect(page.get_by_text("No deed has this name or mark.")).to_be_visible()
 
 
-def test_units_are_split_into_links_that_are_all_alike(visitor):
-    page, _ = steps.hold(visitor, 10, metadata=steps.TICKET)
+@slow
+def test_units_are_split_into_links_that_are_all_alike(page, visitor):
     split = page.get_by_role("button", name="Split “A ticket”")
-    split.press("Enter")
     count, dialog = page.get_by_label("How many links?"), page.get_by_role("dialog")
+    split.press("Enter")
     expect(count).to_be_focused()
     page.keyboard.press("Escape")
     expect(split).to_be_focused()
     split.press("Enter")
-    count.fill("11")
-    page.keyboard.press("Enter")
-    expect(dialog.get_by_text("You have 10 units.")).to_have_class("error")
-    expect(count).to_be_focused()
     count.fill("2")
     dialog.get_by_label("How many each?").fill("3")
     expect(dialog.get_by_text("2 links of 3 units each, 4 units left.")).to_be_visible()
+
     page.keyboard.press("Enter")
 
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("heading", name="Links")).to_be_visible()
-    assert steps.live_amounts(visitor.origin, page) == [3, 3, 4]
-    steps.give(page, "4")
+    assert live_amounts(visitor.api, page) == [3, 3, 4]
+    give(page, "4")
     split.click()
     dialog.get_by_text("Different amounts").click()
     expect(dialog.get_by_text("This uses up link 2/2.")).to_be_visible()
 
 
-def test_units_are_split_into_different_amounts_and_merged_again(visitor):
-    page, _ = steps.hold(visitor, 4)
-    page.get_by_role("button", name="Split").click()
+def test_units_are_split_into_different_amounts_and_merged_again(page, visitor):
+    press(page, "Split")
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("Different amounts").click()
     amount = dialog.get_by_label("Amount 1")
     expect(amount).to_be_focused()
-    page.keyboard.type("5")
+    page.keyboard.type("11")
     page.keyboard.press("Enter")
-    expect(dialog.locator(".error:visible")).to_have_text(
-        "Together they are more than 4 units."
-    )
+    error = dialog.locator(".error:visible")
+    expect(error).to_have_text("Together they are more than 10 units.")
     amount.fill("1")
+
     page.keyboard.press("Enter")
+
     expect(dialog).to_be_hidden()
-    steps.open_parts(page)
-    expect(page.locator("[data-part=parts] .part-units")).to_have_text(
-        ["3 units", "1 unit"]
-    )
-    page.get_by_role("button", name="Merge").click()
-    dialog.get_by_role("button", name="Merge").click()
+    page.locator("[data-part=parts] > summary").click()
+    parts = page.locator("[data-part=parts] .part-units")
+    expect(parts).to_have_text(["9 units", "1 unit"])
+    press(page, "Merge")
+    press(dialog, "Merge")
     expect(dialog).to_be_hidden()
     expect(page.locator(".part:visible")).to_have_count(0)
-    assert steps.live_amounts(visitor.origin, page) == [4]
+    assert live_amounts(visitor.api, page) == [10]
 
 
-def test_a_send_without_an_answer_is_sent_again_by_its_page(visitor):
-    page, _ = steps.hold(visitor, 10, metadata=steps.TICKET)
+@slow
+def test_a_send_without_an_answer_is_sent_again_by_its_page(page, visitor):
+    send_offline(visitor, "3")
 
-    steps.send_offline(visitor, "3")
     visitor.context.set_offline(False)
+
     expect(page.get_by_role("dialog")).to_contain_text("3 units")
     expect(page.get_by_role("heading", name="Not finished yet")).to_be_hidden()
-    page.get_by_role("button", name="Done").click()
-    # An answer that comes late opens nothing over what a person has begun meanwhile.
-    steps.send_offline(visitor, "1")
-    page.get_by_role("button", name="Take back 3 units").click()
+
+
+@slow
+def test_an_answer_that_comes_late_opens_nothing_over_another_dialog(page, visitor):
+    give(page, "3")
+    send_offline(visitor, "1")
+    press(page, "Take back 3 units")
+
     visitor.context.set_offline(False)
+
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("Your link is ready under Links.")).to_be_visible()
-    dialog.get_by_role("button", name="Cancel").click()
+    press(dialog, "Cancel")
     expect(page.locator(".holding-sum")).to_have_text("6 units of 10 · 4 waiting")

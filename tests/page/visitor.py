@@ -1,27 +1,21 @@
 """A person at a browser: what they see, and all that the browser did besides."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Page,
-    Request,
-    Route,
-)
+from playwright.sync_api import BrowserContext, Page, Request
 
+from tests.support.api import Api
 from tests.support.waiting import wait_until
 
 # A twentieth of what counts as good (Cumulative Layout Shift, 0.1): once in some
 # hundred visits a picture was painted a moment before it was in its place, and moved by
 # 0.002.
 SHIFT_MAX = 0.005
+
+PHONE = {"width": 360, "height": 740}
 
 # What Playwright says where a test lets no service worker start.
 NO_WORKER = "Service Worker registration blocked by Playwright"
@@ -37,61 +31,79 @@ ALL_CAME = "[...document.images].every((image) => image.complete || image.hidden
 # Without slots: Playwright keeps notes on an object whose methods it calls.
 @dataclass
 class Visitor:
-    """A page in a profile, and what was heard of all pages of that profile."""
+    """A page in a profile, and what was heard of all pages of that profile.
+
+    `api` sends the requests of somebody else to the same service.
+    """
 
     context: BrowserContext
     page: Page
     origin: str
+    api: Api
     errors: list[str] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
 
-    def go(self, path: str) -> Page:
+    def go(self, path):
         """Open a path of the service with its scripts and pictures, maybe broken."""
         self.page.goto(self.origin + path)
-        # Asked again and again from here, which works without scripts of the page too.
-        wait_until(lambda: self.page.evaluate(ALL_CAME))
+        wait_for_true(self.page, ALL_CAME)
         return self.page
 
-    def open_tab(self, path: str) -> Page:
-        """Open a path in a new tab, which is the visitor's page from now on."""
+    def open_tab(self, path, script=""):
+        """Open a path in a new tab, which is the visitor's page from now on.
+
+        The script runs there before those of each page.
+        """
         self.page = self.context.new_page()
+        self.page.add_init_script(script)
         return self.go(path)
 
-    def forget(self) -> None:
-        """Close all tabs but a new one, and clear the storage."""
-        self.page = self.context.new_page()
-        for other in self.context.pages:
-            if other != self.page:
-                other.close()
-        self.clear_storage()
+    def forget(self):
+        """Close all tabs but one; keep nothing but the files of the pages.
 
-    def clear_storage(self) -> None:
+        A tab stays, because to start its process again costs most of a visit.
+        """
+        self.page, *others = self.context.pages or [self.context.new_page()]
+        for other in others:
+            other.close()
+        self.context.set_offline(offline=False)
+        self.context.clear_permissions()
+        self.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.page.unroute_all(behavior="ignoreErrors")
+        self.page.emulate_media(color_scheme="null", forced_colors="null")
+        self.page.set_viewport_size(PHONE)
+        self.page.goto(f"{self.origin}/healthz")
+        self.page.evaluate("sessionStorage.clear()")
+        self.clear_storage()
+        self.errors.clear()
+        self.requests.clear()
+
+    def clear_storage(self):
         data = {"origin": self.origin, "storageTypes": "indexeddb"}
         self.context.new_cdp_session(self.page).send("Storage.clearDataForOrigin", data)
 
-    def asked(self, path: str) -> list[Request]:
+    def asked(self, path):
         """Return the requests whose address has this part."""
         return [each for each in self.requests if path in each.url]
 
-    def swap_keys(self) -> list[str]:
-        """Return the Idempotency-Key of every swap that any tab asked for."""
-        return [each.headers["idempotency-key"] for each in self.asked("/v1/swap")]
-
-    def foreign_requests(self) -> list[str]:
+    def foreign_requests(self):
         """Return the addresses that were asked for and are not of the service."""
         ours = (f"{self.origin}/", f"blob:{self.origin}/", "data:")
         return [each.url for each in self.requests if not each.url.startswith(ours)]
 
-    def watched(self, name: str) -> list[Any]:
-        """Return the layout `shifts` or the policy's `violations` of the open page."""
-        return self.page.evaluate("name => window.watched[name]", name)
+    def note_console(self, message):
+        if message.type in ("error", "warning") and message.text != NO_WORKER:
+            self.errors.append(message.text)
 
-    def assert_still(self) -> None:
+    def note_request(self, request):
+        self.requests.append(request)
+
+    def assert_still(self):
         """Assert that nothing that could be seen has moved by itself."""
-        shifts = self.watched("shifts")
+        shifts = self.page.evaluate("watched.shifts")
         assert sum(shift["value"] for shift in shifts) < SHIFT_MAX, shifts
 
-    def assert_good(self) -> None:
+    def assert_good(self):
         """Assert that the page is accessible, fits the window, and did nothing that it
         should not.
 
@@ -102,64 +114,51 @@ class Visitor:
             self.page.evaluate(AXE_SCRIPT)
         assert self.page.evaluate(FAULTS) == []
         assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert self.watched("violations") == []
+        assert self.page.evaluate("watched.violations") == []
         assert self.foreign_requests() == []
         assert self.errors == []
 
 
 @contextmanager
-def profile(browser: Browser, **options: Any) -> Iterator[BrowserContext]:
-    """Yield a fresh profile; `options` are those of Playwright's contexts."""
+def visiting(browser, origin, **options):
+    """Yield a visitor with a fresh profile; `options` are those of Playwright's."""
     # A worker that fetches all files would be among the requests of every test; and a
     # page that scrolls smoothly moves a button away while it is clicked.
-    usual = {"service_workers": "block", "reduced_motion": "reduce"}
-    with browser.new_context(**usual | options) as context:
+    usual = {"service_workers": "block", "reduced_motion": "reduce", "viewport": PHONE}
+    with (
+        browser.new_context(**usual | options) as context,
+        closing(Api.of_url(origin)) as api,
+    ):
         context.add_init_script(path=IN_BROWSER)
-        yield context
-
-
-@contextmanager
-def visiting(context: BrowserContext, origin: str) -> Iterator[Visitor]:
-    """Yield a visitor.
-
-    Their profile keeps nothing afterwards but the files of the pages.
-    """
-    page = context.pages[0] if context.pages else context.new_page()
-    visitor = Visitor(context, page, origin)
-
-    def note_console(message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and message.text != NO_WORKER:
-            visitor.errors.append(message.text)
-
-    def note_request(request: Request) -> None:
-        visitor.requests.append(request)
-
-    listeners: dict[Any, Callable[[Any], None]] = {
-        "console": note_console,
-        "weberror": lambda thrown: visitor.errors.append(str(thrown.error)),
-        "request": note_request,
-    }
-    for event, listener in listeners.items():
-        context.on(event, listener)
-    try:
+        visitor = Visitor(context, context.new_page(), origin, api)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.on("console", visitor.note_console)
+        context.on("request", visitor.note_request)
+        context.on("weberror", lambda thrown: visitor.errors.append(str(thrown.error)))
         yield visitor
-    finally:
-        for event, listener in listeners.items():
-            context.remove_listener(event, listener)
-        context.clear_permissions()
-        context.set_offline(offline=False)
-        visitor.forget()
 
 
-def hold_back(page: Page, pattern: str) -> list[Route]:
-    """Keep requests of a page from the service.
+def wait_for_true(page, expression):
+    """Wait until an expression is true in a page.
 
-    Return the list that they are put into.
+    Asked again and again from here, which works without scripts of the page too.
     """
-    held: list[Route] = []
+    wait_until(lambda: page.evaluate(expression))
 
-    def hold(route: Route) -> None:
-        held.append(route)
 
-    page.route(pattern, hold)
+def cut_off(page, pattern):
+    """Let requests of a page end as without a network."""
+    page.route(pattern, lambda route: route.abort())
+
+
+def answer(page, pattern, **given):
+    """Answer requests of a page in place of the service."""
+    page.route(pattern, lambda route: route.fulfill(**given))
+
+
+def hold_back(page, pattern):
+    """Keep requests of a page from the service; return the list that they come to."""
+    held = []
+    # Playwright keeps notes on a handler, which a method of a list has no room for.
+    page.route(pattern, lambda route: held.append(route))  # noqa: PLW0108
     return held

@@ -63,8 +63,14 @@ def abusing(
         for abuse in abuses * count:
             clients.append(stack.enter_context(slow_reader(port)))
             clients[-1].sendall(abuse.first)
-        sent = (clients, abuses * count, stop, interval_s)
-        thread = threading.Thread(target=_trickle, args=sent)
+
+        def trickle() -> None:
+            while not stop.wait(interval_s):
+                for client, abuse in zip(clients, abuses * count, strict=True):
+                    with suppress(OSError):  # The service may end it at any time.
+                        client.sendall(abuse.more)
+
+        thread = threading.Thread(target=trickle)
         thread.start()
         try:
             yield clients
@@ -82,20 +88,11 @@ def slow_reader(port: int) -> socket.socket:
     return client
 
 
-def connected(service: Service, data: bytes) -> socket.socket:
-    """Return a connection on which the data was sent."""
-    client = socket.create_connection(("127.0.0.1", service.port), timeout=30)
+def connected(
+    service: Service, data: bytes = b"", address: str = "127.0.0.1"
+) -> socket.socket:
+    """Return a connection of a client with this address, on which data was sent."""
+    place = ("127.0.0.1", service.port)
+    client = socket.create_connection(place, timeout=30, source_address=(address, 0))
     client.sendall(data)
     return client
-
-
-def _trickle(
-    clients: list[socket.socket],
-    abuses: list[Abuse],
-    stop: threading.Event,
-    interval_s: float,
-) -> None:
-    while not stop.wait(interval_s):
-        for client, abuse in zip(clients, abuses, strict=True):
-            with suppress(OSError):  # The service may end it at any time.
-                client.sendall(abuse.more)

@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import threading
-import time
 import warnings
 from pathlib import Path
 
@@ -19,16 +18,24 @@ from tests.support.marker import MARK
 
 BREAKING = "tests.support.applications:create_breaking_app()"
 
+# Arguments of gunicorn.
+IMPATIENT = (
+    "--bind 127.0.0.1:0 --worker-class tests.support.applications.ImpatientWorker"
+)
+STOPPED = "--bind 127.0.0.1:0 --worker-class tests.support.applications.StoppedWorker"
+
 # Moments of a commit. One is written into a file just before the request that is to
 # meet it. It is met once: the file is gone then.
 BEFORE_COMMIT = "before commit"
 AFTER_COMMIT = "after commit"
 
+_go = threading.Condition()
+
 
 class ImpatientWorker(WaitressWorker):
-    """Cuts off a client that needs more than a second for its request."""
+    """Cuts off a client that needs more than half a second for its request."""
 
-    client_seconds_max = 1.0
+    client_seconds_max = 0.5
 
 
 class PatientWorker(WaitressWorker):
@@ -54,13 +61,13 @@ class StoppedWorker(WaitressWorker):
 
 
 def lasting_app(environ, start_response):
-    """Answer what has the query `last` after a while, all else at once.
-
-    Always with its body.
-    """
-    if environ["QUERY_STRING"] == "last":
-        # The impatient worker looks for what has had its second at least once a second.
-        time.sleep(3.0)
+    """Answer with the body; where the query is `last`, later or after a query `go`."""
+    with _go:
+        if environ["QUERY_STRING"] == "last":
+            # The impatient worker looks at least once a second for what is too slow.
+            _go.wait(ImpatientWorker.client_seconds_max + 1.2)
+        elif environ["QUERY_STRING"] == "go":
+            _go.notify_all()
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [environ["wsgi.input"].read()]
 
@@ -79,37 +86,29 @@ def create_garbage_app():
 
 def create_breaking_app():
     """Return the service, after what BREAKS names has broken uncaught."""
-    ways = {
-        "a thread": break_in_a_thread,
-        "a finalizer": _Breaking,
-        "the start": break_here,
-        "a later start": break_where_triggered,
-        "a warning": lambda: warnings.warn("old", UserWarning, stacklevel=1),
-    }
     for name in os.environ["BREAKS"].split(", "):
-        ways[name]()
+        match name:
+            case "a thread":
+                thread = threading.Thread(target=break_here)
+                thread.start()
+                thread.join()
+            case "a finalizer":
+                _Breaking()
+            case "a warning":
+                warnings.warn("old", UserWarning, stacklevel=1)
+            case "the start":
+                break_here()
+            case "a later start":
+                # Else a file says that this process goes on.
+                trigger = Path(os.environ["TRIGGER"])
+                if trigger.exists():
+                    break_here()
+                trigger.with_name(f"unbroken-{os.getpid()}").touch()
     return create_app()
 
 
 def break_here():
     raise ValueError(MARK)
-
-
-def break_where_triggered():
-    """Break if the trigger is there.
-
-    Else leave a file that says this process goes on.
-    """
-    trigger = Path(os.environ["TRIGGER"])
-    if trigger.exists():
-        break_here()
-    trigger.with_name(f"unbroken-{os.getpid()}").touch()
-
-
-def break_in_a_thread():
-    thread = threading.Thread(target=break_here)
-    thread.start()
-    thread.join()
 
 
 class _Breaking:

@@ -1,16 +1,20 @@
-"""Runs commands as an operator does.
+"""Runs commands and signals processes as an operator does.
 
-In this process, which is faster, or in one of their own.
+Commands run in this process, which is faster, or in one of their own.
 """
 
+import os
 import subprocess
 import sys
 
+import pytest
 from click.testing import CliRunner
 
 from deeds.cli import deeds_commands
+from deeds.domain.errors import StartError
 from storage.engine import make_engine, parse_database_url
-from tests.support.serving import REPOSITORY, clean_environment
+from tests.support.serving import REPOSITORY, children, clean_environment
+from tests.support.waiting import wait_until
 
 
 def invoke(settings, *arguments, said=""):
@@ -18,13 +22,33 @@ def invoke(settings, *arguments, said=""):
 
     The operator then types what is `said`.
     """
+    words = [str(argument) for argument in arguments]
     engine = make_engine(parse_database_url(settings.database_url))
-    try:
-        return CliRunner().invoke(
-            deeds_commands(engine, settings), arguments, input=said
-        )
-    finally:
-        engine.dispose()
+    return CliRunner().invoke(deeds_commands(engine, settings), words, input=said)
+
+
+def output_of(settings, *arguments):
+    """Run a command that has to succeed, and return what it prints."""
+    ran = invoke(settings, *arguments)
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+def error_of(settings, *arguments):
+    """Run a command that has to fail, and return what it says of that."""
+    ran = invoke(settings, *arguments)
+    assert ran.exit_code == 1
+    assert isinstance(ran.exception, SystemExit)
+    return ran.stderr
+
+
+def stop_line(start, *arguments, **settings):
+    """Return the one line with which a start is refused, without its first words."""
+    with pytest.raises(StartError) as stopped:
+        start(*arguments, **settings)
+    begin, _, line = str(stopped.value).partition(": ")
+    assert (begin, "\n" in line) == ("deeds cannot start", False)
+    return line
 
 
 def run_deeds(*arguments, cwd=REPOSITORY, **settings):
@@ -44,3 +68,16 @@ def run_python(*arguments, cwd=REPOSITORY, **settings):
         timeout=120,
         check=False,
     )
+
+
+def replace_workers(service, pid, how):
+    """Signal a worker, or the master for all, and wait for those that follow."""
+    before = set(children(service.process.pid))
+    ended = before & {pid} or before
+    os.kill(pid, how)
+
+    def are_replaced():
+        now = set(children(service.process.pid))
+        return len(now) == len(before) and not now & ended
+
+    wait_until(are_replaced)

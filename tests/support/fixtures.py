@@ -4,23 +4,30 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 
 import psycopg
 import pytest
 from argon2.low_level import hash_secret_raw
+from sqlalchemy import text
 
 from app import create_app
 from deeds.domain.model import Argon2Cost
+from deeds.domain.raw_output import is_strong_secret
 from deeds.page.static_files import read_static_files
 from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
-from tests.support.ledger_view import delete_all_rows, ledger_view
+from storage.tables import metadata
+from tests.support.api import Api
+from tests.support.ledger_view import ledger_view
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
 from tests.support.stoppable_postgres import StoppablePostgres
+
+ONE_PROCESS = {"WEB_CONCURRENCY": "1"}
 
 
 class HashCosts(list[str]):
@@ -34,8 +41,17 @@ def pytest_make_parametrize_id(val):
     """Return an id without backslashes, which pytest would escape again."""
     if not isinstance(val, str | bytes):
         return None
+    if isinstance(val, str) and is_strong_secret(val.lower()):
+        # Each process of the tests makes others, and all have to name the same tests.
+        return "a strong secret"
     escaped = ascii(val[:30])
     return escaped.replace("\\", "%") if len(val) > 30 or "\\" in escaped else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Run one process more than there are processors: many tests wait for a service."""
+    return os.cpu_count() + 1
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +114,12 @@ def emptied_postgres_url(reused_postgres_url):
     For tests that leave the tables themselves alone: to make a database and to drop it
     costs some hundred times what most tests cost.
     """
-    delete_all_rows(reused_postgres_url)
+    with ledger_view(reused_postgres_url) as view:
+        # Fails where somebody still holds a lock.
+        view.execute(
+            text("SET LOCAL lock_timeout = '10s'"),
+            *(table.delete() for table in reversed(metadata.sorted_tables)),
+        )
     return reused_postgres_url
 
 
@@ -154,12 +175,55 @@ def ledger_url(request):
     return request.getfixturevalue("fresh_postgres_url")()
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_url(request, tmp_path_factory):
+    """The URL of a database that the tests of a file share, on each kind."""
+    if request.param == "sqlite":
+        template = request.getfixturevalue("sqlite_template")
+        yield f"sqlite:///{shutil.copy(template, tmp_path_factory.mktemp('shared'))}"
+        return
+    postgres = request.getfixturevalue("postgres")
+    url = postgres.create_migrated_database()
+    pooler = os.environ.get("TEST_POOLER")
+    yield behind(url, pooler) if pooler else url
+    postgres.drop_database(url)
+
+
+@pytest.fixture(scope="module")
+def shared_app(shared_url):
+    """A service for tests that leave each other alone.
+
+    To open one costs more than most of them do.
+    """
+    app = create_app(Settings(shared_url, ordinary_cost=Argon2Cost(8, 1, 1)))
+    yield app
+    app.extensions["deeds"].close()
+
+
+@pytest.fixture(scope="module")
+def shared_api(shared_app):
+    return Api.of_app(shared_app)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _pages_are_read_once():
     """To read their files is a third of what it costs to open the service."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("app.read_static_files", cache(read_static_files))
         yield
+
+
+@pytest.fixture
+def open_engine():
+    """A function that opens an engine on the database at a URL."""
+    with ExitStack() as stack:
+
+        def open_one(url):
+            engine = make_engine(parse_database_url(url))
+            stack.callback(engine.dispose)
+            return engine
+
+        yield open_one
 
 
 @pytest.fixture
@@ -185,6 +249,12 @@ def open_app():
 
 
 @pytest.fixture
+def open_api(settings, open_app):
+    """A function that opens the service with changed settings, for a client of it."""
+    return lambda **changes: Api.of_app(open_app(replace(settings, **changes)))
+
+
+@pytest.fixture
 def app(settings, open_app):
     """The service."""
     return open_app(settings)
@@ -192,8 +262,14 @@ def app(settings, open_app):
 
 @pytest.fixture
 def client(app):
-    """A client of the service."""
+    """Flask's own client of the service, for requests that no other could send."""
     return app.test_client()
+
+
+@pytest.fixture
+def api(app):
+    """A client of the API, in this process."""
+    return Api.of_app(app)
 
 
 @pytest.fixture
@@ -222,10 +298,22 @@ def ledger(database_url):
 
 @pytest.fixture
 def gunicorn_service(tmp_path):
-    """A function that starts the whole service: `gunicorn_service(DATABASE_URL=…)`."""
+    """A function that starts the whole service: `gunicorn_service(DATABASE_URL=…)`.
+
+    Of one process, unless it is told otherwise.
+    """
     with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(
+            running_service(tmp_path, **ONE_PROCESS | settings)
+        )
 
-        def start(**settings):
-            return stack.enter_context(running_service(tmp_path, **settings))
 
-        yield start
+@pytest.fixture(scope="module")
+def shared_service(tmp_path_factory):
+    """The same for services that the tests of a file share."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(
+            running_service(
+                tmp_path_factory.mktemp("service"), **ONE_PROCESS | settings
+            )
+        )

@@ -2,22 +2,18 @@
 
 from contextlib import contextmanager
 
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from storage.audit import audit
 from storage.engine import make_engine, parse_database_url
 from storage.tables import metadata, offers, operations, outputs
 from storage.transactions import WRITES
 
-
-def delete_all_rows(database_url):
-    """Empty every table, unless somebody still holds a lock on one: then fail."""
-    engine = make_engine(parse_database_url(database_url))
-    with engine.begin() as connection:
-        connection.execute(text("SET lock_timeout = '10s'"))
-        for table in reversed(metadata.sorted_tables):
-            connection.execute(table.delete())
-    engine.dispose()
+# Ends the server's side of every other connection to a database of PostgreSQL.
+CUT_OFF = """
+    SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
 
 
 @contextmanager
@@ -47,13 +43,41 @@ class LedgerView:
                 if (key := list(table.primary_key))
             }
 
+    def execute(self, *statements):
+        """Change the ledger by these statements, in one transaction."""
+        with self.engine.execution_options(**{WRITES: True}).begin() as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    @contextmanager
+    def unchanged(self):
+        """Assert that no row is changed within the block."""
+        before = self.rows()
+        yield
+        assert self.rows() == before
+
+    def restore(self, rows):
+        """Put rows of before in place of all that there are; cut off who is connected.
+
+        As an older copy of the ledger does, or the right one afterwards.
+        """
+        tables = metadata.sorted_tables
+        kept = [table for table in tables if rows[table.name]]
+        self.execute(
+            *(table.delete() for table in reversed(tables)),
+            *(table.insert().values(rows[table.name]) for table in kept),
+        )
+        if self.engine.dialect.name == "postgresql":
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql(CUT_OFF)
+
     def live(self, item_id):
         """Return the amounts of the item's unspent outputs, in ascending order."""
-        return self._amounts(item_id, spent=False)
+        return self._amounts(item_id, outputs.c.spent_by.is_(None))
 
     def spent(self, item_id):
         """Return the amounts of the item's spent outputs, in ascending order."""
-        return self._amounts(item_id, spent=True)
+        return self._amounts(item_id, outputs.c.spent_by.is_not(None))
 
     def operations(self):
         """Return kind, number of inputs and number of outputs of each operation, oldest
@@ -70,9 +94,8 @@ class LedgerView:
 
     def expire_offers(self):
         """Let every offer that is not completed have expired."""
-        with self.engine.execution_options(**{WRITES: True}).begin() as connection:
-            expired = offers.update().values(expires_at=1)
-            connection.execute(expired.where(offers.c.completed_by.is_(None)))
+        expired = offers.update().values(expires_at=1)
+        self.execute(expired.where(offers.c.completed_by.is_(None)))
 
     def assert_sound(self):
         """Assert what holds after every request, good or bad.
@@ -81,10 +104,7 @@ class LedgerView:
         """
         assert audit(self.engine).findings == {}
 
-    def _amounts(self, item_id, *, spent):
-        state = (
-            outputs.c.spent_by.is_not(None) if spent else outputs.c.spent_by.is_(None)
-        )
+    def _amounts(self, item_id, state):
         statement = select(outputs.c.amount).where(outputs.c.item_id == item_id, state)
         with self.engine.connect() as connection:
             return list(

@@ -1,10 +1,8 @@
 """A secret that can be looked for, and ways to send it everywhere."""
 
 import base64
-import json
 
 from deeds.domain.raw_output import make_strong_secret
-from tests.support.requests import complete, mint, offer, post, swap
 
 # Two secrets of 32 letters: nobody's words, and nothing that a checksum makes strong.
 MARK = "Zmark7QxVw3KpLr9TnYb5HcDf2GsJ8Mu"
@@ -15,23 +13,39 @@ STRONG = make_strong_secret()
 KEY = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 NOWHERE = "deed_00000000000000000000000000"
 
+# Bodies with the mark in places where nothing should be; MARK stands for it.
+MALFORMED = [
+    '{"outputs":["+5.MARK"]',
+    "MARK",
+    '{"MARK":1,"MARK":1}',
+    '"MARK" ' * 50_000,
+    '["+5.MARK"]',
+    '"+5.MARK"',
+    '{"outputs":["+1.a"],"MARK":"MARK"}',
+    '{"outputs":["+1.a"],"metadata":{"MARK":"MARK"}}',
+    '{"outputs":["+1.a"],"metadata":"MARK"}',
+    '{"outputs":["+1.a"],"metadata":{"image":"javascript:MARK"}}',
+    '{"outputs":"MARK"}',
+    '{"outputs":["+0.MARK"]}',
+    '{"outputs":["+MARK.a"]}',
+    '{"outputs":["MARK"]}',
+    '{"outputs":["+1.MARKx"]}',
+    '{"outputs":["+1.MARK","+1.MARK"]}',
+    '{"outputs":[{"amount":"MARK","secret":"a"}]}',
+    '{"outputs":[{"amount":1,"secret":"MARKx"}]}',
+    '{"outputs":[{"amount":1,"secret":"a","MARK":1}]}',
+    '{"inputs":["+1.MARK.a"],"outputs":["+1.MARK.a"]}',
+]
+
 
 def traces(mark):
-    """Return what to look for.
-
-    The mark as it is, and written in hexadecimal or base64.
-    """
+    """Return what to look for: the mark itself, and in hexadecimal and base64."""
     raw = mark.encode()
-    plain = [
-        raw,
-        mark.encode("utf-16-le"),
-        raw.hex().encode(),
-        raw.hex().upper().encode(),
-    ]
+    digits = raw.hex().encode()
     # Three places that a text can have within groups of three bytes; without the outer
     # groups, which hold a part of what is beside the text.
     aligned = [base64.b64encode(b"x" * shift + raw)[4:-4] for shift in range(3)]
-    return [*plain, *aligned]
+    return [raw, mark.encode("utf-16-le"), digits, digits.upper(), *aligned]
 
 
 def assert_no_trace(data):
@@ -45,124 +59,98 @@ def assert_no_trace(data):
     assert found == []
 
 
-def send_good_requests(client):
+def send_good_requests(api):
     """Mint, swap and check with the marks, each also repeated.
 
-    Return answers that may be read.
-
-    The answer of a mint is not among them: it repeats the secret to its owner.
+    Return answers that may be read. The answer of a mint is not among them: it repeats
+    the secret to its owner.
     """
-    item_id = mint(client, f"+5.{MARK}", key=f"+5.{MARK}")
-    mint(client, f"+5.{MARK}", key=f"+5.{MARK}")
+    item_id = api.mint(f"+5.{MARK}", key=f"+5.{MARK}")
+    api.mint(f"+5.{MARK}", key=f"+5.{MARK}")
     spent, live = [f"+5.{item_id}.{MARK}"], [f"+5.{item_id}.{OTHER}"]
     return [
-        swap(client, spent, live, MARK),
-        swap(client, spent, live, MARK),
-        post(client, "/v1/check", {"outputs": spent + live}),
-        client.get(f"/v1/item/{item_id}", headers={"If-None-Match": f'"{MARK}"'}),
-        client.get(f"/v1/info?secret={MARK}"),
+        api.swap(spent, live, MARK),
+        api.swap(spent, live, MARK),
+        api.post("/v1/check", {"outputs": spent + live}),
+        api.http.get(f"/v1/item/{item_id}", headers={"If-None-Match": f'"{MARK}"'}),
+        api.get(f"/v1/info?secret={MARK}"),
     ]
 
 
-def send_refused_swaps(client):
+def send_refused_swaps(api):
     """Send swaps that are refused, each for another reason."""
-    item_id = mint(client, f"+5.{MARK}", "+1.a")
+    item_id = api.mint(f"+5.{MARK}", "+1.a")
     raw, new = f"+5.{item_id}.{MARK}", f"+5.{item_id}.{OTHER}"
-    swap(client, [f"+1.{item_id}.a"], [f"+1.{item_id}.b"], KEY)
+    api.swap(f"+1.{item_id}.a", f"+1.{item_id}.b", KEY)
     return [
-        swap(client, [new], [raw]),
-        swap(client, [f"+4.{item_id}.{MARK}"], [f"+4.{item_id}.{OTHER}"]),
-        swap(client, [raw], [f"+4.{item_id}.{OTHER}"]),
-        swap(client, [raw, raw], [new]),
-        swap(client, [raw], [raw]),
-        swap(client, [raw], [f"+1.{item_id}.{OTHER}", f"+4.{item_id}.{OTHER}"]),
-        swap(client, [f"+1.{item_id}.b"], [f"+1.{item_id}.{MARK}"]),
-        swap(client, [f"+5.{NOWHERE}.{MARK}"], [f"+5.{NOWHERE}.{OTHER}"]),
-        swap(client, [f"+5.deed_{MARK}.a"], [f"+5.deed_{MARK}.b"]),
-        swap(client, [raw], [new], KEY),
-        swap(client, [raw], [new], f"{MARK}é"),
-        swap(client, [raw], [new], MARK * 8),
+        api.swap(new, raw),
+        api.swap(f"+4.{item_id}.{MARK}", f"+4.{item_id}.{OTHER}"),
+        api.swap(raw, f"+4.{item_id}.{OTHER}"),
+        api.swap([raw, raw], new),
+        api.swap(raw, raw),
+        api.swap(raw, [f"+1.{item_id}.{OTHER}", f"+4.{item_id}.{OTHER}"]),
+        api.swap(f"+1.{item_id}.b", f"+1.{item_id}.{MARK}"),
+        api.swap(f"+5.{NOWHERE}.{MARK}", f"+5.{NOWHERE}.{OTHER}"),
+        api.swap(f"+5.deed_{MARK}.a", f"+5.deed_{MARK}.b"),
+        api.swap(raw, new, KEY),
+        api.swap(raw, new, f"{MARK}\x7f"),
+        api.swap(raw, new, MARK * 8),
     ]
 
 
-def send_offers(client):
+def send_offers(api):
     """Make, complete and fail to, each under a key."""
-    item_id, wanted = (
-        mint(client, f"+5.{MARK}"),
-        mint(client, f"+2.{MARK}", f"+2.{OTHER}"),
-    )
-    hers, his = [f"+5.{item_id}.{MARK}"], [f"+2.{wanted}.{MARK}"]
-    for_her, for_him = [f"+2.{wanted}.{STRONG}"], [f"+5.{item_id}.{OTHER}"]
-    weak = offer(client, hers, [f"+2.{wanted}.{MARK}"], MARK)
-    made = offer(client, hers, for_her, MARK)
+    item_id = api.mint(f"+5.{MARK}")
+    wanted = api.mint(f"+2.{MARK}", f"+2.{OTHER}")
+    hers, for_her = [f"+5.{item_id}.{MARK}"], [f"+2.{wanted}.{STRONG}"]
+    his, for_him = [f"+2.{wanted}.{MARK}"], [f"+5.{item_id}.{OTHER}"]
+    weak = api.offer(hers, f"+2.{wanted}.{MARK}", MARK)
+    made = api.offer(hers, for_her, MARK)
+    offer_id = made.json()["offerId"]
     return [
         weak,
         made,
-        offer(client, hers, for_her, MARK),
-        offer(client, [f"+5.{item_id}.{OTHER}"], for_her),
-        complete(client, made, his, [f"+5.{item_id}.{MARK}"], OTHER),
-        complete(client, made, his, for_him, OTHER),
-        complete(client, made, his, for_him, OTHER),
-        complete(client, made, [f"+2.{wanted}.{OTHER}"], for_him),
-        client.get(f"/v1/offers/{MARK}"),
-        post(
-            client, f"/v1/offers/{MARK}/complete", {"inputs": his, "outputs": for_him}
-        ),
+        api.offer(hers, for_her, MARK),
+        api.offer(f"+5.{item_id}.{OTHER}", for_her),
+        api.complete(offer_id, his, f"+5.{item_id}.{MARK}", OTHER),
+        api.complete(offer_id, his, for_him, OTHER),
+        api.complete(offer_id, his, for_him, OTHER),
+        api.complete(offer_id, f"+2.{wanted}.{OTHER}", for_him),
+        api.get(f"/v1/offers/{MARK}"),
+        api.complete(MARK, his, for_him),
     ]
 
 
-def send_malformed_requests(client):
-    """Send the mark in places where nothing should be."""
-    values = [
-        [f"+5.{MARK}"],
-        f"+5.{MARK}",
-        {"outputs": ["+1.a"], MARK: MARK},
-        {"outputs": ["+1.a"], "metadata": {MARK: MARK}},
-        {"outputs": ["+1.a"], "metadata": MARK},
-        {"outputs": ["+1.a"], "metadata": {"image": f"javascript:{MARK}"}},
-        {"outputs": MARK},
-        {"outputs": [f"+0.{MARK}"]},
-        {"outputs": [f"+{MARK}.a"]},
-        {"outputs": [MARK]},
-        {"outputs": [f"+1.{MARK}x"]},
-        {"outputs": [f"+1.{MARK}", f"+1.{MARK}"]},
-        {"outputs": [{"amount": MARK, "secret": "a"}]},
-        {"outputs": [{"amount": 1, "secret": f"{MARK}x"}]},
-        {"outputs": [{"amount": 1, "secret": "a", MARK: 1}]},
-        {"inputs": [f"+1.{MARK}.a"], "outputs": [f"+1.{MARK}.a"]},
-    ]
-    texts = [f'{{"outputs":["+5.{MARK}"]', MARK, f'{{"{MARK}":1,"{MARK}":1}}']
-    texts += [f'"{MARK}" ' * 50_000, *map(json.dumps, values)]
-    is_json = {"CONTENT_TYPE": "application/json"}
+def send_malformed_requests(api):
+    """Send the mark in bodies that no request has."""
+    headers = {"Content-Type": f"text/{MARK}"}, {"Content-Length": "99"}
     return [
+        *(api.http.post("/v1/mint", content=MARK, headers=each) for each in headers),
         *(
-            client.post(path, data=text, environ_overrides=is_json)
+            api.post(path, body.replace("MARK", MARK))
             for path in ("/v1/mint", "/v1/swap", "/v1/check", "/v1/offers")
-            for text in texts
-        ),
-        client.post("/v1/mint", data=MARK, content_type=f"text/{MARK}"),
-        client.post(
-            "/v1/mint", data=MARK, environ_overrides=is_json | {"CONTENT_LENGTH": "99"}
+            for body in MALFORMED
         ),
     ]
 
 
-def send_to_odd_places(client):
+def send_to_wrong_places(api):
     """Send the mark in the path, the method and the headers."""
+    request = api.http.build_request("GET", "/v1/mint")
+    # Set here, because httpx makes capitals of it.
+    request.method = MARK
+    credentials = {"Authorization": MARK, "Cookie": MARK, "Referer": MARK}
+    places = {"Origin": MARK, "Host": MARK, "X-Forwarded-For": MARK}
     return [
-        client.get(f"/{MARK}"),
-        client.get(f"/v1/{MARK}"),
-        client.get(f"/v1/item/{MARK}"),
-        client.get(f"/v1/item/deed_{MARK}"),
-        client.get(f"/v1/item/+5.{NOWHERE}.{MARK}"),
-        client.get(f"/v1/mint?{MARK}={MARK}"),
-        client.open("/v1/mint", method=MARK),
-        client.open(f"/v1/{MARK}", method="OPTIONS"),
-        client.post(f"/v1/mint/{MARK}", data=MARK),
-        client.get(
-            "/nothing", headers={"Authorization": MARK, "Cookie": MARK, "Referer": MARK}
-        ),
-        client.get(
-            "/nothing", headers={"Origin": MARK, "Host": MARK, "X-Forwarded-For": MARK}
-        ),
+        api.http.send(request),
+        api.get(f"/{MARK}"),
+        api.get(f"/v1/{MARK}"),
+        api.get(f"/v1/item/{MARK}"),
+        api.get(f"/v1/item/deed_{MARK}"),
+        api.get(f"/v1/item/+5.{NOWHERE}.{MARK}"),
+        api.get(f"/v1/mint?{MARK}={MARK}"),
+        api.http.options(f"/v1/{MARK}"),
+        api.post(f"/v1/mint/{MARK}", MARK),
+        api.http.get("/nothing", headers=credentials),
+        api.http.get("/nothing", headers=places),
     ]

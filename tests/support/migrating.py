@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 import storage
 from storage.schema import HEAD_REVISION
-from storage.transactions import WRITES
 from tests.support.commanding import run_deeds
+from tests.support.ledger_view import LedgerView
 from tests.support.serving import REPOSITORY
 
 # Adds what old code does not know of and need not: columns, a table and an index.
@@ -40,10 +40,8 @@ def revisions():
 
 def set_revision(engine, revision):
     """Make a database say that it is at a revision."""
-    with engine.execution_options(**{WRITES: True}).begin() as connection:
-        connection.execute(
-            text("UPDATE alembic_version SET version_num = :it"), {"it": revision}
-        )
+    update = text("UPDATE alembic_version SET version_num = :it")
+    LedgerView(engine).execute(update.bindparams(it=revision))
 
 
 def newer_revision(*, permits_old):
@@ -62,6 +60,7 @@ def write_newer_code(directory, revision, more="pass"):
 
     `more` is a statement at the end of the migration.
     """
+    directory.mkdir(exist_ok=True)
     for name in ("app.py", "gunicorn.conf.py", "deeds", "schemas", "storage"):
         copy = shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy
         copy(REPOSITORY / name, directory / name)

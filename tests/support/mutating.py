@@ -10,53 +10,19 @@ ANY_CHARACTER = (
 ANY_TEXT = st.text(ANY_CHARACTER, max_size=40)
 
 # What turns a raw output into something else, or just does not.
-PIECES = [
-    "",
-    "+",
-    ".",
-    "..",
-    "+5.",
-    "deed_",
-    "0",
-    "1",
-    "9" * 17,
-    "a" * 32,
-    "e1",
-    "-",
-    " ",
-    "\n",
-]
-ODD_PIECES = [
-    "\0",
-    "\u0665",
-    "\u00b2",
-    "\uff0e",
-    "\uff0b",
-    "\u0301",
-    "\u202e",
-    "\ufeff",
-    "\ud800",
-]
+RAW_OUTPUT_PIECES = ["", "+", ".", "..", "+5.", "deed_", "0", "1", "9" * 17, "a" * 32]
+RAW_OUTPUT_PIECES += ["e1", "-", " ", "\n", "\0", "\u0665", "\u00b2", "\uff0e"]
+RAW_OUTPUT_PIECES += ["\uff0b", "\u0301", "\u202e", "\ufeff", "\ud800"]
+TEXT_PIECES = st.sampled_from(RAW_OUTPUT_PIECES) | ANY_CHARACTER
+
+JSON_PIECES = st.sampled_from([b'"', b",", b"[", b"}", b"\\u0000"])
+BYTE_PIECES = st.binary(max_size=3) | JSON_PIECES
 
 
 @st.composite
-def near_texts(draw, texts):
+def near_misses(draw, texts, pieces):
     """A text with one to three places changed."""
-    return _patched(
-        draw, draw(texts), st.sampled_from(PIECES + ODD_PIECES) | ANY_CHARACTER
-    )
-
-
-@st.composite
-def near_bytes(draw, bodies):
-    """A body with one to three places changed."""
-    pieces = st.binary(max_size=3) | st.sampled_from(
-        [b'"', b",", b"[", b"}", b"\\u0000"]
-    )
-    return _patched(draw, draw(st.sampled_from(bodies)), pieces)
-
-
-def _patched(draw, text, pieces):
+    text = draw(texts)
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(text)))
         length = draw(st.integers(0, 3))

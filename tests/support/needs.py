@@ -6,11 +6,14 @@ reason.
 """
 
 import os
+import pwd
 import shutil
 import subprocess
 import sysconfig
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,28 +21,38 @@ from deeds.page.static_files import READER
 
 _NEEDS = "needs "
 
+POSTGRES = "useradd for PostgreSQL, which never runs as root (package passwd or shadow)"
+# Whom PostgreSQL's processes run as where the tests run as root. The wheel adds it.
+POSTGRES_USER = "pgserver"
 
-def pytest_addoption(parser):
+
+def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="no test may be skipped")
 
 
-def require(need):
+def require(need: str) -> None:
     """Skip the test unless a requirement, a key of `_PACKAGES`, is there."""
     if _missing(need):
         pytest.skip(_NEEDS + need)
 
 
-def chromium_path():
+def chromium_path() -> str | None:
     return shutil.which(os.environ.get("CHROMIUM") or "chromium")
 
 
-def _has_node():
+def _has_node() -> bool:
     major = ["node", "--print", "process.versions.node.split('.')[0]"]
-    return shutil.which("node") and int(subprocess.check_output(major)) >= 20
+    return bool(shutil.which("node")) and int(subprocess.check_output(major)) >= 20
+
+
+def _has_postgres_user() -> bool:
+    if os.geteuid() != 0 or shutil.which("useradd"):
+        return True
+    return POSTGRES_USER in {user.pw_name for user in pwd.getpwall()}
 
 
 # What is needed: packages of Debian, each with what tells whether it is there.
-_PACKAGES = {
+_PACKAGES: dict[str, dict[str, Callable[[], object]]] = {
     "Chromium": {"chromium": chromium_path},
     "node 20 or newer": {"nodejs": _has_node},
     # The package itself, wherever it was fetched by: npm alone is of no use to a test.
@@ -49,6 +62,7 @@ _PACKAGES = {
         "libc6-dev": lambda: shutil.which("cc"),
         "python3-dev": (Path(sysconfig.get_path("include")) / "Python.h").exists,
     },
+    POSTGRES: {"passwd": _has_postgres_user},
     "bash and curl": {
         "bash": lambda: shutil.which("bash"),
         "curl": lambda: shutil.which("curl"),
@@ -59,22 +73,25 @@ _PACKAGES = {
 }
 
 
-def _missing(need):
+def _missing(need: str) -> list[str]:
     return [package for package, is_there in _PACKAGES[need].items() if not is_there()]
 
 
-def may_skip(config):
+def may_skip(config: pytest.Config) -> bool:
     return not config.getoption("--all") and os.environ.get("CI") != "true"
 
 
-def pytest_sessionfinish(session):
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail the run where a test was skipped and none may be."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if reporter.stats.get("skipped") and not may_skip(session.config):
+    # Where tests run in several processes, the one with the reporter hears of all.
+    if reporter is None or may_skip(session.config):
+        return
+    if reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def skipped_lines(reports):
+def skipped_lines(reports: Iterable[Any]) -> Iterator[str]:
     """Yield each reason with its number of skipped tests, and the remedy."""
     counts = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     for reason, count in counts.items():

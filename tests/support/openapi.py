@@ -1,19 +1,12 @@
-"""Reads the OpenAPI document of an app and holds answers against it."""
+"""Holds requests and answers against the OpenAPI document."""
 
 import re
 
 from openapi_schema_validator import OAS31Validator
 
 
-def read_document(client):
-    return client.get("/openapi.json").get_json()
-
-
 def faults(document, schema, value):
-    """Return what is wrong with the value by a schema of the document.
-
-    Nothing if it fits.
-    """
+    """Return what is wrong with the value by a schema of the document."""
     # The components beside the schema are what its references name.
     validator = OAS31Validator({**schema, "components": document["components"]})
     return [
@@ -22,56 +15,43 @@ def faults(document, schema, value):
 
 
 def operations(document):
+    """Yield path, method and description of each operation."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield path, method, operation
+            yield path, method.upper(), operation
 
 
-def operation_at(document, path):
-    """Return the id of the operation that a path belongs to, if it belongs to one."""
-    for template, _, operation in operations(document):
-        if re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), path):
-            return str(operation["operationId"])
+def operation_of(document, request):
+    """Return the operation that a request asks for, None where it is not one."""
+    for template, method, operation in operations(document):
+        pattern = re.sub(r"{\w+}", "[^/]+", template)
+        if method == request.method and re.fullmatch(pattern, request.url.path):
+            return operation
     return None
 
 
-def answer_faults(document, operation_id, answer):
+def answer_faults(document, answer):
     """Return what the document does not say of this answer to an operation."""
-    [responses] = [
-        operation["responses"]
-        for _, _, operation in operations(document)
-        if operation["operationId"] == operation_id
-    ]
+    responses = operation_of(document, answer.request)["responses"]
     described = responses.get(str(answer.status_code))
     if described is None:
         return [f"status {answer.status_code}"]
-    return [
-        *_header_faults(document, described, answer),
-        *_body_faults(document, described.get("content", {}), answer),
-    ]
-
-
-def _header_faults(document, described, answer):
-    headers = document["components"]["headers"]
+    found = []
     for name, reference in described["headers"].items():
-        header = headers[reference["$ref"].rpartition("/")[2]]
-        if name in answer.headers:
+        header = document["components"]["headers"][reference["$ref"].split("/")[-1]]
+        value = answer.headers.get(name)
+        if value is not None:
             is_number = header["schema"]["type"] == "integer"
-            value = answer.headers[name]
-            yield from faults(
+            found += faults(
                 document, header["schema"], int(value) if is_number else value
             )
         elif header.get("required"):
-            yield f"no header {name}"
-
-
-def _body_faults(document, content, answer):
-    if answer.data and answer.content_type not in content:
-        return [f"content type {answer.content_type}"]
-    if not content:
-        return []
-    # A reader takes fields that it does not know, but we describe all that we send.
-    schema = content[answer.content_type]["schema"]
-    return faults(
-        document, {"allOf": [schema], "unevaluatedProperties": False}, answer.get_json()
-    )
+            found.append(f"no header {name}")
+    if content := described.get("content"):
+        # A reader ignores fields that it does not know, but we describe all we send.
+        schema = content[answer.headers["Content-Type"]]["schema"]
+        closed = {"allOf": [schema], "unevaluatedProperties": False}
+        found += faults(document, closed, answer.json())
+    elif answer.content:
+        found.append("a body")
+    return found

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import make_url
 
+from tests.support.needs import POSTGRES_USER
 from tests.support.waiting import wait_until
 
 _CONFIGURATION = """
@@ -23,10 +24,6 @@ pool_mode = transaction
 default_pool_size = {sessions}
 max_client_conn = 500
 """
-
-# PostgreSQL's processes run as this user, which the wheel adds: neither program runs as
-# root.
-_SYSTEM_USER = "pgserver"
 
 
 @contextmanager
@@ -52,8 +49,9 @@ def running_pgbouncer(admin_url: str, sessions_count: int = 20) -> Iterator[str]
     file.write_text(configuration)
     as_user = []
     if os.geteuid() == 0:
-        as_user = ["--user", _SYSTEM_USER]
-        shutil.chown(directory, _SYSTEM_USER)
+        # Nor does this program run as root.
+        as_user = ["--user", POSTGRES_USER]
+        shutil.chown(directory, POSTGRES_USER)
     with subprocess.Popen(["pgbouncer", "--quiet", *as_user, file], cwd="/") as process:
         try:
             wait_until(lambda: _answers(directory))

@@ -1,14 +1,17 @@
-"""A real nginx with the settings of deploy/nginx.conf, and clients for it."""
+"""A real nginx and a real Caddy with the settings of deploy/."""
 
-import http.client
 import os
 import socket
 import ssl
 import subprocess
-from contextlib import closing, contextmanager
+import sys
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
+
+from tests.support.api import Api
 from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
@@ -21,29 +24,27 @@ _CLIENT_BY_HEADER = "set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;"
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A running proxy: the ports of http and https, and where its files are."""
+    """A running proxy: the ports of http and https, and where its files are.
+
+    `authority` is the certificate that signs for it.
+    """
 
     process: subprocess.Popen[bytes]
     directory: Path
     http: int
     https: int
+    authority: Path
     tls: ssl.SSLContext = field(repr=False)
 
     @property
     def url(self):
         return f"https://localhost:{self.https}"
 
-    def connect(self, timeout_s=60):
-        """Return a connection of a client, not yet open."""
-        place = "localhost", self.https
-        return http.client.HTTPSConnection(*place, timeout=timeout_s, context=self.tls)
-
-    def ask(self, method, path, body=b"", headers=None):
-        """Return status, headers and body of an answer over a new connection."""
-        with closing(self.connect()) as connection:
-            connection.request(method, path, body, headers or {})
-            answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
+    @contextmanager
+    def open_api(self):
+        """Yield a client that trusts its certificate."""
+        with closing(Api.of_url(self.url, self.tls)) as api:
+            yield api
 
     def set_upstreams(self, *lines):
         """Write other servers into the running nginx's file."""
@@ -71,32 +72,17 @@ def is_open(port):
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def run(*command, **environment):
-    """Return what a command prints; fail where it does."""
-    ran = subprocess.run(
-        command,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
-def make_certificate(directory):
-    certificate = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    new = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    files = ["-keyout", directory / "key.pem", "-out", directory / "cert.pem"]
-    run("openssl", "req", *new, *files, *certificate)
-    return ssl.create_default_context(cafile=str(directory / "cert.pem"))
-
-
 @contextmanager
 def running_nginx(directory, ports):
     """Run nginx with the example's own settings before services on these ports."""
     http_port, https_port = free_port(), free_port()
-    tls = make_certificate(directory)
+    # With its key, as certbot names them.
+    certificate = directory / "fullchain.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-keyout", directory / "privkey.pem", "-out", certificate]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run(command, check=True)
+    tls = ssl.create_default_context(cafile=certificate)
     text = (REPOSITORY / "deploy" / "nginx.conf").read_text()
     for written, meant in {
         SERVER: "".join(f"{upstream(port)}\n" for port in ports),
@@ -105,14 +91,9 @@ def running_nginx(directory, ports):
         "listen 443": f"listen 127.0.0.1:{https_port}",
         "listen [::]:80": f"listen [::1]:{http_port}",
         "listen [::]:443": f"listen [::1]:{https_port}",
-        "/etc/letsencrypt/live/deeds.example.org/fullchain.pem": str(
-            directory / "cert.pem"
-        ),
-        "/etc/letsencrypt/live/deeds.example.org/privkey.pem": str(
-            directory / "key.pem"
-        ),
-        "/var/cache/nginx/deeds": str(directory / "cache"),
-        "/var/log/nginx/": f"{directory}/",
+        "/etc/letsencrypt/live/deeds.example.org": str(directory),
+        "/var/cache/nginx": str(directory),
+        "/var/log/nginx": str(directory),
     }.items():
         assert written in text
         text = text.replace(written, meant)
@@ -125,10 +106,51 @@ def running_nginx(directory, ports):
         f"http {{ {temporary} {_CLIENT_BY_HEADER}\n{text}\n}}"
     )
     command = ["nginx", "-p", directory, "-c", whole, "-e", directory / "start.log"]
-    run(*command, "-t")
+    subprocess.run([*command, "-t"], check=True)
     with subprocess.Popen([*command, "-g", "daemon off;"]) as process:
         try:
             wait_until(lambda: is_open(https_port))
-            yield Proxy(process, directory, http_port, https_port, tls)
+            yield Proxy(process, directory, http_port, https_port, certificate, tls)
         finally:
             process.terminate()
+
+
+@contextmanager
+def running_caddy(directory, ports):
+    """Run Caddy with the example's own settings before the service on this port."""
+    [service_port] = ports
+    port = free_port()
+    # Only what would change this machine is taken from it.
+    apart = "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n"
+    file, log = directory / "Caddyfile", directory / "caddy.log"
+    written = (REPOSITORY / "deploy" / "Caddyfile").read_text()
+    file.write_text(written.replace("{\n", apart, 1))
+    places = {
+        "SITE": f"https://localhost:{port}",
+        "UPSTREAM": f"127.0.0.1:{service_port}",
+        "XDG_DATA_HOME": str(directory),
+        "XDG_CONFIG_HOME": str(directory),
+    }
+    command = [Path(sys.executable).parent / "caddy", "run", "--config", file]
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            command, env=os.environ | places, stdout=output, stderr=output
+        ) as process,
+    ):
+        try:
+            wait_until(lambda: "certificate obtained successfully" in log.read_text())
+            authority = directory / "caddy/pki/authorities/local/root.crt"
+            tls = ssl.create_default_context(cafile=authority)
+            proxy = Proxy(process, directory, 0, port, authority, tls)
+            wait_until(lambda: _serves(proxy))
+            yield proxy
+        finally:
+            process.terminate()
+
+
+def _serves(proxy):
+    # The certificate may not be in use yet.
+    with suppress(httpx.ConnectError), proxy.open_api() as api:
+        return api.get("/v1/info").status_code == 200
+    return False

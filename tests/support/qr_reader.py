@@ -3,14 +3,15 @@
 import json
 import re
 import subprocess
-from itertools import product
+
+import numpy as np
 
 from deeds.page.static_files import READER
 from tests.support.needs import require
 
 QUIET = 4
 
-# A picture is its rows of grey pixels.
+# A picture is an array of grey pixels.
 SCRIPT = f"""
 import {{ readFileSync }} from "node:fs";
 import decodeQR from "{READER / "decode.js"}";
@@ -23,24 +24,23 @@ console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(read)));
 """
 
 
-def read_codes(pictures: list[list[bytes]]) -> list[str]:
+def read_codes(pictures):
     """Return the text of the code in each picture; fail where there is none."""
     require("node 20 or newer")
     require("npm: make test fetches what reads codes")
-    rows = json.dumps([[row.hex() for row in picture] for picture in pictures])
+    rows = json.dumps([[row.tobytes().hex() for row in each] for each in pictures])
     command = ["node", "--input-type=module", "--eval", SCRIPT]
     done = subprocess.run(
         command, input=rows, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    texts: list[str] = json.loads(done.stdout)
-    return texts
+    return json.loads(done.stdout)
 
 
-def picture_of(svg: str) -> list[bytes]:
+def picture_of(svg):
     """Return the picture of a code in SVG; assert that its margin is light."""
     [side] = {int(side) for side in re.findall(r'viewBox="0 0 (\d+) \1"', svg)}
-    rows = [bytearray(b"\xff" * side) for _ in range(side)]
+    picture = np.full((side, side), 255, dtype=np.uint8)
     [drawn] = re.findall(r'<path stroke="#000" d="([^"]*)"/>', svg)
     x = y = 0
     for kind, first, second in re.findall(r"([Mmh])(-?\d+)(?: (\d+))?", drawn):
@@ -49,9 +49,10 @@ def picture_of(svg: str) -> list[bytes]:
         elif kind == "m":
             x, y = x + int(first), y + int(second)
         else:
-            rows[y][x : x + int(first)] = bytes(int(first))
+            picture[y, x : x + int(first)] = 0
             x += int(first)
-    inner = set(range(QUIET, side - QUIET))
-    assert all(rows[y][x] for y, x in product(range(side), repeat=2) if {y, x} - inner)
+    margin = picture.copy()
+    margin[QUIET:-QUIET, QUIET:-QUIET] = 255
+    assert margin.all()
     # Two pixels by two for each module: the reader wants no fewer.
-    return [bytes(pixel for pixel in row for _ in "xy") for row in rows for _ in "xy"]
+    return picture.repeat(2, axis=0).repeat(2, axis=1)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.needs import may_skip, skipped_lines
 
-_LINES = pytest.StashKey[list[str]]()
+# What a test has counted goes with its report, also from one process to another.
+COUNTED = "counted"
 
 
 def pytest_addoption(parser):
@@ -44,16 +45,23 @@ def soak_seconds(request):
 
 
 def add_line(item, line):
-    item.config.stash.setdefault(_LINES, []).append(f"{item.name}: {line}")
+    item.user_properties.append((COUNTED, f"{item.name}: {line}"))
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    skipped = skipped_lines(terminalreporter.stats.get("skipped", []))
+    reports = [
+        *terminalreporter.getreports("passed"),
+        *terminalreporter.getreports("failed"),
+    ]
+    counted = [
+        line
+        for report in reports
+        for name, line in report.user_properties
+        if name == COUNTED and report.when == "call"
+    ]
+    skipped = skipped_lines(terminalreporter.getreports("skipped"))
     judged = "not run" if may_skip(config) else "failed, for no test may be skipped"
-    for title, lines in (
-        ("counted", config.stash.get(_LINES, [])),
-        (judged, list(skipped)),
-    ):
+    for title, lines in (("counted", counted), (judged, list(skipped))):
         if lines:
             terminalreporter.section(title)
         for line in lines:

@@ -1,6 +1,5 @@
 """A real gunicorn in a process of its own, for tests that need the whole service."""
 
-import http.client
 import os
 import re
 import signal
@@ -9,11 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import psutil
+
+from tests.support.api import Api
+from tests.support.waiting import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 SERVICE = "app:create_app()"
@@ -43,15 +46,16 @@ class Service:
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
-    def get_status(self, path: str) -> int:
-        """Return the status of a GET over a new connection."""
-        return _get(self.port, path)[0]
+    @contextmanager
+    def open_api(self) -> Iterator[Api]:
+        """Yield a client, whose connections end with the block."""
+        with closing(Api.of_url(self.url)) as api:
+            yield api
 
-    def get_text(self, path: str) -> str:
-        """Return the body of a good answer to a GET over a new connection."""
-        status, text = _get(self.port, path)
-        assert status == 200, text
-        return text
+    def get(self, path: str) -> httpx.Response:
+        """Return the answer to a GET over a new connection."""
+        with self.open_api() as api:
+            return api.get(path)
 
     def send_bytes(
         self, data: bytes, *, half_close: bool = True, timeout_s: float = 10
@@ -93,7 +97,11 @@ def running_service(
     # Its own log for each start: the port is read from it.
     log = directory / f"service-{len(list(directory.glob('service-*.log')))}.log"
     with start_gunicorn(log, settings, application, sources) as process:
-        yield Service(wait_until_it_answers(process, log), process, log)
+        port = wait_until_it_answers(process, log)
+        # The first process answers before the others are there.
+        count = int(settings.get("WEB_CONCURRENCY", 1))
+        wait_until(lambda: len(children(process.pid)) >= count)
+        yield Service(port, process, log)
 
 
 @contextmanager
@@ -144,6 +152,7 @@ def clean_environment(settings: dict[str, str]) -> dict[str, str]:
     ours = (
         "DEEDS_",
         "DATABASE_URL",
+        "HOST",
         "PORT",
         "WEB_CONCURRENCY",
         "GUNICORN_",
@@ -173,30 +182,19 @@ def wait_until_it_answers(
     """Return the port once a worker answers on it; show the log if none ever does."""
     deadline = time.monotonic() + seconds_max
     while time.monotonic() < deadline and process.poll() is None:
-        ready = READY_URL.search(log.read_text(errors="replace"))
-        if ready and _answers(int(ready[1])):
-            return int(ready[1])
         time.sleep(POLL_SECONDS)
-    raise AssertionError(
-        f"the service did not start:\n{log.read_text(errors='replace')}"
-    )
-
-
-def _get(port: int, path: str, timeout_s: float = 10) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
-    try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode()
-    finally:
-        connection.close()
-
-
-def _answers(port: int) -> bool:
-    try:
-        return _get(port, "/v1/info", timeout_s=1)[0] == 200
-    except OSError:
-        return False
+        ready = READY_URL.search(log.read_text(errors="replace"))
+        if ready is None:
+            continue
+        # The kernel accepts the connection; it is answered once a worker is there.
+        with (
+            suppress(httpx.TransportError),
+            closing(Api.of_url(f"http://127.0.0.1:{ready[1]}")) as api,
+        ):
+            if api.get("/v1/info").status_code == 200:
+                return int(ready[1])
+    said = log.read_text(errors="replace")
+    raise AssertionError(f"the service did not start:\n{said}")
 
 
 def children_rss_mb(pid: int) -> list[float]:

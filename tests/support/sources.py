@@ -1,6 +1,8 @@
 """What the sources and documents of the project hold."""
 
+import configparser
 import os
+import re
 import runpy
 
 import pytest
@@ -50,6 +52,18 @@ def _found(patterns):
 
 def read_text(path):
     return (REPOSITORY / path).read_text(encoding="utf-8")
+
+
+def found_in(path, pattern):
+    """Return what the pattern finds in a file, where ^ and $ are those of lines."""
+    return re.findall(pattern, read_text(path), re.MULTILINE)
+
+
+def read_setup():
+    """Return what setup.cfg says."""
+    setup = configparser.ConfigParser()
+    setup.read_string(read_text("setup.cfg"))
+    return setup
 
 
 def section(document, heading):

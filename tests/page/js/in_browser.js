@@ -85,12 +85,6 @@ const inBrowser = {
     offers.trade({ give, want });
   },
 
-  /** Begin to complete an offer, without waiting for it. */
-  async beginToComplete(offerId) {
-    const { offers, api } = await this.openWallet();
-    offers.complete(await api.offer(offerId));
-  },
-
   /** Open a database past the store, and return what `use` makes of it. */
   open(version, use = (database) => database, name = "deeds") {
     return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { test } from "node:test";
 import { setImmediate as soon } from "node:timers/promises";
 import {
   countText,
@@ -18,7 +18,6 @@ const ITEM = itemOf("1", "A ticket");
 const KEY = `${ITEM.id}.secret`;
 const TICKET = `https://deeds.test/claim/${ITEM.id}#+1.secret`;
 const OPENED_AT = 1000;
-mock.timers.enable({ apis: ["setTimeout"] });
 
 function itemOf(digit, name) {
   return {
@@ -249,7 +248,8 @@ test("a browser that keeps nothing any more says so, for each ticket", async () 
   assert.deepEqual(await titles(TICKET, TICKET), [text, text]);
 });
 
-test("nothing is green while the service is silent", async () => {
+test("nothing is green while the service is silent", async ({ mock }) => {
+  mock.timers.enable({ apis: ["setTimeout"] });
   const { titles } = doorOf(() => new Promise(() => {}));
 
   const said = titles(TICKET);

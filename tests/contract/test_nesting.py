@@ -1,0 +1,58 @@
+"""How deep JSON may be nested is the service's rule, the same on every Python."""
+
+import pytest
+
+from deeds.blueprints.problems import PROBLEMS
+from deeds.blueprints.requests import DEPTH_MAX
+from tests.support.api import refusal
+
+# What opens and what closes a level. Brackets in texts and in what has ended make none.
+LEVELS = {
+    "arrays": ("[", "]"),
+    "objects": ('{"a":', "}"),
+    "arrays that begin with a flat one": ("[[],", "]"),
+    "arrays with a text that opens": ('["[{",', "]"),
+    "arrays with a text that closes": ('["]}",', "]"),
+    "arrays with an escaped quote": ('["\\"]",', "]"),
+    "arrays with an escaped backslash": ('["\\\\","]",', "]"),
+}
+TOO_DEEP = "the body is nested too deeply"
+
+
+@pytest.mark.parametrize(("opening", "closing"), LEVELS.values(), ids=LEVELS)
+def test_json_of_the_greatest_depth_is_judged_by_its_shape(
+    shared_api, opening, closing
+):
+    body = opening * (DEPTH_MAX - 1) + "{}" + closing * (DEPTH_MAX - 1)
+
+    answer = shared_api.post("/v1/mint", body)
+
+    assert refusal(answer) == (400, "invalid_request", None)
+
+
+@pytest.mark.parametrize(("opening", "closing"), LEVELS.values(), ids=LEVELS)
+def test_json_that_is_one_level_deeper_is_refused(shared_api, opening, closing):
+    body = opening * DEPTH_MAX + "{}" + closing * DEPTH_MAX
+
+    answer = shared_api.post("/v1/mint", body)
+
+    assert refusal(answer) == (400, "invalid_json", None)
+    assert answer.json()["detail"] == TOO_DEEP
+
+
+@pytest.mark.parametrize("name", ["arrays", "objects"])
+def test_50000_levels_are_refused_where_long_arrays_are_allowed(open_api, name):
+    api = open_api(array_length_max=8_000)
+    opening, closing = LEVELS[name]
+
+    answer = api.post("/v1/mint", opening * 50_000 + closing * 50_000)
+
+    assert answer.json()["detail"] == TOO_DEEP
+
+
+def test_brackets_in_a_text_do_not_count_as_levels(shared_api):
+    assert shared_api.mint("+5.a", metadata={"name": '[{"\\' * DEPTH_MAX})
+
+
+def test_the_problem_names_the_greatest_depth():
+    assert f"nested more than {DEPTH_MAX} deep" in PROBLEMS["invalid_json"].meaning

@@ -1,0 +1,84 @@
+"""What a process committed last is looked for on each new connection to PostgreSQL."""
+
+import pytest
+
+from deeds.domain.errors import LedgerRolledBackError
+from tests.support.databases import on_postgresql
+from tests.support.hooks import hooked, is_writer
+from tests.support.ledger_records import add_item
+from tests.support.ledger_view import CUT_OFF
+
+pytestmark = on_postgresql
+
+
+@pytest.fixture(autouse=True)
+def look_on_connections_alone(monkeypatch):
+    monkeypatch.setattr("storage.last_operations._LOOK_EVERY_S", 3600)
+
+
+def take_away(other, operation_id):
+    """Take an operation away, as where another one got its id, and all connections."""
+    times = "UPDATE operations SET created_at_ms = 0 WHERE id = %s"
+    other.execute(times, [operation_id])
+    other.execute(CUT_OFF)
+
+
+@pytest.mark.parametrize("lost", [0, 4, 7])
+def test_whichever_of_the_last_operations_is_missing_is_noticed(
+    repository, other, lost
+):
+    made = [add_item(repository, number) for number in range(8)]
+    take_away(other, made[lost])
+
+    with pytest.raises(LedgerRolledBackError):
+        add_item(repository, 9)
+
+
+def test_a_server_that_lacked_an_operation_is_looked_at_again(repository, other):
+    """The right one, found meanwhile, does not clear a connection to this one."""
+    take_away(other, add_item(repository, 0))
+    assert repository.read_item(f"deed_{0:026}").total == 5
+    repository._last._report_found()
+
+    with pytest.raises(LedgerRolledBackError):
+        add_item(repository, 1)
+
+
+def test_a_loss_that_is_met_during_a_look_elsewhere_stands(repository, other, thread):
+    """The look reads before the loss, and ends after another connection met it."""
+    made, refused = add_item(repository, 0), []
+
+    def lose(_connection, _cursor, text, *_):
+        if "created_at_ms FROM operations" in text and not refused:
+            refused.append(None)
+            take_away(other, made)
+            refused[0] = thread.submit(add_item, repository, 1).exception(20)
+
+    with hooked("after_cursor_execute", lose):
+        repository._last._look()
+
+    assert [type(each) for each in refused] == [LedgerRolledBackError]
+    with pytest.raises(LedgerRolledBackError):
+        repository._last.check_not_lost()
+
+
+@pytest.mark.parametrize("lost", ["outer", "inner"])
+def test_of_operations_that_overlapped_none_is_lost_unseen(
+    repository, other, thread, lost
+):
+    """PostgreSQL's ids are not in the order of its commits."""
+    add_item(repository, 0)
+    made = {}
+
+    def commit_another_first(connection):
+        if is_writer(connection) and not made:
+            made["inner"] = None
+            made["inner"] = thread.submit(add_item, repository, 1).result(20)
+
+    with hooked("commit", commit_another_first):
+        made["outer"] = add_item(repository, 2)
+    assert made["inner"] > made["outer"]
+    take_away(other, made[lost])
+
+    with pytest.raises(LedgerRolledBackError):
+        add_item(repository, 3)

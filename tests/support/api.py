@@ -1,0 +1,151 @@
+"""A client of the API, over one of two transports: in this process, or over HTTP."""
+
+import json
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+from flask import Flask
+
+from app import create_app
+from deeds.domain.raw_output import make_strong_secret
+from deeds.settings import Settings
+
+# A commit may wait for a lock or a checkpoint, and the machine may be busy.
+ANSWER_SECONDS_MAX = 30.0
+
+# Services of tests speak plain HTTP. By default each client of httpx would read all
+# certificates of the machine, which takes 30 ms.
+_NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+class Api:
+    """The requests of the contract.
+
+    `post`, `swap`, `find`, `offer` and `complete` return any answer; `mint`, `check`
+    and `offer_id` fail the test unless it is a good one, and return what it says.
+    """
+
+    def __init__(self, http: httpx.Client) -> None:
+        self.http = http
+
+    @classmethod
+    def of_app(cls, app: Flask, address: str = "127.0.0.1") -> "Api":
+        """Return a client that calls the app, which sees it at this address."""
+        transport = httpx.WSGITransport(app=app, remote_addr=address)
+        return cls(httpx.Client(transport=transport, base_url="http://localhost"))
+
+    @classmethod
+    def of_url(cls, url: str, tls: ssl.SSLContext = _NO_CERTIFICATES) -> "Api":
+        """Return a client of a running service, which keeps its connections open."""
+        return cls(
+            httpx.Client(
+                base_url=url,
+                timeout=ANSWER_SECONDS_MAX,
+                verify=tls,
+                trust_env=False,
+            )
+        )
+
+    def close(self) -> None:
+        self.http.close()
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        return self.http.get(path, headers=headers)
+
+    def post(self, path: str, body: Any, key: str | None = None) -> httpx.Response:
+        """Send the body as JSON, text and bytes as they are, with a key if there is."""
+        headers = {"Content-Type": "application/json"}
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        # Written here, because httpx writes no surrogates.
+        content = body if isinstance(body, str | bytes) else json.dumps(body)
+        return self.http.post(path, content=content, headers=headers)
+
+    def mint(self, *outputs: str, key: str | None = None, metadata: Any = None) -> str:
+        """Mint an item with outputs in the form `+5.secret`; return its id."""
+        body: dict[str, Any] = {"outputs": outputs}
+        if metadata is not None:
+            body["metadata"] = metadata
+        answer = self.post("/v1/mint", body, key)
+        return str(good(answer)["itemId"])
+
+    def swap(
+        self, inputs: Sequence[str], outputs: Sequence[str], key: str | None = None
+    ) -> httpx.Response:
+        return self.post("/v1/swap", _half(inputs, outputs), key)
+
+    def check(self, *outputs: str) -> list[str]:
+        """Return the state of each output."""
+        states: list[str] = good(self.post("/v1/check", {"outputs": outputs}))["states"]
+        return states
+
+    def find(self, item_id: str, *secrets: str) -> httpx.Response:
+        return self.post("/v1/find", {"itemId": item_id, "secrets": secrets})
+
+    def offer(
+        self,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        key: str | None = None,
+        **rest: Any,
+    ) -> httpx.Response:
+        return self.post("/v1/offers", _half(inputs, outputs) | rest, key)
+
+    def offer_id(self, inputs: Sequence[str], outputs: Sequence[str]) -> str:
+        """Make an offer and return its id."""
+        return str(good(self.offer(inputs, outputs))["offerId"])
+
+    def complete(
+        self,
+        offer_id: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        key: str | None = None,
+    ) -> httpx.Response:
+        path = f"/v1/offers/{offer_id}/complete"
+        return self.post(path, _half(inputs, outputs), key)
+
+
+def _half(inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:
+    """Return the body of a swap; a raw output alone stands for a list of it."""
+    sides = {"inputs": inputs, "outputs": outputs}
+    return {
+        name: [side] if isinstance(side, str) else side for name, side in sides.items()
+    }
+
+
+@contextmanager
+def served(settings: Settings) -> Iterator[Api]:
+    """Open the service in this process until the block ends; yield a client of it."""
+    app = create_app(settings)
+    try:
+        yield Api.of_app(app)
+    finally:
+        app.extensions["deeds"].close()
+
+
+def good(answer: httpx.Response) -> Any:
+    """Return what a good answer says; fail on any other."""
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def replayed(answer: httpx.Response) -> Any:
+    """Return what a good answer says that was given before; fail on any other."""
+    assert answer.headers.get("Idempotency-Replayed") == "true", answer.text
+    return good(answer)
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str, int | None]:
+    """Return status, code, and the index of the element at fault, of a refusal."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    problem = answer.json()
+    return answer.status_code, problem["code"], problem.get("index")
+
+
+def fresh(amount: int, item_id: str) -> str:
+    """Return a raw output under a new strong secret."""
+    return f"+{amount}.{item_id}.{make_strong_secret()}"
