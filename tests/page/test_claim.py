@@ -23,7 +23,7 @@ from tests.page.steps import (
     spend,
     wait_for_rows,
 )
-from tests.page.visitor import answer, hold_back
+from tests.page.visitor import answer, first_held, hold_back
 
 slow = pytest.mark.slow
 
@@ -265,7 +265,7 @@ def test_a_deed_stays_where_it_is_shown_while_another_is_loading(visitor):
     with page.expect_request(place):
         page.goto(f"{claim_link(visitor.origin, raw)},{late}", wait_until="commit")
     expect(page.locator(".found [data-card=units]:visible")).to_have_text("5 units")
-    held[0].continue_()
+    first_held(page, held).continue_()
 
     wait_for_rows(page, "free", "free")
     visitor.assert_still()

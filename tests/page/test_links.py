@@ -19,7 +19,7 @@ from tests.page.steps import (
     spend,
     wait_for_amounts,
 )
-from tests.page.visitor import hold_back
+from tests.page.visitor import first_held, hold_back
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_dialog_that_is_closed_says_which_links_were_not_taken_back(page, visi
         press(dialog, "Take back")
 
     page.keyboard.press("Escape")
-    held[0].continue_()
+    first_held(page, held).continue_()
 
     expect(page.locator("#notices")).to_have_text("The others stay handed out.")
     assert amounts(page) == {"given": [1, 1], "held": [1], "spent": [1]}

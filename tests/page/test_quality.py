@@ -19,7 +19,7 @@ from tests.page.steps import (
     svg,
     wait_for_rows,
 )
-from tests.page.visitor import hold_back, visiting, wait_for_true
+from tests.page.visitor import first_held, hold_back, visiting, wait_for_true
 from tests.support.api import fresh
 
 pytestmark = pytest.mark.slow
@@ -186,7 +186,7 @@ def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visitor, ids,
     expect(page.locator("h1").first).to_be_visible()
     expect(page.locator(".lead p").first).to_be_visible()
     expect(page.locator("form:visible, .loading:visible")).not_to_have_count(0)
-    assert held
+    assert first_held(page, held)
 
 
 def test_a_deed_stays_where_it_is_when_the_scripts_of_its_page_come(visitor, ids):
@@ -194,10 +194,8 @@ def test_a_deed_stays_where_it_is_when_the_scripts_of_its_page_come(visitor, ids
     held = hold_back(page, "**/*.js")
     page.goto(f"{visitor.origin}/claim/{ids['shed']}#+95.b", wait_until="commit")
     expect(page.get_by_text(SHED["name"])).to_be_visible()
-    assert held
+    assert first_held(page, held)
 
-    for route in held:
-        route.continue_()
     page.unroute("**/*.js")
 
     wait_for_rows(page, "free")
@@ -306,7 +304,7 @@ def test_nothing_moves_when_a_picture_comes_late(visitor):
         page.goto(f"{visitor.origin}/item/{item_id}")
 
     body = "<svg xmlns='http://www.w3.org/2000/svg' width='400' height='700'/>"
-    late[0].fulfill(body=body, content_type="image/svg+xml")
+    first_held(page, late).fulfill(body=body, content_type="image/svg+xml")
 
     came = "document.querySelector('.deed-image').naturalWidth === 400"
     wait_for_true(page, came)

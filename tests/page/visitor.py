@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, Request
 
 from tests.support.api import Api
-from tests.support.waiting import wait_until
+from tests.support.waiting import POLL_SECONDS, wait_until
 
 # A twentieth of what counts as good (Cumulative Layout Shift, 0.1): once in some
 # hundred visits a picture was painted a moment before it was in its place, and moved by
@@ -162,3 +162,12 @@ def hold_back(page, pattern):
     # Playwright keeps notes on a handler, which a method of a list has no room for.
     page.route(pattern, lambda route: held.append(route))  # noqa: PLW0108
     return held
+
+
+def first_held(page, held):
+    """Return the first request that is kept back, once it has come.
+
+    Playwright tells of a request before it calls the handler of its route.
+    """
+    wait_until(lambda: held or page.wait_for_timeout(POLL_SECONDS * 1000))
+    return held[0]
