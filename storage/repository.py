@@ -103,7 +103,7 @@ class Repository:
         self._items: dict[str, Item] = {}
 
     def close(self) -> None:
-        """Close every connection. The repository must not be used again."""
+        """End what it has started. It must not be used again; its engine may be."""
         self._last.close()
         self._transactions.close()
 

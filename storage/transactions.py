@@ -138,10 +138,9 @@ class Transactions:
         return made
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close what SQLite's writer holds. The engine is its maker's to dispose of."""
         if self._group is not None:
             self._group.close()
-        self._engine.dispose()
 
     def _write(self, record: Record) -> Checkpoint:
         tries_count = 0

@@ -7,7 +7,6 @@ import pytest
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
 from storage.checkpoint import Checkpoint, CheckpointFile, raise_checkpoint
-from storage.engine import make_engine, parse_database_url
 from storage.repository import Repository
 from tests.faults.journal import BriefSender
 from tests.faults.load import CLIENTS_COUNT, Load, line_of
@@ -103,11 +102,13 @@ def test_after_a_failover_that_lost_operations_nothing_is_written(
 
 
 @pytest.mark.slow
-def test_what_a_lagging_standby_lacks_is_not_called_lost(replicated, checkpoint_file):
+def test_what_a_lagging_standby_lacks_is_not_called_lost(
+    replicated, checkpoint_file, open_engine
+):
     """It may still receive it."""
     replicated.start_standby()
     replicated.primary.kill()
-    engine = make_engine(parse_database_url(replicated.standby_url))
+    engine = open_engine(replicated.standby_url)
     checkpoint_file.set(Checkpoint(10**9, 1))
 
     with closing(Repository(engine)) as repository:

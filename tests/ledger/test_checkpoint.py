@@ -35,6 +35,7 @@ for number in range(int(first), int(first) + int(count)):
     assert now >= before and now >= made, (before, made, now)
     before = now
 repository.close()
+engine.dispose()
 """
 
 
