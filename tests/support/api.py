@@ -118,13 +118,20 @@ def _half(inputs: Sequence[str], outputs: Sequence[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def served(settings: Settings) -> Iterator[Api]:
-    """Open the service in this process until the block ends; yield a client of it."""
+def opened(settings: Settings) -> Iterator[Flask]:
+    """Open the service in this process until the block ends."""
     app = create_app(settings)
     try:
-        yield Api.of_app(app)
+        yield app
     finally:
         app.extensions["deeds"].close()
+
+
+@contextmanager
+def served(settings: Settings) -> Iterator[Api]:
+    """The same, but yield a client of it."""
+    with opened(settings) as app:
+        yield Api.of_app(app)
 
 
 def good(answer: httpx.Response) -> Any:

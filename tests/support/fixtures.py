@@ -12,7 +12,6 @@ import pytest
 from argon2.low_level import hash_secret_raw
 from sqlalchemy import text
 
-from app import create_app
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import is_strong_secret
 from deeds.page.static_files import read_static_files
@@ -20,7 +19,7 @@ from deeds.settings import Settings
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
 from storage.tables import metadata
-from tests.support.api import Api
+from tests.support.api import Api, opened
 from tests.support.ledger_view import ledger_view
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
@@ -52,6 +51,12 @@ def pytest_make_parametrize_id(val):
 def pytest_xdist_auto_num_workers():
     """Run one process more than there are processors: many tests wait for a service."""
     return os.cpu_count() + 1
+
+
+def pooled(url):
+    """Return the URL by way of the pooler of TEST_POOLER, if there is one."""
+    pooler = os.environ.get("TEST_POOLER")
+    return behind(url, pooler) if pooler else url
 
 
 @pytest.fixture(scope="session")
@@ -162,9 +167,7 @@ def database_url(request):
     """
     if request.param == "sqlite":
         return request.getfixturevalue("sqlite_url")
-    url = request.getfixturevalue("emptied_postgres_url")
-    pooler = os.environ.get("TEST_POOLER")
-    return behind(url, pooler) if pooler else url
+    return pooled(request.getfixturevalue("emptied_postgres_url"))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -184,8 +187,7 @@ def shared_url(request, tmp_path_factory):
         return
     postgres = request.getfixturevalue("postgres")
     url = postgres.create_migrated_database()
-    pooler = os.environ.get("TEST_POOLER")
-    yield behind(url, pooler) if pooler else url
+    yield pooled(url)
     postgres.drop_database(url)
 
 
@@ -195,9 +197,8 @@ def shared_app(shared_url):
 
     To open one costs more than most of them do.
     """
-    app = create_app(Settings(shared_url, ordinary_cost=Argon2Cost(8, 1, 1)))
-    yield app
-    app.extensions["deeds"].close()
+    with opened(Settings(shared_url, ordinary_cost=Argon2Cost(8, 1, 1))) as app:
+        yield app
 
 
 @pytest.fixture(scope="module")
@@ -238,14 +239,8 @@ def open_app():
 
     Several may share a database.
     """
-    with ExitStack() as closing:
-
-        def open_one(settings):
-            app = create_app(settings)
-            closing.callback(app.extensions["deeds"].close)
-            return app
-
-        yield open_one
+    with ExitStack() as stack:
+        yield lambda settings: stack.enter_context(opened(settings))
 
 
 @pytest.fixture
