@@ -4,9 +4,11 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import inf
 from time import monotonic
 from typing import Any
 
+import psycopg
 from sqlalchemy import Connection, CursorResult, exc
 
 _log = logging.getLogger("deeds")
@@ -48,6 +50,46 @@ def _list_names(sql: str) -> list[str]:
     return _LIST.findall(sql)
 
 
+# For what a new connection is asked before it is used.
+_SET_UP_SECONDS_MAX = 3.0
+
+
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection to PostgreSQL that waits for no answer longer than its deadline.
+
+    A server that hangs acknowledges what is sent and answers nothing, so that neither
+    libpq nor its own timeouts notice.
+    """
+
+    deadline_s = inf  # By `monotonic()`.
+
+    @classmethod
+    def connect(cls, *args: Any, **kwargs: Any) -> "BoundedConnection":
+        """Connect as psycopg does; the first answers have a deadline too."""
+        connection = super().connect(*args, **kwargs)
+        connection.deadline_s = monotonic() + _SET_UP_SECONDS_MAX
+        return connection
+
+    def wait(
+        self, gen: Any, interval: float = 0.1, timeout: float | None = None
+    ) -> Any:
+        """Return the answer; raise OperationalError, and end, at the deadline."""
+        try:
+            return super().wait(gen, interval, self.deadline_s - monotonic())
+        finally:
+            # A late answer is not used either: another server may be the primary now.
+            if monotonic() >= self.deadline_s:
+                self.pgconn.finish()
+                raise psycopg.OperationalError("the server did not answer in time")
+
+
+def set_deadline(connection: Connection, deadline_s: float) -> None:
+    """Set until when PostgreSQL may answer, by `monotonic()`; `inf` is for ever."""
+    driver_connection = connection.connection.driver_connection
+    if isinstance(driver_connection, BoundedConnection):
+        driver_connection.deadline_s = deadline_s
+
+
 # Reasons to try a transaction again.
 CONFLICT, DISCONNECT = "conflict", "disconnect"
 
@@ -59,7 +101,8 @@ _FOREIGN_KEY_CODES = {"23503", "SQLITE_CONSTRAINT_FOREIGNKEY"}
 
 # A database that is away fails every request; its cause is logged this often.
 _LOG_INTERVAL_S = 1.0
-_MESSAGE_LENGTH_MAX = 300
+# With the causes of several hosts.
+_MESSAGE_LENGTH_MAX = 1_000
 
 
 class ConflictError(Exception):
@@ -84,8 +127,11 @@ def retry_reason(error: Exception) -> str | None:
     return CONFLICT if code_of(error) in _CONFLICT_CODES else None
 
 
-def is_rolled_back(error: exc.DBAPIError) -> bool:
-    """Return whether a row is gone that was there before: rows are never deleted."""
+def is_row_gone(error: exc.DBAPIError) -> bool:
+    """Return whether a row is gone that was there before: rows are never deleted.
+
+    Another server may be the primary now.
+    """
     return code_of(error) in _FOREIGN_KEY_CODES
 
 

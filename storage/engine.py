@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import psycopg
@@ -11,8 +12,9 @@ from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from deeds.domain.errors import StartError
+from storage.driver import BoundedConnection
 from storage.sqlite_writer import BUSY_TIMEOUT_S
-from storage.transactions import STATEMENT_TIMEOUT, begin
+from storage.transactions import SECONDS_MAX, STATEMENT_TIMEOUT, begin
 
 # What libpq is told unless DATABASE_URL says otherwise. A server that does not
 # acknowledge what was sent, or does not answer three probes of an idle connection,
@@ -86,13 +88,16 @@ def _read_url(text: str) -> URL:
     return url.set(query=hosts | dict(url.query))
 
 
-def make_engine(url: URL) -> Engine:
+def make_engine(url: URL, pool_size: int = POOL_SIZE) -> Engine:
     """Return an engine with the safety settings of the ledger.
 
-    Raises StartError for wrong options. It connects to nothing yet.
+    `pool_size` is that of PostgreSQL. Raises StartError for wrong options. It connects
+    to nothing yet.
     """
-    is_sqlite = url.get_backend_name() == "sqlite"
-    engine = _make_sqlite_engine(url) if is_sqlite else _make_postgresql_engine(url)
+    if url.get_backend_name() == "sqlite":
+        engine = _make_sqlite_engine(url)
+    else:
+        engine = _make_postgresql_engine(url, pool_size)
     event.listen(engine, "begin", begin)
     return engine
 
@@ -124,7 +129,7 @@ def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _make_postgresql_engine(url: URL) -> Engine:
+def _make_postgresql_engine(url: URL, pool_size: int) -> Engine:
     # Whatever the URL says of the encoding: another one could not send every text.
     options = POSTGRESQL_OPTIONS | dict(url.query) | {"client_encoding": "utf8"}
     threshold = options.pop("prepare_threshold", None)
@@ -137,7 +142,7 @@ def _make_postgresql_engine(url: URL) -> Engine:
         engine = create_engine(
             url.set(query=options),
             hide_parameters=True,
-            pool_size=POOL_SIZE,
+            pool_size=pool_size,
             max_overflow=0,
             # The one used last is the warmest; those that a quiet time leaves over are
             # left alone.
@@ -154,7 +159,19 @@ def _make_postgresql_engine(url: URL) -> Engine:
     event.listen(
         engine, "connect", partial(_prepare_session, connect_args), insert=True
     )
+    event.listen(engine, "do_connect", _connect)
+    event.listen(engine, "checkout", _set_deadline)
     return engine
+
+
+def _connect(
+    _dialect: Any, _record: Any, arguments: Any, options: Any
+) -> BoundedConnection:
+    return BoundedConnection.connect(*arguments, **options)
+
+
+def _set_deadline(connection: BoundedConnection, *_: Any) -> None:
+    connection.deadline_s = monotonic() + SECONDS_MAX
 
 
 def _prepare_session(

@@ -3,13 +3,15 @@
 A failover to an outdated standby, or an older copy put in the ledger's place, takes
 away the end of the operations: those that this process was acknowledged last are among
 them. So they are looked for where they can be lost: on every new connection to
-PostgreSQL before it is used, and once a second after writes.
+PostgreSQL before it is used, before a request is refused, and once a second after
+writes.
 """
 
 import atexit
 import logging
 import threading
 from collections import deque
+from time import monotonic
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,7 +20,6 @@ from deeds.domain.errors import (
     LedgerRolledBackError,
     LedgerUnavailableError,
     RetryLaterError,
-    StartError,
 )
 from storage.checkpoint import (
     ADVICE,
@@ -27,43 +28,56 @@ from storage.checkpoint import (
     CheckpointFile,
     MissingOperationError,
     check_present,
-    raise_checkpoint,
 )
+from storage.driver import set_deadline
 
 _log = logging.getLogger("deeds")
 
 _LOOK_EVERY_S = 1.0
+_LOOK_SECONDS_MAX = 2.0
+
+# A PostgreSQL server that lacks one may be the primary of before: one that was frozen
+# when another was promoted says so for some seconds after it thaws. Only if that is all
+# that can be reached for so long is the ledger called rolled back.
+_DOUBT_SECONDS = 15.0
 
 # A few more than a process serves requests at once, and so more than it has connections
 # to PostgreSQL: commits that overlap are acknowledged in any order, and the last one of
 # the database is among these.
 _REMEMBERED_COUNT = 40
 
-# In `Connection.info`, which lasts as long as the connection to the server.
+# In `Connection.info`, which lasts as long as the connection to the server: how many
+# doubts there had been when its server had all of them.
 _LOOKED = "deeds_looked"
 
 
 class LastOperations:
     """The operations that one process was acknowledged last. Any thread may use it.
 
-    While one of them is missing, the process writes nothing. On PostgreSQL it looks
-    again once a second over a fresh connection: the server that lacks one may not be
-    the primary any more. On SQLite it does not, because what is at the path may be
-    another file than the one that is open.
+    A PostgreSQL server that lacks one of them is not used, and the process looks again
+    once a second over a fresh connection. Where they stay missing, it writes nothing
+    until they are found. On SQLite that is so at once and for good, because what is at
+    the path may be another file than the one that is open.
     """
 
-    def __init__(self, engine: Engine, file: CheckpointFile | None) -> None:
-        """Raise the file to where the ledger is; raise StartError as that does."""
+    def __init__(
+        self,
+        engine: Engine,
+        file: CheckpointFile | None = None,
+        reached: Checkpoint = NO_OPERATION,
+    ) -> None:
+        """Begin with the operation that the file has reached."""
         self._engine = engine
         self._file = file
         self._is_sqlite = engine.dialect.name == "sqlite"
         self._remembered: deque[Checkpoint] = deque(maxlen=_REMEMBERED_COUNT)
         # What the file named last.
-        self._reached = NO_OPERATION
-        if file is not None:
-            self._reached = raise_checkpoint(engine, file)
-            self._remembered.append(self._reached)
+        self._reached = reached
+        self._remembered.append(reached)
         self._is_lost = False
+        # Since when one has been missing, by `monotonic()`.
+        self._doubted_at_s: float | None = None
+        self._doubts_count = 0
         self._is_behind = False
         self._is_failing = False
         self._lock = threading.Lock()
@@ -85,24 +99,29 @@ class LastOperations:
             raise LedgerRolledBackError
 
     def look_if_new(self, connection: Connection) -> None:
-        """Look for them once on each connection to PostgreSQL.
+        """Look for them on a connection once, and once more after each doubt."""
+        doubts_count = self._doubts_count
+        if connection.info.get(_LOOKED) != doubts_count:
+            self.look(connection)
+            connection.info[_LOOKED] = doubts_count
 
-        Raises LedgerRolledBackError where one is missing. The next use of the
-        connection makes a new one, perhaps to another server.
+    def look(self, connection: Connection) -> None:
+        """Look for them on a connection to PostgreSQL.
+
+        Raises LedgerUnavailableError where one is missing, or LedgerRolledBackError
+        once that is sure. The next use of the connection makes a new one, perhaps to
+        another server.
         """
-        if self._is_sqlite or _LOOKED in connection.info:
+        if self._is_sqlite:
             return
         try:
             check_present(connection, self._copy())
-        except LedgerUnavailableError:
-            # A standby may be read. It takes no writes.
-            return
         except MissingOperationError as missing:
-            self._report_lost(missing)
+            self._doubt(missing)
             connection.invalidate()
             connection.rollback()
-            raise LedgerRolledBackError from None
-        connection.info[_LOOKED] = True
+            self.check_not_lost()
+            raise LedgerUnavailableError from None
 
     def close(self) -> None:
         """Raise the file if it is behind, and end the thread."""
@@ -116,22 +135,24 @@ class LastOperations:
             self._look()
 
     def _look(self) -> None:
-        """Look for them, and raise the file; after a loss, look again."""
+        """Look for them, and raise the file; after a doubt, look again."""
         if self._is_lost and self._is_sqlite:
             return
-        if not self._is_lost and not self._is_behind:
+        doubts_count, doubted_at_s = self._doubts_count, self._doubted_at_s
+        if doubted_at_s is None and not self._is_behind:
             return
-        # A connection may find a loss while this looks at another one: that stands.
-        was_lost = self._is_lost
         self._is_behind = False
         try:
-            self._raise_file(over_new_connection=was_lost)
+            self._raise_file(over_new_connection=doubted_at_s is not None)
             self._is_failing = False
-            if was_lost:
+            # Another connection may have met a doubt meanwhile: that stands.
+            if doubted_at_s is not None and doubts_count == self._doubts_count:
                 self._report_found()
         except MissingOperationError as missing:
-            self._report_lost(missing)
-        except (Exception, StartError) as error:  # noqa: BLE001 - the thread goes on
+            since_s = self._doubt(missing)
+            if self._is_sqlite or monotonic() - since_s >= _DOUBT_SECONDS:
+                self._report_lost(missing)
+        except Exception as error:  # noqa: BLE001 - the thread goes on
             self._is_behind = True
             self._report_failure(error)
 
@@ -140,6 +161,7 @@ class LastOperations:
             if over_new_connection:
                 # Any that there is may lead to a server of the past.
                 connection.invalidate()
+            set_deadline(connection, monotonic() + _LOOK_SECONDS_MAX)
             if self._file is None:
                 check_present(connection, self._copy())
             else:
@@ -149,16 +171,35 @@ class LastOperations:
         with self._lock:
             return tuple(self._remembered)
 
+    def _doubt(self, missing: MissingOperationError) -> float:
+        """Look again on every connection; return since when one has been missing."""
+        with self._lock:
+            self._doubts_count += 1
+            since_s = self._doubted_at_s
+            if since_s is not None:
+                return since_s
+            self._doubted_at_s = monotonic()
+        if not self._is_sqlite:
+            _log.warning(
+                "%s of the server that answered: it is not used, because another one"
+                " may be the primary now",
+                missing,
+                extra={"event": "ledger_doubted"},
+            )
+        return self._doubted_at_s
+
     def _report_lost(self, missing: MissingOperationError) -> None:
         """Write no more, log why, and let the file tell a start; once."""
-        with self._lock:
-            if self._is_lost:
-                return
-            self._is_lost = True
+        if self._is_lost:
+            return
+        self._is_lost = True
         _log.error(
             "%s: this is an older copy, or a standby that lagged has taken over, and"
             " secrets spent since are live again. This process writes nothing while it"
-            " is missing: %s; then restart all processes",
+            " is missing. If another server is the primary now, this is a false alarm:"
+            " once the process reaches that one, it goes on by itself. Otherwise see"
+            " that the present primary is sound (flask --app app deeds audit); then %s;"
+            " then restart all processes",
             missing,
             ADVICE,
             extra={"event": "ledger_rolled_back"},
@@ -172,9 +213,9 @@ class LastOperations:
 
     def _report_found(self) -> None:
         self._is_lost = False
+        self._doubted_at_s = None
         _log.warning(
-            "no operation is missing any more: another server answers now, and this"
-            " process writes again",
+            "no operation is missing any more: another server answers now",
             extra={"event": "ledger_found"},
         )
 

@@ -125,8 +125,16 @@ _INSERT_FIRST_POLICY = """
 # Writes a page and changes nothing.
 _WRITE_NOTHING = "UPDATE alembic_version SET version_num = version_num"
 
-# What a transaction may write: an operation, the first policy of a new ledger, nothing.
-Record = MintRecord | SwapRecord | OfferRecord | HashPolicy | None
+# For PostgreSQL. The message makes COMMIT wait until a synchronous standby has it, and
+# with it all that was written before.
+_CONFIRM_OPERATION = """
+    SELECT id, created_at_ms, pg_logical_emit_message(TRUE, 'deeds', '')
+    FROM operations WHERE id = :id
+"""
+
+# What a transaction may write: an operation, that one is to be answered again, the
+# first policy of a new ledger, nothing.
+Record = MintRecord | SwapRecord | OfferRecord | Operation | HashPolicy | None
 
 
 def write_record(connection: Connection, record: Record) -> Checkpoint:
@@ -138,6 +146,8 @@ def write_record(connection: Connection, record: Record) -> Checkpoint:
             return write_swap(connection, record)
         case OfferRecord():
             return write_offer(connection, record)
+        case Operation():
+            return confirm_operation(connection, record)
         case HashPolicy():
             execute(connection, _INSERT_FIRST_POLICY, _policy_values(record))
         case None:
@@ -217,6 +227,18 @@ def write_offer(connection: Connection, record: OfferRecord) -> Checkpoint:
     outputs = [of_offer | row for row in _rows(made, half.outputs)]
     execute(connection, _INSERT_OFFER_OUTPUT, outputs)
     return made
+
+
+def confirm_operation(connection: Connection, operation: Operation) -> Checkpoint:
+    """Make sure, on PostgreSQL, that an operation which is there stays there.
+
+    A primary that crashed shows commits that no standby has received.
+    """
+    row = execute(connection, _CONFIRM_OPERATION, {"id": operation.id}).first()
+    if row is None:
+        # It was read from another server.
+        raise errors.LedgerUnavailableError
+    return Checkpoint(row.id, row.created_at_ms)
 
 
 def read_operation(connection: Connection, key_hash: bytes) -> Operation | None:

@@ -10,7 +10,11 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, Row
 from sqlalchemy.exc import DBAPIError
 
-from deeds.domain.errors import ItemNotFoundError, LedgerUnavailableError
+from deeds.domain.errors import (
+    IdempotencyKeyTakenError,
+    ItemNotFoundError,
+    LedgerUnavailableError,
+)
 from deeds.domain.model import (
     Argon2Cost,
     HashPolicy,
@@ -26,8 +30,14 @@ from deeds.domain.model import (
     SwapRecord,
 )
 from deeds.domain.rules import check_balance, expires_at_s
-from storage.checkpoint import Checkpoint, CheckpointFile
+from storage.checkpoint import (
+    NO_OPERATION,
+    Checkpoint,
+    CheckpointFile,
+    raise_checkpoint,
+)
 from storage.driver import execute
+from storage.engine import make_engine
 from storage.last_operations import LastOperations
 from storage.operations import read_operation, read_outputs
 from storage.schema import may_serve, read_readiness
@@ -42,6 +52,11 @@ HASHINGS_KEPT_MAX = 10_000
 # bytes: 16 MB.
 ITEMS_KEPT_MAX = 1_000
 METADATA_KEPT_LENGTH_MAX = 4_000
+
+# /readyz and looks at the last operations wait for no request, nor for a server that
+# hangs: they have connections and a deadline of their own.
+WATCH_POOL_SIZE = 2
+WATCH_SECONDS_MAX = 2.0
 
 # No `*`: PostgreSQL refuses a prepared one after a migration that adds a column.
 _READ_POLICIES = """
@@ -97,8 +112,16 @@ class Repository:
         on_retry: OnRetry | None = None,
         checkpoint_file: CheckpointFile | None = None,
     ) -> None:
-        self._last = LastOperations(engine, checkpoint_file)
+        self._is_postgresql = engine.dialect.name == "postgresql"
+        reached = NO_OPERATION
+        if checkpoint_file is not None:
+            reached = raise_checkpoint(engine, checkpoint_file)
+        self._watch_engine = make_engine(engine.url, WATCH_POOL_SIZE)
+        self._last = LastOperations(self._watch_engine, checkpoint_file, reached)
         self._transactions = Transactions(engine, self._last, on_retry)
+        self._watch = Transactions(
+            self._watch_engine, self._last, None, WATCH_SECONDS_MAX
+        )
         self._hashings: dict[str, ItemHashing] = {}
         self._items: dict[str, Item] = {}
 
@@ -106,6 +129,8 @@ class Repository:
         """End what it has started. It must not be used again; its engine may be."""
         self._last.close()
         self._transactions.close()
+        self._watch.close()
+        self._watch_engine.dispose()
 
     def check_ready(self) -> None:
         """Return if the ledger can be read and written, and this code may serve it.
@@ -114,7 +139,7 @@ class Repository:
         tried. Raises a RetryLaterError.
         """
         try:
-            row = self._transactions.read(read_readiness)
+            row = self._watch.read(read_readiness)
             # The read may have told it.
             self._last.check_not_lost()
             if row is None or not may_serve(row.version_num):
@@ -124,7 +149,8 @@ class Repository:
             if row.is_read_only:
                 raise LedgerUnavailableError("the database is read-only")
             if self._transactions.was_refused:
-                self._transactions.write(None)
+                self._watch.write(None)
+                self._transactions.was_refused = False
         except DBAPIError:
             raise LedgerUnavailableError from None
 
@@ -157,7 +183,7 @@ class Repository:
         missing = [each for each in item_ids if each not in found]
         if not missing:
             return found
-        rows = self._rows(_READ_HASHINGS, item_ids=missing)
+        rows = self._rows(_READ_HASHINGS, len(missing), item_ids=missing)
         read = {
             row.id: ItemHashing(row.salt, policy_of(row), row.total) for row in rows
         }
@@ -168,13 +194,16 @@ class Repository:
         self, keys: Iterable[OutputKey]
     ) -> dict[OutputKey, RecordedOutput]:
         """Return those of the outputs that exist, spent or not."""
-        return self._transactions.read(read_outputs, keys)
+        return self._transactions.read(self._read_outputs, set(keys))
 
     def read_operation(self, idempotency_key_hash: bytes | None) -> Operation | None:
         """Return the operation recorded under the hash of a key, if any."""
         if idempotency_key_hash is None:
             return None
-        return self._transactions.read(read_operation, idempotency_key_hash)
+        operation = self._transactions.read(read_operation, idempotency_key_hash)
+        if operation is not None:
+            self._confirm(operation)
+        return operation
 
     def record_mint(self, record: MintRecord) -> int:
         """Create an item and its outputs; return the operation's id."""
@@ -215,24 +244,47 @@ class Repository:
         return OfferRecord(offer_id, half, offer.expires_in, offer.expires_at, state)
 
     def _record(self, record: MintRecord | SwapRecord | OfferRecord) -> Checkpoint:
-        made = self._transactions.write(record)
+        try:
+            made = self._transactions.write(record)
+        except IdempotencyKeyTakenError as taken:
+            self._confirm(taken.operation)
+            raise
         self._last.note(made)
         return made
 
-    def _rows(self, sql: str, **values: Any) -> list[Row[Any]]:
-        return self._transactions.read(_read_rows, sql, values)
+    def _confirm(self, operation: Operation) -> None:
+        """Make an operation that is to be answered again as safe as a new one."""
+        if self._is_postgresql:
+            self._last.note(self._transactions.write(operation))
+
+    def _rows(self, sql: str, expected_count: int = 1, **values: Any) -> list[Row[Any]]:
+        return self._transactions.read(self._read_rows, sql, expected_count, values)
+
+    def _read_rows(
+        self,
+        connection: Connection,
+        sql: str,
+        expected_count: int,
+        values: Mapping[str, Any],
+    ) -> list[Row[Any]]:
+        rows = list(execute(connection, sql, values))
+        if len(rows) < expected_count:
+            self._last.look(connection)
+        return rows
+
+    def _read_outputs(
+        self, connection: Connection, keys: Collection[OutputKey]
+    ) -> dict[OutputKey, RecordedOutput]:
+        found = read_outputs(connection, keys)
+        if len(found) < len(keys):
+            self._last.look(connection)
+        return found
 
 
 def policy_of(row: Row[Any]) -> HashPolicy:
     """Return the policy that a row has the columns of."""
     cost = Argon2Cost(row.memory_cost_kib, row.time_cost, row.parallelism)
     return HashPolicy(cost, row.pepper_fingerprint)
-
-
-def _read_rows(
-    connection: Connection, sql: str, values: Mapping[str, Any]
-) -> list[Row[Any]]:
-    return list(execute(connection, sql, values))
 
 
 def _keep(kept: dict[str, Value], read: Mapping[str, Value], count_max: int) -> None:

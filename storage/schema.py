@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, Engine, Row, inspect
 from sqlalchemy.exc import DBAPIError
 
 from deeds.domain.errors import LedgerUnavailableError, StartError
-from storage.driver import code_of, execute, is_unavailable, one_line
+from storage.driver import code_of, execute, is_unavailable, one_line, set_deadline
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
 from storage.tables import metadata
@@ -184,6 +185,7 @@ def _migrate(engine: Engine) -> tuple[str | None, str | None]:
         check_file(engine)
     with _opening(), engine.execution_options(**{WRITES: True}).begin() as connection:
         if connection.dialect.name == "postgresql":
+            set_deadline(connection, inf)
             execute(connection, "SET LOCAL statement_timeout = 0")
             execute(connection, f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         if _revision_of(connection) is None:

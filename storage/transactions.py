@@ -5,20 +5,22 @@ once, so to write one must be nothing but database statements.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from math import inf
+from time import monotonic
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, exc
 
 from deeds.domain.errors import (
+    DeedError,
     LedgerInDoubtError,
-    LedgerRolledBackError,
     LedgerUnavailableError,
     OverloadedError,
 )
 from storage import driver
 from storage.checkpoint import Checkpoint
-from storage.driver import CONFLICT, DISCONNECT, ConflictError, execute
+from storage.driver import CONFLICT, DISCONNECT, ConflictError, execute, set_deadline
 from storage.last_operations import LastOperations
 from storage.operations import Record, write_record
 from storage.sqlite_writer import ProcessLock, SqliteWriter
@@ -37,9 +39,14 @@ OnRetry = Callable[[str], None]
 # is final.
 WRITES = "ledger_writes"
 
+# For all tries of a transaction, and from its start until COMMIT is answered. Patroni
+# takes longer to promote another server, so no connection survives a failover.
+SECONDS_MAX = 10.0
+_COMMIT_SECONDS = 5.0
+
 # Our statements take milliseconds: one that takes this long waits for something that is
-# not coming.
-STATEMENT_TIMEOUT = "30s"
+# not coming. A server that can still tell does so before the connection is given up.
+STATEMENT_TIMEOUT = "9s"
 
 _BEGIN = {
     # The lock is taken at once: two readers that turn writers would refuse each other.
@@ -82,6 +89,7 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
     It keeps no writer waiting.
     """
     with engine.connect() as connection:
+        set_deadline(connection, inf)
         execute(connection, _BEGIN_SNAPSHOT[engine.dialect.name])
         yield connection
 
@@ -94,9 +102,14 @@ class Transactions:
     """
 
     def __init__(
-        self, engine: Engine, last: LastOperations, on_retry: OnRetry | None
+        self,
+        engine: Engine,
+        last: LastOperations,
+        on_retry: OnRetry | None,
+        seconds_max: float = SECONDS_MAX,
     ) -> None:
         """Create the transactions of an engine; on SQLite they share commits."""
+        self._seconds_max = seconds_max
         self._engine = engine
         self._last = last
         self._on_retry = on_retry
@@ -111,17 +124,17 @@ class Transactions:
 
     def read(self, work: Callable[..., Result], *values: Any) -> Result:
         """Return what the work reads, given a connection and the values."""
+        deadline_s = monotonic() + self._seconds_max
         tries_count = 0
         while True:
             tries_count += 1
             try:
                 with self._engine.connect() as connection:
-                    # While the ledger lacks something, it can still be read.
-                    with suppress(LedgerRolledBackError):
-                        self._last.look_if_new(connection)
+                    set_deadline(connection, deadline_s)
+                    self._last.look_if_new(connection)
                     return work(connection, *values)
             except (exc.TimeoutError, exc.DBAPIError) as error:
-                self._retry_or_raise(error, tries_count)
+                self._retry_or_raise(error, tries_count, deadline_s)
 
     def write(self, record: Record) -> Checkpoint:
         """Write the record in one transaction, and return the operation.
@@ -143,6 +156,7 @@ class Transactions:
             self._group.close()
 
     def _write(self, record: Record) -> Checkpoint:
+        deadline_s = monotonic() + self._seconds_max
         tries_count = 0
         while True:
             tries_count += 1
@@ -151,13 +165,23 @@ class Transactions:
                     self._last.check_not_lost()
                     return self._group.write_in_group(record)
                 with self._writer.connect() as connection:
+                    set_deadline(connection, deadline_s)
                     self._last.look_if_new(connection)
                     self._last.check_not_lost()
-                    made = write_record(connection, record)
+                    made = self._write_current(connection, record)
+                    set_deadline(connection, deadline_s + _COMMIT_SECONDS)
                     self._commit(connection)
                     return made
             except (ConflictError, exc.TimeoutError, exc.DBAPIError) as error:
-                self._retry_or_raise(error, tries_count)
+                self._retry_or_raise(error, tries_count, deadline_s)
+
+    def _write_current(self, connection: Connection, record: Record) -> Checkpoint:
+        """Write the record; refuse it only where the last operations are."""
+        try:
+            return write_record(connection, record)
+        except DeedError:
+            self._last.look(connection)
+            raise
 
     def _commit(self, connection: Connection) -> None:
         try:
@@ -169,21 +193,23 @@ class Transactions:
             self._causes.log(error)
             raise LedgerInDoubtError from None
 
-    def _retry_or_raise(self, error: Exception, tries_count: int) -> None:
+    def _retry_or_raise(
+        self, error: Exception, tries_count: int, deadline_s: float
+    ) -> None:
         """Return if the transaction is worth another try; else raise what it means."""
         if isinstance(error, exc.TimeoutError):
             raise OverloadedError(
                 "too many requests are waiting for the database"
             ) from None
         reason = driver.retry_reason(error)
-        if reason is not None and tries_count < TRIES_MAX[reason]:
+        is_late = monotonic() >= deadline_s
+        if reason is not None and tries_count < TRIES_MAX[reason] and not is_late:
             if self._on_retry is not None:
                 self._on_retry(reason)
             return
         if isinstance(error, exc.DBAPIError):
             self._causes.log(error)
-            if driver.is_rolled_back(error):
-                raise LedgerRolledBackError from None
-            if not driver.is_unavailable(error):
+            is_gone = driver.is_row_gone(error)
+            if not is_gone and not driver.is_unavailable(error):
                 raise error from None
         raise LedgerUnavailableError from None

@@ -40,6 +40,9 @@ LARGE_BYTES = 65_536
 # request.
 LINGER_SECONDS = 1.0
 
+# Of the time that a stop has: for what the application closes.
+CLOSING_SECONDS = 3.0
+
 # Connections are looked through so often: under load the loop turns more often, without
 # it less.
 LOOK_SECONDS_MIN, LOOK_SECONDS_MAX = 0.05, 1.0
@@ -114,7 +117,7 @@ class WaitressWorker(Worker):
         while self._goes_on():
             self._turn()
         self.alive = False
-        deadline = time.monotonic() + self.cfg.graceful_timeout - 1
+        deadline = time.monotonic() + self.cfg.graceful_timeout - CLOSING_SECONDS
         for server in servers:
             # Its own would close what wakes the loop, too.
             wasyncore.dispatcher.close(server)

@@ -1,15 +1,19 @@
 """PostgreSQL stops, is killed or hangs: 503 meanwhile, nothing lost, no restart."""
 
 import time
+from contextlib import closing
 
 import pytest
 
 from storage.engine import POOL_TIMEOUT_S
+from storage.repository import WATCH_SECONDS_MAX
+from storage.transactions import SECONDS_MAX
 from tests.faults.load import Load, line_of, rounds
-from tests.support.api import refusal
+from tests.support.api import Api, good, refusal
 from tests.support.hooks import hooked
 
 UNAVAILABLE = (503, "ledger_unavailable", None)
+IN_DOUBT = (503, "ledger_in_doubt", None)
 
 
 @pytest.fixture
@@ -87,6 +91,57 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
 
     counts = load.assert_nothing_lost(stoppable_url)
     report(f"stops and kills {rounds_count}, {line_of(counts)}")
+
+
+def test_an_answer_waits_for_the_synchronous_standby_or_is_in_doubt(
+    stoppable_postgres, api, monkeypatch
+):
+    """Also a second answer: what it repeats may be known to a crashed primary only."""
+    item = api.mint("+5.a")
+    swaps = [
+        ([f"+5.{item}.{secret}"], [f"+5.{item}.{new}"], secret)
+        for secret, new in ("ab", "bc")
+    ]
+    good(api.swap(*swaps[0]))
+    monkeypatch.setattr("storage.transactions._COMMIT_SECONDS", 0.5 - SECONDS_MAX)
+
+    stoppable_postgres.set("synchronous_standby_names", "nobody")
+    doubtful = [api.swap(*each) for each in swaps]
+    stoppable_postgres.set("synchronous_standby_names", "")
+    answers = [api.swap(*each) for each in swaps]
+
+    assert [refusal(each) for each in doubtful] == [IN_DOUBT] * 2
+    assert [good(each) for each in answers] == [{"success": True}] * 2
+    replays = [each.headers.get("Idempotency-Replayed") for each in answers]
+    assert replays == ["true"] * 2
+
+
+@pytest.mark.slow
+def test_what_waits_for_a_frozen_postgresql_ends_in_time(
+    stoppable_postgres, stoppable_url, make_service
+):
+    service = make_service(stoppable_url, workers=1)
+    with closing(Api.of_url(service.url)) as api:
+        item = api.mint("+5.a")
+        assert api.get("/readyz").status_code == 200
+        stoppable_postgres.freeze()
+        try:
+            begun_at = time.monotonic()
+            unready = api.get("/readyz")
+            unready_s = time.monotonic() - begun_at
+            answer = api.swap(f"+5.{item}.a", f"+5.{item}.b")
+            answered_s = time.monotonic() - begun_at - unready_s
+            stopped_at = time.monotonic()
+            assert service.stop() == 0
+            stopped_s = time.monotonic() - stopped_at
+        finally:
+            stoppable_postgres.thaw()
+
+    assert refusal(unready) == refusal(answer) == UNAVAILABLE
+    # Two more for a busy machine.
+    assert unready_s < WATCH_SECONDS_MAX + 2.0
+    assert answered_s < SECONDS_MAX + 2.0
+    assert stopped_s < 10.0
 
 
 def test_a_frozen_postgresql_is_refused_soon_and_used_again_at_once(

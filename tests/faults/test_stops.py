@@ -25,8 +25,8 @@ from tests.support.waiting import wait_until
 
 REQUESTS_COUNT = 6
 
-# One that waits for idle clients lasts 65 s, and one that must be forced 30.
-STOP_SECONDS_MAX = 10
+# One that waits for idle clients lasts 65 s, and one that must be forced 10.
+STOP_SECONDS_MAX = 8
 
 # `Expect` makes the service say when it waits for the body.
 HEAD = POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
@@ -118,7 +118,7 @@ def test_workers_end_with_their_master(gunicorn_service):
 
 
 def test_a_worker_that_is_told_to_stop_just_after_its_fork_stops(gunicorn_service):
-    """gunicorn would wait for it for 30 s and kill it."""
+    """gunicorn would wait for it for 10 s and kill it."""
     service = gunicorn_service(WEB_CONCURRENCY="2", GUNICORN_CMD_ARGS=STOPPED)
     first = re.findall(r"Booting worker with pid: (\d+)", service.log_text())[0]
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from deeds.domain.errors import LedgerRolledBackError
+from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
+from tests.support.api import refusal
 from tests.support.databases import on_postgresql
 from tests.support.hooks import hooked, is_writer
 from tests.support.ledger_records import add_item
@@ -30,22 +31,26 @@ def test_whichever_of_the_last_operations_is_missing_is_noticed(
     made = [add_item(repository, number) for number in range(8)]
     take_away(other, made[lost])
 
-    with pytest.raises(LedgerRolledBackError):
+    with pytest.raises(LedgerUnavailableError):
         add_item(repository, 9)
 
 
 def test_a_server_that_lacked_an_operation_is_looked_at_again(repository, other):
     """The right one, found meanwhile, does not clear a connection to this one."""
     take_away(other, add_item(repository, 0))
-    assert repository.read_item(f"deed_{0:026}").total == 5
+    with pytest.raises(LedgerUnavailableError):
+        repository.read_item(f"deed_{0:026}")
     repository._last._report_found()
 
-    with pytest.raises(LedgerRolledBackError):
+    with pytest.raises(LedgerUnavailableError):
         add_item(repository, 1)
 
 
-def test_a_loss_that_is_met_during_a_look_elsewhere_stands(repository, other, thread):
+def test_a_loss_that_is_met_during_a_look_elsewhere_stands(
+    repository, other, thread, monkeypatch
+):
     """The look reads before the loss, and ends after another connection met it."""
+    monkeypatch.setattr("storage.last_operations._DOUBT_SECONDS", 0.0)
     made, refused = add_item(repository, 0), []
 
     def lose(_connection, _cursor, text, *_):
@@ -57,9 +62,31 @@ def test_a_loss_that_is_met_during_a_look_elsewhere_stands(repository, other, th
     with hooked("after_cursor_execute", lose):
         repository._last._look()
 
-    assert [type(each) for each in refused] == [LedgerRolledBackError]
+    assert [type(each) for each in refused] == [LedgerUnavailableError]
+    repository._last._look()
     with pytest.raises(LedgerRolledBackError):
         repository._last.check_not_lost()
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/v1/swap", "inputs"), ("/v1/check", "outputs"), ("/v1/item/{}", None)],
+)
+def test_nothing_is_unknown_to_a_server_that_lacks_an_operation(
+    api, other, path, field
+):
+    """It was the primary when the connection was made, and another one is now."""
+    item = api.mint("+5.a")
+    other.execute("UPDATE operations SET created_at_ms = 0")
+    raws = [f"+5.{item}.made-elsewhere"]
+    body = {"inputs": raws, "outputs": [f"+5.{item}.b"]}
+
+    if field is None:
+        answer = api.get(path.format(f"deed_{0:026}"))
+    else:
+        answer = api.post(path, {field: raws} if field == "outputs" else body)
+
+    assert refusal(answer) == (503, "ledger_unavailable", None)
 
 
 @pytest.mark.parametrize("lost", ["outer", "inner"])
@@ -80,5 +107,5 @@ def test_of_operations_that_overlapped_none_is_lost_unseen(
     assert made["inner"] > made["outer"]
     take_away(other, made[lost])
 
-    with pytest.raises(LedgerRolledBackError):
+    with pytest.raises(LedgerUnavailableError):
         add_item(repository, 3)

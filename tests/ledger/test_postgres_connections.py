@@ -13,7 +13,7 @@ from sqlalchemy import Connection, make_url, text
 from deeds.domain.errors import LedgerUnavailableError, OverloadedError
 from storage.engine import POOL_SIZE, POSTGRESQL_OPTIONS
 from storage.last_operations import LastOperations
-from storage.transactions import Transactions, snapshot
+from storage.transactions import STATEMENT_TIMEOUT, Transactions, snapshot
 from tests.support.api import good, refusal
 from tests.support.databases import on_postgresql
 from tests.support.hooks import AtWrite, hooked, is_writer
@@ -26,15 +26,20 @@ STATEMENTS_COUNT = 3
 LOOK_COUNT = 2
 BOUNDS = {
     "lock_timeout": "5s",
-    "statement_timeout": "30s",
+    "statement_timeout": STATEMENT_TIMEOUT,
     "idle_in_transaction_session_timeout": "30s",
 }
 PREPARED_AFTER = psycopg.Connection.connect.__kwdefaults__["prepare_threshold"]
 
 
 @pytest.fixture
-def engine(database_url, open_engine):
-    return open_engine(database_url)
+def pool_size():
+    return POOL_SIZE
+
+
+@pytest.fixture
+def engine(database_url, open_engine, pool_size):
+    return open_engine(database_url, pool_size=pool_size)
 
 
 @pytest.fixture
@@ -44,7 +49,7 @@ def transactions(engine, monkeypatch):
         "storage.transactions.write_record",
         lambda connection, record: record(connection),
     )
-    last = LastOperations(engine, None)
+    last = LastOperations(engine)
     yield Transactions(engine, last, None)
     last.close()
 
@@ -94,12 +99,12 @@ def test_connections_of_a_burst_are_kept_and_a_quiet_time_uses_one(engine):
 
 
 @pytest.fixture
-def small_pool(monkeypatch):
-    monkeypatch.setattr("storage.engine.POOL_SIZE", 1)
+def little_time(monkeypatch):
     monkeypatch.setattr("storage.engine.POOL_TIMEOUT_S", 0.05)
 
 
-@pytest.mark.usefixtures("small_pool")
+@pytest.mark.usefixtures("little_time")
+@pytest.mark.parametrize("pool_size", [1])
 @pytest.mark.parametrize("ask", [Transactions.read, Transactions.write])
 def test_a_wait_for_a_connection_that_takes_too_long_is_an_overload(
     engine, transactions, ask
@@ -141,7 +146,7 @@ def test_a_write_is_bounded_on_disk_and_leaves_nothing_in_its_session(
     assert transactions.read(settings_of) == before
     assert before == {
         "lock_timeout": "0",
-        "statement_timeout": "30s",
+        "statement_timeout": STATEMENT_TIMEOUT,
         "idle_in_transaction_session_timeout": "0",
         "synchronous_commit": default,
     }
@@ -215,6 +220,22 @@ def test_a_connection_is_replaced_once_and_then_the_database_is_away(
         ask(transactions, break_off)
 
     assert reasons == ["disconnect"]
+
+
+@pytest.mark.parametrize("ask", [Transactions.read, Transactions.write])
+def test_a_server_that_does_not_answer_is_left_at_the_deadline(
+    transactions, monkeypatch, ask
+):
+    backend, reasons = transactions.read(backend_of), []
+    monkeypatch.setattr(transactions, "_on_retry", reasons.append)
+    monkeypatch.setattr(transactions, "_seconds_max", 0.1)
+
+    with pytest.raises(LedgerUnavailableError):
+        ask(transactions, lambda each: each.exec_driver_sql("SELECT pg_sleep(60)"))
+
+    # A second try would take as long again.
+    assert reasons == []
+    assert transactions.read(backend_of) != backend
 
 
 @pytest.mark.parametrize(

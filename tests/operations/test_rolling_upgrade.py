@@ -152,8 +152,8 @@ def test_a_stop_does_not_wait_for_a_worker_that_waits_for_its_next_try(
 
     os.kill(service.process.pid, signal.SIGTERM)
 
-    # gunicorn would kill it after 30 s.
-    assert service.process.wait(timeout=20) == 0
+    # gunicorn would kill it after 10 s.
+    assert service.process.wait(timeout=8) == 0
 
 
 def test_a_later_worker_that_meets_a_defect_does_not_end_those_that_serve(

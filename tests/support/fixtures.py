@@ -219,8 +219,8 @@ def open_engine():
     """A function that opens an engine on the database at a URL."""
     with ExitStack() as stack:
 
-        def open_one(url):
-            engine = make_engine(parse_database_url(url))
+        def open_one(url, **options):
+            engine = make_engine(parse_database_url(url), **options)
             stack.callback(engine.dispose)
             return engine
 

@@ -41,6 +41,20 @@ class StoppablePostgres:
     def thaw(self):
         self._signal_all(signal.SIGCONT)
 
+    def set(self, name, value):
+        """Change a setting of the server, for all sessions at once."""
+        uri = self._server.get_uri()
+        with psycopg.connect(uri, autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+            connection.execute("SELECT pg_reload_conf()")
+
+        def is_set():
+            with psycopg.connect(uri) as new:
+                return new.execute(f"SHOW {name}").fetchone() == (value,)
+
+        # Once a new session has it, the others have been told.
+        wait_until(is_set)
+
     def _signal_all(self, number):
         main = psutil.Process(self._server.get_pid())
         main.suspend()  # So that it starts no others meanwhile.
