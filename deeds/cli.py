@@ -141,7 +141,7 @@ def _add_copying(
         try:
             raise_checkpoint(engine, checkpoint_file)
         except RollbackError as rollback:
-            click.echo(rollback)
+            click.echo(rollback.reason)
 
 
 def _add_changes(
@@ -174,7 +174,7 @@ def _add_changes(
             )
             return
         except RollbackError as rollback:
-            click.echo(f"{rollback}\n{_ACCEPT_MEANING}")
+            click.echo(f"{rollback.reason}\n{_ACCEPT_MEANING}")
         if not yes and click.prompt(f'Type "{_ACCEPT_WORD}" to accept') != _ACCEPT_WORD:
             raise click.ClickException("nothing was accepted")
         newest = read_newest(engine)
@@ -199,11 +199,7 @@ def _one_line_errors(path: str) -> Iterator[None]:
     try:
         yield
     except StartError as error:
-        reason = (
-            str(error)
-            .removeprefix("deeds cannot start: ")
-            .removeprefix("DATABASE_URL: ")
-        )
+        reason = error.reason.removeprefix("DATABASE_URL: ")
         raise click.ClickException(f"{path}: {reason}") from None
     except OSError as error:
         raise click.ClickException(

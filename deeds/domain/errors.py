@@ -17,10 +17,11 @@ def places(error: BaseException) -> str:
 
 
 class StartError(SystemExit):
-    """The service cannot start: one line on stderr, and exit code 1."""
+    """The service or a command cannot start: one line on stderr, and exit code 1."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"deeds cannot start: {reason}")
+        self.reason = reason
+        super().__init__(f"deeds: {reason}")
 
 
 class DeedError(Exception):

@@ -192,6 +192,6 @@ def test_a_missing_right_to_create_tables_stops_the_migration_in_one_line(postgr
 
     assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1)
     assert ran.stderr.startswith(
-        "deeds cannot start: DATABASE_URL: the database cannot be opened: "
+        "deeds: DATABASE_URL: the database cannot be opened: "
         "permission denied for schema public"
     )

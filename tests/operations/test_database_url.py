@@ -169,7 +169,7 @@ def test_a_locked_file_stops_the_start(sqlite_url, tmp_path, open_app, monkeypat
     other = sqlite3.connect(tmp_path / "deeds.sqlite3", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
 
-    with pytest.raises(StartError, match="deeds cannot start: DATABASE_URL"):
+    with pytest.raises(StartError, match="deeds: DATABASE_URL"):
         open_app(Settings(sqlite_url))
 
     other.close()
@@ -243,7 +243,7 @@ def test_what_cannot_be_used_is_refused_without_the_password(text):
     with pytest.raises(StartError) as refused:
         make_engine(parse_database_url(text)).dispose()
 
-    assert str(refused.value).startswith("deeds cannot start: DATABASE_URL ")
+    assert str(refused.value).startswith("deeds: DATABASE_URL ")
     assert PASSWORD not in str(refused.value)
 
 

@@ -230,7 +230,7 @@ def test_a_start_that_fails_says_why_as_json(tmp_path):
     assert stopped == {
         "event": "cannot_start",
         "level": "error",
-        "message": "deeds cannot start: DATABASE_URL must name an SQLite file or a"
+        "message": "deeds: DATABASE_URL must name an SQLite file or a"
         " PostgreSQL database",
     }
 

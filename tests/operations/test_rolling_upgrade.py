@@ -130,7 +130,7 @@ def test_old_code_refuses_a_revision_that_does_not_permit_it_without_haste(
         load.wait_for_answers(ANSWERS_COUNT)
 
     message = (
-        f"deeds cannot start: the database is at revision {REFUSING} and the code at"
+        f"deeds: the database is at revision {REFUSING} and the code at"
         f" {HEAD_REVISION}; run newer code"
     )
     refused = lines_of(service, event="cannot_start")

@@ -93,7 +93,7 @@ def test_a_port_that_is_taken_is_said_in_one_line_with_the_remedy(tmp_path):
         port = other.getsockname()[1]
         with started(tmp_path, PORT=str(port), DEEDS_LOG="console") as log:
             assert log.splitlines()[1:] == [
-                f"deeds cannot start: port {port} is taken: make run PORT={port + 1}"
+                f"deeds: port {port} is taken: make run PORT={port + 1}"
             ]
 
 
@@ -105,7 +105,7 @@ def test_an_address_of_another_machine_is_said_in_one_line(tmp_path):
 
     assert (refusal["event"], refusal["message"]) == (
         "cannot_start",
-        "deeds cannot start: HOST 192.0.2.1 is not an address of this machine",
+        "deeds: HOST 192.0.2.1 is not an address of this machine",
     )
 
 
@@ -122,7 +122,7 @@ def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
 
     assert checked.returncode == 1
     assert checked.stderr == (
-        "deeds cannot start: WEB_CONCURRENCY must be a whole number from 1 to 1024\n"
+        "deeds: WEB_CONCURRENCY must be a whole number from 1 to 1024\n"
     )
 
 

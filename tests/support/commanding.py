@@ -43,12 +43,11 @@ def error_of(settings, *arguments):
 
 
 def stop_line(start, *arguments, **settings):
-    """Return the one line with which a start is refused, without its first words."""
+    """Return the one line with which a start is refused."""
     with pytest.raises(StartError) as stopped:
         start(*arguments, **settings)
-    begin, _, line = str(stopped.value).partition(": ")
-    assert (begin, "\n" in line) == ("deeds cannot start", False)
-    return line
+    assert "\n" not in stopped.value.reason
+    return stopped.value.reason
 
 
 def run_deeds(*arguments, cwd=REPOSITORY, **settings):
