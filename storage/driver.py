@@ -102,7 +102,7 @@ _FOREIGN_KEY_CODES = {"23503", "SQLITE_CONSTRAINT_FOREIGNKEY"}
 # A database that is away fails every request; its cause is logged this often.
 _LOG_INTERVAL_S = 1.0
 # With the causes of several hosts.
-_MESSAGE_LENGTH_MAX = 1_000
+_MESSAGE_LENGTH_MAX = 2_000
 
 
 class ConflictError(Exception):

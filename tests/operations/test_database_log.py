@@ -5,6 +5,7 @@ import secrets
 
 import pytest
 from sqlalchemy import make_url
+from sqlalchemy.exc import OperationalError
 
 import storage.driver
 from tests.support.api import refusal
@@ -58,6 +59,19 @@ def test_a_role_that_may_not_log_in_is_named_as_the_cause(
     assert (name, code) == ("OperationalError", None)
     assert "not permitted to log in" in message
     assert_no_trace(message.encode())
+
+
+def test_a_line_has_the_causes_of_all_hosts(open_engine, caplog):
+    ports = range(1, 5)
+    hosts = ",".join(f"127.0.0.{port}:{port}" for port in ports)
+    engine = open_engine(f"postgresql://deeds@{hosts}/deeds")
+
+    with pytest.raises(OperationalError) as refused:
+        engine.connect()
+    storage.driver.CauseLog().log(refused.value)
+
+    [(_, _, message)] = causes(caplog)
+    assert all(f"port {port} failed: Connection refused" in message for port in ports)
 
 
 def test_a_column_that_is_not_there_is_a_defect_with_its_code(
