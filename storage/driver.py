@@ -4,7 +4,6 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from math import inf
 from time import monotonic
 from typing import Any
 
@@ -51,7 +50,7 @@ def _list_names(sql: str) -> list[str]:
 
 
 # For what a new connection is asked before it is used.
-_SET_UP_SECONDS_MAX = 3.0
+_SET_UP_SECONDS_MAX = 5.0
 
 
 class BoundedConnection(psycopg.Connection[Any]):
@@ -61,14 +60,11 @@ class BoundedConnection(psycopg.Connection[Any]):
     libpq nor its own timeouts notice.
     """
 
-    deadline_s = inf  # By `monotonic()`.
-
-    @classmethod
-    def connect(cls, *args: Any, **kwargs: Any) -> "BoundedConnection":
-        """Connect as psycopg does; the first answers have a deadline too."""
-        connection = super().connect(*args, **kwargs)
-        connection.deadline_s = monotonic() + _SET_UP_SECONDS_MAX
-        return connection
+    def __init__(self, *args: Any) -> None:
+        """Create what psycopg has connected; the first answers have a deadline too."""
+        super().__init__(*args)
+        # By `monotonic()`.
+        self.deadline_s = monotonic() + _SET_UP_SECONDS_MAX
 
     def wait(
         self, gen: Any, interval: float = 0.1, timeout: float | None = None

@@ -41,7 +41,7 @@ from storage.engine import make_engine
 from storage.last_operations import LastOperations
 from storage.operations import read_operation, read_outputs
 from storage.schema import may_serve, read_readiness
-from storage.transactions import OnRetry, Transactions
+from storage.transactions import SECONDS_MAX, OnRetry, Transactions
 
 Value = TypeVar("Value")
 
@@ -118,7 +118,7 @@ class Repository:
             reached = raise_checkpoint(engine, checkpoint_file)
         self._watch_engine = make_engine(engine.url, WATCH_POOL_SIZE)
         self._last = LastOperations(self._watch_engine, checkpoint_file, reached)
-        self._transactions = Transactions(engine, self._last, on_retry)
+        self._transactions = Transactions(engine, self._last, on_retry, SECONDS_MAX)
         self._watch = Transactions(
             self._watch_engine, self._last, None, WATCH_SECONDS_MAX
         )

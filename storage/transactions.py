@@ -39,10 +39,9 @@ OnRetry = Callable[[str], None]
 # is final.
 WRITES = "ledger_writes"
 
-# For all tries of a transaction, and from its start until COMMIT is answered. Patroni
-# takes longer to promote another server, so no connection survives a failover.
+# For all tries of a transaction, and half as long again until COMMIT is answered.
+# Patroni takes longer to promote another server, so no connection survives a failover.
 SECONDS_MAX = 10.0
-_COMMIT_SECONDS = 5.0
 
 # Our statements take milliseconds: one that takes this long waits for something that is
 # not coming. A server that can still tell does so before the connection is given up.
@@ -106,7 +105,7 @@ class Transactions:
         engine: Engine,
         last: LastOperations,
         on_retry: OnRetry | None,
-        seconds_max: float = SECONDS_MAX,
+        seconds_max: float,
     ) -> None:
         """Create the transactions of an engine; on SQLite they share commits."""
         self._seconds_max = seconds_max
@@ -169,7 +168,7 @@ class Transactions:
                     self._last.look_if_new(connection)
                     self._last.check_not_lost()
                     made = self._write_current(connection, record)
-                    set_deadline(connection, deadline_s + _COMMIT_SECONDS)
+                    set_deadline(connection, deadline_s + self._seconds_max / 2)
                     self._commit(connection)
                     return made
             except (ConflictError, exc.TimeoutError, exc.DBAPIError) as error:

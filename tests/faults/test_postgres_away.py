@@ -94,16 +94,17 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
 
 
 def test_an_answer_waits_for_the_synchronous_standby_or_is_in_doubt(
-    stoppable_postgres, api, monkeypatch
+    stoppable_postgres, open_api, monkeypatch
 ):
     """Also a second answer: what it repeats may be known to a crashed primary only."""
+    monkeypatch.setattr("storage.repository.SECONDS_MAX", 1.0)
+    api = open_api()
     item = api.mint("+5.a")
     swaps = [
         ([f"+5.{item}.{secret}"], [f"+5.{item}.{new}"], secret)
         for secret, new in ("ab", "bc")
     ]
     good(api.swap(*swaps[0]))
-    monkeypatch.setattr("storage.transactions._COMMIT_SECONDS", 0.5 - SECONDS_MAX)
 
     stoppable_postgres.set("synchronous_standby_names", "nobody")
     doubtful = [api.swap(*each) for each in swaps]

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, make_url, text
 from deeds.domain.errors import LedgerUnavailableError, OverloadedError
 from storage.engine import POOL_SIZE, POSTGRESQL_OPTIONS
 from storage.last_operations import LastOperations
-from storage.transactions import STATEMENT_TIMEOUT, Transactions, snapshot
+from storage.transactions import SECONDS_MAX, STATEMENT_TIMEOUT, Transactions, snapshot
 from tests.support.api import good, refusal
 from tests.support.databases import on_postgresql
 from tests.support.hooks import AtWrite, hooked, is_writer
@@ -50,7 +50,7 @@ def transactions(engine, monkeypatch):
         lambda connection, record: record(connection),
     )
     last = LastOperations(engine)
-    yield Transactions(engine, last, None)
+    yield Transactions(engine, last, None, SECONDS_MAX)
     last.close()
 
 
