@@ -1,7 +1,4 @@
-"""Films for Chromium's own camera.
-
-Codes as a phone sees them on paper, with one edge further away,
-unevenly lit and with the grain of a sensor."""
+"""Films for Chromium's own camera: codes on paper."""
 
 import numpy as np
 import segno
@@ -9,8 +6,8 @@ import segno
 WIDTH, HEIGHT = 640, 480
 FRAMES_PER_SECOND = 10
 
-# Of the paper with the code, in pixels: seven for each module of a claim link's code.
-SIDE = 400
+# Of each module of a code, in pixels.
+MODULE = 6
 QUIET_ZONE = 4
 
 
@@ -31,23 +28,11 @@ def film(path, scenes):
 
 def picture(text):
     """Return the luma of a table, and of a paper on it with the code of a text."""
-    chance = np.random.default_rng(0)
-    luma = chance.integers(80, 120, (HEIGHT, WIDTH), dtype=np.uint8)
-    if not text:
-        return luma
-    code = segno.make_qr(text, error="m", encoding="utf-8")
-    modules = np.array(list(code.matrix_iter(border=QUIET_ZONE)), dtype=bool)
-    # Each point is hit a little beside itself: that blurs the edges of the modules.
-    y, x = np.indices((SIDE, SIDE)) + chance.uniform(-0.5, 0.5, (2, SIDE, SIDE))
-    v, u = y / SIDE - 0.5, x / SIDE - 0.5
-    # The upper edge is further away.
-    nearness = len(modules) / (1 + 0.1 * v)
-    rows = (v * nearness + len(modules) / 2).astype(int)
-    columns = ((u + 0.04 * v) * nearness + len(modules) / 2).astype(int)
-    # Beside the paper nothing is dark.
-    shown = np.pad(modules, QUIET_ZONE)[rows + QUIET_ZONE, columns + QUIET_ZONE]
-    light = np.where(shown, 45, 190 + 40 * y / SIDE)
-    grain = chance.integers(-15, 16, (SIDE, SIDE))
-    top, left = (HEIGHT - SIDE) // 2, (WIDTH - SIDE) // 2
-    luma[top : top + SIDE, left : left + SIDE] = light + grain
+    luma = np.full((HEIGHT, WIDTH), 100, dtype=np.uint8)
+    if text:
+        code = segno.make_qr(text, error="m", encoding="utf-8")
+        rows = code.matrix_iter(scale=MODULE, border=QUIET_ZONE)
+        paper = np.where(np.array(list(rows)), 45, 210)
+        top, left = (HEIGHT - len(paper)) // 2, (WIDTH - len(paper)) // 2
+        luma[top : top + len(paper), left : left + len(paper)] = paper
     return luma

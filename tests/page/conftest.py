@@ -13,9 +13,6 @@ from tests.page.visitor import visiting
 from tests.support.needs import chromium_path, require
 from tests.support.serving import running_service
 
-# Outputs of one mint: fewer than by default, so that a form can have them all soon.
-OUTPUTS_MAX = 32
-
 # As long as `wait_until` waits: five seconds are too few on a busy machine.
 expect.set_options(timeout=30_000)
 
@@ -64,7 +61,7 @@ def web_service(tmp_path_factory):
     with running_service(
         tmp_path_factory.mktemp("web"),
         DEEDS_ARGON2="m=8,t=1,p=1",
-        DEEDS_MAX_ARRAY=str(OUTPUTS_MAX),
+        DEEDS_MAX_ARRAY="32",
         WEB_CONCURRENCY="1",
     ) as service:
         yield service

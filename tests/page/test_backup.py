@@ -8,7 +8,6 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from deeds.page.static_files import read_static_files
 from tests.page.steps import (
     TICKET,
     amounts,
@@ -20,7 +19,6 @@ from tests.page.steps import (
     records,
     send_offline,
 )
-from tests.page.visitor import answer
 
 slow = pytest.mark.slow
 
@@ -126,20 +124,3 @@ def test_a_wrong_passphrase_is_told_at_its_field_alone(
     field = dialog.get_by_label(at_fault, exact=True)
     expect(field).to_be_focused()
     expect(field).to_have_attribute("aria-invalid", "true")
-
-
-@slow
-def test_a_wallet_that_no_file_can_hold_is_not_written(visitor):
-    address = read_static_files().url("js/pages/wallet/backup_forms.js")
-    forms = visitor.api.get(address).text.replace("400 * 1024 * 1024", "1000")
-    answer(
-        visitor.page, "**/backup_forms.js", content_type="text/javascript", body=forms
-    )
-    page, _ = hold(visitor, 1)
-    page.go_back()
-    press(page, "Back up")
-    dialog = page.get_by_role("dialog")
-
-    confirm_passphrase(dialog, PASSPHRASE, PASSPHRASE)
-
-    expect(dialog.get_by_role("alert")).to_have_text("Too much for one backup file.")

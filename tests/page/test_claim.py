@@ -166,12 +166,6 @@ def test_a_text_without_a_link_of_this_service_is_told_and_not_sent(visitor):
     assert page.url == f"{visitor.origin}/claim"
     expect(field).to_be_focused()
 
-    real = visitor.api.mint("+1.a", metadata=TICKET)
-    visitor.go(f"/claim/{real}#+1.{NOBODY}.s")
-    expect(error).to_have_text("This link names two deeds. Ask for another.")
-    expect(page.get_by_text(TICKET["name"])).to_be_hidden()
-    expect(page).to_have_url(f"{visitor.origin}/claim")
-
     paste(page, "my ticket")
     expect(error).to_have_text("There is no claim link in this text.")
     expect(field).to_be_focused()
@@ -247,11 +241,6 @@ def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
 
     button = page.get_by_role("button", name="Claim all 30")
     assert button.evaluate(in_view)
-    # What has the focus, and what is told for a moment, is not behind it and not before
-    # it.
-    padding = "getComputedStyle(document.documentElement).scrollPaddingBottom"
-    assert page.evaluate(padding) == "96px"
-    expect(page.locator("#notices")).to_have_css("bottom", "88px")
 
 
 @slow

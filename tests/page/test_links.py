@@ -19,7 +19,6 @@ from tests.page.steps import (
     spend,
     wait_for_amounts,
 )
-from tests.page.visitor import first_held, hold_back
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -147,18 +146,3 @@ def test_all_links_are_copied_at_once(page, visitor):
     wait_until(lambda: set(page.evaluate(COPIED).splitlines()) == links)
     assert amounts(page) == {"given": [1, 1, 1]}
     expect(page.get_by_role("button", name="Send")).to_be_hidden()
-
-
-def test_a_dialog_that_is_closed_says_which_links_were_not_taken_back(page, visitor):
-    change_all(page, state="given", givenAt=1)
-    page.evaluate("document.body.dataset.arrayMax = '1'")
-    dialog = for_many(page, "Take back", "All waiting (3)")
-    held = hold_back(page, "**/v1/swap")
-    with page.expect_request("**/v1/swap"):
-        press(dialog, "Take back")
-
-    page.keyboard.press("Escape")
-    first_held(page, held).continue_()
-
-    expect(page.locator("#notices")).to_have_text("The others stay handed out.")
-    assert amounts(page) == {"given": [1, 1], "held": [1], "spent": [1]}

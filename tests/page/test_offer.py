@@ -13,14 +13,12 @@ from tests.page.html import preview, read_page
 from tests.page.steps import (
     SHED,
     TICKET,
-    give,
     hold,
     live_amounts,
     mint_outputs,
     operations,
     paste,
     press,
-    raws,
     records,
 )
 from tests.support.api import Api, fresh, good
@@ -138,24 +136,6 @@ def test_a_trade_for_a_look_alike_is_warned_of_before_it_is_shown(visitor):
     anyway.click()
     expect(page.get_by_text("Yours now.")).to_be_visible()
     assert live_amounts(visitor.api, page) == [2, 5]
-
-
-@slow
-def test_an_offer_that_somebody_else_takes_meanwhile_is_not_completed(visitor):
-    page, item_id = hold(visitor, 5)
-    [shed] = mint_outputs(visitor.api, "a")
-    give(page, "2")
-    given = raws(page, "given")
-    page, offer_id = open_offer(visitor, [fresh(2, item_id)], [shed])
-    button = page.get_by_role("button", name="Trade")
-    expect(button).to_be_enabled()
-    good(visitor.api.complete(offer_id, given, [f"{shed}.theirs"]))
-
-    button.click()
-
-    expect(page.locator("#heading")).to_have_text("Already traded")
-    expect(page.locator("#lead")).to_contain_text("Nothing of yours has moved.")
-    assert visitor.asked("/complete") == []
 
 
 @slow

@@ -65,18 +65,6 @@ def test_a_shop_asks_for_what_it_does_not_hold_and_is_told_when_it_is_paid(visit
     assert amounts(page)["held"] == [5]
 
 
-def test_more_than_there_is_cannot_be_asked_for(visitor):
-    page, _ = hold(visitor, 100)
-    press(page, "Ask for")
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("How many?").fill("101")
-
-    page.keyboard.press("Enter")
-
-    error = dialog.get_by_text("There are only 100 units in all.")
-    expect(error).to_have_class("error")
-
-
 def test_a_text_that_names_no_deed_here_to_want_stays_where_it_was_typed(visitor):
     text = f"https://deeds.example/claim/deed_{26 * '0'}#+5.hush"
     page, _ = hold(visitor, 10)

@@ -187,25 +187,9 @@ def test_a_page_says_what_it_is_while_its_scripts_are_on_their_way(visitor, ids,
     expect(page.locator(".lead p").first).to_be_visible()
     expect(page.locator("form:visible, .loading:visible")).not_to_have_count(0)
     assert first_held(page, held)
-
-
-def test_a_deed_stays_where_it_is_when_the_scripts_of_its_page_come(visitor, ids):
-    page = visitor.page
-    held = hold_back(page, "**/*.js")
-    page.goto(f"{visitor.origin}/claim/{ids['shed']}#+95.b", wait_until="commit")
-    expect(page.get_by_text(SHED["name"])).to_be_visible()
-    assert first_held(page, held)
-
     page.unroute("**/*.js")
-
-    wait_for_rows(page, "free")
+    page.locator("[data-ready], #review-button:enabled").first.wait_for()
     visitor.assert_still()
-
-
-COLORS = (
-    "(({ backgroundColor, color }) => backgroundColor + color)"
-    "(getComputedStyle(document.body))"
-)
 
 
 @pytest.fixture(scope="module")
@@ -223,14 +207,6 @@ def test_without_scripts_a_page_says_what_it_needs(reader, ids, path):
 
     expect(page.locator("noscript .notice")).to_be_visible()
     expect(page.locator("main button:visible, main input:visible")).to_have_count(0)
-
-
-def test_without_scripts_the_documents_have_the_theme_of_the_pages(reader):
-    reader.page.emulate_media(color_scheme="dark")
-
-    colors = [reader.go(path).evaluate(COLORS) for path in ("/problems", "/docs")]
-
-    assert colors[0] == colors[1]
 
 
 def test_the_first_tab_leads_past_the_head_which_is_no_claim(visitor):
@@ -319,19 +295,3 @@ def test_an_item_id_is_copied(visitor, ids):
 
     page.get_by_text("The item id is copied.").wait_for()
     assert page.evaluate(COPIED) == ids["ticket"]
-
-
-MARK = (
-    "id => inBrowser.load('ui/card.js').then(({ makeMark }) => makeMark(id).innerHTML)"
-)
-
-
-def test_scripts_draw_the_mark_of_a_deed_as_its_page_does(visitor, ids):
-    item_id = ids["ticket"]
-    page = visitor.go(f"/item/{item_id}")
-
-    drawn = page.evaluate(MARK, item_id)
-
-    mark = page.locator(".deed .mark")
-    expect(mark).to_contain_text(f"{item_id[5:9]}·{item_id[-4:]}")
-    assert mark.inner_html() == drawn

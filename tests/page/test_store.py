@@ -6,9 +6,8 @@ One update is one transaction, between two tabs too.
 import pytest
 from playwright.sync_api import expect
 
-from deeds.page.static_files import read_static_files
 from tests.page.steps import hold, mint_outputs, press, send, wait_for_rows
-from tests.page.visitor import answer, hold_back, wait_for_true
+from tests.page.visitor import hold_back, wait_for_true
 
 pytestmark = pytest.mark.slow
 
@@ -136,26 +135,6 @@ def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, ot
     assert one.evaluate(UPDATE, {}) == "StoreError InvalidStateError"
     too_old = "StoreError VersionError: A newer page has been here. Reload this one."
     assert one.evaluate(OPEN) == too_old
-
-
-def test_a_newer_page_that_an_old_tab_blocks_says_so_and_blocks_nobody(one, visitor):
-    one.evaluate("inBrowser.store.close()")
-    # A tab that does not stand aside, as a page of a release without that would not.
-    one.evaluate("inBrowser.open(3, (database) => { inBrowser.stubborn = database; })")
-    store = visitor.api.get(read_static_files().url("js/wallet/store.js")).text
-    newer = store.replace("const VERSION = 3;", "const VERSION = 4;")
-    assert newer != store
-    page = visitor.context.new_page()
-    kind = "text/javascript"
-    answer(page, "**/js/wallet/store.js", content_type=kind, body=newer)
-    page.goto(visitor.origin + STORELESS)
-
-    blocked = "StoreError blocked: Close the other tabs of this page, then reload it."
-    assert page.evaluate(OPEN) == blocked
-
-    # The old tab goes: what was asked for opens after all, and must not be left open.
-    one.evaluate("inBrowser.stubborn.close()")
-    assert page.evaluate("inBrowser.remove()") == "removed"
 
 
 def test_a_profile_that_is_cleared_while_the_page_is_open_says_so(visitor):

@@ -23,13 +23,8 @@ from tests.page.steps import (
     send_offline,
     spend,
 )
-from tests.page.test_pages import FIRST_LOAD_BYTES_MAX
-from tests.page.visitor import hold_back
 
 slow = pytest.mark.slow
-
-LOADED = """performance.getEntries().reduce(
-  (sum, each) => sum + (each.encodedBodySize ?? 0), 0)"""
 
 
 @pytest.fixture
@@ -115,18 +110,6 @@ def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
 
 
 @slow
-def test_a_deed_that_only_has_the_name_of_another_says_so(page, visitor):
-    forged = f"deed_{'0' * 26}"
-    keep(page, {forged: "a  Ticket"})
-
-    page.goto(f"{visitor.origin}/wallet#{forged}")
-
-    expect(page.locator("[data-part=origin]")).to_have_class("notice bad")
-    said = page.get_by_text("Another deed of the same name is in your wallet")
-    expect(said).to_be_visible()
-
-
-@slow
 def test_each_deed_and_the_history_have_an_address_and_focus_follows(visitor):
     page, item_id = hold(visitor, 3, metadata=TICKET)
     name = page.get_by_role("heading", name="A ticket", level=1)
@@ -148,17 +131,6 @@ def test_an_address_of_a_deed_that_is_not_here_says_so(visitor):
     page = visitor.go("/wallet#deed_nobody")
 
     expect(page.get_by_role("heading", name="This deed is not here")).to_be_visible()
-
-
-@slow
-def test_the_list_is_there_before_the_scripts_of_the_page_of_a_deed(page, visitor):
-    hold_back(page, "**/{deed,offers}_view.js")
-
-    with page.expect_request("**/deed_view.js"):
-        visitor.go("/wallet")
-
-    expect(page.locator("[data-row]")).to_contain_text("You have 10")
-    assert page.evaluate(LOADED) < FIRST_LOAD_BYTES_MAX
 
 
 @slow

@@ -46,10 +46,6 @@ const inBrowser = {
     return parts.map((each) => document.querySelector(each).offsetTop);
   },
 
-  async claimLink(output) {
-    return (await this.load("format/claim_link.js")).claimLink("", output);
-  },
-
   /** Open this browser's wallet as a second tab would; return it with its parts. */
   async openWallet() {
     const names = ["wallet/store.js", "wallet/api.js", "format/raw_output.js"];
@@ -253,15 +249,6 @@ const inBrowser = {
     };
     await this.update({});
     return asked;
-  },
-
-  /** Delete the database; "blocked" where a page still has it open. */
-  remove() {
-    return new Promise((resolve) => {
-      const removing = indexedDB.deleteDatabase("deeds");
-      removing.onsuccess = () => resolve("removed");
-      removing.onblocked = () => resolve("blocked");
-    });
   },
 
   /**
