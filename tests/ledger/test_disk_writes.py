@@ -7,12 +7,11 @@ log again.
 """
 
 import json
-import os
 import subprocess
-import sys
 
 import pytest
 
+from tests.support.commanding import run_python
 from tests.support.needs import require
 
 # Counts each fsync. Of SQLite's log it refuses writes once so many have passed, unless
@@ -146,10 +145,7 @@ def tried(tmp_path_factory):
         "DEEDS_LOG_LEVEL": "error",
         "LD_PRELOAD": str(library),
     }
-    command = [sys.executable, "-c", PROGRAM]
-    ran = subprocess.run(
-        command, env=os.environ | settings, capture_output=True, text=True, check=False
-    )
+    ran = run_python("-c", PROGRAM, **settings)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)
 

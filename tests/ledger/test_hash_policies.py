@@ -136,16 +136,6 @@ def test_a_process_that_lacks_a_pepper_says_503_and_logs_it_once(
     assert without.check(f"+5.{own}.{secrets[0]}") == ["unspent"]
 
 
-def test_each_policy_is_recorded_once_and_the_first_has_number_0(open_api, ledger):
-    newer = {"pepper": OTHER, "peppers_old": (ONE,)}
-    for changes in ({"pepper": ONE}, newer, {"pepper": ONE, "peppers_old": (OTHER,)}):
-        open_api(ordinary_cost=DEAR, **changes).mint("+5.a")
-
-    first, second = ledger.rows()["hash_policies"]
-    assert first == (0, 16, 2, 1, pepper_fingerprint(ONE))
-    assert second[1:] == (16, 2, 1, pepper_fingerprint(OTHER))
-
-
 def test_first_starts_at_once_agree_on_the_first_policy(
     database_url, open_engine, ledger
 ):

@@ -1,7 +1,5 @@
 """Digests, known for all time, and the threads, turns and bounds of slow hashes."""
 
-import subprocess
-import sys
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +20,7 @@ from deeds.domain.hashing import (
 from deeds.domain.model import Argon2Cost, HashPolicy, ItemHashing, RawOutput
 from deeds.domain.policies import pepper_fingerprint
 from deeds.domain.raw_output import make_strong_secret
+from tests.support.commanding import run_python
 from tests.support.waiting import wait_until
 
 WAIT_S = 20
@@ -190,53 +189,49 @@ def test_a_client_waits_for_one_window_of_another(start, gate, held):
     assert order.index("one") == 1
 
 
-def test_a_client_gets_a_quarter_of_the_places_beside_others(start, gate, held):
-    pool = HashPool(1, 8, 100, None)
-    for client in ("other", "many", "many"):
-        start(pool, [held], client)
+# The clients of the requests that run, whose is one more, of how many jobs, and whether
+# it is admitted: there are 8 places, and 10 jobs of a client.
+ROOM = [
+    # Three quarters of the places for a client alone, a quarter beside others.
+    ("aaaaa", "a", 1, True),
+    ("aaaaaa", "a", 1, False),
+    ("aaaaaa", "b", 1, True),
+    ("ba", "a", 1, True),
+    ("baa", "a", 1, False),
+    ("aaaaaabb", "c", 1, False),
+    # Any number of jobs where it has no other request.
+    ("b", "a", 11, True),
+    ("a", "a", 9, True),
+    ("a", "a", 10, False),
+]
 
-    with pytest.raises(OverloadedError):
-        pool.run(call, [bytes], "many")
 
-    third = start(pool, [held], "third")
+@pytest.mark.parametrize(("running", "client", "jobs_count", "is_admitted"), ROOM)
+def test_a_client_gets_its_share_of_the_places_and_jobs(
+    start, gate, held, *, running, client, jobs_count, is_admitted
+):
+    pool, begun = HashPool(1, 8, 10, None), []
+    for each in running:
+        start(pool, [held], each)
+
+    request = start(pool, [partial(begun.append, "job")] * jobs_count, client)
+
     gate.set()
-    assert third.result(WAIT_S) == [True]
+    assert (request.exception(WAIT_S) is None) == is_admitted
+    assert len(begun) == (jobs_count if is_admitted else 0)
 
 
-def test_a_client_alone_gets_three_quarters_of_the_places(start, gate, held):
-    pool = HashPool(1, 8, 100, None)
-    for _ in range(6):
-        start(pool, [held], "many")
-
-    with pytest.raises(OverloadedError):
-        pool.run(call, [bytes], "many")
-
-    pool.check_room()
-    for client in ("second", "third"):
-        start(pool, [held], client)
-    with pytest.raises(OverloadedError):
-        pool.check_room()
-    with pytest.raises(OverloadedError):
-        pool.run(call, [bytes], "fourth")
-    gate.set()
-
-
-def test_the_hashes_of_a_client_are_bounded_and_it_is_told_how_long(start, gate, held):
-    pool, begun = HashPool(1, 100, 40, None), []
-    requests = [start(pool, [held, *[bytes] * 29])]
+def test_a_client_without_room_is_told_how_long_to_wait(start, gate, held):
+    pool = HashPool(1, 8, 40, None)
+    running = start(pool, [held, *[bytes] * 29])
     pool._job_mean_s = 0.5
 
     with pytest.raises(OverloadedError) as refused:
-        pool.run(call, [partial(begun.append, "job")] * 11, "a")
+        pool.run(call, [bytes] * 11, "a")
 
-    requests.append(start(pool, [bytes] * 10))
-    # A client that has no other request may bring any number of jobs, but then no more.
-    requests.append(start(pool, [bytes] * 41, "b"))
-    with pytest.raises(OverloadedError):
-        pool.run(call, [bytes], "b")
     gate.set()
-    assert [len(each.result(WAIT_S)) for each in requests] == [30, 10, 41]
-    assert (refused.value.retry_after_s, begun) == (15, [])
+    running.result(WAIT_S)
+    assert refused.value.retry_after_s == 15
     # The mean follows the jobs, which took next to no time.
     assert 0 < pool._job_mean_s < 0.5
 
@@ -284,8 +279,6 @@ print(HashPool(1, 1, 1, None).run(call, [bytes], "a"))
 
 
 def test_a_process_that_is_nicer_than_the_hash_threads_hashes():
-    ran = subprocess.run(
-        [sys.executable, "-c", HASH_WHILE_NICE], check=True, capture_output=True
-    )
+    ran = run_python("-c", HASH_WHILE_NICE)
 
-    assert (ran.stdout, ran.stderr) == (b"[b'']\n", b"")
+    assert (ran.stdout, ran.stderr) == ("[b'']\n", "")

@@ -132,17 +132,6 @@ def test_a_check_reads_twice_and_an_item_once(api):
     assert checking.commits_count == reading.commits_count == 0
 
 
-def test_what_has_not_the_form_of_an_item_id_is_not_looked_for(api):
-    with logged_statements() as log:
-        read = api.get("/v1/item/deed_x")
-        states = api.check("+1.deed_x.a")
-        swapped = api.swap(["+1.deed_x.a"], ["+1.deed_x.b"])
-
-    assert (read.status_code, states) == (404, ["unknown"])
-    assert refusal(swapped) == (400, "unknown_item", 0)
-    assert log.names == []
-
-
 WORDS = "a key that would be hashed"
 
 
