@@ -4,7 +4,6 @@ What the pages of a deed say, and that metadata stays text.
 """
 
 import json
-from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -12,9 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from deeds.domain.model import Item
 from deeds.page.card import TEXT_LENGTH_MAX, DeedCard, deed_card
-from deeds.settings import parse_rate_limits
 from tests.page.html import preview, read_page
-from tests.support.api import Api
 from tests.support.hooks import hooked
 from tests.support.hostile_metadata import IMAGES
 
@@ -210,11 +207,8 @@ def test_while_the_database_is_away_a_deed_says_so_and_can_be_claimed(api):
     assert claim.text == api.get("/claim").text
 
 
-def test_pages_and_the_interface_count_together_where_items_are_limited(
-    settings, open_app
-):
-    limited = replace(settings, rate_limits=parse_rate_limits("item=3/day"))
-    api = Api.of_app(open_app(limited))
+def test_pages_and_the_interface_count_together_where_items_are_limited(limited):
+    api = limited("item=3/day")
     item_id = api.mint("+1.a")
     paths = [f"/item/{item_id}", f"/v1/item/{item_id}", f"/claim/{item_id}"]
 

@@ -3,12 +3,9 @@
 What its link unfolds as, and paying and trading in a browser.
 """
 
-from dataclasses import replace
-
 import pytest
 from playwright.sync_api import expect
 
-from deeds.settings import parse_rate_limits
 from tests.page.html import preview, read_page
 from tests.page.steps import (
     SHED,
@@ -21,7 +18,7 @@ from tests.page.steps import (
     press,
     records,
 )
-from tests.support.api import Api, fresh, good
+from tests.support.api import fresh, good
 from tests.support.waiting import wait_until
 
 slow = pytest.mark.slow
@@ -76,9 +73,8 @@ def test_a_link_to_an_offer_names_two_deeds_and_counts_the_others(api):
     assert said.endswith(" and 2 more deeds")
 
 
-def test_an_unknown_offer_and_too_many_requests_open_the_plain_page(settings, open_app):
-    limited = replace(settings, rate_limits=parse_rate_limits("item=1/day"))
-    api = Api.of_app(open_app(limited))
+def test_an_unknown_offer_and_too_many_requests_open_the_plain_page(limited):
+    api = limited("item=1/day")
 
     pages = [api.get(f"/offer/{each}").text for each in (UNKNOWN, "<b>")]
 

@@ -1,19 +1,16 @@
 """POST /web/qr: texts to QR codes, which nobody keeps and no log tells of."""
 
 import logging
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
 from functools import partial
-from itertools import count, groupby
-from unittest.mock import DEFAULT, Mock, call
+from itertools import groupby
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 import segno
 
-from deeds.settings import parse_rate_limits
-from tests.support.api import Api, good, refusal
+from tests.support.api import good, refusal
 from tests.support.marker import MARK, assert_no_trace
 from tests.support.qr_reader import picture_of, read_codes
 from tests.support.racing import at_once
@@ -50,21 +47,6 @@ def test_a_code_is_read_back_as_its_text_and_codes_come_in_order(api, monkeypatc
     codes = [code for answer in answers for code in good(answer)["codes"]]
     assert read_codes(list(map(picture_of, codes))) == [*TEXTS, *links]
     assert {answer.headers["Cache-Control"] for answer in answers} == {"no-store"}
-
-
-def test_a_code_is_dark_on_light_in_the_fewest_modules_and_little_svg(api):
-    link = LINK + 32 * "a"
-
-    [code] = good(ask(api, link))["codes"]
-
-    side = segno.make_qr(link, error="m").symbol_size()[0]
-    assert re.fullmatch(
-        rf'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}">'
-        rf'<path fill="#fff" d="M0 0h{side}v{side}h-{side}z"/>'
-        r'<path stroke="#000" d="[Mmh0-9. -]+"/></svg>',
-        code,
-    )
-    assert len(code) < 4_000
 
 
 @pytest.mark.parametrize(
@@ -128,16 +110,6 @@ def test_places_are_given_back_when_a_text_does_not_fit(api):
     assert ask(api, "a").status_code == 200
 
 
-def test_after_each_code_other_threads_run_four_times_as_long(api, monkeypatch):
-    clock = Mock()
-    clock.thread_time.side_effect = count()
-    monkeypatch.setattr("deeds.page.qr_codes.time", clock)
-
-    ask(api, "a", "b")
-
-    assert clock.sleep.call_args_list == [call(4), call(4)]
-
-
 def test_batches_are_made_one_after_the_other(api, monkeypatch):
     make_qr = Mock(wraps=segno.make_qr)
     monkeypatch.setattr(segno, "make_qr", make_qr)
@@ -150,9 +122,8 @@ def test_batches_are_made_one_after_the_other(api, monkeypatch):
     assert len(list(groupby(made))) == 3
 
 
-def test_every_code_counts_where_codes_are_limited(settings, open_app):
-    limited = replace(settings, rate_limits=parse_rate_limits("qr=5/day"))
-    api = Api.of_app(open_app(limited))
+def test_every_code_counts_where_codes_are_limited(limited):
+    api = limited("qr=5/day")
 
     statuses = [ask(api, *texts).status_code for texts in ["ab", "ab", "abc", "a"]]
 

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from deeds.domain.model import Argon2Cost
 from deeds.domain.raw_output import is_strong_secret
 from deeds.page.static_files import read_static_files
-from deeds.settings import Settings
+from deeds.settings import Settings, parse_rate_limits
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
 from storage.tables import metadata
@@ -247,6 +247,18 @@ def open_app():
 def open_api(settings, open_app):
     """A function that opens the service with changed settings, for a client of it."""
     return lambda **changes: Api.of_app(open_app(replace(settings, **changes)))
+
+
+@pytest.fixture
+def limited(sqlite_url, open_app):
+    """A function that opens the service with these limits, for a client of it."""
+
+    def open_it(limits, **settings):
+        cost, limits = Argon2Cost(8, 1, 1), parse_rate_limits(limits)
+        app = open_app(Settings(sqlite_url, cost, rate_limits=limits, **settings))
+        return Api.of_app(app)
+
+    return open_it
 
 
 @pytest.fixture
