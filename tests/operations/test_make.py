@@ -6,7 +6,6 @@ Argon2 built for this CPU.
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 import venv
 from pathlib import Path
@@ -14,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from deeds.domain.hashing import SALT_BYTES
-from tests.support.needs import POSTGRES, require
+from tests.support.commanding import run_python
+from tests.support.needs import require
 from tests.support.serving import REPOSITORY, clean_environment
 
 pytestmark = pytest.mark.slow
@@ -41,21 +41,13 @@ def run_pytest(tmp_path):
 
     Its exit status and lines.
     """
-    inherited = {k: v for k, v in os.environ.items() if k not in ("CI", "CHROMIUM")}
+    # Plugins that these runs have no use for take a second to load.
+    ours = {"PATH": str(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ours |= {"CI": "", "CHROMIUM": ""}
 
     def run(*arguments, **variables):
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-        # Plugins that these runs have no use for take a second to load.
-        ours = {"PATH": str(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-        environment = inherited | ours | variables
-        ran = subprocess.run(
-            command,
-            cwd=REPOSITORY,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = ["-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        ran = run_python(*command, **ours | variables)
         return ran.returncode, ran.stdout.splitlines()
 
     return run
@@ -73,17 +65,6 @@ def test_what_cannot_run_is_skipped_and_the_last_lines_say_how_to_get_it(run_pyt
     ]
     assert "apt-get install --yes bash chromium curl gcc libc6-dev nodejs" in lines[-2]
     assert "4 skipped" in lines[-1]
-
-
-def test_root_needs_useradd_to_run_postgresql_as_another_user(monkeypatch):
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr("pwd.getpwall", list)
-    monkeypatch.setattr("shutil.which", lambda _program: None)
-
-    with pytest.raises(pytest.skip.Exception) as skipped:
-        require(POSTGRES)
-
-    assert "needs useradd for PostgreSQL" in str(skipped.value)
 
 
 @pytest.mark.parametrize(
@@ -111,17 +92,6 @@ def test_where_none_may_be_skipped_the_run_fails_and_says_so(
     assert status == 1
     assert "failed, for no test may be skipped" in said
     assert "1 test: no" in said
-
-
-def test_make_check_asks_for_all():
-    command = ["make", "--dry-run", "check", "-o", ".venv/dev.stamp"]
-
-    planned = subprocess.check_output(
-        command, cwd=REPOSITORY, env=clean_environment({}), text=True
-    )
-
-    assert " -m pytest " in planned
-    assert " --all " in planned
 
 
 def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path):

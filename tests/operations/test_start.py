@@ -8,32 +8,20 @@ import os
 import re
 import shlex
 import socket
-import subprocess
-import sys
 from contextlib import closing, contextmanager
 
 import pytest
 
 from deeds.server.cpus import default_processes_count, usable_cpus_count
 from tests.support.api import Api, good
-from tests.support.serving import REPOSITORY, start_gunicorn
+from tests.support.commanding import run_python
+from tests.support.serving import start_gunicorn
 from tests.support.waiting import wait_until
 
 CONSOLE_LINE = re.compile(
     r"\d\d:\d\d:\d\d info     request        request_id=\w{32}"
     r" route=/v1/item/<item_id> .*"
 )
-
-
-@pytest.mark.slow
-def test_collections_of_garbage_skip_what_the_start_has_made(gunicorn_service):
-    service = gunicorn_service(
-        application="tests.support.applications:create_garbage_app()"
-    )
-
-    looked_at, left_alone = map(int, service.get("/garbage").text.split())
-
-    assert looked_at < left_alone / 10
 
 
 @pytest.mark.parametrize(
@@ -111,14 +99,7 @@ def test_an_address_of_another_machine_is_said_in_one_line(tmp_path):
 
 def test_the_check_before_gunicorn_names_what_gunicorn_would_not():
     """gunicorn reads WEB_CONCURRENCY first, and ends with a traceback."""
-    checked = subprocess.run(
-        [sys.executable, "gunicorn.conf.py"],
-        cwd=REPOSITORY,
-        env={"WEB_CONCURRENCY": "many"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    checked = run_python("gunicorn.conf.py", WEB_CONCURRENCY="many")
 
     assert checked.returncode == 1
     assert checked.stderr == (

@@ -3,7 +3,6 @@
 Gunicorn imports this.
 """
 
-import gc
 import os
 import signal
 import threading
@@ -70,18 +69,6 @@ def lasting_app(environ, start_response):
             _go.notify_all()
     start_response("200 OK", [("Content-Type", "text/plain")])
     return [environ["wsgi.input"].read()]
-
-
-def create_garbage_app():
-    """Return the service with one more page.
-
-    How much a collection of garbage looks through.
-    """
-    service = create_app()
-    service.add_url_rule(
-        "/garbage", view_func=lambda: f"{len(gc.get_objects())} {gc.get_freeze_count()}"
-    )
-    return service
 
 
 def create_breaking_app():
