@@ -11,7 +11,7 @@ import pytest
 
 from deeds.blueprints.problems import PROBLEMS
 from deeds.domain import errors
-from deeds.domain.errors import DeedError, RetryLaterError
+from deeds.domain.errors import DeedError
 from tests.support.api import refusal
 from tests.support.openapi import answer_faults, operation_of
 from tests.support.ways_to_fail import INDEXES, WAYS, Ground
@@ -210,15 +210,6 @@ def test_every_error_has_a_problem_of_its_own():
     codes = [vars(error)["code"] for error in ERRORS]
 
     assert sorted(codes + OF_NO_ERROR) == sorted(PROBLEMS)
-
-
-def test_what_passes_by_itself_is_an_error_of_the_server():
-    passing = {each.code for each in ERRORS if issubclass(each, RetryLaterError)}
-    of_server = {code for code in PROBLEMS if PROBLEMS[code].status >= 500}
-
-    # Too many of something passes too, but the client has brought it about.
-    assert passing - of_server == {"too_many_failures", "too_many_requests"}
-    assert of_server - passing == {"internal"}
 
 
 def test_what_is_refused_is_final_unless_it_is_listed_here():

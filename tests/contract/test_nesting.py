@@ -2,7 +2,6 @@
 
 import pytest
 
-from deeds.blueprints.problems import PROBLEMS
 from deeds.blueprints.requests import DEPTH_MAX
 from tests.support.api import refusal
 
@@ -52,7 +51,3 @@ def test_50000_levels_are_refused_where_long_arrays_are_allowed(open_api, name):
 
 def test_brackets_in_a_text_do_not_count_as_levels(shared_api):
     assert shared_api.mint("+5.a", metadata={"name": '[{"\\' * DEPTH_MAX})
-
-
-def test_the_problem_names_the_greatest_depth():
-    assert f"nested more than {DEPTH_MAX} deep" in PROBLEMS["invalid_json"].meaning

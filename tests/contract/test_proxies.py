@@ -24,11 +24,6 @@ SENT = {
     ),
     "no header": (1, "", PEER),
     "past the outer proxy": (2, CLIENT, PEER),
-    "a quotation mark before two proxies": (
-        2,
-        f'10.0.0.1, "x, {CLIENT}, 10.0.0.2',
-        PEER,
-    ),
     "a word": (1, "unknown", "-"),
     "an octal number": (1, "203.0.113.011", "-"),
     "a network": (1, "203.0.113.9/8", "-"),

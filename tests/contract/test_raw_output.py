@@ -92,7 +92,10 @@ FORMS = [
 
 
 def test_the_secret_is_all_that_remains_after_two_dots():
-    assert parse_raw_output("+5.deed_x..a.+b.") == RawOutput(5, "deed_x", ".a.+b.")
+    raw = parse_raw_output("+5.deed_x..a.+b.")
+
+    assert raw == RawOutput(5, "deed_x", ".a.+b.")
+    assert str(raw) == "+5.deed_x..a.+b."
 
 
 @pytest.mark.parametrize(
@@ -184,40 +187,25 @@ AMOUNTS = st.integers(1, AMOUNT_MAX) | st.sampled_from([9, 10])
 IDS = st.sampled_from(["", "deed_", "deed_x", "deed_" + 26 * "0", "deed", "DEED_x"])
 SECRETS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=32)
 LONG_SECRETS = st.sampled_from(["\U0001f600" * 32, "\U0001f600" * 33, "deed_x.a"])
-NEAR_AMOUNTS = AMOUNTS | st.sampled_from(NO_AMOUNTS[:-1])
-NEAR_IDS = IDS | ANY_TEXT | ANY_TEXT.map("deed_".__add__)
-NEAR_SECRETS = SECRETS | LONG_SECRETS | ANY_TEXT
-TEXTS = (
-    st.builds("+{}.{}.{}".format, NEAR_AMOUNTS, NEAR_IDS, NEAR_SECRETS)
-    | st.builds("+{}.{}".format, NEAR_AMOUNTS, NEAR_SECRETS)
-    | near_misses(st.builds("+{}.{}.{}".format, AMOUNTS, IDS, SECRETS), TEXT_PIECES)
-    | ANY_TEXT
+GOOD_TEXTS = st.builds("+{}.{}.{}".format, AMOUNTS, IDS, SECRETS | LONG_SECRETS)
+TEXTS = GOOD_TEXTS | near_misses(GOOD_TEXTS, TEXT_PIECES) | ANY_TEXT
+
+
+@pytest.mark.soak(share=0.5)
+@examples(max_examples=400, deadline=None)
+@pytest.mark.parametrize(
+    ("parse", "pattern", "kind"),
+    [
+        (parse_raw_output, RAW_OUTPUT, RawOutput),
+        (parse_mint_output, MINT_OUTPUT, NewOutput),
+    ],
 )
-
-
-@pytest.mark.soak(share=0.5)
-@examples(max_examples=400, deadline=None)
-@given(TEXTS)
-def test_a_text_is_a_raw_output_of_the_contract_or_refused(text):
-    match = RAW_OUTPUT.fullmatch(text)
+@given(text=TEXTS)
+def test_a_text_is_of_the_form_of_the_contract_or_refused(parse, pattern, kind, text):
+    match = pattern.fullmatch(text)
 
     if match and (amount := int(match["amount"])) <= AMOUNT_MAX:
-        raw = parse_raw_output(text)
-        assert raw == RawOutput(amount, match["item_id"], match["secret"])
-        assert str(raw) == text
+        assert parse(text) == kind(**match.groupdict() | {"amount": amount})
     else:
         with pytest.raises(RawOutputError):
-            parse_raw_output(text)
-
-
-@pytest.mark.soak(share=0.5)
-@examples(max_examples=400, deadline=None)
-@given(TEXTS)
-def test_a_text_is_a_mint_output_of_the_contract_or_refused(text):
-    match = MINT_OUTPUT.fullmatch(text)
-
-    if match and (amount := int(match["amount"])) <= AMOUNT_MAX:
-        assert parse_mint_output(text) == NewOutput(amount, match["secret"])
-    else:
-        with pytest.raises(RawOutputError):
-            parse_mint_output(text)
+            parse(text)
