@@ -133,47 +133,6 @@ def wait_for_turns(pool, client, requests_count):
     wait_until(lambda: len(window._cond._waiters) == requests_count)
 
 
-def test_as_many_hashes_run_at_once_as_there_are_threads():
-    pool, together = HashPool(3, 1, 6, None), threading.Barrier(3)
-    running, counted = [], []
-
-    def job():
-        running.append(None)
-        # Passes only where three jobs run at once: twice, so that a fourth could be
-        # counted.
-        together.wait(WAIT_S)
-        counted.append(len(running))
-        together.wait(WAIT_S)
-        running.pop()
-
-    pool.run(call, [job] * 6, "a")
-
-    assert counted == [3] * 6
-
-
-def test_requests_of_a_client_take_turns(start):
-    pool, go_on, begun = HashPool(1, 2, 11, None), threading.Semaphore(0), []
-
-    def job(name):
-        begun.append(name)
-        assert go_on.acquire(timeout=WAIT_S)
-
-    requests = [start(pool, [partial(job, "large")] * 9)]
-    wait_for_turns(pool, "a", 1)
-    requests.append(start(pool, [partial(job, "small")] * 2))
-    # One runs and one is next, so that who waits had its turn before the other. At last
-    # the small request has nothing more to submit.
-    for count, waiting_count in enumerate([2, 2, 2, 2, 1], 1):
-        wait_until(lambda n=count: len(begun) == n)
-        wait_until(lambda: pool._executor._work_queue.qsize() == 1)
-        wait_for_turns(pool, "a", waiting_count)
-        go_on.release()
-    go_on.release(6)
-
-    assert [len(each.result(WAIT_S)) for each in requests] == [9, 2]
-    assert begun == ["large"] * 3 + ["small", "large", "small"] + ["large"] * 5
-
-
 def test_a_client_waits_for_one_window_of_another(start, gate, held):
     pool, order = HashPool(1, 100, 100, None), []
     many = [partial(order.append, "many")] * 4
