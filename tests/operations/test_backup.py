@@ -87,17 +87,12 @@ def test_a_service_in_use_is_backed_up_whole(gunicorn_service, settings):
     output_of(Settings(f"sqlite:///{COPY}"), "audit")
 
 
-def test_a_backup_is_one_file_for_its_owner_alone(older):
-    assert list(BACKUPS.iterdir()) == [COPY]
-    assert COPY.stat().st_mode & 0o777 == 0o600
-    assert state(COPY) == (1, 5)
-
-
-def test_a_backup_overwrites_nothing(older, settings):
+def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_none(older, settings):
     error = error_of(settings, "backup", COPY)
 
     assert error == f"Error: {COPY}: already exists\n"
     assert list(BACKUPS.iterdir()) == [COPY]
+    assert COPY.stat().st_mode & 0o777 == 0o600
     assert state(COPY) == (1, 5)
 
 

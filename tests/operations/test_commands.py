@@ -74,14 +74,6 @@ def test_stats_counts_everything(item, settings):
     assert int(size.replace(",", "")) > 4096
 
 
-@on_sqlite
-def test_the_size_of_an_sqlite_ledger_is_that_of_its_files(item, settings, tmp_path):
-    names = ("deeds.sqlite3", "deeds.sqlite3-wal", "deeds.sqlite3-shm")
-    size = sum((tmp_path / name).stat().st_size for name in names)
-
-    assert output_of(settings, "stats").endswith(f" {size:,}\n")
-
-
 def test_policies_shows_costs_and_peppers_with_the_items_that_need_them(
     settings, open_api
 ):
@@ -111,9 +103,3 @@ def test_secret_prints_strong_secrets_and_needs_no_database(tmp_path):
     assert len(secrets) == 1 + 20
     assert all(is_strong_secret(secret) for secret in secrets)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_more_than_10000_secrets_are_not_printed():
-    ran = invoke(Settings("sqlite:///nowhere.db"), "secret", "--count", "10001")
-
-    assert ran.exit_code == 2

@@ -75,19 +75,7 @@ def test_a_disk_that_refuses_a_write_is_not_ready_until_one_succeeds(api):
     }
 
 
-def test_a_full_hash_pool_is_not_ready(open_api, monkeypatch, hash_costs):
-    monkeypatch.setattr("app.HASH_REQUESTS_MAX", 1)
-    api = open_api()
-    answers = []
-    hash_costs.meanwhile = lambda: answers.append(api.get("/readyz"))
-
-    api.mint("+5.a")
-
-    assert [refusal(each) for each in answers] == [(503, "overloaded", None)]
-    assert good(api.get("/readyz")) == READY
-
-
-def test_a_full_hash_pool_refuses_ordinary_secrets_alone(
+def test_a_full_hash_pool_is_not_ready_and_refuses_ordinary_secrets_alone(
     open_api, monkeypatch, hash_costs
 ):
     monkeypatch.setattr("app.HASH_REQUESTS_MAX", 1)
@@ -97,14 +85,16 @@ def test_a_full_hash_pool_refuses_ordinary_secrets_alone(
 
     def ask_meanwhile():
         refused.append(api.swap(f"+5.{item}.a", f"+5.{item}.c"))
+        refused.append(api.get("/readyz"))
         api.mint(f"+5.{make_strong_secret()}")
 
     hash_costs.meanwhile = ask_meanwhile
     slow = api.swap(f"+5.{item}.a", f"+5.{item}.b")
 
     assert slow.status_code == 200
-    assert [refusal(each) for each in refused] == [(503, "overloaded", None)]
+    assert [refusal(each) for each in refused] == [(503, "overloaded", None)] * 2
     assert api.check(f"+5.{item}.b", f"+5.{item}.c") == ["unspent", "unknown"]
+    assert good(api.get("/readyz")) == READY
 
 
 def test_metrics_are_text_for_prometheus(open_api):
