@@ -278,18 +278,6 @@ def test_a_half_filled_form_is_kept_but_its_secrets_are_asked_for(form):
 
 
 @slow
-def test_a_form_that_was_minted_is_empty_on_the_next_visit(form):
-    form.get_by_label("Name").fill("A ticket")
-    create(form)
-    form.get_by_role("link", name="My deeds").first.click()
-    form.wait_for_url("**/wallet")
-
-    form.go_back()
-
-    expect(form.get_by_label("Name")).to_have_value("")
-
-
-@slow
 def test_many_links_are_made_in_batches_that_can_be_left(form, visitor):
     held = hold_back(form, "**/v1/swap")
     form.get_by_label("What is one unit called?").fill("ticket")

@@ -65,24 +65,6 @@ def test_a_shop_asks_for_what_it_does_not_hold_and_is_told_when_it_is_paid(visit
     assert amounts(page)["held"] == [5]
 
 
-def test_a_text_that_names_no_deed_here_to_want_stays_where_it_was_typed(visitor):
-    text = f"https://deeds.example/claim/deed_{26 * '0'}#+5.hush"
-    page, _ = hold(visitor, 10)
-    press(page, "Trade")
-    dialog = page.get_by_role("dialog")
-    what = dialog.get_by_label("What do you want?")
-    what.fill(text)
-
-    page.keyboard.press("Enter")
-
-    error = dialog.locator(".error:visible")
-    expect(error).to_contain_text("to deeds.example.")
-    expect(what).to_be_focused()
-    expect(what).to_have_value(text)
-    assert visitor.asked("/v1/item/") == []
-    assert visitor.foreign_requests() == []
-
-
 @pytest.fixture
 def trade(visitor):
     """The review of an offer of two tickets of ten for three drinks, and a drink.

