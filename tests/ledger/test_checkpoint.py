@@ -2,16 +2,16 @@
 
 import fcntl
 import os
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
 from storage.checkpoint import NO_OPERATION, Checkpoint, CheckpointFile
+from tests.support.commanding import run_python
 from tests.support.ledger_records import add_item
-from tests.support.serving import REPOSITORY
+from tests.support.racing import at_once
 from tests.support.waiting import wait_until
 
 PROCESSES_COUNT = 4
@@ -116,21 +116,14 @@ def test_what_a_killed_process_left_is_not_written_to(raised, tmp_path):
 
 @pytest.mark.slow
 def test_processes_that_write_at_once_only_raise_the_file(checkpoint, database_url):
-    command = [sys.executable, "-c", RAISE, checkpoint.path, database_url]
+    arguments = ["-c", RAISE, checkpoint.path, database_url]
     firsts = [str(number * MINTS_COUNT) for number in range(PROCESSES_COUNT)]
-    processes = [
-        subprocess.Popen(
-            [*command, first, str(MINTS_COUNT)],
-            cwd=REPOSITORY,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for first in firsts
-    ]
 
-    errors = [process.communicate(timeout=60)[1] for process in processes]
+    ran = at_once(
+        [partial(run_python, *arguments, first, str(MINTS_COUNT)) for first in firsts]
+    )
 
-    assert "Traceback" not in "".join(errors)
+    assert "Traceback" not in "".join(each.stderr for each in ran)
     assert checkpoint.read().operation_id == PROCESSES_COUNT * MINTS_COUNT
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def require(need: str) -> None:
     """Skip the test unless a requirement, a key of `_PACKAGES`, is there."""
-    if _missing(need):
+    is_there, _ = _PACKAGES[need]
+    if not is_there():
         pytest.skip(_NEEDS + need)
 
 
@@ -51,30 +53,32 @@ def _has_postgres_user() -> bool:
     return POSTGRES_USER in {user.pw_name for user in pwd.getpwall()}
 
 
-# What is needed: packages of Debian, each with what tells whether it is there.
-_PACKAGES: dict[str, dict[str, Callable[[], object]]] = {
-    "Chromium": {"chromium": chromium_path},
-    "node 20 or newer": {"nodejs": _has_node},
+def _has_compiler() -> bool:
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    return bool(shutil.which("cc")) and header.exists()
+
+
+def _has_bash_and_curl() -> bool:
+    return bool(shutil.which("bash") and shutil.which("curl"))
+
+
+# What is needed: what tells whether it is there, and its packages of Debian.
+_PACKAGES: dict[str, tuple[Callable[[], object], str]] = {
+    "Chromium": (chromium_path, "chromium"),
+    "node 20 or newer": (_has_node, "nodejs"),
     # The package itself, wherever it was fetched by: npm alone is of no use to a test.
-    "npm: make test fetches what reads codes": {"npm": READER.is_dir},
-    "a C compiler with Python's headers": {
-        "gcc": lambda: shutil.which("cc"),
-        "libc6-dev": lambda: shutil.which("cc"),
-        "python3-dev": (Path(sysconfig.get_path("include")) / "Python.h").exists,
-    },
-    POSTGRES: {"passwd": _has_postgres_user},
-    "bash and curl": {
-        "bash": lambda: shutil.which("bash"),
-        "curl": lambda: shutil.which("curl"),
-    },
-    "redis-server: there is no wheel of it for this Python": {
-        "redis-server": lambda: shutil.which("redis-server")
-    },
+    "npm: make test fetches what reads codes": (READER.is_dir, "npm"),
+    "a C compiler with Python's headers": (
+        _has_compiler,
+        "gcc libc6-dev python3-dev",
+    ),
+    POSTGRES: (_has_postgres_user, "passwd"),
+    "bash and curl": (_has_bash_and_curl, "bash curl"),
+    "redis-server: there is no wheel of it for this Python": (
+        partial(shutil.which, "redis-server"),
+        "redis-server",
+    ),
 }
-
-
-def _missing(need: str) -> list[str]:
-    return [package for package, is_there in _PACKAGES[need].items() if not is_there()]
 
 
 def may_skip(config: pytest.Config) -> bool:
@@ -97,8 +101,8 @@ def skipped_lines(reports: Iterable[Any]) -> Iterator[str]:
     for reason, count in counts.items():
         yield f"{count} {'test' if count == 1 else 'tests'}: {reason}"
     needs = [need for need in _PACKAGES if _NEEDS + need in counts]
-    if packages := {package for need in needs for package in _missing(need)}:
+    if packages := " ".join(_PACKAGES[need][1] for need in needs):
         sudo = "sudo " if os.geteuid() else ""
-        install = f"{sudo}apt-get install --yes {' '.join(sorted(packages))}"
+        install = f"{sudo}apt-get install --yes {packages}"
         commands = f"{sudo}apt-get update && {install}"
         yield f"On Debian this installs what is missing: {commands}"
