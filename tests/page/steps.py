@@ -8,9 +8,7 @@ from tests.support.api import fresh, good
 from tests.support.waiting import wait_until
 
 PASTE = "Claim links"
-# The browser is back in the network, or the person is back at the page: what it does
-# now and then, it does at once.
-ONLINE = "dispatchEvent(new Event('online'))"
+# The person is back at the page: what it does now and then, it does at once.
 COME_BACK = "dispatchEvent(new Event('focus'))"
 COPIED = "navigator.clipboard.readText()"
 

@@ -12,7 +12,6 @@ from deeds.domain.raw_output import parse_raw_output
 from tests.page.steps import (
     PASTE,
     SHED,
-    TICKET,
     claim_link,
     hold,
     mint_outputs,
@@ -23,7 +22,7 @@ from tests.page.steps import (
     spend,
     wait_for_rows,
 )
-from tests.page.visitor import answer, first_held, hold_back
+from tests.page.visitor import answer
 
 slow = pytest.mark.slow
 
@@ -241,20 +240,3 @@ def test_the_button_is_in_view_however_much_there_is_to_claim(visitor):
 
     button = page.get_by_role("button", name="Claim all 30")
     assert button.evaluate(in_view)
-
-
-@slow
-def test_a_deed_stays_where_it_is_shown_while_another_is_loading(visitor):
-    [late] = mint_outputs(visitor.api, "late", metadata=TICKET)
-    [raw] = mint_outputs(visitor.api, "secret")
-    page = visitor.page
-    place = f"**/v1/item/{late.split('.')[1]}"
-    held = hold_back(page, place)
-
-    with page.expect_request(place):
-        page.goto(f"{claim_link(visitor.origin, raw)},{late}", wait_until="commit")
-    expect(page.locator(".found [data-card=units]:visible")).to_have_text("5 units")
-    first_held(page, held).continue_()
-
-    wait_for_rows(page, "free", "free")
-    visitor.assert_still()

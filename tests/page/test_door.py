@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.camera import film
-from tests.page.steps import ONLINE, claim_link, hold, mint_outputs, press, spend
-from tests.page.visitor import cut_off
+from tests.page.steps import claim_link, hold, mint_outputs, press, spend
 from tests.support.needs import require
 
 slow = pytest.mark.slow
@@ -130,17 +129,3 @@ def test_an_open_door_fits_a_phone_and_can_be_read_in_each_colour(visitor):
     assert page.evaluate("door.scrollWidth <= innerWidth")
     page.emulate_media(forced_colors="active")
     assert page.evaluate("getComputedStyle(door).backgroundColor") == GREEN
-
-
-@slow
-def test_a_door_that_does_not_know_its_deed_yet_opens_once_online(visitor):
-    item_id = visitor.api.mint("+1.a", metadata=CONCERT)
-    cut_off(visitor.page, "**/v1/item/*")
-    page = visitor.go(f"/door#{item_id}")
-    expect(page.get_by_text("No connection.")).to_be_visible()
-    expect(page.locator("#choose")).to_be_hidden()
-
-    page.unroute("**/v1/item/*")
-    page.evaluate(ONLINE)
-
-    expect(page.get_by_role("heading", name="Concert, 1 June")).to_be_visible()

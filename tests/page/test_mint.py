@@ -228,17 +228,6 @@ def test_a_double_tap_on_review_creates_nothing(form, visitor):
 
 
 @slow
-def test_what_could_not_be_shown_is_not_created(form, visitor):
-    cut_off(form, "**/result.js")
-    press(form, "Review")
-
-    press(form, "Create")
-
-    expect(form.locator("#create-error")).to_be_focused()
-    assert visitor.asked("/v1/mint") == []
-
-
-@slow
 def test_a_refused_mint_loses_nothing_of_what_was_typed(form):
     answer(form, "**/mint", status=413, json={"code": "body_too_large"})
     form.get_by_label("Name").fill("A ticket")

@@ -190,16 +190,6 @@ def test_any_change_of_any_file_changes_all_addresses(tmp_path, texts):
     assert len(versions) == 2
 
 
-def test_comments_on_lines_of_their_own_are_not_served(tmp_path):
-    kept = 'a("//"); // b\n'
-    text = f"// one\n/**\n * two * / */\n{kept}"
-    text += "  /* three */\nlet c = /** @type {d} */ (e);\n"
-
-    served = static_files_of(tmp_path, {"js/a.js": text, "a.svg": "<svg/>"}).by_name
-
-    assert served["js/a.js"] == b'a("//"); // b\nlet c = /** @type {d} */ (e);\n'
-
-
 def test_the_reader_of_codes_is_served_if_it_was_fetched(tmp_path):
     without = read_static_files(tmp_path, reader=tmp_path)
     for name in ("decode.js", "index.js"):

@@ -3,8 +3,6 @@
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
-from itertools import groupby
 from unittest.mock import DEFAULT, Mock
 
 import pytest
@@ -12,7 +10,6 @@ import segno
 
 from tests.support.api import good, refusal
 from tests.support.marker import MARK, assert_no_trace
-from tests.support.racing import at_once
 
 LINK = f"https://deeds.example.org/claim/deed_{26 * '0'}#+5."
 
@@ -90,18 +87,6 @@ def test_places_are_given_back_when_a_text_does_not_fit(api):
 
     assert statuses == [400] * 5
     assert ask(api, "a").status_code == 200
-
-
-def test_batches_are_made_one_after_the_other(api, monkeypatch):
-    make_qr = Mock(wraps=segno.make_qr)
-    monkeypatch.setattr(segno, "make_qr", make_qr)
-    batches = [[letter] * 20 for letter in "abc"]
-
-    at_once([partial(ask, api, *each) for each in batches])
-
-    made = [each.args[0] for each in make_qr.call_args_list]
-    assert sorted(made) == sorted("abc" * 20)
-    assert len(list(groupby(made))) == 3
 
 
 def test_every_code_counts_where_codes_are_limited(limited):

@@ -7,7 +7,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import (
-    COPIED,
     SHED,
     TICKET,
     hold,
@@ -273,12 +272,3 @@ def test_nothing_moves_when_a_picture_comes_late(visitor):
     wait_for_true(page, came)
     visitor.assert_still()
     assert "referer" not in late[0].request.headers
-
-
-def test_an_item_id_is_copied(visitor, ids):
-    page = visitor.go(f"/item/{ids['ticket']}")
-
-    press(page, "Copy")
-
-    page.get_by_text("The item id is copied.").wait_for()
-    assert page.evaluate(COPIED) == ids["ticket"]
