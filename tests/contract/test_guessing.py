@@ -65,12 +65,6 @@ REQUESTS = {
         400,
         0,
     ),
-    "one after a fresh one": (
-        "/v1/swap",
-        '{"inputs":["+4.ITEM.a","+4.ITEM.b"],"outputs":["+4.ITEM.new","+4.ITEM.LIVE"]}',
-        400,
-        0,
-    ),
     "a spent secret": (
         "/v1/swap",
         '{"inputs":["+4.ITEM.s"],"outputs":["+4.ITEM.new"]}',
@@ -102,12 +96,6 @@ REQUESTS = {
         1,
     ),
     "a search": ("/v1/find", '{"itemId":"ITEM","secrets":["NEW","NEW"]}', 200, 0),
-    "a search in no item": (
-        "/v1/find",
-        '{"itemId":"deed_0","secrets":["NEW","NEW"]}',
-        400,
-        0,
-    ),
     "two inputs of an offer": (
         "/v1/offers",
         '{"inputs":["+4.ITEM.x","+4.ITEM.y"],"outputs":["+9.ITEM.NEW"]}',
@@ -119,12 +107,6 @@ REQUESTS = {
         '{"inputs":["+3.ITEM.a"],"outputs":["+4.ITEM.LIVE"]}',
         400,
         1,
-    ),
-    "a used one": (
-        "/v1/offers",
-        '{"inputs":[],"outputs":["+4.ITEM.LIVE"]}',
-        400,
-        0,
     ),
     "new units of no item": (
         "/v1/offers",

@@ -70,11 +70,6 @@ def test_every_problem_is_described_under_its_status(document):
     assert described <= problems
 
 
-@pytest.mark.parametrize("code", ["not_found", "method_not_allowed"])
-def test_the_introduction_names_what_is_answered_to_no_operation(document, code):
-    assert f"`{code}`" in document["info"]["description"]
-
-
 def test_every_example_fits_its_schema(document):
     found = [
         (example["value"], faults(document, media_type["schema"], example["value"]))

@@ -1,6 +1,5 @@
 """What an operator learns from `deeds audit`, `stats`, `policies` and `secret`."""
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -10,9 +9,7 @@ from deeds.domain.model import Argon2Cost
 from deeds.domain.policies import pepper_fingerprint
 from deeds.domain.raw_output import is_strong_secret
 from deeds.settings import Settings
-from tests.support.api import served
-from tests.support.commanding import error_of, invoke, output_of, run_deeds
-from tests.support.databases import on_sqlite
+from tests.support.commanding import invoke, output_of, run_deeds
 from tests.support.ledger_view import ledger_view
 
 OLD, NEW = b"o" * 32, b"n" * 32
@@ -50,21 +47,6 @@ def test_audit_of_a_broken_ledger_names_the_places(item, settings):
     assert (ran.exit_code, ran.stdout) == (1, COUNTS)
     assert ran.stderr.startswith("Error: the ledger violates these invariants:\n")
     assert f"\n  the live outputs of an item sum to its total: {item}\n" in ran.stderr
-
-
-@on_sqlite
-def test_audit_of_a_damaged_file_shows_no_traceback(settings, tmp_path):
-    with served(settings) as api:
-        api.mint(*(f"+1.{number}" for number in range(256)))
-    # What was written last, not what the start reads.
-    with (tmp_path / "deeds.sqlite3").open("r+b") as file:
-        file.seek(-4096 * 6, os.SEEK_END)
-        file.write(b"\xff" * 4096 * 6)
-
-    error = error_of(settings, "audit")
-
-    assert "malformed" in error or "the database itself is not damaged" in error
-    assert "Traceback" not in error
 
 
 def test_stats_counts_everything(item, settings):

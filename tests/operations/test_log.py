@@ -219,22 +219,6 @@ def test_every_line_is_json_that_quotes_nothing_whatever_happens(
     assert f"x-request-id: {refused['request_id']}\r\n" in answers[0].lower()
 
 
-def test_a_start_that_fails_says_why_as_json(tmp_path):
-    log = tmp_path / "service.log"
-    settings = JSON | {"DATABASE_URL": "mysql://localhost/deeds"}
-
-    with start_gunicorn(log, settings) as process:
-        assert process.wait(timeout=30) == 1
-
-    [stopped] = [each for each in events(log.read_text()) if each["event"] != "server"]
-    assert stopped == {
-        "event": "cannot_start",
-        "level": "error",
-        "message": "deeds: DATABASE_URL must name an SQLite file or a"
-        " PostgreSQL database",
-    }
-
-
 def test_what_python_would_print_is_json_and_quotes_nothing(tmp_path, sqlite_url):
     log = tmp_path / "service.log"
     broken = {"BREAKS": "a thread, a finalizer, a warning", "WEB_CONCURRENCY": "1"}

@@ -19,21 +19,6 @@ from tests.support.serving import REPOSITORY, clean_environment
 
 pytestmark = pytest.mark.slow
 
-# One test for each thing that is not there.
-NODE = (
-    "tests/page/test_javascript.py"
-    "::test_the_page_has_a_text_for_every_problem_and_for_no_other"
-)
-CHROMIUM = (
-    "tests/page/test_quality.py"
-    "::test_the_first_tab_leads_past_the_head_which_is_no_claim"
-)
-COMPILER = (
-    "tests/ledger/test_disk_writes.py"
-    "::test_each_commit_is_one_fsync_and_nothing_else_is"
-)
-CURL = "tests/operations/test_docs.py::test_the_python_line_makes_strong_secrets"
-
 
 @pytest.fixture
 def run_pytest(tmp_path):
@@ -51,20 +36,6 @@ def run_pytest(tmp_path):
         return ran.returncode, ran.stdout.splitlines()
 
     return run
-
-
-def test_what_cannot_run_is_skipped_and_the_last_lines_say_how_to_get_it(run_pytest):
-    status, lines = run_pytest(NODE, CHROMIUM, COMPILER, CURL)
-
-    assert status == 0
-    assert lines[-6:-2] == [
-        "1 test: needs node 20 or newer",
-        "1 test: needs Chromium",
-        "1 test: needs a C compiler with Python's headers",
-        "1 test: needs bash and curl",
-    ]
-    assert "chromium nodejs gcc libc6-dev python3-dev bash curl" in lines[-2]
-    assert "4 skipped" in lines[-1]
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 import pytest
 
-from deeds.settings import Settings
-from tests.support.commanding import output_of, stop_line
+from tests.support.commanding import stop_line
 
 
 @pytest.fixture
@@ -32,12 +31,6 @@ def test_the_advice_on_cached_ids_lets_the_service_start(cached_ids, open_api):
     cached_ids.execute(advice)
 
     assert open_api().get("/readyz").status_code == 200
-
-
-def test_a_ledger_with_cached_ids_can_be_audited(database_url, cached_ids):
-    printed = output_of(Settings(database_url), "audit")
-
-    assert printed.endswith("Every invariant holds.\n")
 
 
 @pytest.mark.parametrize(

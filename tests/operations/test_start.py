@@ -85,7 +85,6 @@ def test_a_port_that_is_taken_is_said_in_one_line_with_the_remedy(tmp_path):
             ]
 
 
-@pytest.mark.slow
 def test_an_address_of_another_machine_is_said_in_one_line(tmp_path):
     # An address for documents: RFC 5737.
     with started(tmp_path, HOST="192.0.2.1") as log:
