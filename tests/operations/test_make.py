@@ -1,7 +1,4 @@
-"""`make check` where programs are missing, and `make native`.
-
-Argon2 built for this CPU.
-"""
+"""`make check` where a test is skipped, and what `make run` builds and fetches."""
 
 import os
 import shutil
@@ -20,24 +17,6 @@ from tests.support.serving import REPOSITORY, clean_environment
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def run_pytest(tmp_path):
-    """A function that runs pytest where no program is found.
-
-    Its exit status and lines.
-    """
-    # Plugins that these runs have no use for take a second to load.
-    ours = {"PATH": str(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    ours |= {"CI": "", "CHROMIUM": ""}
-
-    def run(*arguments, **variables):
-        command = ["-m", "pytest", "-p", "no:cacheprovider", *arguments]
-        ran = run_python(*command, **ours | variables)
-        return ran.returncode, ran.stdout.splitlines()
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("text", "arguments", "variables"),
     [
@@ -51,18 +30,19 @@ def run_pytest(tmp_path):
     ids=["in CI", "with --all"],
 )
 def test_where_none_may_be_skipped_the_run_fails_and_says_so(
-    run_pytest, tmp_path, text, arguments, variables
+    tmp_path, text, arguments, variables
 ):
-    (tmp_path / "test_one.py").write_text(f"import pytest\n\n{text}\n")
+    file = tmp_path / "test_one.py"
+    file.write_text(f"import pytest\n\n{text}\n")
+    command = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    # Plugins that this run has no use for take a second to load.
+    environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": ""} | variables
 
-    status, lines = run_pytest(
-        "-p", "tests.conftest", *arguments, tmp_path / "test_one.py", **variables
-    )
+    ran = run_python(*command, *arguments, file, **environment)
 
-    said = "\n".join(lines)
-    assert status == 1
-    assert "failed, for no test may be skipped" in said
-    assert "1 test: no" in said
+    assert ran.returncode == 1
+    assert "failed, for no test may be skipped" in ran.stdout
+    assert "1 test: no" in ran.stdout
 
 
 def test_make_run_goes_on_without_npm_and_says_what_the_door_then_needs(tmp_path):

@@ -172,16 +172,6 @@ def test_units_are_split_into_different_amounts_and_merged_again(page, visitor):
 
 
 @slow
-def test_a_send_without_an_answer_is_sent_again_by_its_page(page, visitor):
-    send_offline(visitor, "3")
-
-    visitor.context.set_offline(False)
-
-    expect(page.get_by_role("dialog")).to_contain_text("3 units")
-    expect(page.get_by_role("heading", name="Not finished yet")).to_be_hidden()
-
-
-@slow
 def test_an_answer_that_comes_late_opens_nothing_over_another_dialog(page, visitor):
     give(page, "3")
     send_offline(visitor, "1")
