@@ -244,9 +244,7 @@ def test_a_browser_gets_a_page_with_ways_on(shared_api, path):
     ("path", "accept"),
     [
         ("/v1", BROWSER),
-        ("/v1/", BROWSER),
         ("/v1/nothing", BROWSER),
-        ("/v1/mint/", BROWSER),
         ("/nothing", "*/*"),
         ("/nothing", "application/json, text/html;q=0.9"),
         ("/nothing", "text/html;q=0"),

@@ -34,19 +34,6 @@ def row(page, number):
     return page.locator("[data-part=links] li").nth(number - 1)
 
 
-def change_all(page, **changes):
-    """Change all outputs of the wallet, as another tab could."""
-    put(page, "outputs", [record | changes for record in records(page)])
-
-
-def for_many(page, name, which):
-    """Open the dialog of a button for many links, and choose some; return it."""
-    page.get_by_role("button", name=name, exact=True).click()
-    dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Which links").select_option(label=which)
-    return dialog
-
-
 def test_a_link_that_is_taken_back_stays_where_it_was(page, visitor):
     press(row(page, 1), "Copy")
     press(row(page, 1), "Take back")
@@ -60,27 +47,23 @@ def test_a_link_that_is_taken_back_stays_where_it_was(page, visitor):
     expect(row(page, 1)).to_be_focused()
 
 
-@pytest.fixture
-def shown(visitor):
-    """The dialog that shows the link to a seat, which counts as handed out by that."""
+def test_each_way_of_handing_out_a_link_hands_out_the_same(visitor):
     page, _ = hold(visitor, links=1, unit="seat", metadata=TICKET)
     page.evaluate("navigator.share = async (data) => { window.shared = data; }")
     press(row(page, 1), "Show link")
-    dialog = page.get_by_role("dialog")
-    image = dialog.get_by_role("img", name="QR code: 1 seat of “A ticket”")
+    shown = page.get_by_role("dialog")
+    image = shown.get_by_role("img", name="QR code: 1 seat of “A ticket”")
     expect(image).to_be_visible()
+    # To show it hands it out.
     assert amounts(page) == {"given": [1]}
-    return dialog
-
-
-def test_each_way_of_handing_out_a_link_hands_out_the_same(shown, visitor):
-    page = visitor.page
     [raw] = raws(page, "given")
     link = f"{claim_link(visitor.origin, raw)}&unit=seat"
+    held = {"state": "held", "givenAt": None}
 
     with page.expect_download() as download:
         for way in ["Share", "Copy link", "Download", "For developers"]:
-            change_all(page, state="held", givenAt=None)
+            # As another tab could.
+            put(page, "outputs", [record | held for record in records(page)])
             shown.locator("button, summary").filter(has_text=way).click()
             wait_for_amounts(page, given=[1])
 
@@ -97,7 +80,9 @@ def test_links_are_exported_by_number_with_their_notes(page):
     row(page, 2).get_by_label("Note for link 2/3").fill("=Anna, Berta")
     page.keyboard.press("Tab")
     wait_until(lambda: "Anna" in str(records(page)))
-    dialog = for_many(page, "CSV", "By number (3)")
+    press(page, "CSV")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Which links").select_option(label="By number (3)")
     dialog.get_by_label("From").fill("2")
     dialog.get_by_label("To").fill("3")
 

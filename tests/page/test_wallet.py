@@ -33,17 +33,6 @@ def page(visitor):
     return hold(visitor, 10, metadata=TICKET)[0]
 
 
-def keep(page, names):
-    """Put a unit of each of these deeds, by id, into the wallet, past the service."""
-    shared = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1}
-    for each, name in names.items():
-        metadata = json.dumps({"name": name})
-        item = {"key": each, "id": each, "total": 9, "metadata": metadata}
-        output = {"key": f"{each}.a", "itemId": each, "changedAt": 1}
-        put(page, "items", [item])
-        put(page, "outputs", [output | shared])
-
-
 def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     metadata = SHED | {"description": "a " * 300}
     page, _ = hold(visitor, 10, metadata=metadata)
@@ -113,7 +102,13 @@ def test_an_address_of_a_deed_that_is_not_here_says_so(visitor):
 @slow
 def test_from_eight_deeds_on_the_list_is_searched_by_name_and_mark(visitor):
     page = visitor.go("/wallet")
-    keep(page, {f"deed_{n}{'0' * 22}abcz": f"Seat {n}" for n in range(8)})
+    held = {"amount": 1, "secret": "a", "state": "held", "createdAt": 1, "changedAt": 1}
+    for number in range(8):
+        item_id = f"deed_{number}{'0' * 22}abcz"
+        metadata = json.dumps({"name": f"Seat {number}"})
+        item = {"key": item_id, "id": item_id, "total": 9, "metadata": metadata}
+        put(page, "items", [item])
+        put(page, "outputs", [held | {"key": f"{item_id}.a", "itemId": item_id}])
     search = page.get_by_label("Search by name or mark")
     rows = page.locator("[data-row]")
 
