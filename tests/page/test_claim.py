@@ -105,11 +105,7 @@ def test_a_browser_without_web_crypto_leaves_the_link_as_it_was(visitor):
     page.get_by_text("This page did not come by https").wait_for()
     said = "Your link stays good. Open it in another browser."
     expect(page.locator("#lead")).to_have_text(said)
-    press(page, "Copy link")
-    expect(page.locator("#notices")).to_have_text("Copy it from the address bar.")
     assert page.url == link
-    name = page.locator(".found").get_by_role("heading")
-    expect(name).to_have_text(SHED["name"])
     expect(page.locator("#claim-button")).to_be_hidden()
     assert visitor.asked("/v1/check") == []
 
