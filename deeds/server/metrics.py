@@ -16,6 +16,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    Summary,
     disable_created_metrics,
     generate_latest,
 )
@@ -79,11 +80,11 @@ class Metrics:
         self._refusals = counter(
             "deeds_refusals", "Answers that are problems, by code.", ["code"]
         )
-        self._hashes = counter(
-            "deeds_hashes", "Argon2id evaluations.", ["secret_class"]
-        )
-        self._hash_seconds = counter(
-            "deeds_hash_seconds", "Time of Argon2id evaluations.", ["secret_class"]
+        self._hash_seconds = Summary(
+            "deeds_hash_seconds",
+            "Time of Argon2id evaluations.",
+            ["secret_class"],
+            registry=registry,
         )
         self._retries = counter(
             "deeds_database_retries", "Transactions tried again.", ["reason"]
@@ -93,27 +94,21 @@ class Metrics:
         for reason in retry_reasons:
             self._retries.labels(reason)
         for each in SecretClass:
-            self.count_hash(each, seconds=0, count=0)
+            self._hash_seconds.labels(each.value)
         self._add_queue(requests_max)
 
     def _add_queue(self, requests_max: int) -> None:
         # Added up over the processes that live.
-        gauge = partial(
-            Gauge,
-            labelnames=["secret_class"],
-            registry=self._registry,
-            multiprocess_mode="livesum",
-        )
-        ordinary = SecretClass.ORDINARY.value
+        gauge = partial(Gauge, registry=self._registry, multiprocess_mode="livesum")
         self._requests_waiting = gauge(
             "deeds_hash_queue_requests", "Requests with slow hashes."
-        ).labels(ordinary)
+        )
         self._hashes_waiting = gauge(
             "deeds_hash_queue_hashes", "Slow hashes, running or waiting."
-        ).labels(ordinary)
+        )
         gauge(
             "deeds_hash_queue_requests_max", "Requests with slow hashes at most."
-        ).labels(ordinary).set(requests_max)
+        ).set(requests_max)
 
     def count_request(
         self, route: str, method: str, seconds: float, kind: str, outcome: str
@@ -128,12 +123,9 @@ class Metrics:
         if kind:
             self._operations.labels(kind, outcome).inc()
 
-    def count_hash(
-        self, secret_class: SecretClass, seconds: float, count: int = 1
-    ) -> None:
+    def count_hash(self, secret_class: SecretClass, seconds: float) -> None:
         """Count an evaluation and its time."""
-        self._hashes.labels(secret_class.value).inc(count)
-        self._hash_seconds.labels(secret_class.value).inc(seconds)
+        self._hash_seconds.labels(secret_class.value).observe(seconds)
 
     def set_queue(self, requests_count: int, hashes_count: int) -> None:
         """Set how many requests and slow hashes run or wait."""
