@@ -132,26 +132,26 @@ def _setting(
     parse: Callable[[str], _Value],
     default: _Value,
     *,
-    is_secret: bool = False,
     may_be_file: bool = False,
 ) -> _Value:
     how = {"variable": variable, "parse": parse, "may_be_file": may_be_file}
-    return field(default=default, repr=not is_secret, metadata=how)
+    return field(default=default, metadata=how)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Settings:
-    """Every setting with its variable, what it may be, and its default."""
+    """Every setting with its variable, what it may be, and its default.
 
-    database_url: str = _setting(
-        "DATABASE_URL", str, f"sqlite:///{_DATABASE}", is_secret=True
-    )
+    Some are secret, so none is in its repr.
+    """
+
+    database_url: str = _setting("DATABASE_URL", str, f"sqlite:///{_DATABASE}")
     ordinary_cost: Argon2Cost = _setting("DEEDS_ARGON2", _parse_cost, ORDINARY_COST)
     pepper: bytes | None = _setting(
-        "DEEDS_PEPPER", _parse_pepper, None, is_secret=True, may_be_file=True
+        "DEEDS_PEPPER", _parse_pepper, None, may_be_file=True
     )
     peppers_old: tuple[bytes, ...] = _setting(
-        "DEEDS_PEPPERS_OLD", _parse_peppers, (), is_secret=True, may_be_file=True
+        "DEEDS_PEPPERS_OLD", _parse_peppers, (), may_be_file=True
     )
     # SQLite binds 32,766 values in a statement: one reads the items of both halves of a
     # swap, four times as many.
@@ -173,9 +173,7 @@ class Settings:
         "DEEDS_RATE_LIMITS", parse_rate_limits, RateLimits()
     )
     # Judged by what connects to it.
-    rate_limits_storage: str | None = _setting(
-        "DEEDS_RATE_LIMITS_STORAGE", str, None, is_secret=True
-    )
+    rate_limits_storage: str | None = _setting("DEEDS_RATE_LIMITS_STORAGE", str, None)
     # `auto` is `console` on a terminal and `json` everywhere else.
     log_form: str = _setting("DEEDS_LOG", _one_of("auto", "json", "console"), "auto")
     log_level: str = _setting(
