@@ -7,7 +7,6 @@ come here.
 import functools
 from collections.abc import Callable
 from http import HTTPStatus
-from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
@@ -45,11 +44,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 
-# Swagger UI comes from the package flask-swagger-ui, as files alone: its own page has
-# scripts in the HTML, which our policy forbids. It has its icons in its style sheet, as
-# data: URIs.
-_SWAGGER_UI = files("flask_swagger_ui") / "dist"
-_SWAGGER_UI_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
+# Swagger UI has its icons in its style sheet, as data: URIs.
 _ALLOWED_IN_DOCS = (
     "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 )
@@ -150,13 +145,6 @@ def _serve_docs(blueprint: Blueprint) -> None:
     @blueprint.get("/docs", strict_slashes=False)
     def read_docs() -> Response:
         return page_answer(render_template("docs.html"), allowed=_ALLOWED_IN_DOCS)
-
-    @blueprint.get("/docs/<name>")
-    def read_docs_file(name: str) -> Response:
-        if name not in _SWAGGER_UI_FILES:
-            abort(404)
-        content = (_SWAGGER_UI / name).read_bytes()
-        return file_answer(content, MEDIA_TYPES[PurePath(name).suffix])
 
     @blueprint.get("/problems")
     def read_problems() -> Response:

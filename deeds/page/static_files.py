@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from posixpath import dirname, normpath
 
@@ -22,6 +23,11 @@ STATIC = Path(__file__).parent / "static"
 # it. A page loads it as js/ui/scan.js says, never with its modules.
 READER = Path(__file__).parent / "node_modules" / "qr"
 READER_FILES = ("decode.js", "index.js")
+
+# Of Swagger UI only these: its own page has scripts in the HTML, which our policy
+# forbids.
+_SWAGGER_UI = files("flask_swagger_ui") / "dist"
+_SWAGGER_UI_FILES = ("swagger-ui-bundle.js", "swagger-ui.css")
 
 # The ways in which one of our modules names another; a name may stand lines below its
 # keyword.
@@ -52,7 +58,7 @@ class StaticFiles:
 
 
 def read_static_files(directory: Path = STATIC, reader: Path = READER) -> StaticFiles:
-    """Return the files below a directory, and the package's as `vendor/qr/<name>`.
+    """Return the files below a directory, and those of packages as `vendor/…`.
 
     The scripts of pages are `js/pages/<page>/page.js`.
     """
@@ -64,6 +70,8 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
     found = {f"vendor/qr/{name}": reader / name for name in READER_FILES}
     if all(path.is_file() for path in found.values()):
         by_name |= {name: path.read_bytes() for name, path in found.items()}
+    for name in _SWAGGER_UI_FILES:
+        by_name[f"vendor/swagger-ui/{name}"] = (_SWAGGER_UI / name).read_bytes()
     # No two sets have the same notation in Python, and 64 bits tell releases apart.
     version = hashlib.sha256(repr(by_name).encode()).hexdigest()[:16]
     scripts = {
@@ -124,12 +132,12 @@ def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> byte
     # Pictures are for previews and for installing, and the reader of codes is loaded
     # after a tap.
     unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/")
-    files = [each for each in static.by_name if not unneeded.search(each)]
+    needed = [each for each in static.by_name if not unneeded.search(each)]
     release = {
         "name": name,
         "version": static.version,
         "pages": list(pages),
-        "files": [static.url(each) for each in files],
+        "files": [static.url(each) for each in needed],
     }
     return (
         f"const RELEASE = {json.dumps(release)};\n".encode() + static.by_name["sw.js"]

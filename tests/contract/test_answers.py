@@ -35,7 +35,6 @@ TAKEN = {
 VALUES = {
     "<item_id>": "deed_x",
     "<offer_id>": "offer_x",
-    "<name>": "swagger-ui.css",
     "<version>/<path:name>": "x/deeds.css",
 }
 
@@ -76,7 +75,6 @@ PAGE = HTML | {
 FOUND = {
     "/docs": HTML | NO_CACHE,
     "/problems": HTML | NO_CACHE,
-    "/docs/swagger-ui.css": TEXT | NO_CACHE,
     # The service worker may fetch what it keeps.
     "/sw.js": TEXT
     | NO_CACHE
