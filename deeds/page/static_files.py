@@ -44,7 +44,10 @@ _COMMENTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class StaticFiles:
-    """The files by names such as `js/ui/dom.js`, and a version of the whole set."""
+    """The files by names such as `js/ui/dom.js`.
+
+    `version` is one of the whole set and of the pages' templates.
+    """
 
     version: str
     by_name: Mapping[str, bytes]
@@ -72,8 +75,10 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
         by_name |= {name: path.read_bytes() for name, path in found.items()}
     for name in _SWAGGER_UI_FILES:
         by_name[f"vendor/swagger-ui/{name}"] = (_SWAGGER_UI / name).read_bytes()
+    templates = [path.read_bytes() for path in sorted(_TEMPLATES.glob("*.html"))]
     # No two sets have the same notation in Python, and 64 bits tell releases apart.
-    version = hashlib.sha256(repr(by_name).encode()).hexdigest()[:16]
+    notation = repr((by_name, templates))
+    version = hashlib.sha256(notation.encode()).hexdigest()[:16]
     scripts = {
         name.split("/")[-2]: name for name in by_name if name.endswith("/page.js")
     }
@@ -84,11 +89,22 @@ def read_static_files(directory: Path = STATIC, reader: Path = READER) -> Static
 def serve_offline(
     blueprint: Blueprint, static: StaticFiles, pages: Sequence[str], settings: object
 ) -> None:
-    """Add the routes.
+    """Add the routes of the service worker and the manifest.
 
     `pages` hold nothing personal, and `settings` are what stands in them.
     """
-    worker = _worker(static, pages, settings)
+    # Pictures are for previews and for installing, and the reader of codes is loaded
+    # after a tap.
+    unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/")
+    release = {
+        # The settings stand in the pages.
+        "name": f"{static.version}-{settings}",
+        "version": static.version,
+        "pages": pages,
+        "files": [static.url(n) for n in static.by_name if not unneeded.search(n)],
+    }
+    head = f"const RELEASE = {json.dumps(release)};\n"
+    worker = head.encode() + static.by_name["sw.js"]
 
     @blueprint.get("/sw.js")
     def read_worker() -> Response:
@@ -118,27 +134,3 @@ def _modules_of(name: str, by_name: Mapping[str, bytes]) -> tuple[str, ...]:
         modules = (normpath(f"{dirname(each)}/{path}") for path in imported)
         found += [module for module in dict.fromkeys(modules) if module not in found]
     return tuple(found)
-
-
-def _worker(static: StaticFiles, pages: Sequence[str], settings: object) -> bytes:
-    """Return the script of the worker.
-
-    A release that changes any page changes it too.
-    """
-    templates = [path.read_bytes() for path in sorted(_TEMPLATES.glob("*.html"))]
-    name = hashlib.sha256(
-        repr((static.version, templates, settings)).encode()
-    ).hexdigest()[:16]
-    # Pictures are for previews and for installing, and the reader of codes is loaded
-    # after a tap.
-    unneeded = re.compile(r"\.png$|^sw\.js$|^vendor/")
-    needed = [each for each in static.by_name if not unneeded.search(each)]
-    release = {
-        "name": name,
-        "version": static.version,
-        "pages": list(pages),
-        "files": [static.url(each) for each in needed],
-    }
-    return (
-        f"const RELEASE = {json.dumps(release)};\n".encode() + static.by_name["sw.js"]
-    )
