@@ -125,8 +125,9 @@ class OfferCard:
 
 
 def deed_card(item: Item) -> DeedCard:
-    """Return the card of an item, whatever its metadata holds."""
-    whole = _read(item.metadata)
+    """Return the card of an item, whatever the texts of its metadata are."""
+    given: dict[str, str] = json.loads(item.metadata or "{}")
+    whole = dict.fromkeys(METADATA_NAMES, "") | given
     kept = {name: text[:TEXT_LENGTH_MAX] for name, text in whole.items()}
     if kept["image"] != whole["image"]:
         # An address that is cut is another address: all of it, or nothing.
@@ -200,16 +201,6 @@ def item_mark(item_id: str) -> ItemMark:
     return ItemMark(
         f"{letters[:4]}·{letters[-4:]}", cells, (hashed >> _SIDE * _HALF) % 360
     )
-
-
-def _read(metadata: str | None) -> dict[str, str]:
-    try:
-        about = json.loads(metadata or "{}")
-    except (ValueError, RecursionError):
-        about = {}
-    members = about if isinstance(about, dict) else {}
-    texts = {name: text for name, text in members.items() if isinstance(text, str)}
-    return {name: texts.get(name, "") for name in METADATA_NAMES}
 
 
 def _text(text: str) -> str:
