@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from flask import Request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.http import unquote_header_value
 
 from deeds.domain.errors import (
     BodyUnreadableError,
@@ -66,9 +67,7 @@ def read_idempotency_key(request: Request) -> str | None:
     header = request.headers.get("Idempotency-Key")
     if header is None:
         return None
-    value = header.strip(" \t")
-    quoted = _QUOTED.fullmatch(value)
-    key = _ESCAPED.sub(r"\1", quoted[1]) if quoted else value
+    key = unquote_header_value(header.strip(" \t"))
     if not _PRINTABLE.fullmatch(key):
         raise InvalidIdempotencyKeyError(
             f"an Idempotency-Key has 1 to {IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII"
@@ -144,5 +143,3 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_co
 _WITH_PORT = re.compile(r"\[([^\[\]]*)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 _PRINTABLE = re.compile(rf"[!-~](?:[ -~]{{0,{IDEMPOTENCY_KEY_LENGTH_MAX - 2}}}[!-~])?")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
-_ESCAPED = re.compile(r'\\(["\\])')
