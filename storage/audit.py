@@ -15,7 +15,6 @@ from sqlalchemy import Connection, Engine
 from deeds.domain.model import HashPolicy
 from storage.driver import execute
 from storage.repository import policy_of
-from storage.tables import metadata
 from storage.transactions import snapshot
 
 # More than anybody reads.
@@ -133,6 +132,11 @@ _COUNT_ITEMS = """
     GROUP BY hash_policies.id ORDER BY hash_policies.id
 """
 
+_COUNT_BYTES = """
+    SELECT SUM(pg_total_relation_size(relid)) FROM pg_stat_user_tables
+    WHERE schemaname = current_schema()
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
@@ -189,8 +193,4 @@ def count_bytes(connection: Connection) -> int:
         path = str(connection.engine.url.database)
         files = [Path(path + suffix) for suffix in ("", "-wal", "-shm")]
         return sum(file.stat().st_size for file in files if file.exists())
-    size = "SELECT pg_total_relation_size(CAST(:name AS regclass))"
-    return sum(
-        execute(connection, size, {"name": name}).scalar_one()
-        for name in metadata.tables
-    )
+    return int(execute(connection, _COUNT_BYTES).scalar_one())

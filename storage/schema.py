@@ -19,7 +19,7 @@ from deeds.domain.errors import LedgerUnavailableError, StartError
 from storage.driver import code_of, execute, is_unavailable, one_line, set_deadline
 from storage.sqlite_file import check_file, has_content, make_directory, open_for_owner
 from storage.sqlite_writer import ProcessLock
-from storage.tables import metadata
+from storage.tables import create_tables
 from storage.transactions import WRITES
 
 # The newest of `migrations.versions`; a test says so.
@@ -191,7 +191,7 @@ def _migrate(engine: Engine) -> tuple[str | None, str | None]:
         if _revision_of(connection) is None:
             execute(connection, _CREATE_VERSION)
             execute(connection, _SET_VERSION, {"revision": HEAD_REVISION})
-            metadata.create_all(connection, checkfirst=False)
+            create_tables(connection)
         else:
             _upgrade(connection)
     return before, HEAD_REVISION

@@ -5,147 +5,172 @@ the invariants: amounts are positive, a secret is used once in an item (primary 
 `outputs`), an output is spent by a later operation than created it.
 """
 
-import sqlalchemy as sa
+from sqlalchemy import Connection
 
 from deeds.domain.model import AMOUNT_MAX, OFFER_EXPIRES_IN_S
+from storage.driver import execute
 
-# SQLite gives out ascending row ids only for a column of the type INTEGER.
-SerialId = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-
-metadata = sa.MetaData(
-    naming_convention={
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "pk": "pk_%(table_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_name)s",
-    }
-)
+# SQLite gives out ascending row ids only for a column of the type INTEGER. Without row
+# ids a table is one b-tree, ordered by its key: a probe finds the row itself.
+_TYPES = {
+    "sqlite": {
+        "serial": "INTEGER",
+        "id": "INTEGER",
+        "bytes": "BLOB",
+        "ordered": "WITHOUT ROWID",
+    },
+    "postgresql": {
+        "serial": "BIGSERIAL",
+        "id": "BIGINT",
+        "bytes": "BYTEA",
+        "ordered": "",
+    },
+}
 
 # What the settings asked for at some mint; the first one is that of the first start.
-hash_policies = sa.Table(
-    "hash_policies",
-    metadata,
-    sa.Column("id", SerialId, primary_key=True),
-    sa.Column("memory_cost_kib", sa.Integer, nullable=False),
-    sa.Column("time_cost", sa.Integer, nullable=False),
-    sa.Column("parallelism", sa.Integer, nullable=False),
-    # Empty where there is no pepper: NULLs would not be unique.
-    sa.Column("pepper_fingerprint", sa.Text, nullable=False),
-    sa.UniqueConstraint(
-        "memory_cost_kib", "time_cost", "parallelism", "pepper_fingerprint"
-    ),
-)
+# The fingerprint is empty where there is no pepper: NULLs would not be unique.
+_HASH_POLICIES = """
+    CREATE TABLE hash_policies (
+        id {serial} NOT NULL,
+        memory_cost_kib INTEGER NOT NULL,
+        time_cost INTEGER NOT NULL,
+        parallelism INTEGER NOT NULL,
+        pepper_fingerprint TEXT NOT NULL,
+        CONSTRAINT pk_hash_policies PRIMARY KEY (id),
+        CONSTRAINT uq_hash_policies_memory_cost_kib
+            UNIQUE (memory_cost_kib, time_cost, parallelism, pepper_fingerprint)
+    )
+"""
 
-operations = sa.Table(
-    "operations",
-    metadata,
-    sa.Column("id", SerialId, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("idempotency_key_hash", sa.LargeBinary),
-    sa.Column("inputs_count", sa.Integer, nullable=False),
-    sa.Column("outputs_count", sa.Integer, nullable=False),
-    # Milliseconds since 1970-01-01 UTC.
-    sa.Column("created_at_ms", sa.BigInteger, nullable=False),
-    sa.CheckConstraint(
-        "kind = 'mint' AND inputs_count = 0 OR kind = 'swap' AND inputs_count > 0"
-        " OR kind = 'offer' AND inputs_count >= 0",
-        name="kind",
-    ),
-    sa.CheckConstraint("outputs_count > 0", name="outputs_count"),
-    sa.CheckConstraint(
-        "length(idempotency_key_hash) = 32", name="idempotency_key_hash"
-    ),
-)
+# The time is in milliseconds since 1970-01-01 UTC.
+_OPERATIONS = """
+    CREATE TABLE operations (
+        id {serial} NOT NULL,
+        kind TEXT NOT NULL,
+        idempotency_key_hash {bytes},
+        inputs_count INTEGER NOT NULL,
+        outputs_count INTEGER NOT NULL,
+        created_at_ms BIGINT NOT NULL,
+        CONSTRAINT pk_operations PRIMARY KEY (id),
+        CONSTRAINT ck_operations_kind CHECK (
+            kind = 'mint' AND inputs_count = 0 OR kind = 'swap' AND inputs_count > 0
+            OR kind = 'offer' AND inputs_count >= 0
+        ),
+        CONSTRAINT ck_operations_outputs_count CHECK (outputs_count > 0),
+        CONSTRAINT ck_operations_idempotency_key_hash
+            CHECK (length(idempotency_key_hash) = 32)
+    )
+"""
 
 # Most operations have no key: they add nothing to this index, which spares each of them
 # a page of the log.
-_HAS_KEY = operations.c.idempotency_key_hash.is_not(None)
-sa.Index(
-    "uq_operations_idempotency_key_hash",
-    operations.c.idempotency_key_hash,
-    unique=True,
-    sqlite_where=_HAS_KEY,
-    postgresql_where=_HAS_KEY,
-)
+_OPERATIONS_KEYS = """
+    CREATE UNIQUE INDEX uq_operations_idempotency_key_hash
+    ON operations (idempotency_key_hash) WHERE idempotency_key_hash IS NOT NULL
+"""
 
-items = sa.Table(
-    "items",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("total", sa.BigInteger, nullable=False),
-    sa.Column("metadata", sa.Text),
-    sa.Column("salt", sa.LargeBinary, nullable=False),
-    sa.Column(
-        "hash_policy_id", SerialId, sa.ForeignKey("hash_policies.id"), nullable=False
-    ),
-    sa.Column(
-        "created_by",
-        SerialId,
-        sa.ForeignKey("operations.id"),
-        nullable=False,
-        unique=True,
-    ),
-    sa.CheckConstraint(f"total BETWEEN 1 AND {AMOUNT_MAX}", name="total"),
-    sa.CheckConstraint("length(salt) = 16", name="salt"),
-)
+_ITEMS = """
+    CREATE TABLE items (
+        id TEXT NOT NULL,
+        total BIGINT NOT NULL,
+        metadata TEXT,
+        salt {bytes} NOT NULL,
+        hash_policy_id {id} NOT NULL,
+        created_by {id} NOT NULL,
+        CONSTRAINT pk_items PRIMARY KEY (id),
+        CONSTRAINT ck_items_total CHECK (total BETWEEN 1 AND {amount_max}),
+        CONSTRAINT ck_items_salt CHECK (length(salt) = 16),
+        CONSTRAINT fk_items_hash_policy_id
+            FOREIGN KEY (hash_policy_id) REFERENCES hash_policies (id),
+        CONSTRAINT uq_items_created_by UNIQUE (created_by),
+        CONSTRAINT fk_items_created_by
+            FOREIGN KEY (created_by) REFERENCES operations (id)
+    )
+"""
 
-outputs = sa.Table(
-    "outputs",
-    metadata,
-    sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
-    sa.Column("digest", sa.LargeBinary, primary_key=True),
-    sa.Column("amount", sa.BigInteger, nullable=False),
-    sa.Column("created_by", SerialId, sa.ForeignKey("operations.id"), nullable=False),
-    sa.Column("spent_by", SerialId, sa.ForeignKey("operations.id")),
-    sa.CheckConstraint("length(digest) = 32", name="digest"),
-    sa.CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
-    sa.CheckConstraint("spent_by > created_by", name="spent_by"),
-    # One b-tree, ordered by item: a probe finds the row itself.
-    sqlite_with_rowid=False,
-)
+_OUTPUTS = """
+    CREATE TABLE outputs (
+        item_id TEXT NOT NULL,
+        digest {bytes} NOT NULL,
+        amount BIGINT NOT NULL,
+        created_by {id} NOT NULL,
+        spent_by {id},
+        CONSTRAINT pk_outputs PRIMARY KEY (item_id, digest),
+        CONSTRAINT ck_outputs_digest CHECK (length(digest) = 32),
+        CONSTRAINT ck_outputs_amount CHECK (amount BETWEEN 1 AND {amount_max}),
+        CONSTRAINT ck_outputs_spent_by CHECK (spent_by > created_by),
+        CONSTRAINT fk_outputs_item_id FOREIGN KEY (item_id) REFERENCES items (id),
+        CONSTRAINT fk_outputs_created_by
+            FOREIGN KEY (created_by) REFERENCES operations (id),
+        CONSTRAINT fk_outputs_spent_by FOREIGN KEY (spent_by) REFERENCES operations (id)
+    ) {ordered}
+"""
 
-# Half a swap each. Nothing in them ever changes but `completed_by`, once.
-offers = sa.Table(
-    "offers",
-    metadata,
-    sa.Column("id", sa.Text, primary_key=True),
-    sa.Column(
-        "created_by",
-        SerialId,
-        sa.ForeignKey("operations.id"),
-        nullable=False,
-        unique=True,
-    ),
-    sa.Column("completed_by", SerialId, sa.ForeignKey("operations.id"), unique=True),
-    # Seconds, and seconds since 1970-01-01 UTC.
-    sa.Column("expires_in", sa.Integer, nullable=False),
-    sa.Column("expires_at", sa.BigInteger, nullable=False),
-    sa.CheckConstraint("completed_by > created_by", name="completed_by"),
-    sa.CheckConstraint(
-        "expires_in BETWEEN {} AND {}".format(*OFFER_EXPIRES_IN_S), name="expires_in"
-    ),
-)
+# Half a swap each. Nothing in them ever changes but `completed_by`, once. Times are in
+# seconds, and in seconds since 1970-01-01 UTC.
+_OFFERS = """
+    CREATE TABLE offers (
+        id TEXT NOT NULL,
+        created_by {id} NOT NULL,
+        completed_by {id},
+        expires_in INTEGER NOT NULL,
+        expires_at BIGINT NOT NULL,
+        CONSTRAINT pk_offers PRIMARY KEY (id),
+        CONSTRAINT ck_offers_completed_by CHECK (completed_by > created_by),
+        CONSTRAINT ck_offers_expires_in
+            CHECK (expires_in BETWEEN {expires_in[0]} AND {expires_in[1]}),
+        CONSTRAINT uq_offers_created_by UNIQUE (created_by),
+        CONSTRAINT fk_offers_created_by
+            FOREIGN KEY (created_by) REFERENCES operations (id),
+        CONSTRAINT uq_offers_completed_by UNIQUE (completed_by),
+        CONSTRAINT fk_offers_completed_by
+            FOREIGN KEY (completed_by) REFERENCES operations (id)
+    )
+"""
 
-offer_inputs = sa.Table(
-    "offer_inputs",
-    metadata,
-    sa.Column("offer_id", sa.Text, sa.ForeignKey("offers.id"), primary_key=True),
-    sa.Column("item_id", sa.Text, primary_key=True),
-    sa.Column("digest", sa.LargeBinary, primary_key=True),
-    sa.ForeignKeyConstraint(
-        ["item_id", "digest"], ["outputs.item_id", "outputs.digest"]
-    ),
-    sqlite_with_rowid=False,
-)
+_OFFER_INPUTS = """
+    CREATE TABLE offer_inputs (
+        offer_id TEXT NOT NULL,
+        item_id TEXT NOT NULL,
+        digest {bytes} NOT NULL,
+        CONSTRAINT pk_offer_inputs PRIMARY KEY (offer_id, item_id, digest),
+        CONSTRAINT fk_offer_inputs_item_id
+            FOREIGN KEY (item_id, digest) REFERENCES outputs (item_id, digest),
+        CONSTRAINT fk_offer_inputs_offer_id
+            FOREIGN KEY (offer_id) REFERENCES offers (id)
+    ) {ordered}
+"""
 
-offer_outputs = sa.Table(
-    "offer_outputs",
-    metadata,
-    sa.Column("offer_id", sa.Text, sa.ForeignKey("offers.id"), primary_key=True),
-    sa.Column("item_id", sa.Text, sa.ForeignKey("items.id"), primary_key=True),
-    sa.Column("digest", sa.LargeBinary, primary_key=True),
-    sa.Column("amount", sa.BigInteger, nullable=False),
-    sa.CheckConstraint("length(digest) = 32", name="digest"),
-    sa.CheckConstraint(f"amount BETWEEN 1 AND {AMOUNT_MAX}", name="amount"),
-    sqlite_with_rowid=False,
-)
+_OFFER_OUTPUTS = """
+    CREATE TABLE offer_outputs (
+        offer_id TEXT NOT NULL,
+        item_id TEXT NOT NULL,
+        digest {bytes} NOT NULL,
+        amount BIGINT NOT NULL,
+        CONSTRAINT pk_offer_outputs PRIMARY KEY (offer_id, item_id, digest),
+        CONSTRAINT ck_offer_outputs_digest CHECK (length(digest) = 32),
+        CONSTRAINT ck_offer_outputs_amount CHECK (amount BETWEEN 1 AND {amount_max}),
+        CONSTRAINT fk_offer_outputs_offer_id
+            FOREIGN KEY (offer_id) REFERENCES offers (id),
+        CONSTRAINT fk_offer_outputs_item_id FOREIGN KEY (item_id) REFERENCES items (id)
+    ) {ordered}
+"""
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the tables and the index in a database that has none of them."""
+    types = _TYPES[connection.dialect.name]
+    for statement in (
+        _HASH_POLICIES,
+        _OPERATIONS,
+        _OPERATIONS_KEYS,
+        _ITEMS,
+        _OUTPUTS,
+        _OFFERS,
+        _OFFER_INPUTS,
+        _OFFER_OUTPUTS,
+    ):
+        written = statement.format(
+            **types, amount_max=AMOUNT_MAX, expires_in=OFFER_EXPIRES_IN_S
+        )
+        execute(connection, written)

@@ -15,11 +15,11 @@ from deeds.domain.model import Argon2Cost, HashPolicy
 from deeds.domain.policies import open_policies, pepper_fingerprint
 from deeds.domain.raw_output import make_strong_secret
 from storage.repository import Repository
-from storage.tables import items, outputs
 from tests.support.api import fresh, good, refusal
 from tests.support.commanding import stop_line
 from tests.support.hooks import hooked
 from tests.support.racing import at_once
+from tests.support.tables import items, outputs
 
 ONE = b"mark-7c1f9e first pepper of 32 or more"
 OTHER = b"mark-7c1f9e second pepper of 32 or more"

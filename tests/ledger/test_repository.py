@@ -25,9 +25,9 @@ from deeds.domain.model import (
 )
 from storage.checkpoint import Checkpoint, read_newest
 from storage.repository import METADATA_KEPT_LENGTH_MAX
-from storage.tables import operations
 from tests.support.hooks import hooked, logged_statements
 from tests.support.ledger_records import ITEM_ID, OTHER_ID, mint_record, output
+from tests.support.tables import operations
 
 # So many that nothing is in order by accident.
 MANY = 6

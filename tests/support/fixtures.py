@@ -18,13 +18,13 @@ from deeds.page.static_files import read_static_files
 from deeds.settings import Settings, parse_rate_limits
 from storage.engine import make_engine, parse_database_url
 from storage.schema import open_schema
-from storage.tables import metadata
 from tests.support.api import Api, opened
 from tests.support.ledger_view import ledger_view
 from tests.support.pgbouncer import behind
 from tests.support.postgres import PostgresCluster, running_cluster, running_server
 from tests.support.serving import running_service
 from tests.support.stoppable_postgres import StoppablePostgres
+from tests.support.tables import metadata
 
 ONE_PROCESS = {"WEB_CONCURRENCY": "1"}
 

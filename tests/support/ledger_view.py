@@ -6,8 +6,8 @@ from sqlalchemy import select
 
 from storage.audit import audit
 from storage.engine import make_engine, parse_database_url
-from storage.tables import metadata, offers, operations, outputs
 from storage.transactions import WRITES
+from tests.support.tables import metadata, offers, operations, outputs
 
 # Ends the server's side of every other connection to a database of PostgreSQL.
 CUT_OFF = """

@@ -10,10 +10,10 @@ from sqlalchemy.exc import OperationalError
 
 from deeds.domain.raw_output import make_strong_secret
 from deeds.settings import parse_rate_limits
-from storage.tables import operations
 from tests.support.api import Api
 from tests.support.hooks import hooked
 from tests.support.ledger_view import ledger_view
+from tests.support.tables import operations
 from tests.support.waiting import wait_until
 
 STRONG = make_strong_secret()
