@@ -7,7 +7,6 @@ something is violated.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine
@@ -20,40 +19,25 @@ from storage.transactions import snapshot
 # More than anybody reads.
 PLACES_COUNT_MAX = 20
 
+# What must be true of every ledger at every moment. That the database itself is sound
+# is asked of SQLite.
+DATABASE_IS_SOUND = "the database is not damaged and its constraints hold"
 
-class Invariant(StrEnum):
-    """What must be true of every ledger at every moment."""
-
-    DATABASE = "the database is not damaged and its constraints hold"
-    ITEM_TOTAL = "the live outputs of an item sum to its total"
-    ITEM_POLICY = "an item names a hash policy that is known"
-    OPERATION_BALANCE = (
-        "an operation gives as many units of an item as it takes, or mints"
-    )
-    OPERATION_COUNTS = (
-        "an operation has the inputs, outputs and item or offer that it says"
-    )
-    OFFER = (
-        "an offer names what exists, and was completed in time by a swap that holds its"
-        " half"
-    )
-
-
-# Each returns where the invariant is violated. References to rows that are missing show
-# up as differences: not even constraints are relied on for them.
+# Each of the others with a query that returns where it is violated. References to rows
+# that are missing show up as differences: not even constraints are relied on for them.
 _CHECKS = {
-    Invariant.ITEM_TOTAL: """
+    "the live outputs of an item sum to its total": """
         SELECT id FROM items WHERE total <> (
             SELECT coalesce(SUM(amount), 0) FROM outputs
             WHERE item_id = items.id AND spent_by IS NULL
         )
     """,
-    Invariant.ITEM_POLICY: """
+    "an item names a hash policy that is known": """
         SELECT id FROM items WHERE NOT EXISTS (
             SELECT 1 FROM hash_policies WHERE hash_policies.id = hash_policy_id
         )
     """,
-    Invariant.OPERATION_BALANCE: """
+    "an operation gives as many units of an item as it takes, or mints": """
         SELECT operation_id || ' (' || item_id || ')' FROM (
             SELECT created_by AS operation_id, item_id, amount AS units FROM outputs
             UNION ALL SELECT spent_by, item_id, -amount
@@ -63,7 +47,7 @@ _CHECKS = {
         GROUP BY item_id, operation_id HAVING SUM(units) <> 0
     """,
     # The two sides of a making are apart from those of a swap: it may move nothing.
-    Invariant.OPERATION_COUNTS: """
+    "an operation has the inputs, outputs and item or offer that it says": """
         SELECT DISTINCT id FROM (
             SELECT created_by AS id, FALSE AS is_offer,
                 0 AS inputs, 1 AS outputs, 0 AS made
@@ -84,7 +68,8 @@ _CHECKS = {
         GROUP BY id, is_offer
         HAVING SUM(inputs) <> 0 OR SUM(outputs) <> 0 OR SUM(made) <> 0
     """,
-    Invariant.OFFER: """
+    "an offer names what exists, and was completed in time by a swap that holds its"
+    " half": """
         SELECT id FROM offers WHERE completed_by IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM operations
             WHERE operations.id = completed_by AND created_at_ms < expires_at * 1000
@@ -143,7 +128,7 @@ class AuditReport:
     """What an audit counted, and where it found an invariant violated."""
 
     counts: dict[str, int]
-    findings: dict[Invariant, str]
+    findings: dict[str, str]
 
 
 def audit(engine: Engine) -> AuditReport:
@@ -153,7 +138,7 @@ def audit(engine: Engine) -> AuditReport:
     """
     with snapshot(engine) as connection:
         counts = count_ledger(connection)
-        found = {Invariant.DATABASE: _find_damage(connection)}
+        found = {DATABASE_IS_SOUND: _find_damage(connection)}
         for invariant, check in _CHECKS.items():
             limited = f"{check} LIMIT {PLACES_COUNT_MAX + 1}"
             found[invariant] = execute(connection, limited).scalars().all()

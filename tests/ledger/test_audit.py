@@ -6,7 +6,7 @@ import pytest
 
 from deeds.domain.model import Argon2Cost
 from deeds.settings import Settings
-from storage.audit import PLACES_COUNT_MAX, AuditReport, Invariant, audit
+from storage.audit import DATABASE_IS_SOUND, PLACES_COUNT_MAX, AuditReport, audit
 from tests.support.api import fresh, good, served
 from tests.support.hooks import hooked
 from tests.support.ledger_view import ledger_view
@@ -25,6 +25,15 @@ ADD_OPERATION = (
     " VALUES ({id}, 'swap', 1, 1, 0)"
 )
 
+ITEM_TOTAL = "the live outputs of an item sum to its total"
+ITEM_POLICY = "an item names a hash policy that is known"
+OPERATION_BALANCE = "an operation gives as many units of an item as it takes, or mints"
+OPERATION_COUNTS = "an operation has the inputs, outputs and item or offer that it says"
+OFFER = (
+    "an offer names what exists, and was completed in time by a swap that holds its"
+    " half"
+)
+
 # What is changed behind the service's back, and all that an audit then says. In the
 # ledger, operation 1 mints 5 and 3 units of {a}, 2 mints 7 of {b}, 3 splits the 5 into
 # 2 and 3, and 4 trades 3 of {a} and 7 of {b}. 7 offers one item for another and 8
@@ -32,93 +41,93 @@ ADD_OPERATION = (
 TAMPERED = {
     "the total of an item": (
         "UPDATE items SET total = 9 WHERE id = '{a}'",
-        {"ITEM_TOTAL": "{a}", "OPERATION_BALANCE": "1 ({a})"},
+        {ITEM_TOTAL: "{a}", OPERATION_BALANCE: "1 ({a})"},
     ),
     "inputs are live again": (
         "UPDATE outputs SET spent_by = NULL WHERE spent_by = 3",
         {
-            "ITEM_TOTAL": "{a}",
-            "OPERATION_BALANCE": "3 ({a})",
-            "OPERATION_COUNTS": "3",
+            ITEM_TOTAL: "{a}",
+            OPERATION_BALANCE: "3 ({a})",
+            OPERATION_COUNTS: "3",
         },
     ),
     "inputs move from one swap to another": (
         "UPDATE outputs SET amount = 8 - amount WHERE created_by = 1",
-        {"OPERATION_BALANCE": "3 ({a}), 4 ({a})"},
+        {OPERATION_BALANCE: "3 ({a}), 4 ({a})"},
     ),
     "units turn into those of another item": (
         "UPDATE outputs SET item_id = '{b}' WHERE created_by = 3 AND amount = 3",
         {
-            "ITEM_TOTAL": "{a}, {b}",
-            "OPERATION_BALANCE": "3 ({a}), 3 ({b})",
+            ITEM_TOTAL: "{a}, {b}",
+            OPERATION_BALANCE: "3 ({a}), 3 ({b})",
         },
     ),
     "the number of outputs": (
         "UPDATE operations SET outputs_count = 3 WHERE id = 3",
-        {"OPERATION_COUNTS": "3"},
+        {OPERATION_COUNTS: "3"},
     ),
     "the number of inputs": (
         "UPDATE operations SET inputs_count = 2 WHERE id = 3",
-        {"OPERATION_COUNTS": "3"},
+        {OPERATION_COUNTS: "3"},
     ),
     "an operation that did nothing": (
         ADD_OPERATION.format(id=99),
-        {"OPERATION_COUNTS": "99"},
+        {OPERATION_COUNTS: "99"},
     ),
     "a mint without an item": (
         "UPDATE operations SET kind = 'mint', inputs_count = 0 WHERE id = 3",
-        {"OPERATION_COUNTS": "3"},
+        {OPERATION_COUNTS: "3"},
     ),
     "a swap that mints": (
         "UPDATE operations SET kind = 'swap', inputs_count = 1 WHERE id = 2",
-        {"OPERATION_COUNTS": "2"},
+        {OPERATION_COUNTS: "2"},
     ),
     "an operation is gone": (
         "DELETE FROM operations WHERE id = 3",
-        {"OPERATION_COUNTS": "3"},
+        {OPERATION_COUNTS: "3"},
     ),
     "an item is gone": (
         "DELETE FROM items WHERE id = '{b}'",
-        {"OPERATION_BALANCE": "2 ({b})", "OPERATION_COUNTS": "2"},
+        {OPERATION_BALANCE: "2 ({b})", OPERATION_COUNTS: "2"},
     ),
     "a hash policy that is not there": (
         "UPDATE items SET hash_policy_id = 99 WHERE id = '{b}'",
-        {"ITEM_POLICY": "{b}"},
+        {ITEM_POLICY: "{b}"},
     ),
     "a making without its offer": (
         "UPDATE operations SET kind = 'offer' WHERE id = 3",
-        {"OPERATION_COUNTS": "3"},
+        {OPERATION_COUNTS: "3"},
     ),
     "an offer is gone": (
         "DELETE FROM offers WHERE id = '{open}'",
-        {"OPERATION_COUNTS": "9", "OFFER": "{open}"},
+        {OPERATION_COUNTS: "9", OFFER: "{open}"},
     ),
     "a making that moves units": (
         "UPDATE outputs SET spent_by = 9 WHERE spent_by = 3",
         {
-            "OPERATION_BALANCE": "3 ({a}), 9 ({a})",
-            "OPERATION_COUNTS": "3, 9",
+            OPERATION_BALANCE: "3 ({a}), 9 ({a})",
+            OPERATION_COUNTS: "3, 9",
         },
     ),
     "an offer without its inputs": (
         "DELETE FROM offer_inputs WHERE offer_id = '{open}'",
-        {"OPERATION_COUNTS": "9"},
+        {OPERATION_COUNTS: "9"},
     ),
     "an offer without its outputs": (
         "DELETE FROM offer_outputs WHERE offer_id = '{open}'",
-        {"OPERATION_COUNTS": "9"},
+        {OPERATION_COUNTS: "9"},
     ),
     "an offer of an input that is not there": (
         "UPDATE offer_inputs SET item_id = '{a}' WHERE offer_id = '{open}'",
-        {"OFFER": "{open}"},
+        {OFFER: "{open}"},
     ),
     "an offer that wants an item that is not there": (
         "UPDATE offer_outputs SET item_id = 'deed_z' WHERE offer_id = '{open}'",
-        {"OFFER": "{open}"},
+        {OFFER: "{open}"},
     ),
     "a completion that came too late": (
         "UPDATE offers SET expires_at = 1 WHERE id = '{done}'",
-        {"OFFER": "{done}"},
+        {OFFER: "{done}"},
     ),
     "a completion that spent another input": (
         (
@@ -126,15 +135,15 @@ TAMPERED = {
             " (SELECT digest FROM offer_inputs WHERE offer_id = '{open}')"
             " WHERE offer_id = '{done}'"
         ),
-        {"OFFER": "{done}"},
+        {OFFER: "{done}"},
     ),
     "a completion that created another output": (
         "UPDATE offer_outputs SET item_id = '{a}' WHERE offer_id = '{done}'",
-        {"OFFER": "{done}"},
+        {OFFER: "{done}"},
     ),
     "a completion that created another amount": (
         "UPDATE offer_outputs SET amount = amount - 1 WHERE offer_id = '{done}'",
-        {"OFFER": "{done}"},
+        {OFFER: "{done}"},
     ),
 }
 
@@ -199,7 +208,7 @@ def test_what_was_tampered_with_is_found_where_it_is(engine, ids, change, found)
     findings = audit(engine).findings
 
     # Places are in no order.
-    places = {each.name: sorted(said.split(", ")) for each, said in findings.items()}
+    places = {each: sorted(said.split(", ")) for each, said in findings.items()}
     assert places == {
         each: sorted(said.format(**ids).split(", ")) for each, said in found.items()
     }
@@ -217,7 +226,7 @@ def test_what_sqlite_finds_wrong_with_the_database_is_found(
         for statement in change.split(";"):
             connection.exec_driver_sql(statement)
 
-    assert Invariant.DATABASE in audit(copy).findings
+    assert DATABASE_IS_SOUND in audit(copy).findings
 
 
 def test_of_many_places_the_first_are_named(engine):
