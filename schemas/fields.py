@@ -55,11 +55,10 @@ class TextField(fields.String):
         super().__init__(**kwargs)
         self.parse = parse
 
-    def _deserialize(self, value: Any, *_args: Any, **_kwargs: Any) -> Any:
-        if not isinstance(value, str):
-            raise ValidationError("must be a string")
+    def _deserialize(self, value: Any, *args: Any, **kwargs: Any) -> Any:
+        text = super()._deserialize(value, *args, **kwargs)
         try:
-            return self.parse(value)
+            return self.parse(text)
         except RawOutputError as error:
             raise ValidationError(str(error)) from None
 

@@ -268,6 +268,8 @@ _MESSAGES = {
     "Missing data for required field.": "is required",
     "Field may not be null.": "must not be null",
     "Invalid input type.": "must be an object",
+    "Not a valid string.": "must be a string",
+    "Not a valid list.": "must be an array",
 }
 
 

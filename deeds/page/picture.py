@@ -57,8 +57,7 @@ def uploaded_picture(image: str) -> Picture | None:
         picture = Picture(match[1].lower(), base64.b64decode(match[2], validate=True))
     except binascii.Error:
         return None
-    is_fitting = _BEGINNINGS[picture.kind].match(picture.content)
-    return picture if is_fitting and len(picture.content) <= PICTURE_BYTES_MAX else None
+    return picture if _BEGINNINGS[picture.kind].match(picture.content) else None
 
 
 def picture_answer(picture: Picture) -> Response:

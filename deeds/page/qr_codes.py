@@ -48,7 +48,6 @@ def serve_qr_codes(blueprint: Blueprint, limits: ClientLimits) -> None:
     texts = fields.List(
         TextField(check_text, validate=_LENGTH),
         required=True,
-        error_messages={"invalid": "must be an array"},
         validate=[_COUNT, _check_size],
     )
     schema = Schema.from_dict({"texts": texts})()
