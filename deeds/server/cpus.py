@@ -27,9 +27,7 @@ def default_processes_count() -> int:
     return max(2, usable_cpus_count())
 
 
-def usable_cpus_count(
-    own_cgroups: Path = OWN_CGROUPS, mount: Path = CGROUP_MOUNT
-) -> int:
+def usable_cpus_count() -> int:
     """Return how many CPUs may run this process at once, at least 1.
 
     The smallest of its affinity and of the quotas of its cgroup and those above it
@@ -39,15 +37,15 @@ def usable_cpus_count(
     affinity = getattr(
         os, "sched_getaffinity", lambda _pid: range(os.cpu_count() or 1)
     )(0)
-    return max(1, min([len(affinity), *_quotas_cpus(own_cgroups, mount)]))
+    return max(1, min([len(affinity), *_quotas_cpus()]))
 
 
-def _quotas_cpus(own_cgroups: Path, mount: Path) -> Iterator[int]:
-    group = Path(_text(own_cgroups).rpartition("0::/")[2])
+def _quotas_cpus() -> Iterator[int]:
+    group = Path(_text(OWN_CGROUPS).rpartition("0::/")[2])
     # In a container without its own namespace this is a path of the host, and the
     # container's group is at the mount.
     for each in (group, *group.parents):
-        quota, _, period = _text(mount / each / "cpu.max").partition(" ")
+        quota, _, period = _text(CGROUP_MOUNT / each / "cpu.max").partition(" ")
         # No limit is "max".
         if quota.isdigit() and period.isdigit() and int(period):
             yield math.ceil(int(quota) / int(period))

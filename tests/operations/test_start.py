@@ -160,13 +160,15 @@ def test_quotas_of_all_groups_count_rounded_up(
     monkeypatch.setattr(
         os, "sched_getaffinity", lambda _pid: set(range(16)), raising=False
     )
+    monkeypatch.setattr("deeds.server.cpus.OWN_CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr("deeds.server.cpus.CGROUP_MOUNT", tmp_path / "mount")
     (tmp_path / "cgroup").write_text(own_cgroups)
     for name, text in files.items():
         path = tmp_path / "mount" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    assert usable_cpus_count(tmp_path / "cgroup", tmp_path / "mount") == expected
+    assert usable_cpus_count() == expected
 
 
 def test_without_affinity_all_cpus_count_and_two_processes_serve_at_least(
@@ -174,8 +176,9 @@ def test_without_affinity_all_cpus_count_and_two_processes_serve_at_least(
 ):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr("deeds.server.cpus.OWN_CGROUPS", tmp_path / "cgroup")
 
-    assert usable_cpus_count(tmp_path / "cgroup", tmp_path / "mount") == 4
+    assert usable_cpus_count() == 4
 
     monkeypatch.setattr("deeds.server.cpus.usable_cpus_count", lambda: 1)
     assert default_processes_count() == 2
