@@ -36,22 +36,22 @@ answered 404 `not_found`, any other method 405 `method_not_allowed` with the hea
 `Allow`.
 """
 
-_REQUESTS = {
-    "MintRequest": requests.MintRequestSchema,
-    "SwapRequest": requests.SwapRequestSchema,
-    "CheckRequest": requests.CheckRequestSchema,
-    "FindRequest": requests.FindRequestSchema,
-    "OfferRequest": requests.OfferRequestSchema,
-    "CompletionRequest": requests.CompletionRequestSchema,
-}
-_ANSWERS = {
-    "MintResponse": answers.MintResponseSchema,
-    "SwapResponse": answers.SwapResponseSchema,
-    "CheckResponse": answers.CheckResponseSchema,
-    "FindResponse": answers.FindResponseSchema,
-    "Item": answers.ItemSchema,
-    "Offer": answers.OfferSchema,
-}
+_REQUESTS = (
+    requests.MintRequestSchema,
+    requests.SwapRequestSchema,
+    requests.CheckRequestSchema,
+    requests.FindRequestSchema,
+    requests.OfferRequestSchema,
+    requests.CompletionRequestSchema,
+)
+_ANSWERS = (
+    answers.MintResponseSchema,
+    answers.SwapResponseSchema,
+    answers.CheckResponseSchema,
+    answers.FindResponseSchema,
+    answers.ItemSchema,
+    answers.OfferSchema,
+)
 
 
 def openapi_blueprint(array_length_max: int) -> Blueprint:
@@ -85,16 +85,17 @@ def _build_document(array_length_max: int) -> dict[str, Any]:
 def _body_schemas(array_length_max: int) -> dict[str, Any]:
     # Not before somebody asks: importing apispec would slow every start.
     from apispec import APISpec  # noqa: PLC0415
-    from apispec.ext.marshmallow import MarshmallowPlugin  # noqa: PLC0415
+    from apispec.ext.marshmallow import MarshmallowPlugin, resolver  # noqa: PLC0415
 
     spec = APISpec("", "", "3.1.0", plugins=[MarshmallowPlugin()])
-    # By name, so that the mint's request finds it.
+    # Under the name by which the mint's request finds it; the others have the names of
+    # their classes, without "Schema".
     spec.components.schema("NewOutput", schema=requests.NewOutputSchema)
-    for name, request in _REQUESTS.items():
+    for request in _REQUESTS:
         schema = request(array_length_max=array_length_max)
-        spec.components.schema(name, schema=schema)
-    for name, answer in _ANSWERS.items():
-        spec.components.schema(name, schema=answer)
+        spec.components.schema(resolver(request), schema=schema)
+    for answer in _ANSWERS:
+        spec.components.schema(resolver(answer), schema=answer)
     schemas: dict[str, Any] = spec.to_dict()["components"]["schemas"]
     return schemas
 
