@@ -57,7 +57,8 @@ def lose(ledger, checkpoint):
 
 def wait_for_verdict(api):
     """A server that lacks operations is away at first: it may be the wrong one."""
-    wait_until(lambda: refusal(api.get("/readyz")) == ROLLED_BACK)
+    code = "ledger_rolled_back"
+    wait_until(lambda: api.get("/readyz").json().get("code") == code)
 
 
 def errors_of(caplog):
