@@ -39,8 +39,6 @@ NO_SECRETS += ["a" * 1_000_000]
 
 SURROGATE = "holds a lone surrogate, which no UTF-8 text can hold"
 
-AMOUNT = f"the amount must be a whole number from 1 to {AMOUNT_MAX}, in digits alone"
-
 # What a client is told of its part at fault.
 REFUSED_RAW_OUTPUTS = {
     "": "a raw output starts with +",
@@ -50,8 +48,8 @@ REFUSED_RAW_OUTPUTS = {
     "+5.deed_x": "a raw output has three parts: +<amount>.<item_id>.<secret>",
     "+5..a": "the item id must start with deed_",
     "+1.5.deed_x.a": "the item id must start with deed_",
-    "+0.deed_x.a": AMOUNT,
-    "+9007199254740992.deed_x.a": AMOUNT,
+    "+0.deed_x.a": "the amount must be a whole number from 1, in digits alone",
+    "+9007199254740992.deed_x.a": "the amount must be at most 9007199254740991",
     "+5.deed_x.": "the secret must have 1 to 32 characters",
     "+5.deed_\ud800.a": f"the item id {SURROGATE}",
     "+5.deed_x.\ud800": f"the secret {SURROGATE}",
@@ -59,7 +57,7 @@ REFUSED_RAW_OUTPUTS = {
 REFUSED_MINT_OUTPUTS = {
     "5.a": "a raw output starts with +",
     "+5": "a dot must follow the amount",
-    "+05.a": AMOUNT,
+    "+05.a": "the amount must be a whole number from 1, in digits alone",
     "+5.deed_x.": "the secret must have 1 to 32 characters",
 }
 
