@@ -28,5 +28,5 @@ USER deeds
 # Alive, not ready: a database that is away is not mended by another start of this.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["python", "-c", "import http.client, os; client = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']), timeout=4); client.request('GET', '/healthz'); raise SystemExit(client.getresponse().status != 200)"]
 
-# SIGTERM, which `docker stop` sends, lets it finish what it began, for up to 10 s: give it --time 20.
+# SIGTERM, which `docker stop` sends, lets it finish what it began, for up to 9 s: give it --time 19.
 CMD ["gunicorn", "app:create_app()"]

@@ -47,8 +47,9 @@ keepalive = 65
 # A worker whose main thread has not moved for this long is replaced. Slow requests do
 # not count.
 timeout = 30
-# Of it the last seconds are for the connections to a database that hangs.
-graceful_timeout = 10
+# Of it the last seconds are for the connections to a database that hangs. A stop ends
+# within 10 s.
+graceful_timeout = 9
 
 # A file that a worker touches to show it lives must not wait for a disk.
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108

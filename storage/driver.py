@@ -50,7 +50,7 @@ def _list_names(sql: str) -> list[str]:
 
 
 # For what a new connection is asked before it is used.
-_SET_UP_SECONDS_MAX = 5.0
+_SET_UP_SECONDS_MAX = 3.0
 
 
 class BoundedConnection(psycopg.Connection[Any]):

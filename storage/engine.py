@@ -132,7 +132,7 @@ def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
 def _make_postgresql_engine(url: URL, pool_size: int) -> Engine:
     # Whatever the URL says of the encoding: another one could not send every text.
     options = POSTGRESQL_OPTIONS | dict(url.query) | {"client_encoding": "utf8"}
-    threshold = options.pop("prepare_threshold", None)
+    threshold = options.get("prepare_threshold")
     connect_args: dict[str, Any] = {"autocommit": True}
     try:
         if threshold is not None:

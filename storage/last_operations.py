@@ -37,14 +37,16 @@ _LOOK_EVERY_S = 1.0
 _LOOK_SECONDS_MAX = 2.0
 
 # A PostgreSQL server that lacks one may be the primary of before: one that was frozen
-# when another was promoted says so for some seconds after it thaws. Only if that is all
-# that can be reached for so long is the ledger called rolled back.
+# when another was promoted says so for some seconds after it thaws. Only if every look
+# for so long meets such a server is the ledger called rolled back.
 _DOUBT_SECONDS = 15.0
 
 # A few more than a process serves requests at once, and so more than it has connections
 # to PostgreSQL: commits that overlap are acknowledged in any order, and the last one of
 # the database is among these.
 _REMEMBERED_COUNT = 40
+
+_DATABASE_AWAY = (RetryLaterError, SQLAlchemyError, BlockingIOError)
 
 # In `Connection.info`, which lasts as long as the connection to the server: how many
 # doubts there had been when its server had all of them.
@@ -71,6 +73,8 @@ class LastOperations:
         self._file = file
         self._is_sqlite = engine.dialect.name == "sqlite"
         self._remembered: deque[Checkpoint] = deque(maxlen=_REMEMBERED_COUNT)
+        # Apart, or repetitions of an old request would push out what was made last.
+        self._answered_again: deque[Checkpoint] = deque(maxlen=_REMEMBERED_COUNT)
         # What the file named last.
         self._reached = reached
         self._remembered.append(reached)
@@ -93,6 +97,11 @@ class LastOperations:
             self._remembered.append(committed)
             self._is_behind = True
 
+    def note_again(self, confirmed: Checkpoint) -> None:
+        """Remember an operation that a repeated request was answered with."""
+        with self._lock:
+            self._answered_again.append(confirmed)
+
     def check_not_lost(self) -> None:
         """Raise `LedgerRolledBackError` while the ledger lacks one of them."""
         if self._is_lost:
@@ -104,6 +113,7 @@ class LastOperations:
         if connection.info.get(_LOOKED) != doubts_count:
             self.look(connection)
             connection.info[_LOOKED] = doubts_count
+            self._put_off_verdict()
 
     def look(self, connection: Connection) -> None:
         """Look for them on a connection to PostgreSQL.
@@ -153,6 +163,7 @@ class LastOperations:
             if self._is_sqlite or monotonic() - since_s >= _DOUBT_SECONDS:
                 self._report_lost(missing)
         except Exception as error:  # noqa: BLE001 - the thread goes on
+            self._put_off_verdict()
             self._is_behind = True
             self._report_failure(error)
 
@@ -169,7 +180,7 @@ class LastOperations:
 
     def _copy(self) -> tuple[Checkpoint, ...]:
         with self._lock:
-            return tuple(self._remembered)
+            return (*self._remembered, *self._answered_again)
 
     def _doubt(self, missing: MissingOperationError) -> float:
         """Look again on every connection; return since when one has been missing."""
@@ -187,6 +198,12 @@ class LastOperations:
                 extra={"event": "ledger_doubted"},
             )
         return self._doubted_at_s
+
+    def _put_off_verdict(self) -> None:
+        """Count the time of a doubt from now on."""
+        with self._lock:
+            if self._doubted_at_s is not None:
+                self._doubted_at_s = monotonic()
 
     def _report_lost(self, missing: MissingOperationError) -> None:
         """Write no more, log why, and let the file tell a start; once."""
@@ -220,8 +237,9 @@ class LastOperations:
         )
 
     def _report_failure(self, error: BaseException) -> None:
-        # If the ledger cannot be read just now, that has been logged.
-        if self._is_failing or isinstance(error, RetryLaterError | SQLAlchemyError):
+        # If the ledger cannot be read just now, that has been logged; a process that
+        # waits for it holds the lock of the file.
+        if self._is_failing or isinstance(error, _DATABASE_AWAY):
             return
         self._is_failing = True
         _log.warning(

@@ -125,8 +125,9 @@ _INSERT_FIRST_POLICY = """
 # Writes a page and changes nothing.
 _WRITE_NOTHING = "UPDATE alembic_version SET version_num = version_num"
 
-# For PostgreSQL. The message makes COMMIT wait until a synchronous standby has it, and
-# with it all that was written before.
+# Both for PostgreSQL. The message makes COMMIT wait until a synchronous standby has it,
+# and with it all that was written before.
+CONFIRM = "SELECT pg_logical_emit_message(TRUE, 'deeds', '')"
 _CONFIRM_OPERATION = """
     SELECT id, created_at_ms, pg_logical_emit_message(TRUE, 'deeds', '')
     FROM operations WHERE id = :id

@@ -255,7 +255,7 @@ class Repository:
     def _confirm(self, operation: Operation) -> None:
         """Make an operation that is to be answered again as safe as a new one."""
         if self._is_postgresql:
-            self._last.note(self._transactions.write(operation))
+            self._last.note_again(self._transactions.write(operation))
 
     def _rows(self, sql: str, expected_count: int = 1, **values: Any) -> list[Row[Any]]:
         return self._transactions.read(self._read_rows, sql, expected_count, values)

@@ -22,7 +22,7 @@ from storage import driver
 from storage.checkpoint import Checkpoint
 from storage.driver import CONFLICT, DISCONNECT, ConflictError, execute, set_deadline
 from storage.last_operations import LastOperations
-from storage.operations import Record, write_record
+from storage.operations import CONFIRM, Record, write_record
 from storage.sqlite_writer import ProcessLock, SqliteWriter
 
 Result = TypeVar("Result")
@@ -62,6 +62,19 @@ SET LOCAL idle_in_transaction_session_timeout = '30s';
 SELECT set_config('synchronous_commit', 'on', true)
 WHERE current_setting('synchronous_commit') = 'off'""",
 }
+
+# A COMMIT that was given up waits on in the server for its standby, and keeps its
+# connection. With more of them there would soon be none left, not even for reads.
+_IS_COMMIT_STUCK = """
+    SELECT EXISTS (
+        SELECT FROM pg_stat_activity
+        WHERE usename = current_user AND wait_event = 'SyncRep'
+            AND state_change < now() - interval '5 seconds'
+    )
+"""
+
+# A connection to be made may lead past a host that hangs; then it has at least so long.
+_USE_SECONDS_MIN = 1.0
 
 _BEGIN_SNAPSHOT = {
     # In WAL mode a read transaction sees what was there at its first read.
@@ -115,6 +128,8 @@ class Transactions:
         self._causes = driver.CauseLog()
         # Whether the last write failed because of the database: a full disk, say.
         self.was_refused = False
+        # Whether the last COMMIT was given up.
+        self._was_in_doubt = False
         self._writer = engine.execution_options(**{WRITES: True})
         self._group: SqliteWriter | None = None
         if engine.dialect.name == "sqlite":
@@ -129,7 +144,7 @@ class Transactions:
             tries_count += 1
             try:
                 with self._engine.connect() as connection:
-                    set_deadline(connection, deadline_s)
+                    set_deadline(connection, _at_least(deadline_s))
                     self._last.look_if_new(connection)
                     return work(connection, *values)
             except (exc.TimeoutError, exc.DBAPIError) as error:
@@ -164,25 +179,40 @@ class Transactions:
                     self._last.check_not_lost()
                     return self._group.write_in_group(record)
                 with self._writer.connect() as connection:
-                    set_deadline(connection, deadline_s)
+                    set_deadline(connection, _at_least(deadline_s))
                     self._last.look_if_new(connection)
                     self._last.check_not_lost()
-                    made = self._write_current(connection, record)
-                    set_deadline(connection, deadline_s + self._seconds_max / 2)
-                    self._commit(connection)
-                    return made
+                    self._check_not_stuck(connection)
+                    commit_until_s = deadline_s + self._seconds_max / 2
+                    return self._write_on(connection, record, commit_until_s)
             except (ConflictError, exc.TimeoutError, exc.DBAPIError) as error:
                 self._retry_or_raise(error, tries_count, deadline_s)
 
-    def _write_current(self, connection: Connection, record: Record) -> Checkpoint:
-        """Write the record; refuse it only where the last operations are."""
+    def _check_not_stuck(self, connection: Connection) -> None:
+        if self._was_in_doubt and execute(connection, _IS_COMMIT_STUCK).scalar():
+            raise LedgerUnavailableError("the synchronous standby is away")
+
+    def _write_on(
+        self, connection: Connection, record: Record, commit_until_s: float
+    ) -> Checkpoint:
+        """Write the record and commit. A refusal is as safe as an acknowledgement.
+
+        It comes from a server that has the last operations, and what it tells of
+        others' operations is on a synchronous standby.
+        """
         try:
-            return write_record(connection, record)
+            made = write_record(connection, record)
         except DeedError:
             self._last.look(connection)
+            connection.rollback()
+            execute(connection, CONFIRM)
+            self._commit(connection, commit_until_s)
             raise
+        self._commit(connection, commit_until_s)
+        return made
 
-    def _commit(self, connection: Connection) -> None:
+    def _commit(self, connection: Connection, until_s: float) -> None:
+        set_deadline(connection, _at_least(until_s))
         try:
             connection.commit()
         except exc.DBAPIError as error:
@@ -190,7 +220,9 @@ class Transactions:
                 raise
             connection.invalidate()
             self._causes.log(error)
+            self._was_in_doubt = True
             raise LedgerInDoubtError from None
+        self._was_in_doubt = False
 
     def _retry_or_raise(
         self, error: Exception, tries_count: int, deadline_s: float
@@ -201,7 +233,8 @@ class Transactions:
                 "too many requests are waiting for the database"
             ) from None
         reason = driver.retry_reason(error)
-        is_late = monotonic() >= deadline_s
+        # Another try would take as long again where the database hangs.
+        is_late = monotonic() >= deadline_s - self._seconds_max / 2
         if reason is not None and tries_count < TRIES_MAX[reason] and not is_late:
             if self._on_retry is not None:
                 self._on_retry(reason)
@@ -212,3 +245,7 @@ class Transactions:
             if not is_gone and not driver.is_unavailable(error):
                 raise error from None
         raise LedgerUnavailableError from None
+
+
+def _at_least(deadline_s: float) -> float:
+    return max(deadline_s, monotonic() + _USE_SECONDS_MIN)

@@ -11,6 +11,7 @@ from storage.transactions import SECONDS_MAX
 from tests.faults.load import Load, line_of, rounds
 from tests.support.api import Api, good, refusal
 from tests.support.hooks import hooked
+from tests.support.waiting import wait_until
 
 UNAVAILABLE = (503, "ledger_unavailable", None)
 IN_DOUBT = (503, "ledger_in_doubt", None)
@@ -96,25 +97,32 @@ def test_a_postgresql_that_ends_and_comes_back_loses_no_acknowledged_swap(
 def test_an_answer_waits_for_the_synchronous_standby_or_is_in_doubt(
     stoppable_postgres, open_api, monkeypatch
 ):
-    """Also a second answer: what it repeats may be known to a crashed primary only."""
+    """Also a second answer and a refusal.
+
+    What they tell may be known to a primary alone that has crashed meanwhile.
+    """
     monkeypatch.setattr("storage.repository.SECONDS_MAX", 1.0)
     api = open_api()
     item = api.mint("+5.a")
-    swaps = [
-        ([f"+5.{item}.{secret}"], [f"+5.{item}.{new}"], secret)
-        for secret, new in ("ab", "bc")
+    first, second, refused = [
+        ([f"+5.{item}.{secret}"], [f"+5.{item}.{new}"], new)
+        for secret, new in ("ab", "bc", "ad")
     ]
-    good(api.swap(*swaps[0]))
+    good(api.swap(*first))
 
     stoppable_postgres.set("synchronous_standby_names", "nobody")
-    doubtful = [api.swap(*each) for each in swaps]
+    doubtful = [api.swap(*each) for each in (first, refused, second)]
+    # Each of them keeps a connection of the server. No more are begun.
+    mint = {"outputs": ["+1.a"]}
+    wait_until(lambda: refusal(api.post("/v1/mint", mint)) == UNAVAILABLE)
     stoppable_postgres.set("synchronous_standby_names", "")
-    answers = [api.swap(*each) for each in swaps]
+    answers = [api.swap(*each) for each in (first, second)]
 
-    assert [refusal(each) for each in doubtful] == [IN_DOUBT] * 2
+    assert [refusal(each) for each in doubtful] == [IN_DOUBT] * 3
     assert [good(each) for each in answers] == [{"success": True}] * 2
     replays = [each.headers.get("Idempotency-Replayed") for each in answers]
     assert replays == ["true"] * 2
+    assert refusal(api.swap(*refused)) == (400, "spent_input", 0)
 
 
 @pytest.mark.slow

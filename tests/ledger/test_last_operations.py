@@ -1,9 +1,12 @@
 """What a process committed last is looked for on each new connection to PostgreSQL."""
 
+import time
+from uuid import uuid4
+
 import pytest
 
 from deeds.domain.errors import LedgerRolledBackError, LedgerUnavailableError
-from tests.support.api import refusal
+from tests.support.api import good, refusal
 from tests.support.databases import on_postgresql
 from tests.support.hooks import hooked, is_writer
 from tests.support.ledger_records import add_item
@@ -66,6 +69,37 @@ def test_a_loss_that_is_met_during_a_look_elsewhere_stands(
     repository._last._look()
     with pytest.raises(LedgerRolledBackError):
         repository._last.check_not_lost()
+
+
+def test_a_server_that_has_all_of_them_puts_off_the_verdict(
+    repository, other, monkeypatch
+):
+    """A connection to the primary may be there while new ones meet another server."""
+    made = add_item(repository, 0)
+    monkeypatch.setattr("storage.last_operations._DOUBT_SECONDS", 0.2)
+    rows = "UPDATE operations SET created_at_ms = -created_at_ms WHERE id = %s"
+    deadline = time.monotonic() + 1.0
+
+    while time.monotonic() < deadline:
+        other.execute(rows, [made])
+        repository._last._is_behind = True
+        repository._last._look()
+        other.execute(rows, [made])
+        repository.read_policies()
+
+    repository._last.check_not_lost()
+
+
+def test_repetitions_push_no_operation_out(api, other):
+    mint, key = {"outputs": ["+5.a"]}, str(uuid4())
+    good(api.post("/v1/mint", mint, key))
+    api.mint("+5.b")
+    for _ in range(50):
+        good(api.post("/v1/mint", mint, key))
+    [made] = other.execute("SELECT max(id) FROM operations").fetchone()
+    take_away(other, made)
+
+    assert refusal(api.post("/v1/mint", mint)) == (503, "ledger_unavailable", None)
 
 
 @pytest.mark.parametrize(
