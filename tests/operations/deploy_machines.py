@@ -1,4 +1,4 @@
-"""Two machines behind nginx, restarted one after the other under load.
+"""Two machines behind nginx: restarted one after the other, or one without a database.
 
 `make operations`.
 
@@ -17,29 +17,46 @@ import pytest
 from tests.faults.journal import Sender
 from tests.faults.load import Load, line_of
 from tests.faults.mortal_service import MortalService
+from tests.support.api import refusal
+from tests.support.pgbouncer import behind, running_pgbouncer
 from tests.support.proxies import free_port, running_nginx, upstream
 from tests.support.serving import children
 from tests.support.waiting import wait_until
 
 ANSWERS_COUNT = 60
+# Below the limits of one client.
+SENT_COUNT = 8
 ROUNDS_COUNT = 2
+
+UNAVAILABLE = (503, "ledger_unavailable", None)
 
 
 @pytest.fixture
-def machines(tmp_path, emptied_postgres_url):
-    """Two of them, each by its port."""
+def start_machine(tmp_path):
+    """Starts one on a port and a database."""
     with ExitStack() as stack:
-        machines = {}
-        for port in (free_port(), free_port()):
+
+        def start(port, database_url):
             settings = {
                 "DEEDS_CHECKPOINT_FILE": str(tmp_path / f"{port}.checkpoint"),
                 "DEEDS_TRUSTED_PROXIES": "1",
                 "GUNICORN_CMD_ARGS": f"--bind 127.0.0.1:{port}",
             }
-            machines[port] = MortalService(tmp_path, emptied_postgres_url, **settings)
-            stack.callback(machines[port].close)
-            machines[port].start()
-        yield machines
+            machine = MortalService(tmp_path, database_url, **settings)
+            stack.callback(machine.close)
+            machine.start()
+            return machine
+
+        yield start
+
+
+@pytest.fixture
+def machines(start_machine, emptied_postgres_url):
+    """Two of them, each by its port."""
+    return {
+        port: start_machine(port, emptied_postgres_url)
+        for port in (free_port(), free_port())
+    }
 
 
 class ProxiedSender(Sender):
@@ -96,3 +113,27 @@ def test_no_request_fails_while_all_machines_are_restarted(
     load.find_ports = [machine.find_port]
     counts = load.assert_nothing_lost(emptied_postgres_url)
     report(f"restarts {len(machines) * ROUNDS_COUNT}, {line_of(counts)}")
+
+
+def test_a_machine_without_its_database_fails_no_keyed_request_and_no_read(
+    start_machine, emptied_postgres_url, tmp_path
+):
+    ports = [free_port(), free_port()]
+    start_machine(ports[0], emptied_postgres_url)
+    with running_pgbouncer(emptied_postgres_url) as pooler:
+        away = start_machine(ports[1], behind(emptied_postgres_url, pooler))
+
+    with running_nginx(tmp_path, ports) as nginx, nginx.open_api() as api:
+        items = [api.mint("+5.a", key=f"key {number}") for number in range(SENT_COUNT)]
+        states = [api.check(f"+5.{item}.a") for item in items]
+        read = [api.get(f"/v1/item/{item}").status_code for item in items]
+        unkeyed = [api.post("/v1/mint", {"outputs": ["+5.a"]}) for _ in items]
+
+    assert states == [["unspent"]] * SENT_COUNT
+    assert read == [200] * SENT_COUNT
+    refused = [answer for answer in unkeyed if answer.status_code != 200]
+    # nginx takes turns.
+    assert len(refused) == SENT_COUNT / 2
+    assert {refusal(answer) for answer in refused} == {UNAVAILABLE}
+    # It was asked for the others too.
+    assert away.log.read_text().count('"status":503') > SENT_COUNT

@@ -91,8 +91,8 @@ def running_nginx(directory, ports):
         "listen 443": f"listen 127.0.0.1:{https_port}",
         "listen [::]:80": f"listen [::1]:{http_port}",
         "listen [::]:443": f"listen [::1]:{https_port}",
-        "/etc/letsencrypt/live/deeds.example.org": str(directory),
-        "/var/cache/nginx": str(directory),
+        "/etc/nginx/deeds": str(directory),
+        "/var/cache": str(directory),
         "/var/log/nginx": str(directory),
     }.items():
         assert written in text

@@ -1,0 +1,67 @@
+"""The blocks of docs/deployment.md that install nginx, run as they stand.
+
+`make operations`.
+
+They run as root, in namespaces of their own, on the files of Debian's packages.
+"""
+
+import os
+import subprocess
+
+from tests.support.readme import FENCE
+from tests.support.sources import section
+
+AS_ROOT = ["sudo"] if os.geteuid() else []
+APART = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child"]
+
+# This machine as the package `nginx` leaves it, and what would change or ask others.
+BEFORE = """
+mount -t tmpfs tmpfs /mnt
+for place in etc var run; do
+    mkdir -p /mnt/$place/upper /mnt/$place/work
+    layers=lowerdir=/$place,upperdir=/mnt/$place/upper,workdir=/mnt/$place/work
+    mount -t overlay -o $layers overlay /$place
+done
+ip link set lo up
+rm -rf /etc/nginx/modules-enabled/* /etc/nginx/conf.d/* /var/cache/nginx* /run/nginx.pid
+ln -sf /etc/nginx/sites-available/default /etc/nginx/sites-enabled/default
+mkdir -p /var/www/html
+sudo() { "$@"; }
+apt-get() { echo "packages: $*"; }
+systemctl() { if [ $1 = restart ]; then nginx -e stderr; else nginx -s reload; fi; }
+certbot() {
+    live=/etc/letsencrypt/live/$SITE proof=.well-known/acme-challenge/proof
+    mkdir -p $live /var/www/html/.well-known/acme-challenge
+    echo proven >/var/www/html/$proof
+    curl --silent --resolve $SITE:80:127.0.0.1 http://$SITE/$proof
+    openssl req -x509 -newkey rsa:2048 -nodes -subj "/CN=$SITE" -addext \
+        subjectAltName=DNS:$SITE -keyout $live/privkey.pem -out $live/fullchain.pem
+}
+"""
+
+# The real certificate is served as soon as workers that have read it are there.
+AFTER = """
+until curl --silent --resolve $SITE:443:127.0.0.1 https://$SITE/v1/info \
+    --cacert /etc/letsencrypt/live/$SITE/fullchain.pem; do sleep 0.1; done
+stat --format "%n of %U" /var/cache/nginx-deeds
+"""
+
+
+def test_nginx_starts_on_debian_as_the_document_says():
+    blocks = FENCE.findall(section("docs/deployment.md", "nginx on Debian 12"))
+    first, second = (text for language, text in blocks if language == "sh")
+
+    ran = subprocess.run(
+        [*AS_ROOT, *APART, "bash", "-eu", "-c", BEFORE + first + second + AFTER],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    # No service runs there: each answer over TLS is that of nginx.
+    away = '"code":"ledger_in_doubt"}'
+    assert ran.stdout.count(away) == 2
+    assert "packages: install nginx openssl curl certbot\n" in ran.stdout
+    assert "proven\n" in ran.stdout
+    assert ran.stdout.endswith("/var/cache/nginx-deeds of www-data\n")
