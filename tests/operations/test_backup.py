@@ -16,6 +16,8 @@ from deeds.settings import Settings
 from tests.faults.load import CLIENTS_COUNT, Load
 from tests.support.api import served
 from tests.support.commanding import error_of, output_of
+from tests.support.readme import run_bash
+from tests.support.sources import read_text
 
 PATH = Path("deeds.sqlite3")
 BACKUPS = Path("backups")
@@ -94,6 +96,30 @@ def test_a_backup_is_one_file_for_its_owner_alone_and_overwrites_none(older, set
     assert list(BACKUPS.iterdir()) == [COPY]
     assert COPY.stat().st_mode & 0o777 == 0o600
     assert state(COPY) == (1, 5)
+
+
+@pytest.mark.slow
+def test_the_nightly_script_deletes_old_backups_once_there_is_a_new_one(
+    older, settings
+):
+    # As systemd's state directory of a dynamic user.
+    directory = Path("link").absolute()
+    directory.symlink_to(BACKUPS)
+    old = "touch -d '16 days ago' $1/deeds-old.sqlite3\n"
+    recent = "touch -d '13 days ago' $1/deeds-recent.sqlite3\n"
+    script = f"set -- {directory} 14\n{old}{recent}" + read_text("deploy/backup.sh")
+
+    with pytest.raises(AssertionError):
+        run_bash(script, DATABASE_URL=f"sqlite:///{directory}/nothing")
+    kept = {path.name for path in BACKUPS.iterdir()}
+    run_bash(script, DATABASE_URL=settings.database_url)
+    left = {path.name for path in BACKUPS.iterdir()}
+
+    assert kept == {COPY.name, "deeds-old.sqlite3", "deeds-recent.sqlite3"}
+    assert kept - left == {"deeds-old.sqlite3"}
+    [made] = left - kept
+    assert re.fullmatch(r"deeds-\d{4}-\d\d-\d\dT\d{4}Z.sqlite3", made)
+    assert state(BACKUPS / made) == state(PATH)
 
 
 def test_a_replaced_ledger_is_kept_and_can_be_put_back(older, settings, open_api):
