@@ -11,6 +11,7 @@ import atexit
 import logging
 import threading
 from collections import deque
+from collections.abc import Callable
 from time import monotonic
 
 from sqlalchemy import Connection, Engine
@@ -67,10 +68,15 @@ class LastOperations:
         engine: Engine,
         file: CheckpointFile | None = None,
         reached: Checkpoint = NO_OPERATION,
+        on_retry: Callable[[str], None] | None = None,
     ) -> None:
-        """Begin with the operation that the file has reached."""
+        """Begin with the operation that the file has reached.
+
+        `on_retry` is called with "checkpoint" each time the file cannot be written.
+        """
         self._engine = engine
         self._file = file
+        self._on_retry = on_retry
         self._is_sqlite = engine.dialect.name == "sqlite"
         self._remembered: deque[Checkpoint] = deque(maxlen=_REMEMBERED_COUNT)
         # Apart, or repetitions of an old request would push out what was made last.
@@ -239,7 +245,11 @@ class LastOperations:
     def _report_failure(self, error: BaseException) -> None:
         # If the ledger cannot be read just now, that has been logged; a process that
         # waits for it holds the lock of the file.
-        if self._is_failing or isinstance(error, _DATABASE_AWAY):
+        if isinstance(error, _DATABASE_AWAY):
+            return
+        if self._on_retry is not None:
+            self._on_retry("checkpoint")
+        if self._is_failing:
             return
         self._is_failing = True
         _log.warning(

@@ -102,8 +102,8 @@ class Repository:
     """A `Ledger` (deeds.domain.service) on the engine of a database.
 
     Any thread may call it. `on_retry` is called with a key of
-    `storage.transactions.TRIES_MAX`. Where there is a checkpoint file, the ledger must
-    have reached it, or the start stops.
+    `storage.transactions.TRIES_MAX`, or with "checkpoint". Where there is a checkpoint
+    file, the ledger must have reached it, or the start stops.
     """
 
     def __init__(
@@ -117,7 +117,9 @@ class Repository:
         if checkpoint_file is not None:
             reached = raise_checkpoint(engine, checkpoint_file)
         self._watch_engine = make_engine(engine.url, WATCH_POOL_SIZE)
-        self._last = LastOperations(self._watch_engine, checkpoint_file, reached)
+        self._last = LastOperations(
+            self._watch_engine, checkpoint_file, reached, on_retry
+        )
         self._transactions = Transactions(engine, self._last, on_retry, SECONDS_MAX)
         self._watch = Transactions(
             self._watch_engine, self._last, None, WATCH_SECONDS_MAX

@@ -161,10 +161,12 @@ def test_a_file_that_cannot_be_written_is_logged_once_and_tried_again(
     monkeypatch.setattr("storage.last_operations._LOOK_EVERY_S", 0.001)
 
     repository = open_repository()
+    retries = []
+    monkeypatch.setattr(repository._last, "_on_retry", retries.append)
     with monkeypatch.context() as patch:
         patch.setattr(CheckpointFile, "raise_to", Mock(side_effect=error))
         add_item(repository, 1)
-        wait_until(lambda: caplog.records)
+        wait_until(lambda: len(retries) > 1)
     wait_until(lambda: checkpoint.read().operation_id == 1)
     add_item(repository, 2)
     wait_until(lambda: checkpoint.read().operation_id == 2)
@@ -172,4 +174,5 @@ def test_a_file_that_cannot_be_written_is_logged_once_and_tried_again(
 
     [record] = caplog.records
     assert (record.event, record.exc_info[0]) == ("checkpoint_unwritten", error)
+    assert set(retries) == {"checkpoint"}
     assert record.getMessage().startswith("cannot write the checkpoint file: ")

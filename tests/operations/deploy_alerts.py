@@ -1,0 +1,23 @@
+"""The alerts of docs/operations, judged by promtool: `make operations`.
+
+It is in Debian's package prometheus.
+"""
+
+import subprocess
+
+import yaml
+
+from tests.support.serving import REPOSITORY
+from tests.support.sources import read_text
+
+TESTS = "tests/operations/alerts_test.yaml"
+
+
+def test_every_alert_fires_for_what_lasts_and_for_no_blip():
+    [group] = yaml.safe_load(read_text("docs/operations/alerts.yaml"))["groups"]
+    alerts = {rule["alert"] for rule in group["rules"]}
+    *_, fired = yaml.safe_load(read_text(TESTS))["tests"][0]["promql_expr_test"]
+
+    # The last question is what fired in all the time: each alert for one series.
+    assert len(fired["exp_samples"]) == len(alerts)
+    subprocess.run(["promtool", "test", "rules", TESTS], cwd=REPOSITORY, check=True)
