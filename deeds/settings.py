@@ -145,7 +145,9 @@ class Settings:
     Some are secret, so none is in its repr.
     """
 
-    database_url: str = _setting("DATABASE_URL", str, f"sqlite:///{_DATABASE}")
+    database_url: str = _setting(
+        "DATABASE_URL", str.strip, f"sqlite:///{_DATABASE}", may_be_file=True
+    )
     ordinary_cost: Argon2Cost = _setting("DEEDS_ARGON2", _parse_cost, ORDINARY_COST)
     pepper: bytes | None = _setting(
         "DEEDS_PEPPER", _parse_pepper, None, may_be_file=True
@@ -217,7 +219,7 @@ def read_setting(environ: Mapping[str, str], name: str) -> Any:
                 raise StartError(
                     f"{variable} and {variable}_FILE are both set; set one"
                 )
-            text = Path(path).read_text(encoding="utf-8")
+            return parse(Path(path).read_text(encoding="utf-8"))
         return parse(text) if text else setting.default
     except (OSError, UnicodeDecodeError):
         raise StartError(

@@ -231,6 +231,17 @@ def test_peppers_in_a_file_are_the_same_peppers(tmp_path):
     )
 
 
+def test_the_url_of_the_database_may_be_in_a_file(tmp_path):
+    file = tmp_path / "database-url"
+    file.write_text(f"{POSTGRES}\n")
+    assert read_settings({"DATABASE_URL_FILE": str(file)}).database_url == POSTGRES
+
+    # Not the default: an empty ledger would be served.
+    file.write_text("")
+
+    assert read_settings({"DATABASE_URL_FILE": str(file)}).database_url == ""
+
+
 @pytest.mark.parametrize("name", ["DEEDS_PEPPER", "DEEDS_PEPPERS_OLD"])
 def test_a_pepper_that_cannot_be_read_stops_the_start(name, tmp_path):
     (tmp_path / "binary").write_bytes(b"\xff\xfe" + PEPPER.encode())
