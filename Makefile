@@ -75,7 +75,7 @@ types: $(DEV_READY) ## check the types
 imports: $(DEV_READY) ## check that imports run one way
 	@PYTHONPATH=client $(BIN)/lint-imports
 
-operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say, and long walks of the client; needs nginx, pgbouncer, openssl, systemd-analyze
+operations: $(DEV_READY) ## check what deploy/ and the Dockerfile say, and long walks of the client; needs nginx, pgbouncer, openssl, systemd-analyze, etcd, haproxy, promtool
 	@$(BIN)/python -m pytest --all tests/operations/deploy_*.py client/tests/soak_*.py $(ARGS)
 mutants: $(DEV_READY) ## break the ledger in every small way, an hour or so
 	@$(BIN)/mutmut run $(ARGS)

