@@ -5,12 +5,13 @@ never by a read before a write.
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from deeds.domain import errors
 from deeds.domain.model import (
@@ -83,9 +84,16 @@ _SPEND_OUTPUT = """
 """
 
 # Of one item: for a list of pairs of item and digest SQLite reads the whole table.
-_READ_OUTPUTS = """
-    SELECT digest, amount, created_by, spent_by FROM outputs
+_READ_OUTPUTS_OF_ITEM = """
+    SELECT item_id, digest, amount, created_by, spent_by FROM outputs
     WHERE item_id = :item_id AND digest IN :digests
+"""
+
+# For PostgreSQL, which may be a millisecond away: a trade may name a thousand items.
+_READ_OUTPUTS = """
+    SELECT item_id, digest, amount, created_by, spent_by
+    FROM outputs JOIN unnest(CAST(:item_ids AS text[]), CAST(:digests AS bytea[]))
+        AS named (item_id, digest) USING (item_id, digest)
 """
 
 _INSERT_OFFER = """
@@ -256,17 +264,27 @@ def read_operation(connection: Connection, key_hash: bytes) -> Operation | None:
 def read_outputs(
     connection: Connection, keys: Iterable[OutputKey]
 ) -> dict[OutputKey, RecordedOutput]:
-    """Return those of the outputs that exist, by a statement for each item."""
-    digests: dict[str, list[bytes]] = {}
-    for key in keys:
-        digests.setdefault(key.item_id, []).append(key.digest)
+    """Return those of the outputs that exist."""
     found = {}
-    for item_id, of_item in digests.items():
-        values = {"item_id": item_id, "digests": of_item}
-        for row in execute(connection, _READ_OUTPUTS, values):
-            output = Output(OutputKey(item_id, row.digest), row.amount)
-            found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)
+    for row in _read_output_rows(connection, list(keys)):
+        output = Output(OutputKey(row.item_id, row.digest), row.amount)
+        found[output.key] = RecordedOutput(output, row.created_by, row.spent_by)
     return found
+
+
+def _read_output_rows(
+    connection: Connection, keys: Sequence[OutputKey]
+) -> Iterator[Row[Any]]:
+    if connection.dialect.name == "postgresql":
+        item_ids = [key.item_id for key in keys]
+        digests = [key.digest for key in keys]
+        named = {"item_ids": item_ids, "digests": digests}
+        yield from execute(connection, _READ_OUTPUTS, named)
+        return
+    for item_id, of_item in groupby(sorted(keys), key=attrgetter("item_id")):
+        digests = [key.digest for key in of_item]
+        values = {"item_id": item_id, "digests": digests}
+        yield from execute(connection, _READ_OUTPUTS_OF_ITEM, values)
 
 
 def _policy_values(policy: HashPolicy) -> dict[str, Any]:
