@@ -39,7 +39,7 @@ from storage.checkpoint import (
 from storage.driver import execute
 from storage.engine import make_engine
 from storage.last_operations import LastOperations
-from storage.operations import read_operation, read_outputs
+from storage.lookups import read_operation, read_outputs
 from storage.schema import may_serve, read_readiness
 from storage.transactions import SECONDS_MAX, OnRetry, Transactions
 
