@@ -19,8 +19,13 @@ def dump(records: Store) -> dict[str, list[Record]]:
     for output in outputs:
         if output["state"] != "leaving":
             del output["before"]
-    return {"outputs": outputs} | {
-        kind: records.all(kind) for kind in ("operations", "items")
+    operations = records.all("operations")
+    for operation in operations:
+        operation.pop("isSentAgain", None)
+    return {
+        "outputs": outputs,
+        "operations": operations,
+        "items": records.all("items"),
     }
 
 

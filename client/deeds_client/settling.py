@@ -57,9 +57,14 @@ class Settler:
         Return it as it is then, empty if there is none of this key. Raise
         `ProblemError` when the service refuses it for good, after that is settled too.
         """
-        operation = self._store.get("operations", key)
-        if operation.get("state") not in ("begun", "open"):
-            return operation
+        with self._store.transaction():
+            operation = self._store.get("operations", key)
+            if operation.get("state") not in ("begun", "open"):
+                return operation
+            if not is_first and operation["kind"] == "mint":
+                # Whoever began it may be told of a refusal meanwhile.
+                operation |= {"isSentAgain": True}
+                self._store.put("operations", operation)
         try:
             answer = self._send(operation)
         except ProblemError as problem:
@@ -110,8 +115,9 @@ class Settler:
         with self._store.transaction():
             current = self._store.get("operations", operation["key"])
             # One that is open by now was not refused; another process may have settled
-            # it.
-            if current["state"] == operation["state"] != "done":
+            # it, or have made a mint before this one was refused.
+            is_same = current["state"] == operation["state"] != "done"
+            if is_same and "isSentAgain" not in current:
                 inputs = map(self._store.output, current["inputs"])
                 ours = {
                     each["state"] for each in inputs if not each.get("spentElsewhere")

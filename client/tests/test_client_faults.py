@@ -176,3 +176,18 @@ def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
 
         assert number > 1
         assert found in ends
+
+
+def test_a_mint_that_another_process_has_sent_is_not_called_refused(url, tmp_path):
+    path, mints = tmp_path / "wallet", []
+
+    def fates(request):
+        if request.url.path != "/v1/mint" or mints:
+            return "answered"
+        mints.append(request)
+        with wallet_at(path, url, lambda _: "answer lost", tries=1) as other:
+            other.resume()
+        return "refused"
+
+    with wallet_at(path, url, fates) as wallet:
+        assert wallet.mint([5])["state"] == "done"
