@@ -21,6 +21,7 @@ from tests.support.needs import POSTGRES_USER
 from tests.support.postgres import load_library
 from tests.support.proxies import free_port, is_open
 from tests.support.serving import REPOSITORY
+from tests.support.stoppable_postgres import signal_with_children
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 NAMES = ("db1", "db2", "db3")
@@ -143,12 +144,8 @@ class PatroniNode:
         """Send a signal to PostgreSQL's processes, if it runs; return them."""
         processes = []
         for main in self._on_data():
-            with suppress(psutil.NoSuchProcess):
-                main.suspend()  # So that it starts no others meanwhile.
-                processes += [main, *main.children()]
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):  # One of its children that just ended.
-                process.send_signal(number)
+            with suppress(psutil.NoSuchProcess):  # A tool that just ended.
+                processes += signal_with_children(main, number)
         return processes
 
 

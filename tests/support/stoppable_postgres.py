@@ -14,6 +14,16 @@ from tests.support.postgres import PostgresCluster, running_server
 from tests.support.waiting import WAIT_SECONDS_MAX, wait_until
 
 
+def signal_with_children(main, number):
+    """Send a signal to a server's processes; return them."""
+    main.suspend()  # So that it starts no others meanwhile.
+    processes = [main, *main.children()]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):  # One of its children that just ended.
+            process.send_signal(number)
+    return processes
+
+
 class StoppablePostgres:
     """A server that only this test uses."""
 
@@ -56,13 +66,7 @@ class StoppablePostgres:
         wait_until(is_set)
 
     def _signal_all(self, number):
-        main = psutil.Process(self._server.get_pid())
-        main.suspend()  # So that it starts no others meanwhile.
-        processes = [main, *main.children()]
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):  # One of its children that just ended.
-                process.send_signal(number)
-        return processes
+        return signal_with_children(psutil.Process(self._server.get_pid()), number)
 
 
 class ReplicatedPostgres:
