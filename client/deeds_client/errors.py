@@ -19,6 +19,13 @@ class WalletFileError(DeedsError):
     """A wallet or backup is locked, damaged or newer, or the passphrase is wrong."""
 
 
+class FindingError(DeedsError):
+    """What the service answers about our secrets cannot be true."""
+
+    def __str__(self) -> str:
+        return "The answer of the service does not add up. Nothing was changed."
+
+
 class WalletError(DeedsError):
     """The wallet cannot do this with what it has. Nothing was written or sent."""
 

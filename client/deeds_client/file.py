@@ -12,9 +12,13 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from deeds_client.errors import WalletFileError
-from deeds_client.records import Record, output_of
-from deeds_client.values import WRONG_FORM, Item, Output, check_amount, check_id
+from deeds_client.records import Record, item_of, output_of
+from deeds_client.seeds import NUMBER_MAX, SEEDS_MAX, is_seed
+from deeds_client.values import WRONG_FORM, Output, check_amount, check_id
 
+_FORMAT = "deeds wallet"
+_VERSION = 4
+_UNCHECKED_VERSION = 3  # It had no checksum and no seeds.
 LENGTH_MAX = (
     128 * 1024 * 1024
 )  # Some 200,000 links; JSON of this length may take gigabytes.
@@ -26,12 +30,17 @@ _NEEDED = {"begun": (), "open": ("offerId",), "done": (), "refused": ("code",)}
 # The type or the check of each field that is used. One means the same in whichever
 # record it is.
 _FIELDS: dict[Any, str] = {
-    check_amount: "amount number expiresIn expiresAt createdAt givenAt collectedAt "
-    "begunAt endedAt",
+    check_amount: "amount number of expiresIn expiresAt givenAt collectedAt "
+    "foundAt shownAt begunAt endedAt",
     lambda value: check_id("offer", value): "offerId",
-    bool: "spentElsewhere unknown neverHeld atDoor isMinted",
+    lambda value: (
+        type(value) is int and 0 <= value <= NUMBER_MAX
+    ): "createdAt kept given series",
+    lambda value: value is True: "isOwn",
+    bool: "spentElsewhere isUnclear unknown neverHeld atDoor isUnsent isCancelled "
+    "mayBeGiven isMinted",
     str: "key secret state before operation itemId code kind note unit",
-    list: "inputs outputs operations items own",
+    list: "inputs outputs operations items seeds numbers own",
     dict: "body links",
 }
 _KIND_OF = {name: kind for kind, names in _FIELDS.items() for name in names.split()}
@@ -44,7 +53,8 @@ def export_wallet(records: Record, passphrase: str) -> str:
     sealed = _cipher(passphrase, salt, ITERATIONS).encrypt(
         nonce, _compact(records), _compact(head)
     )
-    return json.dumps({**head, "data": b64encode(sealed).decode()}, indent=2) + "\n"
+    whole = {**head, "data": b64encode(sealed).decode()}
+    return json.dumps({**whole, "checksum": _checksum(whole)}, indent=2) + "\n"
 
 
 def import_wallet(text: str, passphrase: str) -> Record:
@@ -52,20 +62,33 @@ def import_wallet(text: str, passphrase: str) -> Record:
 
     Raise WalletFileError where anything is wrong with it.
     """
+    older: Record = {}
+    said = "The passphrase does not open this file."
     try:
-        opened = _open(json.loads(text if len(text) <= LENGTH_MAX else ""), passphrase)
-        return read_records(json.loads(opened))
+        head = json.loads(text if len(text) <= LENGTH_MAX else "")
+        if head["version"] == _UNCHECKED_VERSION:
+            older = {"seeds": [], "numbers": []}
+            said = "The passphrase is wrong, or the file was changed."
+        return read_records({**json.loads(_open(head, passphrase)), **older})
     except InvalidTag:
-        said = "The passphrase does not open this file."
+        pass
     except WRONG_FORM:
         said = "This is not a backup file, or it is damaged or of another version."
     raise WalletFileError(said)
 
 
 def _open(head: Record, passphrase: str) -> bytes:
+    is_checked = head["version"] == _VERSION
+    if is_checked and head.pop("checksum", None) != _checksum(head):
+        raise WalletFileError(
+            "This file is damaged: a part of it was changed or is missing. Use another"
+            " copy of it."
+        )
     data, iterations = head.pop("data"), head["kdf"]["iterations"]
     texts = head["kdf"]["salt"], head["cipher"]["iv"]
-    if iterations not in _ITERATIONS_ALLOWED or head != _head(iterations, *texts):
+    version = _VERSION if is_checked else _UNCHECKED_VERSION
+    expected = _head(iterations, *texts) | {"version": version}
+    if iterations not in _ITERATIONS_ALLOWED or head != expected:
         raise ValueError(iterations)
     salt, nonce, sealed = (b64decode(each, validate=True) for each in (*texts, data))
     return _cipher(passphrase, salt, iterations).decrypt(nonce, sealed, _compact(head))
@@ -74,7 +97,12 @@ def _open(head: Record, passphrase: str) -> bytes:
 def _head(iterations: int, salt: str, nonce: str) -> Record:
     kdf = {"name": "PBKDF2", "hash": "SHA-256", "iterations": iterations, "salt": salt}
     cipher = {"name": "AES-GCM", "length": 256, "iv": nonce}
-    return {"format": "deeds wallet", "version": 3, "kdf": kdf, "cipher": cipher}
+    return {"format": _FORMAT, "version": _VERSION, "kdf": kdf, "cipher": cipher}
+
+
+def _checksum(whole: Record) -> str:
+    """Return what tells damage from a wrong passphrase, and proves nothing."""
+    return hashlib.sha256(_compact(whole)).hexdigest()
 
 
 def _cipher(passphrase: str, salt: bytes, iterations: int) -> AESGCM:
@@ -94,7 +122,7 @@ def read_records(found: Any) -> Record:
 
     Raise one of WRONG_FORM where the wallet could not use one.
     """
-    _check(found, "outputs", "operations", "items")
+    _check(found, "outputs", "operations", "items", "seeds", "numbers")
     for output in found["outputs"]:
         _check(output, "state", "createdAt")
         if Output.parse(f"+{output['amount']}.{output['key']}") != output_of(output):
@@ -104,12 +132,27 @@ def read_records(found: Any) -> Record:
         if not known.issuperset(check_operation(operation)):
             raise ValueError
     for item in found["items"]:
-        if (
-            Item(item["id"], item["total"], item.get("metadata")).id
-            != _check(item)["key"]
-        ):
+        if item_of(_check(item)).id != item["key"]:
             raise ValueError
+    _check_seeds(found["seeds"], found["numbers"])
     return {**found}
+
+
+def _check_seeds(seeds: list[Record], numbers: list[Record]) -> None:
+    """Raise one of WRONG_FORM unless one seed is the own one, and numbers are of some.
+
+    A file of a wallet without seeds has neither.
+    """
+    keys = [_check(each, "createdAt")["key"] for each in seeds]
+    own = [each for each in seeds if "isOwn" in each]
+    if len(own) != min(len(seeds), 1) or len(seeds) > SEEDS_MAX:
+        raise ValueError
+    if not all(map(is_seed, keys)):
+        raise ValueError
+    for each in numbers:
+        seed, _, item_id = _check(each)["key"].partition(".")
+        if seed not in keys or not check_id("deed", item_id):
+            raise ValueError
 
 
 def check_operation(operation: Record) -> list[str]:
@@ -118,10 +161,8 @@ def check_operation(operation: Record) -> list[str]:
     Raise one of WRONG_FORM if it cannot be used.
     """
     _check(operation, "kind", "amount", "begunAt", *_NEEDED[operation["state"]])
-    body, made = (
-        operation["body"],
-        [_check(each, "state")["key"] for each in operation["outputs"]],
-    )
+    body = operation["body"]
+    made = [_check(each, "state")["key"] for each in operation["outputs"]]
     if operation["state"] == "open" and operation["kind"] not in ("ask", "trade"):
         raise ValueError
     if operation["kind"] == "mint":
@@ -134,10 +175,8 @@ def check_operation(operation: Record) -> list[str]:
         # right since.
         halves = _check(body)["inputs"], body["outputs"]
         sent = [[raw.partition(".")[2] for raw in half] for half in halves]
-    if (
-        sent != [operation["inputs"], made]
-        or str(uuid.UUID(operation["key"])) != operation["key"]
-    ):
+    key = operation["key"]
+    if sent != [operation["inputs"], made] or str(uuid.UUID(key)) != key:
         raise ValueError
     return [*operation["inputs"], *made]
 

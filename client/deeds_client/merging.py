@@ -3,7 +3,17 @@
 Docs/wallet-file.md has the rules.
 """
 
+from deeds_client.errors import WalletFileError
 from deeds_client.records import Record, Store
+from deeds_client.seeds import (
+    BRANCHES,
+    LINK_NUMBER_MAX,
+    SEEDS_MAX,
+    own_seed,
+    raise_numbers,
+    used_seeds,
+)
+from deeds_client.settling import begin_again
 
 _REST_STATES = ("seen", "void", "held", "offered", "given")
 # What follows from operations here, and what the service is asked for again.
@@ -26,6 +36,8 @@ def dump(records: Store) -> dict[str, list[Record]]:
         "outputs": outputs,
         "operations": operations,
         "items": records.all("items"),
+        "seeds": used_seeds(records),
+        "numbers": records.all("numbers"),
     }
 
 
@@ -37,16 +49,24 @@ def merge(
     Return the outputs that are new, and those that may be given.
     """
     may_be_given = _may_be_given(**theirs)
+    _merge_seeds(records, theirs["seeds"], theirs["numbers"])
     added, contested = [], set()
     for output in theirs["outputs"]:
         key, mine = output["key"], records.output(output["key"])
         told = {name: value for name, value in output.items() if name not in _DERIVED}
         if not mine:
             added.append(key)
-            told |= {"givenAt": output["createdAt"]} if key in may_be_given else {}
-        # A link may name any amount; a wallet that made or holds the output knows it.
-        amount = {"amount": output["amount"]} if mine.get("before") == "seen" else {}
-        records.put("outputs", told | records.get("outputs", key) | amount)
+            if key in may_be_given:
+                told |= {"givenAt": output["createdAt"], "mayBeGiven": True}
+        # A link may name any amount, and another copy may have used the number for
+        # another one; a wallet that holds the output knows it.
+        known = records.get("outputs", key)
+        is_made = mine.get("before") in ("held", "given")
+        if not is_made and known.pop("amount", 0) != output["amount"]:
+            # What was to be made here is not what is there.
+            for name in ("number", "of", "each"):
+                known.pop(name, None)
+        records.put("outputs", told | known)
         # At rest in one wallet and spent in the other: a refused operation may have
         # spent it late.
         both = (output, mine or output)
@@ -55,11 +75,34 @@ def merge(
     _merge_operations(records, theirs["operations"], contested)
     for item in theirs["items"]:
         records.put("items", {**item, **records.get("items", item["key"])})
-    found = map(records.output, added)
-    live = [
-        output for output in found if output["state"] not in ("spent", "void", "seen")
-    ]
-    return live, [output for output in live if output["key"] in may_be_given]
+    gone = ("spent", "void", "seen")
+    live = [each for each in map(records.output, added) if each["state"] not in gone]
+    return live, [each for each in live if each["key"] in may_be_given]
+
+
+def _merge_seeds(records: Store, seeds: list[Record], numbers: list[Record]) -> None:
+    """Take in seeds, and how far their numbers are used.
+
+    A wallet that has done nothing yet goes on with the file's own seed: it is another
+    copy of that wallet from now on.
+    """
+    known = {each["key"] for each in [*records.all("seeds"), *seeds]}
+    if len(known) > SEEDS_MAX:
+        raise WalletFileError("Too many wallets are joined here already.")
+    own = own_seed(records)
+    theirs = [each["key"] for each in seeds if each.get("isOwn")]
+    new_own = theirs[0] if theirs and not records.all("operations") else own
+    if own and new_own != own:
+        unused = records.get("seeds", own)
+        records.put("seeds", {**unused, "isOwn": None, "isUnused": True})
+    for each in seeds:
+        is_own = each["key"] == new_own or None
+        records.put("seeds", {**each, "isOwn": is_own, "isUnused": None})
+    for each in numbers:
+        seed, _, item_id = each["key"].partition(".")
+        # Whatever a file says: what is counted on from here can be written and read.
+        at_most = {name: min(each.get(name, 0), LINK_NUMBER_MAX) for name in BRANCHES}
+        raise_numbers(records, seed, item_id, at_most)
 
 
 def _may_be_given(
@@ -90,11 +133,9 @@ def _merge_operations(
             records.put("operations", operation)
     for operation in records.all("operations", "refused"):
         if not contested.isdisjoint(operation["inputs"]):
-            records.put("operations", {**operation, "state": "begun", "code": None})
+            begin_again(records, operation)
     for operation in records.all("operations", "done"):
-        for key in operation["inputs"]:
-            # By which operation is more than that it is spent.
-            records.change(key, spentElsewhere=None)
+        records.follow(operation)
 
 
 def _rank(operation: Record) -> int:

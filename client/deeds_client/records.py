@@ -19,16 +19,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from deeds_client.errors import WalletFileError
-from deeds_client.values import Output
+from deeds_client.values import Item, Output
 
 Record = dict[str, Any]
 
 # What marks the file as a wallet, and the version of its tables.
-_FORMAT = 0x64656501  # "dee", 1
+_FORMAT = 0x64656502  # "dee", 2
 # How long one process waits until another has written.
 _BUSY_S = 30.0
 
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE records (
     kind TEXT NOT NULL, key TEXT NOT NULL, record TEXT NOT NULL,
     state TEXT AS (json_extract(record, '$.state')) STORED,
@@ -38,8 +38,7 @@ CREATE INDEX records_in_state ON records (kind, state);
 CREATE TABLE moves (
     output TEXT NOT NULL, isInput INTEGER NOT NULL, operation TEXT NOT NULL,
     PRIMARY KEY (output, isInput, operation)
-) WITHOUT ROWID;
-PRAGMA user_version = {_FORMAT}
+) WITHOUT ROWID
 """
 # Of several operations that take or make an output, one that is done counts, else one
 # begun.
@@ -69,6 +68,11 @@ def output_of(output: Record) -> Output:
     return Output(output["amount"], output["itemId"], output["secret"])
 
 
+def item_of(record: Record) -> Item:
+    """Return what the record of an item says of it."""
+    return Item(record["id"], record["total"], record.get("metadata"))
+
+
 def now_ms() -> int:
     """Return the time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
@@ -81,6 +85,8 @@ def _output(
     record = json.loads(text)
     ours = "given" if record.get("givenAt") else "held"
     before = {None: "seen", "refused": "void", "done": ours}.get(made, "coming")
+    if record.get("foundAt"):
+        before = ours
     state = {"done": "spent", "begun": "leaving", "open": "offered"}.get(
         taken or "", before
     )
@@ -92,9 +98,9 @@ def _output(
 class Store:
     """A wallet's file, of mode 0600. Threads and processes may share it.
 
-    Its records have a `key`; a `kind` is outputs, operations, items or notes. None is
-    not kept. Raise `WalletFileError` when it is locked, damaged, of another kind or of
-    a newer version.
+    Its records have a `key`; a `kind` is outputs, operations, items, seeds, numbers or
+    notes. None is not kept. Raise `WalletFileError` when it is locked, damaged, of
+    another kind or of a newer version.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -184,6 +190,18 @@ class Store:
             new = {"createdAt": now, **known, **facts}
             self.put("outputs", {**new, "key": key, "changedAt": now})
 
+    def follow(self, operation: Record) -> None:
+        """Bring outputs to what an operation that is done has taken and made."""
+        for key in operation["inputs"]:
+            # By which operation is more than that it is spent.
+            self.change(key, spentElsewhere=None, isUnclear=None, unknown=None)
+        sent = () if operation["kind"] == "mint" else operation["body"]["outputs"]
+        for raw in sent:
+            # Another copy may have meant to use the number for another amount.
+            made = Output.parse(raw)
+            key = f"{made.item_id}.{made.secret}"
+            self.change(key, amount=made.amount)
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
@@ -201,6 +219,9 @@ class Store:
             self.path.chmod(0o600)
         for statement in () if count else _SCHEMA.split(";"):
             self._execute(statement)
+        # The first version knew of no seeds.
+        if version != _FORMAT:
+            self._execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         # Outside of a transaction too a thread waits for the end of another one's.

@@ -21,6 +21,7 @@ from deeds_client.errors import (
 )
 from deeds_client.values import (
     WRONG_FORM,
+    Found,
     Info,
     Item,
     Offer,
@@ -153,6 +154,20 @@ class Deeds:
             states += self._ask("/v1/check", read, {"outputs": raws})
         return states
 
+    def find(self, item_id: str, secrets: Sequence[str]) -> list[Found | None]:
+        """Return the output of each strong secret, None where the item has had none."""
+        found: list[Found | None] = []
+        size = self.info().array_length_max
+        for start in range(0, len(secrets), size):
+            asked = secrets[start : start + size]
+
+            def read(answer: Any, count: int = len(asked)) -> Any:
+                outputs = [*map(_found, answer["outputs"])]
+                return len(outputs) == count and outputs
+
+            found += self._ask("/v1/find", read, {"itemId": item_id, "secrets": asked})
+        return found
+
     def item(self, item_id: str) -> Item:
         """Return a registry item, which never changes."""
         path = f"/v1/item/{quote(check_id('deed', item_id), safe='')}"
@@ -234,6 +249,13 @@ def _refusal(response: httpx.Response, answer: Any) -> dict[str, Any]:
         is_final = response.is_client_error and answer.get("isFinal") is True
         return told | {"is_final": is_final}
     return {}
+
+
+def _found(answer: Mapping[str, Any] | None) -> Found | None:
+    if answer is None:
+        return None
+    is_spent = {"unspent": False, "spent": True}[answer["state"]]
+    return Found(check_amount(answer["amount"]), is_spent)
 
 
 def _halves(inputs: Outputs, outputs: Outputs) -> dict[str, Any]:

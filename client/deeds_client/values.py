@@ -35,14 +35,22 @@ _RAW_OUTPUT = re.compile(
 
 
 def make_secret() -> str:
-    """Return a new strong secret.
+    """Return a new strong secret."""
+    return strong_secret(secrets.token_bytes(17))
 
-    130 random bits, and 30 of a labelled SHA-256 as a checksum.
+
+def strong_secret(random_bytes: bytes) -> str:
+    """Return the strong secret of the first 130 of these bits.
+
+    And 30 of a labelled SHA-256 as a checksum.
     """
-    body = "".join(secrets.choice(BASE32) for _ in range(26))
+    body = _base32(int.from_bytes(random_bytes[:17], "big") >> 6, 26)
     digest = hashlib.sha256(b"deeds strong secret v1:" + body.encode()).digest()
-    bits = int.from_bytes(digest[:4], "big") >> 2
-    return body + "".join(BASE32[bits >> shift & 31] for shift in range(25, -1, -5))
+    return body + _base32(int.from_bytes(digest[:4], "big") >> 2, 6)
+
+
+def _base32(bits: int, length: int) -> str:
+    return "".join(BASE32[bits >> 5 * place & 31] for place in reversed(range(length)))
 
 
 def check_amount(value: Any) -> int:
@@ -162,3 +170,10 @@ class Info(NamedTuple):
 
     version: str
     array_length_max: int
+
+
+class Found(NamedTuple):
+    """An output that a secret of ours has."""
+
+    amount: int
+    is_spent: bool

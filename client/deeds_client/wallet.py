@@ -6,75 +6,31 @@ service carries out once.
 """
 
 import os
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
-from operator import itemgetter
-from typing import Any, Concatenate, ParamSpec, Self
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Self
 
 from deeds_client import file, merging
-from deeds_client.errors import (
-    InvalidInputError,
-    ProblemError,
-    WalletError,
-    WalletFileError,
+from deeds_client.beginning import (
+    amount_of,
+    begin,
+    choose,
+    free_of,
+    join,
+    number_of,
+    sum_of,
+    swap,
 )
+from deeds_client.carrying_out import carried_out
+from deeds_client.checking import Checker, Told, untold
+from deeds_client.errors import InvalidInputError, WalletError, WalletFileError
+from deeds_client.finding import ask_for_look, items_to_look_at
 from deeds_client.links import claim_link
-from deeds_client.records import Record, Store, key_of, now_ms, output_of
+from deeds_client.records import Record, Store, item_of, key_of, now_ms, output_of
+from deeds_client.seeds import ensure_seed
 from deeds_client.service import WEEK_S, Deeds, Metadata
-from deeds_client.settling import Settler
-from deeds_client.values import (
-    WRONG_FORM,
-    Item,
-    Offer,
-    Output,
-    check_amount,
-    check_id,
-    make_secret,
-)
-
-Given = ParamSpec("Given")
-Chosen = tuple[list[Record], list[Record]]
-Verb = Callable[Concatenate["Wallet", Given], Record]
-_amount: Callable[[Record], int] = itemgetter("amount")
-
-
-class _UnderWayError(Exception):
-    """An operation has to end first, of which this is the key.
-
-    Its change may be enough.
-    """
-
-
-def _carried_out(rule: Verb[Given]) -> Verb[Given]:
-    """Make a verb of a rule, which writes down an operation or returns one begun."""
-
-    @wraps(rule)
-    def verb(wallet: "Wallet", /, *args: Given.args, **kwargs: Given.kwargs) -> Record:
-        wallet.room = wallet.deeds.info().array_length_max
-        begun = None
-        while begun is None:
-            try:
-                with wallet.store.transaction():
-                    begun = rule(wallet, *args, **kwargs)
-            except _UnderWayError as other:
-                try:
-                    wallet.finish(str(other))
-                except ProblemError as problem:
-                    if not problem.is_final:
-                        raise
-        if not begun:
-            return {}
-        ended = wallet.finish(begun["key"], is_first="isNew" in begun)
-        if ended["state"] == "refused":
-            # Another process was told why.
-            about = {"title": "Refused by the service", "detail": ended["code"]}
-            code = ended["code"]
-            raise ProblemError(key=ended["key"], code=code, is_final=True, **about)
-        return ended
-
-    return verb
+from deeds_client.values import Item, Offer, Output, check_amount, make_secret
 
 
 class Wallet:
@@ -84,21 +40,20 @@ class Wallet:
     the record of their operation (docs/wallet-file.md). They raise `WalletError` when
     nothing was written down, `ProblemError` when the service has refused, and where no
     answer came, or one that asks to wait, `NoAnswerError` or `ProblemError`: `resume`
-    goes on with what is written down.
+    goes on with what is written down. Where another copy of the wallet was faster, a
+    verb is begun again with what a look has found.
     """
 
     def __init__(self, path: str | os.PathLike[str], deeds: Deeds) -> None:
         self.store, self.deeds = Store(path), deeds
-        settler = Settler(self.store, deeds)
-        self.resume, self.finish, self.check = (
-            settler.resume,
-            settler.finish,
-            settler.check,
-        )
+        checker = Checker(self.store, deeds)
+        self.resume, self.finish = checker.resume, checker.finish
+        self.check, self.look = checker.check, checker.look
         self.outputs = self.store.outputs
         self.room = 1  # How many inputs or outputs the service takes at once.
         with self.store.transaction():
             here = {"key": "service", "url": deeds.base_url}
+            ensure_seed(self.store)
             home = self.store.get("notes", "service") or self.store.put("notes", here)
         if home["url"] != deeds.base_url:
             self.close()
@@ -117,7 +72,7 @@ class Wallet:
         """Close the file."""
         self.store.close()
 
-    @_carried_out
+    @carried_out
     def mint(
         self,
         amounts: Sequence[int],
@@ -129,10 +84,9 @@ class Wallet:
 
         A `job` does so once.
         """
-        note = {"key": f"job {job!a}"}
-        begun = self.store.get(
-            "operations", self.store.get("notes", note["key"]).get("mint", "")
-        )
+        job_key = f"job {job!a}"
+        known = self.store.get("notes", job_key)
+        begun = self.store.get("operations", known.get("mint", ""))
         if begun and begun["state"] != "refused":
             return begun
         if not amounts:
@@ -142,10 +96,10 @@ class Wallet:
             for amount in amounts
         ]
         body = {"outputs": parts} | ({"metadata": metadata} if metadata else {})
-        amount = check_amount(_sum(parts))
-        operation = self._begin("mint", inputs=[], outputs=[], body=body, amount=amount)
+        about = {"body": body, "amount": check_amount(sum_of(parts))}
+        operation = begin(self.store, "mint", inputs=[], outputs=[], **about)
         if job is not None:
-            self.store.put("notes", {**note, "mint": operation["key"]})
+            self.store.put("notes", {"key": job_key, "mint": operation["key"]})
         return operation
 
     def issue(
@@ -154,7 +108,7 @@ class Wallet:
         count: int,
         each: int = 1,
         metadata: Metadata = None,
-        told: Callable[[int, int], None] = lambda _done, _of: None,
+        told: Told = untold,
     ) -> list[Record]:
         """Mint an item as `count` links of `each` units.
 
@@ -168,50 +122,46 @@ class Wallet:
         if minting["amount"] != count * each:
             raise InvalidInputError(f"This was begun with {minting['amount']} units.")
         while made := self._make_links(minting["itemId"], count, each):
-            told(max(map(_number, self.outputs_of(made))), count)
-        return [
-            part
-            for part in self.outputs(minting["itemId"], "given")
-            if "number" in part
-        ]
+            told(max(map(number_of, self.outputs_of(made))), count)
+        links = self.outputs(minting["itemId"], "given")
+        return [link for link in links if "number" in link]
 
-    @_carried_out
+    @carried_out
     def _make_links(self, item_id: str, count: int, each: int) -> Record:
         """Make the next links of a series; nothing when all are made."""
         made = [part for part in self.store.outputs(item_id) if part["state"] != "void"]
         for part in made:
-            if part.get("of", count) != count:
+            if part.get("of", count) != count and "foundAt" in part:
+                # A look did not know how many there would be.
+                self.store.change(part["key"], of=count)
+            elif part.get("of", count) != count:
                 raise InvalidInputError(f"This was begun with {part['of']} links.")
-            if part["state"] == "coming" and _number(part):
+            if part["state"] == "coming" and number_of(part):
                 return self.store.get("operations", part["operation"])
-        first = 1 + max(map(_number, made))
+        first = 1 + max(map(number_of, made))
         # The change takes the place of one.
         last = min(count, first + self.room - 2)
         if first > count:
             return {}
         # A batch that was refused, and may be carried out late, took the oldest too.
-        inputs, change = self._choose(
-            item_id, (last - first + 1) * each, are_oldest=True
-        )
+        amount = (last - first + 1) * each
+        inputs, change = choose(self.store, item_id, amount, are_oldest=True)
         about = {"amount": each, "of": count, "givenAt": now_ms()}
         links = [{**about, "number": number} for number in range(first, last + 1)]
-        return self._swap("split", inputs, [*links, *change])
+        return swap(self.store, "split", inputs, [*links, *change])
 
-    @_carried_out
+    @carried_out
     def send(self, item_id: str, amount: int) -> Record:
         """Make an output to give away, the operation's first; change comes back."""
-        inputs, change = self._choose(item_id, amount)
+        inputs, change = choose(self.store, item_id, amount)
         made = [{"amount": amount, "givenAt": now_ms()}, *change]
-        return self._swap("send", inputs, made, amount=amount)
+        return swap(self.store, "send", inputs, made, amount=amount)
 
-    @_carried_out
+    @carried_out
     def claim(self, output: Output) -> Record:
         """Make an output that somebody handed over ours."""
-        part = {
-            "itemId": output.item_id,
-            "amount": output.amount,
-            "secret": output.secret,
-        }
+        part = {"itemId": output.item_id, "amount": output.amount}
+        part["secret"] = output.secret
         known = self.store.output(key_of(part))
         state = known.get("state", "seen")
         if state in ("coming", "leaving"):
@@ -220,32 +170,32 @@ class Wallet:
             said = "Already claimed. If it wasn't you, ask the sender."
             raise WalletError("already_claimed", said)
         if state == "given":
-            return self._join("takeBack", [known])
+            return join(self.store, "takeBack", [known])
         if state == "seen":
             # The link before it may have named another amount.
             self.store.change(key_of(part), **part)
-        return self._join("claim", [self.store.output(key_of(part))])
+        return join(self.store, "claim", [self.store.output(key_of(part))])
 
-    @_carried_out
+    @carried_out
     def split(self, item_id: str, amounts: Sequence[int]) -> Record:
         """Make parts of these amounts out of what is free.
 
         Change comes back, as the last.
         """
         parts = [{"amount": check_amount(amount)} for amount in amounts]
-        inputs, change = self._choose(item_id, _sum(parts))
-        return self._swap("split", inputs, [*parts, *change])
+        inputs, change = choose(self.store, item_id, sum_of(parts))
+        return swap(self.store, "split", inputs, [*parts, *change])
 
-    @_carried_out
+    @carried_out
     def merge(self, item_id: str) -> Record:
         """Join what is free and not numbered, smallest parts first, as many as fit."""
-        loose = [part for part in self._free(item_id) if "number" not in part]
-        inputs = sorted(loose, key=_amount)[: self.room]
+        loose = [part for part in free_of(self.store, item_id) if "number" not in part]
+        inputs = sorted(loose, key=amount_of)[: self.room]
         if len(inputs) <= 1:
             raise WalletError("nothing_to_merge", "There is nothing to merge.")
-        return self._join("merge", inputs)
+        return join(self.store, "merge", inputs)
 
-    @_carried_out
+    @carried_out
     def take_back(self, keys: Sequence[str]) -> Record:
         """Make links worthless that were handed out, but those claimed meanwhile.
 
@@ -255,7 +205,7 @@ class Wallet:
         outputs = [self.store.output(key) for key in keys]
         for state, kind in (("given", "takeBack"), ("offered", "withdraw")):
             if inputs := [each for each in outputs if each.get("state") == state]:
-                return self._join(kind, inputs)
+                return join(self.store, kind, inputs)
         for output in outputs:
             if output.get("state") == "leaving":
                 return self.store.get("operations", output["operation"])
@@ -265,21 +215,19 @@ class Wallet:
         )
         raise WalletError("not_given", said)
 
-    @_carried_out
+    @carried_out
     def ask(self, item_id: str, amount: int, expires_in: int = WEEK_S) -> Record:
         """Ask anybody for units.
 
         Make an offer that gives nothing, the operation's `offerId`.
         """
         made = [{"itemId": item_id, "amount": check_amount(amount)}]
-        return self._swap("ask", [], made, terms={"expiresIn": expires_in})
+        return swap(self.store, "ask", [], made, terms={"expiresIn": expires_in})
 
     def trade(
         self, give: tuple[str, int], want: tuple[str, int], expires_in: int = WEEK_S
     ) -> Record:
-        """Offer units for others, each an item id and an amount.
-
-        The offer is `offerId`.
+        """Offer units for others, each an item id and an amount: the `offerId`.
 
         What is not offered stays free: where no part is just as much, one is split off
         first.
@@ -290,17 +238,17 @@ class Wallet:
             pass
         return operation
 
-    @_carried_out
+    @carried_out
     def _trade(
         self, give: tuple[str, int], want: tuple[str, int], expires_in: int
     ) -> Record:
         made = [{"itemId": want[0], "amount": check_amount(want[1])}]
-        inputs, change = self._choose(*give)
+        inputs, change = choose(self.store, *give)
         if change:
-            return self._swap("split", inputs, [{"amount": give[1]}, *change])
-        return self._swap("trade", inputs, made, terms={"expiresIn": expires_in})
+            return swap(self.store, "split", inputs, [{"amount": give[1]}, *change])
+        return swap(self.store, "trade", inputs, made, terms={"expiresIn": expires_in})
 
-    @_carried_out
+    @carried_out
     def complete(self, offer: Offer) -> Record:
         """Give what an offer wants, and get what it gives."""
         for operation in self.store.all("operations"):
@@ -313,24 +261,18 @@ class Wallet:
         inputs = []
         made = [{"itemId": each.item_id, "amount": each.amount} for each in offer.gives]
         for each in offer.wants:
-            chosen, change = self._choose(each.item_id, each.amount)
+            chosen, change = choose(self.store, each.item_id, each.amount)
             inputs += chosen
             made += change
-        return self._swap(
-            "complete", inputs, made, offerId=offer.id, amount=offer.wants[0].amount
-        )
+        about = {"offerId": offer.id, "amount": offer.wants[0].amount}
+        return swap(self.store, "complete", inputs, made, **about)
 
     def item(self, item_id: str) -> Item:
         """Return an item, which never changes, from the wallet's file if there."""
         if known := self.store.get("items", item_id):
-            return Item(known["id"], known["total"], known.get("metadata"))
+            return item_of(known)
         item = self.deeds.item(item_id)
-        known = {
-            "key": item.id,
-            "id": item.id,
-            "total": item.total,
-            "metadata": item.metadata,
-        }
+        known = {"key": item.id, **asdict(item)}
         with self.store.transaction():
             self.store.put("items", {**known, **self.store.get("items", item_id)})
         return item
@@ -370,7 +312,7 @@ class Wallet:
         """Take in the file of another wallet, the page's too, or of an older copy.
 
         Return the outputs that are new here, and those of them that count as handed
-        out.
+        out. A look is due then, for what was made since: `look`.
         """
         theirs = file.import_wallet(text, passphrase)
         home = theirs.get("service", self.deeds.base_url)
@@ -380,95 +322,10 @@ class Wallet:
                 f"This backup is for {home!r}, not for {self.deeds.base_url}."
             )
         with self.store.transaction():
-            return merging.merge(self.store, theirs)
+            added = merging.merge(self.store, theirs)
+            ask_for_look(self.store)
+        return added
 
-    def _choose(self, item_id: str, amount: int, *, are_oldest: bool = False) -> Chosen:
-        """Return the outputs to spend for an amount, and the change that they leave.
-
-        One of just that amount, else the fewest, or the oldest; links with numbers only
-        at need.
-        """
-        free = self._free(item_id)
-        if _sum(free) < check_amount(amount):
-            for part in self.store.outputs(item_id, "leaving"):
-                raise _UnderWayError(part["operation"])
-            raise WalletError("not_enough", f"You have {_sum(free)} of {amount} units.")
-        plain = [part for part in free if "number" not in part]
-        pool = plain if _sum(plain) >= amount else free
-        if not are_oldest:
-            # Nothing reaches a sum with fewer parts than the largest do.
-            pool.sort(
-                key=lambda part: (part["amount"] == amount, part["amount"]),
-                reverse=True,
-            )
-        inputs: list[Record] = []
-        missing = amount
-        while missing > 0:
-            inputs.append(pool[len(inputs)])
-            missing -= inputs[-1]["amount"]
-        return inputs, [{"itemId": item_id, "amount": -missing}] if missing else []
-
-    def _join(self, kind: str, inputs: list[Record]) -> Record:
-        return self._swap(kind, inputs, [{"amount": _sum(inputs)}])
-
-    def _swap(
-        self,
-        kind: str,
-        inputs: list[Record],
-        made: list[Record],
-        terms: Any = None,
-        **about: Any,
-    ) -> Record:
-        """Begin a swap, or half of one.
-
-        Reserve its inputs and write down what it makes.
-        """
-        item_id = [*inputs, *made][0]["itemId"]
-        outputs = [
-            {"itemId": item_id, **part, "secret": make_secret()} for part in made
-        ]
-        ends = []
-        for part in outputs:
-            self.store.change(key_of(part), **part)
-            ends.append(
-                {"key": key_of(part), "state": "given" if "givenAt" in part else "held"}
-            )
-        body = {"inputs": _raws(inputs), **(terms or {}), "outputs": _raws(outputs)}
-        about = {
-            "itemId": item_id,
-            "amount": _sum(inputs or made),
-            **about,
-            "body": body,
-        }
-        return self._begin(
-            kind, inputs=[each["key"] for each in inputs], outputs=ends, **about
-        )
-
-    def _begin(self, kind: str, **about: Any) -> Record:
-        new = {"key": str(uuid.uuid4()), "kind": kind, **about, "state": "begun"}
-        begun = self.store.put("operations", {**new, "begunAt": now_ms()})
-        # What no backup can hold would make all backups worthless.
-        try:
-            file.check_operation(begun)
-        except WRONG_FORM:
-            raise InvalidInputError(
-                "A text or a number in this is not valid."
-            ) from None
-        return {**begun, "isNew": True}
-
-    def _free(self, item_id: str) -> list[Record]:
-        # What the service does not know would spoil a swap.
-        held = self.store.outputs(check_id("deed", item_id), "held")
-        return [part for part in held if not part.get("unknown")]
-
-
-def _raws(outputs: Iterable[Record]) -> list[str]:
-    return [output_of(each).raw for each in outputs]
-
-
-def _number(part: Record) -> int:
-    return int(part.get("number", 0))
-
-
-def _sum(parts: Iterable[Record]) -> int:
-    return sum(map(_amount, parts))
+    def is_look_due(self) -> bool:
+        """Return whether a restore asks for a look, or one was broken off."""
+        return bool(items_to_look_at(self.store))

@@ -1,15 +1,16 @@
 """People use their wallets, while processes are killed and requests are lost.
 
 Anna has one wallet, in which two processes work at once; Ben has two, which take in
-each other's copies. Each life of a process is a fork and may end by SIGKILL at one of
-its steps. A step is the begin or the end of a transaction, or a request before it is
-sent, after, and answered.
+each other's copies. Or Anna's wallet is on three phones, all copies of one. Each life
+of a process is a fork and may end by SIGKILL at one of its steps. A step is the begin
+or the end of a transaction, or a request before it is sent, after, and answered.
 """
 
 import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import tempfile
@@ -18,21 +19,31 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from copy import copy
 from functools import partial
 from http.client import HTTPConnection
+from itertools import chain
 from pathlib import Path
+from unittest.mock import patch
 from uuid import uuid4
 
 import httpx
 
-from deeds_client import merging
-from deeds_client.errors import NoAnswerError, ProblemError, WalletError
+from deeds_client import finding, merging
+from deeds_client.errors import (
+    FindingError,
+    NoAnswerError,
+    ProblemError,
+    WalletError,
+)
 from deeds_client.records import Store, output_of
 from deeds_client.service import Deeds
+from deeds_client.settling import made_by
 from deeds_client.values import Output
 from deeds_client.wallet import Wallet
 from tests.support.ledger_view import ledger_view
 
-SETTINGS = {"DEEDS_MAX_ARRAY": "6", "DEEDS_RATE_LIMITS": "failures=off"}
+SETTINGS = {"DEEDS_MAX_ARRAY": "26", "DEEDS_RATE_LIMITS": "failures=off"}
 LIVES_COUNT = 10
+LINKS_COUNT = 28  # In two batches.
+GAP = 52  # More numbers than a walk leaves unused.
 LIVE = ("held", "given", "offered")
 OFFERS = ("ask", "trade")
 PROBLEM = {"Content-Type": "application/problem+json"}
@@ -43,6 +54,10 @@ BUSY = httpx.Response(503, headers=PROBLEM | {"Retry-After": "1"}, content=TOLD)
 FATES = ["answered"] * 12
 FATES += ["lost", "answer lost", "answer lost", "late", "refused", BUSY]
 OWNERS = {"anna": "anna", "ben": "ben", "phone": "ben"}
+LIVES = [["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]]
+COPIES = {"anna": "anna", "twin": "anna", "third": "anna", "ben": "ben"}
+LIVES_OF_COPIES = [["anna"], ["twin"], ["anna", "twin"], ["anna", "twin", "third"]]
+LIVES_OF_COPIES += [["twin", "ben"], ["ben"]]
 FORKS = multiprocessing.get_context("fork")
 
 
@@ -143,6 +158,29 @@ def wallet_at(
         yield wallet
 
 
+@contextmanager
+def copy_of(wallet, name="copy", fates=lambda _request: "answered"):
+    """Another copy of a wallet, restored from what that is now, and not yet looked."""
+    path = wallet.store.path.with_name(name)
+    with wallet_at(path, wallet.deeds.base_url, fates, tries=1) as copied:
+        with wallet.store.transaction() as records:
+            dumped = merging.dump(records)
+        with copied.store.transaction() as records:
+            merging.merge(records, dumped)
+            finding.ask_for_look(records)
+        yield copied
+
+
+def units(wallet, item_id):
+    """Return what of an item is in a wallet, by state."""
+    return dict(wallet.balance().get(item_id, {}))
+
+
+def sent(wallet, item_id, amount):
+    """Give some units away; return what is in the link."""
+    return wallet.outputs_of(wallet.send(item_id, amount))[0]
+
+
 def live_at_once(*lives):
     """Let a process live each; return which of them were killed. None may fail."""
     processes = [FORKS.Process(target=life) for life in lives]
@@ -155,17 +193,21 @@ def live_at_once(*lives):
     return [code != 0 for code in codes]
 
 
-def walk(start_service, database_url, seed, runs_count):
+def walk(start_service, database_url, seed, runs_count, kind):
     """Walk so many times, with this seed and those after it.
 
     Return what was done, as a text.
     """
     counts = Counter()
-    with folder() as directory, ledger_view(database_url) as view:
+    with (
+        folder() as directory,
+        ledger_view(database_url) as view,
+        patch.object(finding, "GAP", GAP),
+    ):
         url = start_service(DATABASE_URL=database_url, **SETTINGS).url
         for number in range(runs_count):
             print(f"--seed {seed + number}")  # noqa: T201
-            one = Walk(url, view, directory / str(number), seed + number)
+            one = kind(url, view, directory / str(number), seed + number)
             one.run()
             counts += one.counts
     return ", ".join(f"{count} {name}" for name, count in counts.items())
@@ -173,6 +215,9 @@ def walk(start_service, database_url, seed, runs_count):
 
 class Walk:
     """One random walk at a service, and the judgement at its end."""
+
+    owners = OWNERS
+    lives = LIVES
 
     def __init__(self, url, view, directory, seed):
         self._url, self._view, self._directory = url, view, directory
@@ -184,29 +229,33 @@ class Walk:
 
     def run(self):
         rng = self._rng
-        for name in ("anna", "ben"):
-            with wallet_at(self._directory / name, self._url) as wallet:
-                wallet.mint([5, 20])
+        self._begin()
         for _ in range(LIVES_COUNT):
-            names = rng.choice(
-                [["anna"], ["anna", "anna"], ["anna", "ben"], ["ben"], ["phone"]]
-            )
+            names = rng.choice(self.lives)
             lives = [
                 partial(self._live, name, random.Random(rng.randrange(2**32)))
                 for name in names
             ]
             self.counts.update(killed=sum(live_at_once(*lives)), lives=len(lives))
             dumped = self._look(lambda records: [merging.dump(records)], names[0])
-            self._copies[OWNERS[names[0]]] += dumped
+            self._copies[self.owners[names[0]]] += dumped
             if rng.random() < 0.5:
                 self._deliver_late(1)
             if rng.random() < 0.1:
                 self._view.expire_offers()
         self._end()
 
+    def _begin(self):
+        for name in ("anna", "ben"):
+            with self._wallet(name) as wallet:
+                wallet.mint([5, 20])
+
+    def _wallet(self, name):
+        return wallet_at(self._directory / name, self._url)
+
     def _look(self, read, *names):
         found = []
-        for name in names or OWNERS:
+        for name in names or self.owners:
             with (
                 closing(Store(self._directory / name)) as store,
                 store.transaction() as records,
@@ -227,8 +276,8 @@ class Walk:
             if rng.random() < 0.5:
                 wallet.resume()
             for _ in range(rng.randint(1, 8)):
-                with suppress(WalletError, ProblemError, NoAnswerError):
-                    self._act(wallet, OWNERS[name])
+                with suppress(WalletError, ProblemError, NoAnswerError, FindingError):
+                    self._act(wallet, self.owners[name])
 
     def _act(self, wallet, owner):
         own = wallet.outputs()
@@ -239,7 +288,7 @@ class Walk:
         item_id, amount = one["itemId"], self._rng.randint(1, one["amount"])
         verbs = [
             lambda: wallet.mint([amount, 20]),
-            lambda: wallet.issue("job", 7, 2),
+            lambda: wallet.issue("job", LINKS_COUNT, 2),
             lambda: wallet.send(item_id, amount + self._rng.randint(0, 9)),
             lambda: wallet.split(item_id, [amount, 1]),
             lambda: wallet.merge(item_id),
@@ -250,6 +299,7 @@ class Walk:
             *[lambda: self._claim(wallet)] * 3,
             lambda: self._restore(wallet, owner),
             wallet.check,
+            wallet.look,
             wallet.resume,
         ]
         self._rng.choice(verbs)()
@@ -305,8 +355,7 @@ class Walk:
         is_over = self._rng.random() < 0.5
         with ExitStack() as stack:
             wallets = {
-                name: stack.enter_context(wallet_at(self._directory / name, self._url))
-                for name in OWNERS
+                name: stack.enter_context(self._wallet(name)) for name in self.owners
             }
             for turn in range(2):
                 if is_over and turn:
@@ -314,7 +363,9 @@ class Walk:
                 for wallet in wallets.values():
                     wallet.resume()
                 for wallet in wallets.values():
-                    wallet.check()
+                    # One that was broken off goes on with what is left.
+                    is_look = turn or wallet.is_look_due()
+                    (wallet.look if is_look else wallet.check)()
             mints = self._assert_ledger_knows(wallets.values(), is_over=is_over)
             live = self._assert_true(wallets)
         self._view.assert_sound()
@@ -326,7 +377,7 @@ class Walk:
         Return the units of each item that are in a wallet.
         """
         told = [
-            (OWNERS[name], output, output_of(output))
+            (self.owners[name], output, output_of(output))
             for name, wallet in wallets.items()
             for output in wallet.outputs()
         ]
@@ -356,7 +407,9 @@ class Walk:
         done = {}
         for operation in (each for wallet in wallets for each in wallet.history()):
             if operation["state"] == "done":
-                done[operation["key"]] = operation
+                # Two copies may call one done, if they sent just the same and limits
+                # keep the service from telling which it was.
+                done[json.dumps(operation["body"])] = operation
             else:
                 assert operation["state"] in ("refused", "" if is_over else "open")
         mints = [each for each in done.values() if each["kind"] == "mint"]
@@ -368,3 +421,52 @@ class Walk:
         assert ledger == known
         self.counts += ledger
         return mints
+
+
+class WalkOfCopies(Walk):
+    """A walk of copies of one wallet, whose first phone was lost."""
+
+    owners = COPIES
+    lives = LIVES_OF_COPIES
+
+    def _begin(self):
+        copies = [name for name, owner in COPIES.items() if owner == "anna"]
+        with self._wallet("first") as first, self._wallet("ben") as ben:
+            item_id = ben.mint([9, 12])["itemId"]
+            first.claim(output_of(sent(ben, item_id, 4)))
+            first.send(first.mint([30])["itemId"], 3)
+            # A copy of the file goes on with what was begun, one of a backup does not.
+            first.mint([2 * LINKS_COUNT], job="job")
+            for name in copies:
+                if self._rng.random() < 0.5:
+                    shutil.copy(first.store.path, self._directory / name)
+                else:
+                    with copy_of(first, name):
+                        pass
+
+    def _assert_true(self, wallets):
+        """Assert also that all copies hold the same of what all of them know.
+
+        But for what a mint has made: its secrets are of no seed.
+        """
+        copies = [wallets[name] for name, owner in COPIES.items() if owner == "anna"]
+        mints = [copy.store.all("operations") for copy in copies]
+        minted = {
+            key
+            for each in chain(*mints)
+            if each["kind"] == "mint"
+            for key in made_by(each)
+        }
+        items = [{each["itemId"] for each in copy.outputs()} for copy in copies]
+        common = set.intersection(*items)
+        held = [
+            {
+                (output["key"], output["amount"], "givenAt" in output)
+                for output in copy.outputs("", *LIVE)
+                if output["itemId"] in common and output["key"] not in minted
+            }
+            for copy in copies
+        ]
+        assert held[0] == held[1] == held[2]
+        self.counts["held by all copies"] += len(held[0])
+        return super()._assert_true(wallets)

@@ -1,9 +1,11 @@
 """What the client's tests share with those of the service, which they run against."""
 
 import shutil
+from contextlib import ExitStack
 
 import pytest
 
+from deeds_client import file, finding
 from deeds_client.service import Deeds
 from tests.support.serving import running_service
 
@@ -15,7 +17,9 @@ pytest_plugins = (
 
 pytest.register_assert_rewrite("client_walk")
 
-from client_walk import folder  # noqa: E402
+from client_walk import folder, wallet_at  # noqa: E402
+
+from tests.support.ledger_view import ledger_view  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,21 +31,66 @@ def _no_certificates(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _small_figures():
+    """Services of tests take few secrets at once: to ask for all 512 takes long.
+
+    And of as few iterations as are allowed a passphrase is read in a moment.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finding, "GAP", 8)
+        patch.setattr(file, "ITERATIONS", 100_000)
+        yield
+
+
 @pytest.fixture(scope="session")
-def url(sqlite_template):
-    """A service that takes four outputs at once."""
+def ledger(sqlite_template):
+    """A look into the ledger of the service."""
     with folder() as directory:
         database = shutil.copy(sqlite_template, directory / "deeds.sqlite3")
-        settings = {
-            "DATABASE_URL": f"sqlite:///{database}",
-            "DEEDS_RATE_LIMITS": "failures=off",
-            "DEEDS_MAX_ARRAY": "4",
-        }
-        with running_service(directory, **settings) as service:
-            yield service.url
+        with ledger_view(f"sqlite:///{database}") as view:
+            yield view
+
+
+@pytest.fixture(scope="session")
+def url(ledger):
+    """A service that takes four outputs at once."""
+    settings = {
+        "DATABASE_URL": str(ledger.engine.url),
+        "DEEDS_RATE_LIMITS": "failures=off",
+        "DEEDS_MAX_ARRAY": "4",
+    }
+    with folder() as directory, running_service(directory, **settings) as service:
+        yield service.url
 
 
 @pytest.fixture(scope="session")
 def deeds(url):
     with Deeds(url) as deeds:
         yield deeds
+
+
+@pytest.fixture
+def open_wallet(tmp_path, url):
+    """A function that opens a wallet, with a fate for requests to some paths."""
+    with ExitStack() as stack:
+
+        def open_wallet(name="anna", path="", fates=lambda: "answered"):
+            wallet = wallet_at(
+                tmp_path / name,
+                url,
+                lambda request: path in request.url.path and fates(),
+            )
+            return stack.enter_context(wallet)
+
+        yield open_wallet
+
+
+@pytest.fixture
+def anna(open_wallet):
+    return open_wallet()
+
+
+@pytest.fixture
+def ben(open_wallet):
+    return open_wallet("ben")

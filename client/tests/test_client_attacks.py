@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from unittest.mock import Mock
 
 import httpx
@@ -18,6 +18,15 @@ from deeds_client.wallet import Wallet
 
 LIMITS = ("arrayLengthMax", "bodyBytesMax", "offerExpiresInMin", "offerExpiresInMax")
 INFO = httpx.Response(200, json={"version": "1", "limits": dict.fromkeys(LIMITS, 256)})
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A function that opens a wallet where nothing answers but these fates."""
+    with ExitStack() as stack:
+        yield lambda fates: stack.enter_context(
+            wallet_at(tmp_path / "wallet", "http://a.example", fates)
+        )
 
 
 def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
@@ -43,12 +52,13 @@ def test_to_open_a_wallet_ends_no_lock_of_another_thread(tmp_path, monkeypatch):
     ],
     ids=["a text", "a time"],
 )
-def test_what_no_backup_could_hold_is_not_written_down(tmp_path, verb):
-    with wallet_at(tmp_path / "wallet", "http://a.example", lambda _: INFO) as wallet:
-        with pytest.raises(InvalidInputError):
-            verb(wallet)
+def test_what_no_backup_could_hold_is_not_written_down(alone, verb):
+    wallet = alone(lambda _: INFO)
 
-        assert wallet.history() == wallet.outputs() == []
+    with pytest.raises(InvalidInputError):
+        verb(wallet)
+
+    assert wallet.history() == wallet.outputs() == []
 
 
 FORBIDDEN = httpx.Response(403, html="<h1>Forbidden</h1>")
@@ -63,31 +73,32 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-def test_a_mint_that_may_have_been_carried_out_is_not_given_up(tmp_path, refusal):
+def test_a_mint_that_may_have_been_carried_out_is_not_given_up(alone, refusal):
     fates = iter([INFO, "lost", refusal])
-    path, url = tmp_path / "wallet", "http://a.example"
-    with wallet_at(path, url, lambda _: next(fates)) as wallet:
-        with pytest.raises(CallError):
-            wallet.mint([5])
+    wallet = alone(lambda _: next(fates))
 
-        assert [each["state"] for each in wallet.history()] == ["begun"]
+    with pytest.raises(CallError):
+        wallet.mint([5])
+
+    assert [each["state"] for each in wallet.history()] == ["begun"]
 
 
-def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(tmp_path):
+def test_what_a_filter_refuses_keeps_nothing_else_from_being_sent_again(alone):
     sent = []
 
     def fates(request):
         sent.append(request.headers.get("Idempotency-Key"))
         return FORBIDDEN if request.content else INFO
 
-    with wallet_at(tmp_path / "wallet", "http://a.example", fates, tries=1) as wallet:
-        for _ in range(2):
-            with pytest.raises(CallError):
-                wallet.mint([5])
-        del sent[:]
-        wallet.resume()
+    wallet = alone(fates)
+    for _ in range(2):
+        with pytest.raises(CallError):
+            wallet.mint([5])
+    del sent[:]
 
-        assert {each["key"] for each in wallet.history()} == {*sent}
+    wallet.resume()
+
+    assert {each["key"] for each in wallet.history()} == {*sent}
 
 
 def test_a_fork_reads_no_answers_on_the_connections_of_its_parent(monkeypatch):

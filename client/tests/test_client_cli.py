@@ -3,6 +3,7 @@
 import csv
 import json
 import pty
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -18,6 +19,7 @@ from deeds_client.service import Deeds
 from tests.support.serving import REPOSITORY
 from tests.support.waiting import wait_until
 
+PASSPHRASE = "a passphrase of some words\n"
 COMMAND = [sys.executable, "-m", "deeds_client"]
 
 
@@ -130,9 +132,11 @@ def test_an_offer_is_made_and_completed_or_withdrawn():
 
     assert (unsure.exit_code, late.exit_code, taken["kind"]) == (1, 1, "withdraw")
     assert "Give 2 “Bread”" in unsure.stderr
+    assert late.stderr == "This offer is void.\n"
     assert sorted(row["state"] for row in ask("check")) == ["held", "spent", "void"]
     assert held() == {"“Cider": 3, "“Bread": 3}
     assert held("bob") == {"“Bread": 2, "“Cider": 2}
+    assert "offer_withdrawn" in run("history").stdout
 
 
 def test_a_series_of_links_survives_being_killed_and_is_minted_once():
@@ -158,24 +162,57 @@ def test_a_series_of_links_survives_being_killed_and_is_minted_once():
     assert held() == {"“Night Choir": 2}
 
 
-def test_a_wallet_is_exported_and_imported():
-    ask("mint", "Cider", 5)
-
-    ask("export", "backup", stdin="a passphrase of some words\n")
-    wrong = run("import", "backup", wallet="bob", stdin="another one of some words\n")
-    ask("import", "backup", wallet="bob", stdin="a passphrase of some words\n")
-    again = run("export", "backup", stdin="a passphrase of some words\n")
-
-    mode = Path("backup").stat().st_mode & 0o777
-    assert (mode, wrong.exit_code, again.exit_code) == (0o600, 2, 2)
-    assert held("bob") == {"“Cider": 5}
-
-
-@pytest.mark.parametrize(
+BROKEN_OFF = pytest.mark.parametrize(
     ("error", "code"),
     [(NoAnswerError(key="1"), 3), (KeyboardInterrupt, 130)],
     ids=["no answer", "Ctrl-C"],
 )
+
+
+@BROKEN_OFF
+def test_a_look_for_what_moved_since_a_backup_goes_on(monkeypatch, error, code):
+    def lose(deeds, path, *about, ask=Deeds._ask):
+        if path == "/v1/find":
+            raise error
+        return ask(deeds, path, *about)
+
+    ask("mint", "Cider", 5)
+    ask("export", "backup", stdin=PASSPHRASE)
+    assert Path("backup").stat().st_mode & 0o777 == 0o600
+    ask("send", 2, "Cider")
+    ask("send", 1, "Cider")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Deeds, "_ask", lose)
+        broken = run("import", "backup", wallet="bob", stdin=PASSPHRASE)
+    due = run("balance", wallet="bob").stderr
+    rows = ask("look", wallet="bob")
+    again = run("look", wallet="bob")
+    whole = run("import", "backup", wallet="eve", stdin=PASSPHRASE).stdout
+
+    assert (broken.exit_code, "New here: 1 output.\n" in broken.stderr) == (code, True)
+    assert not any("link" in row or "said" in row for row in rows)
+    found = [(row["state"], row["amount"]) for row in rows]
+    assert sorted(found) == [("given", 1), ("given", 2), ("held", 2), ("spent", 3)]
+    assert "deeds-wallet look" in due
+    assert "deeds-wallet look" not in again.stderr
+    assert again.stdout == "Nothing new was found.\n"
+    assert whole == "Restored. New here: 1 output. Found since this backup: 4.\n"
+    assert held("bob") == held("eve") == {"“Cider": 2}
+
+
+def test_what_another_copy_moved_is_not_called_claimed():
+    ask("mint", "Cider", 5)
+    ask("export", "backup", stdin=PASSPHRASE)
+    ask("import", "backup", wallet="twin", stdin=PASSPHRASE)
+    ask("send", 2, "Cider", wallet="twin")
+
+    told = run("check").stdout
+
+    assert told.endswith("Moved by another copy of this wallet, or claimed.\n")
+
+
+@BROKEN_OFF
 def test_what_was_broken_off_is_finished_by_the_next_command(monkeypatch, error, code):
     def lose(*arguments, send=Deeds.send):
         send(*arguments)
@@ -191,6 +228,54 @@ def test_what_was_broken_off_is_finished_by_the_next_command(monkeypatch, error,
     assert (broken.exit_code, "next command" in broken.stderr) == (code, True)
     assert "send 3, done" in finished.stderr
     assert "/claim/deed_" in finished.stdout
+
+
+def test_what_is_held_is_shown_without_a_network_and_stays_held(monkeypatch):
+    def fail(*_arguments):
+        raise KeyboardInterrupt
+
+    [made] = ask("mint", "Night Choir", 1, 1, 2)
+    with closing(Store("anna")) as store, store.transaction():
+        store.put("items", {**store.get("items", made["itemId"]), "unit": "ticket"})
+        for number, part in zip((9, 4), store.outputs(), strict=False):
+            store.change(part["key"], number=number, of=200)
+    with monkeypatch.context() as patched:
+        patched.setattr(Deeds, "send", fail)
+        run("send", 2, "night")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket.socket, "connect", fail)
+        lowest = run("show", "night")
+        [chosen] = ask("show", "night", "--number", 9)
+    kept = held()
+    ask("claim", wallet="bob", stdin=chosen["link"])
+    told = run("check").stdout
+    ask("send", 1, "night")
+    late = [run("show", "night", *number).stderr for number in ((), ("--number", 9))]
+
+    assert (lowest.exit_code, lowest.stderr) == (0, "")
+    assert "ticket 4 of 200" in lowest.stdout
+    assert chosen["said"] == "ticket 9 of 200"
+    assert kept == {"“Night Choir": 2}
+    assert told.endswith("Used at the door.\n")
+    assert late[0] == "Its link was handed out.\n"
+    assert late[1] == "No number 9 of this deed is here.\n"
+
+
+def test_the_balance_ends_with_what_no_backup_has():
+    ask("mint", "Cider", 5)
+
+    told = [run("balance").stderr]
+    ask("export", "backup", stdin=PASSPHRASE)
+    ask("send", 1, "Cider")
+    told.append(run("balance").stderr)
+    ask("mint", "Bread", 1)
+    told.append(run("balance").stderr)
+    ask("import", "backup", wallet="bob", stdin=PASSPHRASE)
+    told.append(run("balance", wallet="bob").stderr)
+
+    behind = "1 deed came in after the last backup: deeds-wallet export FILE\n"
+    assert told == ["Not backed up yet.\n", "", behind, ""]
 
 
 ELSEWHERE = ["--url", "http://127.0.0.1:9"]
@@ -211,6 +296,10 @@ WRONG = {
     "an unknown offer": (1, ["complete", f"offer_{'0' * 26}"], ""),
     "nothing given": (1, ["take-back", "Cider"], ""),
     "no file": (2, ["import", "other"], ""),
+    "a file that is there": (2, ["export", "damaged"], PASSPHRASE),
+    "no backup": (2, ["import", "damaged"], PASSPHRASE),
+    "no wallet to show": (1, ["--wallet", "other", "show", "Cider"], ""),
+    "no deed to show": (1, ["show", f"deed_{'0' * 26}"], ""),
 }
 
 
@@ -238,8 +327,9 @@ def test_names_are_completed_from_the_file():
     assert ask("balance", "Night-Choir-reboot")
 
 
-def test_a_link_has_a_code_at_a_terminal(capfd):
+@pytest.mark.parametrize("command", [["send", "1"], ["show"]], ids=["send", "show"])
+def test_a_link_has_a_code_at_a_terminal(capfd, command):
     ask("mint", "Cider", 5)
 
-    assert pty.spawn([*COMMAND, "send", "1", "Cider"]) == 0
+    assert pty.spawn([*COMMAND, *command, "Cider"]) == 0
     assert "██" in capfd.readouterr().out

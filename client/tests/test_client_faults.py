@@ -6,26 +6,36 @@ Every unit is accounted for.
 from collections import Counter
 from contextlib import suppress
 from functools import partial
-from itertools import count
+from itertools import count, repeat
+from unittest.mock import Mock
 
 import client_walk
 import pytest
-from client_walk import Mortal, live_at_once, wallet_at
+from client_walk import (
+    Mortal,
+    Walk,
+    WalkOfCopies,
+    copy_of,
+    live_at_once,
+    sent,
+    wallet_at,
+)
 
 from deeds_client.errors import NoAnswerError, ProblemError
 from deeds_client.records import output_of
 from deeds_client.wallet import Wallet
 
 
+@pytest.mark.parametrize("kind", [Walk, WalkOfCopies])
 @pytest.mark.parametrize(
     ("database_url", "runs_count"),
     [("sqlite", 2), pytest.param("postgresql", 8, marks=pytest.mark.slow)],
     indirect=["database_url"],
 )
 def test_random_walks_lose_and_double_nothing(
-    database_url, runs_count, gunicorn_service, seed, report
+    database_url, runs_count, kind, gunicorn_service, seed, report
 ):
-    report(client_walk.walk(gunicorn_service, database_url, seed, runs_count))
+    report(client_walk.walk(gunicorn_service, database_url, seed, runs_count, kind))
 
 
 def minted(wallet):
@@ -35,7 +45,7 @@ def minted(wallet):
 def links(wallet):
     """Return two that are given."""
     item_id = minted(wallet)
-    return [wallet.outputs_of(wallet.send(item_id, amount))[0] for amount in (5, 3)]
+    return [sent(wallet, item_id, amount) for amount in (5, 3)]
 
 
 def partly_claimed(ours, theirs):
@@ -51,6 +61,15 @@ def traded(ours, theirs):
 
 def offered(ours, theirs):
     return ours.deeds.offer(traded(ours, theirs)["offerId"])
+
+
+def overtaken(ours, amount):
+    """Return an item of which a copy of ours has sent this amount."""
+    item_id = ours.mint([8])["itemId"]
+    ours.split(item_id, [5, 2])
+    with copy_of(ours) as copied:
+        copied.send(item_id, amount)
+    return item_id
 
 
 # Each verb, and how what it is given is made with two wallets: `ours`, which is broken,
@@ -70,6 +89,9 @@ VERBS = {
     ),
     "withdraw": (Wallet.take_back, lambda *both: (traded(*both)["inputs"],)),
     "complete": (Wallet.complete, lambda ours, theirs: (offered(theirs, ours),)),
+    "send what a copy has": (Wallet.send, lambda ours, _: (overtaken(ours, 5), 5)),
+    "send as a copy has": (Wallet.send, lambda ours, _: (overtaken(ours, 1), 5)),
+    "look": (lambda wallet, _: wallet.look(), lambda ours, _: (overtaken(ours, 4),)),
     "check": (
         lambda wallet, _completed: wallet.check(),
         lambda ours, theirs: (theirs.complete(offered(ours, theirs)),),
@@ -178,16 +200,42 @@ def test_a_verb_broken_at_any_step_is_as_if_it_was_not(url, verb, fault):
         assert found in ends
 
 
-def test_a_mint_that_another_process_has_sent_is_not_called_refused(url, tmp_path):
-    path, mints = tmp_path / "wallet", []
+def test_a_mint_that_another_process_has_sent_is_not_called_refused(open_wallet):
+    def fates():
+        open_wallet("anna", "/mint", lambda: "answer lost").resume()
+        yield "refused"
+        yield from repeat("answered")
 
-    def fates(request):
-        if request.url.path != "/v1/mint" or mints:
-            return "answered"
-        mints.append(request)
-        with wallet_at(path, url, lambda _: "answer lost", tries=1) as other:
-            other.resume()
-        return "refused"
+    anna = open_wallet("anna", "/mint", fates().__next__)
 
-    with wallet_at(path, url, fates) as wallet:
-        assert wallet.mint([5])["state"] == "done"
+    assert anna.mint([5])["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("fate", "flag", "state"),
+    [
+        ("lost", "atDoor", "begun"),
+        ("lost", "isUnsent", "begun"),
+        ("lost", "isCancelled", "refused"),
+        ("answer lost", "isCancelled", "done"),
+    ],
+)
+def test_what_a_door_of_the_page_has_scanned_is_not_sent(
+    anna, ben, open_wallet, fate, flag, state
+):
+    ticket = output_of(links(ben)[0])
+    with pytest.raises(NoAnswerError):
+        open_wallet("anna", "/swap", lambda: fate).claim(ticket)
+    [begun] = anna.store.all("operations", "begun")
+    anna.store.put("operations", {**begun, "atDoor": True, flag: True})
+    sent = Mock(return_value="answered")
+    wallet = open_wallet("anna", "/swap", sent)
+
+    wallet.resume()
+
+    assert [each["state"] for each in wallet.history()] == [state]
+    # What was carried out is told by its key: it cannot be once more.
+    assert sent.call_count == (state == "done")
+    # From now on the page cannot call it unsent.
+    wallet.finish(begun["key"])
+    assert "isUnsent" not in wallet.history()[0]

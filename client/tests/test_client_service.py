@@ -173,7 +173,10 @@ ASKS = {
     "offer": (lambda deeds: deeds.offer(OFFER["offerId"]), OFFER),
     "make_offer": (lambda deeds: deeds.make_offer([], [MINE]), OFFER),
     "item": (lambda deeds: deeds.item(NOWHERE), ITEM),
+    "find": (lambda deeds: deeds.find(NOWHERE, ["a"]), {"outputs": [None]}),
+    "check": (lambda deeds: deeds.check([MINE]), {"states": ["unspent"]}),
 }
+FOUND = {"amount": 5, "state": "spent"}
 WRONG = [
     ("mint", "itemId", "item_1"),
     ("make_offer", "offerId", "offer_1"),
@@ -181,6 +184,12 @@ WRONG = [
     ("offer", "expiresAt", "soon"),
     ("item", "total", AMOUNT_MAX + 1),
     ("item", "total", True),
+    ("find", "outputs", []),
+    ("find", "outputs", [None, None]),
+    ("find", "outputs", [1]),
+    ("find", "outputs", [FOUND | {"amount": "5"}]),
+    ("find", "outputs", [FOUND | {"state": "unknown"}]),
+    *[("check", "states", it) for it in ([], ["unspent"] * 2, ["lost"], [None], [[]])],
 ]
 
 
@@ -188,7 +197,9 @@ WRONG = [
 def test_an_answer_of_another_form_is_no_answer(line, verb, field, value):
     ask, right = ASKS[verb]
     wrong = httpx.Response(200, json=right | {field: value})
-    deeds = line(*[wrong] * 5, httpx.Response(200, json=right))
+    deeds = line()
+    deeds.info()
+    deeds.faults = [wrong] * 5 + [httpx.Response(200, json=right)]
 
     with pytest.raises(NoAnswerError):
         ask(deeds)
@@ -203,16 +214,6 @@ def test_outputs_are_checked_in_batches_in_order(line, five):
     assert deeds.check([]) == []
     paths = [request.url.path for request in deeds.requests]
     assert paths == ["/v1/info", "/v1/check", "/v1/check"]
-
-
-@pytest.mark.parametrize("states", [[], ["unspent"] * 2, ["lost"], [None], [[]]])
-def test_states_of_another_form_are_no_answer(line, states):
-    deeds = line()
-    deeds.info()
-    deeds.faults = [httpx.Response(200, json={"states": states})] * 5
-
-    with pytest.raises(NoAnswerError):
-        deeds.check([MINE])
 
 
 @pytest.mark.parametrize(
@@ -266,6 +267,7 @@ CALLS = {
     "complete": lambda deeds: deeds.complete(OFFER["offerId"], [MINE], []),
     "mint": lambda deeds: deeds.mint([Output(5, "deed_", MARK)] * 2),
     "check": lambda deeds: deeds.check([MINE]) and Output(0, NOWHERE, MARK),
+    "find": lambda deeds: deeds.find(NOWHERE, [MARK]),
     "parse": lambda _: Output.parse(f"5.{NOWHERE}.{MARK}"),
 }
 LEAKS = {

@@ -2,11 +2,11 @@
 
 import sqlite3
 import stat
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 
 import psutil
 import pytest
-from client_walk import live_at_once, wallet_at
+from client_walk import live_at_once, sent, units, wallet_at
 
 from deeds_client import records as records_module
 from deeds_client.errors import (
@@ -18,34 +18,7 @@ from deeds_client.errors import (
 )
 from deeds_client.records import Store, output_of
 from deeds_client.service import Deeds
-from deeds_client.values import Output
 from deeds_client.wallet import Wallet
-
-
-@pytest.fixture
-def open_wallet(tmp_path, url):
-    """A function that opens a wallet, with a fate for requests to some paths."""
-    with ExitStack() as stack:
-
-        def open_wallet(name="anna", path="", fates=lambda: "answered"):
-            wallet = wallet_at(
-                tmp_path / name,
-                url,
-                lambda request: path in request.url.path and fates(),
-            )
-            return stack.enter_context(wallet)
-
-        yield open_wallet
-
-
-@pytest.fixture
-def anna(open_wallet):
-    return open_wallet()
-
-
-@pytest.fixture
-def ben(open_wallet):
-    return open_wallet("ben")
 
 
 @contextmanager
@@ -53,10 +26,6 @@ def refused(code):
     with pytest.raises((WalletError, ProblemError)) as caught:
         yield
     assert caught.value.code == code
-
-
-def units(wallet, item_id):
-    return dict(wallet.balance().get(item_id, {}))
 
 
 def amounts(wallet, item_id):
@@ -68,9 +37,7 @@ def minted(wallet, *parts):
 
 
 def link(wallet, item_id, amount):
-    """Give some units away; return the output in the link."""
-    [given, *_] = wallet.outputs_of(wallet.send(item_id, amount))
-    return output_of(given)
+    return output_of(sent(wallet, item_id, amount))
 
 
 def test_a_mint_is_held_and_its_item_is_known_without_asking(anna):
@@ -165,20 +132,6 @@ def test_a_trade_is_completed_with_several_parts_once(anna, ben):
     assert (units(ben, mine), units(ben, theirs)) == ({"held": 2}, {})
 
 
-def test_a_trade_that_is_taken_back_cannot_be_completed(anna, ben):
-    mine, theirs = minted(anna, 3), minted(ben, 1)
-    trading = anna.trade((mine, 3), (theirs, 1))
-
-    anna.take_back(trading["inputs"])
-    anna.check()
-
-    ended = anna.history()[1]
-    assert (ended["key"], ended["code"]) == (trading["key"], "offer_withdrawn")
-    assert units(anna, mine) == {"held": 3}
-    with refused("offer_not_open"):
-        ben.complete(anna.deeds.offer(trading["offerId"]))
-
-
 def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben):
     item_id = minted(anna, 1, 2, 4)
     one, two, _ = sorted(anna.outputs(item_id), key=lambda each: each["amount"])
@@ -193,17 +146,6 @@ def test_a_check_finds_what_is_lost_and_what_the_service_does_not_know(anna, ben
     assert units(anna, item_id) == {"unknown": 3, "held": 4}
     done_count, all_count = progress[-1]
     assert done_count == all_count
-
-
-def test_what_was_refused_is_void(anna, open_wallet):
-    item_id = minted(anna, 2)
-    with refused("body_too_large"):
-        open_wallet("anna", "/swap", lambda: "refused").send(item_id, 2)
-    [void] = anna.outputs(item_id, "void")
-
-    with refused("unknown_input"):
-        anna.claim(Output(1, item_id, void["secret"]))
-    assert units(anna, item_id) == {"held": 2}
 
 
 def test_what_was_refused_and_carried_out_late_is_made(anna, open_wallet):

@@ -10,6 +10,7 @@ from tests.support.waiting import wait_until
 PASTE = "Claim links"
 # The person is back at the page: what it does now and then, it does at once.
 COME_BACK = "dispatchEvent(new Event('focus'))"
+PASSPHRASE = "four words, not connected"
 COPIED = "navigator.clipboard.readText()"
 
 
@@ -55,6 +56,14 @@ def press(place, name):
 def paste(page, text):
     page.get_by_label(PASTE).fill(text)
     press(page, "Continue")
+
+
+def claim(visitor, raw):
+    """Claim an output by its link, in a tab of its own; return its page."""
+    page = visitor.open_tab(claim_link("", raw))
+    press(page, "Claim")
+    page.get_by_text("Yours now").wait_for()
+    return page
 
 
 def wait_for_rows(page, *kinds):
@@ -103,6 +112,49 @@ def send_offline(visitor, amount):
 def give(page, amount):
     """Make a link, and close the dialog that shows it."""
     press(send(page, amount), "Done")
+
+
+def confirm_passphrase(dialog, passphrase, again):
+    dialog.get_by_label("Passphrase", exact=True).fill(passphrase)
+    dialog.get_by_label("Repeat passphrase").fill(again)
+    press(dialog, "Back up")
+
+
+def back_up(page):
+    """Write the file and return its path."""
+    press(page, "Back up")
+    dialog = page.get_by_role("dialog")
+    with page.expect_download() as download:
+        confirm_passphrase(dialog, PASSPHRASE, PASSPHRASE)
+        expect(dialog).to_be_hidden()
+    return download.value.path()
+
+
+def restore(page, path, passphrase):
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Backup file").set_input_files(path)
+    dialog.get_by_label("Its passphrase").fill(passphrase)
+    press(dialog, "Restore")
+
+
+def restore_elsewhere(visitor, path):
+    """Lose the profile, and read the file in another one."""
+    visitor.forget()
+    page = visitor.go("/wallet")
+    take_in(page, path)
+    return page
+
+
+def take_in(page, path):
+    """Restore from a file into the wallet whose list is shown."""
+    press(page, "Restore")
+    restore(page, path, PASSPHRASE)
+    expect(page.locator("#notices")).to_contain_text("Restored")
+
+
+def expect_sum(page, said):
+    """Expect this of the units on the page of a deed."""
+    expect(page.locator(".holding-sum")).to_have_text(said)
 
 
 def come_back_until(page, said):

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.page.camera import film
 from tests.page.steps import claim_link, hold, mint_outputs, press, spend
+from tests.page.visitor import wait_for_true
 from tests.support.needs import require
 
 slow = pytest.mark.slow
@@ -106,6 +107,78 @@ def test_the_issuer_chooses_the_deed_and_opens_its_door_on_another_phone(visitor
     expect(dialog.get_by_role("img")).to_be_visible()
     expect(dialog).to_contain_text(f"{visitor.origin}/door#{item_id}")
     visitor.assert_good()
+
+
+WAITING = "#queue-list li"
+SEES = "Boolean(document.getElementById('door-video').srcObject)"
+
+
+@slow
+def test_of_two_doors_without_a_network_one_lets_a_ticket_in(
+    visitor, stranger, tickets, film_path
+):
+    require("npm: make test fetches what reads codes")
+    film(film_path, [("", 0.5)])
+    stranger.go(f"/door#{tickets[0].split('.')[1]}")
+    for door in (visitor, stranger):
+        door.context.grant_permissions(["camera"])
+        press(door.page, "Start")
+        wait_for_true(door.page, SEES)
+        press(door.page, "Stop")
+        door.page.evaluate(RECORD)
+        door.context.set_offline(offline=True)
+    film(film_path, [(claim_link(visitor.origin, tickets[0]), 0.7), ("", 2.3)])
+    for door in (visitor, stranger):
+        press(door.page, "Start")
+        expect(door.page.locator(WAITING)).to_have_count(1)
+        assert not door.asked("/v1/swap")
+
+    for door, said in (
+        (visitor, "valid: Valid5 units Scanned at "),
+        (stranger, f"refused: {TAKEN}Scanned at "),
+    ):
+        door.context.set_offline(offline=False)
+        wait_for_true(door.page, f"said.some((each) => each.startsWith('{said}'))")
+        expect(door.page.locator(WAITING)).to_have_count(0)
+        assert len(door.asked("/v1/swap")) == 1
+    assert visitor.api.check(tickets[0]) == ["spent"]
+
+
+@slow
+def test_scans_that_wait_can_be_cancelled_and_are_sent_when_a_person_says_so(
+    visitor, tickets
+):
+    page = visitor.page
+    waiting = page.locator(WAITING)
+    press(page, "Start")
+    # What reads codes has come by then.
+    expect(page.get_by_text("not allowed to use the camera")).to_be_visible()
+    visitor.context.set_offline(offline=True)
+    for raw in tickets:
+        type_link(page, claim_link(visitor.origin, raw))
+    expect(waiting).to_have_count(2)
+    visitor.assert_good()
+
+    press(waiting.first, "Cancel")
+    expect(waiting).to_have_count(1)
+    press(page, "Stop")
+    press(page, "Keep them waiting")
+    expect(page.locator("#door")).to_be_hidden()
+    visitor.context.set_offline(offline=False)
+    page.reload()
+    expect(page.locator("#ready-waiting")).to_have_text("1 waiting")
+    press(page, "Start")
+    visitor.assert_good()
+    assert not visitor.asked("/v1/swap")
+    # It is carried out, and the answer lost.
+    page.route("**/v1/swap", lambda route: route.fetch() and route.abort())
+    with page.expect_event("requestfailed"):
+        press(page, "Send them")
+    press(page, "Cancel")
+    expect(waiting).to_contain_text("May have been admitted already.")
+    page.unroute_all(behavior="ignoreErrors")
+    expect(page.locator("#verdict-title")).to_have_text("Cancelled too late")
+    assert visitor.api.check(*tickets) == ["unspent", "spent"]
 
 
 GREEN = "rgb(11, 107, 58)"

@@ -83,6 +83,7 @@ def test_what_a_mint_takes_is_shown_as_it_is_where_it_is_claimed_and_kept(visito
     assert sources_of(page) == ours
     assert descriptions.all_text_contents() == SEEN
     press(page, f"Claim all {len(sent)}")
+    page.get_by_role("heading", name=f"{len(sent)} are yours now").wait_for()
     wait_for_rows(page, *["taken"] * len(sent))
     assert_unharmed(visitor, "/claim")
     visitor.go("/wallet")

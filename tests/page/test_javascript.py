@@ -21,7 +21,13 @@ FOLDERS = sorted(
     {path.name for path in JS.iterdir() if path.is_dir()} - {"node_modules"}
 )
 # Random walks, races in many orders, and keys that take long on purpose.
-LONG = ["file.test.js", "model.test.js", "offer_races.test.js", "two_tabs.test.js"]
+LONG = [
+    "file.test.js",
+    "model.test.js",
+    "offer_races.test.js",
+    "twins.test.js",
+    "two_tabs.test.js",
+]
 # All in one process of node: to start one takes longer than most files.
 IMPORT_ALL = "for (const path of process.argv.slice(1)) await import(path);"
 

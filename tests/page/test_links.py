@@ -11,6 +11,7 @@ from tests.page.steps import (
     TICKET,
     amounts,
     claim_link,
+    expect_sum,
     hold,
     press,
     put,
@@ -42,7 +43,7 @@ def test_a_link_that_is_taken_back_stays_where_it_was(page, visitor):
     press(page.get_by_role("dialog"), "Take back")
 
     expect(row(page, 1).locator(".tag")).to_have_text("taken back")
-    expect(page.locator(".holding-sum")).to_have_text("3 units of 3")
+    expect_sum(page, "3 units of 3")
     assert visitor.api.check(copied) == ["spent"]
     expect(row(page, 1)).to_be_focused()
 

@@ -45,7 +45,7 @@ OUR_POLICY = (
 )
 
 TYPES = MEDIA_TYPES | {".webmanifest": "application/manifest+json"}
-FIRST_LOAD_BYTES_MAX = 60_000
+FIRST_LOAD_BYTES_MAX = 72_000
 LOADING = ("link", "script", "img")
 # Read once the page is there, or by those who install it.
 LATER = ("manifest", "apple-touch-icon")

@@ -109,7 +109,7 @@ def test_claiming_is_accessible_and_still(visitor):
     visitor.assert_still()
     assert_good_in_all_looks(visitor)
 
-    press(page, "Add another")
+    press(page, "Open another")
     paste(page, f"{gone}\n{two}")
     wait_for_rows(page, "spent", "free")
     assert_good_in_all_looks(visitor)

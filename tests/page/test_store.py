@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.page.steps import hold, mint_outputs, press, send, wait_for_rows
-from tests.page.visitor import hold_back, wait_for_true
+from tests.page.visitor import wait_for_true
 
 pytestmark = pytest.mark.slow
 
@@ -129,7 +129,7 @@ def test_updates_of_two_tabs_at_once_come_one_after_the_other(one, other):
 def test_a_store_stands_aside_for_a_newer_page_and_an_older_page_says_so(one, other):
     other.evaluate("inBrowser.store.close()")
 
-    assert other.evaluate("inBrowser.open(4, (database) => database.version)") == 4
+    assert other.evaluate("inBrowser.open(5, (database) => database.version)") == 5
 
     wait_for_true(one, "inBrowser.closedCount === 1")
     assert one.evaluate(UPDATE, {}) == "StoreError InvalidStateError"
@@ -182,34 +182,9 @@ def test_without_room_on_the_device_nothing_is_sent_until_there_is_some(stranger
     wait_for_rows(page, "taken")
 
 
-@pytest.fixture
-def at_one_deed(visitor):
-    """Two tabs at the same deed."""
+def test_what_is_typed_stays_and_the_focus_near_when_another_tab_sends(visitor):
     one, item_id = hold(visitor, 5, 6)
     other = visitor.open_tab(f"/wallet#{item_id}")
-    other.locator("[data-holding]").wait_for()
-    return one, other
-
-
-def test_what_is_under_way_in_one_tab_cannot_be_spent_in_another(at_one_deed, visitor):
-    one, other = at_one_deed
-    other.get_by_label("How many?").fill("11")
-    hold_back(one, "**/v1/swap")
-    with one.expect_request("**/v1/swap"):
-        send(one, "10")
-    sums = other.locator(".holding-sum")
-    expect(sums).to_have_text("Nothing here of 11 · 1 unit on the way")
-
-    # Though the page has hidden the form.
-    other.evaluate("document.querySelector('[data-part=send]').requestSubmit()")
-
-    error = other.locator("[data-holding] [data-error]")
-    expect(error).to_have_text("These units are on their way, in this or another tab.")
-    assert len(visitor.asked("/v1/swap")) == 1
-
-
-def test_what_is_typed_stays_and_the_focus_near_when_another_tab_sends(at_one_deed):
-    one, other = at_one_deed
     one.get_by_label("How many?").fill("4")
     one.locator("[data-part=parts] > summary").click()
     one.locator("[data-part=parts] li button").first.focus()

@@ -13,6 +13,7 @@ from tests.page.steps import (
     TICKET,
     amounts,
     come_back_until,
+    expect_sum,
     give,
     hold,
     live_amounts,
@@ -46,7 +47,7 @@ def test_units_are_sent_as_a_link_and_the_change_comes_back(visitor):
     assert amounts(page) == {"given": [3], "held": [7], "spent": [10]}
     assert live_amounts(visitor.api, page) == [3, 7]
     press(dialog, "Done")
-    expect(page.locator(".holding-sum")).to_have_text("7 units of 10 · 3 waiting")
+    expect_sum(page, "7 units of 10 · 3 waiting")
 
 
 @slow
@@ -177,4 +178,4 @@ def test_an_answer_that_comes_late_opens_nothing_over_another_dialog(page, visit
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("Your link is ready under Links.")).to_be_visible()
     press(dialog, "Cancel")
-    expect(page.locator(".holding-sum")).to_have_text("6 units of 10 · 4 waiting")
+    expect_sum(page, "6 units of 10 · 4 waiting")

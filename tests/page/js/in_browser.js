@@ -1,6 +1,10 @@
 // What tests do inside a page, past the page's own code. A script that runs before
 // those of the page.
 
+// A window of the browser's own, which no test can reach: without it, files are
+// downloaded.
+delete window.showSaveFilePicker;
+
 window.watched = { shifts: [], violations: [] };
 new PerformanceObserver((list) => {
   for (const { hadRecentInput, value, startTime, sources } of list.getEntries()) {

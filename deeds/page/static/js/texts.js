@@ -28,7 +28,7 @@ export const PROBLEM_TEXTS = Object.freeze({
   unknown_item: "This service does not know this deed.",
   offer_not_open: "This offer can no longer be taken.",
   unknown_input: "This service does not know this link. Ask the sender for it again.",
-  spent_input: "Already claimed. If it wasn't you, ask the sender.",
+  spent_input: "This link was used already. Ask the sender.",
   used_secret: "This secret was used before. Choose another one.",
   item_not_found: "This service does not know this deed.",
   unknown_offer: "This service does not know this offer.",
@@ -52,7 +52,8 @@ export const PROBLEM_TEXTS = Object.freeze({
 /**
  * Errors of our own modules have messages for people; those of the browser have not.
  */
-const OURS = /^(Amount|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
+const OURS =
+  /^(Amount|Finding|NotAWalletFile|RawOutput|Store|Wallet|WrongPassphrase)Error$/;
 
 /**
  * Return the sentence for anything that went wrong, here, at the service or in the
@@ -115,7 +116,8 @@ export function operationText(operation, /** @type {ItemOf} */ itemOf, units) {
  * operation
  */
 export function refusalText({ code, kind = "claim" }) {
-  if (code === "spent_input" && kind === "takeBack") return "Already claimed.";
+  if (code === "spent_input" && kind === "takeBack")
+    return "This link was used already.";
   if (code === "spent_input" && kind !== "claim")
     return "These units are no longer here.";
   return textFor({ name: "ProblemError", code });
@@ -155,6 +157,22 @@ export function timeText(milliseconds) {
   return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+/** Return when it was; of today the time alone. */
+export function clockText(milliseconds) {
+  const date = new Date(milliseconds);
+  if (date.toDateString() !== new Date().toDateString()) return timeText(milliseconds);
+  return date.toLocaleTimeString(undefined, { timeStyle: "short" });
+}
+
+/** Return for example "Ticket 17 of 200"; without a number, "1 ticket". */
+export function heldText({ amount, number = 0, of = 0 }, unit) {
+  const [first, ...others] = unit || "number";
+  const numbered = `${first.toLocaleUpperCase()}${others.join("")} ${number} of ${of}`;
+  const units = unitsText(amount, unit);
+  if (!number) return units;
+  return amount === 1 ? numbered : `${numbered} · ${units}`;
+}
+
 /**
  * Return what to say of what earlier visits began; that some of it waits only if it is
  * news.
@@ -185,11 +203,12 @@ function endText({ kind, state, amount, code }) {
 /** How many deeds of one side are named; deeds/page/card.py names as many. */
 const NAMED_MAX = 2;
 
-/** How an offer of ours ended without being taken, by the code of its operation. */
+/** How an offer of ours ended without being taken, or a scan, by its code. */
 const ENDINGS = {
   offer_expired: "Expired. Nobody took it.",
   offer_void: "No longer valid: its units were used elsewhere.",
   offer_withdrawn: "Withdrawn.",
+  cancelled: "Cancelled at the door.",
 };
 
 /** Return for example "2 units of “A ticket” and 1 unit of “A drink”". */

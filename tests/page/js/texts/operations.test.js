@@ -59,8 +59,8 @@ test("only what is sent again is said to be, and no connection is not a wrong an
 test("whose units are gone decides what is said of them", () => {
   const said = (kind) => refusalText({ kind, code: "spent_input" });
 
-  assert.match(said("claim"), /ask the sender/);
-  assert.equal(said("takeBack"), "Already claimed.");
+  assert.match(said("claim"), /Ask the sender/);
+  assert.equal(said("takeBack"), "This link was used already.");
   for (const kind of ["send", "split", "merge"])
     assert.match(said(kind), /no longer here/);
   assert.equal(

@@ -5,7 +5,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { claimLink } from "../../../../deeds/page/static/js/format/claim_link.js";
-import { codesOf } from "../../../../deeds/page/static/js/ui/link_view.js";
+import { codesOf, keepReady } from "../../../../deeds/page/static/js/ui/link_view.js";
+
+import { memoryStore } from "../wallet/memory_store.js";
 
 const outputs = Array.from({ length: 150 }, (_, place) => ({
   key: `k${place}`,
@@ -109,4 +111,38 @@ test("codes that came before an answer was missing are not asked for again", asy
   await codesOf(outputs, tools, { link });
 
   assert.deepEqual(asked, [64, 64, 22]);
+});
+
+test("the codes of what others made and is held are fetched, the latest fifty", async () => {
+  globalThis.location ??= /** @type {any} */ ({ origin: "https://deeds.example" });
+  const store = memoryStore();
+  const held = (itemId, place) => {
+    const secret = `s${place}`;
+    const key = `${itemId}.${secret}`;
+    return { key, itemId, secret, amount: 1, state: "held", createdAt: place };
+  };
+  const theirs = Array.from({ length: 60 }, (_, place) => held("deed_theirs", place));
+  const gone = { ...held("deed_theirs", 99), state: "spent" };
+  const collected = { ...held("deed_theirs", 98), collectedAt: 1 };
+  const items = ["theirs", "mine"].map((name) => ({
+    key: `deed_${name}`,
+    id: `deed_${name}`,
+    unit: "ticket",
+    isMinted: name === "mine" || undefined,
+  }));
+  await store.update({}, () => ({
+    items,
+    outputs: [...theirs, gone, collected, held("deed_mine", 97)],
+  }));
+  const { tools, codes, asked } = makeTools([[theirs[59].key, "kept"]]);
+
+  await keepReady({ ...tools, store });
+
+  assert.deepEqual(asked, [49]);
+  const latest = theirs.slice(10).map(({ key }) => key);
+  assert.deepEqual([...codes.keys()].sort(), latest.sort());
+  assert.equal(
+    codes.get(theirs[10].key),
+    `code of ${claimLink(globalThis.location.origin, theirs[10], { unit: "ticket" })}`,
+  );
 });

@@ -133,36 +133,33 @@ test("a problem is final only where the service says so", async () => {
 const WRONG_ANSWERS = {
   "a page in place of a swap's answer": [
     "swap",
-    () => new Response("<html>", { status: 200 }),
+    new Response("<html>", { status: 200 }),
   ],
-  "fewer codes than texts": ["qr", () => json({ codes: [] })],
-  "no success": ["swap", () => json({ success: false })],
-  null: ["swap", () => json(null)],
-  "a mint without an item": ["mint", () => json({ outputs: MINTED.outputs })],
+  "fewer codes than texts": ["qr", json({ codes: [] })],
+  "no success": ["swap", json({ success: false })],
+  null: ["swap", json(null)],
+  "a mint without an item": ["mint", json({ outputs: MINTED.outputs })],
   "a mint with another secret": [
     "mint",
-    () => json({ ...MINTED, outputs: [{ amount: 5, secret: "b" }] }),
+    json({ ...MINTED, outputs: [{ amount: 5, secret: "b" }] }),
   ],
   "a mint with another amount": [
     "mint",
-    () => json({ ...MINTED, outputs: [{ amount: 6, secret: "a" }] }),
+    json({ ...MINTED, outputs: [{ amount: 6, secret: "a" }] }),
   ],
-  "a mint with fewer outputs": ["mint", () => json({ ...MINTED, outputs: [] })],
+  "a mint with fewer outputs": ["mint", json({ ...MINTED, outputs: [] })],
   "a mint with an item id that has a dot": [
     "mint",
-    () => json({ ...MINTED, itemId: "deed_x.y" }),
+    json({ ...MINTED, itemId: "deed_x.y" }),
   ],
-  "too few states": ["check", () => json({ states: [] })],
-  "another state": ["check", () => json({ states: ["lost"] })],
-  "another item": ["item", () => json({ id: "deed_y", total: 5, metadata: null })],
-  "a page in place of a problem": [
-    "swap",
-    () => new Response("<html>", { status: 502 }),
-  ],
-  "a problem without a code": ["swap", () => problemAnswer({ title: "?" }, 400)],
+  "too few states": ["check", json({ states: [] })],
+  "another state": ["check", json({ states: ["lost"] })],
+  "another item": ["item", json({ id: "deed_y", total: 5, metadata: null })],
+  "a page in place of a problem": ["swap", new Response("<html>", { status: 502 })],
+  "a problem without a code": ["swap", problemAnswer({ title: "?" }, 400)],
   "a refusal of somebody else": [
     "swap",
-    () => json({ code: "spent_input", isFinal: true }, { status: 400 }),
+    json({ code: "spent_input", isFinal: true }, { status: 400 }),
   ],
 };
 const ASKED = {
@@ -175,7 +172,7 @@ const ASKED = {
 
 for (const [name, [verb, answer]] of Object.entries(WRONG_ANSWERS)) {
   test(`what is not the service's answer is none: ${name}`, async () => {
-    const { api } = apiAnswering(answer());
+    const { api } = apiAnswering(answer);
 
     await assert.rejects(api[verb](ASKED[verb], KEY), NoAnswerError);
   });

@@ -7,6 +7,7 @@ import {
   ProblemError,
 } from "../../../../deeds/page/static/js/wallet/api.js";
 import { parseRawOutput } from "../../../../deeds/page/static/js/format/raw_output.js";
+import { AMOUNT_MAX } from "../../../../deeds/page/static/js/format/amounts.js";
 import { now } from "./clock.js";
 
 export function fakeService() {
@@ -110,6 +111,8 @@ export function fakeService() {
     !made.some(({ itemId, secret }) => outputs.has(`${itemId}.${secret}`));
 
   function checkFresh(made) {
+    const keys = made.map(({ itemId, secret }) => `${itemId}.${secret}`);
+    if (new Set(keys).size !== keys.length) throw problem("duplicate_secret");
     if (!areFresh(made)) throw problem("used_secret");
   }
 
@@ -123,7 +126,23 @@ export function fakeService() {
     return answer;
   }
 
+  /** Return what is recorded under each secret of an item. */
+  function findSecrets(itemId, secrets) {
+    return secrets.map((secret) => {
+      const { amount, spent } = outputs.get(`${itemId}.${secret}`) ?? {};
+      return amount ? { amount, state: spent ? "spent" : "unspent" } : null;
+    });
+  }
+
+  function item(id) {
+    const all = [...outputs].filter(([key]) => key.startsWith(`${id}.`));
+    if (!all.length) throw problem("item_not_found", 404);
+    return { id, total: AMOUNT_MAX, metadata: null };
+  }
+
   const verbs = {
+    item,
+    find: findSecrets,
     mint: (body, key) => operate(mint, body, key),
     swap: (body, key) => operate(swap, body, key),
     makeOffer: (body, key) => readOffer(operate(makeOffer, body, key)),

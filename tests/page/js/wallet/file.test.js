@@ -1,6 +1,7 @@
 // A wallet goes into a file and comes back; whatever is no such file is refused.
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { before, test } from "node:test";
 
 import {
@@ -11,12 +12,14 @@ import {
   readRecords,
   WrongPassphraseError,
 } from "../../../../deeds/page/static/js/wallet/file.js";
-import { fakeService } from "./fake_service.js";
-import { memoryStore } from "./memory_store.js";
+import { newSeed } from "../../../../deeds/page/static/js/wallet/seeds.js";
 import {
-  amountsByState,
+  heldIn,
   madeBy,
   makerOn,
+  outputsIn,
+  people,
+  smallWallet,
   walletHolding,
   walletMeeting,
   walletOn,
@@ -26,12 +29,15 @@ const PASSPHRASE = "Käse & Brot 😀";
 let records;
 let file;
 
+/** Return records without the fields that have no value, as a file has them. */
+const asWritten = (all) => JSON.parse(JSON.stringify(all));
+
 const exportWallet = async (all, passphrase) =>
   exportUnder(all, await makeMaterial(passphrase));
 
 /** Links in every state, and a part that is still to be split into some. */
 async function richLinks({ service, store, itemId }) {
-  const wallet = walletOn(service, store, service.api(), { arrayMax: 4 });
+  const wallet = smallWallet({ service, store });
   const { operation } = await wallet.makeLinks(itemId, { count: 9, each: 1 });
   const [first, second] = operation.outputs.map(({ key }) =>
     store.kept.outputs.get(key),
@@ -95,51 +101,35 @@ before(async () => {
 test("a wallet goes into a file and comes back whole", async () => {
   const states = new Set(records.outputs.map(({ state }) => state));
 
-  assert.deepEqual(
-    await importWallet(file, PASSPHRASE),
-    JSON.parse(JSON.stringify(records)),
-  );
+  assert.deepEqual(await importWallet(file, PASSPHRASE), asWritten(records));
   const all = ["coming", "given", "held", "leaving", "offered", "spent", "void"];
   assert.deepEqual([...states].sort(), all);
 });
 
-test("a wallet from a file finishes what was begun", async () => {
-  const service = fakeService();
-  const minting = walletMeeting({ service, store: memoryStore() }, () => "answer lost");
-  await minting.mint({ outputs: [{ amount: 5 }] });
-  const text = await exportWallet(await minting.exportRecords(), PASSPHRASE);
-
-  const store = memoryStore();
-  const wallet = walletOn(service, store);
-  const { added } = await wallet.importRecords(await importWallet(text, PASSPHRASE));
-  await wallet.finishBegun();
-
-  assert.deepEqual(added, []);
-  assert.deepEqual(amountsByState(store), { held: [5] });
-});
-
 /** Return the text of a file as an earlier version would have written it. */
-async function fileOf(version, { outputs, ...rest }, context) {
-  const older = {
-    ...rest,
+async function fileOf(version, { outputs, operations, items }, context) {
+  const older = /** @type {any} */ ({
+    operations,
+    items,
     outputs: outputs.map((output) => olderOutput(version, output)),
-  };
+  });
   const encrypt = crypto.subtle.encrypt.bind(crypto.subtle);
   // The version is sealed with the rest.
   context.mock.method(crypto.subtle, "encrypt", (parameters, ...given) => {
     const head = new TextDecoder()
       .decode(parameters.additionalData)
-      .replace('n":3', `n":${version}`);
+      .replace('n":4', `n":${version}`);
     return encrypt(
       { ...parameters, additionalData: new TextEncoder().encode(head) },
       ...given,
     );
   });
-  const text = await exportWallet(older, "x");
-  return text.replace('"version": 3', `"version": ${version}`);
+  const { checksum: _, ...file } = JSON.parse(await exportWallet(older, "x"));
+  return JSON.stringify({ ...file, version });
 }
 
 function olderOutput(version, { givenAt, ...output }) {
+  if (version > 2) return { givenAt, ...output };
   const older = {
     ...output,
     state: output.state === "seen" ? "offered" : output.state,
@@ -154,8 +144,9 @@ test("a file of the first release tells what was handed out, or may have been", 
   const { operation } = await wallet.mint({ outputs: [{ amount: 20 }] });
   const sent = madeBy(store, await wallet.send(operation.itemId, 2));
   await walletMeeting(ground, () => "lost").send(ground.itemId, 5);
-  const shown = [...store.kept.outputs.values()].find(({ amount }) => amount === 6);
-  for (const output of [sent, shown]) service.take(output, `somebody's ${output.key}`);
+  const shown = outputsIn(store).find(({ amount }) => amount === 6);
+  for (const output of [sent, shown])
+    service.take(output, `somebody's ${output.amount}`);
   await wallet.checkStates();
 
   const read = await importWallet(
@@ -187,13 +178,14 @@ test("a file of the second version is read, whatever was only seen in a link", a
 
   const read = await importWallet(await fileOf(2, whole, context), "x");
 
-  assert.deepEqual(read, JSON.parse(JSON.stringify(whole)));
+  const seedless = { ...whole, seeds: [], numbers: [] };
+  assert.deepEqual(read, asWritten(seedless));
   const states = read.outputs.map(({ before, state }) => before ?? state).sort();
   assert.deepEqual(states, ["coming", "held", "seen", "seen", "void"]);
 });
 
 test("an empty wallet goes into a file", async () => {
-  const empty = { outputs: [], operations: [], items: [] };
+  const empty = { outputs: [], operations: [], items: [], seeds: [], numbers: [] };
 
   assert.deepEqual(await importWallet(await exportWallet(empty, "x"), "x"), empty);
 });
@@ -206,18 +198,19 @@ test("a wallet of 5,000 outputs goes into a file", async () => {
     itemId: "deed_x",
     secret: String(place),
   }));
-  const whole = { outputs: many, operations: [], items: [] };
+  const whole = { ...records, outputs: many, operations: [], items: [] };
 
   const read = await importWallet(await exportWallet(whole, "x"), "x");
 
-  assert.deepEqual(read, JSON.parse(JSON.stringify(whole)));
+  assert.deepEqual(read, asWritten(whole));
 });
 
 test("the file shows no secret, and no two files are alike", async () => {
   const other = await exportWallet(records, PASSPHRASE);
-  const { kdf, cipher, data, ...rest } = JSON.parse(file);
+  const { kdf, cipher, data, checksum, ...rest } = JSON.parse(file);
 
-  assert.deepEqual(rest, { format: "deeds wallet", version: 3 });
+  assert.deepEqual(rest, { format: "deeds wallet", version: 4 });
+  assert.match(checksum, /^[0-9a-f]{64}$/);
   assert.deepEqual(
     [kdf.name, kdf.hash, kdf.iterations],
     ["PBKDF2", "SHA-256", 600_000],
@@ -239,24 +232,39 @@ for (const wrong of ["", "Käse & Brot", "käse & Brot 😀", "Käse & Brot 😀
   });
 }
 
+/** Each changes a file, whose checksum tells that it is damaged. */
 const CHANGES = {
-  "more iterations": [(parts) => (parts.kdf.iterations += 1), WrongPassphraseError],
-  "another salt": [
-    (parts) => (parts.kdf.salt = btoa("0123456789abcdef")),
-    WrongPassphraseError,
-  ],
-  "a byte of data": [
-    (parts) =>
-      (parts.data = parts.data.replace(/^./, (it) => (it === "A" ? "B" : "A"))),
-    WrongPassphraseError,
-  ],
-  "data cut off": [
-    (parts) => (parts.data = parts.data.slice(0, 40)),
-    WrongPassphraseError,
-  ],
-  "a new member": [(parts) => (parts.more = 1), WrongPassphraseError],
+  "more iterations": (parts) => (parts.kdf.iterations += 1),
+  "another salt": (parts) => (parts.kdf.salt = btoa("0123456789abcdef")),
+  "a byte of data": (parts) =>
+    (parts.data = parts.data.replace(/^./, (it) => (it === "A" ? "B" : "A"))),
+  "data cut off": (parts) => (parts.data = parts.data.slice(0, 40)),
+  "a new member": (parts) => (parts.more = 1),
+  "no data": (parts) => delete parts.data,
+  "no checksum": (parts) => delete parts.checksum,
+  "another checksum": (parts) => (parts.checksum = "0".repeat(64)),
+};
+
+for (const [name, change] of Object.entries(CHANGES)) {
+  test(`a damaged file is told from a wrong passphrase: ${name}`, async () => {
+    const parts = JSON.parse(file);
+    change(parts);
+
+    await assert.rejects(importWallet(JSON.stringify(parts), PASSPHRASE), {
+      name: "NotAWalletFileError",
+      message: /^This file is damaged: /,
+    });
+  });
+}
+
+/** Each changes a file on purpose, and its checksum too. */
+const FORGERIES = {
+  "more iterations": [CHANGES["more iterations"], WrongPassphraseError],
+  "another salt": [CHANGES["another salt"], WrongPassphraseError],
+  "a new member": [CHANGES["a new member"], WrongPassphraseError],
+  "an older version": [(parts) => (parts.version = 3), WrongPassphraseError],
   "another format": [(parts) => (parts.format = "x"), NotAWalletFileError],
-  "a newer version": [(parts) => (parts.version = 4), NotAWalletFileError],
+  "a newer version": [(parts) => (parts.version = 5), NotAWalletFileError],
   "too few iterations": [
     (parts) => (parts.kdf.iterations = 99_999),
     NotAWalletFileError,
@@ -269,24 +277,42 @@ const CHANGES = {
   "another derivation": [(parts) => (parts.kdf.name = "scrypt"), NotAWalletFileError],
   "another cipher": [(parts) => (parts.cipher.name = "AES-CBC"), NotAWalletFileError],
   "no derivation": [(parts) => delete parts.kdf, NotAWalletFileError],
-  "no data": [(parts) => delete parts.data, NotAWalletFileError],
   "data that is no base64": [(parts) => (parts.data = "ä"), NotAWalletFileError],
 };
 
-for (const [name, [change, expected]] of Object.entries(CHANGES)) {
+for (const [name, [change, expected]] of Object.entries(FORGERIES)) {
   test(`a changed file is refused: ${name}`, async () => {
-    const parts = JSON.parse(file);
+    const { checksum: _, ...parts } = JSON.parse(file);
     change(parts);
+    const checksum = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 
-    await assert.rejects(importWallet(JSON.stringify(parts), PASSPHRASE), expected);
+    await assert.rejects(
+      importWallet(JSON.stringify({ ...parts, checksum }), PASSPHRASE),
+      expected,
+    );
   });
 }
+
+test("of a file without a checksum it is not known whether it was changed", async (context) => {
+  const older = await fileOf(3, records, context);
+
+  await assert.rejects(importWallet(older, "another"), {
+    name: "WrongPassphraseError",
+    message: "The passphrase is wrong, or the file was changed.",
+  });
+});
 
 for (const text of ["", "hello", "null", "[]", "5", '"x"', "{}"]) {
   test(`what is no file of a wallet is refused: ${text}`, async () => {
     await assert.rejects(importWallet(text, "x"), NotAWalletFileError);
   });
 }
+
+/** Change the key of the seed alone: no number is of another one. */
+const seedAs = (change) => (forged) => {
+  forged.seeds[0].key = change(forged.seeds[0].key);
+  forged.numbers = [];
+};
 
 const FORGED = {
   "no outputs": (forged) => delete forged.outputs,
@@ -335,6 +361,29 @@ const FORGED = {
   "an offer for no time": (forged) => delete made(forged).body.expiresIn,
   "an item without a total": (forged) =>
     forged.items.push({ key: "deed_x", id: "deed_x" }),
+  "no seeds": (forged) => delete forged.seeds,
+  "no numbers": (forged) => delete forged.numbers,
+  "numbers that are no list": (forged) => (forged.numbers = { length: 0 }),
+  "seeds under a prototype's name": (forged) =>
+    Object.assign(forged, JSON.parse('{"seeds": {"__proto__": []}}')),
+  "a cut seed": seedAs((key) => key.slice(2)),
+  "a long seed": seedAs((key) => `${key}00`),
+  "a seed in capitals": seedAs((key) => `${key.slice(0, 63)}A`),
+  "a seed that is no text": seedAs((key) => [key]),
+  "101 seeds": (forged) =>
+    forged.seeds.push(
+      ...Array.from({ length: 100 }, () => ({ ...newSeed(), isOwn: undefined })),
+    ),
+  "no own seed": (forged) => delete forged.seeds[0].isOwn,
+  "two own seeds": (forged) =>
+    forged.seeds.push({ ...forged.seeds[0], key: "0".repeat(64) }),
+  "numbers of a seed that is not there": (forged) =>
+    (forged.numbers[0].key = forged.numbers[0].key.replace(/^\w{64}/, "0".repeat(64))),
+  "numbers of no item": (forged) => (forged.numbers[0].key = forged.seeds[0].key),
+  "half a number of a secret": (forged) => (forged.numbers[0].kept = 0.5),
+  "a number that is a text": (forged) => (forged.numbers[0].kept = "1"),
+  "a number below all": (forged) => (forged.numbers[0].given = -1),
+  "a number that leaves none": (forged) => (forged.numbers[0].series = 2 ** 48),
 };
 const link = ({ outputs }) => outputs.find(({ number }) => number);
 const promise = ({ outputs }) => outputs.find(({ each }) => each);
@@ -357,7 +406,7 @@ for (const [name, change] of Object.entries(FORGED)) {
 
 test("a file with forged records is refused", async () => {
   const text = await exportWallet(
-    { outputs: [{ amount: 0 }], operations: [], items: [] },
+    /** @type {any} */ ({ ...records, outputs: [{ amount: 0 }] }),
     "x",
   );
 
@@ -373,14 +422,11 @@ test("a kept key writes the next file, which the same passphrase opens", async (
 
   assert.equal(material.key.extractable, false);
   assert.notEqual(JSON.parse(one).cipher.iv, JSON.parse(other).cipher.iv);
-  assert.deepEqual(
-    await importWallet(other, PASSPHRASE),
-    JSON.parse(JSON.stringify(records)),
-  );
+  assert.deepEqual(await importWallet(other, PASSPHRASE), asWritten(records));
 });
 
 test("changes are counted from the last backup on, whatever happens meanwhile", async () => {
-  const { store, service, wallet, itemId } = await walletHolding(5, 6);
+  const { store, wallet, itemId } = await walletHolding(5, 6);
   const count = async () => (await wallet.backup.status()).changesCount;
   assert.equal(await count(), 1);
 
@@ -388,43 +434,34 @@ test("changes are counted from the last backup on, whatever happens meanwhile", 
   await wallet.exportRecords();
   await wallet.merge(itemId).catch(() => {});
   await wallet.takeBack(operation.outputs[0].key);
-  await wallet.backup.saved({ key: "a key", salt: "salt", iterations: 1 });
+  await wallet.backup.saved(null);
 
   assert.equal(await count(), 1);
-  const [held] = [...store.kept.outputs.values()].filter(
-    ({ state }) => state === "held",
-  );
+  const [held] = heldIn(store);
   await wallet.giveOut([held.key]);
   await wallet.giveOut([held.key]);
   await wallet.setNote(held.key, "Anna");
   await wallet.checkStates();
   await wallet.finishBegun();
   assert.equal(await count(), 3);
-  const { material } = await walletOn(service, store).backup.status();
-  assert.deepEqual(material, { key: "a key", salt: "salt", iterations: 1 });
 });
 
 test("what a file brings into an empty wallet is backed up, and beside other deeds it is a change", async () => {
-  const { service, wallet } = await walletHolding(5);
+  const [{ wallet }, restored, other] = await people([5], [], [1]);
   const copy = await wallet.exportRecords();
-  const [restored, other] = [
-    walletOn(service, memoryStore()),
-    walletOn(service, memoryStore()),
-  ];
-  await other.mint({ outputs: [{ amount: 1 }] });
+  const backupOf = async (person) => {
+    const { changesCount, at } = await person.wallet.backup.status();
+    return [changesCount, Boolean(at)];
+  };
 
-  for (const each of [restored, other]) await each.importRecords(copy);
+  for (const each of [restored, other]) await each.wallet.importRecords(copy);
 
-  const { changesCount, at } = await restored.backup.status();
-  assert.deepEqual([changesCount, Boolean(at)], [0, true]);
-  await restored.importRecords(copy);
-  assert.equal((await restored.backup.status()).changesCount, 0);
-  await restored.mint({ outputs: [{ amount: 1 }] });
-  assert.equal((await restored.backup.status()).changesCount, 1);
-  assert.deepEqual(
-    [(await other.backup.status()).changesCount, (await other.backup.status()).at],
-    [2, null],
-  );
+  assert.deepEqual(await backupOf(restored), [0, true]);
+  await restored.wallet.importRecords(copy);
+  assert.deepEqual(await backupOf(restored), [0, true]);
+  await restored.wallet.mint({ outputs: [{ amount: 1 }] });
+  assert.deepEqual(await backupOf(restored), [1, true]);
+  assert.deepEqual(await backupOf(other), [2, false]);
 });
 
 test("codes of links are kept for a time without a network, and are in no file", async () => {
@@ -434,7 +471,7 @@ test("codes of links are kept for a time without a network, and are in no file",
 
   assert.deepEqual(await wallet.codes(["a", "b"]), new Map([["a", "<svg/>"]]));
   const kinds = Object.keys(await wallet.exportRecords());
-  assert.deepEqual(kinds, ["outputs", "operations", "items"]);
+  assert.deepEqual(kinds, ["outputs", "operations", "items", "seeds", "numbers"]);
 });
 
 test("where a browser keeps no keys, the backup is noted all the same", async () => {

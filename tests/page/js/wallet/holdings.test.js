@@ -12,7 +12,17 @@ import {
   summariesOf,
 } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
-import { heldIn, madeBy, walletHolding, walletMeeting, walletOn } from "./parts.js";
+import {
+  heldIn,
+  madeBy,
+  linkFrom,
+  makerOn,
+  minted,
+  walletHolding,
+  walletMeeting,
+  walletOf,
+  walletOn,
+} from "./parts.js";
 
 /** Return the fields of each summary that are not nothing, without its item. */
 async function told(store) {
@@ -22,11 +32,12 @@ async function told(store) {
   );
 }
 
+const holding = ({ store }, itemId) =>
+  store.read(holdingWanted(itemId), (slices) => holdingOf(slices, itemId));
+
 /** Return state and number of each link of an item. */
-async function links({ store, itemId }) {
-  const { links: all } = await store.read(holdingWanted(itemId), (slices) =>
-    holdingOf(slices, itemId),
-  );
+async function links(ground, itemId = ground.itemId) {
+  const { links: all } = await holding(ground, itemId);
   return all.map(({ state, output }) => `${state} ${output.number ?? ""}`.trim());
 }
 
@@ -55,7 +66,7 @@ test("a link that somebody claimed is claimed, and what else was spent elsewhere
   assert.deepEqual(await told(store), [
     { sum: 5, given: 2, claimed: 2, lost: 5, isMinted },
   ]);
-  const { parts } = holdingOf(slicesOf(store.kept), itemId);
+  const { parts } = await holding({ store }, itemId);
   assert.deepEqual(
     parts.map(({ amount }) => amount),
     [5],
@@ -64,34 +75,31 @@ test("a link that somebody claimed is claimed, and what else was spent elsewhere
 
 test("what was claimed too late was never here, and is not lost", async () => {
   const giver = await walletHolding(5);
-  const given = madeBy(giver.store, await giver.wallet.send(giver.itemId, 5));
+  const given = await linkFrom(giver, 5);
   giver.service.take(given, "somebody's");
-  const store = memoryStore();
+  const taker = makerOn(giver.service);
 
-  await walletOn(giver.service, store).claim(given);
+  await taker.wallet.claim(given);
 
-  assert.deepEqual(await told(store), []);
+  assert.deepEqual(await told(taker.store), []);
   // Who has handed it out knows better, in whatever order their records come together.
   await giver.wallet.checkStates();
-  for (const [mine, theirs] of [
-    [giver.store, store],
-    [store, giver.store],
-  ]) {
-    const both = memoryStore();
-    for (const each of [mine, theirs]) {
-      const records = await walletOn(giver.service, each).exportRecords();
-      await walletOn(giver.service, both).importRecords(records);
-    }
-    assert.deepEqual(await told(both), [
+  const files = [
+    await giver.wallet.exportRecords(),
+    await taker.wallet.exportRecords(),
+  ];
+  for (const [first, second] of [files, [...files].reverse()]) {
+    const both = await walletOf(giver.service, first);
+    await both.wallet.importRecords(second);
+    assert.deepEqual(await told(both.store), [
       { given: 5, claimed: 5, isMinted, isOver: true },
     ]);
   }
 });
 
 test("a minted link that was handed out and claimed is claimed and never lost", async () => {
-  const ground = await walletHolding();
-  const { operation } = await ground.wallet.mint({ links: { count: 3, each: 2 } });
-  const [first] = await ground.wallet.giveOut([operation.outputs[0].key]);
+  const ground = await minted({ count: 3, each: 2 });
+  const [first] = await ground.wallet.giveOut([ground.keys[0]]);
   ground.service.take(first, "an honest customer's");
 
   await ground.wallet.checkStates();
@@ -102,12 +110,7 @@ test("a minted link that was handed out and claimed is claimed and never lost", 
     claimed: 2,
     isMinted,
   });
-  const { itemId } = operation;
-  assert.deepEqual(await links({ ...ground, itemId }), [
-    "claimed 1",
-    "here 2",
-    "here 3",
-  ]);
+  assert.deepEqual(await links(ground), ["claimed 1", "here 2", "here 3"]);
 });
 
 test("a link that somebody claimed before it could be taken back is claimed too", async () => {
@@ -117,23 +120,24 @@ test("a link that somebody claimed before it could be taken back is claimed too"
 
   const { operation } = await wallet.takeBack(given.key);
 
-  assert.equal(operation.state, "refused");
+  assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
   assert.deepEqual(await told(store), [{ sum: 3, given: 2, claimed: 2, isMinted }]);
 });
 
 test("a link that was taken back is no longer handed out", async () => {
   const ground = await walletHolding(5);
-  const given = madeBy(ground.store, await ground.wallet.send(ground.itemId, 2));
+  const given = await linkFrom(ground, 2);
 
-  await ground.wallet.claim(given);
+  const { operation } = await ground.wallet.claim(given);
 
+  assert.equal(operation.kind, "takeBack");
   assert.deepEqual(await told(ground.store), [{ sum: 5, isMinted }]);
   assert.deepEqual(await links(ground), ["taken back"]);
 });
 
 test("what came in at the door is collected, and where it was handed out its link too", async () => {
   const ground = await walletHolding(5);
-  const given = madeBy(ground.store, await ground.wallet.send(ground.itemId, 2));
+  const given = await linkFrom(ground, 2);
 
   await ground.wallet.claim(given, { atDoor: true });
 
@@ -177,21 +181,17 @@ test("what is all on its way is not over, and what is all spent is not shown", a
 });
 
 test("links that are still to be made are counted, and can be told from parts", async () => {
-  const ground = await walletHolding();
-  const small = walletOn(ground.service, ground.store, ground.service.api(), {
-    arrayMax: 4,
-  });
-  const { operation } = await small.mint({ links: { count: 9, each: 5 } });
-  const { itemId } = operation;
+  const ground = await minted({ count: 9, each: 5 }, 4);
+  const { wallet, itemId } = ground;
 
   const wanted = { preparing: { ready: 3, count: 9 }, sum: 45, isMinted };
   assert.deepEqual(await told(ground.store), [wanted]);
-  const { parts } = holdingOf(slicesOf(ground.store.kept), itemId);
+  const { parts } = await holding(ground, itemId);
   assert.deepEqual(
     parts.map(({ amount }) => amount),
     [5, 5, 5],
   );
-  while (await small.prepareNext(itemId));
+  while (await wallet.prepareNext(itemId));
   assert.deepEqual(await told(ground.store), [{ sum: 45, isMinted }]);
 });
 
@@ -199,9 +199,7 @@ test("the first part is the largest, without a number if it can be, else the las
   const ground = await walletHolding(9);
   const { wallet, itemId } = ground;
   const numbers = async () => {
-    const { parts } = await ground.store.read(holdingWanted(itemId), (slices) =>
-      holdingOf(slices, itemId),
-    );
+    const { parts } = await holding(ground, itemId);
     return parts.map(({ amount, number = "" }) => `${amount} ${number}`.trim());
   };
 
@@ -263,4 +261,119 @@ test("sums that cannot be are shown as the most there can be", () => {
   const [summary] = summariesOf(slicesOf({ outputs }));
 
   assert.equal(summary.sum, AMOUNT_MAX);
+});
+
+/** Return a store with these outputs of one item. */
+function storeWith(...outputs) {
+  const store = memoryStore();
+  outputs.forEach((output, place) => {
+    const key = `a.${place}`;
+    const times = { createdAt: place, changedAt: place };
+    store.kept.outputs.set(key, { key, itemId: "a", ...times, ...output });
+  });
+  return store;
+}
+
+test("what another copy of the wallet may have moved is not called claimed, and what was found of it is here", async () => {
+  const spent = { state: "spent", spentElsewhere: true };
+  const unclear = { ...spent, isUnclear: true };
+  const store = storeWith(
+    { amount: 100, ...unclear },
+    { amount: 98, state: "held", foundAt: 5 },
+    { amount: 2, ...unclear, givenAt: 5, foundAt: 5 },
+    { amount: 3, ...unclear, givenAt: 5 },
+    { amount: 4, ...spent, givenAt: 5 },
+    { amount: 7, ...unclear, neverHeld: true },
+  );
+
+  assert.deepEqual(await told(store), [{ sum: 98, given: 4, claimed: 4, moved: 5 }]);
+  const states = ["claimed 4", "moved 3", "moved 2"];
+  const { links: all } = await holding({ store }, "a");
+  assert.deepEqual(
+    all.map(({ state, output }) => `${state} ${output.amount}`),
+    states,
+  );
+});
+
+test("what may have been handed out since a backup is told apart from what waits", async () => {
+  const given = { state: "given", givenAt: 5 };
+  const store = storeWith(
+    { amount: 10, ...given, mayBeGiven: true },
+    { amount: 2, ...given },
+    { amount: 1, state: "spent", spentElsewhere: true, givenAt: 5, mayBeGiven: true },
+  );
+
+  const sums = { given: 13, waiting: 12, claimed: 1, mayBeGiven: 10 };
+  assert.deepEqual(await told(store), [sums]);
+});
+
+/** Return a wallet that holds what another has sent it, in these amounts. */
+async function guestHolding(...amounts) {
+  const maker = await walletHolding(9);
+  const guest = makerOn(maker.service);
+  for (const amount of amounts) await guest.wallet.claim(await linkFrom(maker, amount));
+  const [{ key }] = heldIn(guest.store);
+  return { ...guest, itemId: maker.itemId, key };
+}
+
+test("what was shown is still held, and needs no backup and no request", async () => {
+  const { store, wallet, key, itemId } = await guestHolding(2, 1);
+  const { changesCount } = await wallet.backup.status();
+
+  await wallet.shown(key);
+
+  const { shownAt } = store.kept.outputs.get(key);
+  assert.deepEqual(await told(store), [{ sum: 3, shownAt }]);
+  assert.equal((await wallet.backup.status()).changesCount, changesCount);
+  const outcome = await wallet.send(itemId, 2);
+  assert.equal(outcome.operation.state, "done");
+  assert.deepEqual(await told(store), [{ sum: 1, given: 2, waiting: 2 }]);
+});
+
+test("what a door has claimed after it was shown is used, noticed by itself, and not lost", async () => {
+  const { service, store, wallet, key, itemId } = await guestHolding(2, 1);
+  await wallet.shown(key);
+  assert.equal(await wallet.checkRound(), false);
+
+  const { shownAt } = store.kept.outputs.get(key);
+  service.take(store.kept.outputs.get(key), "the door's");
+  assert.equal(await wallet.checkRound(), true);
+
+  const lastUsed = store.kept.outputs.get(key);
+  assert.deepEqual(await told(store), [{ sum: 1, used: 2, lastUsed }]);
+  assert.ok(lastUsed.changedAt > shownAt);
+  assert.deepEqual(await links({ store }, itemId), []);
+  // What is no longer held cannot be shown.
+  await wallet.shown(key);
+  assert.deepEqual(store.kept.outputs.get(key), lastUsed);
+});
+
+test("what was not shown, handed out, or moved by another copy, no door has used", async () => {
+  const spent = { state: "spent", spentElsewhere: true, shownAt: 1 };
+  const used = async (fields) => {
+    const { store, key } = await guestHolding(1);
+    store.kept.outputs.set(key, {
+      ...store.kept.outputs.get(key),
+      ...spent,
+      ...fields,
+    });
+    return (await told(store))[0]?.used ?? 0;
+  };
+
+  assert.equal(await used({}), 1);
+  for (const name of ["givenAt", "isUnclear", "neverHeld"])
+    assert.equal(await used({ [name]: 1 }), 0, name);
+  for (const name of ["shownAt", "spentElsewhere"])
+    assert.equal(await used({ [name]: undefined }), 0, name);
+});
+
+test("a numbered link that was used at a door says so among the links", async () => {
+  const ground = await minted({ count: 2, each: 1 });
+  const [key] = ground.keys;
+  await ground.wallet.shown(key);
+  ground.service.take(ground.store.kept.outputs.get(key), "the door's");
+
+  await ground.wallet.checkStates();
+
+  assert.deepEqual(await links(ground), ["used 1", "here 2"]);
 });

@@ -29,7 +29,8 @@ function keeping(wallet) {
     await setImmediate();
     return delayMs;
   };
-  return { ...seen, wake, turn };
+  const delays = () => scheduled.map(({ delayMs }) => delayMs);
+  return { ...seen, wake, turn, delays };
 }
 
 /** A send that was lost, and a wallet whose next swaps have these fates. */
@@ -72,10 +73,7 @@ test("the service is asked no sooner than it said", async () => {
 
   await kept.turn();
 
-  assert.deepEqual(
-    kept.scheduled.map(({ delayMs }) => delayMs),
-    [90_000],
-  );
+  assert.deepEqual(kept.delays(), [90_000]);
 });
 
 test("who wakes it is served at once, and the delay before is forgotten", async () => {
@@ -93,10 +91,7 @@ test("who wakes it is served at once, and the delay before is forgotten", async 
 
   assert.equal(woken.delayMs, 0);
   assert.deepEqual(kept.outcomes, ["begun", "begun"]);
-  assert.deepEqual(
-    kept.scheduled.map(({ delayMs }) => delayMs),
-    [2000],
-  );
+  assert.deepEqual(kept.delays(), [2000]);
 });
 
 test("a store that fails ends it, and says so", async () => {
@@ -111,24 +106,6 @@ test("a store that fails ends it, and says so", async () => {
   assert.deepEqual([kept.errors, kept.scheduled], [["no store"], []]);
 });
 
-test("who wakes it while it runs is served after that", async () => {
-  let end;
-  const kept = keeping({
-    finishBegun: () => new Promise((resolve) => (end = resolve)),
-  });
-  await kept.turn();
-
-  kept.wake();
-  assert.deepEqual(kept.scheduled, []);
-  end([]);
-  await setImmediate();
-
-  assert.deepEqual(
-    kept.scheduled.map(({ delayMs }) => delayMs),
-    [0],
-  );
-});
-
 const BUSY = { retryAfterS: 90 };
 
 test("a verb that was told to wait is sent again no sooner, whatever else wakes the page", async () => {
@@ -140,28 +117,28 @@ test("a verb that was told to wait is sent again no sooner, whatever else wakes 
   untilEnded({ store, wake: kept.wake }, { operation, problem: BUSY }, () => {});
   kept.wake();
 
-  assert.deepEqual(
-    kept.scheduled.map(({ delayMs }) => delayMs),
-    [90_000, 90_000],
-  );
+  assert.deepEqual(kept.delays(), [90_000, 90_000]);
 });
 
-test("of many that were told to wait during one try, one more try follows", async () => {
-  let end;
-  const kept = keeping({
-    finishBegun: () => new Promise((resolve) => (end = resolve)),
+for (const [problems, delayMs] of [
+  [[undefined], 0],
+  [[BUSY, { retryAfterS: 5 }], 90_000],
+]) {
+  test(`who wakes it while it runs is served after that, once: ${delayMs}`, async () => {
+    let end;
+    const kept = keeping({
+      finishBegun: () => new Promise((resolve) => (end = resolve)),
+    });
+    await kept.turn();
+
+    for (const problem of problems) kept.wake(problem);
+    assert.deepEqual(kept.scheduled, []);
+    end([]);
+    await setImmediate();
+
+    assert.deepEqual(kept.delays(), [delayMs]);
   });
-  await kept.turn();
-
-  for (const problem of [BUSY, { retryAfterS: 5 }]) kept.wake(problem);
-  end([]);
-  await setImmediate();
-
-  assert.deepEqual(
-    kept.scheduled.map(({ delayMs }) => delayMs),
-    [90_000],
-  );
-});
+}
 
 test("once the service says to wait, nothing more of what was begun is sent", async () => {
   const ground = await walletHolding(5, 6);

@@ -9,18 +9,21 @@ import {
   AmountError,
 } from "../../../../deeds/page/static/js/format/amounts.js";
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
-import { amountsByState, heldIn, madeBy, walletHolding, walletOn } from "./parts.js";
-
-const hasCode = (code) => (error) =>
-  error instanceof WalletError && error.code === code;
-
-/** Return a wallet that has minted these links, all that one mint can make. */
-async function minted(links, arrayMax = 256) {
-  const { service, store } = await walletHolding();
-  const wallet = walletOn(service, store, service.api(), { arrayMax });
-  const { operation } = await wallet.mint({ links });
-  return { service, store, wallet, operation, itemId: operation.itemId };
-}
+import {
+  amountsByState,
+  hasCode,
+  heldIn,
+  madeBy,
+  minted,
+  operationsIn,
+  outputsIn,
+  smallWallet,
+  swapsMeeting,
+  walletHolding,
+  walletMeeting,
+  walletOn,
+  keysOf,
+} from "./parts.js";
 
 /** Return the numbers of the links that are live, in order. */
 function liveNumbers({ service, store }) {
@@ -31,8 +34,7 @@ function liveNumbers({ service, store }) {
 const upTo = (count) => Array.from({ length: count }, (_, place) => place + 1);
 
 test("of 200 minted links only one that was not handed out is sent", async () => {
-  const { store, wallet, operation, itemId } = await minted({ count: 200, each: 1 });
-  const keys = operation.outputs.map(({ key }) => key);
+  const { store, wallet, keys, itemId } = await minted({ count: 200, each: 1 });
   const [left] = keys.splice(100, 1);
   const given = await wallet.giveOut(keys);
 
@@ -68,8 +70,7 @@ for (const [count, arrayMax, batches] of [
     let batchesCount = 0;
     while (await ground.wallet.prepareNext(ground.itemId)) batchesCount += 1;
 
-    const { operations } = ground.store.kept;
-    const sizes = [...operations.values()].map(({ body }) => body.outputs.length);
+    const sizes = operationsIn(ground.store).map(({ body }) => body.outputs.length);
     assert.equal(batchesCount, batches);
     assert.ok(Math.max(...sizes) <= arrayMax);
     assert.deepEqual(liveNumbers(ground), upTo(count));
@@ -81,32 +82,21 @@ for (const [count, arrayMax, batches] of [
 
 test("a batch that was begun and has no answer is finished before the next one", async () => {
   const ground = await minted({ count: 9, each: 1 }, 4);
-  const lost = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api(() => "answer lost"),
-    { arrayMax: 4 },
-  );
+  const lost = walletMeeting(ground, () => "answer lost");
   const { operation } = await lost.prepareNext(ground.itemId);
 
   const again = await ground.wallet.prepareNext(ground.itemId);
 
-  assert.deepEqual(
-    [again.operation.key, again.operation.state],
-    [operation.key, "done"],
-  );
+  const { key, state } = again.operation;
+  assert.deepEqual([key, state], [operation.key, "done"]);
 });
 
 test("a second series goes on counting, and what was refused has had its numbers", async () => {
-  const { service, store, wallet, itemId } = await walletHolding(50);
-  const refusing = walletOn(
-    service,
-    store,
-    service.api((verb) => (verb === "swap" ? "refused" : "answered")),
-  );
+  const ground = await walletHolding(50);
+  const { store, wallet, itemId } = ground;
 
   await wallet.makeLinks(itemId, { count: 2, each: 5 });
-  await refusing.makeLinks(itemId, { count: 3, each: 1 });
+  await swapsMeeting(ground, "refused").makeLinks(itemId, { count: 3, each: 1 });
   const { operation } = await wallet.makeLinks(itemId, { count: 2, each: 7 });
 
   const links = heldIn(store).filter(({ number }) => number);
@@ -125,9 +115,7 @@ test("a second series goes on counting, and what was refused has had its numbers
 
 test("a series that is larger than one swap leaves its change", async () => {
   const ground = await walletHolding(50);
-  const small = walletOn(ground.service, ground.store, ground.service.api(), {
-    arrayMax: 4,
-  });
+  const small = smallWallet(ground);
 
   await small.makeLinks(ground.itemId, { count: 9, each: 5 });
   while (await small.prepareNext(ground.itemId));
@@ -138,18 +126,15 @@ test("a series that is larger than one swap leaves its change", async () => {
 
 /** What holds 20 units that no verb may spend as it likes. */
 const SET_ASIDE = {
-  given: async ({ store, wallet, operation }) => {
-    await wallet.giveOut([operation.outputs[0].key]);
-    return store.kept.outputs.get(operation.outputs[0].key);
-  },
-  collected: async ({ store, wallet, operation }) => {
-    const link = store.kept.outputs.get(operation.outputs[0].key);
+  given: async ({ wallet, keys }) => (await wallet.giveOut(keys))[0],
+  collected: async ({ store, wallet, keys }) => {
+    const link = store.kept.outputs.get(keys[0]);
     return madeBy(store, await wallet.claim(link, { atDoor: true }));
   },
-  "still to be split": async ({ store, wallet, operation }) => {
-    await wallet.giveOut([operation.outputs[0].key]);
+  "still to be split": async ({ store, wallet, keys }) => {
+    await wallet.giveOut(keys);
     const next = await wallet.mint({ links: { count: 9, each: 1 } });
-    const ready = next.operation.outputs.map(({ key }) => key);
+    const ready = keysOf(next.operation.outputs);
     await wallet.giveOut(ready.slice(0, -1));
     return heldIn(store).find(({ each }) => each);
   },
@@ -198,7 +183,7 @@ test("a merge joins the parts without a number, and leaves the links theirs", as
 test("numbered links are sent last, the last of them first, with its number", async () => {
   const { store, wallet, itemId } = await walletHolding(12);
   const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
-  const keys = operation.outputs.map(({ key }) => key);
+  const keys = keysOf(operation.outputs);
 
   const rest = await wallet.send(itemId, 2);
   const more = await wallet.send(itemId, 4);
@@ -213,16 +198,14 @@ test("numbered links are sent last, the last of them first, with its number", as
 });
 
 test("several links are taken back at once, but those that somebody claimed", async () => {
-  const { service, store, wallet, operation, itemId } = await minted({
-    count: 4,
-    each: 2,
-  });
-  const [first, ...others] = operation.outputs.map(({ key }) => key);
-  await wallet.giveOut([first, ...others]);
+  const ground = await minted({ count: 4, each: 2 });
+  const { service, store, wallet, keys, itemId } = ground;
+  const [first, ...others] = keys;
+  await wallet.giveOut(keys);
   service.take(store.kept.outputs.get(first), "somebody's");
 
-  const refused = await wallet.takeBack(first, ...others);
-  const done = await wallet.takeBack(first, ...others);
+  const refused = await wallet.takeBack(...keys);
+  const done = await wallet.takeBack(...keys);
 
   assert.deepEqual(
     [refused, done].map((each) => each.operation.state),
@@ -232,7 +215,7 @@ test("several links are taken back at once, but those that somebody claimed", as
   assert.deepEqual([done.operation.itemId, madeBy(store, done).amount], [itemId, 6]);
   assert.ok(store.kept.outputs.get(first).spentElsewhere);
   const claimed = { code: "not_given", message: "Already claimed." };
-  await assert.rejects(wallet.takeBack(first, ...others), claimed);
+  await assert.rejects(wallet.takeBack(...keys), claimed);
   const [other] = others;
   await assert.rejects(wallet.takeBack(other), {
     code: "not_given",
@@ -241,8 +224,7 @@ test("several links are taken back at once, but those that somebody claimed", as
 });
 
 test("what is handed out twice stays as it was, and what is gone is left out", async () => {
-  const { service, store, wallet, operation } = await minted({ count: 3, each: 1 });
-  const keys = operation.outputs.map(({ key }) => key);
+  const { service, store, wallet, keys } = await minted({ count: 3, each: 1 });
   const [first] = await wallet.giveOut([keys[0]]);
   service.take(store.kept.outputs.get(keys[1]), "somebody's");
   await wallet.checkStates();
@@ -250,10 +232,7 @@ test("what is handed out twice stays as it was, and what is gone is left out", a
   const given = await wallet.giveOut(keys);
 
   assert.deepEqual(given[0], first);
-  assert.deepEqual(
-    given.map(({ key }) => key),
-    [keys[0], keys[2]],
-  );
+  assert.deepEqual(keysOf(given), [keys[0], keys[2]]);
   await assert.rejects(wallet.giveOut([keys[1]]), hasCode("not_held"));
 });
 
@@ -281,8 +260,8 @@ for (const [name, [links, expected]] of Object.entries(TOO_MUCH)) {
 }
 
 test("a note is kept, shortened by nobody, and removed by an empty one", async () => {
-  const { store, wallet, operation } = await minted({ count: 1, each: 1 });
-  const [{ key }] = operation.outputs;
+  const { store, wallet, keys } = await minted({ count: 1, each: 1 });
+  const [key] = keys;
   const note = () => store.kept.outputs.get(key).note;
 
   await wallet.setNote(key, "  Anna \n B. ");
@@ -294,11 +273,10 @@ test("a note is kept, shortened by nobody, and removed by an empty one", async (
 });
 
 test("a ticket comes in once, whoever shows it, and what came in is set aside", async () => {
-  const { store, wallet, operation, itemId } = await minted({ count: 2, each: 1 });
-  const [given, held] = operation.outputs.map(({ key }) => store.kept.outputs.get(key));
-  await wallet.giveOut([given.key]);
+  const { store, wallet, keys, itemId } = await minted({ count: 2, each: 1 });
+  await wallet.giveOut([keys[0]]);
 
-  for (const link of [given, held]) {
+  for (const link of outputsIn(store)) {
     const { operation: claim } = await wallet.claim(link, { atDoor: true });
     assert.deepEqual([claim.kind, claim.state, claim.atDoor], ["claim", "done", true]);
     await assert.rejects(wallet.claim(link, { atDoor: true }), (error) => {
@@ -317,28 +295,22 @@ test("a ticket comes in once, whoever shows it, and what came in is set aside", 
 
 test("a ticket whose claim has no answer yet does not come in a second time", async () => {
   const ground = await minted({ count: 1, each: 1 });
-  const link = ground.store.kept.outputs.get(ground.operation.outputs[0].key);
-  const lost = walletOn(
-    ground.service,
-    ground.store,
-    ground.service.api(() => "answer lost"),
-  );
+  const link = madeBy(ground.store, ground);
+  const lost = walletMeeting(ground, () => "answer lost");
   const { operation } = await lost.claim(link, { atDoor: true });
 
   await assert.rejects(ground.wallet.claim(link, { atDoor: true }), (error) => {
     return hasCode("busy")(error) && error.at === operation.begunAt;
   });
-  const [finished] = await ground.wallet.finishBegun();
+  assert.deepEqual(await ground.wallet.finishBegun(), []);
+  const finished = await ground.wallet.finish(operation.key);
 
-  assert.deepEqual(
-    [finished.operation.key, finished.operation.state],
-    [operation.key, "done"],
-  );
+  assert.equal(finished.operation.state, "done");
 });
 
 test("at the door a ticket that was spent elsewhere and one that never was are told apart", async () => {
   const giver = await minted({ count: 1, each: 1 });
-  const link = giver.store.kept.outputs.get(giver.operation.outputs[0].key);
+  const link = madeBy(giver.store, giver);
   giver.service.take(link, "somebody's");
   const door = walletOn(giver.service);
 
@@ -352,10 +324,8 @@ test("at the door a ticket that was spent elsewhere and one that never was are t
 
 for (const isKnownFirst of [true, false]) {
   test(`a link's word for a unit is kept, and no other replaces it: ${isKnownFirst}`, async () => {
-    const { service, store, operation, itemId } = await minted({ count: 2, each: 1 });
-    const [one, other] = operation.outputs.map(({ key }) =>
-      store.kept.outputs.get(key),
-    );
+    const { service, store, itemId } = await minted({ count: 2, each: 1 });
+    const [one, other] = outputsIn(store);
     const item = async () => ({ id: itemId, total: 2, metadata: null });
     const taker = walletOn(service, undefined, { ...service.api(), item });
 
@@ -374,9 +344,11 @@ test("who minted an item names its unit, and no link does", async () => {
     await assert.rejects(wallet.mint({ links, unit }), hasCode("invalid_unit"));
   }
   const { operation } = await wallet.mint({ links });
-  const link = store.kept.outputs.get(operation.outputs[0].key);
 
-  await wallet.claim(link, { unit: "a thousand", atDoor: true });
+  await wallet.claim(madeBy(store, { operation }), {
+    unit: "a thousand",
+    atDoor: true,
+  });
 
   assert.equal((await wallet.item(operation.itemId)).unit, undefined);
 });
@@ -387,9 +359,8 @@ test("who minted an item names its unit, and no link does", async () => {
  */
 async function waiting(count, weak = []) {
   const ground = await minted({ count, each: 1 });
-  const keys = ground.operation.outputs.map(({ key }) => key);
-  for (const key of keys) await ground.wallet.giveOut([key]);
-  const secrets = keys.map((key) => ground.store.kept.outputs.get(key).secret);
+  for (const key of ground.keys) await ground.wallet.giveOut([key]);
+  const secrets = outputsIn(ground.store).map(({ secret }) => secret);
   const asked = [];
   const api = ground.service.api();
   const check = async (raws) => {
@@ -401,7 +372,7 @@ async function waiting(count, weak = []) {
   const isStrong = async (secret) => !weak.includes(1 + secrets.indexOf(secret));
   const options = { arrayMax: 4, isStrong };
   const wallet = walletOn(ground.service, ground.store, { ...api, check }, options);
-  return { ...ground, wallet, asked, keys };
+  return { ...ground, wallet, asked };
 }
 
 test("rounds of checks go from the newest link to the oldest, and begin again", async () => {

@@ -7,9 +7,11 @@ import {
   load,
   makeSlices,
 } from "../../../../deeds/page/static/js/wallet/records.js";
+import { newSeed } from "../../../../deeds/page/static/js/wallet/seeds.js";
 
-export function memoryStore() {
+export function memoryStore(seed = newSeed(0)) {
   const kept = Object.fromEntries(KINDS.map((kind) => [kind, new Map()]));
+  kept.seeds.set(seed.key, seed);
   const loaded = [];
   let last = Promise.resolve();
 

@@ -8,8 +8,8 @@ import {
   summariesOf,
 } from "../../../../deeds/page/static/js/wallet/holdings.js";
 import { memoryStore } from "./memory_store.js";
-import { makerOn, walletOn } from "./parts.js";
-import { finishAll, OURS, throughText, World } from "./world.js";
+import { assertAllIsHere, makerOn, throughText, walletOn } from "./parts.js";
+import { finishAll, World } from "./world.js";
 
 const SEEDS = Array.from({ length: 40 }, (_, place) => 1000 + place);
 const STEPS_COUNT = 60;
@@ -28,17 +28,14 @@ async function restored({ random, service, stores, exports }) {
     await wallet.importRecords(files.splice(random.below(files.length), 1)[0]);
     if (random.chance(60)) await wallet.checkStates();
   }
-  await finishAll([{ wallet }]);
+  await finishAll([{ wallet, store }]);
   return store;
 }
 
 for (const seed of SEEDS) {
   test(`nothing is lost in the random walk ${seed}`, async () => {
     const world = new World(seed);
-    for (let step = 0; step < STEPS_COUNT; step += 1) {
-      await world.step();
-      world.assertNothingIsLost();
-    }
+    await world.walk(STEPS_COUNT);
     await world.assertEndsWell();
   });
 }
@@ -48,15 +45,12 @@ for (const seed of SEEDS) {
 for (const seed of [...SEEDS, 1083]) {
   test(`one person's files are one wallet in whatever order they are read: ${seed}`, async () => {
     const world = new World(seed, 1);
-    for (let step = 0; step < STEPS_COUNT; step += 1) await world.step();
+    await world.walk(STEPS_COUNT);
     world.service.deliverLate();
 
     const store = await restored(world);
 
-    const resting = [...store.kept.outputs.values()].filter(({ state }) =>
-      OURS.test(state),
-    );
-    assert.deepEqual(resting.map(({ key }) => key).sort(), world.service.live().sort());
+    assertAllIsHere(world.service, store);
     for (const { lost, claimed, ...here } of await store.read(
       SUMMARIES_WANTED,
       summariesOf,

@@ -5,7 +5,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
-import { amountsByState, heldIn, makerOn, pass, walletHolding } from "./parts.js";
+import {
+  amountsByState,
+  beginTrade,
+  heldIn,
+  madeBy,
+  makerOn,
+  outputsIn,
+  pass,
+  traders,
+  walletHolding,
+} from "./parts.js";
 import { inSomeOrders, Turns } from "./turns.js";
 
 const WEEK_S = 7 * 24 * 60 * 60;
@@ -26,7 +36,7 @@ async function market() {
   const buyer = makerOn(service);
   const { itemId } = (await buyer.wallet.mint({ outputs: [{ amount: 7 }] })).operation;
   const rival = makerOn(service);
-  await rival.wallet.claim(await given(buyer, itemId, 3));
+  await rival.wallet.claim(madeBy(buyer.store, await buyer.wallet.send(itemId, 3)));
   const give = { itemId: maker.itemId, amount: 5 };
   const { offers } = makerOn(service, maker.store);
   const { operation } = await offers.trade({ give, want: { itemId, amount: 3 } });
@@ -41,11 +51,6 @@ async function market() {
   };
 }
 
-async function given({ wallet, store }, itemId, amount) {
-  const { operation } = await wallet.send(itemId, amount);
-  return store.kept.outputs.get(operation.outputs[0].key);
-}
-
 /**
  * Open each wallet once more, and after its time; fail unless every unit is held once,
  * and the offer has ended.
@@ -55,7 +60,7 @@ async function assertEndsWell({ service, maker, buyer, rival, operation }) {
   for (const { wallet } of all) await wallet.finishBegun();
   pass(WEEK_S + 120);
   for (const { wallet } of all) await wallet.checkStates();
-  const here = all.flatMap(({ store }) => [...store.kept.outputs.values()]);
+  const here = all.flatMap(({ store }) => outputsIn(store));
   const live = here.filter(({ state }) =>
     /held|given|offered|leaving|coming/.test(state),
   );
@@ -137,28 +142,18 @@ for (const fates of [[], ["answer lost"], ["lost", "answer lost", "refused"]]) {
 
 test("two tabs that finish one making make one offer", async () => {
   await inSomeOrders(60, async (choose) => {
-    const maker = await walletHolding(5);
-    const { service, store } = maker;
-    const other = makerOn(service);
-    const { itemId } = (await other.wallet.mint({ outputs: [{ amount: 3 }] }))
-      .operation;
-    const lost = makerOn(
-      service,
-      store,
-      service.api(() => "answer lost"),
-    );
-    const give = { itemId: maker.itemId, amount: 5 };
-    await lost.offers.trade({ give, want: { itemId, amount: 3 } });
+    const { one, other, wanted } = await traders();
+    await beginTrade(one, wanted);
     const turns = new Turns();
 
-    const all = ["a", "b"].map((who) => tab(turns, who, maker).wallet.finishBegun());
+    const all = ["a", "b"].map((who) => tab(turns, who, one).wallet.finishBegun());
     const ended = await turns.run(all, choose);
 
     const ids = ended.flatMap(({ value }) =>
       value.map(({ operation }) => operation.offerId),
     );
-    assert.deepEqual([...new Set(ids)], [...service.offers.keys()]);
-    assert.deepEqual(amountsByState(store), { offered: [5], coming: [3] });
+    assert.deepEqual([...new Set(ids)], [...one.service.offers.keys()]);
+    assert.deepEqual(amountsByState(one.store), { offered: [5], coming: [3] });
     assert.deepEqual(heldIn(other.store).length, 1);
   });
 });

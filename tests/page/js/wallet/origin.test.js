@@ -10,7 +10,7 @@ import {
   originOf,
 } from "../../../../deeds/page/static/js/ui/origin.js";
 import { memoryStore } from "./memory_store.js";
-import { madeBy, walletHolding, walletOn } from "./parts.js";
+import { linkFrom, walletHolding, walletOn } from "./parts.js";
 
 const NAME = "Hope Concert 10";
 const SAME = [
@@ -112,12 +112,18 @@ for (const [kind, item, known] of CASES) {
 
 test("a deed of which only a claim was refused is as new as before", async () => {
   const giver = await walletHolding(5);
-  const given = madeBy(giver.store, await giver.wallet.send(giver.itemId, 5));
+  const given = await linkFrom(giver, 5);
   giver.service.take(given, "somebody's");
   const store = memoryStore();
   const taker = walletOn(giver.service, store);
   const items = [giver.itemId, "deed_other"].map((id) => ({ id, key: id, total: 5 }));
-  await taker.importRecords({ outputs: [], operations: [], items: [items[0]] });
+  await taker.importRecords({
+    outputs: [],
+    operations: [],
+    items: [items[0]],
+    seeds: [],
+    numbers: [],
+  });
 
   const { operation } = await taker.claim(given);
 

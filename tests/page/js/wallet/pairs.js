@@ -4,8 +4,8 @@
 
 import { readRecords } from "../../../../deeds/page/static/js/wallet/file.js";
 import { memoryStore } from "./memory_store.js";
-import { walletOn } from "./parts.js";
-import { throughText, World } from "./world.js";
+import { throughText, walletOn } from "./parts.js";
+import { World } from "./world.js";
 
 const STEPS_COUNT = 40;
 const PAIRS_COUNT = 4;
@@ -40,7 +40,7 @@ console.log(
  */
 async function pairsOf(world) {
   const { random, service, stores, exports } = world;
-  for (let step = 0; step < STEPS_COUNT; step += 1) await world.step();
+  await world.walk(STEPS_COUNT);
   for (const store of stores) {
     exports.push(throughText(await walletOn(service, store).exportRecords()));
   }

@@ -6,18 +6,23 @@ import { test } from "node:test";
 import { AmountError } from "../../../../deeds/page/static/js/format/amounts.js";
 import { RawOutputError } from "../../../../deeds/page/static/js/format/raw_output.js";
 import { summariesOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
-import { WalletError } from "../../../../deeds/page/static/js/wallet/records.js";
-import { fakeService } from "./fake_service.js";
+import { offersOf } from "../../../../deeds/page/static/js/wallet/offers.js";
 import { memoryStore, slicesOf } from "./memory_store.js";
-import { amountsByState, madeBy, walletHolding, walletOn } from "./parts.js";
-
-const hasCode = (code) => (error) =>
-  error instanceof WalletError && error.code === code;
+import {
+  amountsByState,
+  hasCode,
+  heldIn,
+  madeBy,
+  linkFrom,
+  makerOn,
+  walletHolding,
+  walletMeeting,
+  walletOf,
+  walletOn,
+} from "./parts.js";
 
 test("what is minted is held", async () => {
-  const service = fakeService();
-  const store = memoryStore();
-  const wallet = walletOn(service, store);
+  const { service, store, wallet } = await walletHolding();
 
   const { operation } = await wallet.mint({
     outputs: [{ amount: 5 }, { amount: 3, secret: "my own. secret" }],
@@ -39,28 +44,17 @@ test("what is minted is held", async () => {
 
 test("a claim takes custody under a fresh secret", async () => {
   const giver = await walletHolding(5);
-  const given = madeBy(giver.store, await giver.wallet.send(giver.itemId, 5));
-  const store = memoryStore();
-  const taker = walletOn(giver.service, store);
+  const given = await linkFrom(giver, 5);
+  const taker = makerOn(giver.service);
 
-  const outcome = await taker.claim(given);
+  const outcome = await taker.wallet.claim(given);
 
   assert.equal(outcome.operation.state, "done");
-  assert.deepEqual(amountsByState(store), { spent: [5], held: [5] });
-  assert.deepEqual(giver.service.live(), [madeBy(store, outcome).key]);
+  assert.deepEqual(amountsByState(taker.store), { spent: [5], held: [5] });
+  assert.deepEqual(giver.service.live(), [madeBy(taker.store, outcome).key]);
   await giver.wallet.checkStates();
-  assert.equal(giver.store.kept.outputs.get(given.key).state, "spent");
-  assert.equal(giver.store.kept.outputs.get(given.key).spentElsewhere, true);
-});
-
-test("what is sent is fresh, and change comes back", async () => {
-  const { store, wallet, itemId, service } = await walletHolding(2, 3, 10);
-
-  const outcome = await wallet.send(itemId, 4);
-
-  assert.deepEqual(amountsByState(store), { held: [2, 3, 6], given: [4], spent: [10] });
-  assert.equal(madeBy(store, outcome).state, "given");
-  assert.equal(service.live().length, 4);
+  const { state, spentElsewhere } = giver.store.kept.outputs.get(given.key);
+  assert.deepEqual([state, spentElsewhere], ["spent", true]);
 });
 
 const CHOICES = [
@@ -82,15 +76,6 @@ for (const [held, amount, spent] of CHOICES) {
   });
 }
 
-test("a split makes the parts and the rest", async () => {
-  const { store, wallet } = await walletHolding(10);
-  const [key] = store.kept.outputs.keys();
-
-  await wallet.split(key, [2, 3]);
-
-  assert.deepEqual(amountsByState(store), { spent: [10], held: [2, 3, 5] });
-});
-
 test("a split without a rest makes the parts alone", async () => {
   const { store, wallet } = await walletHolding(10);
   const [key] = store.kept.outputs.keys();
@@ -98,14 +83,6 @@ test("a split without a rest makes the parts alone", async () => {
   await wallet.split(key, [4, 6]);
 
   assert.deepEqual(amountsByState(store), { spent: [10], held: [4, 6] });
-});
-
-test("a merge joins all that is held", async () => {
-  const { store, wallet, itemId } = await walletHolding(1, 2, 3, 4);
-
-  await wallet.merge(itemId);
-
-  assert.deepEqual(amountsByState(store), { spent: [1, 2, 3, 4], held: [10] });
 });
 
 test("a merge takes the 256 smallest of more", async () => {
@@ -118,75 +95,40 @@ test("a merge takes the 256 smallest of more", async () => {
   assert.deepEqual(amountsByState(store).held, [2, 510]);
 });
 
-test("a link that was handed out is taken back", async () => {
-  const { store, wallet, itemId } = await walletHolding(5);
-  const given = madeBy(store, await wallet.send(itemId, 2));
-
-  await wallet.takeBack(given.key);
-
-  assert.deepEqual(amountsByState(store), { spent: [2, 5], held: [2, 3] });
-});
-
-test("one's own link, claimed, is taken back", async () => {
-  const { store, wallet, itemId } = await walletHolding(5);
-  const given = madeBy(store, await wallet.send(itemId, 2));
-
-  const { operation } = await wallet.claim(given);
-
-  assert.equal(operation.kind, "takeBack");
-  assert.deepEqual(amountsByState(store), { spent: [2, 5], held: [2, 3] });
-});
-
 test("a link that somebody else has taken is refused, and stays known as spent", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5);
   const given = madeBy(store, await wallet.send(itemId, 5));
   service.take(given, "somebody's");
-  const taker = { store: memoryStore() };
+  const taker = makerOn(service);
 
-  const { operation } = await walletOn(service, taker.store).claim(given);
+  const { operation } = await taker.wallet.claim(given);
 
   assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
   assert.deepEqual(amountsByState(taker.store), { spent: [5], void: [5] });
-  await assert.rejects(
-    walletOn(service, taker.store).claim(given),
-    hasCode("spent_elsewhere"),
-  );
+  await assert.rejects(taker.wallet.claim(given), hasCode("spent_elsewhere"));
 });
 
 test("a link with a wrong amount is refused, and the right one is claimed after it", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5);
   const given = madeBy(store, await wallet.send(itemId, 5));
-  const takers = memoryStore();
-  const taker = walletOn(service, takers);
+  const taker = makerOn(service);
 
-  const wrong = await taker.claim({ ...given, amount: 7 });
+  const wrong = await taker.wallet.claim({ ...given, amount: 7 });
   assert.deepEqual(
     [wrong.operation.state, wrong.operation.code],
     ["refused", "unknown_input"],
   );
-  assert.deepEqual(amountsByState(takers), { seen: [7], void: [7] });
-  const right = await taker.claim(given);
+  assert.deepEqual(amountsByState(taker.store), { seen: [7], void: [7] });
+  const right = await taker.wallet.claim(given);
 
   assert.equal(right.operation.state, "done");
-  assert.deepEqual(amountsByState(takers), { spent: [5], void: [7], held: [5] });
-});
-
-test("a link that is taken back too late is known as spent", async () => {
-  const { service, store, wallet, itemId } = await walletHolding(5);
-  const given = madeBy(store, await wallet.send(itemId, 2));
-  service.take(given, "somebody's");
-
-  const { operation } = await wallet.takeBack(given.key);
-
-  assert.deepEqual([operation.state, operation.code], ["refused", "spent_input"]);
-  assert.deepEqual(amountsByState(store), { spent: [2, 5], held: [3], void: [2] });
+  assert.deepEqual(amountsByState(taker.store), { spent: [5], void: [7], held: [5] });
 });
 
 test("a refused mint keeps what was asked", async () => {
-  const service = fakeService();
-  const store = memoryStore();
+  const { store, wallet } = await walletHolding();
 
-  const { operation } = await walletOn(service, store).mint({
+  const { operation } = await wallet.mint({
     outputs: [
       { amount: 1, secret: "same" },
       { amount: 2, secret: "same" },
@@ -199,7 +141,7 @@ test("a refused mint keeps what was asked", async () => {
 
 test("what the service has never had is kept apart and spent by nothing", async () => {
   const { service, store, wallet, itemId } = await walletHolding(5, 3);
-  const five = [...store.kept.outputs.values()].find((output) => output.amount === 5);
+  const [five] = heldIn(store);
   service.outputs.delete(five.key);
 
   await wallet.checkStates();
@@ -250,6 +192,26 @@ const IMPOSSIBLE = {
       wallet.claim({ itemId, amount: 5, secret: key.slice(itemId.length + 1) }),
     hasCode("already_held"),
   ],
+  "an ask for nothing": [
+    (wallet, itemId) => offersOf(wallet).ask({ itemId, amount: 0 }),
+    AmountError,
+  ],
+  "a trade of one deed for itself": [
+    (wallet, itemId) =>
+      offersOf(wallet).trade({
+        give: { itemId, amount: 1 },
+        want: { itemId, amount: 2 },
+      }),
+    hasCode("same_item"),
+  ],
+  "a trade of more than is held": [
+    (wallet, itemId) =>
+      offersOf(wallet).trade({
+        give: { itemId, amount: 6 },
+        want: { itemId: "deed_x", amount: 2 },
+      }),
+    hasCode("not_enough"),
+  ],
   "a mint of nothing": [(wallet) => wallet.mint({ outputs: [] }), hasCode("too_many")],
   "a mint of too much": [
     (wallet) =>
@@ -287,4 +249,91 @@ test("what a deed is can be shown where there is no room to keep it", async () =
     await walletOn(null, full, { item: async () => item }).item(item.id),
     item,
   );
+});
+
+/** Return how many deeds came in after the last backup, and how much has changed. */
+async function behind(wallet) {
+  const { newCount, changesCount } = await wallet.backup.status();
+  return [newCount, changesCount];
+}
+
+async function backUp(wallet) {
+  await wallet.exportRecords();
+  await wallet.backup.saved(null);
+}
+
+test("what becomes of what is in a backup is found, and what comes in is not", async () => {
+  const { service, store, wallet, itemId } = await walletHolding(5);
+  assert.deepEqual(await behind(wallet), [1, 1]);
+  await backUp(wallet);
+  assert.deepEqual(await behind(wallet), [0, 0]);
+
+  await wallet.send(itemId, 2);
+  await wallet.split(heldIn(store)[0].key, [1]);
+  assert.deepEqual(await behind(wallet), [0, 2]);
+
+  await wallet.mint({ outputs: [{ amount: 1 }] });
+  const other = makerOn(service);
+  const { operation } = await other.wallet.mint({ outputs: [{ amount: 3 }] });
+  const given = madeBy(other.store, await other.wallet.send(operation.itemId, 3));
+  await wallet.claim(given);
+  assert.deepEqual(await behind(wallet), [2, 4]);
+
+  // What is gone again is no loss.
+  service.take(
+    heldIn(store).find((output) => output.itemId === given.itemId),
+    "x",
+  );
+  await wallet.checkStates();
+  assert.deepEqual(await behind(wallet), [1, 4]);
+  await backUp(wallet);
+  assert.deepEqual(await behind(wallet), [0, 0]);
+});
+
+test("a backup names what was on its way in, and not what it had only seen", async () => {
+  const giver = await walletHolding(3, 4, 5, 6);
+  const [one, other, gone, left] = heldIn(giver.store);
+  const taker = makerOn(giver.service);
+  const { wallet } = taker;
+  await walletMeeting(taker, () => "lost").claim(one);
+
+  await backUp(wallet);
+  await wallet.finishBegun();
+
+  assert.deepEqual(await behind(wallet), [0, 0]);
+  await wallet.claim(other);
+  assert.deepEqual(await behind(wallet), [0, 1]);
+  const seen = memoryStore();
+  seen.kept.outputs.set(gone.key, { ...gone, state: "seen" });
+  const looker = walletOn(giver.service, seen);
+  await backUp(looker);
+  await looker.claim(left);
+  assert.deepEqual(await behind(looker), [1, 1]);
+});
+
+test("a file of another wallet is not in this one's, and a look is due", async () => {
+  const [mine, theirs] = [await walletHolding(5), await walletHolding(6)];
+  await backUp(mine.wallet);
+  const file = await theirs.wallet.exportRecords();
+
+  await mine.wallet.importRecords(file);
+
+  assert.deepEqual(await behind(mine.wallet), [1, 1]);
+  assert.equal(await mine.wallet.isLookDue(), true);
+  // A file of an older page has no seed: what is done from now on is not found by it.
+  const seedless = { ...file, seeds: [], numbers: [] };
+  const { wallet: older } = await walletOf(theirs.service, seedless);
+  assert.deepEqual(await behind(older), [0, 0]);
+  await older.send(theirs.itemId, 2);
+  assert.deepEqual(await behind(older), [1, 1]);
+});
+
+test("the file that backups are written to is kept with what encrypts them", async () => {
+  const { service, store, wallet } = await walletHolding(5);
+
+  await wallet.exportRecords();
+  await wallet.backup.saved({ key: "a key" }, { name: "my-deeds.json" });
+
+  const { file, material } = await walletOn(service, store).backup.status();
+  assert.deepEqual([file, material], [{ name: "my-deeds.json" }, { key: "a key" }]);
 });

@@ -60,15 +60,27 @@ function parseAmountPart(text) {
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
 const BODY_LENGTH = 26;
+/** As many as hold 130 bits. */
+const BITS_BYTES = 17;
 const CHECKSUM_LENGTH = 6;
 const LABEL = "deeds strong secret v1:";
 const STRONG = new RegExp(`^[${ALPHABET}]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /** Return a new strong secret of 32 characters. */
-export async function makeStrongSecret() {
-  const bytes = crypto.getRandomValues(new Uint8Array(BODY_LENGTH));
-  // 256 is a multiple of 32: each character is as likely as any other.
-  const body = Array.from(bytes, (byte) => ALPHABET[byte & 31]).join("");
+export const makeStrongSecret = () =>
+  strongSecretOf(crypto.getRandomValues(new Uint8Array(BITS_BYTES)));
+
+/**
+ * Return the strong secret of these bits: the first 130 of at least 17 bytes, highest
+ * first.
+ */
+export async function strongSecretOf(/** @type {Uint8Array} */ bytes) {
+  const character = (_, place) => {
+    const [start, offset] = [(5 * place) >> 3, (5 * place) & 7];
+    const both = (bytes[start] << 8) | (bytes[start + 1] ?? 0);
+    return ALPHABET[(both >> (11 - offset)) & 31];
+  };
+  const body = Array.from({ length: BODY_LENGTH }, character).join("");
   return body + (await checksum(body));
 }
 

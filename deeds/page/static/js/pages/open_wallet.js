@@ -59,6 +59,7 @@ export async function openWallet(onOutcomes) {
     const wake = keepFinishing({ wallet, onOutcomes, onError });
     window.addEventListener("online", () => wake());
     prepareOffline();
+    keepCodesReady({ store, wallet, api });
     const run = (verb, onWait) => runVerb({ store, wake }, verb, onWait);
     return { wallet, store, api, wake, run };
   } catch (error) {
@@ -210,6 +211,18 @@ function prepareOffline() {
   const start = () => navigator.serviceWorker?.register(workerUrl()).catch(() => {});
   if (document.readyState === "complete") start();
   else window.addEventListener("load", start, { once: true });
+}
+
+/** Fetch the codes that a person may have to show without a network, when idle. */
+function keepCodesReady(parts) {
+  const whenIdle = window.requestIdleCallback ?? setTimeout;
+  const fetchNow = async () => (await import("../ui/link_view.js")).keepReady(parts);
+  // Of one that does not come, it is said when it is to be shown.
+  const keep = oneByOne(async () => navigator.onLine && fetchNow().catch(() => {}));
+  const keepLater = () => whenIdle(keep);
+  parts.store.onChange(keepLater);
+  window.addEventListener("online", keepLater);
+  keepLater();
 }
 
 /**

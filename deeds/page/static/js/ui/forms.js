@@ -85,13 +85,18 @@ export function readField(field, read) {
 
 /** Do what a form is for, once at a time. */
 export function onSubmit(form, button, act) {
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (button.disabled) return;
-    button.disabled = true;
-    await act();
-    button.disabled = false;
+    return onceAtATime(button, act);
   });
+}
+
+/** Do what a button is for, unless that is under way. */
+export async function onceAtATime(button, act) {
+  if (button.disabled) return;
+  button.disabled = true;
+  await act();
+  button.disabled = false;
 }
 
 export class FieldError extends Error {
@@ -132,14 +137,17 @@ export function makeField(label, attributes) {
 /**
  * @typedef {{title: string, content: (Node | string)[], opener: HTMLElement}} Parts `opener` has the
  *   focus afterwards
- * @param {Parts & {actions?: Node[], closeText?: string}} parts `actions` are buttons beside the one
- *   that closes
+ * @param {Parts & {
+ *   actions?: Node[], closeText?: string, kind?: string, onClose?: () => void,
+ * }} parts `actions` are buttons beside the one that closes, `kind` is a class of the dialog
  */
 export function openDialog({
   title,
   content,
   actions = [],
   closeText = "Close",
+  kind = "",
+  onClose = () => {},
   opener,
 }) {
   const titleId = freshId("dialog");
@@ -155,7 +163,7 @@ export function openDialog({
   );
   const element = make(
     "dialog",
-    { class: "sheet", "aria-labelledby": titleId },
+    { class: `sheet ${kind}`, "aria-labelledby": titleId },
     make("div", { class: "sheet-inner stack" }, heading, ...content, buttons),
     // What is said while a dialog is open has to be said within it: all else is out of
     // reach then.
@@ -169,6 +177,7 @@ export function openDialog({
   element.addEventListener("close", () => {
     element.remove();
     giveBack(places);
+    onClose();
   });
   document.body.append(element);
   element.showModal();

@@ -10,6 +10,8 @@ import { unitsText } from "../format/amounts.js";
 import { claimLink } from "../format/claim_link.js";
 import { formatRawOutput } from "../format/raw_output.js";
 import { partText } from "../texts.js";
+import { batchesOf } from "../wallet/api.js";
+import { isFree } from "../wallet/links.js";
 import { makeCard } from "./card.js";
 import { copyText, download, make, makeButton } from "./dom.js";
 import { makeField, openDialog, say, sayError } from "./forms.js";
@@ -18,6 +20,9 @@ import { makeField, openDialog, say, sayError } from "./forms.js";
 // letters than ASCII, so its length is that in bytes.
 const CODES_AT_ONCE_MAX = 64;
 const BYTES_AT_ONCE_MAX = 12_288;
+/** How many codes are kept ready, those of the latest outputs. */
+const READY_MAX = 50;
+const HELD = { state: "held" };
 /** How often a busy service is asked for the same codes. */
 const TRIES_MAX = 20;
 
@@ -74,8 +79,8 @@ export function makeLinkView(
 }
 
 /**
- * Hand out a link that is held or given, and show it. Nothing is shown where that
- * cannot be.
+ * Hand out a link that is held or given, and show it, with `more` above it. Nothing is
+ * shown where that cannot be.
  */
 export function openLinkDialog(output, tools) {
   return handOver(output, tools, ([given]) => {
@@ -83,7 +88,11 @@ export function openLinkDialog(output, tools) {
       "Whoever opens it first can claim it. Until then you can take it back.";
     openDialog({
       title: "Your link",
-      content: [make("p", { class: "hint" }, hint), makeLinkView(given, tools)],
+      content: [
+        make("p", { class: "hint" }, hint),
+        ...(tools.more ?? []),
+        makeLinkView(given, tools),
+      ],
       closeText: "Done",
       opener: tools.opener,
     });
@@ -143,10 +152,7 @@ function copyLink(output, /** @type {LinkTools} */ { wallet, unit }, showInstead
 /** The code is there at once if the link was handed out before, else after a tap. */
 function codePlace(output, tools, handOverBy, about) {
   const place = make("div", { class: "qr" });
-  const show = handOverBy(async () => {
-    const codes = await codesOf([output], tools);
-    place.replaceChildren(codeImage(codes.get(output.key), `QR code: ${about}`));
-  });
+  const show = handOverBy(() => drawCode(place, output, tools, `QR code: ${about}`));
   place.append(makeButton("Show QR code", show));
   if (output.state === "given") show();
   return place;
@@ -190,18 +196,40 @@ export async function codesOf(outputs, /** @type {CodeTools} */ tools, options =
   } = options;
   const codes = await wallet.codes(outputs.map(({ key }) => key));
   const missing = outputs.filter(({ key }) => !codes.has(key));
-  const texts = missing.map(link);
-  const size = sizeOfBatches(texts);
   onProgress(codes.size);
-  for (let start = 0; start < texts.length; start += size) {
-    const svgs = await patiently(() => api.qr(texts.slice(start, start + size)), wait);
-    const drawn = svgs.map((svg, place) => ({ key: missing[start + place].key, svg }));
+  for (const batch of batchesOf(missing, sizeOfBatches(missing.map(link)))) {
+    const svgs = await patiently(() => api.qr(batch.map(link)), wait);
+    const drawn = svgs.map((svg, place) => ({ key: batch[place].key, svg }));
     // A device without room for them shows them all the same.
     await wallet.keepCodes(drawn).catch(() => {});
     for (const { key, svg } of drawn) codes.set(key, svg);
     onProgress(codes.size);
   }
   return codes;
+}
+
+/** Put the code of an output into its place, once it is here. */
+export async function drawCode(place, output, tools, alt, options = {}) {
+  const codes = await codesOf([output], tools, options);
+  place.replaceChildren(codeImage(codes.get(output.key), alt));
+}
+
+/** Fetch and keep the codes of what is held of deeds that others made. */
+export async function keepReady(
+  /** @type {Pick<import("../pages/open_wallet.js").Opened, "store" | "wallet" | "api">} */
+  { store, wallet, api },
+) {
+  const held = await store.read(
+    { outputs: HELD, items: "all" },
+    ({ outputs, items }) => {
+      const free = outputs.list(HELD).filter(isFree);
+      return free.map((output) => ({ ...output, item: items.get(output.itemId) }));
+    },
+  );
+  const ofOthers = held.filter(({ item }) => !item?.isMinted);
+  const latest = ofOthers.sort((one, other) => other.createdAt - one.createdAt);
+  const link = (output) => linkOf(output, output.item?.unit);
+  await codesOf(latest.slice(0, READY_MAX), { wallet, api }, { link });
 }
 
 /** Return the picture of a code. A picture runs no scripts, whatever the SVG holds. */

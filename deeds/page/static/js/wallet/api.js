@@ -49,6 +49,7 @@ export class NoAnswerError extends Error {
  *   offerId: string, state: "open" | "completed" | "void" | "expired", gives: Part[], wants: Part[],
  *   expiresAt: number,
  * }} Offer `gives` and `wants` are its maker's; `expiresAt` in milliseconds
+ * @typedef {{amount: number, state: "unspent" | "spent"}} Found
  * @typedef {ReturnType<typeof makeApi>} Api
  *
  * Return the service's verbs.
@@ -84,12 +85,20 @@ export function makeApi(fetch, arrayMax = AT_ONCE_MAX) {
     },
     async check(rawOutputs) {
       const states = [];
-      for (let start = 0; start < rawOutputs.length; start += checkedMax) {
-        const outputs = rawOutputs.slice(start, start + checkedMax);
+      for (const outputs of batchesOf(rawOutputs, checkedMax)) {
         const isRight = (answer) => areAll(answer?.states, outputs, isState);
         states.push(...(await post("/v1/check", { outputs }, isRight)).states);
       }
       return states;
+    },
+    /**
+     * Return what is recorded under strong secrets of an item, null where nothing is.
+     * @param {string[]} secrets at most as many as the service takes at once
+     * @returns {Promise<(Found | null)[]>}
+     */
+    async find(itemId, secrets) {
+      const isRight = (answer) => areAll(answer?.outputs, secrets, isFound);
+      return (await post("/v1/find", { itemId, secrets }, isRight)).outputs;
     },
   };
 }
@@ -179,9 +188,21 @@ function isOffer(answer) {
   );
 }
 
+const isFound = (found) =>
+  found === null ||
+  (isAmount(found?.amount) && ["unspent", "spent"].includes(found.state));
+
 const isPart = (part) => isItemId(part?.itemId) && isAmount(part.amount);
 
 /** @returns {Offer} */
 const offerFrom = (answer) => ({ ...answer, expiresAt: Date.parse(answer.expiresAt) });
 
 const isItemId = (value) => typeof value === "string" && /^deed_[^.]+$/.test(value);
+
+/** Return all in parts of at most so many. */
+export function batchesOf(all, countMax) {
+  const count = Math.ceil(all.length / countMax);
+  return Array.from({ length: count }, (_, place) =>
+    all.slice(place * countMax, (place + 1) * countMax),
+  );
+}

@@ -4,7 +4,8 @@
 
 import { checkSecret, formatRawOutput } from "../format/raw_output.js";
 import { checkCount, isFree, linkParts, nextNumber, unitOf } from "./links.js";
-import { itemIdOf, keyOf, WalletError } from "./records.js";
+import { itemIdOf, keyOf, unitsOf, WalletError } from "./records.js";
+import { numbersWanted } from "./seeds.js";
 
 const UNDER_WAY = ["coming", "leaving"];
 /**
@@ -23,7 +24,7 @@ const RULES = { mint, claim, send, split, links, nextLinks, merge, takeBack };
  * Return what a rule looks at: the outputs it names or what rests of items, and what is
  * made.
  */
-export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan }) {
+export function beginningWanted(rule, { key, outputKey, secrets, ...plan }) {
   const { outputKeys = outputKey ? [outputKey] : [] } = plan;
   const { itemId = itemIdOf(outputKeys[0] ?? ""), itemIds = [itemId] } = plan;
   if (rule === "mint") return { operations: [key] };
@@ -31,17 +32,17 @@ export function beginningWanted(rule, { key, outputKey, secrets = [], ...plan })
     CHOSEN_FROM.map((state) => ({ itemId: id, state })),
   );
   const named = outputKeys.length ? outputKeys : all;
-  const fresh = itemIds.flatMap((id) =>
-    secrets.map((secret) => keyOf({ itemId: id, secret })),
-  );
+  const fresh = secrets.keysOf(itemIds);
   return {
     operations: [key, { state: "begun" }],
     outputs: rule === "links" ? { itemId } : [...named, ...fresh],
     items: itemIds,
+    seeds: "all",
     // What is leaving is of an operation that is begun; what is named may be coming by
     // an open offer.
-    next: ({ outputs }) => ({
-      operations: [...new Set(outputKeys.map((each) => outputs.get(each)?.operation))],
+    next: (slices) => ({
+      operations: outputKeys.map((each) => slices.outputs.get(each)?.operation),
+      numbers: numbersWanted(slices, itemIds),
     }),
   };
 }
@@ -63,9 +64,9 @@ export function begin(draft, rule, plan) {
 }
 
 /** Its outputs get records when the answer names the item. */
-function mint(_draft, { outputs: asked, secrets, links, metadata, unit, amount }) {
+function mint(_draft, { outputs: asked, fresh, links, metadata, unit, amount }) {
   const outputs = asked.map((part, place) => {
-    return { amount: part.amount, secret: checkSecret(part.secret ?? secrets[place]) };
+    return { amount: part.amount, secret: checkSecret(part.secret ?? fresh[place]) };
   });
   const own = asked.flatMap(({ secret }, place) => (secret === undefined ? [] : place));
   const body = metadata ? { outputs, metadata } : { outputs };
@@ -77,14 +78,14 @@ function mint(_draft, { outputs: asked, secrets, links, metadata, unit, amount }
 /**
  * Claim an output of a link; a second call returns what the first one began. At the
  * door what this wallet holds or has handed out itself is claimed too, and a second
- * call is refused.
+ * call is refused, there and elsewhere.
  */
 function claim(draft, plan) {
-  const { output, outputKey, atDoor, now } = plan;
+  const { output, outputKey, atDoor, isUnsent, now } = plan;
   const record = draft.outputs.get(outputKey);
   if (UNDER_WAY.includes(record?.state)) {
     const begun = draft.operations.get(record.operation);
-    if (atDoor) throw busy(begun.begunAt);
+    if (atDoor || begun.atDoor) throw busy(begun.begunAt);
     return { begun };
   }
   if (record?.state === "spent") throw spent(record);
@@ -103,7 +104,8 @@ function claim(draft, plan) {
   keepUnit(draft, output.itemId, unit);
   const inputs = [draft.outputs.get(outputKey)];
   const made = atDoor && { collectedAt: now };
-  return { kind: "claim", atDoor: atDoor || undefined, unit, ...joined(inputs, made) };
+  const about = { kind: "claim", atDoor: atDoor || undefined, isUnsent, unit };
+  return { ...about, ...joined(inputs, made) };
 }
 
 /**
@@ -197,8 +199,10 @@ function reserve(
 ) {
   const [{ itemId }] = [...inputs, ...made];
   const { gives, gets, terms, ...about } = more;
-  const outputs = made.map(({ state, ...part }, place) => {
-    const output = { itemId, ...part, secret: secrets[place], operation };
+  const parts = made.map((part) => ({ itemId, ...part }));
+  const taken = secrets.take(draft, parts);
+  const outputs = parts.map(({ state, ...part }, place) => {
+    const output = { ...part, secret: taken[place], operation };
     return newOutput(output, "coming", changedAt);
   });
   checkBalance([...inputs, ...(gives ?? [])], [...outputs, ...(gets ?? [])]);
@@ -236,8 +240,6 @@ function checkBalance(inputs, outputs) {
     throw new Error("a swap that does not balance");
 }
 
-const unitsOf = (records) => records.reduce((sum, { amount }) => sum + amount, 0);
-
 const freeOf = (draft, itemId) =>
   draft.outputs.list({ itemId, state: "held" }).filter(isFree);
 
@@ -247,9 +249,10 @@ function mine(draft, key, state) {
   if (output?.state !== state) {
     if (state === "held")
       throw new WalletError("not_held", "These units are no longer here.");
-    const why = output?.spentElsewhere
-      ? "Already claimed."
-      : "These units are not handed out.";
+    const claimed = output?.isUnclear
+      ? "Already claimed, or moved by another copy of this wallet."
+      : "Already claimed.";
+    const why = output?.spentElsewhere ? claimed : "These units are not handed out.";
     throw new WalletError("not_given", why);
   }
   if (output.collectedAt)
@@ -271,10 +274,7 @@ const inTheMaking = () =>
 
 function spent({ spentElsewhere, changedAt }) {
   return spentElsewhere
-    ? new WalletError(
-        "spent_elsewhere",
-        "Already claimed. If it wasn't you, ask the sender.",
-      )
+    ? new WalletError("spent_elsewhere", "This link was used already. Ask the sender.")
     : new WalletError("already_spent", "Already claimed in this browser.", changedAt);
 }
 

@@ -2,8 +2,9 @@
 // finds what was carried out after its refusal.
 
 import { formatRawOutput } from "../format/raw_output.js";
-import { NoAnswerError, ProblemError } from "./api.js";
-import { existing } from "./records.js";
+import { batchesOf, NoAnswerError, ProblemError } from "./api.js";
+import { addFound, askForLook, FindingError, LOOK } from "./finding.js";
+import { existing, itemIdOf } from "./records.js";
 import { AT_REST, DOUBTS, settleChecked, settleDone, settleLate } from "./settling.js";
 import { settleOpen, settleRefused, settlingWanted } from "./settling.js";
 
@@ -15,6 +16,9 @@ const LATE_MS = 24 * 60 * 60_000;
 const COMMIT_MS = 60_000;
 /** How many offers that should have ended are asked for at once. */
 const DUE_MAX = 16;
+
+/** Refusals that are told after the key was looked up, for ever: nothing was done. */
+const SURE = new Set(["spent_input", "used_secret"]);
 
 /**
  * What became of an operation. Where it is still begun, `problem` says why; it will be
@@ -28,10 +32,11 @@ const DUE_MAX = 16;
  * @param {(wanted: import("./records.js").Plan,
  *   apply: (draft: import("./records.js").Draft) => any) => Promise<any>} parts.change
  * @param {(secret: string) => Promise<boolean>} parts.isStrong
+ * @param {ReturnType<typeof import("./finding.js").makeGather>} parts.gather
  * @param {number} parts.checkedMax how many outputs are asked for at once
  * @param {() => number} parts.now
  */
-export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
+export function makeChecks({ store, api, change, isStrong, gather, checkedMax, now }) {
   /** The output that the last round ended with. */
   let roundEnd = null;
 
@@ -46,9 +51,10 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
    * @returns {Promise<Outcome>}
    */
   async function finish(key, isFirst = false) {
-    const operation = await operationOf(key);
-    const { kind, state } = operation;
+    const operation = await setOut(key);
+    const { kind, state, isCancelled } = operation;
     if (state !== "begun" && state !== "open") return { operation };
+    if (isCancelled) return refuse(operation, "cancelled");
     const { answer, problem } = await ask(() => send(operation));
     if (answer && "offerId" in answer) return settleOffer(operation, answer);
     if (answer) return settle(settleDone, key, { itemId: answer.itemId });
@@ -57,10 +63,36 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return refuse(operation, problem.code);
   }
 
+  /** Return an operation; from now on it may have reached the service. */
+  const setOut = (key) =>
+    change({ operations: [key] }, (draft) => {
+      const { isUnsent, ...operation } = existing(draft.operations.get(key));
+      return isUnsent ? draft.put("operations", operation) : operation;
+    });
+
+  /**
+   * Give up what a person at a door has scanned. What was never sent never will be; of
+   * all else `finish` only asks whether it was carried out.
+   */
+  const cancel = (key) =>
+    change(settlingWanted([key]), (draft) => {
+      const operation = existing(draft.operations.get(key));
+      if (operation.state !== "begun") return;
+      draft.put("operations", { ...operation, isCancelled: true });
+      const found = {
+        from: "begun",
+        states: new Map(),
+        isUnclear: () => false,
+        now: now(),
+      };
+      if (operation.isUnsent)
+        settleRefused(draft, key, { code: "cancelled", ...found });
+    });
+
   function send({ kind, key, state, body, offerId }) {
     if (state === "open") return api.offer(offerId);
     if (kind === "mint") return api.mint(body, key);
-    if (kind === "ask" || kind === "trade") return api.makeOffer(body, key);
+    if (isMaking({ kind })) return api.makeOffer(body, key);
     return kind === "complete" ? api.complete(offerId, body, key) : api.swap(body, key);
   }
 
@@ -71,13 +103,58 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   async function refuse(operation, code) {
     const { key, state: from } = operation;
     const { answer, problem } = await ask(async () => {
-      const found = await look(operation);
-      return { ...found, late: found.isDone ? [] : await findLate(found.spent, key) };
+      const found = await look(operation, async (spent) =>
+        isMaking(operation)
+          ? code === "offer_completed"
+          : wasCarriedOut(operation, code, spent),
+      );
+      if (found.isDone) return { ...found, late: [], gathered: [] };
+      const gathered = await gatherFor(operation, code, found.spent);
+      await keepEach(gathered);
+      return { ...found, gathered, late: await findLate(found.spent, key) };
     });
     if (problem) return { operation, problem };
-    const { isDone, spent, states, late } = answer;
+    const { isDone, spent, states, late, gathered } = answer;
     if (isDone) return settle(settleDone, key, { spent });
-    return settle(settleRefused, key, { code, from, states }, late);
+    const isUnclear = unclearBy(gathered);
+    const told = { code, from, states, isUnclear };
+    return settle(settleRefused, key, told, late, gathered);
+  }
+
+  /**
+   * Return what another copy of this wallet has made, where a refusal points to one: a
+   * number that was used, or something that is spent and was ours. At a door somebody
+   * waits, who may also have come twice.
+   */
+  async function gatherFor(operation, code, spent) {
+    const { key: refusedKey, atDoor, inputs, outputs } = operation;
+    const lost = inputs.filter((key) => spent.has(key));
+    if (code === "used_secret" || code === "offer_void") {
+      const named = [...keysOf(outputs), ...inputs];
+      const branches = atDoor ? ["kept"] : undefined;
+      return gatherAll(named, () => ({ refusedKey, branches }));
+    }
+    // A copy may have used its secrets all the same: it is enough to ask for them.
+    if (code === "offer_expired" && !lost.length) {
+      return gatherAll(keysOf(outputs), () => ({ refusedKey, branches: [] }));
+    }
+    return atDoor ? [] : gatherAll(lost, () => ({ refusedKey }));
+  }
+
+  /** Return what is found of these outputs' items; of what does not add up, nothing. */
+  async function gatherAll(keys, optionsOf) {
+    const gathered = [];
+    for (const itemId of new Set(keys.map(itemIdOf))) {
+      try {
+        gathered.push(await gather(itemId, optionsOf(itemId)));
+      } catch (error) {
+        if (!(error instanceof FindingError)) throw error;
+        gathered.push({ itemId, found: [], next: new Map(), isUnclear: true });
+        // Another copy may have moved units meanwhile: the next visit looks.
+        await change({ notes: [LOOK] }, (draft) => askForLook(draft, [itemId]));
+      }
+    }
+    return gathered;
   }
 
   /**
@@ -91,23 +168,28 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return isOpen ? { operation } : refuse(operation, `offer_${state}`);
   }
 
-  const settle = async (rule, key, found, late = []) => ({
-    operation: await change(
-      settlingWanted([key, ...keysOf(late)], found.itemId),
-      (draft) => {
+  const settle = async (rule, key, found, late = [], gathered = []) => {
+    const { itemId } = found;
+    const wanted = settlingWanted([key, ...keysOf(late)], { itemId, gathered });
+    return {
+      operation: await change(wanted, (draft) => {
         settleLate(draft, late, now());
-        return rule(draft, key, { ...found, now: now() });
-      },
-    ),
-  });
+        const operation = rule(draft, key, { ...found, now: now() });
+        addFound(draft, gathered, now());
+        return operation;
+      }),
+    };
+  };
 
   /**
-   * Send again what was begun, until the service says to wait. @returns
-   * {Promise<Outcome[]>}
+   * Send again what was begun, until the service says to wait; what was scanned at a
+   * door is sent by that door alone.
+   * @returns {Promise<Outcome[]>}
    */
   async function finishBegun() {
     const outcomes = [];
-    for (const { key } of await recordsIn("operations", "begun")) {
+    for (const { key, atDoor, isCancelled } of await recordsIn("operations", "begun")) {
+      if (atDoor && !isCancelled) continue;
       outcomes.push(await finish(key));
       const { retryAfterS, code } = outcomes.at(-1)?.problem ?? {};
       // A missing pepper is the trouble of some items only.
@@ -117,35 +199,39 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   }
 
   /**
-   * Ask for the state of an operation's inputs and its first output. All its outputs
-   * were made at once, so one tells whether any is there; the others are asked for only
-   * if it is: the service counts questions for ordinary secrets that it does not know.
+   * Ask for the states of an operation's inputs, and whether it was carried out although
+   * it was refused; if so, for those of what it has made.
+   * @param {(spent: Set<string>) => Promise<boolean>} askDone
    * @returns {Promise<{isDone: boolean, states: Map<string, string>, spent: Set<string>}>}
    */
-  async function look(operation) {
-    const { inputs, outputs } = operation;
-    const [first, ...others] = keysOf(outputs);
-    const states = await statesOf(
-      await readOutputs(store, first ? [...inputs, first] : inputs),
-    );
-    const isDone = first
-      ? states.get(first) !== "unknown"
-      : await isPaid(operation, states);
-    const made = isDone ? await statesOf(await readOutputs(store, others)) : [];
-    const all = new Map([...states, ...made]);
-    return { isDone, states: all, spent: spentAmong(all) };
+  async function look(operation, askDone) {
+    const inputs = await statesOf(await readOutputs(store, operation.inputs));
+    const isDone = await askDone(spentAmong(inputs));
+    const outputs = isDone ? await readOutputs(store, keysOf(operation.outputs)) : [];
+    const states = new Map([...inputs, ...(await statesOf(outputs))]);
+    return { isDone, states, spent: spentAmong(states) };
+  }
+
+  /** Return whether somebody has completed an offer of ours that was called ended. */
+  async function isCompleted({ offerId }) {
+    return Boolean(offerId) && (await api.offer(offerId)).state === "completed";
   }
 
   /**
-   * Return whether it was this payment that spent its inputs, where it makes nothing
-   * that tells. Once one is spent, the same request cannot be carried out: it is
-   * answered as the first time or refused.
+   * Return whether a swap, or a payment, that was refused with this code has spent these
+   * inputs. That its outputs are there does not tell: another copy of this wallet may
+   * have used the same numbers. Its key does: once an input is spent, the same request
+   * cannot be carried out any more, and is answered as the first time or refused.
    */
-  async function isPaid({ key, offerId, body }, states) {
-    if (!spentAmong(states).size) return false;
-    const { answer, problem } = await ask(() => api.complete(offerId, body, key));
-    if (problem && !isRefusal(problem)) throw problem;
-    return Boolean(answer);
+  async function wasCarriedOut(operation, code, spent) {
+    if (SURE.has(code) || !spent.size) return false;
+    const { answer, problem } = await ask(() => send({ ...operation, state: "begun" }));
+    if (answer) return true;
+    if (!isRefusal(problem)) throw problem;
+    // Where the limits are others now, its key was not looked up.
+    const first = DOUBTS.has(problem.code) ? operation.outputs.slice(0, 1) : [];
+    const states = await statesOf(await readOutputs(store, keysOf(first)));
+    return [...states.values()].some((state) => state !== "unknown");
   }
 
   /**
@@ -160,7 +246,11 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     for (const operation of suspects) {
       const named = [...operation.inputs, ...keysOf(operation.outputs)];
       if (operation.key === except || !named.some((key) => telling.has(key))) continue;
-      const { isDone, spent } = await look(operation);
+      const { isDone, spent } = await look(operation, async (spentInputs) =>
+        isMaking(operation)
+          ? isCompleted(operation)
+          : wasCarriedOut(operation, operation.code, spentInputs),
+      );
       if (isDone) found.push({ key: operation.key, spent });
     }
     return found;
@@ -184,10 +274,12 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
   }
 
   /**
-   * Ask for outputs that are at rest or awaited here; return whether anything has
-   * changed.
+   * Ask for outputs that are at rest or awaited here, and write down what was gathered
+   * of their items, or is now; return whether anything has changed.
+   * @param {any[]} outputs
+   * @param {import("./finding.js").Gathered[]} [gatheredBefore]
    */
-  async function checkSome(outputs) {
+  async function checkSome(outputs, gatheredBefore) {
     const states = await statesOf(outputs);
     const isAtRest = ({ state }) => AT_REST.includes(state);
     const isThere = ({ key }) => states.get(key) !== "unknown";
@@ -199,16 +291,63 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
       Boolean(unknown) || states.get(key) !== "unspent";
     const known = outputs.filter((output) => isAtRest(output) && isNews(output));
     const news = new Map(known.map(({ key }) => [key, states.get(key)]));
-    if (!news.size && !late.length) return false;
-    return change(
-      { ...settlingWanted(keysOf(late)), outputs: [...news.keys()] },
-      (draft) => {
-        settleLate(draft, late, now());
-        settleChecked(draft, news, now());
-        return draft.isChanged();
-      },
-    );
+    const lost = known.filter(({ key }) => news.get(key) === "spent");
+    const gathered = gatheredBefore ?? (await gatherLost(lost));
+    if (!gatheredBefore) await keepEach(gathered);
+    if (!news.size && !late.length && !gathered.length) return endUsed(made);
+    const wanted = settlingWanted(keysOf(late), {
+      outputs: [...news.keys()],
+      gathered,
+    });
+    const isChanged = await change(wanted, (draft) => {
+      settleLate(draft, late, now());
+      addFound(draft, gathered, now());
+      settleChecked(draft, news, unclearBy(gathered), now());
+      return draft.isChanged();
+    });
+    return (await endUsed(made)) || isChanged;
   }
+
+  /**
+   * Before it is said who has spent something of ours, look for what another copy of
+   * this wallet has made of it. Links are claimed every day: of them it is enough to ask
+   * whether anything was kept.
+   */
+  function gatherLost(lost) {
+    const isProbed = (itemId) =>
+      lost.every((output) => output.itemId !== itemId || output.state === "given");
+    return gatherAll(keysOf(lost), (itemId) => ({ isProbed: isProbed(itemId) }));
+  }
+
+  /** Where a copy has made something of an item, it has spent what it was made of. */
+  async function keepEach(gathered) {
+    for (const each of gathered) if (each.found.length) await keepGathered(each);
+  }
+
+  /**
+   * Write down what was gathered of an item, and ask for all of ours there. What is
+   * spent by then, a copy of this wallet may have spent.
+   */
+  async function keepGathered(gathered) {
+    const { itemId } = gathered;
+    const states = AT_REST.map((state) => ({ itemId, state }));
+    const asked = await store.read({ outputs: states }, ({ outputs }) =>
+      states.flatMap((each) => outputs.list(each)),
+    );
+    const [first, ...others] = batchesOf(asked, checkedMax);
+    await checkSome(first ?? [], [gathered]);
+    for (const batch of others) await checkSome(batch, [gathered]);
+  }
+
+  /** Another copy of this wallet may have used the secrets of an offer that is open. */
+  async function endUsed(made) {
+    const open = await recordsIn("operations", "open");
+    const isUsed = ({ outputs }) => outputs.some(({ key }) => made.includes(key));
+    return endEach(open.filter(isUsed));
+  }
+
+  /** Ask what became of all offers of ours. */
+  const endOpen = async () => endEach(await recordsIn("operations", "open"));
 
   /**
    * Settle the open offers that should have ended: by their time, or because an input
@@ -223,8 +362,12 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     const spent = new Set(keysOf(put.filter(({ state }) => state === "spent")));
     const isDue = ({ expiresAt, inputs }) =>
       now() >= expiresAt + COMMIT_MS || inputs.some((input) => spent.has(input));
+    return endEach(open.filter(isDue).slice(0, DUE_MAX));
+  }
+
+  async function endEach(offers) {
     let isChanged = false;
-    for (const { key } of open.filter(isDue).slice(0, DUE_MAX)) {
+    for (const { key } of offers) {
       const { operation, problem } = await finish(key);
       if (problem) throw problem;
       isChanged ||= operation.state !== "open";
@@ -242,24 +385,21 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
       ...(await recordsIn("outputs", ...AT_REST)),
       ...(await awaited("open", "refused")),
     ];
-    for (let start = 0; start < outputs.length; start += checkedMax) {
-      await checkSome(outputs.slice(start, start + checkedMax));
-    }
+    for (const batch of batchesOf(outputs, checkedMax)) await checkSome(batch);
     await endDue();
   }
 
   /**
-   * Ask once for links and offers that wait, the newest first, going on where the last
-   * round ended. Of weak secrets the service is not asked: each question is a guess to
-   * it.
+   * Ask once for links and offers that wait, and what was shown to a door, the newest
+   * first, going on where the last round ended. Of weak secrets the service is not
+   * asked: each question is a guess to it.
    * @returns {Promise<boolean>} whether anything has changed
    * @throws {ProblemError | NoAnswerError} and nothing was changed of the part that it is about.
    */
   async function checkRound() {
-    const all = [
-      ...(await recordsIn("outputs", "given", "offered")),
-      ...(await awaited("open")),
-    ];
+    const ours = await recordsIn("outputs", ...AT_REST);
+    const isAsked = ({ state, shownAt }) => state !== "held" || shownAt;
+    const all = [...ours.filter(isAsked), ...(await awaited("open"))];
     const waiting = all.sort(newestFirst);
     const left = waiting.filter(
       (output) => !roundEnd || newestFirst(roundEnd, output) < 0,
@@ -274,7 +414,16 @@ export function makeChecks({ store, api, change, isStrong, checkedMax, now }) {
     return (await endDue()) || isChanged;
   }
 
-  return { operationOf, finish, finishBegun, checkStates, checkRound };
+  return {
+    operationOf,
+    finish,
+    cancel,
+    finishBegun,
+    checkStates,
+    checkRound,
+    keepGathered,
+    endOpen,
+  };
 }
 
 /**
@@ -290,6 +439,23 @@ async function ask(question) {
     throw problem;
   }
 }
+
+/**
+ * Return what says of an output that is spent by nobody here whether a copy of this
+ * wallet may have spent it: where it has made something of the item, or where a look,
+ * maybe after a restore, is the first to see that it is gone.
+ * @param {import("./finding.js").Gathered[]} gathered
+ */
+function unclearBy(gathered) {
+  const items = new Map(gathered.map((each) => [each.itemId, each]));
+  return ({ itemId, shownAt }, wanted) => {
+    const { found = [], isUnclear, isLook } = items.get(itemId) ?? {};
+    const isUnseen = isLook && wanted !== "given" && !shownAt;
+    return Boolean(found.length || isUnclear || isUnseen);
+  };
+}
+
+const isMaking = ({ kind }) => kind === "ask" || kind === "trade";
 
 /** Return whether what was sent can never be carried out. */
 const isRefusal = (problem) => problem instanceof ProblemError && problem.isFinal;

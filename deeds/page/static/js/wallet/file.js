@@ -6,12 +6,15 @@
 import { isAmount } from "../format/amounts.js";
 import { checkSecret, formatRawOutput, parseRawOutput } from "../format/raw_output.js";
 import { isItem as isItemOfService, isOfferId } from "./api.js";
-import { isNote, linkParts, unitOf } from "./links.js";
+import { isNote, LINK_NUMBER_MAX, linkParts, unitOf } from "./links.js";
 import { OUTPUT_STATES, REST_STATES } from "./merging.js";
-import { fromVersion, hasFields, keyOf } from "./records.js";
+import { fromVersion, hasFields, itemIdOf, keyOf } from "./records.js";
+import { BRANCHES, hexOf, isSeed, NUMBER_MAX, numbersKey, SEEDS_MAX } from "./seeds.js";
 
 const FORMAT = "deeds wallet";
-const VERSION = 3;
+const VERSION = 4;
+/** From this one on a file has a checksum and seeds. */
+const CHECKED_VERSION = 4;
 // OWASP's figure for PBKDF2-HMAC-SHA-256 (2023). A file may name another one within
 // bounds: less is no protection, more would only hang the page.
 const ITERATIONS = 600_000;
@@ -26,14 +29,21 @@ const TARGET_STATES = ["held", "given"];
 const OPERATION_STATES = ["begun", "open", "done", "refused"];
 const KINDS = ["mint", "claim", "send", "split", "merge", "takeBack", "withdraw"];
 const MAKINGS = ["ask", "trade"];
-// More series than anybody makes; what is counted on from here stays exact.
-const NUMBER_MAX = 1_000_000_000;
+const DAMAGED =
+  "This file is damaged: a part of it was changed or is missing. Use another copy of it.";
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The passphrase does not open the file, or the file was changed. */
+/** The passphrase does not open the file; or, of an older one, it was changed. */
 export class WrongPassphraseError extends Error {
   name = "WrongPassphraseError";
-  message = "The passphrase does not open this file.";
+
+  constructor(isChecked) {
+    super(
+      isChecked
+        ? "The passphrase does not open this file."
+        : "The passphrase is wrong, or the file was changed.",
+    );
+  }
 }
 
 /** The text is no file of a wallet. */
@@ -72,38 +82,59 @@ export async function exportWallet(records, { key, salt, iterations }) {
   };
   const text = new TextEncoder().encode(JSON.stringify(records));
   const sealed = await crypto.subtle.encrypt(parameters(head, iv), key, text);
-  return `${JSON.stringify({ ...head, data: toBase64(new Uint8Array(sealed)) }, null, 2)}\n`;
+  const file = { ...head, data: toBase64(new Uint8Array(sealed)) };
+  const checksum = await checksumOf(file);
+  return `${JSON.stringify({ ...file, checksum }, null, 2)}\n`;
+}
+
+/**
+ * Return the SHA-256 of a file's members: it tells damage from a wrong passphrase, and
+ * proves nothing.
+ */
+async function checksumOf(file) {
+  const bytes = new TextEncoder().encode(JSON.stringify(file));
+  return hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 /**
  * Return the records of a file. @throws {NotAWalletFileError | WrongPassphraseError}
  */
 export async function importWallet(text, passphrase) {
-  const { head, salt, iv, data } = readFile(text);
+  const { head, salt, iv, data } = await readFile(text);
+  const isChecked = head.version >= CHECKED_VERSION;
   const key = await deriveKey(passphrase, salt, head.kdf.iterations);
   const opened = await crypto.subtle
     .decrypt(parameters(head, iv), key, data)
     .catch(() => {
-      throw new WrongPassphraseError();
+      throw new WrongPassphraseError(isChecked);
     });
   try {
     const records = JSON.parse(new TextDecoder().decode(opened));
     const outputs = fromVersion(head.version, records.outputs, records.operations);
-    return readRecords({ ...records, outputs });
+    const older = isChecked ? {} : { seeds: [], numbers: [] };
+    return readRecords({ ...records, ...older, outputs });
   } catch {
     throw new NotAWalletFileError("The file opens, but what it holds is no wallet.");
   }
 }
 
-function readFile(text) {
-  const { data, ...head } = parse(text);
-  if (head.format !== FORMAT)
-    throw new NotAWalletFileError("This is not a backup file.");
-  if (![1, 2, VERSION].includes(head.version)) {
+async function readFile(text) {
+  const { checksum, ...file } = parse(text);
+  const { data, ...head } = file;
+  if (!text.includes(FORMAT)) {
+    throw new NotAWalletFileError(
+      text.trim() ? "This is not a backup file." : "This file is empty.",
+    );
+  }
+  if (head.version > VERSION) {
     throw new NotAWalletFileError(
       "This file was made by a newer page. Use that to read it.",
     );
   }
+  const isWhole = head.format === FORMAT && [1, 2, 3, VERSION].includes(head.version);
+  const isChecked = head.version >= CHECKED_VERSION;
+  if (!isWhole || (isChecked && checksum !== (await checksumOf(file))))
+    throw new NotAWalletFileError(DAMAGED);
   const [kdf, cipher] = [head.kdf ?? {}, head.cipher ?? {}];
   const { iterations } = kdf;
   const isBounded = iterations >= ITERATIONS_MIN && iterations <= ITERATIONS_MAX;
@@ -115,7 +146,7 @@ function readFile(text) {
     const [salt, iv, sealed] = [kdf.salt, cipher.iv, data].map(fromBase64);
     return { head, salt, iv, data: sealed };
   } catch {
-    throw new NotAWalletFileError("This file is damaged.");
+    throw new NotAWalletFileError(DAMAGED);
   }
 }
 
@@ -160,15 +191,34 @@ function fromBase64(text) {
 /**
  * Return the records. @throws {Error} one is not whole, or they do not belong together.
  */
-export function readRecords({ outputs, operations, items }) {
+export function readRecords({ outputs, operations, items, seeds, numbers }) {
   const known = new Map(outputs.map((output) => [output.key, output]));
   const begun = new Set(operations.map((operation) => operation.key));
   const areRight =
     outputs.every((output) => isOutput(output, begun)) &&
     operations.every((operation) => isOperation(operation, known)) &&
-    items.every((item) => isItem(item, operations));
+    items.every((item) => isItem(item, operations)) &&
+    areSeeds(seeds) &&
+    numbers.every((next) => areNumbers(next, seeds));
   if (!areRight) throw new Error("not records of a wallet");
-  return { outputs, operations, items };
+  return { outputs, operations, items, seeds, numbers };
+}
+
+/** An older file has none. */
+function areSeeds(seeds) {
+  const isRight = ({ key, isOwn, createdAt }) =>
+    isSeed(key) && [undefined, true].includes(isOwn) && areTimes(createdAt);
+  const own = seeds.filter(({ isOwn }) => isOwn);
+  const isOne = own.length === Math.min(seeds.length, 1);
+  return seeds.length <= SEEDS_MAX && seeds.every(isRight) && isOne;
+}
+
+function areNumbers({ key, ...next }, seeds) {
+  const itemId = itemIdOf(key.slice(key.indexOf(".") + 1) + ".");
+  const isOfSeed = seeds.some((seed) => key === numbersKey(seed.key, itemId));
+  const isRight = (number) => Number.isInteger(number) && number >= 0;
+  const values = BRANCHES.map((branch) => next[branch] ?? 0);
+  return isOfSeed && values.every((each) => isRight(each) && each <= NUMBER_MAX);
 }
 
 function isOutput(output, begun) {
@@ -192,12 +242,14 @@ function isOutput(output, begun) {
 
 /** What is there besides, which older pages did not write. */
 function isLink(output) {
-  const { givenAt = 0, collectedAt = 0, note = "", number, of, each } = output;
+  const { givenAt = 0, collectedAt = 0, foundAt = 0, shownAt = 0, note = "" } = output;
+  const { number, of, each, mayBeGiven } = output;
   const isNumbered =
     number === undefined ? of === undefined : isNumber(number) && isNumber(of);
   return (
-    areTimes(givenAt, collectedAt) &&
+    areTimes(givenAt, collectedAt, foundAt, shownAt) &&
     isNote(note) &&
+    [undefined, true].includes(mayBeGiven) &&
     isNumbered &&
     (each === undefined || isPromise(output))
   );
@@ -215,7 +267,7 @@ function isPromise({ amount, each, number, of, state, before }) {
   );
 }
 
-const isNumber = (value) => isAmount(value) && value <= NUMBER_MAX;
+const isNumber = (value) => isAmount(value) && value <= LINK_NUMBER_MAX;
 
 /** What was asked of a mint must be the links that it promised. */
 function isSeries(links, { kind, body }) {
@@ -230,14 +282,14 @@ function isSeries(links, { kind, body }) {
 
 function isOperation(operation, known) {
   const { key, kind, body, inputs, outputs, state, amount, begunAt } = operation;
-  const { atDoor, unit, links, own = [] } = operation;
+  const { atDoor, isUnsent, isCancelled, unit, links, own = [] } = operation;
   const isWhole =
     UUID.test(key) &&
     [...KINDS, ...MAKINGS, "complete"].includes(kind) &&
     OPERATION_STATES.includes(state) &&
     isAmount(amount) &&
     areTimes(begunAt) &&
-    [undefined, true].includes(atDoor) &&
+    [atDoor, isUnsent, isCancelled].every((flag) => (flag ?? true) === true) &&
     unitOf(unit) === unit &&
     isSeries(links, operation) &&
     hasOffer(operation) &&

@@ -3,6 +3,7 @@
 
 import { AMOUNT_MAX } from "../format/amounts.js";
 import { isFree } from "./links.js";
+import { unitsOf } from "./records.js";
 import { AT_REST } from "./settling.js";
 
 /**
@@ -10,21 +11,27 @@ import { AT_REST } from "./settling.js";
  *
  * What is shown of an item in a list. Units: `sum` is here, to be sent or split;
  * `coming` is on its way back; `given` was handed out as links, of which `waiting` and
- * `claimed` are those that nobody or somebody has claimed; `lost` was spent elsewhere
- * and never handed out; `collected` came in at the door; `unknownSum` the service says
- * it has never had; `offered` is in open offers, and `asked` what they get, neither of
- * which counts in another sum. `preparing` counts links while some of a series are
- * still to be made; `isMoving` tells of an operation under way.
+ * `claimed` are those that nobody or somebody has claimed, and `mayBeGiven` those that
+ * wait only because they may have been handed out since a backup; `lost` was spent
+ * elsewhere and never handed out, and `moved` maybe by another copy of this wallet;
+ * `used` is like `lost` after its code was shown to a door, `lastUsed` the latest of
+ * that, and `shownAt` when a code of what is here was last shown; `collected` came in
+ * at the door; `unknownSum` the service says it has never had; `offered` is in open
+ * offers, and `asked` what they get, neither of which counts in another sum.
+ * `preparing` counts links while some of a series are still to be made; `isMoving`
+ * tells of an operation under way.
  * @typedef {{
  *   itemId: string, item: import("./records.js").Item | null, unit?: string, isMinted: boolean,
  *   sum: number, coming: number, given: number, waiting: number, claimed: number, lost: number,
+ *   mayBeGiven: number, moved: number,
+ *   used: number, lastUsed?: OutputRecord, shownAt: number,
  *   collected: number, unknownSum: number, offered: number, asked: number,
  *   preparing: {ready: number, count: number} | null,
  *   isMoving: boolean, isOver: boolean,
  * }} Summary
  *
  * A link of an item, and since when it is in its state.
- * @typedef {"here" | "waiting" | "claimed" | "collected" | "taken back"} LinkState
+ * @typedef {"here" | "waiting" | "claimed" | "moved" | "used" | "collected" | "taken back"} LinkState
  * @typedef {{output: OutputRecord, state: LinkState, at: number}} Link
  *
  * What is shown of one item: `parts` are outputs that can be split, merged or sent, the
@@ -88,8 +95,8 @@ const HERE = [
   "asked",
 ];
 const LEFT = [...HERE, "isMoving"];
-const SHOWN = [...LEFT, "claimed", "lost"];
-const SUMS = [...HERE, "given", "claimed", "lost"];
+const SHOWN = [...LEFT, "claimed", "used", "lost", "moved"];
+const SUMS = [...HERE, "given", "claimed", "used", "lost", "mayBeGiven", "moved"];
 
 function summaryOf(itemId, all, { items, operations }) {
   const item = items.get(itemId) ?? null;
@@ -105,13 +112,17 @@ function summaryOf(itemId, all, { items, operations }) {
     const group = isAsked(output) ? "asked" : groupOf(output);
     if (group) add(group, output.amount);
     if (group === "waiting" || group === "claimed") add("given", output.amount);
+    if (group === "waiting" && output.mayBeGiven) add("mayBeGiven", output.amount);
   }
+  add("moved", movedSum(all));
   const summary = {
     ...sums,
     itemId,
     item,
     unit: item?.unit,
     isMinted: Boolean(item?.isMinted),
+    lastUsed: all.filter(isUsed).sort(byChange).at(-1),
+    shownAt: Math.max(0, ...all.filter(isFree).map(({ shownAt = 0 }) => shownAt)),
     preparing: preparingOf(all),
     isMoving: all.some(
       (output) => /leaving|coming/.test(output.state) && !isAsked(output),
@@ -122,17 +133,35 @@ function summaryOf(itemId, all, { items, operations }) {
 
 /** Return which of a summary's sums an output counts in. */
 function groupOf(output) {
-  const { state, givenAt, collectedAt, spentElsewhere } = output;
+  const { state, givenAt, collectedAt, spentElsewhere, isUnclear } = output;
   if (output.neverHeld) return null;
   if (output.unknown && AT_REST.includes(state)) return "unknownSum";
   if (state === "held") return collectedAt ? "collected" : "sum";
   if (state === "given") return "waiting";
   if (state === "offered") return "offered";
   if (state === "coming") return givenAt || collectedAt ? null : "coming";
+  if (isUnclear) return null;
+  if (isUsed(output)) return "used";
   if (state === "spent" && spentElsewhere) return givenAt ? "claimed" : "lost";
   // A link of this wallet that came back to it at the door.
   return state === "spent" && givenAt && collectedAt ? "given" : null;
 }
+
+/**
+ * Return how many units are gone that another copy of this wallet may have moved: what
+ * was found of them again is not.
+ */
+function movedSum(all) {
+  const unclear = all.filter((output) => output.isUnclear && !output.neverHeld);
+  const found = all.filter(({ foundAt }) => foundAt);
+  return Math.max(0, unitsOf(unclear) - unitsOf(found));
+}
+
+/** Return whether a door, most likely, has claimed what was shown to it. */
+const isUsed = ({ spentElsewhere, isUnclear, shownAt, givenAt }) =>
+  spentElsewhere && !isUnclear && shownAt && !givenAt;
+
+const byChange = (one, other) => one.changedAt - other.changedAt;
 
 function preparingOf(all) {
   const isPromised = ({ state, unknown }) =>
@@ -160,7 +189,10 @@ function linkOf(output) {
   if (now === "held") return link("here", createdAt);
   if (now === "given") return link("waiting", givenAt ?? changedAt);
   if (state !== "spent") return null;
-  if (output.spentElsewhere) return givenAt ? link("claimed", changedAt) : null;
+  if (isUsed(output)) return link("used", changedAt);
+  if (output.spentElsewhere && givenAt)
+    return link(output.isUnclear ? "moved" : "claimed", changedAt);
+  if (output.spentElsewhere) return null;
   if (collectedAt) return link("collected", collectedAt);
   return givenAt ? link("taken back", changedAt) : null;
 }

@@ -11,6 +11,8 @@ import {
 } from "../format/amounts.js";
 import { WalletError } from "./records.js";
 
+/** More links than anybody makes; what is counted on from here stays exact. */
+export const LINK_NUMBER_MAX = 1_000_000_000;
 const LINKS_COUNT_MAX = 10_000;
 const NOTE_LENGTH_MAX = 80;
 
@@ -87,9 +89,12 @@ export function nextNumber(outputs) {
  * @throws {WalletError} none of them can be handed out.
  */
 export function giveOut(draft, keys, now) {
+  const handedOut = { state: "given", givenAt: now, changedAt: now };
   for (const key of keys) {
-    if (isFree(draft.outputs.get(key) ?? {})) {
-      draft.changeOutput(key, { state: "given", givenAt: now, changedAt: now });
+    const output = draft.outputs.get(key);
+    if (output && isFree(output)) draft.changeOutput(key, handedOut);
+    if (output?.state === "given" && output.mayBeGiven) {
+      draft.changeOutput(key, { mayBeGiven: undefined });
     }
   }
   const known = keys.flatMap((key) => draft.outputs.get(key) ?? []);

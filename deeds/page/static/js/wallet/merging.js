@@ -3,7 +3,16 @@
 // again, or that may have been since a file was written, and no operation that surely
 // ended is begun again. Pure.
 
-import { hasFields, keyOf, withGivenAt } from "./records.js";
+import { LINK_NUMBER_MAX } from "./links.js";
+import {
+  existing,
+  hasFields,
+  isLive,
+  keyOf,
+  WalletError,
+  withGivenAt,
+} from "./records.js";
+import { BRANCHES, ownSeed, raiseNumbers, SEEDS_MAX } from "./seeds.js";
 
 // The life of an output, and what is known better: a state wins over all before it.
 export const REST_STATES = ["seen", "void", "held", "offered", "given"];
@@ -22,8 +31,6 @@ export const OUTPUT_STATES = [
 const MINT_STATES = ["refused", "begun", "done"];
 const SWAP_STATES = ["begun", "refused", "open", "ended", "done"];
 
-const GONE_STATES = new Set(["spent", "void", "seen"]);
-
 /**
  * @typedef {import("./records.js").OutputRecord[]} Outputs
  * @param {import("./records.js").Draft} draft
@@ -40,13 +47,16 @@ export function mergeInto(draft, theirs) {
   const contested = new Set(
     outputs.filter((output) => isContested(draft, output)).map(keyOf),
   );
+  mergeSeeds(draft, theirs);
   for (const operation of operations) mergeOperation(draft, operation);
   for (const output of outputs) mergeOutput(draft, fresh.get(output.key) ?? output);
   for (const item of theirs.items) mergeItem(draft, item);
   for (const operation of draft.operations.list({ state: "refused" })) {
     const isInDoubt = operation.inputs.some((input) => contested.has(input));
-    if (isInDoubt)
-      draft.put("operations", { ...operation, state: "begun", code: undefined });
+    // Nobody stands at the door any more: it is only asked what became of it.
+    const isCancelled = operation.atDoor;
+    const begun = { ...operation, state: "begun", code: undefined, isCancelled };
+    if (isInDoubt) draft.put("operations", begun);
   }
   const open = draft.operations.list({ state: "open" });
   const offered = new Set(open.flatMap(({ inputs }) => inputs));
@@ -56,11 +66,9 @@ export function mergeInto(draft, theirs) {
   const given = added.filter(
     (output) => !output.givenAt && fresh.get(output.key)?.givenAt,
   );
+  for (const { key } of given) draft.changeOutput(key, { mayBeGiven: true });
   return { live, added, given };
 }
-
-/** Return whether an output is neither spent nor void, by what is known now. */
-export const isLive = ({ state = "" } = {}) => !GONE_STATES.has(state);
 
 /**
  * At rest in one wallet and spent in the other: a refused operation may have spent it
@@ -70,6 +78,44 @@ function isContested(draft, theirs) {
   const both = [theirs, draft.outputs.get(theirs.key) ?? theirs];
   const isAtRest = both.some(({ state }) => REST_STATES.includes(state));
   return isAtRest && both.some(({ spentElsewhere }) => spentElsewhere);
+}
+
+/**
+ * Take in seeds and how far their numbers are used. A wallet that has not used its own
+ * seed goes on with the file's: it is another copy of that wallet from now on.
+ */
+function mergeSeeds(
+  draft,
+  /** @type {import("./records.js").Records} */ { seeds, numbers },
+) {
+  const own = ownSeed(draft.slices);
+  const theirOwn = seeds.find(({ isOwn }) => isOwn)?.key ?? own;
+  // A mint takes no number, but a backup of it has the seed.
+  const isUsed = draft.operations.list().length > 0;
+  const newOwn = isUsed ? own : theirOwn;
+  if (newOwn !== own) {
+    const unused = existing(draft.slices.seeds.get(own));
+    draft.put("seeds", { ...unused, isOwn: undefined, isUnused: true });
+  }
+  const all = new Set([...draft.slices.seeds.list(), ...seeds].map(({ key }) => key));
+  if (all.size > SEEDS_MAX)
+    throw new WalletError("full", "Too many wallets are joined here already.");
+  for (const { key, createdAt } of seeds) {
+    const seed = { key, createdAt, isOwn: key === newOwn || undefined };
+    const isKnown = hasFields(draft.slices.seeds.get(key) ?? {}, {
+      isOwn: seed.isOwn,
+      key,
+      isUnused: undefined,
+    });
+    if (!isKnown) draft.put("seeds", seed);
+  }
+  for (const { key, ...next } of numbers) {
+    const [seed] = key.split(".", 1);
+    // Whatever a file says: what is counted on from here can be written and read again.
+    const atMost = (branch) => [branch, Math.min(next[branch] ?? 0, LINK_NUMBER_MAX)];
+    const itemId = key.slice(seed.length + 1);
+    raiseNumbers(draft, seed, itemId, Object.fromEntries(BRANCHES.map(atMost)));
+  }
 }
 
 function mergeItem(draft, theirs) {
@@ -93,19 +139,30 @@ function mergeOutput(draft, theirs) {
   if (!mine) return draft.addOutput(theirs);
   const isTheirs =
     isFurther(OUTPUT_STATES, theirs.state, mine.state) || isOwnSpend(theirs, mine);
-  const { state, spentElsewhere } = isTheirs ? theirs : mine;
+  const { state, spentElsewhere, isUnclear } = isTheirs ? theirs : mine;
   const before = further(mine.state, mine.before, theirs.state, theirs.before);
   const isUnknown = (each) => each.neverHeld || isHearsay(each);
   const isNeverHeld = state === "spent" && [mine, theirs].every(isUnknown);
   return draft.changeOutput(theirs.key, {
     ...(isTheirs ? theirs : {}),
     ...toldByEither(mine, theirs),
+    ...amountOf(mine, theirs),
     spentElsewhere,
+    isUnclear,
     neverHeld: isNeverHeld || undefined,
-    // A link may name any amount; a wallet that made or holds the output knows it.
-    amount: isHearsay(mine) ? theirs.amount : mine.amount,
     before: state === "leaving" ? before : undefined,
   });
+}
+
+/**
+ * Return the amount, and which links are to be made of it. A link may name any amount,
+ * and another copy may have used the number for another one; a wallet that holds the
+ * output knows it.
+ */
+function amountOf(mine, theirs) {
+  if (isMade(mine) || mine.amount === theirs.amount) return { amount: mine.amount };
+  const { amount, number, of, each } = theirs;
+  return { amount, number, of, each };
 }
 
 /** By which operation is more than that it is spent. */
@@ -115,8 +172,22 @@ function isOwnSpend({ state, spentElsewhere }, mine) {
 
 /** What is known of an output stays known, whichever wallet knows it. */
 function toldByEither(mine, theirs) {
-  const names = ["givenAt", "collectedAt", "number", "of", "each", "note"];
+  const names = [
+    "givenAt",
+    "collectedAt",
+    "number",
+    "of",
+    "each",
+    "note",
+    "foundAt",
+    "shownAt",
+  ];
   return Object.fromEntries(names.map((name) => [name, mine[name] ?? theirs[name]]));
+}
+
+/** Return whether a wallet has had the output, and not only its secret. */
+function isMade(output) {
+  return !isHearsay(output) && !["coming", "void"].includes(output.state);
 }
 
 function isHearsay({ state, before }) {

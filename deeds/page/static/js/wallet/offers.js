@@ -32,7 +32,7 @@ export function offersOf(wallet) {
      */
     async ask({ itemId, amount, expiresInS: expiresIn = ASK_S }) {
       const want = { itemId, amount: checkAmount(amount) };
-      return wallet.carryOut(ask, 1, { itemId, want, expiresIn });
+      return wallet.carryOut(ask, { itemId, want, expiresIn });
     },
 
     /**
@@ -48,8 +48,7 @@ export function offersOf(wallet) {
         throw new WalletError("same_item", "Choose another deed to trade for.");
       }
       const itemIds = [give.itemId, want.itemId];
-      const carryOut = () =>
-        wallet.carryOut(trade, 2, { itemIds, give, want, expiresIn });
+      const carryOut = () => wallet.carryOut(trade, { itemIds, give, want, expiresIn });
       const outcome = await carryOut();
       const { kind, state } = outcome.operation;
       return kind === "split" && state === "done" ? carryOut() : outcome;
@@ -65,7 +64,7 @@ export function offersOf(wallet) {
     async complete(offer) {
       const { gives, wants } = offer;
       const itemIds = [...new Set([...wants, ...gives].map(({ itemId }) => itemId))];
-      return wallet.carryOut(complete, gives.length + wants.length, { itemIds, offer });
+      return wallet.carryOut(complete, { itemIds, offer });
     },
 
     /**
@@ -78,7 +77,7 @@ export function offersOf(wallet) {
     async withdraw(key) {
       const trading = await wallet.operationOf(key);
       if (trading.state !== "open" || !trading.inputs.length) throw notOpen();
-      const outcome = await wallet.carryOut(withdraw, 1, {
+      const outcome = await wallet.carryOut(withdraw, {
         outputKeys: trading.inputs,
       });
       if (outcome.operation.state === "done") await wallet.finish(key);

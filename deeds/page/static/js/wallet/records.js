@@ -19,6 +19,12 @@
 // part with `each` is still to be split into links of so many units, the first of which
 // gets its number. What came in at the door has `collectedAt`, under its old secret and
 // its new one.
+//
+// Another copy of this wallet may move what is its own. What a look at the service has
+// found of that has `foundAt`. What is spent by nobody here has `spentElsewhere`; it
+// `isUnclear` if that may have been a copy, or else somebody has claimed it. A link that
+// `mayBeGiven` counts as handed out because it may have been since a backup. What is
+// held and whose code was shown, at a door, has `shownAt`.
 
 /**
  * @typedef {{
@@ -29,18 +35,28 @@
  *   key: string, itemId: string, amount: number, secret: string, state: string, before?: string,
  *   operation?: string, createdAt: number, changedAt: number, spentElsewhere?: boolean,
  *   unknown?: boolean, givenAt?: number, number?: number, of?: number, each?: number, note?: string,
- *   collectedAt?: number, neverHeld?: boolean,
+ *   collectedAt?: number, neverHeld?: boolean, foundAt?: number, isUnclear?: boolean,
+ *   mayBeGiven?: boolean, shownAt?: number,
  * }} OutputRecord
  * @typedef {{
  *   key: string, kind: string, body: any, inputs: string[],
  *   outputs: {key: string, state: string}[], state: string, code?: string, itemId?: string,
  *   amount: number, begunAt: number, endedAt?: number, atDoor?: boolean, unit?: string,
+ *   isUnsent?: true, isCancelled?: true,
  *   links?: {count: number, each: number, from: number, isNext?: boolean}, own?: number[],
  *   offerId?: string, expiresAt?: number,
  * }} OperationRecord `links.isNext` is of a further batch of links that an earlier operation promised;
  *   `own` are the places of a mint's secrets that a person made; `offerId` is the offer that was made
- *   or completed, `expiresAt` when the one that was made ends, in milliseconds
- * @typedef {{outputs: OutputRecord[], operations: OperationRecord[], items: Item[]}} Records
+ *   or completed, `expiresAt` when the one that was made ends, in milliseconds;
+ *   what `isUnsent` was never sent, what `isCancelled` is not sent any more, see checking.js
+ * @typedef {{key: string, isOwn?: boolean, isUnused?: boolean, createdAt: number}} Seed `key` is the seed itself, in
+ *   hexadecimal digits; new secrets are made from the own one
+ * @typedef {{key: string, kept?: number, given?: number, series?: number}} Numbers the next numbers
+ *   under a seed of an item, see seeds.js
+ * @typedef {{
+ *   outputs: OutputRecord[], operations: OperationRecord[], items: Item[], seeds: Seed[],
+ *   numbers: Numbers[],
+ * }} Records
  */
 
 /**
@@ -52,17 +68,26 @@
  * is needed.
  * @typedef {{
  *   outputs?: Wanted, operations?: Wanted, items?: Wanted, codes?: Wanted, notes?: Wanted,
- *   next?: (slices: Slices) => Plan,
+ *   seeds?: Wanted, numbers?: Wanted, next?: (slices: Slices) => Plan,
  * }} Plan
  *
  * @typedef {{
  *   outputs: Slice<OutputRecord>, operations: Slice<OperationRecord>, items: Slice<Item>,
- *   codes: Slice<{key: string, svg: string}>, notes: Slice<any>,
+ *   codes: Slice<{key: string, svg: string}>, notes: Slice<any>, seeds: Slice<Seed>,
+ *   numbers: Slice<Numbers>,
  * }} Slices
  */
 
 /** The stores of records, which have keys. */
-export const KINDS = ["outputs", "operations", "items", "codes", "notes"];
+export const KINDS = [
+  "outputs",
+  "operations",
+  "items",
+  "codes",
+  "notes",
+  "seeds",
+  "numbers",
+];
 
 /** What was asked of the wallet cannot be done. The message is for people. */
 export class WalletError extends Error {
@@ -75,6 +100,10 @@ export class WalletError extends Error {
     this.at = at;
   }
 }
+
+/** Return how many units records are together. */
+export const unitsOf = (records) =>
+  records.reduce((sum, { amount }) => sum + amount, 0);
 
 /** Return the key of an output's record: no item has two outputs with one secret. */
 export const keyOf = ({ itemId, secret }) => `${itemId}.${secret}`;
@@ -201,6 +230,11 @@ export async function load(wanted, find) {
   }
   return slices;
 }
+
+const GONE_STATES = new Set(["spent", "void", "seen"]);
+
+/** Return whether an output is neither spent nor void, by what is known now. */
+export const isLive = ({ state = "" } = {}) => !GONE_STATES.has(state);
 
 /** Return whether a record has all of these fields with these values. */
 export function hasFields(record, fields) {

@@ -4,8 +4,10 @@
 // given up. So that both are told the truth, "done" may follow "refused", and nothing
 // follows "done".
 
+import { parseRawOutput } from "../format/raw_output.js";
 import { linkParts } from "./links.js";
 import { existing, hasFields, keyOf } from "./records.js";
+import { numbersWanted, ownSeed, raiseNumbers } from "./seeds.js";
 
 // What becomes of these depends on the operation that makes them.
 const AWAITED = ["seen", "coming", "void"];
@@ -24,17 +26,31 @@ export const DOUBTS = new Set([
   "idempotency_key_reused",
 ]);
 
-/** Return what settling these operations looks at; a mint's answer names the item. */
-export function settlingWanted(keys, itemId = "") {
-  const touched = ({ inputs, outputs, kind, body }) =>
+/**
+ * Return what settling these operations looks at, and adding what was found besides. A
+ * mint's answer names the item.
+ * @param {string[]} keys
+ * @param {{itemId?: string, outputs?: string[], gathered?: import("./finding.js").Gathered[]}} [found]
+ * @returns {import("./records.js").Plan}
+ */
+export function settlingWanted(
+  keys,
+  { itemId = "", outputs = [], gathered = [] } = {},
+) {
+  const touched = ({ inputs, outputs: made, kind, body }) =>
     kind === "mint" && itemId
       ? body.outputs.map(({ secret }) => keyOf({ itemId, secret }))
-      : [...inputs, ...outputs.map(({ key }) => key)];
+      : [...inputs, ...made.map(({ key }) => key)];
+  const itemIds = itemId ? [itemId] : [];
+  const counted = [...itemIds, ...gathered.map((each) => each.itemId)];
   return {
     operations: keys,
-    items: itemId ? [itemId] : [],
-    next: ({ operations }) => ({
-      outputs: keys.flatMap((key) => touched(existing(operations.get(key)))),
+    items: itemIds,
+    outputs: [...outputs, ...gathered.flatMap(({ found }) => found.map(keyOf))],
+    seeds: "all",
+    next: (slices) => ({
+      outputs: keys.flatMap((key) => touched(existing(slices.operations.get(key)))),
+      numbers: numbersWanted(slices, counted),
     }),
   };
 }
@@ -53,6 +69,7 @@ export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
   const nothingElse = {
     before: undefined,
     spentElsewhere: undefined,
+    isUnclear: undefined,
     neverHeld: undefined,
   };
   const taken = { state: "spent", operation: key, changedAt: now, ...nothingElse };
@@ -61,6 +78,8 @@ export function settleDone(draft, key, { itemId, spent = new Set(), now }) {
   }
   const outputs =
     kind === "mint" ? addMinted(draft, operation, itemId, now) : operation.outputs;
+  if (kind === "mint") countLinks(draft, operation, itemId);
+  else keepAmounts(draft, operation);
   for (const output of outputs) bringToEnd(draft, output, spent.has(output.key), now);
   const ended = { state: "done", code: undefined, endedAt: now };
   return draft.put("operations", { itemId, ...operation, ...ended, outputs });
@@ -93,10 +112,13 @@ export function settleOpen(draft, key, { offerId, expiresAt, now }) {
  * The service has not carried the operation out, and said that it never will.
  * @param {import("./records.js").Draft} draft
  * @param {string} key
- * @param {{code: string, from: string, states: Map<string, string>, now: number}} found the states of
- *   its inputs, and its own when the service was asked: one that is open by now was not refused
+ * @param {{
+ *   code: string, from: string, states: Map<string, string>, now: number,
+ *   isUnclear: (output: any, wanted: string) => boolean,
+ * }} found the states of its inputs; its own when the service was asked: one that is open by now was
+ *   not refused; whether another copy of this wallet may have spent an output that is to be `wanted`
  */
-export function settleRefused(draft, key, { code, from, states, now }) {
+export function settleRefused(draft, key, { code, from, states, isUnclear, now }) {
   const operation = existing(draft.operations.get(key));
   if (operation.state !== from) return operation;
   const isOpen = from === "open";
@@ -104,7 +126,7 @@ export function settleRefused(draft, key, { code, from, states, now }) {
   for (const input of operation.inputs) {
     const output = existing(draft.outputs.get(input));
     const { state, operation: owner, before } = output;
-    const found = states.get(input);
+    const found = { state: states.get(input), isUnclear };
     if (isOpen && isTakenBack(output)) why = "offer_withdrawn";
     // Another operation may have it by now, if a wallet was imported.
     if (state === "leaving" && owner === key) rest(draft, input, before, found, now);
@@ -114,7 +136,9 @@ export function settleRefused(draft, key, { code, from, states, now }) {
       draft.changeOutput(input, { before: "held" });
   }
   for (const output of operation.outputs) {
-    if (existing(draft.outputs.get(output.key)).state === "coming") {
+    const { state, operation: owner } = existing(draft.outputs.get(output.key));
+    // Another copy of this wallet may have begun one with the same numbers.
+    if (state === "coming" && owner === key) {
       draft.changeOutput(output.key, { state: "void", changedAt: now });
     }
   }
@@ -132,27 +156,30 @@ function isTakenBack({ state, before, spentElsewhere }) {
 }
 
 /** The service was asked for outputs that are at rest here. */
-export function settleChecked(draft, states, now) {
+export function settleChecked(draft, states, isUnclear, now) {
   for (const [key, found] of states) {
     const { state } = draft.outputs.get(key);
-    if (AT_REST.includes(state)) rest(draft, key, state, found, now);
+    if (AT_REST.includes(state))
+      rest(draft, key, state, { state: found, isUnclear }, now);
   }
 }
 
 /**
  * Leave an output in this state, unless the service says that it is spent or unknown.
  */
-function rest(draft, key, wanted, found, now) {
+function rest(draft, key, wanted, { state: found, isUnclear: isUnclearFor }, now) {
+  const output = draft.outputs.get(key);
   // What was only seen is no loss.
   const neverHeld = wanted === "seen" || undefined;
-  const taken = { state: "spent", spentElsewhere: true, neverHeld };
+  const isUnclear = isUnclearFor(output, wanted) || undefined;
+  const taken = { state: "spent", spentElsewhere: true, neverHeld, isUnclear };
   const state = found === "spent" ? taken : { state: wanted };
   const told = {
     ...state,
     before: undefined,
     unknown: found === "unknown" || undefined,
   };
-  if (hasFields(draft.outputs.get(key), told)) return;
+  if (hasFields(output, told)) return;
   draft.changeOutput(key, { ...told, changedAt: now });
 }
 
@@ -168,6 +195,21 @@ function bringToEnd(draft, { key, state: wanted }, isSpent, now) {
   if (!AWAITED.includes(state)) return;
   const fields = isSpent ? { state: "spent", spentElsewhere: true } : { state: wanted };
   draft.changeOutput(key, { ...fields, unknown: undefined, changedAt: now });
+}
+
+/** Another copy of this wallet may have meant to use a number for another amount. */
+function keepAmounts(draft, { body }) {
+  for (const raw of body.outputs.map(parseRawOutput)) {
+    draft.changeOutput(keyOf(raw), { amount: raw.amount });
+  }
+}
+
+/** The secrets of a mint are random: its links have used up their numbers all the same. */
+function countLinks(draft, { links, body }, itemId) {
+  if (!links) return;
+  const made = linkParts(links, body.outputs.length).filter(({ each }) => !each);
+  const series = 1 + made.length;
+  raiseNumbers(draft, ownSeed(draft.slices), itemId, { series });
 }
 
 /**

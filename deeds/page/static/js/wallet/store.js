@@ -7,9 +7,10 @@
 // plain function.
 
 import { fromVersion, KINDS, load, WalletError } from "./records.js";
+import { newSeed } from "./seeds.js";
 
 const NAME = "deeds";
-const VERSION = 3;
+const VERSION = 4;
 
 /** One index for all of an item, and for what of it is in a state. */
 const INDEXES = { item: ["itemId", "state"], state: "state" };
@@ -152,10 +153,11 @@ function openDatabase() {
 
 /** Create what an older page's store lacks; of its records each is kept. */
 async function upgrade(database, transaction, oldVersion) {
-  const known = database.objectStoreNames;
+  const known = [...database.objectStoreNames];
   for (const kind of KINDS) {
-    if (!known.contains(kind)) database.createObjectStore(kind, { keyPath: "key" });
+    if (!known.includes(kind)) database.createObjectStore(kind, { keyPath: "key" });
   }
+  if (!known.includes("seeds")) transaction.objectStore("seeds").put(newSeed());
   for (const kind of INDEXED_KINDS) {
     const records = transaction.objectStore(kind);
     for (const [name, fields] of Object.entries(INDEXES)) {

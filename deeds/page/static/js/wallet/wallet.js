@@ -10,13 +10,30 @@ import { AT_ONCE_MAX } from "./api.js";
 import { begin, beginningWanted } from "./beginning.js";
 import { keysOf, makeChecks, readOutputs } from "./checking.js";
 import { checkAmount, checkCount, checkLinks, checkUnit } from "./links.js";
-import { giveOut, linkParts, setNote } from "./links.js";
-import { Draft, keyOf } from "./records.js";
+import { giveOut, isFree, linkParts, setNote } from "./links.js";
+import { askForLook, isOurs, LOOK, makeGather, makeLook } from "./finding.js";
+import { Draft, keyOf, WalletError } from "./records.js";
+import { deriveSecrets, Secrets, seedsOf } from "./seeds.js";
+
+/** How often a verb is begun while another copy of the wallet is faster. */
+const TRIES_MAX = 4;
+
+/** A copy has used a number, or named it in an offer that is completed here. */
+const USED = new Set(["used_secret", "duplicate_secret"]);
+/** What these take, the wallet has chosen: it can choose again. */
+const CHOOSING = new Set(["send", "split", "merge", "trade", "complete"]);
 
 const BACKUP = "backup";
-const NOTE = { notes: [BACKUP] };
+const NOTE = { notes: [BACKUP, LOOK] };
 /** @type {import("./records.js").Plan} */
-const ALL = { outputs: "all", operations: "all", items: "all", ...NOTE };
+const ALL = {
+  outputs: "all",
+  operations: "all",
+  items: "all",
+  seeds: "all",
+  numbers: "all",
+  ...NOTE,
+};
 
 /**
  * @typedef {ReturnType<typeof makeWallet>} Wallet
@@ -28,21 +45,26 @@ const ALL = { outputs: "all", operations: "all", items: "all", ...NOTE };
  * @param {object} parts
  * @param {Pick<import("./store.js").Store, "read" | "update">} parts.store
  * @param {import("./api.js").Api} parts.api
- * @param {() => Promise<string>} parts.makeSecret
+ * @param {() => Promise<string>} parts.makeSecret one for a mint, at random
+ * @param {typeof deriveSecrets} [parts.derive] all others, from a seed
  * @param {(secret: string) => Promise<boolean>} [parts.isStrong] whether a machine made a secret
  * @param {number} [parts.arrayMax] how many inputs or outputs the service takes at once
+ * @param {number} [parts.gap] after how many unused numbers none is looked for
  * @param {() => number} [parts.now] in milliseconds
  */
 export function makeWallet({
   store,
   api,
   makeSecret,
+  derive = deriveSecrets,
   isStrong = isStrongSecret,
   arrayMax = AT_ONCE_MAX,
+  gap,
   now = Date.now,
 }) {
-  /** How many changes the records of the last export hold. */
-  let exportedCount = 0;
+  /** What the records of the last export hold: so many changes, and these items. */
+  /** @type {{savedCount: number, itemIds: string[]}} */
+  let exported = { savedCount: 0, itemIds: [] };
 
   const change = (wanted, apply) =>
     store.update(wanted, (slices) => {
@@ -61,25 +83,62 @@ export function makeWallet({
     });
 
   const checkedMax = Math.min(arrayMax, AT_ONCE_MAX);
-  const asked = makeChecks({ store, api, change, isStrong, checkedMax, now });
+  const gather = makeGather({ store, api, derive, isStrong, checkedMax, gap });
+  const {
+    keepGathered: keep,
+    endOpen,
+    ...asked
+  } = makeChecks({
+    store,
+    api,
+    change,
+    isStrong,
+    gather,
+    checkedMax,
+    now,
+  });
 
   /**
-   * Write an operation down, whole, with so many fresh secrets; then send it.
+   * Write an operation down, whole, with its secrets; then send it. Where another copy
+   * of this wallet was faster, it is begun again with what is known by then.
    * @returns {Promise<Outcome>}
    */
-  async function carryOut(rule, secretsCount, given) {
-    const secrets = await Promise.all(
-      Array.from({ length: secretsCount }, () => makeSecret()),
-    );
-    const plan = { ...given, secrets, key: crypto.randomUUID(), now: now(), arrayMax };
-    const wanted = beginningWanted(rule, plan);
-    const begun = await changeOfNote(wanted, (draft) => begin(draft, rule, plan));
-    return begun && asked.finish(begun.key, true);
+  async function carryOut(rule, given) {
+    let outcome = await carryOutOnce(rule, given);
+    for (let tries = 1; outcome?.isOvertaken && tries < TRIES_MAX; tries += 1) {
+      const before = outcome;
+      outcome = await carryOutOnce(rule, given).catch((error) => {
+        // What is left is not enough: then the refusal says why.
+        if (error instanceof WalletError) return { ...before, isOvertaken: false };
+        throw error;
+      });
+    }
+    return outcome;
+  }
+
+  async function carryOutOnce(rule, given) {
+    const plan = { ...given, key: crypto.randomUUID(), now: now(), arrayMax };
+    const begun = await writeDown(rule, plan);
+    if (!begun) return begun;
+    if (begun.isUnsent) return { operation: begun };
+    const outcome = await asked.finish(begun.key, true);
+    const isOvertaken = begun.key === plan.key && wasOvertaken(outcome.operation);
+    return { ...outcome, isOvertaken };
+  }
+
+  function writeDown(rule, plan) {
+    const secrets = new Secrets(derive);
+    const planned = { ...plan, secrets };
+    return secrets.during(() => {
+      const wanted = beginningWanted(rule, planned);
+      return changeOfNote(wanted, (draft) => begin(draft, rule, planned));
+    });
   }
 
   return {
     carryOut,
     ...asked,
+    ...makeLook({ store, change, gather, keep, endOpen }),
 
     /**
      * Mint an item in these amounts, or as so many numbered links: of more links than
@@ -93,26 +152,29 @@ export function makeWallet({
       const made = links ? linkParts(checkLinks(links), arrayMax) : outputs;
       const amount = sumOf(made.map((part) => checkAmount(part.amount)));
       checkCount(made, arrayMax);
-      const plan = { outputs: made, amount, links, metadata, unit: checkUnit(unit) };
-      return carryOut("mint", made.length, plan);
+      const fresh = await Promise.all(made.map(() => makeSecret()));
+      const about = { amount, links, metadata, unit: checkUnit(unit) };
+      return carryOut("mint", { outputs: made, fresh, ...about });
     },
 
     /**
      * Claim an output that somebody handed over.
      * @param {import("../format/raw_output.js").RawOutput} output
-     * @param {{unit?: string, atDoor?: boolean}} [options] the link's word for a unit; `atDoor` also
-     *   claims what this wallet holds or handed out itself, and sets aside what it makes
+     * @param {{unit?: string, atDoor?: boolean, isUnsent?: true}} [options] the link's word for a
+     *   unit; `atDoor` also claims what this wallet holds or handed out itself, and sets aside what
+     *   it makes; where `isUnsent` it is only written down, for `finish` to send
      * @returns {Promise<Outcome>}
      * @throws {WalletError} `already_spent` here, at the time `at`; `spent_elsewhere`;
      *   `already_held`; at the door `busy` where its claim began before, at the time `at`
      */
-    async claim({ amount, itemId, secret }, { unit, atDoor = false } = {}) {
+    async claim({ amount, itemId, secret }, { unit, atDoor = false, isUnsent } = {}) {
       const output = {
         amount: checkAmount(amount),
         itemId,
         secret: checkSecret(secret),
       };
-      return carryOut("claim", 1, { output, outputKey: keyOf(output), unit, atDoor });
+      const outputKey = keyOf(output);
+      return carryOut("claim", { output, outputKey, unit, atDoor, isUnsent });
     },
 
     /**
@@ -120,19 +182,19 @@ export function makeWallet({
      * output.
      */
     send: async (itemId, amount) =>
-      carryOut("send", 2, { itemId, amount: checkAmount(amount) }),
+      carryOut("send", { itemId, amount: checkAmount(amount) }),
 
     /** Split an output into these amounts and the rest of it. */
     async split(outputKey, amounts) {
       checkCount(amounts, arrayMax);
       amounts.forEach(checkAmount);
-      return carryOut("split", amounts.length + 1, { outputKey, amounts });
+      return carryOut("split", { outputKey, amounts });
     },
 
     /** Make a series of numbered links from what is held. */
     async makeLinks(itemId, wanted) {
       const links = checkLinks(wanted);
-      return carryOut("links", Math.min(links.count, arrayMax) + 1, { itemId, links });
+      return carryOut("links", { itemId, links });
     },
 
     /**
@@ -140,7 +202,7 @@ export function makeWallet({
      * begun already, by another tab too, is finished instead.
      * @returns {Promise<Outcome | null>} null when all are made
      */
-    prepareNext: (itemId) => carryOut("nextLinks", arrayMax, { itemId }),
+    prepareNext: (itemId) => carryOut("nextLinks", { itemId }),
 
     /**
      * Note that the links of these outputs are handed out, see links.js. Nothing is
@@ -149,17 +211,24 @@ export function makeWallet({
     giveOut: (keys) =>
       changeOfNote({ outputs: keys }, (draft) => giveOut(draft, keys, now())),
 
+    /** Note when the code of what is held was last shown; no backup is needed for that. */
+    shown: (key) =>
+      change({ outputs: [key] }, (draft) => {
+        if (isFree(draft.outputs.get(key) ?? {}))
+          draft.changeOutput(key, { shownAt: now() });
+      }),
+
     /** Keep a person's note on an output. */
     setNote: (key, text) =>
       changeOfNote({ outputs: [key] }, (draft) => setNote(draft, key, text)),
 
     /** Join the parts of an item that are free and have no number. */
-    merge: (itemId) => carryOut("merge", 1, { itemId }),
+    merge: (itemId) => carryOut("merge", { itemId }),
 
     /**
      * Make links of an item that were handed out worthless, unless somebody was faster.
      */
-    takeBack: (...outputKeys) => carryOut("takeBack", 1, { outputKeys }),
+    takeBack: (...outputKeys) => carryOut("takeBack", { outputKeys }),
 
     /**
      * Return the registry's item, which never changes, from the store if it is there.
@@ -198,21 +267,28 @@ export function makeWallet({
 
     backup: {
       /**
-       * Return how much has changed since the last backup, and what encrypts the next
-       * one too.
+       * Return how much has changed since the last backup, and how many items that it
+       * does not name are here: what becomes of the others is found by its seed. Return
+       * what encrypts the next one too, and the `file` that it is written to.
        */
       async status() {
-        const { count, savedCount, at, material } = await store.read(NOTE, noteOf);
-        return { changesCount: count - savedCount, at, material };
+        const { count, savedCount, itemIds, ...more } = await store.read(NOTE, noteOf);
+        const changesCount = count - savedCount;
+        const isNew = ({ state, itemId }) =>
+          state !== "spent" && !itemIds.includes(itemId);
+        const fresh = ({ outputs }) => itemIdsOf(outputs.list().filter(isNew));
+        const news = changesCount ? await store.read({ outputs: "all" }, fresh) : [];
+        return { ...more, changesCount, newCount: news.length };
       },
 
       /**
        * Note that the records of the last `exportRecords` are in a file.
        * @param {import("./file.js").Material | null} material
+       * @param {any} [file] what the browser writes the next one to
        * @returns {Promise<void>}
        */
-      async saved(material) {
-        const about = { savedCount: exportedCount, at: now(), material };
+      async saved(material, file = null) {
+        const about = { ...exported, at: now(), material, file };
         const save = (draft) =>
           void draft.put("notes", { ...noteOf(draft.slices), ...about });
         await change(NOTE, save).catch((error) => {
@@ -226,12 +302,15 @@ export function makeWallet({
     /** Return all records, for file.js. They hold every secret. */
     exportRecords: () =>
       store.read(ALL, (slices) => {
-        exportedCount = noteOf(slices).count;
-        const { outputs, operations, items } = slices;
+        const { outputs, operations, items, numbers } = slices;
+        const itemIds = itemIdsOf(outputs.list());
+        exported = { savedCount: noteOf(slices).count, itemIds };
         return {
           outputs: outputs.list(),
           operations: operations.list(),
           items: items.list(),
+          seeds: seedsOf(slices),
+          numbers: numbers.list(),
         };
       }),
 
@@ -240,23 +319,37 @@ export function makeWallet({
       const { mergeInto } = await import("./merging.js");
       return changeOfNote(ALL, (draft) => {
         const note = noteOf(draft.slices);
-        const saved = { ...note, savedCount: note.count + 1, at: now() };
-        // What comes into an empty wallet is in a file.
-        if (!draft.operations.list().length) draft.put("notes", saved);
-        return mergeInto(draft, theirs);
+        const isEmpty = !draft.operations.list().length;
+        const merged = mergeInto(draft, theirs);
+        if (!draft.isChanged()) return merged;
+        // What comes into an empty wallet is in a file, maybe of a page without seeds;
+        // beside other deeds it is not in theirs.
+        const inFile = theirs.seeds.length ? itemIdsOf(theirs.outputs) : [];
+        const added = itemIdsOf(merged.added);
+        const itemIds = note.itemIds.filter((itemId) => !added.includes(itemId));
+        const saved = { savedCount: note.count + 1, at: now(), itemIds: inFile };
+        draft.put("notes", { ...note, ...(isEmpty ? saved : { itemIds }) });
+        // What was moved since is still to be found.
+        askForLook(draft, itemIdsOf(draft.outputs.list()));
+        return merged;
       });
     },
   };
 }
 
+/** Return whether another copy of this wallet has used a number or an input first. */
+const wasOvertaken = (
+  /** @type {import("./records.js").OperationRecord} */ { state, code = "", kind },
+) =>
+  state === "refused" &&
+  (USED.has(code) || (code === "spent_input" && CHOOSING.has(kind)));
+
+/** Return the items of which a wallet has or had something. */
+const itemIdsOf = (outputs) => [
+  ...new Set(outputs.filter(isOurs).map(({ itemId }) => itemId)),
+];
+
 function noteOf({ notes }) {
-  return (
-    notes.get(BACKUP) ?? {
-      key: BACKUP,
-      count: 0,
-      savedCount: 0,
-      at: null,
-      material: null,
-    }
-  );
+  const none = { key: BACKUP, count: 0, savedCount: 0, itemIds: [], at: null };
+  return { ...none, material: null, file: null, ...notes.get(BACKUP) };
 }

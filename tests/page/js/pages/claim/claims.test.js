@@ -17,6 +17,8 @@ import { memoryStore } from "../../wallet/memory_store.js";
 
 const OUTPUT = { amount: 5, itemId: "deed_a", secret: "one" };
 const ITEM = { id: "deed_a", total: 5, metadata: null };
+const item = async () => ITEM;
+const isUnspent = async (outputs) => outputs.map(() => "unspent");
 
 /** A view that notes each call by its name, and the texts that it is to tell. */
 function notingView(seen, texts) {
@@ -36,7 +38,7 @@ function notingView(seen, texts) {
 function claimsOn(store, parts = {}) {
   const seen = [];
   const texts = [];
-  const api = { check: async () => ["unspent"], item: async () => ITEM };
+  const api = { check: isUnspent, item };
   const list = makeClaimList(() => null);
   list.add([OUTPUT]);
   const claims = makeClaims({
@@ -50,15 +52,17 @@ function claimsOn(store, parts = {}) {
   return { claims, seen, texts };
 }
 
+const quietStore = () => ({ ...memoryStore(), onChange: () => {} });
+
 /** A store whose reads end when the test says so, in the order in which they began. */
 function slowStore() {
-  const store = memoryStore();
+  const store = quietStore();
   const waiting = [];
   const read = async (wanted, look) => {
     await new Promise((resolve) => waiting.push(resolve));
     return store.read(wanted, look);
   };
-  return { store: { ...store, read, onChange: () => {} }, waiting };
+  return { store: { ...store, read }, waiting };
 }
 
 test("the focus moves to what was found when it is drawn, though another draw began meanwhile", async () => {
@@ -84,16 +88,15 @@ test("what a link is of is asked again where it could not be loaded, and said me
   mock.timers.enable({ apis: ["setTimeout"] });
   const drawn = [];
   const answers = [new NoAnswerError(), ITEM];
-  const item = async () => {
-    const answer = answers.shift();
-    if (answer === ITEM) return ITEM;
-    throw answer;
+  const wallet = {
+    async item() {
+      const answer = answers.shift();
+      if (answer === ITEM) return ITEM;
+      throw answer;
+    },
   };
   const view = { ...notingView([], []), draw: ([row]) => drawn.push(row) };
-  const { claims } = claimsOn(
-    { ...memoryStore(), onChange: () => {} },
-    { wallet: { item }, view },
-  );
+  const { claims } = claimsOn(quietStore(), { wallet, view });
 
   await claims.show();
   assert.deepEqual(
@@ -127,22 +130,17 @@ test("while the service says to wait, no other link is claimed, and the page is 
   store.kept.operations.set("k", begun);
   const [claimed, woken] = [[], []];
   const wallet = {
-    item: async () => ITEM,
+    item,
     async claim({ secret }) {
       claimed.push(secret);
       return { operation: store.kept.operations.get("k"), problem: busy };
     },
   };
-  const api = {
-    check: async (outputs) => outputs.map(() => "unspent"),
-    item: async () => ITEM,
-  };
   const { claims } = claimsOn(store, {
     wallet,
-    api,
     wake: (problem) => woken.push(problem),
   });
-  await claims.receive([{ ...OUTPUT, secret: "two" }]);
+  await claims.receive([OUTPUT, { ...OUTPUT, secret: "two" }]);
 
   const taken = claims.take();
   for (let times = 0; times < 5; times += 1) await setImmediate();
@@ -154,16 +152,60 @@ test("while the service says to wait, no other link is claimed, and the page is 
   assert.deepEqual([claimed, woken], [["one", "two"], [busy]]);
 });
 
+/** What a wallet was asked to claim, where the service says this of each link. */
+async function claimed(states, opened, older = null) {
+  const secrets = [];
+  const claim = async ({ secret }) => {
+    secrets.push(secret);
+    throw new WalletError("already_spent", "no");
+  };
+  const check = async (raws) => raws.map((raw) => states[raw.split(".")[2]]);
+  const { claims } = claimsOn(quietStore(), {
+    wallet: { claim, item },
+    api: { check, item },
+    wake: () => {},
+  });
+  await claims.show();
+  await claims.receive(opened.map((secret) => ({ ...OUTPUT, secret })));
+  await claims.take(older);
+  return secrets;
+}
+
+test("the button never claims a link that was opened before", async () => {
+  const states = { one: "unspent", two: "spent", three: "unspent", four: "unspent" };
+
+  assert.deepEqual(await claimed(states, ["two"]), []);
+  assert.deepEqual(await claimed({ ...states, two: "unknown" }, ["two"]), []);
+  assert.deepEqual(await claimed(states, []), []);
+  assert.deepEqual(await claimed(states, ["three", "two", "four"]), ["three", "four"]);
+});
+
+test("of links that were opened before those that are over are gone", async () => {
+  const drawn = [];
+  const view = { ...notingView([], []), draw: (rows) => drawn.push(rows) };
+  const check = async (raws) =>
+    raws.map((raw) => (/one/.test(raw) ? "spent" : "unspent"));
+  const { claims } = claimsOn(quietStore(), { view, wallet: {}, api: { check, item } });
+  await claims.show();
+  const outputs = ["two", "three"].map((secret) => ({ ...OUTPUT, secret }));
+
+  for (const output of outputs) await claims.receive([output]);
+
+  const [two, three] = outputs;
+  const last = drawn.at(-1).map(({ output }) => output);
+  assert.deepEqual(last, [{ ...two, isOlder: true }, three]);
+});
+
+test("a link that was opened before is claimed alone, by its own button", async () => {
+  const states = { one: "unspent", two: "unspent" };
+
+  assert.deepEqual(await claimed(states, ["two"], OUTPUT), ["one"]);
+});
+
 test("a claim that another tab has made is no mistake", async () => {
   const overtaken = new WalletError("already_spent", "no");
-  const wallet = {
-    claim: async () => Promise.reject(overtaken),
-    item: async () => ITEM,
-  };
-  const { claims, seen, texts } = claimsOn(
-    { ...memoryStore(), onChange: () => {} },
-    { wallet },
-  );
+  const wallet = { claim: async () => Promise.reject(overtaken), item };
+  const { claims, seen, texts } = claimsOn(quietStore(), { wallet });
   await claims.show();
 
   await claims.take();

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { makeClaimList } from "../../../../../deeds/page/static/js/pages/claim/claims.js";
 
 const ONE = { amount: 5, itemId: "deed_a", secret: "one .+", unit: "" };
+const THREE = { amount: 1, itemId: "deed_b", secret: "three" };
 const TWO = { amount: 7, itemId: "deed_a", secret: "two", unit: "hour" };
 
 /** A storage as a tab has one. */
@@ -19,6 +20,8 @@ function fakeStorage() {
   };
 }
 
+const older = (output) => ({ ...output, isOlder: true });
+
 test("what is added is there after a reload, once, in its order", () => {
   const storage = fakeStorage();
   const list = makeClaimList(() => storage);
@@ -30,6 +33,38 @@ test("what is added is there after a reload, once, in its order", () => {
   assert.deepEqual(makeClaimList(() => storage).all(), [ONE, TWO]);
 });
 
+test("links that come together are opened together, and all before them are older", () => {
+  const storage = fakeStorage();
+  const list = makeClaimList(() => storage);
+  list.add([ONE]);
+
+  list.add([TWO, THREE]);
+
+  for (const each of [list, makeClaimList(() => storage)]) {
+    assert.deepEqual(each.all(), [older(ONE), TWO, THREE]);
+    assert.deepEqual(each.opened(), [TWO, THREE]);
+  }
+});
+
+test("an older link that is opened again is the one just opened", () => {
+  const list = makeClaimList(fakeStorage);
+  list.add([ONE]);
+  list.add([TWO]);
+
+  list.add([older(ONE)]);
+
+  assert.deepEqual(list.all(), [ONE, older(TWO)]);
+});
+
+test("a link that cannot be read leaves nothing just opened", () => {
+  const list = makeClaimList(fakeStorage);
+  list.add([ONE]);
+
+  list.add([]);
+
+  assert.deepEqual([list.all(), list.opened()], [[older(ONE)], []]);
+});
+
 test("a link with another amount takes the place of the one before it", () => {
   const list = makeClaimList(fakeStorage);
   const other = { ...ONE, amount: 6 };
@@ -37,7 +72,7 @@ test("a link with another amount takes the place of the one before it", () => {
   list.add([ONE, TWO]);
   list.add([other]);
 
-  assert.deepEqual(list.all(), [other, TWO]);
+  assert.deepEqual(list.all(), [other, older(TWO)]);
 });
 
 test("what is forgotten is shown until a reload", () => {

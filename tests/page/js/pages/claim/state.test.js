@@ -24,6 +24,8 @@ const operation = (kind, state, inputs = ["k"]) => ({
   code: "spent_input",
 });
 
+const UNCLEAR = { spentElsewhere: true, isUnclear: true };
+
 const CASES = [
   ["asking", {}],
   ["free", { found: "unspent" }],
@@ -50,10 +52,12 @@ const CASES = [
   ["spent", { record: record("spent", { spentElsewhere: true }) }],
   ["mine", { record: record("held"), found: "unspent" }],
   ["mine", { record: record("held") }],
-  ["spent", { record: record("held"), found: "spent" }],
+  ["past", { record: record("held"), found: "spent" }],
   ["own", { record: record("given"), found: "unspent" }],
-  ["gone", { record: record("given"), found: "spent" }],
+  ["past", { record: record("given"), found: "spent" }],
   ["gone", { record: record("spent", { spentElsewhere: true, givenAt: 1 }) }],
+  ["past", { record: record("spent", { ...UNCLEAR, givenAt: 1 }) }],
+  ["past", { record: record("spent", UNCLEAR), operation: operation("send", "done") }],
   ["unasked", { found: "unspent", isAsked: false }],
 ];
 
@@ -100,7 +104,7 @@ test("what is over may make room, and what the wallet has needs no other place",
   const kept = ["back", "mine", "taken", "used"];
 
   assert.deepEqual(those(isKept), kept);
-  assert.deepEqual(those(isOver), [...kept, "gone", "spent", "unknown"].sort());
+  assert.deepEqual(those(isOver), [...kept, "gone", "past", "spent", "unknown"].sort());
 });
 
 const stateOf = (kind) => claimState(CASES.find(([each]) => each === kind)[1]);
@@ -121,6 +125,7 @@ test("the heading says what a link is now", () => {
     "taken",
     "back",
     "mine",
+    "past",
   ]) {
     const [title, lead] = headingOf([row(kind)]);
 
@@ -128,7 +133,7 @@ test("the heading says what a link is now", () => {
     seen.add(title);
   }
 
-  assert.equal(seen.size, 9);
+  assert.equal(seen.size, 10);
   assert.match(headingOf([row("asking")])[1], /Loading/);
 });
 
@@ -140,7 +145,16 @@ test("nothing is called ready before it is known what it is, or in a browser wit
   for (const kind of ["free", "unasked", "asking"]) {
     assert.match(headingOf([row(kind)], { canClaim: false })[1], /stays good/);
   }
-  assert.equal(headingOf([row("spent")], { canClaim: false })[0], "Already claimed");
+  assert.match(headingOf([row("spent")], { canClaim: false })[0], /used already/);
+});
+
+test("of a link that is used, only what this wallet knows is said to be claimed", () => {
+  const saidOf = (known) => headingOf([{ state: claimState(known) }]).join(" ");
+  const past = { record: record("spent", UNCLEAR) };
+
+  assert.match(saidOf({ found: "spent" }), /claimed it, or the sender took it back/);
+  assert.doesNotMatch(saidOf(past), /claim/i);
+  assert.match(saidOf({ found: "unknown" }), /cut off or forged/);
 });
 
 const alike = row("free", "lookalike");

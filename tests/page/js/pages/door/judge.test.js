@@ -17,7 +17,6 @@ import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.
 const ITEM = itemOf("1", "A ticket");
 const KEY = `${ITEM.id}.secret`;
 const TICKET = `https://deeds.test/claim/${ITEM.id}#+1.secret`;
-const OPENED_AT = 1000;
 
 function itemOf(digit, name) {
   return {
@@ -27,48 +26,42 @@ function itemOf(digit, name) {
   };
 }
 
+const done = { state: "done", amount: 1, inputs: [KEY], begunAt: 0 };
+const begun = { ...done, state: "begun" };
+const claimed = async () => ({ operation: done });
+
 /**
- * Return a door before a wallet whose claims end as `claim` says, and what it was asked
- * for.
+ * Return a door whose claims end as `claim` says, what it was asked for, and the states
+ * of what came late.
  */
-function doorOf(claim, { isSeen = true, ...more } = {}) {
+function doorOf(claim, more = {}) {
   const asked = [];
   const late = [];
-  const end = {};
   const wallet = {
-    claim: (output, options) => {
-      asked.push([output.itemId, options]);
-      return claim(output);
-    },
     item: async (itemId) => {
       asked.push(itemId);
       throw new NoAnswerError();
     },
   };
-  const untilEnded = async ({ operation }) =>
-    operation.state === "begun"
-      ? new Promise((resolve) => (end.now = resolve))
-      : operation;
-  const onLate = ({ title }) => late.push(title) && isSeen;
-  const parts = {
+  const { judge, judgeLate } = makeJudge({
     item: ITEM,
     host: "deeds.test",
     wallet,
-    untilEnded,
-    onLate,
-    openedAt: OPENED_AT,
-  };
-  const judge = makeJudge({ readRecords: async () => ({}), ...parts, ...more });
+    claim: (output) => {
+      asked.push(output.itemId);
+      return claim(output);
+    },
+    readRecords: async () => /** @type {any} */ ({}),
+    onLate: ({ state }) => late.push(state),
+    ...more,
+  });
   const titles = async (...texts) => {
     const found = [];
     for (const text of texts) found.push((await judge(text)).title);
     return found;
   };
-  return { titles, judge, asked, late, end };
+  return { titles, judge, judgeLate, asked, late };
 }
-
-const done = { state: "done", amount: 1 };
-const claimed = async () => ({ operation: done });
 
 test("a ticket is claimed for the door, and is valid once the service has said so", async () => {
   const { judge, asked } = doorOf(claimed);
@@ -76,7 +69,7 @@ test("a ticket is claimed for the door, and is valid once the service has said s
   const { kind, title, key } = await judge(TICKET);
 
   assert.deepEqual([kind, title, key], ["valid", "Valid", KEY]);
-  assert.deepEqual(asked, [[ITEM.id, { atDoor: true }]]);
+  assert.deepEqual(asked, [ITEM.id]);
 });
 
 test("a unit is called what the issuer calls it, whatever the link says", async () => {
@@ -91,7 +84,7 @@ test("a unit is called what the issuer calls it, whatever the link says", async 
       `${TICKET.replace("+1", "+2")}&unit=VIP%20%2B%20backstage`,
     );
     assert.equal(detail, said);
-    assert.deepEqual(asked, [[ITEM.id, { atDoor: true }]]);
+    assert.deepEqual(asked, [ITEM.id]);
   }
 });
 
@@ -154,88 +147,79 @@ test("another deed is named, and one that is called alike is told apart", () => 
   assert.equal(title(null), "Another deed");
 });
 
-test("a ticket that waits for its answer is claimed once, and is valid when it is there", async () => {
-  const begun = {
-    operation: { state: "begun", amount: 1 },
-    problem: new NoAnswerError(),
+const HOLD = "Waiting. Let in only if you trust it, or cancel.";
+
+test("a ticket without an answer waits, and the person at the door decides", async () => {
+  const busy = new ProblemError({ code: "overloaded" }, 503, 1);
+  for (const [problem, title] of [
+    [new NoAnswerError(), "No connection."],
+    [undefined, "No connection."],
+    [busy, "The service is busy."],
+  ]) {
+    const { judge, late } = doorOf(async () => ({ operation: begun, problem }));
+
+    const { kind, ...said } = await judge(TICKET);
+
+    assert.deepEqual([kind, said], ["waiting", { title, detail: HOLD, key: KEY }]);
+    await soon();
+    assert.deepEqual(late, []);
+  }
+});
+
+test("a ticket that waits already is told by when it was scanned", async () => {
+  const begunAt = new Date(2030, 5, 1, 19, 42, 7).getTime();
+  const busy = () => Promise.reject(new WalletError("busy", "On its way."));
+  const said = async (operation) => {
+    const { judge } = doorOf(busy, { readRecords: async () => ({ operation }) });
+    const { kind, title, detail } = await judge(TICKET);
+    return [kind, title, detail];
   };
-  const { titles, asked, late, end } = doorOf(async () => begun);
+  const atDoor = { state: "begun", atDoor: true, begunAt };
 
-  assert.deepEqual(
-    await titles(TICKET, TICKET),
-    Array(2).fill("No connection. Hold on."),
-  );
-  end.now(done);
-  await soon();
-
-  assert.deepEqual(late, ["Valid"]);
-  assert.equal(asked.length, 1);
+  const [kind, title, detail] = await said(atDoor);
+  assert.match(title, /^Scanned at \D*(19|0?7)\D42\D07/);
+  assert.deepEqual([kind, detail], ["waiting", HOLD]);
+  const cancelled = await said({ ...atDoor, isCancelled: true });
+  assert.match(cancelled[2], /^May have been admitted already/);
+  assert.deepEqual(await said({ state: "begun" }), ["waiting", "On its way.", ""]);
 });
 
-test("who did not see the answer that came late is let in once when they show it again", async () => {
-  const problem = new ProblemError({ code: "overloaded" }, 503, 1);
-  let count = 0;
-  const claim = async () => {
-    if ((count += 1) > 1) throw new WalletError("already_spent", "");
-    return { operation: { state: "begun" }, problem };
-  };
-  const readRecords = async () => ({
-    record: { state: "spent" },
-    operation: { ...done, atDoor: true, endedAt: 0 },
-  });
-  const { titles, end } = doorOf(claim, { isSeen: false, readRecords });
+test("a late answer says when the ticket was scanned", async () => {
+  const { judgeLate } = doorOf(claimed);
 
-  assert.deepEqual(await titles(TICKET), ["The service is busy. Hold on."]);
-  end.now(done);
-  await soon();
+  const { kind, title, detail, key } = await judgeLate({ ...done, amount: 2 });
 
-  const [first, second] = await titles(TICKET, TICKET);
-  assert.equal(first, "Valid");
-  assert.match(second, /^Let in/);
+  assert.deepEqual([kind, title, key], ["valid", "Valid", KEY]);
+  assert.match(detail, /^2 units Scanned at /);
 });
 
-const busy = async () => {
-  throw new WalletError("busy", "On its way.");
-};
-
-test("a ticket that an earlier visit has begun to claim is let in by its answer", async () => {
-  const doorWith = (operation) =>
-    doorOf(busy, { readRecords: async () => ({ operation }) });
-  const begun = { state: "begun", atDoor: true, begunAt: OPENED_AT - 1 };
-
-  const { titles, end, late } = doorWith(begun);
-  assert.deepEqual(await titles(TICKET), ["No connection. Hold on."]);
-  end.now(done);
-  await soon();
-
-  assert.deepEqual(late, ["Valid"]);
-  const takenBack = doorWith({
-    state: "begun",
-    kind: "takeBack",
-    begunAt: OPENED_AT - 1,
-  });
-  assert.deepEqual(await takenBack.titles(TICKET), ["On its way."]);
-});
-
-test("a ticket that another door of this browser is claiming is let in there alone", async () => {
-  const operation = { state: "begun", atDoor: true, begunAt: OPENED_AT };
-  const { titles } = doorOf(busy, { readRecords: async () => ({ operation }) });
-
-  assert.deepEqual(await titles(TICKET), ["Being checked at another door."]);
-});
-
-test("what an earlier visit began and this one ended is let in once", async () => {
+test("what was cancelled too late is no admission, and counts", async () => {
+  const operation = { ...done, key: "its key", isCancelled: true };
+  const record = { state: "spent" };
   const gone = () => Promise.reject(new WalletError("already_spent", ""));
-  const doorAfter = (endedAt) => {
-    const operation = { ...done, atDoor: true, begunAt: OPENED_AT - 2, endedAt };
-    return doorOf(gone, {
-      readRecords: async () => ({ record: { state: "spent" }, operation }),
-    });
-  };
+  const readRecords = async () => ({ record, operation });
+  const { judge, judgeLate } = doorOf(gone, { readRecords });
 
-  const found = await doorAfter(OPENED_AT + 1).titles(TICKET, TICKET);
-  assert.deepEqual(found, ["Valid", "Let in 1 s ago, at this door"]);
-  assert.match((await doorAfter(OPENED_AT - 1).titles(TICKET))[0], /^Already used/);
+  const late = await judgeLate(operation);
+  const again = await judge(TICKET);
+
+  const said = [late, again].map(({ kind, title }) => [kind, title]);
+  assert.deepEqual(said, Array(2).fill(["waiting", "Cancelled too late"]));
+  assert.deepEqual([late.operation, late.amount], ["its key", 1]);
+});
+
+test("a ticket that was used here before the network came back is told by when", async () => {
+  const operation = { ...done, atDoor: true, endedAt: 0 };
+  const records = async () => ({ record: { state: "spent" }, operation });
+  const { judgeLate } = doorOf(claimed, { readRecords: records });
+  const refusal = { ...done, state: "refused", code: "spent_input" };
+
+  const { kind, title } = await judgeLate(refusal);
+
+  assert.equal(kind, "refused");
+  assert.match(title, /^Already used on /);
+  const { judgeLate: elsewhere } = doorOf(claimed);
+  assert.equal((await elsewhere(refusal)).title, "Already claimed elsewhere");
 });
 
 test("a browser that keeps nothing any more says so, for each ticket", async () => {
@@ -248,31 +232,38 @@ test("a browser that keeps nothing any more says so, for each ticket", async () 
   assert.deepEqual(await titles(TICKET, TICKET), [text, text]);
 });
 
-test("nothing is green while the service is silent", async ({ mock }) => {
-  mock.timers.enable({ apis: ["setTimeout"] });
-  const { titles } = doorOf(() => new Promise(() => {}));
+for (const [state, told] of [
+  ["done", ["done"]],
+  ["begun", []],
+]) {
+  test(`nothing is green while the service is silent, and an answer is told: ${state}`, async ({
+    mock,
+  }) => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    let answer;
+    const answered = new Promise((resolve) => (answer = resolve));
+    const { judge, late } = doorOf(() => answered);
 
-  const said = titles(TICKET);
-  await soon();
-  mock.timers.tick(800);
-  assert.deepEqual(await said, ["No answer yet. Hold on."]);
-});
+    const judging = judge(TICKET);
+    await soon();
+    mock.timers.tick(800);
+    const { kind, title } = await judging;
+    assert.deepEqual([kind, title], ["waiting", "No answer yet"]);
+    answer({ operation: { ...done, state } });
+    await soon();
 
-test("an end is told by why, and by how many units", () => {
-  const said = (operation, unit) => {
-    const { kind, title, detail } = endVerdict(operation, unit);
-    return [kind, title, detail];
+    assert.deepEqual(late, told);
+  });
+}
+
+test("a refusal is told by why", () => {
+  const refused = (code) => {
+    const { kind, title } = endVerdict({ state: "refused", code });
+    return [kind, title];
   };
-  const refused = (code) => said({ state: "refused", code }).slice(0, 2);
 
-  assert.deepEqual(said(done), ["valid", "Valid", ""]);
-  assert.deepEqual(said({ ...done, amount: 2 }, "ticket"), [
-    "valid",
-    "Valid",
-    "2 × ticket",
-  ]);
-  assert.deepEqual(refused("spent_input"), ["refused", "Already claimed elsewhere"]);
   assert.deepEqual(refused("unknown_input"), ["refused", "Not valid"]);
+  assert.deepEqual(refused("used_secret"), ["waiting", "Scan it again"]);
 });
 
 test("a ticket that this wallet knows to be spent is told by who spent it, and when", () => {

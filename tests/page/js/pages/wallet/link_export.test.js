@@ -6,7 +6,9 @@ import { test } from "node:test";
 import {
   chosenLinks,
   csvOf,
+  takeBack,
 } from "../../../../../deeds/page/static/js/pages/wallet/link_export.js";
+import { WalletError } from "../../../../../deeds/page/static/js/wallet/records.js";
 
 const link = (number, state, more = {}) => ({
   output: { key: `k${number}`, number, amount: 1, ...more },
@@ -86,5 +88,32 @@ test("a file for spreadsheets has a line for each link, and no note is a formula
       "",
       "",
     ],
+  );
+});
+
+test("what was claimed meanwhile stays handed out, and the rest comes back", async () => {
+  Object.assign(globalThis, { document: { body: { dataset: { arrayMax: "2" } } } });
+  const [asked, claimed] = [[], new Set(["k1", "k2"])];
+  const wallet = {
+    takeBack: async (...keys) => {
+      asked.push(keys.join(" "));
+      if (keys.every((key) => claimed.has(key)))
+        throw new WalletError("not_given", "Already claimed.");
+    },
+  };
+  const tools = { wallet, run: (verb) => verb() };
+  const outputs = ["k1", "k2", "k3"].map((key) => ({ key }));
+
+  await takeBack(outputs, tools, () => true);
+
+  assert.deepEqual(asked, ["k1 k2", "k1 k2", "k3"]);
+  claimed.add("k3");
+  await assert.rejects(
+    takeBack(outputs, tools, () => true),
+    /Already claimed/,
+  );
+  await assert.rejects(
+    takeBack(outputs, tools, () => false),
+    /stay handed out/,
   );
 });

@@ -150,7 +150,7 @@ test("a claim is said in neutral words, and a deed that is new is no news", () =
 
   assert.deepEqual(newsOf(before, after), [
     "Claimed: 3 × ticket of “A”.",
-    "No longer yours: 1 ticket of “A”.",
+    "Used elsewhere: 1 ticket of “A”.",
   ]);
   assert.deepEqual(newsOf(new Map(), after), []);
 });

@@ -4,10 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import {
+  doorTexts,
   groupsOf,
   historyText,
   noteOf,
 } from "../../../../../deeds/page/static/js/pages/wallet/lists.js";
+import { heldText } from "../../../../../deeds/page/static/js/texts.js";
 import { goneText } from "../../../../../deeds/page/static/js/pages/wallet/deed_view.js";
 import { evenText } from "../../../../../deeds/page/static/js/pages/wallet/deed_forms.js";
 
@@ -19,6 +21,8 @@ const nothing = {
   coming: 0,
   waiting: 0,
   claimed: 0,
+  mayBeGiven: 0,
+  moved: 0,
 };
 
 test("a row says the one thing that matters, in red only what needs the person", () => {
@@ -28,6 +32,10 @@ test("a row says the one thing that matters, in red only what needs the person",
     [{ claimed: 3, waiting: 2 }, "wait", "2 waiting"],
     [{ waiting: 2, coming: 1 }, "wait", "1 ticket on the way"],
     [{ claimed: 3, offered: 2 }, "wait", "2 offered"],
+    [{ waiting: 5, mayBeGiven: 3 }, "wait", "2 waiting"],
+    [{ waiting: 3, mayBeGiven: 3, claimed: 1 }, "", "3 counted as handed out"],
+    [{ claimed: 3, moved: 2 }, "", "3 claimed"],
+    [{ moved: 2 }, "", "2 used or moved elsewhere"],
     [{ asked: 5 }, "wait", "5 asked for"],
     [{ waiting: 2, preparing }, "wait", "preparing 2\u202f560 of 10\u202f000"],
     [{ lost: 1, preparing }, "bad", "1 ticket gone"],
@@ -40,12 +48,50 @@ test("a row says the one thing that matters, in red only what needs the person",
   }
 });
 
+test("a row tells what was shown, and what a door has used, without alarm", () => {
+  const soon = new Date();
+  const shownAt = soon.getTime();
+  const clock = soon.toLocaleTimeString(undefined, { timeStyle: "short" });
+  const row = (given) => noteOf({ ...nothing, ...given });
+  const used = (given) => doorTexts({ sum: 0, used: 2, shownAt: 0, ...given });
+
+  assert.deepEqual(row({ sum: 1, shownAt, claimed: 3 }), {
+    kind: "",
+    text: `shown ${clock}`,
+  });
+  const lastUsed = { shownAt, changedAt: shownAt };
+  assert.deepEqual(used({ lastUsed }), [`Used at the door ${clock}`]);
+  assert.deepEqual(used({ lastUsed, sum: 1, shownAt }), [
+    `2 used at the door ${clock}`,
+    `shown ${clock}`,
+  ]);
+  // The phone had no network at the door.
+  const late = { shownAt, changedAt: shownAt + 3_600_000 };
+  assert.deepEqual(used({ lastUsed: late }), [`Used since it was shown, ${clock}`]);
+});
+
+test("a part is told by its number, or else its units", () => {
+  assert.equal(heldText({ amount: 1 }, "ticket"), "1 ticket");
+  const numbered = { number: 17, of: 200 };
+  assert.equal(heldText({ amount: 1, ...numbered }, "ticket"), "Ticket 17 of 200");
+  assert.equal(
+    heldText({ amount: 2, ...numbered }, "ticket"),
+    "Ticket 17 of 200 · 2 × ticket",
+  );
+  assert.equal(heldText({ amount: 1, ...numbered }), "Number 17 of 200");
+});
+
 test("what is lost is said in its number", () => {
   const text = (lost, unknownSum = 0) => goneText({ lost, unknownSum });
   assert.equal(text(0), "");
-  assert.equal(text(1), "1 unit is no longer yours: its link was used.");
-  assert.equal(text(2), "2 units are no longer yours: they were claimed.");
+  assert.equal(text(1), "1 unit is gone: used elsewhere, and not by this wallet.");
+  assert.equal(text(2), "2 units are gone: used elsewhere, and not by this wallet.");
   assert.equal(text(0, 3), "Not known to the service: 3 units.");
+  const moved = goneText({ lost: 0, unknownSum: 0, moved: 5, unit: "ticket" });
+  assert.equal(
+    moved,
+    "5 × ticket used elsewhere, or moved by another copy of this wallet.",
+  );
 });
 
 test("before a split it is said what becomes of the units", () => {

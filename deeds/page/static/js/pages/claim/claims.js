@@ -8,7 +8,7 @@ import { NoAnswerError } from "../../wallet/api.js";
 import { keyOf } from "../../wallet/records.js";
 import { askToKeep, inSession } from "../../wallet/store.js";
 import { delayMs, oneByOne, recordsOf, untilEnded } from "../open_wallet.js";
-import { claimState, isKept, isOver, offerOf, ON_ITS_WAY } from "./state.js";
+import { claimState, isKept, isOpened, isOver, offerOf, ON_ITS_WAY } from "./state.js";
 
 /** What another tab did in the meantime is drawn, and no mistake. */
 const OVERTAKEN = new Set(["already_held", "already_spent", "spent_elsewhere"]);
@@ -45,7 +45,12 @@ export function makeClaims({
     const items = outputs.map(looking.itemOf);
     await addOrigins(items);
     const known = store && (await recordsOf(store, outputs.map(keyOf)));
-    rows = outputs.map((output, place) => rowOf(output, items[place], known?.[place]));
+    const all = outputs.map((output, place) =>
+      rowOf(output, items[place], known?.[place]),
+    );
+    const isPast = (row) => !isOpened(row) && isOver(row.state);
+    rows = all.filter((row) => !isPast(row));
+    list.drop(all.filter(isPast).map(({ output }) => output));
     list.forget(rows.filter(({ state }) => isKept(state)).map(({ output }) => output));
     view.draw(rows, Boolean(wallet));
   });
@@ -117,9 +122,8 @@ export function makeClaims({
   store?.onChange(() => (taking.size && rows.length > 1 ? undefined : draw()));
 
   return {
-    /** Show these beside what is shown, in the place of what is over. */
+    /** Show these alone, above what was opened before and is not over. */
     async receive(outputs) {
-      list.drop(rows.filter(({ state }) => isOver(state)).map(({ output }) => output));
       list.add(outputs);
       await this.show(outputs);
     },
@@ -129,15 +133,22 @@ export function makeClaims({
       view.setLooking(true);
       const looked = looking.look(list.all(), outputs);
       await draw();
-      if (list.all().length) view.focusFound();
+      if (list.opened().length) view.focusFound();
       await looked;
       await draw();
       view.setLooking(false);
     },
 
-    /** Claim what is offered, one after the other: each is a swap of its own. */
-    async take() {
-      const wanted = offerOf(rows).rows;
+    /**
+     * Claim what is offered of the links just opened, one after the other: each is a
+     * swap of its own. One that was opened before is opened again first.
+     */
+    async take(older = null) {
+      if (older) {
+        list.add([older]);
+        await draw();
+      }
+      const wanted = offerOf(rows.filter(isOpened)).rows;
       taking = new Set(wanted.map(({ output }) => keyOf(output)));
       rows = rows.map(asTaken);
       view.setBusy("One moment…");
@@ -160,9 +171,9 @@ export function makeClaims({
       view.focusOutcome();
     },
 
-    /** Forget what is shown; what is on its way goes on. */
-    async putAway() {
-      list.drop(list.all());
+    /** Forget these; what is on its way goes on. */
+    async putAway(outputs) {
+      list.drop(outputs);
       await draw();
     },
 
@@ -269,12 +280,16 @@ export function makeClaimList(findStorage) {
   return {
     all: () => [...shown.values()],
 
+    /** Return those that were opened last, together. */
+    opened: () => [...shown.values()].filter(({ isOlder }) => !isOlder),
+
     /**
-     * Add outputs behind those that are there; one that is there already stays in its
-     * place.
+     * Add outputs that were just opened: those that are there already become older, but
+     * for the same ones.
      */
     add(outputs) {
-      for (const output of outputs) shown.set(keyOf(output), output);
+      for (const [key, output] of shown) shown.set(key, { ...output, isOlder: true });
+      for (const { isOlder: _, ...output } of outputs) shown.set(keyOf(output), output);
       keep();
     },
 

@@ -19,7 +19,7 @@ const oursOf = (links) =>
 // Before anything else is waited for, so that a reload finds it too.
 const address = takeAddress();
 const first = await readLinks(address);
-list.add(oursOf(first.links));
+if (address) list.add(oursOf(first.links));
 
 const tell = makeTeller();
 const opened = await openWallet((outcomes) => {
@@ -28,7 +28,10 @@ const opened = await openWallet((outcomes) => {
 });
 // The link is as good as before, in another browser.
 if (!opened && address) history.replaceState(history.state, "", address);
-const view = claimView();
+const view = claimView({
+  take: (output) => claims.take(output),
+  remove: (output) => claims.putAway([output]),
+});
 const claims = makeClaims({ list, view, api: makePageApi(), ...opened });
 
 /**
@@ -46,11 +49,11 @@ async function read(text) {
 
 /**
  * Show links, and what is wrong with the text that they are from; return whether it is
- * all right.
+ * all right. A broken link that was opened must not leave an older one in its place.
  */
-function show({ links, problem }) {
+function show({ links, problem }, isAddress = false) {
   showError(paste, problem);
-  if (links.length) {
+  if (links.length || isAddress) {
     // Of links of other services nothing is sent or kept.
     view.drawStrangers(links.filter((link) => !isOurs(link)));
     claims.receive(oursOf(links));
@@ -66,7 +69,7 @@ function addMore() {
 
 async function showAddress() {
   const text = takeAddress(!opened);
-  if (text) show(await readLinks(text));
+  if (text) show(await readLinks(text), true);
 }
 
 byId("paste-form").addEventListener("submit", async (event) => {
@@ -76,21 +79,23 @@ byId("paste-form").addEventListener("submit", async (event) => {
 });
 byId("claim-button").addEventListener("click", () => claims.take());
 byId("copy-link").addEventListener("click", async () => {
-  const links = list.all().map((output) => claimLink(location.origin, output, output));
+  const links = list
+    .opened()
+    .map((output) => claimLink(location.origin, output, output));
   const isCopied = await copyText(links.join("\n"));
   say(isCopied ? "Copied." : "Copy it from the address bar.");
 });
 byId("add-more").addEventListener("click", addMore);
 byId("put-away").addEventListener("click", async () => {
   view.drawStrangers([]);
-  await claims.putAway();
+  await claims.putAway(list.opened());
   paste.focus();
 });
 readyToScan();
 
 if (!first.links.length) claims.show();
 byId("main").dataset.ready = "";
-if (address) show(first);
+if (address) show(first, true);
 window.addEventListener("hashchange", showAddress);
 if (opened) showAddress();
 

@@ -7,7 +7,8 @@ import { nameOf } from "../../ui/card.js";
 
 /**
  * @typedef {"unasked" | "asking" | "free" | "own" | "spent" | "gone" | "unknown" | "busy" | "taken" |
- *   "back" | "mine" | "used"} ClaimKind `own` is free as well, and a link of this wallet; `back` was
+ *   "back" | "mine" | "used" | "past"} ClaimKind `own` is free as well, and a link of this wallet; `past`
+ *   was of this wallet, and it is not known who used it
  * @typedef {{kind: ClaimKind, word: string, text: string, canTake: boolean, isTold: boolean}} ClaimState
  *   `isTold` where the text must be read in a list of several too
  */
@@ -29,16 +30,22 @@ const SAID = {
     "Your own link",
     "You made this link. Until somebody claims it, you can take it back.",
   ],
-  spent: ["Already claimed", "If it wasn't you, ask the sender."],
+  spent: [
+    "Used already",
+    "Somebody has claimed it, or the sender took it back. Ask the sender.",
+    "This link was used already",
+  ],
+  past: [
+    "Used already",
+    "It was yours, and it has been used since.",
+    "Your link was used",
+  ],
   gone: [
     "Claimed",
     "You made this link, and somebody has claimed it.",
     "Your link was claimed",
   ],
-  unknown: [
-    "Not found",
-    "The link may be cut off, or it was never valid. Ask for it again.",
-  ],
+  unknown: ["Not found", "The link is cut off or forged. Ask the sender for it again."],
   busy: ["On its way", "It is on its way to you."],
   taken: ["Yours", "Saved in this browser. The link no longer works.", "Claimed"],
   back: [
@@ -83,7 +90,11 @@ export const isBad = ({ kind }) => kind === "spent" || kind === "unknown";
 /** Return whether the wallet has it, or has had it: then the tab need not keep it. */
 export const isKept = ({ kind }) => ["taken", "back", "mine", "used"].includes(kind);
 
-export const isOver = (state) => isBad(state) || isKept(state) || state.kind === "gone";
+export const isOver = (state) =>
+  isBad(state) || isKept(state) || ["gone", "past"].includes(state.kind);
+
+/** Return whether a row is of the links that were opened last. */
+export const isOpened = ({ output }) => !output.isOlder;
 
 /** What is said from the tap on, before the wallet has written it down. */
 export const ON_ITS_WAY = claimState({
@@ -187,7 +198,8 @@ function kindOf(record, operation, found) {
   if (state === "leaving" || state === "coming") return "busy";
   if (state === "spent") return kindOfSpent(record, operation);
   // Before what the wallet believes: the link of a mint can be taken by anybody.
-  if (found === "spent") return state === "given" ? "gone" : "spent";
+  if (found === "spent")
+    return state === "given" || state === "held" ? "past" : "spent";
   if (state === "held") return "mine";
   if (found === undefined) return "asking";
   if (found === "unknown") return "unknown";
@@ -197,6 +209,8 @@ function kindOf(record, operation, found) {
 /** @returns {ClaimKind} */
 function kindOfSpent(record, operation) {
   const isByUs = operation?.state === "done" && operation.inputs.includes(record.key);
+  // Another copy of this wallet may have used it.
+  if (record.isUnclear) return "past";
   if (record.spentElsewhere && record.givenAt) return "gone";
   if (!isByUs || record.spentElsewhere) return "spent";
   if (operation.kind === "takeBack") return "back";

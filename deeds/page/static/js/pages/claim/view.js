@@ -1,27 +1,31 @@
 // Draws the Claim page: what was sent, what can be done with it, and what became of it.
 
 import { formatAmount } from "../../format/amounts.js";
+import { countText } from "../../texts.js";
 import { fillCard, metadataOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, put } from "../../ui/dom.js";
 import { keyOf } from "../../wallet/records.js";
-import { headingOf, isBad, isKept, isStuck, offerOf } from "./state.js";
+import { headingOf, isBad, isKept, isOpened, isStuck, offerOf } from "./state.js";
 
 /**
  * @typedef {{
- *   output: import("../../format/raw_output.js").RawOutput & {unit?: string},
+ *   output: import("../../format/raw_output.js").RawOutput & {unit?: string, isOlder?: boolean},
  *   item: import("../../wallet/records.js").Item | null | undefined,
  *   state: import("./state.js").ClaimState,
  *   origin?: import("../../ui/origin.js").Origin,
  * }} FoundRow
  */
 
-export function claimView() {
+/** @param {{take: (output) => any, remove: (output) => any}} acts on a link opened before */
+export function claimView(acts) {
   const section = byId("found");
   const list = byId("found-list");
-  const drawRows = listInPieces(list, null, {
-    keyOf: ({ output }) => keyOf(output),
-    make: makeFoundRow,
-  });
+  const drawnIn = (place) =>
+    listInPieces(place, null, {
+      keyOf: ({ output }) => keyOf(output),
+      make: (row) => makeFoundRow(row, acts),
+    });
+  const [drawRows, drawOlder] = [drawnIn(list), drawnIn(byId("older-list"))];
   const button = byId("claim-button");
   const [problem, heading] = [byId("claim-error"), byId("heading")];
   const [outcome, outcomeTitle] = [byId("claimed"), byId("claimed-title")];
@@ -59,7 +63,12 @@ export function claimView() {
   }
 
   return {
-    draw(/** @type {FoundRow[]} */ rows, canClaim) {
+    draw(/** @type {FoundRow[]} */ all, canClaim) {
+      const rows = all.filter(isOpened);
+      const older = all.filter((row) => !isOpened(row));
+      byId("older").hidden = !older.length;
+      put(byId("older-count"), `${countText(older.length, "link")} opened before`);
+      drawOlder(older.map((row) => ({ ...row, canTake: canClaim && !isBusy })));
       section.hidden = !rows.length && !strangersCount;
       // Then the heading of the page says what there is to say.
       const isAlone = rows.length === 1;
@@ -113,18 +122,35 @@ export function claimView() {
   };
 }
 
-function makeFoundRow({ output }) {
+function makeFoundRow({ output }, acts) {
   const element = copyTemplate("found-row");
   const places = [".deed", ".found-state > .tag", ".found-text", ".origin", ".more"];
   const [card, tag, text, origin, more] = places.map((each) => find(element, each));
+  const [take, remove] = [".take", ".remove"].map((each) => find(element, each));
+  take.onclick = () => {
+    // The focus follows what becomes of it, to the top.
+    take.blur();
+    acts.take(output);
+  };
+  remove.onclick = () => acts.remove(output);
   more.onclick = () => put(more, element.toggleAttribute("data-cut") ? "More" : "Less");
   /** @type {FoundRow["item"] | false} */
   let shown = false;
 
   return {
     element,
-    /** @param {FoundRow & {isAlone: boolean}} row */
-    update({ item, state: claim, origin: known, isAlone }) {
+    /** @param {FoundRow & {isAlone?: boolean, canTake?: boolean}} row */
+    update(row) {
+      const {
+        item,
+        state: claim,
+        origin: known,
+        isAlone = false,
+        canTake = false,
+      } = row;
+      const offer = offerOf([row]);
+      take.hidden = !canTake || !offer.rows.length;
+      put(take, offer.text);
       if (shown !== item) {
         fillFound(card, output, item);
         more.hidden = !element.toggleAttribute("data-cut", isLong(metadataOf(item)));

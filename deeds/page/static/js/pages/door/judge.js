@@ -1,4 +1,4 @@
-// What the door says of a code that it is shown, and the one claim that a ticket gets.
+// What the door says of a code that it is shown, and of an answer that comes later.
 // Nothing is valid before the service has said so.
 
 import { unitsText } from "../../format/amounts.js";
@@ -7,7 +7,11 @@ import { quoted, refusalText, textFor, timeText, waitText } from "../../texts.js
 import { metadataOf } from "../../ui/card.js";
 import { nameKey } from "../../ui/origin.js";
 import { NoAnswerError } from "../../wallet/api.js";
-import { keyOf } from "../../wallet/records.js";
+import { keyOf, unitsOf } from "../../wallet/records.js";
+
+/** What a door says of a scan that was cancelled, and may have been sent before. */
+export const CANCELLED =
+  "May have been admitted already. We ask again when the network is back.";
 
 /** How long a person stands there before they are told that there is no answer yet. */
 const PATIENCE_MS = 800;
@@ -16,13 +20,12 @@ const PATIENCE_MS = 800;
 const JUST_NOW_S = 10;
 
 const TAKEN = "Already claimed elsewhere";
+const WAITING = "Waiting. Let in only if you trust it, or cancel.";
 
 /**
  * @typedef {{
  *   kind: string, title: string, detail: string, amount?: number, operation?: string, key?: string,
- *   isHeld?: boolean,
- * }} Verdict `key` is that of a ticket of this door, `operation` that of its claim; where `isHeld`,
- *   `onLate` will tell more
+ * }} Verdict `key` is that of a ticket of this door, `operation` that of its claim
  */
 
 /** @type {((title: string, detail?: string) => Verdict)[]} */
@@ -31,99 +34,57 @@ const [valid, refused, waiting] = ["valid", "refused", "waiting"].map(
     (title, detail = "") => ({ kind, title, detail }),
 );
 
+const tooLate = waiting("Cancelled too late", "Claimed here. Let the guest in.");
+
 /**
- * Return what judges the texts that a door is shown. Its promise resolves once the
- * service has answered, or when that takes too long to stand there without a word:
- * `onLate` is called with what was waited for, and returns whether the person before
- * the door could see it.
+ * Return what judges the texts that a door is shown, and the answers that come later.
  * @param {{
- *   item: import("../../wallet/records.js").Item, host: string, openedAt: number,
- *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "claim" | "item">,
+ *   item: import("../../wallet/records.js").Item, host: string,
+ *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "item">,
+ *   claim: ReturnType<typeof import("./queue.js").makeQueue>["claim"],
  *   readRecords: (key: string) => Promise<{record: any, operation: any}>,
- *   untilEnded: (outcome: any) => Promise<any>, onLate: (verdict: Verdict) => boolean,
- * }} parts the `item` whose tickets are let in: its id decides, and nothing else
+ *   onLate: (operation: import("../../wallet/records.js").OperationRecord) => any,
+ * }} parts the `item` whose tickets are let in: its id decides, and nothing else; `onLate` gets
+ *   an answer that took too long to stand there without a word
  */
-export function makeJudge({
-  item,
-  host,
-  wallet,
-  readRecords,
-  untilEnded,
-  onLate,
-  openedAt,
-}) {
-  /**
-   * By key, what was said of each ticket that is waited for, or is to be said once it
-   * is shown.
-   */
-  const late = new Map();
+export function makeJudge({ item, host, wallet, claim, readRecords, onLate }) {
   const letIn = new Map();
 
-  /**
-   * Return whether an earlier visit has begun a claim, and nobody has seen how it
-   * ended.
-   */
-  const isUnseen = (key, { atDoor, begunAt, endedAt = openedAt }) =>
-    atDoor && begunAt < openedAt && endedAt >= openedAt && !letIn.has(key);
-
-  function said(verdict) {
-    if (verdict.kind === "valid") letIn.set(verdict.key, performance.now());
-    return verdict;
-  }
-
-  /**
-   * Return the first word on a ticket, which may be the last. @returns
-   * {Promise<Verdict>}
-   */
+  /** Return the first word on a ticket, which may be the last. */
   async function judgeTicket(output) {
+    const late = waiting("No answer yet", WAITING);
+    const claiming = claim(output);
+    const verdict = claiming.then(verdictOf, (error) => problemVerdict(output, error));
+    const first = await Promise.race([verdict, pause(PATIENCE_MS, late)]);
+    if (first === late) claiming.then(tellLate, () => {});
+    return { ...first, key: keyOf(output) };
+  }
+
+  const tellLate = ({ operation }) => operation.state !== "begun" && onLate(operation);
+
+  /** Return what to say of a claim that was answered, or is still waiting. */
+  async function verdictOf({ operation, problem = new NoAnswerError() }) {
+    const { state, code, inputs, isCancelled } = operation;
+    const [key] = inputs;
+    if (state === "begun") return waiting(waitText(problem, ""), WAITING);
+    if (code === "spent_input") return usedVerdict(await readRecords(key));
+    if (state === "done" && !isCancelled) letIn.set(key, performance.now());
+    return endVerdict(operation, item.unit);
+  }
+
+  async function problemVerdict(output, error) {
     const key = keyOf(output);
-    const known = late.get(key);
-    if (known && !known.isHeld) late.delete(key);
-    if (known) return said(known);
-    let answer = Promise.resolve(waiting(""));
-    const first = await new Promise((resolve) => {
-      const hold = (title) => resolve({ ...waiting(title), isHeld: true });
-      answer = claim(output, hold).catch((error) => waiting(textFor(error)));
-      answer.then(resolve);
-      setTimeout(hold, PATIENCE_MS, "No answer yet. Hold on.");
-    });
-    const verdict = said({ ...first, key });
-    if (!verdict.isHeld) return verdict;
-    late.set(key, verdict);
-    answer.then((found) => {
-      const last = { ...found, key };
-      // Of an answer that nobody has seen, the person will show their ticket again.
-      if (onLate(last)) late.delete(said(last).key);
-      else late.set(key, last);
-    });
-    return verdict;
+    const nothing = { record: undefined, operation: undefined };
+    const records = await readRecords(key).catch(() => nothing);
+    const { record, operation } = records;
+    const seconds = Math.ceil((performance.now() - letIn.get(key)) / 1000);
+    if (seconds <= JUST_NOW_S) return waiting(`Let in ${seconds} s ago, at this door`);
+    if (record?.state === "spent") return usedVerdict(records);
+    if (error.code !== "busy" || !operation?.atDoor) return waiting(textFor(error));
+    return waiting(scannedText(operation), operation.isCancelled ? CANCELLED : WAITING);
   }
 
-  async function claim(output, hold) {
-    try {
-      // What a link calls a unit, a guest may have written.
-      return await end(await wallet.claim(output, { atDoor: true }), hold);
-    } catch (error) {
-      const key = keyOf(output);
-      const records = await readRecords(key);
-      const { operation = {} } = records;
-      const seconds = Math.ceil((performance.now() - letIn.get(key)) / 1000);
-      if (seconds <= JUST_NOW_S)
-        return waiting(`Let in ${seconds} s ago, at this door`);
-      if (isUnseen(key, operation)) return end(records, hold);
-      if (records.record?.state === "spent") return usedVerdict(records);
-      const isInOtherTab = error.code === "busy" && operation.atDoor;
-      return waiting(isInOtherTab ? "Being checked at another door." : textFor(error));
-    }
-  }
-
-  async function end(outcome, hold) {
-    const { operation, problem = new NoAnswerError() } = outcome;
-    if (operation.state === "begun") hold(waitText(problem, "Hold on."));
-    return endVerdict(await untilEnded(outcome), item.unit);
-  }
-
-  return async (text) => {
+  async function judge(text) {
     const { links, problem } = await readLinks(text);
     const [link] = links;
     if (!link) return refused("Not a ticket", problem);
@@ -135,15 +96,35 @@ export function makeJudge({
     const { itemId } = link.output;
     if (itemId === item.id) return judgeTicket(link.output);
     return otherVerdict(await wallet.item(itemId).catch(() => null), item);
-  };
+  }
+
+  /** Return what to say of an answer to a scan that has waited. */
+  async function judgeLate(operation) {
+    const verdict = await verdictOf({ operation });
+    const detail = `${verdict.detail} ${scannedText(operation)}`.trim();
+    return { ...verdict, detail, key: operation.inputs[0] };
+  }
+
+  return { judge, judgeLate };
 }
 
-export function endVerdict({ state, code = "", amount, key }, unit) {
+/** Wait for so long; return the value. */
+export const pause = (milliseconds, value) =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds, value));
+
+const scannedText = ({ begunAt }) => `Scanned at ${clockText(begunAt)}`;
+
+/** Return a time of day. */
+export const clockText = (milliseconds) => new Date(milliseconds).toLocaleTimeString();
+
+export function endVerdict({ state, code = "", amount, key, isCancelled }, unit) {
   if (state === "done") {
     const detail = amount > 1 ? unitsText(amount, unit) : "";
-    return { ...valid("Valid", detail), amount, operation: key };
+    const verdict = isCancelled ? tooLate : valid("Valid", detail);
+    return { ...verdict, amount, operation: key };
   }
-  if (code === "spent_input") return refused(TAKEN);
+  // Another copy of this wallet was faster with a number, not with the ticket.
+  if (code === "used_secret") return waiting("Scan it again");
   const isUnknown = code === "unknown_input";
   return refused(
     "Not valid",
@@ -157,11 +138,10 @@ export function endVerdict({ state, code = "", amount, key }, unit) {
  */
 export function usedVerdict({ record, operation }, now = Date.now()) {
   if (operation?.state !== "done" || record?.spentElsewhere) return refused(TAKEN);
+  if (operation.isCancelled) return tooLate;
   const [then, today] = [operation.endedAt, now].map((each) => new Date(each));
   const isToday = then.toDateString() === today.toDateString();
-  const when = isToday
-    ? `at ${then.toLocaleTimeString()}`
-    : `on ${timeText(operation.endedAt)}`;
+  const when = isToday ? `at ${clockText(then)}` : `on ${timeText(operation.endedAt)}`;
   return refused(`Already ${operation.atDoor ? "used" : "claimed here"} ${when}`);
 }
 
@@ -178,7 +158,7 @@ export function otherVerdict(other, own) {
 
 /** Return how many tickets there are, with their units where these are more. */
 export function countText(tickets, unit) {
-  const units = tickets.reduce((sum, { amount }) => sum + amount, 0);
+  const units = unitsOf(tickets);
   const more = units > tickets.length ? ` (${unitsText(units, unit)})` : "";
   return `${tickets.length}${more}`;
 }

@@ -4,12 +4,14 @@
 
 import { waitText } from "../../texts.js";
 import { makeMark, nameOf } from "../../ui/card.js";
-import { byId, copyTemplate, find, make } from "../../ui/dom.js";
+import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
+import { makeButton } from "../../ui/dom.js";
 import { codeImage } from "../../ui/link_view.js";
 import { startScan, whyNoScan } from "../../ui/scan.js";
-import { openDialog, sayError, showMissing } from "../../ui/forms.js";
-import { openWallet, recordsOf, untilEnded } from "../open_wallet.js";
-import { countText, makeJudge } from "./judge.js";
+import { openDialog, say, sayError, showMissing } from "../../ui/forms.js";
+import { openWallet, recordsOf } from "../open_wallet.js";
+import { CANCELLED, clockText, countText, makeJudge, pause } from "./judge.js";
+import { makeQueue } from "./queue.js";
 
 /** So long a ticket has the screen at least, when the next one is there already. */
 const HOLD_MS = 300;
@@ -18,8 +20,7 @@ const LAST_COUNT = 5;
 
 /**
  * How long a verdict stays, and how it is heard: two tones up are a yes, a long low one
- * is a no; frequencies in Hz, length in s, pattern of the vibration in ms. What more
- * will be told of stays until it is known, or until the next code.
+ * is a no; frequencies in Hz, length in s, pattern of the vibration in ms.
  */
 const SIGNALS = {
   valid: {
@@ -43,15 +44,13 @@ const itemIdOf = () => /^#(deed_[0-9a-hjkmnp-tv-z]{26})$/.exec(location.hash)?.[
 
 const dialog = byId("door", HTMLDialogElement);
 const itemId = itemIdOf();
-const openedAt = Date.now();
-// Of what earlier visits began the judge tells once it is shown again.
 const opened = await openWallet(() => {});
 if (opened) await begin(opened);
 byId("main").dataset.ready = "";
 window.addEventListener("hashchange", () => itemIdOf() && location.reload());
 
 /** Get the door of the deed ready that the address names, or ask which one. */
-async function begin({ wallet, store, api, wake }) {
+async function begin({ wallet, store, api }) {
   if (!itemId) return offer(store);
   const item = await wallet.item(itemId).catch((error) => {
     showMissing([waitText(error, "Reload this page to try again.")]);
@@ -61,36 +60,102 @@ async function begin({ wallet, store, api, wake }) {
   for (const id of ["ready-title", "door-title"]) byId(id).textContent = nameOf(item);
   byId("ready-mark").append(makeMark(itemId));
   byId("elsewhere").addEventListener("click", () => showAddress(api).catch(sayError));
-  await work(item, { wallet, store, wake });
+  await work(item, { wallet, store });
   byId("ready").hidden = false;
 }
 
-async function work(item, { wallet, store, wake }) {
+async function work(item, { wallet, store }) {
   const count = await makeCount(store, item.unit);
   let turn = Promise.resolve();
-  const door = makeDoor((text) => {
-    turn = turn.then(() => answer(text)).catch(sayError);
+  const inTurn = (act) => (turn = turn.then(act).catch(sayError));
+  const tell = (operation) => inTurn(() => showLate(operation));
+  const queue = makeQueue({
+    itemId: item.id,
+    store,
+    wallet,
+    onEnd: tell,
+    onError: sayError,
   });
-  const tell = (verdict, isSeen) => {
-    if (verdict.kind === "valid") count(verdict.operation, verdict);
-    door.note(verdict);
-    if (isSeen) door.show(verdict);
-    return isSeen;
-  };
-  const judge = makeJudge({
+  const { judge, judgeLate } = makeJudge({
     item,
-    openedAt,
     host: location.host,
     wallet,
+    claim: queue.claim,
     readRecords: async (key) => (await recordsOf(store, [key]))[0],
-    untilEnded: (outcome) => untilEnded({ store, wake }, outcome, () => {}),
-    onLate: (verdict) => tell(verdict, door.isShown(verdict.key)),
+    onLate: tell,
   });
-  const answer = async (text) => {
-    door.show();
-    tell(await judge(text), true);
-    await new Promise((resolve) => setTimeout(resolve, HOLD_MS));
+  const cancel = async ({ key }) => {
+    await wallet.cancel(key);
+    queue.wake();
+    return redraw();
   };
+  const draw = listInPieces(byId("queue-list"), null, {
+    keyOf: ({ key, isCancelled }) => `${key} ${isCancelled}`,
+    make: (scan) => ({ element: scanRow(scan, () => cancel(scan).catch(sayError)) }),
+  });
+  const door = makeDoor({
+    onText: (text) => inTurn(() => answer(text)),
+    ask,
+    onClose: queue.pause,
+  });
+
+  async function redraw() {
+    const scans = await queue.list();
+    byId("queue").hidden = !scans.length;
+    const text = `${scans.length} waiting`;
+    byId("queue-title").textContent = text;
+    byId("ready-waiting").textContent = scans.length ? text : "";
+    draw(scans);
+  }
+
+  /** Ask about what waits, when the door opens or closes; return whether it may close. */
+  async function ask(isOpening) {
+    const scans = await queue.list();
+    if (!scans.length) return true;
+    const sheet = byId("unsent", HTMLDialogElement);
+    byId("unsent-title").textContent = `Scans without an answer: ${scans.length}`;
+    byId("unsent-send").hidden = !isOpening;
+    // What Escape leaves it at.
+    sheet.returnValue = "";
+    sheet.showModal();
+    await new Promise((resolve) => (sheet.onclose = resolve));
+    if (sheet.returnValue === "cancel") await Promise.all(scans.map(cancel));
+    if (sheet.returnValue === "send") queue.allow(scans);
+    return Boolean(sheet.returnValue);
+  }
+
+  function show(verdict) {
+    if (verdict.operation) count(verdict.operation, verdict);
+    door.note(verdict);
+    door.show(verdict);
+    return redraw();
+  }
+
+  async function answer(text) {
+    door.show();
+    await show(await judge(text));
+    await pause(HOLD_MS);
+  }
+
+  /** Show an answer that came late for as long as it takes to see it, and no less. */
+  async function showLate(operation) {
+    if (operation.code === "cancelled") return redraw();
+    const verdict = await judgeLate(operation);
+    await door.untilSeen(verdict.key);
+    await show(verdict);
+    await door.untilSeen();
+  }
+
+  window.addEventListener("online", () => queue.wake());
+  await redraw();
+}
+
+function scanRow({ begunAt, isCancelled, ticket: { number, of } }, cancel) {
+  const time = clockText(begunAt);
+  const place = number ? ` · ${number} of ${of}` : "";
+  if (isCancelled) return make("li", {}, `${time}${place}. ${CANCELLED}`);
+  const button = makeButton("Cancel", cancel, { about: `: ${time}` });
+  return make("li", {}, make("span", {}, `${time}${place}`), button);
 }
 
 /**
@@ -149,35 +214,49 @@ async function showAddress(api) {
  * Return the door, which the button Start opens; `onText` gets what is seen and what is
  * typed.
  */
-function makeDoor(onText) {
-  const list = byId("door-last");
-  const waiting = new Map();
-  let shownKey = "";
-  let timer = 0;
+function makeDoor({ onText, ask, onClose }) {
+  let [shownKey, seenAt, timer] = ["", 0, 0];
   let audio = null;
 
   /**
    * Let a verdict fill the screen, and be heard; with none, show what the camera sees.
    */
-  function show({ kind = "", title = "", detail = "", key = "", isHeld = false } = {}) {
+  function show({ kind = "", title = "", detail = "", key = "" } = {}) {
     clearTimeout(timer);
+    if (kind && !dialog.open) return say(`${title}. ${detail}`);
     shownKey = key;
     dialog.dataset.kind = kind;
     byId("verdict-title").textContent = title;
     byId("verdict-detail").textContent = detail;
-    if (!kind || isHeld) return;
-    timer = setTimeout(show, SIGNALS[kind].stayMs);
-    if (dialog.open) signal(audio, SIGNALS[kind]);
+    const { stayMs = 0 } = SIGNALS[kind] ?? {};
+    seenAt = performance.now() + stayMs;
+    if (!kind) return;
+    timer = setTimeout(show, stayMs);
+    signal(audio, SIGNALS[kind]);
   }
 
   const look = makeEyes(onText);
-  byId("start").addEventListener("click", () => {
+  const open = () => {
     // Within the tap, or browsers keep it silent.
     audio = new AudioContext();
     dialog.showModal();
     look();
-  });
+    ask(true).catch(sayError);
+  };
+  const stop = async (event) => {
+    event.preventDefault();
+    // A store that fails must not keep the camera on.
+    if (!(await ask(false).catch(() => true))) return;
+    // Chromium tells of a close with the next frame only.
+    onClose();
+    dialog.close();
+  };
+  byId("start").addEventListener("click", open);
+  byId("stop").addEventListener("click", stop);
+  // Escape, or the back gesture of a phone.
+  dialog.addEventListener("cancel", stop);
   dialog.addEventListener("close", () => {
+    onClose();
     show();
     audio.close();
   });
@@ -191,15 +270,13 @@ function makeDoor(onText) {
   return {
     show,
 
-    isShown: (key) => dialog.open && key === shownKey,
+    /** Wait until what is shown was seen; what is of the same ticket may be replaced. */
+    untilSeen: (key) => pause(key === shownKey ? 0 : seenAt - performance.now()),
 
-    /** Put a verdict into the list, in the place of the waiting for it. */
+    /** Put a verdict on top of the list. */
     note(verdict) {
-      const row = rowOf(verdict);
-      const before = waiting.get(verdict.key);
-      if (before?.isConnected) before.replaceWith(row);
-      else list.prepend(row);
-      waiting.set(verdict.key, verdict.isHeld && row);
+      const list = byId("door-last");
+      list.prepend(rowOf(verdict));
       list.children[LAST_COUNT]?.remove();
     },
   };
@@ -229,7 +306,6 @@ function makeEyes(onText) {
 
   video.addEventListener("playing", () => video.srcObject && tell(true, ""));
   again.addEventListener("click", look);
-  byId("stop").addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => stop());
   document.addEventListener(
     "visibilitychange",

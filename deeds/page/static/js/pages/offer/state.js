@@ -10,6 +10,7 @@ import {
   waitText,
 } from "../../texts.js";
 import { holdingOf } from "../../wallet/holdings.js";
+import { unitsOf } from "../../wallet/records.js";
 
 /**
  * Units that change hands: `free` of them are here to pay with, `away` are here and not
@@ -85,7 +86,7 @@ export function readKnown(store, { offerId, gives, wants }, origins) {
 
 function hereOf(slices, { itemId }) {
   const { item, parts, sum, waiting, offered, collected } = holdingOf(slices, itemId);
-  const free = parts.reduce((units, { amount }) => units + amount, 0);
+  const free = unitsOf(parts);
   return { item, free, away: sum - free + waiting + offered + collected };
 }
 

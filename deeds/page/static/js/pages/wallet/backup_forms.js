@@ -1,12 +1,11 @@
 // One line that says what is not backed up yet, and the dialogs that write the wallet
-// to a file and read one.
+// to a file and read one. Where the browser can write a file that was picked once, the
+// later backups need no tap.
 
-import { countText, textFor } from "../../texts.js";
-import { byId, copyTemplate, download } from "../../ui/dom.js";
+import { clockText, countText, sideText, textFor } from "../../texts.js";
+import { byId, copyTemplate, download, make, makeButton, put } from "../../ui/dom.js";
 import { ask, FieldError, say } from "../../ui/forms.js";
-import { exportWallet, importWallet, makeMaterial } from "../../wallet/file.js";
-import { isLive } from "../../wallet/merging.js";
-import { WalletError } from "../../wallet/records.js";
+import { isLive, WalletError } from "../../wallet/records.js";
 
 // Somebody with the file can try passphrases as fast as hardware allows.
 const PASSPHRASE_LENGTH_MIN = 10;
@@ -14,52 +13,92 @@ const PASSPHRASE_LENGTH_MIN = 10;
 /** Some 600,000 links. A browser holds a text of 512 MiB at most. */
 const FILE_BYTES_MAX = 400 * 1024 * 1024;
 
+/** So long after the last change a backup is written by itself. */
+const QUIET_MS = 2_000;
+const FILE_NAME = "my-deeds.json";
+const MODE = { mode: "readwrite" };
+
 const BACKED_UP = "Backed up. Keep the file somewhere else.";
 const MAY_BE_GIVEN =
   "Links that may have been handed out since this backup count as handed out.";
 
+// Nothing of it is needed to list deeds. Exported apart: what a statement that begins
+// with `export` names is preloaded.
+const loadFile = () => import("../../wallet/file.js");
+export { loadFile };
+
 /**
- * Make the buttons work; `onRestored` returns what else to say of a file that was read.
- * @param {import("../../wallet/wallet.js").Wallet} wallet
+ * @typedef {{wallet: import("../../wallet/wallet.js").Wallet}} Tools
+ *
+ * Make the buttons work.
+ * @param {Tools & {
+ *   itemOf: import("../../texts.js").ItemOf,
+ *   onRestored: (onWait: (text: string) => boolean) => Promise<string>,
+ * }} tools `onRestored` looks for what moved since a file was written, and returns what to say of it
  */
-export function backups(wallet, onRestored) {
+export function backups(tools) {
   const acts = {
     "back-up": backUp,
     "change-passphrase": askToBackUp,
     restore: askToRestore,
   };
   for (const [id, act] of Object.entries(acts)) {
-    byId(id).addEventListener("click", () => act(wallet, byId(id), onRestored));
+    byId(id).addEventListener("click", () => act(tools, byId(id)));
   }
 }
 
 /**
  * Say in one line what is not backed up; `isEmpty` where there is nothing to back up.
+ * When a person comes to the list (`isEntering`), that is put above it if something is
+ * to be done; it stays there meanwhile, so that nothing moves under a finger.
  */
-export async function drawBackup({ backup }, isEmpty) {
-  const { changesCount, material, at } = await backup.status();
+export async function drawBackup({ backup }, isEmpty, isEntering) {
+  const status = await backup.status();
   const isKept = isEmpty || (await navigator.storage.persisted().catch(() => false));
+  const isDue = !isEmpty && !isUpToDate(status);
+  for (const id of ["back-up", "check-states", "look"]) byId(id).hidden = isEmpty;
   byId("not-kept").hidden = isKept;
-  byId("back-up").hidden = isEmpty;
-  byId("back-up").classList.toggle("quiet", Boolean(at) && !changesCount);
-  byId("check-states").hidden = isEmpty;
-  byId("change-passphrase").hidden = isEmpty || !material;
-  byId("backup-state").textContent = isEmpty ? "" : stateText(changesCount, at);
+  byId("back-up").classList.toggle("quiet", !isDue);
+  byId("change-passphrase").hidden = isEmpty || !status.material;
+  put(byId("backup-state"), isEmpty ? "" : backupText(status));
+  if (isEntering) byId(isDue ? "list" : "backup").prepend(byId("backup-now"));
 }
 
-function stateText(changesCount, at) {
+const isUpToDate = ({ at, newCount }) => at && !newCount;
+
+/** Return what is to be said of `wallet.backup.status()`. */
+export function backupText({ at, newCount, changesCount, file }) {
   if (!at) return "Not backed up yet. If this browser is cleared, it is all gone.";
-  if (!changesCount) return "Everything is backed up.";
-  return `${countText(changesCount, "change")} since the last backup.`;
+  if (newCount) return `${countText(newCount, "deed")} came in after the last backup.`;
+  if (changesCount) return "Everything is backed up, but for small changes since.";
+  return file
+    ? `Backed up ${clockText(at)} to ${file.name}.`
+    : "Everything is backed up.";
 }
 
-async function backUp(wallet, opener) {
+/**
+ * Return what says beside a link that was made just now what is not backed up, with a
+ * button; nothing where all is.
+ */
+export async function backupLine(tools, opener) {
+  const status = await tools.wallet.backup.status();
+  if (isUpToDate(status)) return [];
+  const button = makeButton("Back up", () => {
+    line.remove();
+    backUp(tools, opener);
+  });
+  const text = make("span", {}, backupText(status));
+  const line = make("p", { class: "backup-line" }, text, button);
+  return [line];
+}
+
+async function backUp(/** @type {Tools} */ { wallet }, opener) {
   const { material } = await wallet.backup.status();
-  if (!material) return askToBackUp(wallet, opener);
+  if (!material) return askToBackUp({ wallet }, opener);
   say(await writeFile(wallet, material).then(() => BACKED_UP, textFor));
 }
 
-function askToBackUp(wallet, opener) {
+function askToBackUp(/** @type {Tools} */ { wallet }, opener) {
   ask({
     title: "Back up",
     content: [copyTemplate("back-up-template")],
@@ -76,34 +115,95 @@ function askToBackUp(wallet, opener) {
       }
       if (value !== again.value)
         throw new FieldError(again, "The two are not the same.");
-      await writeFile(wallet, await makeMaterial(value));
+      const { makeMaterial } = await loadFile();
+      await writeFile(wallet, makeMaterial(value));
     },
   });
 }
 
+/**
+ * Write to the file of the last backup if the browser still can, else to another. The
+ * material may be on its way: a browser lets a page ask only soon after a tap.
+ */
 async function writeFile(wallet, material) {
-  const text = await exportWallet(await wallet.exportRecords(), material);
-  if (text.length > FILE_BYTES_MAX)
-    throw new WalletError("full", "Too much for one backup file.");
-  const date = new Date().toISOString().slice(0, 10);
-  download(text, "application/json", `my-deeds-${date}.json`);
-  await wallet.backup.saved(material);
+  const { file } = await wallet.backup.status();
+  const writeSame = async () =>
+    (await file.requestPermission(MODE)) === "granted" &&
+    write(wallet, await material, file);
+  // It may have been on a stick that is not there.
+  const isWritten = file && (await writeSame().catch(() => false));
+  if (isWritten) return;
+  const other = await pickFile();
+  await write(wallet, await material, other);
 }
 
-function askToRestore(wallet, opener, onRestored) {
+/** Return a file that the browser can write again, or null where it only downloads. */
+async function pickFile() {
+  const { showSaveFilePicker } = /** @type {any} */ (window);
+  return showSaveFilePicker?.({ suggestedName: FILE_NAME }).catch(({ name }) => {
+    if (name !== "AbortError") return null;
+    throw new WalletError("cancelled", "Nothing was backed up.");
+  });
+}
+
+/** Write a file whole, or download one; one tab after the other. */
+function write(wallet, material, file) {
+  return navigator.locks.request("deeds-backup", async () => {
+    const { exportWallet } = await loadFile();
+    const text = await exportWallet(await wallet.exportRecords(), material);
+    if (text.length > FILE_BYTES_MAX)
+      throw new WalletError("full", "Too much for one backup file.");
+    const date = new Date().toISOString().slice(0, 10);
+    // What was in the file stays there until the stream is closed.
+    const stream = await file?.createWritable();
+    await stream?.write(text);
+    await stream?.close();
+    if (!file) download(text, "application/json", `my-deeds-${date}.json`);
+    await wallet.backup.saved(material, file);
+    return true;
+  });
+}
+
+/**
+ * Return what is to be called after each change: a little later it writes a backup by
+ * itself, where a person can see the page and the browser may write the file.
+ */
+export function backupWriter({ wallet }) {
+  let timer;
+  const save = async () => {
+    const { changesCount, material, file } = await wallet.backup.status();
+    if (!changesCount || !material || document.hidden) return;
+    const permission = await file?.queryPermission(MODE);
+    if (permission === "granted") await write(wallet, material, file);
+  };
+  return () => {
+    clearTimeout(timer);
+    // What could not be written is told by the state, with a button.
+    timer = setTimeout(() => save().catch(() => {}), QUIET_MS);
+  };
+}
+
+function askToRestore({ wallet, itemOf, onRestored }, opener) {
   ask({
     title: "Restore",
     content: [copyTemplate("restore-template")],
     yes: "Restore",
     opener,
-    act: async (_onWait, [file, passphrase]) => {
-      const { live, added, given } = await readFile(wallet, file, passphrase);
-      const problem = await onRestored();
+    act: async (onWait, [file, passphrase]) => {
+      const { inFile, live, added, given } = await readFile(wallet, file, passphrase);
+      const found = await onRestored(onWait);
       // Only now is it known what has been spent since.
-      const count = async (outputs) =>
-        (await wallet.outputsOf({ outputs })).filter(isLive).length;
-      const counts = { newCount: await count(added), liveCount: await count(live) };
-      return `${restoredText({ ...counts, isGiven: given.length > 0 })} ${problem}`.trim();
+      const stillLive = async (outputs) =>
+        (await wallet.outputsOf({ outputs })).filter(isLive);
+      const isOlder = (await stillLive(live)).length < inFile.filter(isLive).length;
+      const fresh = await stillLive(added);
+      const about = {
+        fresh,
+        isOlder,
+        isGiven: (await stillLive(given)).length > 0,
+        found,
+      };
+      return restoredText(about, itemOf);
     },
   });
 }
@@ -112,19 +212,34 @@ async function readFile(wallet, field, passphrase) {
   const file = field.files?.[0];
   if (!file) throw new FieldError(field, "Choose the file first.");
   if (file.size > FILE_BYTES_MAX)
-    throw new FieldError(field, "This is not a backup file.");
+    throw new FieldError(field, "This file is too big to be a backup.");
   const text = await file.text().catch(() => {
     throw new FieldError(field, "The browser cannot read this file.");
   });
+  const { importWallet } = await loadFile();
   const records = await importWallet(text, passphrase.value).catch((error) => {
     const isItsPassphrase = error.name === "WrongPassphraseError";
     throw new FieldError(isItsPassphrase ? passphrase : field, textFor(error));
   });
-  return wallet.importRecords(records);
+  return { inFile: records.outputs, ...(await wallet.importRecords(records)) };
 }
 
-function restoredText({ newCount, liveCount, isGiven }) {
-  if (!newCount) return "Restored. All of it was here already, or has moved on.";
-  const text = `Restored. New here: ${newCount} of ${countText(liveCount, "part")}.`;
-  return isGiven ? `${text} ${MAY_BE_GIVEN}` : text;
+/** Return what a file has brought, by value, and what was `found` besides. */
+export function restoredText({ fresh, isOlder, isGiven, found }, itemOf) {
+  const text = isOlder
+    ? "Restored. This backup is older than the last change here."
+    : "Restored. All of it was here already.";
+  const brought = valueText(fresh, itemOf);
+  const texts = [brought ? `Restored: ${brought}.` : text, isGiven && MAY_BE_GIVEN];
+  return [...texts, found].filter(Boolean).join(" ");
+}
+
+/** Return what of these outputs is ours, by value; nothing of none. */
+export function valueText(outputs, itemOf) {
+  const sums = new Map();
+  for (const { state, itemId, amount } of outputs) {
+    if (state !== "coming") sums.set(itemId, (sums.get(itemId) ?? 0) + amount);
+  }
+  const parts = Array.from(sums, ([itemId, amount]) => ({ itemId, amount }));
+  return sideText(parts, itemOf);
 }

@@ -15,9 +15,11 @@ import {
   showError,
 } from "../../ui/forms.js";
 import { WalletError } from "../../wallet/records.js";
+import { backupLine } from "./backup_forms.js";
 import { askForUnits, askToSplit, askToTrade, tooMuchText } from "./deed_forms.js";
+import { takeBack } from "./link_export.js";
 import { linksView } from "./links_view.js";
-import { waitTexts } from "./lists.js";
+import { doorTexts, hereOf, openCode, waitTexts } from "./lists.js";
 
 const ORIGIN_TEXTS = {
   minted: "You made this.",
@@ -41,12 +43,15 @@ export function deedPage(
   const drawGone = goneNotice(part("gone"), tools);
   part("item").setAttribute("href", `/item/${encodeURIComponent(itemId)}`);
   part("door").setAttribute("href", `/door#${encodeURIComponent(itemId)}`);
+  const sendButton = find(part("send"), "button");
   const sayOfForm = sendForm(part("send"), () => holding, tools);
   const acts = {
+    show: openCode,
     split: askToSplit,
     merge: askToMerge,
     ask: askForUnits,
     trade: askToTrade,
+    "take-them-back": askToTakeThemBack,
   };
   for (const [name, act] of Object.entries(acts)) {
     part(name).addEventListener("click", () => act(holding, part(name), tools));
@@ -54,20 +59,32 @@ export function deedPage(
 
   function draw(now) {
     holding = now;
-    const { item, sum, unit } = holding;
+    const { item, sum, unit, mayBeGiven } = holding;
+    const here = hereOf(holding);
     const name = nameOf(item);
     fillCard(part("card"), item, { itemId });
     if (!item) find(part("card"), "[data-card=description]").textContent = itemId;
     for (const place of view.querySelectorAll("[data-name]")) {
       place.textContent = ` ${quoted(name)}`;
     }
-    part("sum").textContent = sum ? unitsText(sum, unit) : "Nothing here";
-    const total = item ? [`of ${formatAmount(item.total)}`] : [];
-    part("more").textContent = [...total, ...waitTexts(holding)].join(" · ");
+    const doors = doorTexts(holding);
+    part("sum").textContent = here
+      ? unitsText(here, unit)
+      : (doors.shift() ?? "Nothing here");
+    const total =
+      item && (here || !holding.used) ? [`of ${formatAmount(item.total)}`] : [];
+    part("more").textContent = [...total, ...waitTexts(holding), ...doors].join(" · ");
     // Red is only what a person has to ask about.
     const kind = holding.origin === "lookalike" ? "notice bad" : "faint";
     tell(part("origin"), ORIGIN_TEXTS[holding.origin] ?? "", kind);
     drawGone(holding);
+    part("may-be-given").hidden = !mayBeGiven;
+    find(part("may-be-given"), "span").textContent =
+      `${formatAmount(mayBeGiven)} here, counted as handed out since you restored.`;
+    part("show").hidden = !holding.parts.length;
+    // The one button that matters: makers send, and guests show.
+    part("show").classList.toggle("quiet", holding.isMinted);
+    sendButton.classList.toggle("quiet", !holding.isMinted);
     part("send").hidden = !sum && !sayOfForm();
     part("split").hidden = sum < 2;
     part("trade").hidden = !sum;
@@ -101,21 +118,24 @@ function goneNotice(place, { store }) {
   };
 }
 
-export function goneText({ lost, unknownSum, unit = "" }) {
-  // Units are not links: of several it is not said how many there were.
-  const why =
-    lost === 1
-      ? "is no longer yours: its link was used"
-      : "are no longer yours: they were claimed";
-  const texts = lost ? [`${unitsText(lost, unit)} ${why}.`] : [];
+export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
+  const are = lost === 1 ? "is" : "are";
+  const why = "gone: used elsewhere, and not by this wallet";
+  const texts = lost ? [`${unitsText(lost, unit)} ${are} ${why}.`] : [];
   if (unknownSum)
     texts.push(`Not known to the service: ${unitsText(unknownSum, unit)}.`);
+  if (moved)
+    texts.push(
+      `${unitsText(moved, unit)} used elsewhere, or moved by another copy of this wallet.`,
+    );
   return texts.join(" ");
 }
 
-function drawOverview(part, { isMinted, item, given, claimed, collected, sum }) {
+function drawOverview(part, holding) {
+  const { isMinted, item, given, mayBeGiven, claimed, collected } = holding;
   part("overview").hidden = !isMinted || !item;
-  const counts = { made: item?.total ?? 0, given, claimed, here: sum, collected };
+  const [made, here] = [item?.total ?? 0, hereOf(holding)];
+  const counts = { made, given: given - mayBeGiven, claimed, here, collected };
   for (const [name, count] of Object.entries(counts))
     part(name).textContent = formatAmount(count);
   part("collected").parentElement.hidden = !collected;
@@ -134,10 +154,11 @@ function sendForm(form, holdingNow, tools) {
     showError(field, "");
     const given = await send(holdingNow(), field, onWait, tools);
     field.value = "1";
+    const more = await backupLine(tools, button);
     // By now a person may be doing something else.
     const isBusy = !form.isConnected || document.querySelector("dialog[open]");
     if (isBusy) say("Your link is ready under Links.");
-    else openLinkDialog(given, { ...tools, ...holdingNow(), opener: button });
+    else openLinkDialog(given, { ...tools, ...holdingNow(), more, opener: button });
   };
   clearWhenTyped(form);
   onSubmit(form, button, async () => {
@@ -185,6 +206,24 @@ function partRow(output, holdingNow, tools) {
     make("p", { class: "part-units" }, units),
     button,
   );
+}
+
+/** Take back what counts as handed out after a restore, but what was claimed since. */
+function askToTakeThemBack(/** @type {Holding} */ { links }, opener, tools) {
+  const outputs = links
+    .map(({ output }) => output)
+    .filter(({ state, mayBeGiven }) => state === "given" && mayBeGiven);
+  ask({
+    title: "Take them back?",
+    content: [
+      make("p", {}, "They come back as one part, without their numbers."),
+      make("p", {}, "Links that you have handed out meanwhile stop working."),
+    ],
+    yes: "Take them back",
+    opener,
+    said: "What nobody had claimed is back in your deeds.",
+    act: (onWait) => takeBack(outputs, tools, onWait),
+  });
 }
 
 /** The parts that are not links of a series, which keep their numbers. */

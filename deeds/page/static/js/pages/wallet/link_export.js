@@ -131,7 +131,12 @@ async function copy(outputs, /** @type {Shown} */ shown) {
 }
 
 /** Take links back, as many at once as the service takes. */
-async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, onWait) {
+export async function takeBack(
+  outputs,
+  /** @type {Pick<Shown, "wallet" | "run">} */ { wallet, run },
+  onWait,
+) {
+  let [isAnyBack, refusal] = [false, null];
   const count = formatAmount(outputs.length);
   const size = Number(document.body.dataset.arrayMax);
   for (let start = 0; start < outputs.length; start += size) {
@@ -140,9 +145,17 @@ async function takeBack(outputs, /** @type {Shown} */ { wallet, run }, onWait) {
     const keys = outputs.slice(start, start + size).map(({ key }) => key);
     const take = () => run(() => wallet.takeBack(...keys), onWait);
     // What was claimed meanwhile is known after the first try, and left out of the
-    // second.
-    await take().catch(take);
+    // second; a batch of which all were leaves the others their turn.
+    const back = take().catch(take);
+    await back.then(
+      () => (isAnyBack = true),
+      (error) => {
+        if (error.code !== "not_given") throw error;
+        refusal = error;
+      },
+    );
   }
+  if (refusal && !isAnyBack) throw refusal;
 }
 
 /** Write down that these links are handed out; return those that are now. */

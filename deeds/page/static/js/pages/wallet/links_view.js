@@ -10,8 +10,16 @@ import { ask, sayError } from "../../ui/forms.js";
 import { countIn, isUsable, manyLinksButtons, numberText } from "./link_export.js";
 
 /** In the order in which a person chooses among them. */
-const STATES = ["here", "waiting", "claimed", "collected", "taken back"];
-const TEXTS = { "": "all", here: "not handed out" };
+const STATES = [
+  "here",
+  "waiting",
+  "claimed",
+  "moved",
+  "used",
+  "collected",
+  "taken back",
+];
+const TEXTS = { "": "all", here: "not handed out", moved: "moved or claimed" };
 const textOf = (state) => TEXTS[state] ?? state;
 
 /**

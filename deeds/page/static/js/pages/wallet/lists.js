@@ -3,20 +3,25 @@
 
 import { formatAmount, unitsText } from "../../format/amounts.js";
 import {
+  clockText,
   countText,
   offerStateText,
   offerText,
   operationText,
+  quoted,
   timeText,
 } from "../../texts.js";
 import { isShown, makeMark, markText, metadataOf, nameOf } from "../../ui/card.js";
 import { byId, copyTemplate, find, listInPieces, make } from "../../ui/dom.js";
+import { sayError } from "../../ui/forms.js";
 import { partsOf } from "../../wallet/offers.js";
 
 /** @typedef {import("../../wallet/holdings.js").Summary} Summary */
 
 const SEARCHED_FROM = 8;
 const GROUP_MS_MAX = 60_000;
+/** What is spent so soon after it was shown, the door has used. */
+const SCAN_MS_MAX = 600_000;
 const TAGS = {
   begun: ["wait", "under way"],
   open: ["wait", "open"],
@@ -24,12 +29,12 @@ const TAGS = {
   refused: ["bad", "refused"],
 };
 
-export function deedList() {
+export function deedList(/** @type {import("../open_wallet.js").Opened} */ tools) {
   const field = byId("search-field", HTMLInputElement);
   let all = [];
   const drawRows = listInPieces(byId("holdings"), byId("holdings-more"), {
     keyOf: ({ itemId }) => itemId,
-    make: deedRow,
+    make: (summary) => deedRow(summary, tools),
   });
 
   function draw(summaries) {
@@ -57,10 +62,12 @@ function isFound({ itemId, item }, text) {
   );
 }
 
-function deedRow({ itemId }) {
+function deedRow({ itemId }, tools) {
   const element = copyTemplate("row-template");
   const part = (name) => find(element, `[data-card="${name}"]`);
   const [name, sum, total, note] = ["name", "sum", "of", "note"].map(part);
+  const show = part("show");
+  show.addEventListener("click", () => openCode({ itemId }, show, tools));
   const picture = find(element, "img", HTMLImageElement);
   picture.addEventListener("error", () => (picture.hidden = true));
   find(element, "a").setAttribute("href", `#${itemId}`);
@@ -71,15 +78,28 @@ function deedRow({ itemId }) {
     const { item } = summary;
     showPicture(picture, item);
     name.textContent = nameOf(item);
-    sum.textContent = `You have ${formatAmount(summary.sum)}`;
+    // Makers have many and show few: theirs is on the page of the deed.
+    show.hidden = summary.isMinted || !summary.sum;
+    part("about").textContent = ` of ${quoted(nameOf(item))}`;
+    sum.textContent = `You have ${formatAmount(hereOf(summary))}`;
     total.textContent = item ? `of ${formatAmount(item.total)}` : "";
     const { kind, text } = noteOf(summary);
-    total.hidden = kind === "bad" || Boolean(summary.preparing);
+    const { preparing, lastUsed, shownAt } = summary;
+    total.hidden = kind === "bad" || Boolean(preparing || lastUsed || shownAt);
     note.className = `row-note ${kind}`;
     note.textContent = text;
   };
   return { element, update };
 }
+
+const loadCodes = () => import("./show_code.js");
+export { loadCodes };
+
+/** Show the codes of what is held of a deed. */
+export const openCode = ({ itemId }, opener, tools) =>
+  loadCodes()
+    .then(({ openCodes }) => openCodes(itemId, opener, tools))
+    .catch(sayError);
 
 function showPicture(picture, item) {
   const { image = "" } = metadataOf(item);
@@ -94,7 +114,7 @@ function showPicture(picture, item) {
  * news.
  */
 export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
-  const { unit, goneSeen, preparing, claimed } = summary;
+  const { unit, goneSeen, preparing, claimed, mayBeGiven, moved } = summary;
   const gone = summary.lost + summary.unknownSum;
   if (gone > goneSeen) return { kind: "bad", text: `${unitsText(gone, unit)} gone` };
   if (preparing) {
@@ -103,17 +123,45 @@ export function noteOf(/** @type {Summary & {goneSeen: number}} */ summary) {
   }
   const [wait] = waitTexts(summary);
   if (wait) return { kind: "wait", text: wait };
-  return { kind: "", text: claimed ? `${formatAmount(claimed)} claimed` : "" };
+  const rest = {
+    "counted as handed out": mayBeGiven,
+    claimed,
+    "used or moved elsewhere": moved,
+  };
+  const [text = ""] = [...doorTexts(summary), ...textsOf(rest)];
+  return { kind: "", text };
 }
+
+/** Return what a door has used, and when what is here was shown. */
+export function doorTexts(/** @type {Summary} */ { sum, used, lastUsed, shownAt }) {
+  const shown = shownAt ? [`shown ${clockText(shownAt)}`] : [];
+  if (!lastUsed) return shown;
+  const word = sum ? `${formatAmount(used)} used` : "Used";
+  const { changedAt, shownAt: since = 0 } = lastUsed;
+  // Without a network the wallet hears of it later than it was.
+  const when =
+    changedAt - since > SCAN_MS_MAX
+      ? `since it was shown, ${clockText(since)}`
+      : `at the door ${clockText(changedAt)}`;
+  return [`${word} ${when}`, ...shown];
+}
+
+/** Return how many units are here, also those that may have been handed out. */
+export const hereOf = ({ sum, mayBeGiven }) => sum + mayBeGiven;
 
 /** Return how many units of a deed are elsewhere for now, or will be here. */
 export function waitTexts(
-  /** @type {Summary} */ { unit, coming, waiting, offered, asked },
+  /** @type {Summary} */ { unit, coming, waiting, mayBeGiven, offered, asked },
 ) {
-  const counts = { waiting, offered, "asked for": asked };
-  const waits = Object.entries(counts).filter(([, count]) => count);
-  const texts = waits.map(([word, count]) => `${formatAmount(count)} ${word}`);
+  const counts = { waiting: waiting - mayBeGiven, offered, "asked for": asked };
+  const texts = textsOf(counts);
   return coming ? [`${unitsText(coming, unit)} on the way`, ...texts] : texts;
+}
+
+/** Return for example "2 waiting" for each of these that is not none. */
+function textsOf(counts) {
+  const some = Object.entries(counts).filter(([, count]) => count);
+  return some.map(([word, count]) => `${formatAmount(count)} ${word}`);
 }
 
 /**

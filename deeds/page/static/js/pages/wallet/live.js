@@ -11,7 +11,7 @@ const DELAY_MS_MAX = 600_000;
 const NEWS_COUNT_MAX = 3;
 const NEWS = {
   claimed: "Claimed",
-  lost: "No longer yours",
+  lost: "Used elsewhere",
   unknownSum: "Not known to the service",
 };
 
@@ -96,7 +96,8 @@ export function drawBegun(begun, problems = new Map(), itemOf = () => undefined)
   byId("begun").hidden = !begun.length;
   const rows = begun.map((operation) => {
     const problem = problems.get(operation.key);
-    const why = problem ? waitText(problem, "") : "";
+    const next = operation.atDoor ? "Its door asks what to do with it." : "";
+    const why = problem ? waitText(problem, "") : next;
     return make("li", {}, `${operationText(operation, itemOf)}. ${why}`);
   });
   byId("begun-list").replaceChildren(...rows);

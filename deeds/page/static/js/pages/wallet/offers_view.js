@@ -4,13 +4,7 @@
 import { offerStateText, offerText, sideText } from "../../texts.js";
 import { makeCard } from "../../ui/card.js";
 import { byId, copyText, listInPieces, make, makeButton, put } from "../../ui/dom.js";
-import {
-  codeImage,
-  codesOf,
-  linkButtons,
-  share,
-  textField,
-} from "../../ui/link_view.js";
+import { drawCode, linkButtons, share, textField } from "../../ui/link_view.js";
 import { ask, openDialog, say, sayError } from "../../ui/forms.js";
 import { offersOf, openOffersOf } from "../../wallet/offers.js";
 import { keepAsking } from "./live.js";
@@ -100,11 +94,8 @@ async function offerView(offer, tools) {
     linkButtons(() => share(link, about), copy),
     place,
   );
-  codesOf([{ key: offer.offerId }], tools, { link: () => link })
-    .then((codes) =>
-      place.append(codeImage(codes.get(offer.offerId), `QR code: ${about}`)),
-    )
-    .catch(sayError);
+  const [named, alt] = [{ key: offer.offerId }, `QR code: ${about}`];
+  drawCode(place, named, tools, alt, { link: () => link }).catch(sayError);
   const [said, state] = [make("p", { dir: "auto" }), make("p", { role: "status" })];
   const draw = (now) => {
     put(said, `${offerText(now, tools.itemOf)}.`);

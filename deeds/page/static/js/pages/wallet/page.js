@@ -5,14 +5,15 @@
 import { operationText, shortName, textFor } from "../../texts.js";
 import { nameOf } from "../../ui/card.js";
 import { findOrigins, wasHere } from "../../ui/origin.js";
-import { byId, copyTemplate } from "../../ui/dom.js";
-import { say, showMissing } from "../../ui/forms.js";
+import { byId, copyTemplate, put } from "../../ui/dom.js";
+import { onceAtATime, say, showMissing } from "../../ui/forms.js";
 import * as holdings from "../../wallet/holdings.js";
 import { askToKeep } from "../../wallet/store.js";
 import { oneByOne, openWallet } from "../open_wallet.js";
-import { backups, drawBackup } from "./backup_forms.js";
-import { deedList, historyView } from "./lists.js";
+import { backups, backupWriter, drawBackup, loadFile } from "./backup_forms.js";
+import { deedList, historyView, loadCodes } from "./lists.js";
 import { drawBegun, keepAsking, newsOf, seriesMaker } from "./live.js";
+import { makeLooker } from "./looking.js";
 
 const openedAt = Date.now();
 /** What may be asked for: whatever else stands in an address is sent to nobody. */
@@ -106,7 +107,7 @@ async function readOrAsk({ wallet, store }, view) {
 
 function drawer(opened) {
   const tools = { ...opened, itemOf };
-  const [drawDeeds, drawHistory] = [deedList(), historyView(itemOf)];
+  const [drawDeeds, drawHistory] = [deedList(tools), historyView(itemOf)];
   let drawOffers;
   const [deed, known] = [deedPlace(tools), new Map()];
   let shown = { name: "", itemId: "" };
@@ -124,11 +125,13 @@ function drawer(opened) {
     drawBegun(begun, problems, itemOf);
     if (view.name === "deed") await deed.draw(view.itemId, summaries[0]);
     if (view.name === "list") drawDeeds(summaries);
-    if (view.name === "list") await drawBackup(tools.wallet, !summaries.length);
+    const isEntering = view.name !== shown.name || view.itemId !== shown.itemId;
+    if (view.name === "list")
+      await drawBackup(tools.wallet, !summaries.length, isEntering);
     if (view.name === "offers") drawOffers ??= (await loadOffers()).offersView(tools);
     if (view.name === "offers") drawOffers(past);
     if (view.name === "history") drawHistory(past);
-    if (view.name !== shown.name || view.itemId !== shown.itemId) enter(view, shown);
+    if (isEntering) enter(view, shown);
     if (view.name !== "deed") deed.close();
     shown = view;
   };
@@ -194,30 +197,44 @@ function moveTo(name, itemIdBefore) {
 async function start(opened) {
   const { wallet, wake } = opened;
   redraw = oneByOne(drawer(opened));
-  const check = () => wallet.checkStates().then(redraw);
-  const button = byId("check-states", HTMLButtonElement);
-  button.addEventListener("click", async () => {
+  const place = byId("look-state");
+  const look = makeLooker({ ...opened, itemOf }, (text) => put(place, text));
+  onClick("check-states", async () => {
     newsCount = 0;
-    button.disabled = true;
-    const problem = await check().then(() => "", textFor);
-    button.disabled = false;
+    const problem = await wallet
+      .checkStates()
+      .then(redraw)
+      .then(() => "", textFor);
     if (problem) say(`Nothing was refreshed. ${problem}`);
     else if (!newsCount) say("Everything is up to date.");
   });
-  const unchecked = () => "Its state could not be checked now.";
-  backups(wallet, () => {
-    wake();
-    return check().then(() => "", unchecked);
+  onClick("look", async () => {
+    say((await look()) || "Nothing new was found.");
   });
+  const onRestored = async (onWait) => {
+    wake();
+    const found = await look({ onWait });
+    await redraw();
+    return found;
+  };
+  backups({ wallet, itemOf, onRestored });
   await redraw();
-  listen(opened);
+  listen(opened, look);
   // All of it is here before it is asked for, so that it works without a network.
   const whenIdle = window.requestIdleCallback ?? setTimeout;
-  const load = () => Promise.allSettled([loadDeedView(), loadOffers(), askToKeep()]);
+  const load = () =>
+    Promise.allSettled([loadDeedView(), loadCodes(), loadOffers(), askToKeep()]);
   if (summaries.length || openKeys.length) whenIdle(load);
+  whenIdle(() => loadFile().catch(() => {}));
 }
 
-function listen(opened) {
+/** Do what a button is for, once at a time. */
+function onClick(id, act) {
+  const button = byId(id, HTMLButtonElement);
+  button.addEventListener("click", () => onceAtATime(button, act));
+}
+
+function listen(opened, look) {
   const { wallet, store } = opened;
   const fetchItems = itemFetcher(wallet);
   const goOn = seriesMaker(
@@ -225,11 +242,13 @@ function listen(opened) {
     () => summaries.find(({ preparing }) => preparing)?.itemId,
   );
   const isWaiting = () =>
-    openKeys.length > 0 || summaries.some(({ waiting }) => waiting);
-  const isWanted = () => !document.hidden && isWaiting();
+    openKeys.length > 0 || summaries.some(({ waiting, shownAt }) => waiting || shownAt);
+  const isWanted = () => !document.hidden && navigator.onLine && isWaiting();
   const ask = keepAsking({ checkRound: wallet.checkRound, isWanted });
   const draw = () => redraw().then(() => Promise.all([fetchItems(), goOn()]));
+  const backUpSoon = backupWriter(opened);
   store.onChange(draw);
+  store.onChange(backUpSoon);
   window.addEventListener("hashchange", () => {
     // The link past the head of the page leaves what is shown as it is.
     if (location.hash === "#main")
@@ -238,11 +257,17 @@ function listen(opened) {
     address = location.hash;
   });
   window.addEventListener("online", () => fetchItems(true));
-  for (const event of ["focus", "online"]) window.addEventListener(event, () => ask());
-  document.addEventListener("visibilitychange", () => ask());
+  const comeBack = () => {
+    ask();
+    // One that was broken off goes on.
+    look({ isDueOnly: true });
+    backUpSoon();
+  };
+  for (const event of ["focus", "online"]) window.addEventListener(event, comeBack);
+  document.addEventListener("visibilitychange", comeBack);
   fetchItems();
   goOn();
-  ask();
+  comeBack();
 }
 
 /**

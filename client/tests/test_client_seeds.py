@@ -1,0 +1,279 @@
+"""Seeds: secrets are those of the page, and copies of a wallet find each other's."""
+
+import json
+import sqlite3
+from contextlib import closing
+from operator import itemgetter
+from unittest.mock import Mock
+
+import httpx
+import pytest
+from client_walk import copy_of, sent, units, wallet_at
+
+from deeds_client import finding
+from deeds_client.errors import FindingError, NoAnswerError, ProblemError
+from deeds_client.records import output_of
+from deeds_client.seeds import derive, own_seed, used_seeds
+from tests.support.serving import REPOSITORY
+
+VECTORS = json.loads((REPOSITORY / "tests/support/wallet_vectors.json").read_text())
+PASSPHRASE = "a passphrase of ours"
+
+
+def swaps(fate):
+    return lambda request: fate if request.url.path == "/v1/swap" else "answered"
+
+
+def minted(wallet, *amounts):
+    """Return an item of these parts, which no page has shown."""
+    item_id = wallet.mint([sum(amounts)])["itemId"]
+    wallet.split(item_id, amounts[1:])
+    return item_id
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+def test_a_secret_is_that_of_its_number(vector):
+    place = (vector[name] for name in ("seed", "itemId", "branch", "number"))
+
+    assert derive(*place) == vector["secret"]
+
+
+def test_a_backup_finds_what_was_done_since(anna, ben):
+    vouchers = anna.mint([10], job="vouchers")["itemId"]
+    ticket = sent(ben, ben.mint([2])["itemId"], 1)
+    anna.claim(output_of(ticket))
+    told = []
+    with copy_of(anna) as copy:
+        links = anna.issue("vouchers", 10)
+        for link in links[:2]:
+            ben.claim(output_of(link))
+        anna.send(ticket["itemId"], 1)
+
+        assert copy.is_look_due()
+        found = copy.look(lambda *progress: told.append(progress))
+
+        assert not copy.is_look_due()
+        assert told[-1] == (2, 2)
+        assert {"foundAt"} <= set.intersection(*map(set, found))
+        anna.check()
+        for item_id in (vouchers, ticket["itemId"]):
+            assert units(copy, item_id) == units(anna, item_id)
+        kept = copy.outputs(vouchers, "given")
+        numbered = itemgetter("key", "number", "of")
+        assert set(map(numbered, kept)) == set(map(numbered, links[2:]))
+        lost = [each for each in copy.outputs() if each.get("spentElsewhere")]
+        assert all(each["isUnclear"] for each in lost)
+        # It goes on where the other copy is.
+        assert copy.look() == []
+
+
+def test_a_number_that_a_copy_has_used_is_not_handed_out_again(anna):
+    item_id = minted(anna, 1, 5, 3)
+    with copy_of(anna) as copy:
+        link = sent(copy, item_id, 3)
+
+        other = sent(anna, item_id, 5)
+
+        assert link["secret"] != other["secret"]
+        assert [each.get("code") for each in anna.history()[:2]] == [
+            None,
+            "used_secret",
+        ]
+        copy.look()
+        anna.check()
+        assert units(anna, item_id) == units(copy, item_id) == {"held": 1, "given": 8}
+
+
+def test_what_a_copy_has_moved_is_found_where_it_is_missed(anna):
+    item_id = minted(anna, 1, 5)
+    with copy_of(anna) as copy, copy_of(anna, "third") as third:
+        copy.merge(item_id)
+        copy.send(item_id, 2)
+
+        # One chooses again, one is checked.
+        assert third.send(item_id, 4)["state"] == "done"
+        anna.check()
+
+        assert units(anna, item_id) == {"given": 6}
+        third.check()
+        assert units(third, item_id) == {"given": 6}
+        # What is left is not enough to choose again.
+        with pytest.raises(ProblemError) as refused:
+            copy.send(item_id, 4)
+    assert refused.value.code == "spent_input"
+
+
+def test_what_a_copy_has_sent_before_is_found_when_it_is_carried_out_late(anna):
+    item_id = minted(anna, 1, 5, 3)
+    with (
+        copy_of(anna) as copy,
+        copy_of(anna, fates=swaps("lost")) as unlucky,
+    ):
+        with pytest.raises(NoAnswerError):
+            unlucky.send(item_id, 5)
+        copy.send(item_id, 3)
+        anna.look()
+        copy.resume()
+
+        assert [each["amount"] for each in anna.look()] == [5]
+
+
+def test_a_link_of_a_copy_is_found_although_its_claim_was_refused(anna):
+    item_id = minted(anna, 1, 5)
+    with (
+        copy_of(anna) as copy,
+        copy_of(anna, "third", fates=swaps("lost")) as third,
+        copy_of(anna, "third", fates=swaps("refused")) as refusing,
+    ):
+        link = sent(copy, item_id, 5)
+        with pytest.raises(NoAnswerError):
+            third.claim(output_of(link))
+        third.look()
+        refusing.resume()
+        assert units(third, item_id) == units(copy, item_id) == {"held": 1, "given": 5}
+
+
+def test_a_link_that_a_copy_has_made_is_not_called_sent_here(anna):
+    item_id = minted(anna, 1, 5)
+    fates = iter(["refused"])
+
+    def refuse_first(request):
+        return next(fates, "") if "swap" in request.url.path else "answered"
+
+    with copy_of(anna, fates=refuse_first) as copy:
+        link = sent(anna, item_id, 5)
+
+        with pytest.raises(ProblemError):
+            copy.send(item_id, 5)
+
+        assert copy.history()[0]["state"] == "refused"
+        # Both know it, and one has handed it out.
+        assert [each["key"] for each in copy.outputs(item_id, "given")] == [link["key"]]
+
+
+def test_what_a_copy_has_made_by_the_number_of_an_expired_offer_is_found(
+    anna, ben, ledger
+):
+    item_id = minted(ben, 1, 5)
+    link, other = (sent(ben, item_id, amount) for amount in (1, 2))
+    anna.claim(output_of(link))
+    with copy_of(anna) as copy:
+        copy.ask(item_id, 3)
+        anna.claim(output_of(other))
+        ledger.expire_offers()
+
+        copy.check()
+
+        assert copy.history()[0]["code"] == "offer_expired"
+        assert units(copy, item_id) == units(anna, item_id) == {"held": 3}
+
+
+def test_what_is_claimed_after_a_look_is_not_called_unclear(anna, ben):
+    item_id = minted(anna, 1, 5)
+    link = sent(anna, item_id, 2)
+    with copy_of(anna) as copy:
+        anna.merge(item_id)
+        copy.look()
+        ben.claim(output_of(link))
+
+        [claimed] = copy.check()
+
+    assert (claimed["spentElsewhere"], claimed.get("isUnclear")) == (True, None)
+
+
+def test_another_wallet_joins_and_is_looked_for(anna, ben):
+    item_id = minted(ben, 1, 5)
+    mine = minted(anna, 2, 1)
+    backup = ben.export(PASSPHRASE)
+    ben.send(item_id, 2)
+
+    anna.restore(backup, PASSPHRASE)
+    anna.look()
+
+    assert own_seed(anna.store) != own_seed(ben.store)
+    assert len(used_seeds(anna.store)) == 2
+    assert units(anna, item_id) == {"held": 4, "given": 2}
+    # What is used next is of the own seed.
+    [joined] = anna.outputs_of(anna.merge(item_id))
+    assert joined["secret"] == derive(own_seed(anna.store), item_id, "kept", 0)
+    assert units(anna, mine) == {"held": 3}
+
+
+def test_a_wallet_that_made_nothing_is_a_copy_from_then_on(anna, ben):
+    item_id = minted(anna, 1, 5)
+
+    ben.restore(anna.export(PASSPHRASE), PASSPHRASE)
+
+    assert own_seed(ben.store) == own_seed(anna.store)
+    assert [each["key"] for each in used_seeds(ben.store)] == [own_seed(anna.store)]
+    # An older copy of its own numbers takes none of them back.
+    before = ben.store.all("numbers")
+    ben.send(item_id, 1)
+    raised = ben.store.all("numbers")
+    ben.restore(anna.export(PASSPHRASE), PASSPHRASE)
+    assert ben.store.all("numbers") == raised != before
+
+
+def test_a_file_of_before_seeds_gets_one_when_it_is_opened(anna):
+    path = anna.store.path
+    anna.close()
+    with closing(sqlite3.connect(path)) as older, older:
+        older.execute("DELETE FROM records WHERE kind = 'seeds'")
+        older.execute("PRAGMA user_version = 0x64656501")
+
+    for _ in range(2):
+        with wallet_at(path, anna.deeds.base_url) as opened:
+            seeds = opened.store.all("seeds")
+    assert [each["isOwn"] for each in seeds] == [True]
+
+
+def said(*answers):
+    """Return a fate: the service has these answers about secrets, then the last."""
+    left = list(answers)
+
+    def fates(request):
+        if request.url.path != "/v1/find":
+            return "answered"
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        count = len(json.loads(request.content)["secrets"])
+        return httpx.Response(200, json={"outputs": [answer] * count})
+
+    return fates
+
+
+def found(amount=1, state="unspent"):
+    return {"amount": amount, "state": state}
+
+
+LIES = {
+    "more than there is": said(found(8), None),
+    "more in sum": said(found(), found(), None),
+    "without an end": said(found(state="spent")),
+}
+
+
+@pytest.mark.parametrize("fates", LIES.values(), ids=LIES)
+def test_a_service_that_tells_lies_changes_nothing(anna, monkeypatch, fates):
+    monkeypatch.setattr(finding, "_NUMBERS_MAX", 20)
+    item_id = minted(anna, 2, 5)
+    with copy_of(anna, fates=fates) as copy:
+        before = copy.outputs(), copy.store.all("numbers")
+
+        with pytest.raises(FindingError, match="does not add up"):
+            copy.look()
+
+        assert (copy.outputs(), copy.store.all("numbers")) == before
+        assert copy.send(item_id, 5)["state"] == "done"
+
+
+def test_a_look_that_was_broken_off_goes_on(anna):
+    items = [minted(anna, 2, 5) for _ in range(2)]
+    with copy_of(anna) as copy:
+        for item_id in items:
+            anna.merge(item_id)
+
+        with pytest.raises(KeyboardInterrupt):
+            copy.look(Mock(side_effect=KeyboardInterrupt))
+
+        assert copy.is_look_due()
+        assert [each["itemId"] for each in copy.look()] == items[1:]

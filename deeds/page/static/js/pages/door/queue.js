@@ -1,0 +1,98 @@
+// The scans of a door that wait for the service: the claims that this browser has begun
+// at a door, so that a closed tab forgets none. Nothing is sent but what was scanned
+// here since the door was opened, and what a person lets go.
+
+import { existing, keyOf } from "../../wallet/records.js";
+import { keepFinishing } from "../open_wallet.js";
+
+/**
+ * @typedef {import("../../wallet/records.js").OperationRecord} OperationRecord
+ *
+ * Return the queue of a deed's door.
+ * @param {{
+ *   itemId: string, store: Pick<import("../../wallet/store.js").Store, "read">,
+ *   wallet: Pick<import("../../wallet/wallet.js").Wallet, "claim" | "finish">,
+ *   onEnd: (operation: OperationRecord) => Promise<any>, onError: (error: any) => void,
+ * }} parts `onEnd` is told of each that has waited; the next one is sent after it
+ */
+export function makeQueue({ itemId, store, wallet, onEnd, onError }) {
+  /** The keys of the tickets that may be sent, and of those that are, for the first time. */
+  const allowed = new Set();
+  const underWay = new Set();
+  let isAway = false;
+
+  /** Return the claims that wait, the oldest first, each with its ticket. */
+  function list() {
+    const begun = { itemId, state: "begun" };
+    const next = ({ operations }) => ({
+      outputs: operations.list(begun).flatMap(({ inputs }) => inputs),
+    });
+    return store.read({ operations: begun, next }, ({ operations, outputs }) =>
+      operations
+        .list(begun)
+        .filter(({ atDoor }) => atDoor)
+        .map((scan) => ({ ...scan, ticket: existing(outputs.get(scan.inputs[0])) }))
+        .sort((one, other) => one.begunAt - other.begunAt),
+    );
+  }
+
+  /**
+   * Claim a ticket. While the service is away or slow it is only noted, so that it can be
+   * cancelled for sure.
+   */
+  async function claim(output) {
+    const key = keyOf(output);
+    const isUnsent = isAway || underWay.size > 0 || !navigator.onLine || undefined;
+    let problem;
+    allowed.add(key);
+    underWay.add(key);
+    try {
+      const outcome = await wallet.claim(output, { atDoor: true, isUnsent });
+      isAway = outcome.operation.state === "begun";
+      ({ problem } = outcome);
+      return outcome;
+    } finally {
+      underWay.delete(key);
+      // What was kept from earlier may be sent once it is scanned again.
+      wake(problem);
+    }
+  }
+
+  async function sendAll() {
+    const outcomes = [];
+    for (const { key, isCancelled, ticket } of await list()) {
+      // What is tried without a network may have been sent, for all that is known then.
+      if (!navigator.onLine) break;
+      const isOurs = allowed.has(ticket.key) && !underWay.has(ticket.key);
+      // What is cancelled is only asked about.
+      if (!isOurs && !isCancelled) continue;
+      const outcome = await wallet.finish(key);
+      outcomes.push(outcome);
+      isAway = Boolean(outcome.problem);
+      if (isAway) break;
+      await onEnd(outcome.operation);
+    }
+    if (!outcomes.length) isAway = false;
+    return outcomes;
+  }
+
+  const wake = keepFinishing({
+    wallet: { finishBegun: sendAll },
+    onOutcomes() {},
+    onError,
+  });
+  return {
+    list,
+    claim,
+    wake,
+
+    /** Let these scans be sent. */
+    allow(scans) {
+      for (const { ticket } of scans) allowed.add(ticket.key);
+      wake();
+    },
+
+    /** Send nothing any more. */
+    pause: () => allowed.clear(),
+  };
+}

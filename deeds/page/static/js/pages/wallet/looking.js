@@ -1,0 +1,49 @@
+// Looks for what was moved since a backup, or by another copy of this wallet: after a
+// restore, by hand, and by itself where a look was broken off.
+
+import { formatAmount } from "../../format/amounts.js";
+import { countText, textFor } from "../../texts.js";
+import { isLive } from "../../wallet/records.js";
+import { valueText } from "./backup_forms.js";
+
+const OUT_OF_REACH = "The service can’t be reached. Looking goes on when it can.";
+
+const problemText = (error) =>
+  error.name === "NoAnswerError" ? OUT_OF_REACH : textFor(error);
+
+const progressText = (done, of) =>
+  `Looking for what moved since: ${formatAmount(done)} of ${countText(of, "deed")}`;
+
+/**
+ * Return what looks, one look after the other, and returns what to say of it: what was
+ * found, by value, or why it has to wait; nothing if nothing is new.
+ * @param {Pick<import("../open_wallet.js").Opened, "wallet" | "store">
+ *   & {itemOf: import("../../texts.js").ItemOf}} tools
+ * @param {(text: string) => void} show is told how far it is, and in the end the same
+ * @returns {(options?: {isDueOnly?: boolean, onWait?: (text: string) => unknown}) => Promise<string>}
+ *   with `isDueOnly` it looks only if a look was broken off
+ */
+export function makeLooker({ wallet, store, itemOf }, show) {
+  let last = Promise.resolve("");
+
+  async function look(onWait) {
+    const since = Date.now();
+    await wallet.look({ onProgress: (done, of) => onWait(progressText(done, of)) });
+    await wallet.checkStates();
+    const found = await store.read({ outputs: "all" }, ({ outputs }) =>
+      outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
+    );
+    const value = valueText(found.filter(isLive), itemOf);
+    return value && `Found since the backup: ${value}.`;
+  }
+
+  async function lookOnce({ isDueOnly = false, onWait = show } = {}) {
+    const isDue = !isDueOnly || (await wallet.isLookDue().catch(() => false));
+    if (!isDue) return "";
+    const text = await look(onWait).catch(problemText);
+    show(text);
+    return text;
+  }
+
+  return (options) => (last = last.then(() => lookOnce(options)));
+}

@@ -1,0 +1,68 @@
+// Shows the codes of what is held to a door, which claims them. Nothing is sent, moved
+// or handed out for that, so that it works without a network.
+
+import { heldText, waitText } from "../../texts.js";
+import { nameOf } from "../../ui/card.js";
+import { copyTemplate, find, make, makeButton } from "../../ui/dom.js";
+import { openDialog, say } from "../../ui/forms.js";
+import { drawCode, linkOf } from "../../ui/link_view.js";
+import { holdingOf, holdingWanted } from "../../wallet/holdings.js";
+
+/** Show what is held of an item, one part at a time, the lowest number first. */
+export async function openCodes(itemId, opener, tools) {
+  const look = (slices) => holdingOf(slices, itemId);
+  const { item, unit, parts } = await tools.store.read(holdingWanted(itemId), look);
+  if (!parts.length) return say("There is no code to show now.");
+  const rank = ({ number = Infinity }) => number;
+  parts.sort((one, other) => rank(one) - rank(other) || 0);
+  const view = copyTemplate("code-template");
+  const step = make("span", { class: "faint" });
+  let count = 0;
+  const showNext = () => {
+    const place = count % parts.length;
+    count = place + 1;
+    find(view, ".code-about").textContent = heldText(parts[place], unit);
+    find(view, ".code-frame").replaceChildren(codeOf(parts[place], { ...tools, unit }));
+    step.textContent = `${count} of ${parts.length}`;
+  };
+  showNext();
+  openDialog({
+    title: nameOf(item),
+    content: [view],
+    actions: parts.length > 1 ? [makeButton("Next", showNext), step] : [],
+    kind: "code-sheet",
+    onClose: keepAwake(),
+    opener,
+  });
+}
+
+/** Return the place of a code, which comes from the store; without one its link. */
+function codeOf(output, tools) {
+  const place = make("div", { class: "qr" });
+  const showLink = (error) => {
+    const why = waitText(error, "The door can type its link:");
+    const link = make("p", { class: "code" }, linkOf(output, tools.unit));
+    place.className = "stack";
+    place.append(`The code is not here yet. ${why}`, link);
+  };
+  // It is shown, whether or not there is room to note it.
+  const note = () => tools.wallet.shown(output.key).catch(() => {});
+  drawCode(place, output, tools, "QR code").catch(showLink).then(note);
+  return place;
+}
+
+/** Keep the screen on, where browsers can; return what ends that. */
+function keepAwake() {
+  let lock;
+  const take = () => {
+    // The browser has released it when the page was hidden.
+    if (!document.hidden)
+      lock = navigator.wakeLock?.request("screen").catch(() => null);
+  };
+  document.addEventListener("visibilitychange", take);
+  take();
+  return async () => {
+    document.removeEventListener("visibilitychange", take);
+    (await lock)?.release();
+  };
+}

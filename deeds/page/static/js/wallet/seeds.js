@@ -1,0 +1,181 @@
+// Secrets that are made from a seed, so that an old backup finds what was made since
+// (part 4 of the contract). A number is taken when an operation is written down, and
+// never again, even if that is refused.
+
+import { strongSecretOf } from "../format/raw_output.js";
+import { existing, keyOf } from "./records.js";
+
+/** What a secret is for: what is ours, links to hand out, and numbered links. */
+export const BRANCHES = ["kept", "given", "series"];
+/** More than anybody uses; what is counted on from here stays exact. */
+export const NUMBER_MAX = 2 ** 48 - 1;
+/** More wallets than anybody joins; each is looked for. */
+export const SEEDS_MAX = 100;
+
+const LABEL = "deeds wallet secret v1:";
+const SEED_BYTES = 32;
+
+/**
+ * A place in the row of secrets of an item.
+ * @typedef {{seed: string, itemId: string, branch: string, number: number}} Place
+ */
+
+/** Return the secrets of places, in their order. @param {Place[]} places */
+export async function deriveSecrets(places) {
+  const keys = new Map();
+  for (const { seed } of places) if (!keys.has(seed)) keys.set(seed, importKey(seed));
+  return Promise.all(
+    places.map(async ({ seed, branch, itemId, number }) => {
+      const text = new TextEncoder().encode(`${LABEL}${branch}:${itemId}:${number}`);
+      const bits = await crypto.subtle.sign("HMAC", await keys.get(seed), text);
+      return strongSecretOf(new Uint8Array(bits));
+    }),
+  );
+}
+
+function importKey(seed) {
+  const bytes = Uint8Array.from(seed.match(/../g), (byte) => parseInt(byte, 16));
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  return crypto.subtle.importKey("raw", bytes, algorithm, false, ["sign"]);
+}
+
+/** Return whether a value is a seed: 32 bytes in hexadecimal digits. */
+export const isSeed = (value) =>
+  typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+
+/** Return bytes in hexadecimal digits. */
+export const hexOf = (bytes) =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Return the record of a new seed, which a store has from its beginning. */
+export function newSeed(now = Date.now()) {
+  const bytes = crypto.getRandomValues(new Uint8Array(SEED_BYTES));
+  return { key: hexOf(bytes), isOwn: true, createdAt: now };
+}
+
+/** Return the seed that new secrets are made from. All seeds are loaded. */
+export const ownSeed = ({ seeds }) =>
+  existing(seeds.list().find(({ isOwn }) => isOwn)).key;
+
+/**
+ * Return the records of all seeds that something may have been made from. The one that
+ * a wallet had before it took in another copy was never used.
+ */
+export const seedsOf = ({ seeds }) => seeds.list().filter(({ isUnused }) => !isUnused);
+
+/** Return the key of the record of an item's next numbers under a seed. */
+export const numbersKey = (seed, itemId) => `${seed}.${itemId}`;
+
+/** Return the keys of the next numbers of items, under each seed. */
+export const numbersWanted = (slices, itemIds) =>
+  seedsOf(slices).flatMap(({ key }) =>
+    itemIds.map((itemId) => numbersKey(key, itemId)),
+  );
+
+/** Return the next number of each branch. */
+export function nextNumbers({ numbers }, seed, itemId) {
+  const {
+    kept = 0,
+    given = 0,
+    series = 0,
+  } = numbers.get(numbersKey(seed, itemId)) ?? {};
+  return { kept, given, series };
+}
+
+/** Write down the next numbers; none ever runs backwards. */
+export function raiseNumbers(draft, seed, itemId, next) {
+  const key = numbersKey(seed, itemId);
+  const known = draft.slices.numbers.get(key) ?? {};
+  const isHigher = (branch) => (next[branch] ?? 0) > (known[branch] ?? 0);
+  const higher = BRANCHES.filter(isHigher).map((branch) => [branch, next[branch]]);
+  if (higher.length)
+    draft.put("numbers", { ...known, key, ...Object.fromEntries(higher) });
+}
+
+/** Secrets of these places have to be derived before the operation can be begun. */
+class MissingSecretsError extends Error {
+  constructor(/** @type {Place[]} */ places) {
+    super("secrets that are not derived yet");
+    this.places = places;
+  }
+}
+
+/**
+ * The secrets that one operation may take. To derive one takes time, in which no
+ * transaction stays open: so an operation is begun again, until all it takes are here.
+ */
+export class Secrets {
+  #derive;
+  #known = new Map();
+
+  constructor(/** @type {typeof deriveSecrets} */ derive) {
+    this.#derive = derive;
+  }
+
+  /** Return the keys of all that could be made of items. */
+  keysOf(itemIds) {
+    const secrets = [...this.#known.values()];
+    return itemIds.flatMap((itemId) =>
+      secrets.map((secret) => keyOf({ itemId, secret })),
+    );
+  }
+
+  /** Return what `begin` returns, once all that it takes is derived. */
+  async during(begin) {
+    for (;;) {
+      try {
+        return await begin();
+      } catch (error) {
+        if (!(error instanceof MissingSecretsError)) throw error;
+        const secrets = await this.#derive(error.places);
+        error.places.forEach((place, at) =>
+          this.#known.set(textOf(place), secrets[at]),
+        );
+      }
+    }
+  }
+
+  /**
+   * Take a secret for each part that an operation makes, and write down that its number
+   * is taken. @throws {MissingSecretsError} nothing is begun yet.
+   * @param {import("./records.js").Draft} draft
+   * @param {any[]} parts each with its `itemId`
+   */
+  take(draft, parts) {
+    const seed = ownSeed(draft.slices);
+    const next = new Map();
+    const missing = [];
+    const secrets = parts.map((part) => {
+      const { itemId } = part;
+      if (!next.has(itemId)) next.set(itemId, nextNumbers(draft.slices, seed, itemId));
+      for (;;) {
+        const place = { seed, itemId, ...takeNumber(part, next.get(itemId)) };
+        const secret = this.#known.get(textOf(place));
+        if (secret === undefined) return void missing.push(place);
+        // A copy of this wallet may have handed it to us as a link.
+        if (!draft.outputs.get(keyOf({ itemId, secret }))) return secret;
+      }
+    });
+    if (missing.length) throw new MissingSecretsError(missing);
+    for (const [itemId, numbers] of next) raiseNumbers(draft, seed, itemId, numbers);
+    return secrets;
+  }
+}
+
+const textOf = ({ seed, itemId, branch, number }) =>
+  `${numbersKey(seed, itemId)}:${branch}:${number}`;
+
+/**
+ * Take the next number for a part: a link of a series has the secret of its own number,
+ * once; a second issue of a number is a link like others.
+ */
+function takeNumber({ number, each, state }, numbers) {
+  const isLink = Boolean(number && !each);
+  if (isLink && number >= numbers.series) {
+    numbers.series = number + 1;
+    return { branch: "series", number };
+  }
+  const branch = isLink || state === "given" ? "given" : "kept";
+  numbers[branch] += 1;
+  return { branch, number: numbers[branch] - 1 };
+}

@@ -1,0 +1,189 @@
+// Scans without an answer: they wait, are sent one by one, and can be cancelled.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as soon } from "node:timers/promises";
+
+import { makeQueue } from "../../../../../deeds/page/static/js/pages/door/queue.js";
+import { memoryStore } from "../../wallet/memory_store.js";
+import { madeBy, walletHolding, walletMeeting } from "../../wallet/parts.js";
+
+const network = { onLine: true };
+Object.defineProperty(globalThis, "navigator", { value: network, configurable: true });
+
+/**
+ * Return guests with so many tickets, and `openDoor` to open doors to them: each with
+ * its own store unless it gets another one's.
+ */
+async function party(mock, ticketsCount) {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  network.onLine = true;
+  const { service, store, wallet, itemId } = await walletHolding(50);
+  const tickets = [];
+  for (let place = 0; place < ticketsCount; place += 1)
+    tickets.push(madeBy(store, await wallet.send(itemId, 1)));
+
+  function openDoor(kept = memoryStore()) {
+    const door = { fate: "answered", sentCount: 0, ended: [], next: () => {} };
+    const its = walletMeeting({ service, store: kept }, (verb) => {
+      door.sentCount += verb === "swap" ? 1 : 0;
+      return door.fate;
+    });
+    const onEnd = ({ inputs: [key], state, code }) => {
+      door.ended.push([tickets.findIndex((each) => each.key === key), code ?? state]);
+      return new Promise((resolve) => (door.next = () => resolve(true)));
+    };
+    const onError = (error) => assert.fail(error);
+    const queue = makeQueue({ itemId, store: kept, wallet: its, onEnd, onError });
+    return Object.assign(door, { queue, store: kept, wallet: its });
+  }
+
+  /** Let so much time pass, and everything happen that was waiting for it. */
+  async function pass(milliseconds) {
+    mock.timers.tick(milliseconds);
+    for (let turns = 0; turns < 60; turns += 1) await soon();
+  }
+
+  return { tickets, openDoor, door: openDoor(), pass };
+}
+
+const waiting = async ({ queue }) =>
+  (await queue.list()).map(({ isUnsent, isCancelled }) => [
+    isUnsent ? "unsent" : "sent",
+    ...(isCancelled ? ["cancelled"] : []),
+  ]);
+
+test("without a network nothing is sent; once it is back each has its own answer", async ({
+  mock,
+}) => {
+  const { tickets, door, pass } = await party(mock, 3);
+  network.onLine = false;
+  for (const ticket of tickets) await door.queue.claim(ticket);
+  await pass(60_000);
+  assert.deepEqual(await waiting(door), Array(3).fill(["unsent"]));
+  const keys = (await door.queue.list()).map(({ ticket }) => ticket.key);
+  assert.deepEqual(
+    keys,
+    tickets.map(({ key }) => key),
+  );
+  assert.deepEqual([door.sentCount, door.ended], [0, []]);
+
+  network.onLine = true;
+  door.queue.wake();
+  await pass(0);
+  // The next one is sent once this one was seen.
+  assert.deepEqual([door.sentCount, door.ended], [1, [[0, "done"]]]);
+  door.next();
+  await pass(0);
+  assert.deepEqual(door.ended.slice(1), [[1, "done"]]);
+  door.next();
+  await pass(0);
+  assert.deepEqual(door.ended.slice(2), [[2, "done"]]);
+  assert.deepEqual(await waiting(door), []);
+});
+
+test("after one that was lost no other is sent until there is an answer", async ({
+  mock,
+}) => {
+  const { tickets, door, pass } = await party(mock, 3);
+  door.fate = "lost";
+
+  for (const ticket of tickets) await door.queue.claim(ticket);
+  await pass(0);
+  assert.deepEqual(await waiting(door), [["sent"], ["unsent"], ["unsent"]]);
+  await pass(2000);
+  door.fate = "answered";
+  await pass(60_000);
+
+  assert.deepEqual(door.ended, [[0, "done"]]);
+  assert.deepEqual(await waiting(door), [["unsent"], ["unsent"]]);
+});
+
+test("a busy service is asked no sooner than it said", async ({ mock }) => {
+  const { tickets, door, pass } = await party(mock, 2);
+  door.fate = "busy";
+  await door.queue.claim(tickets[0]);
+  door.fate = "answered";
+
+  await door.queue.claim(tickets[1]);
+  await pass(900);
+  assert.equal(door.sentCount, 1);
+  await pass(2000);
+
+  assert.deepEqual(door.ended, [[0, "done"]]);
+});
+
+test("what is cancelled is not sent", async ({ mock }) => {
+  const { tickets, door, pass } = await party(mock, 2);
+  door.fate = "lost";
+  for (const ticket of tickets) await door.queue.claim(ticket);
+  for (const { key } of await door.queue.list()) await door.wallet.cancel(key);
+  door.queue.wake();
+  await pass(0);
+  assert.deepEqual(await waiting(door), [["sent", "cancelled"]]);
+  const sentBefore = door.sentCount;
+
+  door.fate = "answered";
+  await pass(60_000);
+
+  assert.deepEqual([door.sentCount, door.ended], [sentBefore, [[0, "cancelled"]]]);
+});
+
+test("a closed door sends nothing, nor does the next one before it is told to", async ({
+  mock,
+}) => {
+  const { tickets, openDoor, door, pass } = await party(mock, 2);
+  network.onLine = false;
+  for (const ticket of tickets) await door.queue.claim(ticket);
+  door.queue.pause();
+  network.onLine = true;
+  door.queue.wake();
+  await pass(60_000);
+
+  const next = openDoor(door.store);
+  await pass(60_000);
+  assert.deepEqual([door.sentCount, next.sentCount], [0, 0]);
+  assert.deepEqual(await waiting(next), Array(2).fill(["unsent"]));
+
+  // To scan it again lets it be sent as well.
+  await assert.rejects(next.queue.claim(tickets[1]), { code: "busy" });
+  await pass(0);
+  assert.deepEqual(next.ended, [[1, "done"]]);
+  next.next();
+  next.queue.allow(await next.queue.list());
+  await pass(0);
+  assert.deepEqual(next.ended.slice(1), [[0, "done"]]);
+});
+
+test("while a claim is under way the next scans wait, and go out after it", async ({
+  mock,
+}) => {
+  const { tickets, door, pass } = await party(mock, 2);
+  const first = door.queue.claim(tickets[0]);
+
+  const second = await door.queue.claim(tickets[1]);
+
+  assert.equal(second.operation.isUnsent, true);
+  assert.equal((await first).operation.state, "done");
+  await pass(0);
+  assert.deepEqual(door.ended, [[1, "done"]]);
+});
+
+test("once it was cancelled what was away, the next scan is sent at once", async ({
+  mock,
+}) => {
+  const { tickets, door, pass } = await party(mock, 2);
+  door.fate = "lost";
+  await door.queue.claim(tickets[0]);
+  const [{ key }] = await door.queue.list();
+  await door.wallet.cancel(key);
+  door.fate = "answered";
+  door.queue.wake();
+  await pass(0);
+  door.next();
+  await pass(0);
+
+  const { operation } = await door.queue.claim(tickets[1]);
+
+  assert.equal(operation.state, "done");
+});

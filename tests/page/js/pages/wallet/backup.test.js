@@ -1,0 +1,112 @@
+// What is said of a backup, and of what a restore has brought.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+  backupText,
+  restoredText,
+} from "../../../../../deeds/page/static/js/pages/wallet/backup_forms.js";
+import { makeLooker } from "../../../../../deeds/page/static/js/pages/wallet/looking.js";
+import { NoAnswerError } from "../../../../../deeds/page/static/js/wallet/api.js";
+import { FindingError } from "../../../../../deeds/page/static/js/wallet/finding.js";
+import { memoryStore } from "../../wallet/memory_store.js";
+
+test("it is said by value what a backup does not hold, and nothing more alarming than is true", () => {
+  const nothing = { at: 5, newCount: 0, changesCount: 0, file: null };
+  const text = (given) => backupText({ ...nothing, ...given });
+
+  assert.match(text({ at: null }), /^Not backed up yet\./);
+  assert.equal(
+    text({ newCount: 1, changesCount: 9 }),
+    "1 deed came in after the last backup.",
+  );
+  assert.equal(text({ newCount: 2 }), "2 deeds came in after the last backup.");
+  assert.equal(
+    text({ changesCount: 9, file: { name: "a.json" } }),
+    "Everything is backed up, but for small changes since.",
+  );
+  assert.equal(text({}), "Everything is backed up.");
+  assert.match(text({ file: { name: "a.json" } }), /^Backed up .*1970.* to a\.json\.$/);
+});
+
+const ITEM = { id: "a", unit: "ticket", metadata: '{"name":"Concert"}' };
+const itemOf = (itemId) => (itemId === "a" ? ITEM : null);
+const held = (amount, more) => ({ state: "held", itemId: "a", amount, ...more });
+
+test("a restore says what it brought, by value", () => {
+  const nothing = { fresh: [], isOlder: false, isGiven: false, found: "" };
+  const text = (given) => restoredText({ ...nothing, ...given }, itemOf);
+
+  assert.equal(text({}), "Restored. All of it was here already.");
+  assert.equal(
+    text({ isOlder: true, found: "Found." }),
+    "Restored. This backup is older than the last change here. Found.",
+  );
+  const fresh = [held(3), held(2, { state: "given" }), held(9, { state: "coming" })];
+  assert.equal(text({ fresh, isOlder: true }), "Restored: 5 × ticket of “Concert”.");
+  assert.match(
+    text({ fresh, isGiven: true }),
+    /”\. Links that may have been .* out\.$/,
+  );
+});
+
+/** Return what looks with a wallet whose look does this, and what it has shown. */
+function looker(look) {
+  const [store, shown, looks] = [memoryStore(), [], []];
+  const wallet = {
+    look: async (options) => {
+      looks.push(options);
+      return look(store, options);
+    },
+    checkStates: async () => {},
+    isLookDue: async () => looks.length === 0,
+  };
+  const show = (text) => shown.push(text);
+  return { look: makeLooker({ wallet, store, itemOf }, show), shown, looks };
+}
+
+test("a look tells how far it is, and what it found, by value", async () => {
+  const { look, shown } = looker(async (store, { onProgress }) => {
+    onProgress(12, 340);
+    const outputs = [
+      held(98, { foundAt: Date.now() + 1 }),
+      held(2, { foundAt: Date.now() + 1, state: "spent" }),
+      held(1, { foundAt: 5 }),
+    ].map((output, place) => ({ key: `a.${place}`, ...output }));
+    await store.update({}, () => ({ outputs }));
+  });
+
+  const found = await look();
+
+  assert.equal(found, "Found since the backup: 98 × ticket of “Concert”.");
+  assert.deepEqual(shown, ["Looking for what moved since: 12 of 340 deeds", found]);
+});
+
+test("a look that was broken off goes on once, after the one that is under way", async () => {
+  const { look, looks } = looker(async () => {});
+
+  const found = await Promise.all([
+    look(),
+    look({ isDueOnly: true }),
+    look({ isDueOnly: true }),
+  ]);
+
+  assert.deepEqual([looks.length, found], [1, ["", "", ""]]);
+});
+
+test("why a look has to wait is said until it goes on", async () => {
+  const problems = [
+    [new NoAnswerError(), "The service can’t be reached. Looking goes on when it can."],
+    [new FindingError(), "The service’s answer does not add up. Nothing was changed."],
+  ];
+  for (const [problem, said] of problems) {
+    const { look, shown } = looker(async () => {
+      throw problem;
+    });
+
+    assert.equal(await look(), said);
+
+    assert.deepEqual(shown, [said]);
+  }
+});

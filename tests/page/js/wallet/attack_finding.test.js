@@ -1,0 +1,340 @@
+// What a hostile service and a hostile file can do to a wallet that looks for its own.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { textFor } from "../../../../deeds/page/static/js/texts.js";
+import { makeApi, ProblemError } from "../../../../deeds/page/static/js/wallet/api.js";
+import { newSeed, NUMBER_MAX } from "../../../../deeds/page/static/js/wallet/seeds.js";
+import {
+  amountsByState,
+  derive,
+  heldIn,
+  linkFrom,
+  outputsIn,
+  throughText,
+  walletHolding,
+  walletOf,
+  walletOn,
+} from "./parts.js";
+
+const LIMIT = { timeout: 10_000 };
+
+/** Return how many units are live. */
+const liveSum = (service) =>
+  service.live().reduce((sum, key) => sum + service.outputs.get(key).amount, 0);
+
+/** An api whose items are as large as they are, and that answers find by `lie`. */
+function lyingApi(service, lie = (answers) => answers, total = 10) {
+  const api = service.api();
+  return {
+    ...api,
+    item: async (id) => ({ ...(await api.item(id)), total }),
+    find: async (itemId, secrets) =>
+      lie(await api.find(itemId, secrets), itemId, secrets),
+  };
+}
+
+/** A wallet of 10 units that has a backup from before it sent 3, and the backup. */
+async function ground() {
+  const maker = await walletHolding(10);
+  const backup = await maker.wallet.exportRecords();
+  const sent = await linkFrom(maker, 3);
+  return { ...maker, backup: throughText(backup), sent };
+}
+
+const LIES = {
+  "more in sum than there is": (answers) =>
+    answers.map((_, at) => (at ? null : { amount: 3, state: "unspent" })),
+  "never null": (answers) =>
+    answers.map((each) => each ?? { amount: 1, state: "unspent" }),
+  "more than there is": (answers) =>
+    answers.map((each) => each && { ...each, amount: 11 }),
+  "spent of more than there is": (answers) =>
+    answers.map(() => ({ amount: 2 ** 53 - 1, state: "spent" })),
+};
+
+for (const [name, lie] of Object.entries(LIES)) {
+  test(`a service that answers ${name} is told of, and nothing changes`, async () => {
+    const { service, backup, itemId } = await ground();
+    const phone = await walletOf(service, backup, lyingApi(service, lie));
+    const live = service.live();
+
+    const error = await phone.wallet.look().catch((thrown) => thrown);
+    assert.match(textFor(error), /does not add up\. Nothing was changed\.$/);
+
+    assert.deepEqual(amountsByState(phone.store), { held: [10] });
+    assert.deepEqual(service.live(), live);
+    // It goes on as soon as the service does.
+    const honest = walletOn(service, phone.store, lyingApi(service));
+    assert.equal(await honest.look(), 2);
+    await honest.checkStates();
+    assert.equal((await honest.send(itemId, 2)).operation.state, "done");
+    assert.equal(liveSum(service), 10);
+  });
+}
+
+test(
+  "what lies within the gap and behind promised links is found once",
+  LIMIT,
+  async () => {
+    const { service, store, itemId } = await walletHolding(40);
+    const options = { arrayMax: 4 };
+    const maker = walletOn(service, store, lyingApi(service, undefined, 40), options);
+    await maker.makeLinks(itemId, { count: 9, each: 1 });
+    const backup = throughText(await maker.exportRecords());
+    await maker.prepareNext(itemId);
+    await maker.makeLinks(itemId, { count: 9, each: 3 });
+    const phone = await walletOf(
+      service,
+      backup,
+      lyingApi(service, undefined, 40),
+      options,
+    );
+
+    assert.ok(await phone.wallet.look());
+  },
+);
+
+test(
+  "what the service calls spent is not spendable, though find says otherwise",
+  LIMIT,
+  async () => {
+    const { service, backup, sent, itemId } = await ground();
+    service.take(sent, "somebody's");
+    const lie = (answers) =>
+      answers.map((each) => each && { ...each, state: "unspent" });
+    const phone = await walletOf(service, backup, lyingApi(service, lie));
+
+    await phone.wallet.look();
+    await phone.wallet.checkStates();
+
+    const { held, given, spent } = amountsByState(phone.store);
+    assert.deepEqual([held, given, spent], [[7], undefined, [3, 10]]);
+    assert.equal((await phone.wallet.send(itemId, 7)).operation.state, "done");
+  },
+);
+
+test("an answer of another form is no answer", LIMIT, async () => {
+  const answers = [
+    { outputs: [] },
+    { outputs: [null, null] },
+    { outputs: [{ amount: 5, state: "void" }] },
+    { outputs: [{ amount: -5, state: "unspent" }] },
+    { outputs: [{ amount: 1.5, state: "unspent" }] },
+    { outputs: [{ amount: "5", state: "unspent" }] },
+    { outputs: [{ amount: 2 ** 53, state: "unspent" }] },
+    { outputs: { 0: null, length: 1 } },
+    { outputs: [undefined, 1] },
+    [],
+    null,
+  ];
+  for (const answer of answers) {
+    const api = makeApi(async () => Response.json(answer));
+    await assert.rejects(api.find("deed_a", ["x"]), { name: "NoAnswerError" });
+  }
+});
+
+test("numbers under a prototype's name change nothing else", LIMIT, async () => {
+  const { wallet, store, itemId } = await ground();
+  const records = await wallet.exportRecords();
+  const [{ key: seed }] = records.seeds;
+  const names = ["__proto__", "constructor", "toString", "hasOwnProperty"];
+  const text = JSON.stringify({
+    ...records,
+    numbers: names.map((name) => ({ key: `${seed}.${name}`, kept: 7 })),
+  }).replaceAll('"kept":7', '"kept":7,"__proto__":{"given":9,"series":9}');
+
+  await wallet.importRecords(throughText(JSON.parse(text)));
+
+  assert.equal({}.given, undefined);
+  for (const name of names) {
+    const { __proto__: _, ...kept } = store.kept.numbers.get(`${seed}.${name}`);
+    assert.deepEqual(kept, { key: `${seed}.${name}`, kept: 7 });
+  }
+  assert.equal((await wallet.send(itemId, 2)).operation.state, "done");
+  throughText(await wallet.exportRecords());
+});
+
+test(
+  "numbers that run backwards make no secret twice, in this wallet and in a new one",
+  LIMIT,
+  async () => {
+    const { service, wallet, itemId } = await ground();
+    const records = throughText(await wallet.exportRecords());
+    const backwards = {
+      ...records,
+      numbers: records.numbers.map(({ key }) => ({ key, kept: 0 })),
+    };
+    await wallet.importRecords(backwards);
+    const phone = await walletOf(service, backwards);
+
+    const sent = [await wallet.send(itemId, 1), await phone.wallet.send(itemId, 1)];
+
+    assert.deepEqual(
+      sent.map(({ operation }) => operation.state),
+      ["done", "done"],
+    );
+    const keys = sent.flatMap(({ operation }) =>
+      operation.outputs.map(({ key }) => key),
+    );
+    assert.equal(new Set(keys).size, 4);
+    assert.equal(liveSum(service), 10);
+  },
+);
+
+test(
+  "a service that calls every number used is asked a few times, and nothing moves",
+  LIMIT,
+  async () => {
+    const { service, wallet, store, itemId } = await ground();
+    const before = amountsByState(store);
+    let count = 0;
+    const swap = async () => {
+      count += 1;
+      throw new ProblemError({ code: "used_secret", isFinal: true }, 409, null);
+    };
+    const unlucky = walletOn(service, store, { ...lyingApi(service), swap });
+
+    const { operation } = await unlucky.send(itemId, 2);
+
+    assert.deepEqual([operation.state, operation.code], ["refused", "used_secret"]);
+    assert.ok(count <= 4);
+    const { void: _, ...rest } = amountsByState(store);
+    assert.deepEqual(rest, before);
+    assert.equal((await wallet.send(itemId, 2)).operation.state, "done");
+  },
+);
+
+test(
+  "a wrong amount that was answered once does not hide the output for ever",
+  LIMIT,
+  async () => {
+    const { service, backup } = await ground();
+    let isLying = true;
+    const lie = (answers) =>
+      answers.map((each) => each && (isLying ? { ...each, amount: 1 } : each));
+    const phone = await walletOf(service, backup, lyingApi(service, lie));
+    await phone.wallet.look().catch(() => {});
+    await phone.wallet.checkStates();
+    isLying = false;
+
+    await phone.wallet.look({ isWhole: true });
+    await phone.wallet.checkStates();
+
+    const unspent = heldIn(phone.store).filter(({ unknown }) => !unknown);
+    assert.deepEqual(
+      unspent.map(({ amount }) => amount),
+      [7],
+    );
+  },
+);
+
+const OVERFULL = {
+  "the numbers of a file": ({ seeds: [{ key }] }, itemId) => ({
+    numbers: [{ key: `${key}.${itemId}`, kept: NUMBER_MAX, given: NUMBER_MAX }],
+  }),
+  "seeds of many files": () => ({
+    seeds: Array.from({ length: 100 }, (_, at) => ({
+      ...newSeed(0),
+      isOwn: at === 0 || undefined,
+    })),
+    numbers: [],
+  }),
+};
+
+for (const [name, change] of Object.entries(OVERFULL)) {
+  test(`${name} cannot make later backups unreadable`, LIMIT, async () => {
+    const { wallet, itemId } = await walletHolding(10);
+    await wallet.send(itemId, 1);
+    const records = await wallet.exportRecords();
+    const file = throughText({ ...records, ...change(records, itemId) });
+
+    await wallet.importRecords(file).catch(() => {});
+    await wallet.send(itemId, 1).catch(() => {});
+
+    throughText(await wallet.exportRecords());
+  });
+}
+
+test(
+  "numbers of links that another seed has made cannot make later backups unreadable",
+  LIMIT,
+  async () => {
+    const { service, wallet, itemId } = await walletHolding(10);
+    await wallet.send(itemId, 1);
+    const seed = newSeed(0);
+    const number = 2 ** 40;
+    const numbers = [{ key: `${seed.key}.${itemId}`, series: number }];
+    const [secret] = await derive([
+      { seed: seed.key, branch: "series", itemId, number },
+    ]);
+    service.outputs.set(`${itemId}.${secret}`, { amount: 1, spent: false });
+    await wallet.importRecords(
+      throughText({ outputs: [], operations: [], items: [], seeds: [seed], numbers }),
+    );
+
+    await wallet.look().catch(() => {});
+
+    throughText(await wallet.exportRecords());
+  },
+);
+
+test(
+  "a seed that is in a backup is looked for, although nothing was made from it",
+  LIMIT,
+  async () => {
+    const one = await walletHolding(10);
+    const backup = throughText(await one.wallet.exportRecords());
+    // Another wallet's file is taken in before anything is made.
+    const friend = await walletHolding(5);
+    const theirs = throughText({
+      ...(await friend.wallet.exportRecords()),
+      outputs: [],
+      operations: [],
+      items: [],
+    });
+    await one.wallet.importRecords(theirs);
+    const phone = await walletOf(one.service, backup);
+    await phone.wallet.send(one.itemId, 3);
+
+    await one.wallet.look();
+    await one.wallet.checkStates();
+
+    const { held = [], given = [] } = amountsByState(one.store);
+    assert.deepEqual([held, given], [[7], [3]]);
+  },
+);
+
+test("numbers set ahead are gone on from", LIMIT, async () => {
+  const { service, wallet, itemId } = await ground();
+  const records = await wallet.exportRecords();
+  const numbers = records.numbers.map(({ key }) => ({
+    key,
+    kept: 2 ** 47,
+    given: 2 ** 47,
+  }));
+  const phone = await walletOf(service, throughText({ ...records, numbers }));
+
+  assert.equal((await phone.wallet.send(itemId, 2)).operation.state, "done");
+  assert.equal(await phone.wallet.look(), 0);
+  throughText(await phone.wallet.exportRecords());
+});
+
+test(
+  "while find does not add up, nobody is said to have claimed what is spent",
+  LIMIT,
+  async () => {
+    const { service, backup } = await ground();
+    const phone = await walletOf(
+      service,
+      backup,
+      lyingApi(service, LIES["more than there is"]),
+    );
+
+    await phone.wallet.checkStates();
+
+    const [spent] = outputsIn(phone.store);
+    assert.deepEqual([spent.state, spent.isUnclear], ["spent", true]);
+  },
+);

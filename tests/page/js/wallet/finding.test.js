@@ -1,0 +1,331 @@
+// What an old backup finds again, and what is found of a copy of the wallet that was
+// used since.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { deriveSecrets } from "../../../../deeds/page/static/js/wallet/seeds.js";
+import { holdingOf } from "../../../../deeds/page/static/js/wallet/holdings.js";
+import { slicesOf } from "./memory_store.js";
+import {
+  amountsByState,
+  derive,
+  heldIn,
+  linkFrom,
+  madeBy,
+  makerOn,
+  outputsIn,
+  throughText,
+  walletHolding,
+  walletOf,
+  walletOn,
+  keysOf,
+} from "./parts.js";
+
+/** Return a wallet that has read this backup and looked, and can be backed up itself. */
+async function restored({ service }, backup) {
+  const phone = await walletOf(service, backup);
+  const foundCount = await phone.wallet.look();
+  await phone.wallet.checkStates();
+  throughText(await phone.wallet.exportRecords());
+  return { ...phone, foundCount };
+}
+
+/** Return the places of what is live here, as amounts by state. */
+function liveIn({ store }) {
+  const { spent: _, void: __, ...rest } = amountsByState(store);
+  return rest;
+}
+
+/** Return what wallets call lost to somebody, or claimed by somebody. */
+const lostIn = ({ store }) =>
+  outputsIn(store).filter(
+    ({ spentElsewhere, isUnclear }) => spentElsewhere && !isUnclear,
+  );
+
+test("a ticket that was backed up and then sent is handed out on the next phone, not gone", async () => {
+  const organiser = await walletHolding(1);
+  const { service, itemId } = organiser;
+  const guest = makerOn(service);
+  const { wallet } = guest;
+  await wallet.claim(await linkFrom(organiser, 1));
+  const backup = await wallet.exportRecords();
+  await wallet.send(itemId, 1);
+
+  const phone = await restored(guest, backup);
+
+  assert.equal(phone.foundCount, 1);
+  assert.deepEqual(liveIn(phone), { given: [1] });
+  assert.deepEqual(lostIn(phone), []);
+});
+
+test("of a hundred vouchers, of which two were sent since, all are found", async () => {
+  const maker = await walletHolding(100);
+  const backup = await maker.wallet.exportRecords();
+  await maker.wallet.send(maker.itemId, 1);
+  await maker.wallet.send(maker.itemId, 1);
+
+  const phone = await restored(maker, backup);
+
+  assert.deepEqual(liveIn(phone), { given: [1, 1], held: [98] });
+  assert.deepEqual(lostIn(phone), []);
+});
+
+test("what was split, merged, claimed, taken back and numbered since is found with its number", async () => {
+  const maker = await walletHolding(20, 30);
+  const { service, store, wallet, itemId } = maker;
+  const other = makerOn(service);
+  const backup = await wallet.exportRecords();
+  const [{ key }] = store.kept.outputs.values();
+  await wallet.split(key, [5, 5]);
+  const sent = madeBy(store, await wallet.send(itemId, 7));
+  await other.wallet.claim(sent);
+  await wallet.claim(madeBy(other.store, await other.wallet.send(itemId, 3)));
+  await wallet.takeBack(madeBy(store, await wallet.send(itemId, 4)).key);
+  await wallet.makeLinks(itemId, { count: 3, each: 2 });
+  await wallet.merge(itemId);
+  await wallet.checkStates();
+
+  const phone = await restored(maker, backup);
+
+  const placed = (each) =>
+    outputsIn(each)
+      .filter(({ state }) => state === "held" || state === "given")
+      .map(({ key, amount, number = 0, of = 0 }) => `${key} ${amount} ${number}/${of}`)
+      .sort();
+  assert.deepEqual(placed(phone.store), placed(store));
+  // Whether a numbered link was handed out since, nothing tells.
+  assert.deepEqual(liveIn(phone).given, [2, 2, 2]);
+});
+
+test("what the file says of a link stays: its note, its number and that it was handed out", async () => {
+  const maker = await walletHolding(9);
+  const { store, wallet, itemId } = maker;
+  const { operation } = await wallet.makeLinks(itemId, { count: 3, each: 2 });
+  const [first] = keysOf(operation.outputs);
+  await wallet.giveOut([first]);
+  await wallet.setNote(first, "Anna");
+  const { givenAt } = store.kept.outputs.get(first);
+
+  const phone = await restored(maker, await wallet.exportRecords());
+
+  const { note, number, of, state, ...link } = phone.store.kept.outputs.get(first);
+  assert.deepEqual([note, number, of, state], ["Anna", 1, 3, "given"]);
+  assert.equal(link.givenAt, givenAt);
+});
+
+test("links that may have been handed out since count so until they are taken back or handed out", async () => {
+  const maker = await walletHolding(9);
+  const { wallet, itemId } = maker;
+  await wallet.makeLinks(itemId, { count: 3, each: 3 });
+  const backup = await wallet.exportRecords();
+
+  const phone = await restored(maker, backup);
+
+  const doubtful = () =>
+    outputsIn(phone.store).filter(
+      ({ state, mayBeGiven }) => state === "given" && mayBeGiven,
+    );
+  assert.equal(doubtful().length, 3);
+  const [first, second] = doubtful();
+  await phone.wallet.giveOut([first.key]);
+  await phone.wallet.takeBack(second.key);
+  assert.equal(doubtful().length, 1);
+  assert.deepEqual(liveIn(phone), { given: [3, 3], held: [3] });
+});
+
+test("what somebody claimed is claimed, and what a copy may have moved is not called so", async () => {
+  const maker = await walletHolding(6);
+  const { service, store, wallet, itemId } = maker;
+  const link = madeBy(store, await wallet.send(itemId, 2));
+  const backup = await wallet.exportRecords();
+  service.take(link, "somebody's");
+  const taken = await restored(maker, backup);
+  await wallet.send(itemId, 1);
+
+  const moved = await restored(maker, backup);
+
+  assert.deepEqual(keysOf(lostIn(taken)), [link.key]);
+  assert.deepEqual(lostIn(moved), []);
+});
+
+/** Two phones with one wallet that has claimed two tickets, maybe shown at a door. */
+async function twoPhones(isShown) {
+  const organiser = await walletHolding(9);
+  const { service, itemId } = organiser;
+  const one = makerOn(service);
+  for (const amount of [1, 1])
+    await one.wallet.claim(await linkFrom(organiser, amount));
+  if (isShown) for (const { key } of heldIn(one.store)) await one.wallet.shown(key);
+  const other = await walletOf(service, await one.wallet.exportRecords());
+  return { service, itemId, one, other };
+}
+
+test("what a copy has spent at once is called lost, claimed or used by none of them", async () => {
+  const { itemId, one, other } = await twoPhones(true);
+  await other.wallet.send(itemId, 2);
+
+  await one.wallet.send(itemId, 1).catch(() => {});
+
+  assert.deepEqual(lostIn(one), []);
+  assert.deepEqual(liveIn(one), { given: [2] });
+  const holding = holdingOf(slicesOf(one.store.kept), itemId);
+  assert.deepEqual([holding.used, holding.lost, holding.claimed], [0, 0, 0]);
+});
+
+test("links that a copy has taken back were not claimed", async () => {
+  const maker = await walletHolding(20);
+  const { service, itemId } = maker;
+  await maker.wallet.makeLinks(itemId, { count: 3, each: 2 });
+  const other = await walletOf(service, await maker.wallet.exportRecords());
+  await maker.wallet.giveOut(
+    keysOf(heldIn(maker.store).filter(({ number }) => number)),
+  );
+  const [first, ...rest] = outputsIn(other.store).filter(
+    ({ state }) => state === "given",
+  );
+  await other.wallet.takeBack(...keysOf(rest));
+  await other.wallet.takeBack(first.key);
+
+  await maker.wallet.takeBack(first.key).catch(() => {});
+  await maker.wallet.checkStates();
+
+  assert.deepEqual(lostIn(maker), []);
+  assert.deepEqual(liveIn(maker), liveIn(other));
+});
+
+test("what a door has taken since a backup was not lost on the next phone", async () => {
+  const { service, one, other } = await twoPhones(false);
+  const [ticket] = heldIn(one.store);
+  service.take(ticket, "a door's");
+
+  await other.wallet.look();
+
+  assert.deepEqual(lostIn(other), []);
+  assert.deepEqual(liveIn(other), { held: [1] });
+});
+
+test("a copy may move units while they are looked for", async () => {
+  const maker = await walletHolding(20);
+  const { service, store, wallet, itemId } = maker;
+  const other = await walletOf(service, await wallet.exportRecords());
+  await other.wallet.send(itemId, 1);
+  const api = service.api();
+  let findsCount = 0;
+  const find = async (...asked) => {
+    const answers = await api.find(...asked);
+    findsCount += 1;
+    if (findsCount === 1) await other.wallet.send(itemId, 2);
+    return answers;
+  };
+  const phone = walletOn(service, store, { ...api, find });
+
+  await phone.look();
+  await phone.look();
+
+  assert.ok(findsCount > 2);
+  assert.deepEqual(liveIn(maker), { given: [1, 2], held: [17] });
+});
+
+test("a refused number tells that a copy was faster: the wallet looks, and tries again", async () => {
+  const maker = await walletHolding(9);
+  const copy = await walletOf(maker.service, await maker.wallet.exportRecords());
+  await maker.wallet.send(maker.itemId, 3);
+
+  const { operation } = await copy.wallet.send(maker.itemId, 4);
+
+  assert.equal(operation.state, "done");
+  assert.deepEqual(liveIn(copy), { given: [3, 4], held: [2] });
+  assert.equal(maker.service.live().length, 3);
+});
+
+test("the outputs of another seed are found, and move to the own one when they are used", async () => {
+  const maker = await walletHolding(8);
+  const { service, wallet, itemId } = maker;
+  const backup = await wallet.exportRecords();
+  await wallet.send(itemId, 3);
+  const other = makerOn(service);
+  const own = (await other.wallet.mint({ outputs: [{ amount: 1 }] })).operation;
+  await other.wallet.send(own.itemId, 1);
+
+  await other.wallet.importRecords(backup);
+  await other.wallet.look();
+  await other.wallet.checkStates();
+  const { operation } = await other.wallet.send(itemId, 5);
+
+  const { seeds } = await other.wallet.exportRecords();
+  const [{ key: seed }] = seeds.filter(({ isOwn }) => isOwn);
+  assert.equal(seeds.length, 2);
+  const place = { seed, itemId, branch: "given", number: 0 };
+  const [secret] = await derive([place]);
+  assert.equal(operation.outputs[0].key, `${itemId}.${secret}`);
+});
+
+test("a look that was broken off goes on where it was", async () => {
+  const maker = await walletHolding();
+  const { service, wallet } = maker;
+  for (let count = 0; count < 5; count += 1) {
+    await wallet.mint({ outputs: [{ amount: 2 }] });
+  }
+  const backup = await wallet.exportRecords();
+  for (const { itemId } of backup.outputs) await wallet.send(itemId, 1);
+  const { wallet: phone } = await walletOf(service, backup);
+  const looked = [];
+  const told = (done, of) => {
+    looked.push([done, of]);
+    if (done === 3) throw new Error("the tab is closed");
+  };
+
+  await assert.rejects(phone.look({ onProgress: told }), /closed/);
+  const isDue = await phone.isLookDue();
+  const foundCount = await phone.look({ onProgress: (...at) => looked.push(at) });
+
+  assert.deepEqual([isDue, await phone.isLookDue()], [true, false]);
+  assert.deepEqual(looked.slice(4), [
+    [0, 2],
+    [1, 2],
+  ]);
+  assert.equal(foundCount, 4);
+});
+
+test("an answer that cannot be true is passed over, and the other items are looked at", async () => {
+  const maker = await walletHolding(5);
+  const { service, store, wallet, itemId } = maker;
+  const other = (await wallet.mint({ outputs: [{ amount: 5 }] })).operation.itemId;
+  const backup = await wallet.exportRecords();
+  await wallet.send(itemId, 2);
+  await wallet.send(other, 2);
+  const api = service.api();
+  const lying = {
+    ...api,
+    item: async (id) => ({ ...(await api.item(id)), total: id === itemId ? 4 : 5 }),
+  };
+  const phone = await walletOf(service, { ...backup, items: [] }, lying);
+
+  await assert.rejects(phone.wallet.look(), { name: "FindingError" });
+
+  assert.equal(await phone.wallet.isLookDue(), false);
+  assert.deepEqual(liveIn(phone), { given: [2], held: [3, 5] });
+  assert.equal(service.live().length, 4);
+  assert.equal(store.kept.operations.size, 4);
+});
+
+test("an item takes six requests at most to look at, where nothing is new", async () => {
+  const maker = await walletHolding(5);
+  const api = maker.service.api();
+  let requestsCount = 0;
+  const counted = {
+    ...api,
+    find: (itemId, secrets) => {
+      requestsCount += 1;
+      assert.ok(secrets.length <= 256);
+      return api.find(itemId, secrets);
+    },
+  };
+  const options = { gap: undefined, derive: deriveSecrets };
+  const wallet = walletOn(maker.service, maker.store, counted, options);
+
+  assert.equal(await wallet.look(), 0);
+
+  assert.equal(requestsCount, 6);
+});

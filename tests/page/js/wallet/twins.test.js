@@ -1,0 +1,56 @@
+// Two phones of one person, restored from one file and used in turn and at once, beside
+// somebody else: nothing is lost or doubled, and after a look both show the same.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { makerOn, outputsIn, pass, throughText } from "./parts.js";
+import { finishAll, OFFER_S_MAX, OURS, World } from "./world.js";
+
+const SEEDS = Array.from({ length: 40 }, (_, place) => 2000 + place);
+const STEPS_COUNT = 60;
+
+class Twins extends World {
+  /** Neither of the two takes in a file of the other again. */
+  actions(tab) {
+    return super.actions(tab).slice(0, -2);
+  }
+
+  /** Two stores with one wallet in them, which holds two items. */
+  async begin() {
+    const [one, other] = this.stores.map((store) => makerOn(this.service, store));
+    for (const amounts of [[40], [30, 20]]) {
+      const outputs = amounts.map((amount) => ({ amount }));
+      await one.wallet.mint({ outputs });
+    }
+    const records = throughText(await one.wallet.exportRecords());
+    await other.wallet.importRecords(records);
+    return records.outputs.map(({ itemId }) => itemId);
+  }
+}
+
+/** Return what of these items a store holds, as far as a seed has made it. */
+function shownIn(store, itemIds) {
+  const records = outputsIn(store).filter(
+    ({ itemId, secret, state }) =>
+      itemIds.includes(itemId) && OURS.test(state) && !secret.startsWith("secret-"),
+  );
+  return records.map(({ key, amount }) => `${key} ${amount}`).sort();
+}
+
+for (const seed of SEEDS) {
+  test(`two phones with one wallet come together again: ${seed}`, async () => {
+    const world = new Twins(seed, 3);
+    const itemIds = await world.begin();
+    await world.walk(STEPS_COUNT);
+    world.service.deliverLate();
+    pass(OFFER_S_MAX);
+    const people = world.stores.map((store) => makerOn(world.service, store));
+    await finishAll(people);
+    for (const { wallet } of people) await wallet.look();
+    await world.assertEndsWell();
+
+    const [one, other] = world.stores.map((store) => shownIn(store, itemIds));
+    assert.deepEqual(one, other);
+  });
+}

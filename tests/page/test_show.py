@@ -1,0 +1,99 @@
+"""Show code: what a guest holds, before a door and without a network."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.page.steps import (
+    TICKET,
+    claim,
+    claim_link,
+    come_back_until,
+    mint_outputs,
+    press,
+    raws,
+    records,
+)
+from tests.page.visitor import visiting
+from tests.support.qr_reader import read_codes
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+# Counts taps, and notes when the screen is kept on.
+WATCH = """
+window.taps = 0;
+addEventListener("click", () => { window.taps += 1; }, true);
+window.locks = [];
+const request = async (kind) => {
+  window.locks.push(`${kind} on`);
+  return { release: async () => window.locks.push("off") };
+};
+Object.assign(navigator.wakeLock ?? {}, { request });
+"""
+KEPT_ON = ["screen on", "screen on", "off"]
+READY = "navigator.serviceWorker.ready.then(() => true)"
+SHOWN_AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
+GROUND = "getComputedStyle(document.querySelector('dialog')).backgroundColor"
+PIXELS = """(image) => {
+  const drawing = new OffscreenCanvas(400, 400).getContext("2d");
+  drawing.drawImage(image, 0, 0, 400, 400);
+  const { data } = drawing.getImageData(0, 0, 400, 400);
+  return [...data].filter((_, place) => place % 4 === 0);
+}"""
+
+
+@pytest.fixture
+def guest(browser, web_service):
+    """A visitor at My deeds, opened without a network, who has claimed two links."""
+    with visiting(browser, web_service.url, service_workers="allow") as visitor:
+        visitor.context.add_init_script(WATCH)
+        for raw in mint_outputs(visitor.api, "one", "two", metadata=TICKET):
+            page = claim(visitor, raw)
+        # They are fetched before anybody asks for one.
+        wait_until(lambda: len(records(page, "codes")) == 2)
+        page.evaluate(READY)
+        visitor.context.set_offline(offline=True)
+        visitor.requests.clear()
+        visitor.open_tab("/wallet")
+        yield visitor
+
+
+def code_in(page):
+    """Return what a scanner reads of the code that is shown."""
+    pixels = page.get_by_role("img", name="QR code").evaluate(PIXELS)
+    return read_codes([np.array(pixels, dtype=np.uint8).reshape(400, 400)])[0]
+
+
+def test_one_tap_without_a_network_shows_what_is_held_until_a_door_has_used_it(
+    guest, stranger
+):
+    page = guest.page
+    page.emulate_media(color_scheme="dark")
+    press(page, "Show code")
+    ticket = code_in(page)
+    assert page.evaluate("window.taps") == 1
+    assert guest.asked("/v1/") == guest.asked("/web/qr") == []
+    assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
+    guest.assert_good()
+
+    press(page, "Next")
+    expect(page.get_by_text("2 of 2")).to_be_visible()
+    held = {claim_link(guest.origin, raw) for raw in raws(page, "held")}
+    assert {ticket, code_in(page)} == held
+    page.evaluate(SHOWN_AGAIN)
+    press(page, "Close")
+    wait_until(lambda: page.evaluate("window.locks") == KEPT_ON)
+    expect(page.locator("[data-row]")).to_contain_text("shown ")
+
+    door = stranger.go(f"/door#{records(page, 'items')[0]['id']}")
+    press(door, "Start")
+    door.get_by_label("Ticket link").fill(ticket)
+    door.keyboard.press("Enter")
+    expect(door.locator("#door-last")).to_contain_text("Valid")
+    guest.context.set_offline(offline=False)
+    come_back_until(page, "5 used at the door ")
+    page.locator("[data-row] a").click()
+    expect(page.locator(".holding-sum")).to_contain_text("5 units of 10 · 5 used")
+    expect(page.locator("main .bad:visible, #notices > *")).to_have_count(0)
+    guest.assert_good()
