@@ -1,0 +1,86 @@
+"""What people hold when a phone is lost and an old backup is all there is."""
+
+import pytest
+from playwright.sync_api import expect
+
+from deeds_client.service import Deeds
+from deeds_client.wallet import Wallet
+from tests.page.steps import (
+    PASSPHRASE,
+    TICKET,
+    amounts,
+    back_up,
+    claim,
+    expect_sum,
+    give,
+    hold,
+    live_amounts,
+    mint_outputs,
+    open_deed,
+    press,
+    restore_elsewhere,
+    take_in,
+)
+
+pytestmark = pytest.mark.slow
+
+
+def look_again(page):
+    """Look, and wait until that is over."""
+    press(page, "Look again")
+    expect(page.get_by_role("button", name="Look again")).to_be_enabled()
+
+
+def test_a_ticket_that_was_sent_after_the_backup_is_not_gone(visitor):
+    [raw] = mint_outputs(visitor.api, "a", metadata=TICKET)
+    claim(visitor, raw)
+    page = visitor.go("/wallet")
+    path = back_up(page)
+    item_id = raw.split(".")[1]
+    open_deed(page, item_id)
+    give(page, "5")
+
+    page = restore_elsewhere(visitor, path)
+
+    expect(page.locator("#notices")).to_contain_text("Found since the backup: 5 units")
+    open_deed(page, item_id)
+    expect_sum(page, "Nothing here of 5 · 5 waiting")
+    press(page.locator(".link-row"), "Take back")
+    press(page.get_by_role("dialog"), "Take back")
+    expect_sum(page, "5 units of 5")
+    assert live_amounts(visitor.api, page) == [5]
+
+
+def test_two_phones_and_a_terminal_with_one_wallet_show_the_same(
+    visitor, stranger, web_service, tmp_path
+):
+    page, item_id = hold(visitor, 20, metadata=TICKET)
+    page.go_back()
+    path = back_up(page)
+    other = stranger.go("/wallet")
+    take_in(other, path)
+    open_deed(page, item_id)
+    give(page, "3")
+    # The other phone knows nothing of that, and uses the same numbers.
+    open_deed(other, item_id)
+    give(other, "4")
+    with (
+        Deeds(web_service.url) as deeds,
+        Wallet(tmp_path / "terminal", deeds) as terminal,
+    ):
+        terminal.restore(path.read_text(), PASSPHRASE)
+        terminal.look()
+        terminal.send(item_id, 5)
+        path.write_text(terminal.export(PASSPHRASE))
+        theirs = sorted(each["amount"] for each in terminal.outputs("", "given"))
+
+    for phone in (page, other):
+        phone.get_by_role("link", name="All deeds").click()
+        look_again(phone)
+    take_in(other, path)
+
+    here = [amounts(phone) for phone in (page, other)]
+    assert [theirs, [8]] == [[3, 4, 5], here[0]["held"]]
+    assert [each["given"] for each in here] == [theirs, theirs]
+    assert here[0]["held"] == here[1]["held"]
+    assert live_amounts(visitor.api, page) == [3, 4, 5, 8]
