@@ -205,6 +205,31 @@ test("what a door has taken since a backup was not lost on the next phone", asyn
   assert.deepEqual(liveIn(other), { held: [1] });
 });
 
+test("a copy that used a number of ours for a link that it took back has not claimed it", async () => {
+  const maker = await walletHolding(9);
+  const { itemId, service, store } = maker;
+  const link = madeBy(store, await maker.wallet.send(itemId, 5));
+  const other = await walletOf(service, await maker.wallet.exportRecords());
+  const { offers } = makerOn(service, store);
+  await offers.ask({ itemId, amount: 1 });
+  await other.wallet.takeBack(link.key);
+
+  await maker.wallet.checkRound();
+
+  assert.deepEqual(lostIn(maker), []);
+});
+
+test("a link that may not have been handed out is not called claimed when a copy sends it", async () => {
+  const maker = await walletHolding();
+  const { operation } = await maker.wallet.mint({ links: { count: 3, each: 1 } });
+  const other = await walletOf(maker.service, await maker.wallet.exportRecords());
+  await maker.wallet.send(operation.itemId, 1);
+
+  await other.wallet.checkStates();
+
+  assert.deepEqual(lostIn(other), []);
+});
+
 test("a copy may move units while they are looked for", async () => {
   const maker = await walletHolding(20);
   const { service, store, wallet, itemId } = maker;

@@ -362,7 +362,7 @@ for (const [name, wanted] of Object.entries(LINKS)) {
     const { links, lost } = holdingOf(slicesOf(store.kept), operation.itemId);
     assert.equal(lost, 0);
     const states = links.map(({ state }) => state).sort();
-    assert.deepEqual(states, ["claimed", "waiting", "waiting"]);
+    assert.deepEqual(states, ["moved", "waiting", "waiting"]);
     assert.ok(keys.slice(1).every((key) => ground.service.live().includes(key)));
   });
 }

@@ -47,7 +47,7 @@ for (const seed of SEEDS) {
     pass(OFFER_S_MAX);
     const people = world.stores.map((store) => makerOn(world.service, store));
     await finishAll(people);
-    for (const { wallet } of people) await wallet.look();
+    for (const { wallet } of people) await wallet.look({ isWhole: true });
     await world.assertEndsWell();
 
     const [one, other] = world.stores.map((store) => shownIn(store, itemIds));

@@ -17,6 +17,8 @@ const COMMIT_MS = 60_000;
 /** How many offers that should have ended are asked for at once. */
 const DUE_MAX = 16;
 
+const LOOK_NOTE = { notes: [LOOK] };
+
 /** Refusals that are told after the key was looked up, for ever: nothing was done. */
 const SURE = new Set(["spent_input", "used_secret"]);
 
@@ -151,7 +153,7 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
         if (!(error instanceof FindingError)) throw error;
         gathered.push({ itemId, found: [], next: new Map(), isUnclear: true });
         // Another copy may have moved units meanwhile: the next visit looks.
-        await change({ notes: [LOOK] }, (draft) => askForLook(draft, [itemId]));
+        await change(LOOK_NOTE, (draft) => askForLook(draft, [itemId]));
       }
     }
     return gathered;
@@ -321,7 +323,12 @@ export function makeChecks({ store, api, change, isStrong, gather, checkedMax, n
 
   /** Where a copy has made something of an item, it has spent what it was made of. */
   async function keepEach(gathered) {
-    for (const each of gathered) if (each.found.length) await keepGathered(each);
+    for (const each of gathered) {
+      if (!each.found.length) continue;
+      await keepGathered(each);
+      // The copy may go on meanwhile: the next visit looks once more.
+      await change(LOOK_NOTE, (draft) => askForLook(draft, [each.itemId]));
+    }
   }
 
   /**
@@ -442,16 +449,17 @@ async function ask(question) {
 
 /**
  * Return what says of an output that is spent by nobody here whether a copy of this
- * wallet may have spent it: where it has made something of the item, or where a look,
- * maybe after a restore, is the first to see that it is gone.
+ * wallet may have spent it: where it has made something of the item, where a look,
+ * maybe after a restore, is the first to see that it is gone, and where a link may not
+ * even have been handed out.
  * @param {import("./finding.js").Gathered[]} gathered
  */
 function unclearBy(gathered) {
   const items = new Map(gathered.map((each) => [each.itemId, each]));
-  return ({ itemId, shownAt }, wanted) => {
+  return ({ itemId, mayBeGiven }, wanted) => {
     const { found = [], isUnclear, isLook } = items.get(itemId) ?? {};
-    const isUnseen = isLook && wanted !== "given" && !shownAt;
-    return Boolean(found.length || isUnclear || isUnseen);
+    const isUnseen = isLook && wanted !== "given";
+    return Boolean(found.length || isUnclear || isUnseen || mayBeGiven);
   };
 }
 

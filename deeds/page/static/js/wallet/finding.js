@@ -66,12 +66,14 @@ export function makeGather(parts) {
     const nothing = { itemId, found: [], next: new Map() };
     const known = await readKnown(itemId);
     try {
-      if (isProbed && !(await isAnyKept(known))) return nothing;
+      // A copy may have used a number that was taken here for something else.
+      const isUnclear = isProbed && (await isAnyUsed(known.outputs));
+      if (isProbed && !isUnclear && !(await isAnyKept(known))) return nothing;
       const { total } = known.item ?? (await api.item(itemId));
       const gathered = await gatherAll(known, options);
       const found = await withStates(gathered.found);
       checkSum(found, total);
-      return { ...gathered, found };
+      return { ...gathered, found, isUnclear };
     } catch (error) {
       if (error instanceof ProblemError && PASSED_OVER.has(error.code)) return nothing;
       throw error;
@@ -111,6 +113,11 @@ export function makeGather(parts) {
         })),
       }),
     );
+
+  async function isAnyUsed(outputs) {
+    const isUnmade = ({ state }) => state === "void" || state === "coming";
+    return (await findUnmade(outputs.filter(isUnmade))).length > 0;
+  }
 
   async function isAnyKept({ itemId, nexts }) {
     for (const { seed, next } of nexts) {
@@ -340,7 +347,7 @@ function recordOf(/** @type {FoundPlace} */ place, known, now) {
     operation: undefined,
     givenAt: isKept ? undefined : now,
     // A copy may have made a link and not have handed it out yet.
-    mayBeGiven: branch === "series" || undefined,
+    mayBeGiven: (!isKept && isNumbered) || undefined,
     number: isNumbered ? number : undefined,
     of: isNumbered ? of : undefined,
     each: isPromised ? known.each : undefined,

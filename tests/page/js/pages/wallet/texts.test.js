@@ -84,8 +84,8 @@ test("a part is told by its number, or else its units", () => {
 test("what is lost is said in its number", () => {
   const text = (lost, unknownSum = 0) => goneText({ lost, unknownSum });
   assert.equal(text(0), "");
-  assert.equal(text(1), "1 unit is gone: used elsewhere, and not by this wallet.");
-  assert.equal(text(2), "2 units are gone: used elsewhere, and not by this wallet.");
+  assert.equal(text(1), "1 unit is gone: used elsewhere, or moved by another copy of this wallet.");
+  assert.equal(text(2), "2 units are gone: used elsewhere, or moved by another copy of this wallet.");
   assert.equal(text(0, 3), "Not known to the service: 3 units.");
   const moved = goneText({ lost: 0, unknownSum: 0, moved: 5, unit: "ticket" });
   assert.equal(

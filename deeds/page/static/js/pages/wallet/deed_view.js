@@ -120,7 +120,7 @@ function goneNotice(place, { store }) {
 
 export function goneText({ lost, unknownSum, moved = 0, unit = "" }) {
   const are = lost === 1 ? "is" : "are";
-  const why = "gone: used elsewhere, and not by this wallet";
+  const why = "gone: used elsewhere, or moved by another copy of this wallet";
   const texts = lost ? [`${unitsText(lost, unit)} ${are} ${why}.`] : [];
   if (unknownSum)
     texts.push(`Not known to the service: ${unitsText(unknownSum, unit)}.`);

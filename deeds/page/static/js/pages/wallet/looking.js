@@ -26,9 +26,10 @@ const progressText = (done, of) =>
 export function makeLooker({ wallet, store, itemOf }, show) {
   let last = Promise.resolve("");
 
-  async function look(onWait) {
+  async function look(onWait, isWhole) {
     const since = Date.now();
-    await wallet.look({ onProgress: (done, of) => onWait(progressText(done, of)) });
+    const onProgress = (done, of) => onWait(progressText(done, of));
+    await wallet.look({ isWhole, onProgress });
     await wallet.checkStates();
     const found = await store.read({ outputs: "all" }, ({ outputs }) =>
       outputs.list().filter(({ foundAt = 0 }) => foundAt >= since),
@@ -40,7 +41,7 @@ export function makeLooker({ wallet, store, itemOf }, show) {
   async function lookOnce({ isDueOnly = false, onWait = show } = {}) {
     const isDue = !isDueOnly || (await wallet.isLookDue().catch(() => false));
     if (!isDue) return "";
-    const text = await look(onWait).catch(problemText);
+    const text = await look(onWait, !isDueOnly).catch(problemText);
     show(text);
     return text;
   }
